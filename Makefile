@@ -1,0 +1,39 @@
+# Every verb says what it does: `make` or `make help` prints the lines behind the double hashes.
+VENV   := .venv
+PYTEST := $(VENV)/bin/python -m pytest -n 2
+STAMP  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench lint clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml tools/setup.sh
+	@bash tools/setup.sh $(VENV)
+	@touch $@
+
+setup: $(STAMP) ## make .venv with everything in it, Java for Spark included
+
+demo: $(STAMP) ## set up, then run the example deployment: motes, queries, answers
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bash examples/roadbridge/demo.sh
+
+test: $(STAMP) ## set up, then run every test at small counts (MOTELOOM_SEED=n replays a run)
+	@MOTELOOM_COUNTS=$${MOTELOOM_COUNTS:-small} $(PYTEST) $(ARGS)
+
+check: $(STAMP) ## the same tests at full counts
+	@MOTELOOM_COUNTS=full $(PYTEST) $(ARGS)
+
+bench: $(STAMP) ## run each script in bench/ and keep its figures in bench/results/*.csv
+	@for script in bench/*.py; do \
+	  [ -e "$$script" ] || { echo "bench: there are no benchmarks yet"; break; }; \
+	  echo "bench: $$script"; $(VENV)/bin/python "$$script" || exit 1; done
+
+lint: $(STAMP) ## style and the import contract
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/lint-imports --config importlinter.ini
+
+clean: ## remove .venv and everything that was generated beside the sources
+	@rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache .import_linter_cache .coverage htmlcov build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "clean: done"

@@ -1,0 +1,1 @@
+"""What a measurement is, and when and where it is taken."""

@@ -1,0 +1,1 @@
+"""Bytes, frames and the links to motes; it knows no schema and no query."""

@@ -1,0 +1,1 @@
+"""Motes, the air between them and the world they measure, in virtual time."""

@@ -1,0 +1,99 @@
+"""What every test may use: counts by the size of the run, one printed seed, tools that are needed, strictness.
+
+MOTELOOM_COUNTS=small|full   how much of a repeated test is done; `make test` is small, `make check` is full
+MOTELOOM_SEED=n              replays a run; the seed in use is printed in the header
+STRICT=1                     a test that would be skipped fails, unless it needs recordings from outside the repository
+MOTELOOM_SHARED=folder       where those recordings are
+"""
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import hypothesis
+import hypothesis.core
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FULL = os.environ.get("MOTELOOM_COUNTS", "small") == "full"
+STRICT = os.environ.get("STRICT", "") not in ("", "0")
+# Workers of pytest-xdist inherit the environment, so all of them share the seed that the first process chose.
+SEED = int(os.environ.setdefault("MOTELOOM_SEED", str(random.SystemRandom().randrange(2**32))))
+
+hypothesis.settings.register_profile("small", max_examples=30, deadline=None, derandomize=False)
+hypothesis.settings.register_profile("full", max_examples=500, deadline=None, derandomize=False)
+hypothesis.settings.load_profile("full" if FULL else "small")
+
+
+def pytest_configure(config):
+    # This is where `--hypothesis-seed` ends as well; that option is not set from here, because Hypothesis' own plugin
+    # may have read it already.
+    if config.getoption("--hypothesis-seed", default=None) is None:
+        hypothesis.core.global_force_seed = SEED
+
+
+def pytest_report_header():
+    size = "full" if FULL else "small"
+    return f"moteloom: MOTELOOM_SEED={SEED} MOTELOOM_COUNTS={size} STRICT={int(STRICT)}"
+
+
+def count_of(small, full):
+    """The smaller number in `make test`, the larger one in `make check`."""
+    return full if FULL else small
+
+
+def need_tool(*tools):
+    """Skip where one of the programs is missing (under STRICT=1 the skip becomes a failure). Returns their paths."""
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)} on PATH")
+    return [shutil.which(tool) for tool in tools]
+
+
+@pytest.fixture(scope="session")
+def counts():
+    return count_of
+
+
+@pytest.fixture(scope="session")
+def need():
+    return need_tool
+
+
+@pytest.fixture
+def rng(request):
+    """A random.Random of this test alone, made from the seed of the run."""
+    return random.Random(f"{SEED}:{request.node.nodeid}")
+
+
+@pytest.fixture
+def shared_data(request):
+    """The folder with recordings from outside the repository; a test without it is skipped, also under STRICT=1."""
+    request.node.add_marker("shared_data")
+    folder = Path(os.environ.get("MOTELOOM_SHARED", ROOT.parent / "shared")) / "data"
+    if not folder.is_dir():
+        pytest.skip("the shared recordings are not here")
+    return folder
+
+
+def _strictly(report, excused):
+    """Under STRICT=1 a skip is a failure. An expected failure also counts as skipped, and stays what it is."""
+    if STRICT and report.skipped and not excused and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome = "failed"
+        report.longrepr = f"STRICT=1 and this would have been skipped: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    _strictly(report, item.get_closest_marker("shared_data") is not None)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    _strictly(report, excused=False)
+    return report
