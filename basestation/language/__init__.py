@@ -1,0 +1,1 @@
+"""SNEEql as text: source, tokens, syntax, and the diagnostics that point into it."""
