@@ -1,0 +1,91 @@
+"""Batch: the columnar tuples of one extent, the unit of data from here to the archive.
+
+One reading or ten million: the same arrays. An attribute with a scale k is held as whole multiples of 10^-k (int64)
+until somebody outside is told a value; see `values_of`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from acquisition.schema import Attribute, Schema, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tuples as columns of equal length.
+
+    `tick` is what a tuple is about, `site` who measured it, `arrival` the clock tick in which it was delivered to the
+    base station. `weight` is +1 for a tuple that is there, -1 for one that no longer is. A name that is absent from
+    `valid` has no nulls.
+    """
+
+    tick: np.ndarray
+    site: np.ndarray
+    arrival: np.ndarray
+    weight: np.ndarray
+    columns: Mapping[str, np.ndarray]
+    valid: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        arrays = {"site": self.site, "arrival": self.arrival, "weight": self.weight, **self.columns}
+        arrays |= {f"validity of {name}": mask for name, mask in self.valid.items()}
+        for name, array in arrays.items():
+            if len(array) != len(self.tick):
+                raise ValueError(f"{name} has {len(array)} entries, tick has {len(self.tick)}")
+
+    def __len__(self) -> int:
+        return len(self.tick)
+
+    def take(self, which: np.ndarray) -> "Batch":
+        """The tuples at the positions, or under the mask, given."""
+        return Batch(
+            self.tick[which],
+            self.site[which],
+            self.arrival[which],
+            self.weight[which],
+            {name: column[which] for name, column in self.columns.items()},
+            {name: mask[which] for name, mask in self.valid.items()},
+        )
+
+
+def dtype_of(attribute: Attribute) -> np.dtype:
+    """How the values of an attribute are held in a batch."""
+    if attribute.type is Type.STRING:
+        return np.dtype(object)
+    return np.dtype(np.int64 if attribute.type.whole or attribute.scale is not None else np.float64)
+
+
+def values_of(column: np.ndarray, scale: int | None) -> np.ndarray:
+    """A column as the values it stands for: the double nearest to each multiple (SEMANTICS 13)."""
+    # Both operands are exact doubles up to 2^53 and 10^22, and IEEE division rounds correctly.
+    return column if scale is None else column / 10.0**scale
+
+
+def empty(schema: Schema) -> Batch:
+    """No tuples, with the columns of a schema."""
+    none = np.empty(0, np.int64)
+    return Batch(none, none, none, none, {a.name: np.empty(0, dtype_of(a)) for a in schema})
+
+
+def concatenate(batches: Sequence[Batch]) -> Batch:
+    """The tuples of all batches, one after another; at least one, all with the same columns."""
+    first = batches[0]
+    if len(batches) == 1:
+        return first
+    masked = {name for batch in batches for name in batch.valid}
+    return Batch(
+        np.concatenate([batch.tick for batch in batches]),
+        np.concatenate([batch.site for batch in batches]),
+        np.concatenate([batch.arrival for batch in batches]),
+        np.concatenate([batch.weight for batch in batches]),
+        {name: np.concatenate([batch.columns[name] for batch in batches]) for name in first.columns},
+        {name: np.concatenate([mask_of(batch, name) for batch in batches]) for name in masked},
+    )
+
+
+def mask_of(batch: Batch, name: str) -> np.ndarray:
+    """Which values of a column are there."""
+    mask = batch.valid.get(name)
+    return np.ones(len(batch), bool) if mask is None else mask

@@ -1,0 +1,96 @@
+"""From what all queries need of the sensed extents to one schedule per site.
+
+Each sensor is read once per due tick, however many queries want it: the interval of a sampling is the greatest common
+divisor of the intervals wanted, its columns are the union of theirs. A pure function of its arguments.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import gcd
+
+from acquisition.errors import ScheduleError
+from acquisition.extent import Catalog, Extent
+from acquisition.extent import Kind as ExtentKind
+from acquisition.instants import Epochs, grid_at_or_after
+from acquisition.schedule import Channel, Sampling, Schedule, channel_of
+
+NUMBERS = 256  # a sampling's number is one byte on the air
+MAX_CHANNELS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one query needs of one extent: columns, every so many ticks."""
+
+    extent: str
+    attributes: frozenset[str]
+    every: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """The outcome: the samplings by number (old ones too: frames made by them may be under way), and the schedules."""
+
+    samplings: Mapping[int, Sampling]
+    schedules: Mapping[int, Schedule]
+
+    def current(self, extent: str) -> Sampling | None:
+        """The sampling that an extent's sites run now."""
+        return next((s for schedule in self.schedules.values() for s in schedule.samplings if s.extent == extent), None)
+
+
+NOTHING = Scheduled({}, {})
+
+
+def share(needs: Iterable[Need], catalog: Catalog, before: Scheduled, now: int) -> Scheduled:
+    """One schedule per site that serves all needs from tick `now` on. What did not change keeps number and start."""
+    by_extent: dict[str, list[Need]] = {}
+    for need in needs:
+        by_extent.setdefault(need.extent, []).append(need)
+    samplings = dict(before.samplings)
+    by_site: dict[int, list[Sampling]] = {}
+    for name, wanted in by_extent.items():
+        extent = catalog.find(name)
+        interval, channels = _merge(extent, name, wanted)
+        sampling = before.current(name)
+        if sampling is None or (sampling.epochs.interval, sampling.channels) != (interval, channels):
+            sampling = Sampling(_free(samplings), name, Epochs(grid_at_or_after(now, interval), interval), channels)
+            samplings.pop(sampling.number, None)  # a number used again becomes the youngest of the dictionary
+            samplings[sampling.number] = sampling
+        for site in _sites(extent):
+            by_site.setdefault(site, []).append(sampling)
+    return Scheduled(samplings, {site: _schedule(site, tuple(found), before) for site, found in by_site.items()})
+
+
+def _merge(extent: Extent | None, name: str, needs: list[Need]) -> tuple[int, tuple[Channel, ...]]:
+    if extent is None or extent.kind is not ExtentKind.SENSED:
+        raise ScheduleError(name, "only a sensed extent has a schedule")
+    for need in needs:
+        if need.every % extent.interval:
+            raise ScheduleError(name, f"every {need.every} ticks is no multiple of its interval, {extent.interval}")
+    known = {a.name for a in (extent.site_attribute, extent.time_attribute) if a}
+    wanted = {attribute for need in needs for attribute in need.attributes} - known
+    channels = tuple(channel_of(attribute) for attribute in extent.schema if attribute.name in wanted)
+    if len(channels) > MAX_CHANNELS:
+        raise ScheduleError(name, f"{len(channels)} sensors are needed at once; a mote samples at most {MAX_CHANNELS}")
+    if len({channel.sensor for channel in channels}) < len(channels):
+        raise ScheduleError(name, "two of its sensors have the same code on the air; rename one (`sensor '…'`)")
+    return gcd(*(need.every for need in needs)), channels
+
+
+def _sites(extent: Extent) -> tuple[int, ...]:
+    if extent.sites is None:
+        raise ScheduleError(extent.name, "`at sites all` cannot be scheduled yet; list the sites")
+    return extent.sites
+
+
+def _free(samplings: Mapping[int, Sampling]) -> int:
+    """The next number; the oldest is used again after 256, when no frame of that age can be under way."""
+    return (next(reversed(samplings)) + 1) % NUMBERS if samplings else 0
+
+
+def _schedule(site: int, samplings: tuple[Sampling, ...], before: Scheduled) -> Schedule:
+    old = before.schedules.get(site)
+    if old and old.samplings == samplings:
+        return old
+    return Schedule(site, (old.version + 1) % 0x10000 if old else 1, samplings)

@@ -1,0 +1,49 @@
+"""DOOR UP: READING frames -> one batch per extent."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from acquisition.batch import Batch, concatenate, dtype_of
+from acquisition.errors import PayloadError
+from acquisition.extent import Catalog, Extent
+from acquisition.payload import Readings, decode_readings
+from acquisition.schedule import Sampling
+from gateway.frame import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured, by the name of its extent, and the frames that said nothing sensible."""
+
+    batches: Mapping[str, Batch]
+    errors: tuple[PayloadError, ...]
+
+
+def rise(frames: Sequence[Frame], samplings: Mapping[int, Sampling], catalog: Catalog, delivery: int) -> Measured:
+    """Decode many frames at once; what is known without a sensor (site, time) is filled in. `delivery` is the tick."""
+    decoded, errors = decode_readings(frames, samplings)
+    by_extent: dict[str, list[Batch]] = {}
+    for readings in decoded:
+        extent = catalog.find(readings.sampling.extent)
+        by_extent.setdefault(extent.name, []).append(batch_of(readings, extent, delivery))
+    return Measured({name: concatenate(batches) for name, batches in by_extent.items()}, tuple(errors))
+
+
+def batch_of(readings: Readings, extent: Extent, delivery: int) -> Batch:
+    """Decoded readings as tuples of their extent. Columns that were not sampled are absent."""
+    columns, valid = {}, {}
+    for c, channel in enumerate(readings.sampling.channels):
+        attribute = extent.schema.find(channel.attribute)
+        columns[attribute.name] = readings.value[:, c].astype(dtype_of(attribute))
+        if readings.null[:, c].any():
+            valid[attribute.name] = ~readings.null[:, c]
+    if extent.site_attribute:
+        columns[extent.site_attribute.name] = readings.site
+    if extent.time_attribute:
+        columns[extent.time_attribute.name] = readings.tick
+    size = len(readings.tick)
+    return Batch(
+        readings.tick, readings.site, np.full(size, delivery, np.int64), np.ones(size, np.int64), columns, valid
+    )

@@ -1,0 +1,115 @@
+"""Bytes <-> frames, without any input or output of its own.
+
+`encode` and `decode` are for transports that keep messages apart (MQTT, radio); `FrameDecoder` and `encode_stream` are
+for byte streams (serial lines, memory). SPEC.md has the bits.
+"""
+
+import struct
+from collections import deque
+from typing import Final
+
+from gateway import framing
+from gateway.errors import FrameError
+from gateway.frame import HEADER_SIZE, MAX_FRAME, SEAL_SIZE, VERSION, Frame, Kind, MoteId
+
+HEADER = struct.Struct("<BBHHH")
+SEALED, DOWN, WANT_ACK = 0x01, 0x02, 0x04
+KNOWN_FLAGS = SEALED | DOWN | WANT_ACK
+KINDS = {int(kind): kind for kind in Kind}
+
+
+class NeedData:
+    """The decoder has given all it has."""
+
+    def __repr__(self) -> str:
+        return "NEED_DATA"
+
+
+NEED_DATA: Final = NeedData()
+
+
+def encode(frame: Frame) -> bytes:
+    """A frame as one message."""
+    flags = (SEALED if frame.seal else 0) | (DOWN if frame.down else 0) | (WANT_ACK if frame.want_ack else 0)
+    header = HEADER.pack(VERSION << 4 | frame.kind, flags, frame.mote, frame.boot, frame.seq)
+    return header + frame.payload + frame.seal
+
+
+def decode(message: bytes) -> Frame:
+    """One message -> its frame, or FrameError `short`, `long`, `version`, `kind` or `flags`."""
+    if len(message) < HEADER_SIZE:
+        raise FrameError("short", f"{len(message)} bytes are no frame: the header alone has {HEADER_SIZE}", message)
+    if len(message) > MAX_FRAME:
+        raise FrameError("long", f"{len(message)} bytes are more than a frame's {MAX_FRAME}", message)
+    first, flags, mote, boot, seq = HEADER.unpack_from(message)
+    version, number = first >> 4, first & 0x0F
+    if version != VERSION:
+        raise FrameError("version", f"frame of version {version}; this is version {VERSION}", message)
+    if (kind := KINDS.get(number)) is None:
+        raise FrameError("kind", f"there is no kind {number} of frames", message)
+    if flags & ~KNOWN_FLAGS:
+        raise FrameError("flags", f"flags {flags:#04x} have bits without a meaning", message)
+    end = len(message) - (SEAL_SIZE if flags & SEALED else 0)
+    if end < HEADER_SIZE:
+        raise FrameError("short", f"{len(message)} bytes cannot hold a header and a seal", message)
+    if end - HEADER_SIZE > MAX_FRAME - HEADER_SIZE - SEAL_SIZE:
+        raise FrameError("long", "the payload leaves no room for a seal", message)
+    return Frame(
+        kind=kind,
+        mote=MoteId(mote),
+        boot=boot,
+        seq=seq,
+        payload=bytes(message[HEADER_SIZE:end]),
+        down=bool(flags & DOWN),
+        want_ack=bool(flags & WANT_ACK),
+        seal=bytes(message[end:]),
+    )
+
+
+def encode_stream(frame: Frame) -> bytes:
+    """A frame as it goes onto a byte stream."""
+    return framing.stuff(encode(frame))
+
+
+class FrameDecoder:
+    """Finds the frames in a byte stream, however it was cut into chunks.
+
+    A damaged frame is an event like any other: the next delimiter starts afresh. At most one frame's worth of
+    unfinished bytes is kept, so noise cannot fill the memory.
+    """
+
+    LIMIT = framing.stuffed_size(MAX_FRAME)
+
+    def __init__(self) -> None:
+        self._unfinished = b""
+        self._overlong = False
+        self._events: deque[Frame | FrameError] = deque()
+
+    def receive_bytes(self, chunk: bytes) -> None:
+        *finished, rest = (self._unfinished + chunk).split(framing.DELIMITER)
+        for stuffed in finished:
+            self._finish(stuffed)
+        if len(rest) > self.LIMIT:
+            self._overlong = True
+            rest = rest[: self.LIMIT]
+        self._unfinished = rest
+
+    def next_event(self) -> Frame | FrameError | NeedData:
+        """The next frame, or what was found instead of one, or NEED_DATA."""
+        return self._events.popleft() if self._events else NEED_DATA
+
+    @property
+    def trailing(self) -> bytes:
+        """Bytes after the last delimiter: the beginning of a frame, or noise."""
+        return self._unfinished
+
+    def _finish(self, stuffed: bytes) -> None:
+        overlong, self._overlong = self._overlong or len(stuffed) > self.LIMIT, False
+        if not stuffed:
+            return  # Two delimiters in a row: senders may put one in front to end what noise began.
+        try:
+            if overlong:
+                raise FrameError("long", f"more than {self.LIMIT} bytes without a delimiter", stuffed)
+            self._events.append(decode(framing.unstuff(stuffed)))
+        except FrameError as error:
+            self._events.append(error)
