@@ -70,7 +70,10 @@ def _merge(extent: Extent | None, name: str, needs: list[Need]) -> tuple[int, tu
             raise ScheduleError(name, f"every {need.every} ticks is no multiple of its interval, {extent.interval}")
     known = {a.name for a in (extent.site_attribute, extent.time_attribute) if a}
     wanted = {attribute for need in needs for attribute in need.attributes} - known
-    channels = tuple(channel_of(attribute) for attribute in extent.schema if attribute.name in wanted)
+    sampled = [attribute for attribute in extent.schema if attribute.name in wanted]
+    if unfit := next((a.name for a in sampled if not a.type.whole and a.scale is None), None):
+        raise ScheduleError(name, f"motes compute in integers, so `{unfit}` needs a scale: `{unfit}:float {{scale 2}}`")
+    channels = tuple(channel_of(attribute) for attribute in sampled)
     if len(channels) > MAX_CHANNELS:
         raise ScheduleError(name, f"{len(channels)} sensors are needed at once; a mote samples at most {MAX_CHANNELS}")
     if len({channel.sensor for channel in channels}) < len(channels):

@@ -1,4 +1,4 @@
-"""DOOR UP: READING frames -> one batch per extent."""
+"""DOOR UP: READING frames -> batches of tuples."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,20 +15,21 @@ from gateway.frame import Frame
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured, by the name of its extent, and the frames that said nothing sensible."""
+    """What was measured, as (extent, tuples), one per sampling; and the frames that said nothing sensible."""
 
-    batches: Mapping[str, Batch]
+    batches: tuple[tuple[str, Batch], ...]
     errors: tuple[PayloadError, ...]
 
 
 def rise(frames: Sequence[Frame], samplings: Mapping[int, Sampling], catalog: Catalog, delivery: int) -> Measured:
     """Decode many frames at once; what is known without a sensor (site, time) is filled in. `delivery` is the tick."""
     decoded, errors = decode_readings(frames, samplings)
-    by_extent: dict[str, list[Batch]] = {}
+    by_sampling: dict[int, list[Batch]] = {}
     for readings in decoded:
         extent = catalog.find(readings.sampling.extent)
-        by_extent.setdefault(extent.name, []).append(batch_of(readings, extent, delivery))
-    return Measured({name: concatenate(batches) for name, batches in by_extent.items()}, tuple(errors))
+        by_sampling.setdefault(readings.sampling.number, []).append(batch_of(readings, extent, delivery))
+    batches = tuple((samplings[number].extent, concatenate(found)) for number, found in by_sampling.items())
+    return Measured(batches, tuple(errors))
 
 
 def batch_of(readings: Readings, extent: Extent, delivery: int) -> Batch:

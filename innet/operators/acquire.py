@@ -1,0 +1,21 @@
+"""Acquire: read the sensors of an extent, every so many ticks."""
+
+from dataclasses import dataclass
+
+from innet.operators import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Acquire(Operator):
+    """`sampled` are the attributes that are read; the site and the tick of a reading cost nothing and go without."""
+
+    extent: str
+    interval: int
+    sampled: tuple[str, ...]
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return self.sampled
+
+    def label(self) -> str:
+        return f"acquire {', '.join(self.sampled) or 'nothing'} of {self.extent} every {self.interval} ticks"

@@ -1,0 +1,1 @@
+"""Who hears whom, and the tree along which data rises."""

@@ -1,0 +1,50 @@
+"""Topology: the links that motes measured, as they reported them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+QUALITY_MAX = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One neighbour as a mote hears it; `quality` is the share of its frames that arrive, 0 to 255."""
+
+    neighbour: int
+    quality: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinksReport:
+    """All neighbours that one mote hears now."""
+
+    mote: int
+    heard: tuple[Heard, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """`heard[receiver][sender]` is a quality. Replaced, never changed: `with_reports` makes the next one."""
+
+    heard: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+
+    def with_reports(self, reports: Iterable[LinksReport]) -> "Topology":
+        """A report replaces the earlier one of its mote; the same topology where nothing is new."""
+        told = {report.mote: {h.neighbour: h.quality for h in report.heard} for report in reports}
+        changed = any(self.heard.get(mote) != links for mote, links in told.items())
+        return Topology({**self.heard, **told}) if changed else self
+
+    @property
+    def motes(self) -> frozenset[int]:
+        """Everybody who reported or was heard."""
+        return frozenset(self.heard).union(*self.heard.values())
+
+    def cost(self, sender: int, receiver: int) -> float:
+        """Expected transmissions until a frame and its acknowledgement come through; infinite where one never does.
+
+        A direction that nobody reported is taken to be as good as the other one.
+        """
+        there = self.heard.get(receiver, {}).get(sender)
+        back = self.heard.get(sender, {}).get(receiver)
+        there, back = (back if there is None else there), (there if back is None else back)
+        return QUALITY_MAX**2 / (there * back) if there and back else float("inf")

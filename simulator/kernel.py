@@ -1,0 +1,30 @@
+"""The event queue of simulated time. Time is in milliseconds and moves only from one event to the next."""
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+
+class Kernel:
+    """Events at the same time run by priority (low first), then in the order in which they were planned."""
+
+    def __init__(self, now: int = 0) -> None:
+        self.now = now
+        self._queue: list[tuple[int, int, int, Callable[[], None]]] = []
+        self._serial = count()
+
+    def at(self, time: int, action: Callable[[], None], priority: int = 0) -> None:
+        """Plan an action. What is planned for the past would never have happened, so it is an error."""
+        if time < self.now:
+            raise ValueError(f"an event at {time} ms cannot be planned at {self.now} ms")
+        heapq.heappush(self._queue, (time, priority, next(self._serial), action))
+
+    def after(self, delay: int, action: Callable[[], None], priority: int = 0) -> None:
+        self.at(self.now + delay, action, priority)
+
+    def run_until(self, end: int) -> None:
+        """Run every event up to `end`, that included, also those that are planned meanwhile."""
+        while self._queue and self._queue[0][0] <= end:
+            self.now, _, _, action = heapq.heappop(self._queue)
+            action()
+        self.now = max(self.now, end)
