@@ -1,0 +1,164 @@
+"""Loops: TelegraphCQ's for-loops over windows (SEMANTICS 10.8).
+
+Their expressions are those of queries with other operands: whole numbers, durations, `t` and `ST`.
+"""
+
+from acquisition.units import unit_of
+from basestation.language.cursor import Misread
+from basestation.language.durations import ALL_UNITS
+from basestation.language.expressions import OPERATORS, OR, SUM, Expressions
+from basestation.language.syntax import Bad, Binary, Loop, LoopName, Number, WindowIs
+from basestation.language.tokens import NAME, NUMBER
+
+_LOOP_OPERATORS = {
+    word: binding for word, binding in OPERATORS.items() if word not in ("%", "IS", "IN", "LIKE", "BETWEEN", "NOT")
+}
+_PART_STOPS = frozenset((";", ")", "{", "}", "SELECT", "end"))
+_WINDOW_STOPS = frozenset((";", ")", "}", "SELECT", "WINDOWIS", "end"))
+_CHANGES = {"++": "+", "--": "-", "+=": "+", "-=": "-"}
+_CHANGE_WORDS = ("++", "--", "+=", "-=", "=")
+
+
+class Loops(Expressions):
+    """Reads loops."""
+
+    in_loop = False
+
+    def loop(self):
+        """`FOR ( [t = e] ; cond ; change ) { windows }`."""
+        token = self.take()
+        opening = self.take()
+        self.operators, self.in_loop = _LOOP_OPERATORS, True
+        try:
+            first = None if self.at(";") else self._header_part(self._first)
+            self._semicolon("the first value of t")
+            condition = self._header_part(self._condition)
+            self._semicolon("the condition")
+            change = self._header_part(self._change)
+            self.close(opening)
+            windows = self._windows()
+        finally:
+            self.operators, self.in_loop = OPERATORS, False
+        return Loop(first, condition, change, windows, span=self.span_from(token.span.start))
+
+    def _header_part(self, read):
+        levels = self.levels()
+        token = self.token
+        try:
+            return read()
+        except Misread:
+            self.recover(levels, _PART_STOPS)
+            return Bad(span=token.span)
+
+    def _semicolon(self, what):
+        if not self.accept(";"):
+            self.complain(f"`;` behind {what}", (";",), "a loop is FOR (t = ST; t < ST + 50; t += 5) { … }")
+            self.skip_to(_PART_STOPS)
+            if not self.accept(";"):
+                raise Misread
+
+    def _first(self):
+        self._variable()
+        self.expect("=")
+        return self.expression(SUM)
+
+    def _condition(self):
+        if self.at(";"):
+            self.fail("a condition on t", ("t",), help="a loop that shall never end has a condition that always holds: t >= ST")
+        return self.expression(OR)
+
+    def _change(self):
+        """The new value of t as an expression."""
+        start = self.token.span.start
+        variable = self._variable()
+        sign = self.token
+        if not self.at_any(_CHANGE_WORDS):
+            self.fail("a change of t", _CHANGE_WORDS, help="a loop steps with t++, t--, t += e, t -= e or t = e")
+        self.take()
+        if sign.word == "=":
+            return self.expression(SUM)
+        step = Number(1, span=sign.span) if sign.word in ("++", "--") else self._step(sign)
+        return Binary(_CHANGES[sign.word], variable, step, span=self.span_from(start), op_span=sign.span)
+
+    def _step(self, sign):
+        """The right side of `+=`, which is the right operand of a plus."""
+        self.higher(sign)
+        step = self.expression(SUM)
+        self.operator_depth -= 1
+        return step
+
+    def _variable(self):
+        token = self.token
+        if token.kind is NAME and token.text != "t" and self.peek().word in (*_CHANGE_WORDS, "=="):
+            self.report("SN105", f"the variable of a loop is t, not `{token.text}`", token.span, ("t",), "did you mean `t`?")
+            self.take()
+        elif token.text != "t":
+            self.fail("t", ("t",), help="the variable of a loop is t")
+        else:
+            self.take()
+        return LoopName("t", span=token.span)
+
+    # --- what stands in braces ---
+
+    def _windows(self):
+        opening = self.expect("{", help="the windows of a loop stand in braces: { WindowIs(road, t - 4, t); }")
+        windows = []
+        while not self.at_any(("}", "end")):
+            levels = self.levels()
+            try:
+                windows.append(self._window_is())
+            except Misread:
+                self.recover(levels, _WINDOW_STOPS)
+                self.accept(")")
+                if not self.accept(";") and not self.at("WINDOWIS"):
+                    break
+                windows.append(None)
+        if not windows:
+            self.complain("WindowIs", ("WindowIs",), "a loop says at least one window: WindowIs(road, t - 4, t);")
+        self.close(opening, ("WindowIs",))
+        return tuple(window for window in windows if window)
+
+    def _window_is(self):
+        """`WindowIs(name [ROWS], left, right);`"""
+        start = self.token.span.start
+        self.expect("WINDOWIS", "WindowIs")
+        opening = self.expect("(")
+        name = self.name("the name of a stream in FROM", ("a name",))
+        rows = self.token.kind is NAME and unit_of(self.token.text) == "ROW"
+        if rows:
+            self.take()
+        self.expect(",", help="WindowIs takes a name and two ends: WindowIs(road, t - 4, t)")
+        left = self.expression(SUM)
+        self.expect(",", help="WindowIs takes a name and two ends: WindowIs(road, t - 4, t)")
+        right = self.expression(SUM)
+        self.close(opening)
+        if not self.accept(";"):
+            self.complain("`;`", (";",), "each WindowIs(…) ends with `;`")
+        return WindowIs(name, rows, left, right, span=self.span_from(start))
+
+    # --- operands ---
+
+    def operand(self):
+        """In a loop: a whole number, a duration, `t` or `ST`. Elsewhere what queries have."""
+        if not self.in_loop:
+            return super().operand()
+        token = self.token
+        if token.kind is NUMBER:
+            unit = self.peek()
+            if unit.kind is NAME and unit.word not in ("AND", "OR", "NOT"):
+                return self.duration("a duration", ALL_UNITS)
+            return Number(self.count("a whole number", least=0), span=token.span)
+        if token.text in ("t", "ST"):
+            self.take()
+            return LoopName(token.text, span=token.span)
+        if token.kind is NAME and token.word in ("T", "ST"):
+            meant = "t" if token.word == "T" else "ST"
+            self.report("SN105", f"there is no `{token.text}` in a loop", token.span, ("t", "ST"), f"did you mean `{meant}`?")
+            self.take()
+            return LoopName(meant, span=token.span)
+        help = None
+        if token.word in ("NOW", "STSTSTST"):
+            help = "the tick of the query's start is ST"
+        elif token.kind is NAME:
+            help = "a loop knows t, the start ST, whole numbers and durations, but no columns"
+        self.fail("a value of the loop", ("t", "ST", "a whole number", "a duration", "("), help=help)

@@ -1,0 +1,219 @@
+"""The parser: a text becomes statements, or an account of everything that is wrong with it.
+
+Recursive descent with one token of look-ahead, three in a few places, and no way back: what is taken is taken. Each
+layer is a class over the one before: Cursor, Durations, Expressions, Windows, Sources, Queries, Loops, Parser.
+"""
+
+from dataclasses import dataclass
+
+from acquisition.units import TIME_UNITS
+from basestation.language.cursor import Misread, TooDeep
+from basestation.language.diagnostics import Diagnostic
+from basestation.language.loops import Loops
+from basestation.language.queries import Queries
+from basestation.language.sources import CLAUSE_STOPS
+from basestation.language.source import Source
+from basestation.language.syntax import (
+    Ask,
+    Clauses,
+    Delete,
+    Explain,
+    Insert,
+    Revise,
+    Since,
+    Statement,
+)
+from basestation.language.tokens import NUMBER, STRING
+from basestation.language.words import CONVERTERS, SQL_STATEMENTS, STATEMENTS
+
+_STATEMENT_END = frozenset((";",))
+_QUERY_STARTS = CONVERTERS | {"SELECT"}
+_CHANGE_STOPS = frozenset((",", "WHERE", ";"))
+_SHOWN = {"ACQUIRE": "ACQUIRE EVERY", "DELIVER": "DELIVER WITHIN"}
+_FIELDS = {"ACQUIRE": "acquire_every", "DELIVER": "deliver_within", "FOR": "lasting", "LIFETIME": "lifetime"}
+_BEHIND_QUERY = ("FOR", "SINCE", "ACQUIRE", "DELIVER", "LIFETIME")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What was read. With diagnostics, the statements are those that could be made out, with Bad where they break."""
+
+    statements: tuple[Statement, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    steps: int
+    tokens: int
+
+
+def parse(source: Source) -> Parsed:
+    """Read a text of one or more statements. Never raises for what the text says."""
+    return Parser(source).text()
+
+
+class Parser(Loops, Queries):
+    """Reads statements."""
+
+    def text(self):
+        statements = []
+        if self.at("end"):
+            self.complain("a statement", STATEMENTS)
+        while not self.at("end"):
+            try:
+                statements.append(self._statement())
+            except Misread:
+                self.recover((0, 0), _STATEMENT_END)
+            except TooDeep:
+                self.recover((0, 0), _STATEMENT_END)
+            if not self.at_any((";", "end")):
+                self.complain("`;` or the end of the text", (";", "the end of the text"), self._strange())
+                self.skip_to(_STATEMENT_END)
+            self.accept(";")
+        diagnostics = sorted(self.diagnostics, key=lambda d: (d.span.start, d.span.end, d.code))
+        return Parsed(tuple(statements), tuple(diagnostics), self.steps, len(self.tokens))
+
+    def _strange(self):
+        """A help for what stands behind a complete statement."""
+        word = self.token.word
+        if word in (")", "]", "}"):
+            return f"no bracket is open that this `{word}` could close"
+        if word in _QUERY_STARTS:
+            return "two statements have `;` between them"
+        return None
+
+    def _statement(self):
+        token = self.token
+        word = token.word
+        if word == "EXPLAIN" and (self.peek().word in _QUERY_STARTS or self.peek().word == "ANALYZE"):
+            self.take()
+            analyze = self.accept("ANALYZE") is not None
+            ask = self._ask()
+            return Explain(ask, analyze, span=self.span_from(token.span.start))
+        if word == "REVISE":
+            return self._revise()
+        if word == "DELETE":
+            return self._delete()
+        if word == "INSERT":
+            return self._insert()
+        if word in _QUERY_STARTS:
+            return self._ask()
+        if word in SQL_STATEMENTS:
+            self.refuse("SN112", f"SNEEql has no {word}", token.span, SQL_STATEMENTS[word])
+        if word == "(":
+            self.refuse("SN112", "a query does not stand in parentheses", token.span, "leave the parentheses out", ("SELECT",))
+        if self.slip(STATEMENTS):
+            return self._statement()
+        self.fail("a statement", STATEMENTS)
+
+    # --- queries with what stands behind them ---
+
+    def _ask(self):
+        """`query {loop} [SINCE x] {clause}`."""
+        start = self.token.span.start
+        query = self.query()
+        loops, sinces, clauses = [], [], {}
+        while self.at_any(_BEHIND_QUERY) or self.slip(_BEHIND_QUERY):
+            levels = self.levels()
+            token = self.token
+            try:
+                if token.word == "FOR" and self.peek().word == "(":
+                    self._before(token, "a loop", sinces or clauses)
+                    loops.append(self.loop())
+                elif token.word == "SINCE":
+                    self._before(token, "SINCE", clauses)
+                    self._once_only(token, sinces)
+                    sinces.append(self._since())
+                else:
+                    self._clause(clauses)
+            except Misread:
+                self.recover(levels, CLAUSE_STOPS)
+        asked = Clauses(**clauses) if clauses else Clauses()
+        return Ask(query, tuple(loops), sinces[0] if sinces else None, asked, span=self.span_from(start))
+
+    def _before(self, token, what, passed):
+        if passed:
+            self.report("SN105", f"{what} stands before SINCE and before what is asked of the network", token.span,
+                        help="first loops, then SINCE, then ACQUIRE, DELIVER, FOR and LIFETIME")  # fmt: skip
+
+    def _once_only(self, token, said):
+        if said:
+            self.report("SN110", f"{_SHOWN.get(token.word, token.word)} is said twice", token.span)
+
+    def _since(self):
+        """`SINCE tick`, `SINCE 'time'` or `SINCE NOW - n unit`."""
+        start = self.take().span.start
+        token = self.token
+        if token.kind is NUMBER:
+            return Since(self.count("a tick", least=0), span=self.span_from(start))
+        if token.kind is STRING:
+            self.take()
+            return Since(token.value, span=self.span_from(start))
+        if not self.accept("NOW"):
+            self.fail("the start of the query", ("a tick", "a time in quotes", "NOW"),
+                      help="SINCE 86400, SINCE '2026-11-18T06:00:00Z' or SINCE NOW - 1 DAY")  # fmt: skip
+        self.expect("-", help="write SINCE NOW - n unit; without SINCE a query starts now")
+        return Since(self.duration("how far back"), span=self.span_from(start))
+
+    def _clause(self, clauses):
+        """One thing asked of the network, into `clauses`."""
+        token = self.take()
+        if token.word == "ACQUIRE":
+            self.expect("EVERY")
+        elif token.word == "DELIVER":
+            self.expect("WITHIN")
+        field = _FIELDS[token.word]
+        units = ("DAY",) if token.word == "LIFETIME" else TIME_UNITS
+        duration = self.duration("a duration", units)
+        self._once_only(token, field in clauses)
+        clauses.setdefault(field, duration)
+
+    # --- revisions ---
+
+    def _revise(self):
+        """`REVISE name SET a = e {, a = e} WHERE p`."""
+        start = self.take().span.start
+        name = self.name("the name of an extent", ("a name",))
+        self.expect("SET")
+        changes = []
+        while True:
+            levels = self.levels()
+            try:
+                attribute = self.name("an attribute", ("a name",))
+                self.expect("=")
+                changes.append((attribute, self.expression()))
+            except Misread:
+                self.recover(levels, _CHANGE_STOPS)
+            if not self.accept(","):
+                break
+        return Revise(name, tuple(changes), self._which("REVISE"), span=self.span_from(start))
+
+    def _delete(self):
+        """`DELETE FROM name WHERE p`."""
+        start = self.take().span.start
+        self.expect("FROM")
+        name = self.name("the name of an extent", ("a name",))
+        return Delete(name, self._which("DELETE"), span=self.span_from(start))
+
+    def _which(self, statement):
+        """`WHERE p`. It is not optional: a slip of the pen shall not rewrite an archive."""
+        self.expect("WHERE", help=f"say which tuples to {statement.lower()}: WHERE site = 3 AND tick = 60")
+        return self.expression()
+
+    def _insert(self):
+        """`INSERT INTO name ( columns ) VALUES ( e, … ), …`."""
+        start = self.take().span.start
+        self.expect("INTO")
+        name = self.name("the name of an extent", ("a name",))
+        opening = self.expect("(", help="the columns are named: INSERT INTO road (site, tick, temp) VALUES (3, 60, 21)")
+        columns = [self.name("a column", ("a name",))]
+        while self.accept(","):
+            columns.append(self.name("a column", ("a name",)))
+        self.close(opening, (",",))
+        if self.at("SELECT"):
+            self.refuse("SN112", "INSERT takes VALUES, no query", self.token.span, expected=("VALUES",))
+        self.expect("VALUES")
+        rows = [self._row()]
+        while self.accept(","):
+            rows.append(self._row())
+        return Insert(name, tuple(columns), tuple(rows), span=self.span_from(start))
+
+    def _row(self):
+        return self.arguments(self.expect("("))

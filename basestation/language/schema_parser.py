@@ -1,0 +1,202 @@
+"""The schema parser: declarations of extents, as the paper writes them, followed by clauses (SEMANTICS 13).
+
+Which clause fits which kind of extent, and whether names are unique, is not asked here.
+"""
+
+from dataclasses import dataclass
+
+from acquisition.extent import Kind, Late
+from acquisition.schema import Type
+from basestation.language.cursor import Misread
+from basestation.language.diagnostics import Diagnostic
+from basestation.language.durations import Durations
+from basestation.language.source import Source
+from basestation.language.syntax import AttributeDecl, ExtentDecl, LateClause, Name, Number, Sites, String, Unary
+from basestation.language.tokens import NAME, NUMBER, STRING
+
+_KINDS = tuple(kind.value.upper() for kind in Kind)
+_TYPES = tuple(type.value.upper() for type in Type)
+_POLICIES = tuple(late.value.upper() for late in Late)
+_CLAUSES = ("EVERY", "AT", "WAIT", "LATE", "AHEAD", "FROM")
+_PROPERTIES = ("UNIT", "SENSOR", "SCALE", "RANGE")
+_CLAUSE_STOPS = frozenset((";", *_CLAUSES))
+_ATTRIBUTE_STOPS = frozenset((",", ")", ";"))
+_PROPERTY_STOPS = frozenset((",", "}", ")", ";"))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedSchema:
+    """The declarations that were read, and what is wrong with the text."""
+
+    extents: tuple[ExtentDecl, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def parse_schema(source: Source) -> ParsedSchema:
+    """Read the declarations of a schema. Never raises for what the text says."""
+    return _SchemaParser(source).schema()
+
+
+class _SchemaParser(Durations):
+    def schema(self):
+        extents = []
+        if self.at("end"):
+            self.complain("an extent", ("a name",), "road: sensed (site:integer, temp:integer) every 1 min at sites 1, 2")
+        while not self.at("end"):
+            try:
+                extents.append(self._extent())
+            except Misread:
+                self.recover((0, 0), (";",))
+            while self.accept(";"):
+                pass
+        diagnostics = sorted(self.diagnostics, key=lambda d: (d.span.start, d.span.end, d.code))
+        return ParsedSchema(tuple(extents), tuple(diagnostics))
+
+    def begins_anew(self):
+        """Whether the next declaration begins here, `name : kind`: no error reaches beyond that."""
+        return self.token.kind is NAME and self.peek().word == ":" and self.peek(2).word in _KINDS
+
+    def _extent(self):
+        """`name : kind ( attributes ) clauses`."""
+        start = self.token.span.start
+        name = self.name("the name of an extent", ("a name",))
+        self.expect(":", help=f"an extent is declared like this: {name.text}: sensed (site:integer, temp:integer)")
+        kind = self._one_of(_KINDS, "the kind of the extent").lower()
+        opening = self.expect("(", help="the attributes stand in parentheses: (site:integer, temp:integer)")
+        attributes = self._list(self._attribute, _ATTRIBUTE_STOPS)
+        self.close(opening, (",",))
+        clauses = {}
+        while not self.at_any((";", "end")) and not self._next_declaration():
+            try:
+                self._clause(clauses)
+            except Misread:
+                self.recover((0, 0), _CLAUSE_STOPS)
+        return ExtentDecl(name, kind, tuple(attributes), **clauses, span=self.span_from(start))
+
+    def _next_declaration(self):
+        return self.token.kind is NAME and self.peek().word == ":"
+
+    def _list(self, read, stops):
+        """Entries with `,` between them; those that cannot be read are left out."""
+        entries = []
+        while True:
+            try:
+                entries.append(read())
+            except Misread:
+                self.recover((0, 0), stops)
+            if not self.accept(","):
+                return entries
+
+    def _one_of(self, words, what):
+        """One of these words, in any case; a slip of one is reported and taken for it."""
+        if not self.at_any(words) and not self.slip(words):
+            self.fail(what, tuple(word.lower() for word in words))
+        return self.take().word
+
+    # --- attributes ---
+
+    def _attribute(self):
+        """`name : type [{ properties }]`."""
+        start = self.token.span.start
+        name = self.name("an attribute", ("a name",))
+        self.expect(":", help=f"an attribute has a type: {name.text}:integer")
+        place = self.token.span
+        type = Name(self._one_of(_TYPES, "a type").lower(), span=place)
+        properties = {}
+        if self.at("{"):
+            opening = self.take()
+            self._list(lambda: self._property(properties), _PROPERTY_STOPS)
+            self.close(opening, (",",))
+        return AttributeDecl(name, type, **properties, span=self.span_from(start))
+
+    def _property(self, properties):
+        """One property of an attribute, into `properties`."""
+        token = self.token
+        word = self._one_of(_PROPERTIES, "a property").lower()
+        if word == "scale":
+            place = self.token.span
+            value = Number(self.count("the number of decimals", least=0), span=place)
+        elif word == "range":
+            low = self._bound()
+            self.expect("..", help="a range is written low .. high")
+            value = (low, self._bound())
+        else:
+            value = self._string(f"the {word}")
+        self._once(token, word, properties)
+        properties.setdefault(word, value)
+
+    def _bound(self):
+        """A number, also a negative or a fractional one."""
+        minus = self.accept("-")
+        token = self.token
+        if token.kind is not NUMBER:
+            self.fail("a number", ("a number",))
+        self.take()
+        number = Number(token.value, span=token.span)
+        return Unary("-", number, span=minus.span.to(token.span)) if minus else number
+
+    def _string(self, what):
+        token = self.token
+        if token.kind is not STRING:
+            help = f"write it in quotes: '{token.text}'" if token.kind is NAME else None
+            self.fail(f"{what} in quotes", ("a string",), help=help)
+        self.take()
+        return String(token.value, span=token.span)
+
+    # --- clauses ---
+
+    def _clause(self, clauses):
+        """One clause of a declaration, into `clauses`."""
+        token = self.token
+        word = self._one_of(_CLAUSES, "a clause, `;` or the next extent")
+        if word == "AT":
+            self.expect("SITES", "sites")
+            field, value = "sites", self._sites()
+        elif word == "LATE":
+            field, value = "late", self._late(token)
+        elif word == "FROM":
+            field, value = "source", self._string("the name of a file")
+        else:
+            field, value = word.lower(), self.duration()
+        self._once(token, field, clauses)
+        clauses.setdefault(field, value)
+
+    def _once(self, token, key, said):
+        if key in said:
+            self.report("SN110", f"`{token.text}` is said twice", token.span)
+
+    def _sites(self):
+        """`all`, or numbers and ranges of numbers."""
+        start = self.token.span.start
+        if self.accept("ALL"):
+            return Sites((), True, span=self.span_from(start))
+        ranges = [self._site_range()]
+        while self.accept(","):
+            ranges.append(self._site_range())
+        return Sites(tuple(ranges), span=self.span_from(start))
+
+    def _site_range(self):
+        start = self.token.span.start
+        if self.token.kind is NAME and self.slip(("ALL",)):
+            self.take()
+            raise Misread
+        first = self.count("a site", least=0)
+        if not self.accept(".."):
+            return first, first
+        last = self.count("a site", least=0)
+        if last < first:
+            self.report("SN105", f"the range {first} .. {last} goes down", self.span_from(start),
+                        help=f"write {last} .. {first}")  # fmt: skip
+        return first, last
+
+    def _late(self, token):
+        """`revise [by n unit]`, `append` or `drop`."""
+        start = token.span.start
+        policy = self._one_of(_POLICIES, "what happens to late tuples").lower()
+        horizon = None
+        if self.at("BY"):
+            by = self.take()
+            if policy != "revise":
+                self.report("SN105", f"late {policy} has no horizon", by.span, help="only late revise reaches back: late revise by 1 hour")
+            horizon = self.duration()
+        return LateClause(policy, horizon, span=self.span_from(start))

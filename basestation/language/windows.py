@@ -1,0 +1,86 @@
+"""Windows: what stands in square brackets behind an entry of FROM."""
+
+from acquisition.units import unit_of
+from basestation.language.durations import ALL_UNITS, Durations
+from basestation.language.syntax import NowOnly, Point, Range, ScanEvery, Unbounded
+from basestation.language.tokens import NAME, NUMBER
+from basestation.language.words import nearest
+
+_FORMS = ("FROM", "NOW", "UNBOUNDED", "SCAN")
+_OTHER_SYSTEMS = {
+    "RANGE": "[RANGE 5 MIN] of CQL is [FROM NOW-5 TO NOW SLIDE 1 MIN] here",
+    "ROWS": "[ROWS 5] of CQL is [FROM NOW-4 TO NOW SLIDE 1 ROW] here",
+    "ROW": "[ROWS 5] of CQL is [FROM NOW-4 TO NOW SLIDE 1 ROW] here",
+    "PARTITION": "windows are not partitioned; use GROUP BY",
+}
+
+
+class Windows(Durations):
+    """Reads windows."""
+
+    def window(self):
+        """`[ … ]`."""
+        opening = self.take()
+        word = self.token.word
+        if word not in _FORMS and word != "RESCAN":
+            if word in _OTHER_SYSTEMS:
+                self.refuse("SN112", f"SNEEql has no `{self.token.text}` window", self.token.span, _OTHER_SYSTEMS[word])
+            word = nearest(self.token.text, _FORMS) if self.token.kind is NAME else None
+            if word is None or not self.slip((word,)):
+                self.fail("a window", _FORMS)
+        else:
+            self.take()
+        window, made, more = self._FORMS_READ[word](self)
+        self.close(opening, more)
+        return window(*made, span=self.span_from(opening.span.start))
+
+    # Each of these reads what follows the first word, and says what else could stand before the bracket.
+
+    def _range(self):
+        begin = self._point()
+        self.expect("TO")
+        end = self._point()
+        return Range, (begin, end, self._slide()), ("SLIDE",)
+
+    def _now(self):
+        if self.at_any(("-", "TO")) or self.token.kind is NUMBER:
+            self.fail("the end of the window", ("]",), help="a window over a span is [FROM NOW-10 TO NOW SLIDE 1 MIN]")
+        return NowOnly, (), ()
+
+    def _unbounded(self):
+        return Unbounded, (self._slide(),), ("SLIDE",)
+
+    def _scan(self):
+        return ScanEvery, (self.duration("how often to scan"),), ()
+
+    _FORMS_READ = {"FROM": _range, "NOW": _now, "UNBOUNDED": _unbounded, "SCAN": _scan, "RESCAN": _scan}
+
+    def _slide(self):
+        """`SLIDE n unit`, or None where it is missing."""
+        if self.accept("SLIDE") or (self.token.kind is NAME and self.slip(("SLIDE",))):
+            return self.duration("how far to slide", ALL_UNITS)
+        return None
+
+    def _point(self):
+        """`NOW`, `NOW-n` or `NOW-n unit`."""
+        start = self.token.span.start
+        if not self.accept("NOW"):
+            if self.token.kind is NUMBER or self.at("-"):
+                self.fail("NOW", ("NOW",), help="the ends of a window are told from NOW: NOW-10")
+            self.expect("NOW")
+        if self.at("+"):
+            self.refuse("SN105", "a window cannot reach beyond NOW", self.token.span, "write NOW or NOW-n", ("-",))
+        if not self.accept("-"):
+            return Point(0, span=self.span_from(start))
+        back = self.count("an offset")
+        return Point(back, self._offset_unit(), span=self.span_from(start))
+
+    def _offset_unit(self):
+        """The unit of an offset, None where it has none. A name that is no unit may be a slip of the next keyword."""
+        if self.token.kind is not NAME or self.at_any(("TO", "SLIDE", "NOW")) or nearest(self.token.text, ("TO", "SLIDE")):
+            return None
+        unit = unit_of(self.token.text)
+        if unit is None:
+            self.unknown_unit(ALL_UNITS)
+        self.take()
+        return unit
