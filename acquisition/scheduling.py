@@ -48,7 +48,7 @@ def share(needs: Iterable[Need], catalog: Catalog, before: Scheduled, now: int) 
     for need in needs:
         by_extent.setdefault(need.extent, []).append(need)
     samplings = dict(before.samplings)
-    by_site: dict[int, list[Sampling]] = {}
+    by_site: dict[int, list[Sampling]] = {site: [] for site in before.schedules}  # those without a need fall silent
     for name, wanted in by_extent.items():
         extent = catalog.find(name)
         interval, channels = _merge(extent, name, wanted)

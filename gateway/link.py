@@ -159,6 +159,11 @@ class Link:
     def idle(self) -> bool:
         return not self._outgoing
 
+    @property
+    def outstanding(self) -> frozenset[tuple[int, int, int]]:
+        """The identities of the frames that are queued or in flight."""
+        return frozenset(sending.frame.identity for sending in self._outgoing)
+
     def acknowledged(self, ack: Frame) -> bool:
         """Take an acknowledgement; False if it answers nothing that is in flight (a second copy, or too late)."""
         if not self._outgoing or self._outgoing[0].state is not State.IN_FLIGHT:

@@ -55,7 +55,7 @@ class Mote:
         self._programs: dict[int, MoteProgram] = {}
         self._clock: tuple[int, int] | None = None  # (what to add to our own time, milliseconds per tick)
         self._sampled: dict[int, int] = {}  # the last tick of each sampling
-        self._waiting: dict[int, tuple[Sampling, int, list[Row]]] = {}  # by its number: first epoch, readings from it on
+        self._waiting: dict[int, tuple[Sampling, int, list[Row]]] = {}  # the first epoch, and its reading and the next
 
     def start(self) -> None:
         """Switch on: join the air, and tell who is heard as soon as everybody is there."""

@@ -1,4 +1,4 @@
-"""A network: motes on the air, and the sink that joins the air to a byte stream, as a radio stick on a serial line does."""
+"""A network: motes on the air, and the sink that joins air and byte stream, as a radio stick on a serial line does."""
 
 from gateway.codec import NEED_DATA, FrameDecoder, decode, encode, encode_stream
 from gateway.errors import FrameError

@@ -1,4 +1,4 @@
-"""The air between motes. So far the null version of it: nothing is lost, nothing collides, everybody hears everybody."""
+"""The air between motes. So far its null version: nothing is lost, nothing collides, all hear each other."""
 
 from collections.abc import Callable
 

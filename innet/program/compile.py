@@ -1,6 +1,6 @@
 """Operators + schedules -> one program per site and sampling. A pure function."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from acquisition.schedule import Sampling, Schedule
 from innet.errors import ProgramError

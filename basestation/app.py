@@ -1,0 +1,102 @@
+"""The station put together: transport, links, world, engine, archive, results; and the server that shows it.
+
+`Station.step(now)` is all that happens at one moment; whoever owns a clock calls it: a test, a simulation, a daemon.
+"""
+
+import socket
+import threading
+from collections import Counter
+
+import gateway.downlink
+import gateway.uplink
+from acquisition.extent import Catalog
+from acquisition.instants import tick_of_ms
+from basestation import downlink, uplink
+from basestation.archive.store import Store
+from basestation.execution.engine import Engine
+from basestation.queries import Query
+from basestation.results.feed import Feed
+from basestation.world import World
+from gateway.codec import FrameDecoder
+from gateway.link import Links, Policy
+from gateway.transports import Transport
+
+
+class Station:
+    """`boot` is the number of this start of the station; no two starts may have the same. Times are ms since tick 0."""
+
+    def __init__(self, catalog: Catalog, transport: Transport, archive: Store, boot: int, now_ms: int,
+                 policy: Policy | None = None) -> None:  # fmt: skip
+        self.world = World(catalog)
+        self.feed = Feed()
+        self.links = Links(boot, policy or Policy())
+        self.engine = Engine(clock=tick_of_ms(now_ms, catalog.tick_ms) - 1)
+        self.errors: Counter[str] = Counter()
+        self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
+        self._tick = tick_of_ms(now_ms, catalog.tick_ms)
+
+    def submit(self, text: str, now_ms: int) -> Query:
+        """Accept a query and send its motes what they need. Refused says why it cannot be."""
+        self._end_ticks(now_ms)
+        return self._carry_out(downlink.deploy(text, self.world, self.engine, now_ms), now_ms)
+
+    def stop(self, number: int, now_ms: int) -> Query:
+        """Stop a query; KeyError if there is none of that number."""
+        self._end_ticks(now_ms)
+        return self._carry_out(downlink.withdraw(number, self.world, self.engine, now_ms), now_ms)
+
+    def step(self, now_ms: int) -> None:
+        """End the clock ticks that are over, take what came, acknowledge it, send what is due."""
+        self._end_ticks(now_ms)
+        arrivals = gateway.uplink.rise(self._transport.receive(), self._decoder, self.links)
+        risen = uplink.rise(arrivals.frames, self.world, self.engine, self._archive, self._tick)
+        self.errors.update(error.code for error in (*arrivals.errors, *risen.errors))
+        gateway.downlink.answer(arrivals.answers, self._transport)
+        self.world = risen.world.with_acknowledged(self._unanswered())
+        gateway.downlink.descend(self.links, self._transport, now_ms)
+
+    def _end_ticks(self, now_ms: int) -> None:
+        """What was delivered belongs to the tick of the last step; then there may have been ticks without a step."""
+        now = tick_of_ms(now_ms, self.world.catalog.tick_ms)
+        for ended in (self._tick, now - 1):
+            if self.engine.clock < ended < now:
+                uplink.answer(self.engine, self.feed, ended)
+        self._tick = max(self._tick, now)
+
+    def _carry_out(self, deployment: downlink.Deployment, now_ms: int) -> Query:
+        self.feed.open(deployment.query.number)
+        frames = gateway.downlink.post(deployment.messages, self.links)
+        query = deployment.query.waiting_for(frame.identity for frame in frames if frame.want_ack)
+        self.world = deployment.world.with_query(query)
+        gateway.downlink.descend(self.links, self._transport, now_ms)
+        return query
+
+    def _unanswered(self) -> frozenset[tuple[int, int, int]]:
+        links = self.links.by_mote.values()
+        given_up = frozenset(frame.identity for link in links for frame in link.given_up)
+        return given_up.union(*(link.outstanding for link in links))
+
+
+class RestServer:
+    """The REST interface on a thread of its own. Port 0 takes a free one; `url` says which."""
+
+    def __init__(self, station: Station, token: str | None, host: str = "127.0.0.1", port: int = 0) -> None:
+        import uvicorn
+
+        from basestation.rest.api import make_api
+
+        api = make_api(station.feed, station.world.catalog.tick_ms, token)
+        self._socket = socket.create_server((host, port))
+        self.url = "http://{}:{}".format(*self._socket.getsockname()[:2])
+        self._server = uvicorn.Server(uvicorn.Config(api, log_level="warning", lifespan="off"))
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="rest", daemon=True)
+
+    def __enter__(self) -> "RestServer":
+        # The socket listens already: what connects before uvicorn is up waits in its queue.
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=10)
+        self._socket.close()

@@ -1,0 +1,117 @@
+"""How readings lie in files: columns, types and folders, shared by whoever writes and whoever reads them.
+
+    archive/extent=<name>/date=<UTC day>/part-<number>.zstd.parquet
+
+A file has `_tick`, `_time`, `_site`, `_arrival`, `_weight` and one column per attribute, sorted by tick and site. An
+attribute with a scale is a decimal of that scale: 64-bit multiples inside the file, exact values for every reader.
+"""
+
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from acquisition.batch import Batch, dtype_of, mask_of
+from acquisition.extent import Extent
+from acquisition.instants import date_of
+from acquisition.schema import Attribute, Schema, Type
+
+SUFFIX = ".zstd.parquet"
+DIGITS = 18  # the most that Parquet holds in 64 bits
+SYSTEM = (
+    pa.field("_tick", pa.int64(), nullable=False),
+    pa.field("_time", pa.timestamp("us", tz="UTC"), nullable=False),
+    pa.field("_site", pa.int64(), nullable=False),
+    pa.field("_arrival", pa.int64(), nullable=False),
+    pa.field("_weight", pa.int8(), nullable=False),
+)
+
+
+def extent_folder(root: Path, extent: str) -> Path:
+    return root / "archive" / f"extent={extent}"
+
+
+def day_folder(root: Path, extent: str, day: date) -> Path:
+    return extent_folder(root, extent) / f"date={day.isoformat()}"
+
+
+def arrow_type(attribute: Attribute) -> pa.DataType:
+    if attribute.scale is not None:
+        return pa.decimal128(DIGITS, attribute.scale)
+    if attribute.type is Type.STRING:
+        return pa.string()
+    return pa.int64() if attribute.type.whole else pa.float64()
+
+
+def arrow_schema(extent: Extent, tick_ms: int) -> pa.Schema:
+    """The schema of an extent's files. Units and the length of a tick stand in the metadata."""
+    fields = [
+        pa.field(a.name, arrow_type(a), metadata={"unit": a.unit} if a.unit else None) for a in extent.schema
+    ]
+    return pa.schema([*SYSTEM, *fields], metadata={"moteloom.extent": extent.name, "moteloom.tick_ms": str(tick_ms)})
+
+
+def complete(schema: Schema, batch: Batch) -> Batch:
+    """With every column of the schema, in its order; one that was not sampled is null."""
+    columns, valid = {}, {}
+    for a in schema:
+        if a.name in batch.columns:
+            columns[a.name] = batch.columns[a.name]
+            if a.name in batch.valid:
+                valid[a.name] = batch.valid[a.name]
+        else:
+            columns[a.name] = np.zeros(len(batch), dtype_of(a))
+            valid[a.name] = np.zeros(len(batch), bool)
+    return Batch(batch.tick, batch.site, batch.arrival, batch.weight, columns, valid)
+
+
+def table_of(extent: Extent, batch: Batch, tick_ms: int) -> pa.Table:
+    """A batch as it is written."""
+    batch = complete(extent.schema, batch)
+    schema = arrow_schema(extent, tick_ms)
+    time = pa.array(batch.tick * (tick_ms * 1000), pa.int64()).cast(SYSTEM[1].type)
+    weight = pa.array(batch.weight.astype(np.int8))
+    arrays = [pa.array(batch.tick), time, pa.array(batch.site), pa.array(batch.arrival), weight]
+    arrays += [_array(batch.columns[a.name], mask_of(batch, a.name), a) for a in extent.schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def batch_of(extent: Extent, table: pa.Table) -> Batch:
+    """What was written, as a batch."""
+    columns, valid = {}, {}
+    for a in extent.schema:
+        array = table.column(a.name).combine_chunks()
+        mask = np.asarray(array.is_valid())
+        columns[a.name] = _values(array, a)
+        if not mask.all():
+            valid[a.name] = mask
+    system = [np.asarray(table.column(name)).astype(np.int64) for name in ("_tick", "_site", "_arrival", "_weight")]
+    return Batch(*system, columns, valid)
+
+
+def days_of(batch: Batch, tick_ms: int) -> list[tuple[date, Batch]]:
+    """The tuples of each UTC day, in order."""
+    day = batch.tick * tick_ms // 86_400_000
+    return [
+        (date_of(int(number) * 86_400_000 // tick_ms, tick_ms), batch.take(day == number)) for number in np.unique(day)
+    ]
+
+
+def _array(column: np.ndarray, mask: np.ndarray, attribute: Attribute) -> pa.Array:
+    if attribute.scale is None:
+        return pa.array(column, arrow_type(attribute), mask=~mask)
+    # A decimal of Arrow is 128 bits; the upper half of a 64-bit number is its sign, repeated.
+    halves = np.stack([column, column >> 63], axis=1).astype("<i8")
+    validity = pa.py_buffer(np.packbits(mask, bitorder="little"))
+    return pa.Array.from_buffers(arrow_type(attribute), len(column), [validity, pa.py_buffer(halves)])
+
+
+def _values(array: pa.Array, attribute: Attribute) -> np.ndarray:
+    if attribute.scale is not None:
+        lower = np.frombuffer(array.buffers()[1], "<i8")[::2][array.offset : array.offset + len(array)]
+        return np.where(np.asarray(array.is_valid()), lower, 0)
+    if attribute.type is Type.STRING:
+        return np.array(array.to_pylist(), object)
+    zero = 0 if attribute.type.whole else 0.0
+    return array.fill_null(zero).to_numpy(zero_copy_only=False).astype(dtype_of(attribute))

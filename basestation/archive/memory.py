@@ -1,0 +1,20 @@
+"""An archive in memory, for tests and trials: as safe as the process."""
+
+import numpy as np
+
+from acquisition.batch import Batch, concatenate, empty
+from acquisition.extent import Extent
+from basestation.archive.layout import complete
+
+
+class MemoryArchive:
+    def __init__(self) -> None:
+        self._batches: dict[str, list[Batch]] = {}
+
+    def append(self, extent: Extent, batch: Batch) -> None:
+        self._batches.setdefault(extent.name, []).append(complete(extent.schema, batch))
+
+    def read(self, extent: Extent, first: int, last: int) -> Batch:
+        found = concatenate([empty(extent.schema), *self._batches.get(extent.name, [])])
+        found = found.take((found.tick >= first) & (found.tick <= last))
+        return found.take(np.lexsort((found.site, found.tick)))

@@ -1,0 +1,76 @@
+"""An archive of Parquet files. A file is there completely or not at all: written aside, synced, renamed, folder synced.
+
+One file per append and day. Compaction of small files is not done yet.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from acquisition.batch import Batch, concatenate, empty
+from acquisition.extent import Extent
+from basestation.archive.layout import SUFFIX, arrow_schema, batch_of, day_folder, days_of, extent_folder, table_of
+
+
+class ParquetArchive:
+    """`root` is a folder of ours; files are prepared in `root/staging`, where no reader of the archive looks."""
+
+    def __init__(self, root: Path, tick_ms: int) -> None:
+        self.root, self._tick_ms = root, tick_ms
+        self._staging = root / "staging"
+        self._staging.mkdir(parents=True, exist_ok=True)
+        self._next: dict[Path, int] = {}
+
+    def append(self, extent: Extent, batch: Batch) -> None:
+        for day, tuples in days_of(batch, self._tick_ms):
+            ordered = tuples.take(np.lexsort((tuples.site, tuples.tick)))
+            self._publish(table_of(extent, ordered, self._tick_ms), day_folder(self.root, extent.name, day))
+
+    def read(self, extent: Extent, first: int, last: int) -> Batch:
+        schema = arrow_schema(extent, self._tick_ms)
+        wanted = (pc.field("_tick") >= first) & (pc.field("_tick") <= last)
+        tables = [pq.read_table(file, schema=schema, filters=wanted, partitioning=None) for file in self.files(extent)]
+        found = concatenate([empty(extent.schema), *(batch_of(extent, table) for table in tables)])
+        return found.take(np.lexsort((found.site, found.tick)))
+
+    def files(self, extent: Extent) -> list[Path]:
+        """The files of an extent, oldest day first."""
+        return sorted(extent_folder(self.root, extent.name).glob(f"date=*/part-*{SUFFIX}"))
+
+    def _publish(self, table: pa.Table, folder: Path) -> None:
+        _make(folder)
+        present = folder.glob(f"part-*{SUFFIX}")
+        number = self._next.get(folder) or 1 + max((_number(file) for file in present), default=0)
+        self._next[folder] = number + 1
+        name = f"part-{number:06}{SUFFIX}"
+        aside = self._staging / f"{folder.parent.name}.{folder.name}.{name}"
+        with aside.open("wb") as file:
+            pq.write_table(table, file, compression="zstd", write_page_index=True)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(folder / name)
+        _sync(folder)
+
+
+def _number(file: Path) -> int:
+    return int(file.name.removeprefix("part-").removesuffix(SUFFIX))
+
+
+def _make(folder: Path) -> None:
+    """Make a folder so that it is still there after a power cut."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync(folder.parent)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

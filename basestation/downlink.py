@@ -1,0 +1,74 @@
+"""DOOR DOWN: the text of a query -> a plan for the engine, and messages for the motes."""
+
+from dataclasses import dataclass, replace
+
+import acquisition.downlink
+import innet.downlink
+from acquisition.scheduling import share
+from basestation.execution.engine import Engine, NotYet
+from basestation.language.diagnostics import Diagnostic, Refused
+from basestation.language.source import Source
+from basestation.planner.bind import bind_text
+from basestation.planner.lower import lower
+from basestation.planner.plan import Plan
+from basestation.planner.rewrite import rewrite
+from basestation.queries import Event, Query
+from basestation.world import World
+from gateway.frame import Message
+from innet.program.compile import compile_programs
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The world with the change in it, and what the motes have to be told."""
+
+    world: World
+    query: Query
+    messages: tuple[Message, ...]
+
+
+def deploy(text: str, world: World, engine: Engine, now_ms: int) -> Deployment:
+    """Accept a query: from its first window after now on the engine answers it. Refused says why it cannot be."""
+    plan, _ = rewrite(_one_query(text, world))
+    query = Query(world.next_number(), text, plan, lower(plan.root))
+    changed, messages = _tell_motes(world.with_query(query), engine.clock + 1, now_ms)
+    try:
+        engine.add(query.number, plan)
+    except NotYet as error:
+        raise _refused(text, "SN601", str(error), plan) from error
+    return Deployment(changed, query, messages)
+
+
+def withdraw(number: int, world: World, engine: Engine, now_ms: int) -> Deployment:
+    """Stop a query: the engine forgets it, the motes stop what only it needed."""
+    query = world.queries[number].after(Event.STOP)
+    changed, messages = _tell_motes(world.with_query(query), engine.clock + 1, now_ms)
+    engine.remove(number)
+    return Deployment(changed, query, messages)
+
+
+def _tell_motes(world: World, tick: int, now_ms: int) -> tuple[World, tuple[Message, ...]]:
+    """Schedules and programs for all live queries together, and the messages that differ from what motes have."""
+    queries = world.queries.values()
+    scheduled = share([need for query in queries for need in query.needs], world.catalog, world.scheduled, tick)
+    delivered = [operator for query in queries if query.needs for operator in query.inside]
+    compiled = compile_programs(delivered, scheduled.schedules.values())
+    programs = {(program.site, program.sampling): program for program in compiled}
+    changed = [s for site, s in scheduled.schedules.items() if world.scheduled.schedules.get(site) is not s]
+    messages = (
+        *acquisition.downlink.clock([schedule.site for schedule in changed], now_ms, world.catalog.tick_ms),
+        *innet.downlink.programs(p for key, p in programs.items() if world.programs.get(key) != p),
+        *acquisition.downlink.schedules(changed),
+    )
+    return replace(world, scheduled=scheduled, programs=programs), messages
+
+
+def _one_query(text: str, world: World) -> Plan:
+    plans = bind_text(text, world.catalog)
+    if len(plans) != 1 or not isinstance(plans[0], Plan):
+        raise _refused(text, "SN601", "anything but one query at a time cannot be deployed yet", plans[-1])
+    return plans[0]
+
+
+def _refused(text: str, code: str, message: str, plan: Plan) -> Refused:
+    return Refused([Diagnostic(code, message, Source(text), plan.statement.span)])

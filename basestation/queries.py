@@ -1,0 +1,63 @@
+"""A query's life as a table, and what the base station remembers of a query.
+
+    DEPLOYING ──ALL_ACKED──▶ RUNNING ──STOP──▶ STOPPED
+        └────────────STOP──────────────────────┘
+
+A query answers from the moment it is accepted; DEPLOYING says that some mote has not confirmed its part yet, which the
+coverage of the windows shows as well.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from acquisition.scheduling import Need
+from basestation.planner.plan import Plan
+from innet.operators.deliver import Deliver
+
+
+class State(Enum):
+    DEPLOYING = "deploying"
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+class Event(Enum):
+    ALL_ACKED = "all acknowledged"
+    STOP = "stop"
+
+
+TRANSITIONS = {
+    (State.DEPLOYING, Event.ALL_ACKED): State.RUNNING,
+    (State.DEPLOYING, Event.STOP): State.STOPPED,
+    (State.RUNNING, Event.STOP): State.STOPPED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query that was accepted. `awaited` are the frames whose acknowledgement makes it RUNNING."""
+
+    number: int
+    text: str
+    plan: Plan
+    inside: tuple[Deliver, ...]
+    state: State = State.DEPLOYING
+    awaited: frozenset[tuple[int, int, int]] = frozenset()
+
+    def after(self, event: Event) -> "Query":
+        """The query after an event; an event that cannot happen now is an error of ours."""
+        if (self.state, event) not in TRANSITIONS:
+            raise ValueError(f"query {self.number} is {self.state.value}; it cannot meet `{event.value}`")
+        return replace(self, state=TRANSITIONS[self.state, event])
+
+    def waiting_for(self, frames: Iterable[tuple[int, int, int]]) -> "Query":
+        """The query with the frames that it waits for."""
+        return replace(self, awaited=frozenset(frames))
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What a live query asks of the sensed extents; nothing, once it is stopped."""
+        if self.state is State.STOPPED:
+            return ()
+        return tuple(Need(d.child.extent, frozenset(d.child.sampled), d.child.interval) for d in self.inside)

@@ -1,0 +1,42 @@
+"""The application: routes, who may use them, and errors in one form."""
+
+import hmac
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from basestation.rest.results import results_routes
+from basestation.rest.wire import PROBLEM, Problem
+from basestation.results.feed import Feed
+
+
+def make_api(feed: Feed, tick_ms: int, token: str | None) -> FastAPI:
+    """`token` None lets everybody in; that is for whoever builds the station to decide, never a default."""
+
+    def authorised(request: Request) -> None:
+        given = request.headers.get("authorization", "")
+        if token is not None and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+            raise Problem(401, "no-token", "this station asks for its token", "send `Authorization: Bearer <token>`")
+
+    api = FastAPI(title="Moteloom", docs_url=None, redoc_url=None, dependencies=[Depends(authorised)])
+    api.include_router(results_routes(feed, tick_ms))
+    api.add_exception_handler(Problem, lambda _, problem: _respond(problem))
+    api.add_exception_handler(RequestValidationError, lambda _, error: _respond(_misused(error)))
+    api.add_exception_handler(HTTPException, lambda _, error: _respond(_refused(error)))
+    return api
+
+
+def _respond(problem: Problem) -> JSONResponse:
+    headers = {"www-authenticate": "Bearer"} if problem.status == 401 else None
+    return JSONResponse(problem.as_json(), problem.status, headers, media_type=PROBLEM)
+
+
+def _misused(error: RequestValidationError) -> Problem:
+    first = error.errors()[0]
+    return Problem(422, "bad-request", f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}")
+
+
+def _refused(error: HTTPException) -> Problem:
+    return Problem(error.status_code, "no-such-route" if error.status_code == 404 else "refused", str(error.detail))

@@ -1,0 +1,28 @@
+"""The routes of results."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from basestation.rest.wire import Problem, results_as_json
+from basestation.results.feed import Feed, Gone
+
+
+def results_routes(feed: Feed, tick_ms: int) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/v1/queries/{number}/results", summary="The updates of a query's answer")
+    def results(
+        number: int,
+        after: Annotated[int, Query(ge=0, description="the number of the last update that you have")] = 0,
+        limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
+    ) -> dict[str, Any]:
+        try:
+            return results_as_json(number, after, feed.read(number, after, limit), tick_ms)
+        except KeyError:
+            raise Problem(404, "no-such-query", f"there is no query {number}") from None
+        except Gone as gone:
+            remedy = f"begin with after={gone.first - 1}"
+            raise Problem(410, "results-gone", f"updates before {gone.first} are not kept any more", remedy) from None
+
+    return router

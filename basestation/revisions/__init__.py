@@ -1,0 +1,1 @@
+"""Answers are histories of updates; what that means, and what may still change."""

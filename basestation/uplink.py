@@ -1,0 +1,41 @@
+"""DOOR UP: frames -> readings to engine and archive, link reports to the world; updates to the results."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import acquisition.uplink
+import innet.uplink
+from acquisition.errors import PayloadError as ReadingError
+from basestation.archive.store import Store
+from basestation.execution.engine import Engine
+from basestation.results.feed import Feed
+from basestation.world import World
+from gateway.frame import Frame, Kind
+from innet.errors import PayloadError as ReportError
+
+
+@dataclass(frozen=True, slots=True)
+class Risen:
+    """The world after the frames, and the frames that said nothing that is understood."""
+
+    world: World
+    errors: tuple[ReadingError | ReportError, ...]
+
+
+def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, delivery: int) -> Risen:
+    """Frames that came in the clock tick `delivery`. On return their readings are in the archive."""
+    readings = [frame for frame in frames if frame.kind is Kind.READING]
+    links = [frame for frame in frames if frame.kind is Kind.LINKS]
+    others = [frame for frame in frames if frame.kind not in (Kind.READING, Kind.LINKS)]
+    measured = acquisition.uplink.rise(readings, world.scheduled.samplings, world.catalog, delivery)
+    reports, report_errors = innet.uplink.rise(links)
+    for name, batch in measured.batches:
+        archive.append(world.catalog.find(name), batch)
+        engine.deliver(name, batch)
+    unknown = [ReportError("kind", frame.mote, f"nothing takes {frame.kind.name} frames yet") for frame in others]
+    return Risen(world.with_links(reports), (*measured.errors, *report_errors, *unknown))
+
+
+def answer(engine: Engine, feed: Feed, clock: int) -> None:
+    """The clock tick ends: what windows have to say goes to whoever listens."""
+    feed.publish(engine.on_clock(clock))

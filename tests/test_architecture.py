@@ -1,0 +1,38 @@
+"""The import contract holds, and every package on the two flows has both of its doors."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("gateway", "acquisition", "innet", "basestation")
+
+
+def test_the_import_contract_holds(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    code = lint_imports(config_filename="importlinter.ini", no_cache=True, verbose=False)
+    assert code == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("door", ["uplink", "downlink"])
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_has_both_doors(package, door):
+    tree = ast.parse((ROOT / package / f"{door}.py").read_text())
+    assert ast.get_docstring(tree).startswith("DOOR UP: " if door == "uplink" else "DOOR DOWN: ")
+    assert any(isinstance(node, ast.FunctionDef) for node in tree.body), "a door is functions"
+
+
+def test_doors_stay_short():
+    """A door reads like a table of contents; one that needs scrolling has taken in rules that belong elsewhere."""
+    for package in PACKAGES:
+        for door in ("uplink", "downlink"):
+            lines = (ROOT / package / f"{door}.py").read_text().splitlines()
+            assert len(lines) <= 110, f"{package}/{door}.py has {len(lines)} lines"
+
+
+def test_every_module_says_what_it_owns():
+    for package in (*PACKAGES, "simulator"):
+        for module in (ROOT / package).rglob("*.py"):
+            assert ast.get_docstring(ast.parse(module.read_text())), f"{module.relative_to(ROOT)} has no docstring"
