@@ -6,7 +6,7 @@ that only follows from one already reported is never reported: nothing is said a
 nor about a token that the tokenizer has complained about.
 """
 
-from basestation.language.diagnostics import Diagnostic, did_you_mean
+from basestation.language.diagnostics import Diagnostic
 from basestation.language.source import Source, Span
 from basestation.language.syntax import Name
 from basestation.language.tokens import BAD, END, NAME, NUMBER, STRING, tokenize
@@ -83,7 +83,8 @@ class Cursor:
         token = self.accept(word)
         if token is None:
             if not self.slip((word,)):
-                self.fail(what or (word if word.isalpha() else f"`{word}`"), (word,), help=help)
+                shown = self.spell(word)
+                self.fail(what or (shown if word.isalpha() else f"`{word}`"), (shown,), help=help)
             token = self.take()
         return token
 
@@ -93,20 +94,26 @@ class Cursor:
         if token.kind is not NAME or token.word in RESERVED or self.silent():
             return False
         meant = nearest(token.text, words)
-        if meant is None:
+        if meant is None or meant == token.word:
             return False
-        self.report("SN105", f"{meant} should stand here, not `{token.text}`", token.span, (meant,),
-                    f"did you mean `{meant}`?")  # fmt: skip
+        shown = self.spell(meant)
+        self.report("SN105", f"{shown} should stand here, not `{token.text}`", token.span, (shown,),
+                    f"did you mean `{shown}`?")  # fmt: skip
         token.word = meant
         return True
 
-    def close(self, opening, expected=()):
+    def spell(self, word):
+        """A keyword as messages show it."""
+        return word
+
+    def close(self, opening, expected=(), help=None):
         """Take the bracket that closes `opening`; what stands before it is reported once and skipped."""
         closing = _CLOSING[opening.word]
         if self.accept(closing):
             return
         line, column = self.source.line_column(opening.span.start)
-        self.complain(f"`{closing}`", (*expected, closing), f"it closes the `{opening.word}` of line {line}, column {column}")
+        help = help or f"it closes the `{opening.word}` of line {line}, column {column}"
+        self.complain(f"`{closing}`", (*expected, closing), help)
         self.skip_to(_AFTER_GROUP)
         self.accept(closing)
 
@@ -141,8 +148,13 @@ class Cursor:
         if not self.silent():
             found = "but the text ends" if self.token.kind is END else f"not {self.found()}"
             if help is None and self.token.kind is NAME:
-                help = did_you_mean(self.token.text, [e for e in expected if e.isalpha()])
+                meant = nearest(self.token.text, tuple(word.upper() for word in expected if word.isalpha()))
+                help = meant and f"did you mean `{self.spell(meant)}`?"
             self.report("SN105", f"{what} should stand here, {found}", self.token.span, expected, help)
+
+    def hush(self):
+        """Say nothing more about this token."""
+        self._skipped_to = self.position
 
     def fail(self, what, expected, *, help=None):
         """`complain`, and give up what is being read."""

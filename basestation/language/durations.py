@@ -2,11 +2,12 @@
 
 from acquisition.units import TIME_UNITS, UNIT_WORDS, unit_of
 from basestation.language.cursor import Cursor
-from basestation.language.diagnostics import did_you_mean
 from basestation.language.syntax import Duration
 from basestation.language.tokens import NAME, NUMBER
+from basestation.language.words import nearest
 
 ALL_UNITS = (*TIME_UNITS, "ROW")
+_UNIT_WORDS = tuple(word.upper() for word in UNIT_WORDS)
 
 
 class Durations(Cursor):
@@ -34,7 +35,7 @@ class Durations(Cursor):
             self.report("SN107", f"{what} has no sign here", token.span, help="leave the sign out")
             self.take()
             return self.count(what, least)
-        self.fail(what, ("a whole number",))
+        self.fail(what, ("a whole number",) if what != "a duration" else ("a whole number and a unit",))
 
     def _finer(self, token):
         """How half a unit is said: in the next smaller unit."""
@@ -69,9 +70,8 @@ class Durations(Cursor):
         token = self.token
         if token.word in _NO_UNITS:
             self.fail("a unit", units)
-        allowed = [word for word in UNIT_WORDS if unit_of(word) in units]
-        meant = did_you_mean(token.text, allowed)
-        help = meant and meant.replace("`", "", 2).upper().replace("DID YOU MEAN ", "did you mean `").replace("?", "`?")
+        meant = nearest(token.text, _UNIT_WORDS)
+        help = f"did you mean `{unit_of(meant)}`?" if meant and unit_of(meant) in units else None
         if token.word in ("MONTH", "MONTHS", "YEAR", "YEARS", "WEEK", "WEEKS"):
             help = "months, weeks and years have no fixed number of ticks; count in DAY"
         self.report("SN106", f"`{token.text}` is not a unit", token.span, units, help)

@@ -27,7 +27,7 @@ from basestation.language.syntax import (
     Unary,
 )
 from basestation.language.tokens import BAD, NAME, NUMBER, STRING
-from basestation.language.words import CONVERTERS, RESERVED
+from basestation.language.words import BEHIND_QUERY, CONVERTERS, RESERVED
 
 OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGNED = range(1, 8)
 """The precedences, loosest first."""
@@ -112,11 +112,15 @@ class Expressions(Durations):
         word = self.take().word if negated else token.word
         if word == "IS":
             negated = self.accept("NOT") is not None
-            if not self.accept("NULL"):
-                if self.at_any(("TRUE", "FALSE", "UNKNOWN", "DISTINCT")):
-                    self.refuse("SN112", f"SNEEql has no IS {self.token.word}", self.token.span,
-                                "a predicate stands for itself: WHERE p, WHERE NOT p")  # fmt: skip
-                self.expect("NULL")
+            if self.at_any(("TRUE", "FALSE", "UNKNOWN")):
+                self.report("SN112", f"SNEEql has no IS {self.token.word}", token.span.to(self.token.span),
+                            help="a predicate stands for itself: WHERE p, WHERE NOT p")  # fmt: skip
+                self.take()
+                return Bad(span=self.span_from(start))
+            if self.at("DISTINCT"):
+                self.refuse("SN112", "SNEEql has no IS DISTINCT FROM", token.span.to(self.token.span),
+                            "write a <> b OR a IS NULL …")  # fmt: skip
+            self.expect("NULL")
             return IsNull(left, negated, span=self.span_from(start))
         if word == "IN":
             return self._membership(left, negated, start)
@@ -145,7 +149,7 @@ class Expressions(Durations):
         self.deeper(opening)
         if self.at_any(_QUERY_STARTS):
             query = self.query()
-            self.close(opening)
+            self.close_query(opening)
             made = InQuery(left, query, negated, span=self.span_from(start))
         else:
             items = self.arguments(opening)
@@ -180,7 +184,7 @@ class Expressions(Durations):
             self.take()
             return Bad(span=token.span)
         if token.kind is not NAME or token.word in RESERVED:
-            self._no_operand(token)
+            return self._no_operand(token)
         following = self.peek().word
         if following == "(":
             return self._call()
@@ -209,6 +213,7 @@ class Expressions(Durations):
         return Column(qualifier, name, span=self.span_from(qualifier.span.start))
 
     def _no_operand(self, token):
+        """Complain that no operand stands here. Where the text goes on sensibly without one, so does the parser."""
         word, help = token.word, None
         if word == "*":
             help = "`*` stands for all columns only in the SELECT list, and for all tuples only in COUNT(*)"
@@ -218,9 +223,16 @@ class Expressions(Durations):
             help = "a subquery stands in parentheses"
         elif word == ":" and self.peek(-1).word == ":":
             help = "write CAST(e AS type)"
-        elif word in RESERVED and token.kind is NAME and self.peek().word in (".", "=", "<", ">"):
-            self.refuse("SN111", f"`{token.text}` is a reserved word and cannot be a column", token.span)
-        self.fail("an expression", _OPERAND, help=help)
+        elif word in RESERVED and token.kind is NAME and self.peek().word in _AFTER_OPERAND:
+            if not self.silent():
+                self.report("SN111", f"`{token.text}` is a reserved word and cannot be a column", token.span)
+            self.take()
+            return Bad(span=token.span)
+        self.complain("an expression", _OPERAND, help)
+        if word not in _WITHOUT_OPERAND:
+            raise Misread
+        self.hush()
+        return Bad(span=token.span)
 
     def _group(self):
         """`( expression )` or `( query )`."""
@@ -228,7 +240,7 @@ class Expressions(Durations):
         self.deeper(opening)
         if self.at_any(_QUERY_STARTS):
             query = self.query()
-            self.close(opening)
+            self.close_query(opening)
             made = Scalar(query, span=self.span_from(opening.span.start))
         else:
             levels = self.levels()
@@ -243,6 +255,13 @@ class Expressions(Durations):
             self.close(opening, ("an operator",))
         self.depth -= 1
         return made
+
+    def close_query(self, opening):
+        """The parenthesis behind a subquery."""
+        help = None
+        if self.token.word in BEHIND_QUERY:
+            help = f"{self.token.word} concerns the whole query and stands behind its last parenthesis"
+        self.close(opening, help=help)
 
     def arguments(self, opening):
         """`e, e, … )`, at least one."""
@@ -273,7 +292,7 @@ class Expressions(Durations):
             if not self.at_any(_QUERY_STARTS):
                 self.fail("a query", ("SELECT",), help="write EXISTS (SELECT …)")
             query = self.query()
-            self.close(opening)
+            self.close_query(opening)
             made = Exists(query, span=self.span_from(start))
         else:
             made = self._function(token, opening)
@@ -293,6 +312,8 @@ class Expressions(Durations):
         name = Name(token.text, span=token.span)
         star = distinct = False
         items = ()
+        if token.word in ("ANY", "ALL", "SOME") and self.at_any(_QUERY_STARTS):
+            self.refuse("SN112", f"SNEEql has no {token.word}", token.span, "use IN (SELECT …), EXISTS (SELECT …) or MAX and MIN")
         if token.word == "DISTINCT":
             self.refuse("SN105", "DISTINCT cannot stand here", token.span, "it is said first in SELECT or in COUNT(…)")
         if self.at("*") and self.peek().word == ")":
@@ -340,4 +361,6 @@ class Expressions(Durations):
 
 _CHAINING = frozenset(("=", "<>", "!=", "<", "<=", ">", ">="))
 _AFTER_COLUMN = frozenset((",", ")", ".", "FROM", "AS", ";", "]", "end"))
+_AFTER_OPERAND = frozenset((",", ")", ".", "AS", "FROM")) | {word for word in OPERATORS if word != "NOT"}
+_WITHOUT_OPERAND = (_ARGUMENT_STOPS - {"SELECT"}) | {"AND", "OR", "end"} | _CHAINING
 _AFTER_LIST = _ARGUMENT_STOPS - {","}

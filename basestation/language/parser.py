@@ -24,14 +24,13 @@ from basestation.language.syntax import (
     Statement,
 )
 from basestation.language.tokens import NUMBER, STRING
-from basestation.language.words import CONVERTERS, SQL_STATEMENTS, STATEMENTS
+from basestation.language.words import BEHIND_QUERY, CONVERTERS, SQL_STATEMENTS, STATEMENTS
 
 _STATEMENT_END = frozenset((";",))
 _QUERY_STARTS = CONVERTERS | {"SELECT"}
 _CHANGE_STOPS = frozenset((",", "WHERE", ";"))
 _SHOWN = {"ACQUIRE": "ACQUIRE EVERY", "DELIVER": "DELIVER WITHIN"}
 _FIELDS = {"ACQUIRE": "acquire_every", "DELIVER": "deliver_within", "FOR": "lasting", "LIFETIME": "lifetime"}
-_BEHIND_QUERY = ("FOR", "SINCE", "ACQUIRE", "DELIVER", "LIFETIME")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +98,9 @@ class Parser(Loops, Queries):
             self.refuse("SN112", f"SNEEql has no {word}", token.span, SQL_STATEMENTS[word])
         if word == "(":
             self.refuse("SN112", "a query does not stand in parentheses", token.span, "leave the parentheses out", ("SELECT",))
+        if word == "EXPLAIN":
+            self.take()
+            self.fail("a query", ("ANALYZE", *sorted(_QUERY_STARTS)), help="EXPLAIN is followed by the query it is about")
         if self.slip(STATEMENTS):
             return self._statement()
         self.fail("a statement", STATEMENTS)
@@ -110,7 +112,7 @@ class Parser(Loops, Queries):
         start = self.token.span.start
         query = self.query()
         loops, sinces, clauses = [], [], {}
-        while self.at_any(_BEHIND_QUERY) or self.slip(_BEHIND_QUERY):
+        while self.at_any(BEHIND_QUERY) or self.slip(BEHIND_QUERY):
             levels = self.levels()
             token = self.token
             try:

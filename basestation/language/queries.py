@@ -63,7 +63,7 @@ class Queries(Sources):
         opening = self.expect("(", help=f"{token.word} takes a query in parentheses")
         self.deeper(opening)
         query = self.query()
-        self.close(opening)
+        self.close_query(opening)
         self.depth -= 1
         return Convert(token.word, query, span=self.span_from(token.span.start))
 
@@ -74,11 +74,10 @@ class Queries(Sources):
         distinct = self.says_distinct()
         items = self._items()
         entries = ()
-        try:
-            self._from(items[-1])
+        if self.accept("FROM"):
             entries = self.entries()
-        except Misread:
-            self.recover(levels, CLAUSE_STOPS)
+        else:
+            self.complain("FROM", ("FROM",))
         found = {}
         while not self.at_any(_SELECT_ENDS):
             token = self.token
@@ -132,7 +131,10 @@ class Queries(Sources):
         while True:
             levels = self.levels()
             try:
-                items.append(self._item(items))
+                item = self._item(items)
+                items.append(item)
+                if not self.at_any((",", "FROM")):
+                    self._no_from(item)
             except Misread:
                 items.append(Item(Bad(span=self.token.span), None))
                 self.recover(levels, _ITEM_STOPS)
@@ -157,10 +159,8 @@ class Queries(Sources):
         expression = self.expression()
         return Item(expression, self.alias(("FROM",)), span=self.span_from(start))
 
-    def _from(self, last):
-        """FROM behind the last item of the SELECT list."""
-        if self.accept("FROM"):
-            return
+    def _no_from(self, last):
+        """Say why neither `,` nor FROM stands behind an item of the SELECT list, or find that FROM is misspelt."""
         aliased = type(last) is Star or last.alias is not None
         expected = (",", "FROM") if aliased else ("an operator", "AS", ",", "FROM")
         help = self.operator_hint()
@@ -172,12 +172,13 @@ class Queries(Sources):
             self.foreign(last.expr.name)
         if not self.slip(("FROM",)):
             self.fail("`,` or FROM", expected, help=help)
-        self.take()
 
     # --- GROUP BY, ORDER BY, LIMIT ---
 
     def _grouping(self):
-        self.expect("BY")
+        if not self.accept("BY"):
+            self.complain("BY", ("BY",))
+            self.hush()
         columns = [self._grouping_column()]
         while self.accept(","):
             columns.append(self._grouping_column())

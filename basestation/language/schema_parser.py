@@ -52,6 +52,9 @@ class _SchemaParser(Durations):
         diagnostics = sorted(self.diagnostics, key=lambda d: (d.span.start, d.span.end, d.code))
         return ParsedSchema(tuple(extents), tuple(diagnostics))
 
+    def spell(self, word):
+        return word.lower()
+
     def begins_anew(self):
         """Whether the next declaration begins here, `name : kind`: no error reaches beyond that."""
         return self.token.kind is NAME and self.peek().word == ":" and self.peek(2).word in _KINDS

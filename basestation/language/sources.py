@@ -23,7 +23,12 @@ LIST_STOPS = CLAUSE_STOPS | {","}
 
 _JOIN_STOPS = LIST_STOPS | JOINS
 _WINDOW_STOPS = frozenset(("]", ")", "}", ";", "SELECT", "WHERE", "GROUP", "HAVING"))
-_AFTER_ALIAS = LIST_STOPS | JOINS | {"[", "(", "ON", "FROM", "end", "bad"}
+_AFTER_ALIAS = LIST_STOPS - {"SELECT"} | JOINS | {"[", "(", "ON", "FROM", "end", "bad"}
+_WINDOW_WORDS = {
+    "SLIDE": "write name [FROM NOW-n TO NOW SLIDE n unit]",
+    "SCAN": "write name [SCAN n unit]",
+    "RESCAN": "write name [RESCAN n unit]",
+}
 _JOIN_WORDS = tuple(sorted(JOINS))
 _OPERATOR_WORDS = ("BETWEEN", "LIKE", "AND")
 
@@ -42,8 +47,10 @@ class Sources(Expressions, Windows):
         if token.kind is not NAME or token.word in RESERVED or token.word in NEVER_ALIASES:
             return None
         after = self.peek().word
-        if after not in _AFTER_ALIAS or (after == "(" and token.word in SQL_WORDS) or (after in JOINS and token.word == "NATURAL"):
+        if after not in _AFTER_ALIAS or (after == "(" or after in JOINS) and token.word in SQL_WORDS:
             self.foreign_here()
+            if after == "number" and token.word in _WINDOW_WORDS:
+                self.refuse("SN105", f"{token.word} stands in a window", token.span, _WINDOW_WORDS[token.word])
             if nearest(token.text, following) or nearest(token.text, _OPERATOR_WORDS):
                 return None
         self.take()
@@ -145,7 +152,7 @@ class Sources(Expressions, Windows):
                 self.refuse("SN112", "only a query stands in parentheses in FROM", self.token.span,
                             "leave the parentheses out", ("SELECT",))  # fmt: skip
             query = self.query()
-            self.close(opening)
+            self.close_query(opening)
             self.depth -= 1
             return QuerySource(query, span=self.span_from(token.span.start))
         if self.at_any(CONVERTERS):

@@ -89,6 +89,27 @@ class Binary(Expr):
     right: Expr
     op_span: Span = _place()
 
+    # A chain of ten thousand ANDs is a tree that leans to the left as deep as that: it is compared without recursion.
+
+    def __eq__(self, other):
+        if type(other) is not Binary:
+            return NotImplemented
+        mine, theirs = self, other
+        while type(mine) is Binary and type(theirs) is Binary:
+            if mine is theirs:
+                return True
+            if mine.op != theirs.op or mine.right != theirs.right:
+                return False
+            mine, theirs = mine.left, theirs.left
+        return mine == theirs
+
+    def __hash__(self):
+        node, rights = self, []
+        while type(node) is Binary:
+            rights.append((node.op, node.right))
+            node = node.left
+        return hash((node, *rights))
+
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Expr):

@@ -21,16 +21,13 @@ class Windows(Durations):
     def window(self):
         """`[ … ]`."""
         opening = self.take()
-        word = self.token.word
-        if word not in _FORMS and word != "RESCAN":
-            if word in _OTHER_SYSTEMS:
-                self.refuse("SN112", f"SNEEql has no `{self.token.text}` window", self.token.span, _OTHER_SYSTEMS[word])
-            word = nearest(self.token.text, _FORMS) if self.token.kind is NAME else None
-            if word is None or not self.slip((word,)):
-                self.fail("a window", _FORMS)
-        else:
-            self.take()
-        window, made, more = self._FORMS_READ[word](self)
+        first = self.token
+        if first.word in _OTHER_SYSTEMS:
+            self.refuse("SN112", f"SNEEql has no {first.word} window", first.span, _OTHER_SYSTEMS[first.word])
+        if first.word not in self._READ and not self.slip(_FORMS):
+            self.fail("a window", _FORMS)
+        self.take()
+        window, made, more = self._READ[first.word](self)
         self.close(opening, more)
         return window(*made, span=self.span_from(opening.span.start))
 
@@ -51,14 +48,15 @@ class Windows(Durations):
         return Unbounded, (self._slide(),), ("SLIDE",)
 
     def _scan(self):
-        return ScanEvery, (self.duration("how often to scan"),), ()
+        return ScanEvery, (self.duration(),), ()
 
-    _FORMS_READ = {"FROM": _range, "NOW": _now, "UNBOUNDED": _unbounded, "SCAN": _scan, "RESCAN": _scan}
+    _READ = {"FROM": _range, "NOW": _now, "UNBOUNDED": _unbounded, "SCAN": _scan, "RESCAN": _scan}
 
     def _slide(self):
         """`SLIDE n unit`, or None where it is missing."""
-        if self.accept("SLIDE") or (self.token.kind is NAME and self.slip(("SLIDE",))):
-            return self.duration("how far to slide", ALL_UNITS)
+        if self.at("SLIDE") or self.slip(("SLIDE",)):
+            self.take()
+            return self.duration(units=ALL_UNITS)
         return None
 
     def _point(self):
@@ -69,8 +67,9 @@ class Windows(Durations):
                 self.fail("NOW", ("NOW",), help="the ends of a window are told from NOW: NOW-10")
             self.expect("NOW")
         if self.at("+"):
-            self.refuse("SN105", "a window cannot reach beyond NOW", self.token.span, "write NOW or NOW-n", ("-",))
-        if not self.accept("-"):
+            self.report("SN105", "a window cannot reach beyond NOW", self.token.span, ("-",), "write NOW or NOW-n")
+            self.take()
+        elif not self.accept("-"):
             return Point(0, span=self.span_from(start))
         back = self.count("an offset")
         return Point(back, self._offset_unit(), span=self.span_from(start))

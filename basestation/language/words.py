@@ -1,11 +1,9 @@
 """The words of the language: which are reserved, which begin something, and which only SQL knows."""
 
-from functools import lru_cache
 from difflib import get_close_matches
+from functools import lru_cache
 
-RESERVED = frozenset(
-    "SELECT FROM WHERE GROUP BY HAVING AS AND OR NOT RSTREAM ISTREAM DSTREAM".split()
-)
+RESERVED = frozenset("SELECT FROM WHERE GROUP BY HAVING AS AND OR NOT RSTREAM ISTREAM DSTREAM".split())
 """Never names (SEMANTICS 2.1). No other word is reserved: what follows decides whether it is a keyword."""
 
 CONVERTERS = frozenset(("RSTREAM", "ISTREAM", "DSTREAM"))
@@ -15,6 +13,9 @@ NEVER_ALIASES = JOINS | frozenset("FOR SINCE ACQUIRE DELIVER LIFETIME UNION ON O
 
 CLAUSES = ("WHERE", "GROUP", "HAVING", "UNION", "ORDER", "LIMIT", "FOR", "SINCE", "ACQUIRE", "DELIVER", "LIFETIME")
 """What can follow FROM, in the order of the grammar."""
+
+BEHIND_QUERY = ("FOR", "SINCE", "ACQUIRE", "DELIVER", "LIFETIME")
+"""What concerns a whole statement, and never stands in a subquery."""
 
 CLAUSE_STARTS = frozenset(CLAUSES)
 STATEMENTS = ("SELECT", "RSTREAM", "ISTREAM", "DSTREAM", "EXPLAIN", "REVISE", "DELETE", "INSERT")

@@ -1,0 +1,323 @@
+"""The printer: syntax becomes text again, on one line, with as few parentheses as it takes.
+
+`parse(print(tree)) == tree` for every tree that the parser makes without complaint, so `print(parse(text))` is the
+canonical form of a text. Keywords are in capitals, aliases have their AS, `!=` is `<>`.
+"""
+
+from basestation.language import syntax as s
+from basestation.language.expressions import AND, COMPARE, NOT, OPERATORS, OR, SIGNED, SUM
+
+_ATOM = SIGNED + 1
+
+
+def print_statement(statement):
+    return _STATEMENTS[type(statement)](statement)
+
+
+def print_query(query):
+    return _QUERIES[type(query)](query)
+
+
+def print_expression(expression):
+    return _print(expression, OR)
+
+
+def print_schema(extents):
+    """The declarations, one on each line."""
+    return "".join(f"{_extent(extent)}\n" for extent in extents)
+
+
+# --- expressions -----------------------------------------------------------------------------------------------------
+
+
+def _print(node, loosest):
+    """The text of an expression, in parentheses if it binds less tightly than `loosest`."""
+    binding, write = _EXPRESSIONS[type(node)]
+    if type(node) is s.Binary:
+        binding = OPERATORS[node.op]
+    elif type(node) is s.Unary and node.op == "NOT":
+        binding = NOT
+    return write(node) if binding >= loosest else f"({write(node)})"
+
+
+def _binary(node):
+    """A chain of operators that bind alike; its left side may be very deep, so this walks down instead of recursing."""
+    binding = OPERATORS[node.op]
+    pieces = []
+    while type(node) is s.Binary and OPERATORS[node.op] == binding:
+        pieces.append(f" {node.op} {_print(node.right, binding + 1)}")
+        node = node.left
+        if binding == COMPARE:
+            break
+    return _print(node, binding + (binding == COMPARE)) + "".join(reversed(pieces))
+
+
+def _unary(node):
+    if node.op == "NOT":
+        return f"NOT {_print(node.operand, NOT)}"
+    operand = _print(node.operand, SIGNED)
+    return f"- {operand}" if operand.startswith("-") else f"-{operand}"  # two in a row would begin a comment
+
+
+def _column(node):
+    return f"{node.qualifier.text}.{node.name.text}" if node.qualifier else node.name.text
+
+
+def _string(node):
+    return quoted(node.value)
+
+
+def quoted(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _operand(node):
+    return _print(node.operand, SUM) + (" NOT" if node.negated else "")
+
+
+def _is_null(node):
+    return f"{_print(node.operand, SUM)} IS {'NOT ' if node.negated else ''}NULL"
+
+
+def _between(node):
+    return f"{_operand(node)} BETWEEN {_print(node.low, SUM)} AND {_print(node.high, SUM)}"
+
+
+def _call(node):
+    inside = "*" if node.star else ("DISTINCT " if node.distinct else "") + _list(node.arguments)
+    return f"{node.name.text}({inside})"
+
+
+def _case(node):
+    branches = "".join(f" WHEN {_print(when, OR)} THEN {_print(then, OR)}" for when, then in node.branches)
+    otherwise = f" ELSE {_print(node.otherwise, OR)}" if node.otherwise else ""
+    return f"CASE{branches}{otherwise} END"
+
+
+def _list(expressions):
+    return ", ".join([_print(e, OR) for e in expressions])
+
+
+def duration(node):
+    return f"{node.count} {node.unit}"
+
+
+_EXPRESSIONS = {
+    s.Bad: (_ATOM, lambda node: "…"),
+    s.Number: (_ATOM, lambda node: repr(node.value)),
+    s.String: (_ATOM, _string),
+    s.Null: (_ATOM, lambda node: "NULL"),
+    s.Column: (_ATOM, _column),
+    s.Unary: (SIGNED, _unary),
+    s.Binary: (OR, _binary),
+    s.IsNull: (COMPARE, _is_null),
+    s.Between: (COMPARE, _between),
+    s.InList: (COMPARE, lambda node: f"{_operand(node)} IN ({_list(node.items)})"),
+    s.InQuery: (COMPARE, lambda node: f"{_operand(node)} IN ({print_query(node.query)})"),
+    s.Like: (COMPARE, lambda node: f"{_operand(node)} LIKE {_print(node.pattern, SUM)}"),
+    s.Case: (_ATOM, _case),
+    s.Cast: (_ATOM, lambda node: f"CAST({_print(node.operand, OR)} AS {node.type.text})"),
+    s.Call: (_ATOM, _call),
+    s.Scalar: (_ATOM, lambda node: f"({print_query(node.query)})"),
+    s.Exists: (_ATOM, lambda node: f"EXISTS ({print_query(node.query)})"),
+    s.LoopName: (_ATOM, lambda node: node.text),
+    s.Duration: (_ATOM, duration),
+}
+
+
+# --- windows and FROM ------------------------------------------------------------------------------------------------
+
+
+def _point(node):
+    if not node.back:
+        return "NOW"
+    return f"NOW-{node.back} {node.unit}" if node.unit else f"NOW-{node.back}"
+
+
+def _slide(node):
+    return f" SLIDE {duration(node.slide)}" if node.slide else ""
+
+
+_WINDOWS = {
+    s.Range: lambda node: f"[FROM {_point(node.begin)} TO {_point(node.end)}{_slide(node)}]",
+    s.NowOnly: lambda node: "[NOW]",
+    s.Unbounded: lambda node: f"[UNBOUNDED{_slide(node)}]",
+    s.ScanEvery: lambda node: f"[SCAN {duration(node.every)}]",
+}
+
+
+def print_window(window):
+    return _WINDOWS[type(window)](window)
+
+
+def _source(node):
+    if type(node) is s.ExtentSource:
+        return node.name.text + (".HISTORY" if node.history else "")
+    text = print_query(node.query)
+    return text if type(node.query) is s.Convert else f"({text})"
+
+
+def _entry(node):
+    if type(node) is s.Join:
+        kind = "" if node.kind == "INNER" else f"{node.kind} "
+        condition = f" ON {_print(node.condition, OR)}" if node.condition else ""
+        return f"{_entry(node.left)} {kind}JOIN {_entry(node.right)}{condition}"
+    window = f" {print_window(node.window)}" if node.window else ""
+    return _source(node.source) + _alias(node) + window
+
+
+def _alias(node):
+    return f" AS {node.alias.text}" if node.alias else ""
+
+
+# --- queries ---------------------------------------------------------------------------------------------------------
+
+
+def _item(node):
+    if type(node) is s.Star:
+        return f"{node.qualifier.text}.*" if node.qualifier else "*"
+    return _print(node.expr, OR) + _alias(node)
+
+
+def _select(node):
+    pieces = ["SELECT DISTINCT " if node.distinct else "SELECT ", ", ".join([_item(item) for item in node.items])]
+    pieces += [" FROM ", ", ".join([_entry(entry) for entry in node.entries])]
+    if node.where:
+        pieces += [" WHERE ", _print(node.where, OR)]
+    if node.group_by:
+        pieces += [" GROUP BY ", _list(node.group_by)]
+    if node.having:
+        pieces += [" HAVING ", _print(node.having, OR)]
+    return "".join(pieces) + _order_and_limit(node)
+
+
+def _order(node):
+    nulls = "" if node.nulls_first is None else " NULLS FIRST" if node.nulls_first else " NULLS LAST"
+    return _print(node.expr, OR) + (" DESC" if node.descending else "") + nulls
+
+
+def _order_and_limit(node):
+    order = " ORDER BY " + ", ".join(map(_order, node.order_by)) if node.order_by else ""
+    return order + (f" LIMIT {node.limit.value}" if node.limit else "")
+
+
+_QUERIES = {
+    s.Select: _select,
+    s.Convert: lambda node: f"{node.kind}({print_query(node.query)})",
+    s.Union: lambda node: " UNION ALL ".join(map(print_query, node.parts)) + _order_and_limit(node),
+}
+
+
+# --- loops -----------------------------------------------------------------------------------------------------------
+
+
+def _loop(node):
+    first = f"t = {_print(node.first, SUM)}" if node.first else ""
+    windows = " ".join(map(_window_is, node.windows))
+    return f" FOR ({first}; {_print(node.condition, OR)}; {_change(node.change)}) {{ {windows} }}"
+
+
+def _change(node):
+    if type(node) is s.Binary and node.op in "+-" and node.left == s.LoopName("t"):
+        if node.right == s.Number(1):
+            return f"t{node.op}{node.op}"
+        return f"t {node.op}= {_print(node.right, SUM)}"
+    return f"t = {_print(node, SUM)}"
+
+
+def _window_is(node):
+    rows = " ROWS" if node.rows else ""
+    return f"WindowIs({node.name.text}{rows}, {_print(node.left, SUM)}, {_print(node.right, SUM)});"
+
+
+# --- statements ------------------------------------------------------------------------------------------------------
+
+
+def _ask(node):
+    pieces = [print_query(node.query), *map(_loop, node.loops)]
+    if node.since:
+        start = node.since.start
+        if isinstance(start, s.Duration):
+            start = f"NOW-{duration(start)}"
+        elif isinstance(start, str):
+            start = quoted(start)
+        pieces.append(f" SINCE {start}")
+    asked = node.clauses
+    for words, value in (
+        ("ACQUIRE EVERY", asked.acquire_every),
+        ("DELIVER WITHIN", asked.deliver_within),
+        ("FOR", asked.lasting),
+        ("LIFETIME", asked.lifetime),
+    ):
+        if value:
+            pieces.append(f" {words} {duration(value)}")
+    return "".join(pieces)
+
+
+def _where(node):
+    return f" WHERE {_print(node.where, OR)}" if node.where else ""
+
+
+def _revise(node):
+    changes = ", ".join(f"{name.text} = {_print(value, OR)}" for name, value in node.changes)
+    return f"REVISE {node.name.text} SET {changes}{_where(node)}"
+
+
+def _insert(node):
+    columns = ", ".join(name.text for name in node.columns)
+    rows = ", ".join(f"({_list(row)})" for row in node.rows)
+    return f"INSERT INTO {node.name.text} ({columns}) VALUES {rows}"
+
+
+_STATEMENTS = {
+    s.Ask: _ask,
+    s.Explain: lambda node: f"EXPLAIN {'ANALYZE ' if node.analyze else ''}{_ask(node.ask)}",
+    s.Revise: _revise,
+    s.Delete: lambda node: f"DELETE FROM {node.name.text}{_where(node)}",
+    s.Insert: _insert,
+}
+
+
+# --- schemas ---------------------------------------------------------------------------------------------------------
+
+
+def _extent(node):
+    pieces = [f"{node.name.text}: {node.kind} ({', '.join(map(_attribute, node.attributes))})"]
+    if node.every:
+        pieces.append(f"every {_low(node.every)}")
+    if node.sites:
+        pieces.append(f"at sites {_sites(node.sites)}")
+    if node.wait:
+        pieces.append(f"wait {_low(node.wait)}")
+    if node.late:
+        by = f" by {_low(node.late.horizon)}" if node.late.horizon else ""
+        pieces.append(f"late {node.late.policy}{by}")
+    if node.ahead:
+        pieces.append(f"ahead {_low(node.ahead)}")
+    if node.source:
+        pieces.append(f"from {_string(node.source)}")
+    return " ".join(pieces)
+
+
+def _attribute(node):
+    said = []
+    if node.unit:
+        said.append(f"unit {_string(node.unit)}")
+    if node.sensor:
+        said.append(f"sensor {_string(node.sensor)}")
+    if node.scale:
+        said.append(f"scale {node.scale.value}")
+    if node.range:
+        low, high = node.range
+        said.append(f"range {_print(low, SIGNED)} .. {_print(high, SIGNED)}")
+    return f"{node.name.text}:{node.type.text}" + (f" {{{', '.join(said)}}}" if said else "")
+
+
+def _sites(node):
+    if node.all:
+        return "all"
+    return ", ".join(str(first) if first == last else f"{first} .. {last}" for first, last in node.ranges)
+
+
+def _low(node):
+    return duration(node).lower()
