@@ -1,0 +1,213 @@
+"""Recompute: SNEEql from the definitions, from scratch at the end of every clock tick.
+
+    result = run(schema, {"road": [{"_tick": 0, "site": 1, "temp": 7}]}, ["SELECT temp FROM road"])
+    result.answers[0].updates, result.answers[0].current(), result.ledger
+
+A query is a text, or (text, clock tick): REVISE, DELETE and INSERT are carried out then; a one-off query is evaluated
+then; a continuous one that begins in the past (SINCE) is asked then.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from basestation.language import syntax
+from basestation.language.parser import parse
+from basestation.language.source import Source
+from tests.oracles.answers import Answer, StreamAnswer, WindowAnswer
+from tests.oracles.binding import QueryBinder, is_stream
+from tests.oracles.deliveries import Log, Table, delivery_of, last_moment
+from tests.oracles.errors import NotCovered, Refused
+from tests.oracles.oneoff import OneOff
+from tests.oracles.schema import read_schema, ticks
+from tests.oracles.statements import carry_out
+
+
+@dataclass
+class Asking:
+    """One statement's circumstances: when it was asked, where it starts, what it asks for (11)."""
+
+    tick_ms: int
+    asked: int = 0
+    start: int = 0
+    from_the_past: bool = False
+    acquire: int | None = None
+    within: int | None = None
+    lasting: int | None = None
+    error: object = None  # the error that ended a loop (10.8)
+    grids: set = field(default_factory=set)  # every slide and scan of the query
+
+
+@dataclass
+class World:
+    extents: dict
+    logs: dict
+    tables: dict
+
+
+@dataclass
+class Result:
+    answers: list  # one per statement; None for REVISE, DELETE and INSERT
+    ledger: dict  # extent -> counts
+    until: int
+
+
+def read_query(text):
+    parsed = parse(Source(text))
+    if parsed.diagnostics:
+        raise Refused(parsed.diagnostics[0].kind, parsed.diagnostics[0].message)
+    return parsed.statements
+
+
+def run(schema, inputs, queries, until=None, tick_ms=1000, every_tick=None):
+    """`every_tick` False leaves out clock ticks at which nothing can happen (the default for long replays)."""
+    extents = read_schema(schema, tick_ms)
+    asked = [(s, q[1] if isinstance(q, tuple) else 0) for q in queries
+             for s in read_query(q[0] if isinstance(q, tuple) else q)]  # fmt: skip
+    inputs = {name: inputs.get(name, []) for name in extents}
+    if until is None:
+        until = last_moment(extents, inputs, [clock for _, clock in asked])
+    world = make_world(extents, inputs, asked, until)
+    live = [ask(statement, clock, world, tick_ms) for statement, clock in asked]
+    if every_tick is None:
+        every_tick = until <= 1000 or any(isinstance(s, syntax.Ask) and s.loops for s, _ in asked)
+    clocks = range(until + 1) if every_tick else steps(world, inputs, [a for a in live if a], until)
+    for clock in clocks:
+        for query in live:
+            if query and clock >= query.asking.asked and query.answer.error is None:
+                query.step(clock)
+    answers = [query.answer if query else None for query in live]
+    return Result(answers, {name: dict(log.ledger) for name, log in world.logs.items()}, until)
+
+
+def make_world(extents, inputs, asked, until):
+    logs, tables = {}, {}
+    for name, extent in extents.items():
+        if extent.kind == "stored":
+            tables[name] = Table(extent, inputs[name])
+            continue
+        acts = [
+            (clock, carry_out(statement, extent)) for statement, clock in asked
+            if not isinstance(statement, syntax.Ask | syntax.Explain) and statement.name.text == name
+        ]  # fmt: skip
+        logs[name] = Log(extent, inputs[name], until, acts)
+    return World(extents, logs, tables)
+
+
+class Live:
+    """A query that is being answered."""
+
+    def __init__(self, asking, query, limit):
+        self.asking = asking
+        columns = [(c.name, c.type) for c in query.columns]
+        self.answer = Answer("stream" if is_stream(query) else "window", columns)
+        self._steps = (
+            StreamAnswer(query, self.answer, limit) if is_stream(query) else WindowAnswer(query, self.answer)
+        )
+
+    def step(self, clock):
+        self._steps.step(clock)
+        if self.asking.error is not None:
+            self.answer.error = (clock, self.asking.error.kind, self.asking.error.message)
+
+
+def ask(statement, clock, world, tick_ms):
+    if isinstance(statement, syntax.Explain):
+        raise NotCovered("10.1", "EXPLAIN")
+    if not isinstance(statement, syntax.Ask):
+        if statement.name.text not in world.extents:
+            raise Refused("name", f"no extent is called {statement.name.text}")
+        if statement.name.text in world.tables:
+            raise NotCovered("12.2", "revisions of a stored extent")
+        return None
+    clauses = statement.clauses
+    if clauses.lifetime:
+        raise NotCovered("11", "LIFETIME needs the motes' energy model")
+    asking = Asking(tick_ms, clock)
+    asking.acquire = ticks(clauses.acquire_every, tick_ms) if clauses.acquire_every else None
+    asking.within = ticks(clauses.deliver_within, tick_ms) if clauses.deliver_within else None
+    asking.lasting = ticks(clauses.lasting, tick_ms) if clauses.lasting else None
+    if statement.since:
+        asking.start, asking.from_the_past = start_of(statement.since, clock, tick_ms), True
+    elif clock:
+        asking.start = clock
+    limit = asking.start + asking.lasting if asking.lasting is not None else None
+    query = QueryBinder(world, asking, statement.loops).query(statement.query, limit, top=True)
+    if statement.loops and not _has_select_on_top(statement.query):
+        raise Refused("static", "loops belong to a query with FROM")
+    if clock and not statement.since and not isinstance(getattr(query, "inner", query), OneOff):
+        raise NotCovered("1.1", "a continuous query that is accepted after tick 0")
+    check_within(statement.query, world, asking)
+    return Live(asking, query, limit)
+
+
+def _has_select_on_top(query):
+    while isinstance(query, syntax.Convert):
+        query = query.query
+    return isinstance(query, syntax.Select)
+
+
+def start_of(since, clock, tick_ms):
+    """10.7: a tick, an RFC 3339 time (UTC if it says nothing), or NOW - n unit."""
+    start = since.start
+    if isinstance(start, str):
+        moment = datetime.fromisoformat(start)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        milliseconds = round(moment.timestamp() * 1000)
+        if milliseconds % tick_ms:
+            raise Refused("static", "SINCE is no whole tick")
+        start = milliseconds // tick_ms
+    elif isinstance(start, syntax.Duration):
+        start = clock - ticks(start, tick_ms)
+    if start < 0:
+        raise Refused("static", "SINCE before the first reading; the first possible tick is 0")
+    return start
+
+
+def check_within(query, world, asking):
+    """11: on a `late append` or `late drop` extent DELIVER WITHIN must be at least `wait`."""
+    if asking.within is None:
+        return
+    for name in extents_in(query):
+        extent = world.extents[name]
+        if extent.kind != "stored" and extent.late != "revise" and asking.within < extent.wait:
+            raise Refused("static", f"{name} waits {extent.wait}, longer than DELIVER WITHIN")
+
+
+def extents_in(node):
+    """Every extent that a query names, nested ones too."""
+    if isinstance(node, syntax.ExtentSource):
+        return [node.name.text]
+    found = []
+    for name in getattr(node, "__dataclass_fields__", ()):
+        value = getattr(node, name)
+        for item in value if isinstance(value, tuple) else (value,):
+            found += extents_in(item)
+    return found
+
+
+def steps(world, inputs, queries, until):
+    """The clock ticks at which something can happen: deliveries, and where a watermark passes a moment of interest."""
+    happening = {0, until, *(q.asking.asked for q in queries)}
+    moments = set()
+    for name, log in world.logs.items():
+        happening |= {delivery_of(row) for row in inputs[name]}
+        happening |= {clock for r in log.readings for clock, _ in r.truth} | {r.delivered for r in log.readings}
+        moments |= {r.arrival for r in log.readings}
+        if log.extent.interval:
+            moments |= set(range(0, until + 1, log.extent.interval))
+    for query in queries:
+        for slide in query.asking.grids:
+            moments |= set(range(0, until + 1, slide))
+    moments |= happening
+    happening |= moments  # what only needs the clock
+    for log in world.logs.values():
+        before = log.watermark(-1)
+        for clock in range(until + 1):
+            mark = log.watermark(clock)
+            if any(m in moments for m in range(before + 1, mark + 1)):
+                happening.add(clock)
+            before = mark
+    for query in queries:
+        if query.asking.within is not None:
+            happening |= {m + query.asking.within for m in moments}
+    return sorted(clock for clock in happening if 0 <= clock <= until)
