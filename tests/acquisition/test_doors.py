@@ -1,0 +1,57 @@
+"""The acquisition doors: frames to batches, schedules to messages."""
+
+import numpy as np
+
+from acquisition import downlink, uplink
+from acquisition.payload import decode_schedule, decode_time, encode_readings
+from acquisition.scheduling import NOTHING, share
+from gateway.frame import Frame, Kind
+from tests.acquisition.test_scheduling import CATALOG, need
+
+
+def test_up():
+    scheduled = share([need("temp", "volt")], CATALOG, NOTHING, now=100)
+    [sampling] = scheduled.samplings.values()
+    frames = [
+        Frame(Kind.READING, 4, 1, 0, encode_readings(sampling, 0, [(2010, 7), (None, 8)])),
+        Frame(Kind.READING, 3, 1, 0, encode_readings(sampling, 1, [(-5, 9)])),
+        Frame(Kind.READING, 3, 1, 1, b"?"),
+    ]
+    measured = uplink.rise(frames, scheduled.samplings, CATALOG, delivery=112)
+    [(extent, batch)] = measured.batches
+    assert extent == "field"
+    rows = sorted(zip(batch.tick.tolist(), batch.site.tolist(), batch.columns["volt"].tolist(), strict=True))
+    assert rows == [(100, 4, 7), (110, 3, 9), (110, 4, 8)]
+    assert batch.columns["temp"][batch.valid["temp"]].tolist() == [2010, -5]
+    assert np.array_equal(batch.columns["site"], batch.site)
+    assert np.array_equal(batch.columns["time"], batch.tick)
+    assert set(batch.arrival.tolist()) == {112}
+    assert [error.code for error in measured.errors] == ["short"]
+
+
+def test_readings_of_an_earlier_sampling_are_still_understood():
+    first = share([need("temp")], CATALOG, NOTHING, now=100)
+    second = share([need("temp", "volt")], CATALOG, first, now=110)
+    frames = [
+        Frame(Kind.READING, 3, 1, 0, encode_readings(first.samplings[0], 0, [(1,)])),
+        Frame(Kind.READING, 3, 1, 1, encode_readings(second.samplings[1], 0, [(2, 3)])),
+    ]
+    measured = uplink.rise(frames, second.samplings, CATALOG, delivery=115)
+    assert [(b.tick.tolist(), sorted(set(b.columns) - {"site", "time"})) for _, b in measured.batches] == [
+        ([100], ["temp"]),
+        ([110], ["temp", "volt"]),
+    ]
+    assert measured.errors == ()
+
+
+def test_down():
+    scheduled = share([need("temp")], CATALOG, NOTHING, now=0)
+    told = downlink.schedules(scheduled.schedules.values())
+    assert [(message.kind, message.mote, message.want_ack) for message in told] == [
+        (Kind.SCHEDULE, 3, True),
+        (Kind.SCHEDULE, 4, True),
+    ]
+    assert decode_schedule(told[0].payload, 3).samplings[0].epochs == scheduled.samplings[0].epochs
+    [time] = downlink.clock([3], 12_345, 1000)
+    assert (time.kind, time.mote, time.want_ack) == (Kind.TIME, 3, False)
+    assert decode_time(time.payload, 3) == (12_345, 1000)

@@ -1,0 +1,138 @@
+"""Readings and schedules survive the air; nonsense is told apart and never stops the rest."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acquisition.errors import PayloadError, ScheduleError
+from acquisition.instants import Epochs
+from acquisition.payload import (
+    MAX_COUNT,
+    capacity,
+    decode_readings,
+    decode_schedule,
+    decode_time,
+    encode_readings,
+    encode_schedule,
+    encode_time,
+)
+from acquisition.schedule import Channel, Sampling, Schedule
+from gateway.frame import MAX_PAYLOAD, Frame, Kind
+
+INT32 = st.integers(-(2**31), 2**31 - 1)
+channels = st.lists(st.builds(Channel, st.just(""), st.integers(0, 0xFFFF), st.integers(1, 32)), max_size=8).map(tuple)
+epochs = st.builds(Epochs, st.integers(0, 2**47), st.integers(1, 2**32 - 1))
+samplings = st.builds(Sampling, st.integers(0, 255), st.just(""), epochs, channels)
+
+
+def small(bits):
+    return st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+@st.composite
+def sent(draw):
+    """A sampling, and readings that fit into a frame: all small, some null, or some too wide for their channel."""
+    sampling = draw(samplings)
+    kinds = draw(st.sampled_from(["small", "null", "wide"]))
+    value = {
+        "small": small,
+        "null": lambda bits: st.none() | small(bits),
+        "wide": lambda bits: st.none() | INT32,
+    }[kinds]
+    row = st.tuples(*(value(channel.bits) for channel in sampling.channels))
+    rows = draw(st.lists(row, min_size=1, max_size=capacity(sampling)))
+    return sampling, draw(st.integers(0, 2**32 - 64)), rows
+
+
+@given(sent(), st.integers(1, 65534))
+def test_readings_survive(case, mote):
+    sampling, first, rows = case
+    payload = encode_readings(sampling, first, rows)
+    assert len(payload) <= MAX_PAYLOAD
+    [readings], errors = decode_readings([Frame(Kind.READING, mote, 1, 0, payload)], {sampling.number: sampling})
+    assert errors == []
+    assert readings.tick.tolist() == [sampling.epochs.tick(first + at) for at in range(len(rows))]
+    assert set(readings.site.tolist()) == {mote}
+    for row, values, nulls in zip(rows, readings.value.tolist(), readings.null.tolist(), strict=True):
+        assert tuple(None if null else value for value, null in zip(values, nulls, strict=True)) == row
+
+
+ONE = Sampling(4, "field", Epochs(0, 10), (Channel("temp", 1, 12),))
+
+
+def test_many_frames_are_decoded_together_and_keep_their_order():
+    frames = [Frame(Kind.READING, mote, 1, 0, encode_readings(ONE, mote, [(mote,), (-mote,)])) for mote in range(1, 50)]
+    [readings], errors = decode_readings(frames, {4: ONE})
+    assert errors == []
+    assert readings.site.tolist() == [mote for mote in range(1, 50) for _ in range(2)]
+    assert readings.value[:, 0].tolist() == [value for mote in range(1, 50) for value in (mote, -mote)]
+    assert readings.tick.tolist() == [10 * (mote + at) for mote in range(1, 50) for at in range(2)]
+
+
+def test_several_readings_take_less_than_several_frames():
+    assert len(encode_readings(ONE, 0, [(1,)] * 8)) == 6 + 12
+
+
+@pytest.mark.parametrize(
+    ("payload", "code"),
+    [
+        (b"", "short"),
+        (bytes(5), "short"),
+        (encode_readings(ONE, 0, [(1,)])[:-1], "size"),
+        (encode_readings(ONE, 0, [(1,)]) + b"\0", "size"),
+        (b"\x05" + encode_readings(ONE, 0, [(1,)])[1:], "sampling"),
+        (b"\x04" + bytes(5), "empty"),
+    ],
+)
+def test_a_frame_of_nonsense_is_told_and_leaves_the_others_alone(payload, code):
+    good = Frame(Kind.READING, 1, 1, 1, encode_readings(ONE, 0, [(7,)]))
+    readings, errors = decode_readings([Frame(Kind.READING, 9, 1, 0, payload), good], {4: ONE})
+    assert [(error.code, error.mote) for error in errors] == [(code, 9)]
+    assert [r.value.tolist() for r in readings] == [[[7]]]
+
+
+@given(st.binary(max_size=MAX_PAYLOAD), samplings)
+def test_fuzz_readings(payload, sampling):
+    """The invariant: readings within the widths, or one error; never an exception, never a value from nowhere."""
+    numbered = {payload[0]: sampling} if payload else {}
+    readings, errors = decode_readings([Frame(Kind.READING, 1, 1, 0, payload)], numbered)
+    assert len(readings) + len(errors) == 1
+    for found in readings:
+        assert 1 <= len(found.tick) <= MAX_COUNT
+        assert np.all(np.abs(found.value.astype(float)) <= 2**31)
+
+
+schedules = st.builds(Schedule, st.just(3), st.integers(0, 0xFFFF), st.lists(samplings, max_size=3).map(tuple))
+
+
+@given(schedules)
+def test_schedules_survive_or_are_refused_for_their_size(schedule):
+    try:
+        payload = encode_schedule(schedule)
+    except ScheduleError as error:
+        assert "sample fewer columns" in str(error)
+        assert sum(12 + 3 * len(sampling.channels) for sampling in schedule.samplings) + 3 > MAX_PAYLOAD
+        return
+    assert decode_schedule(payload, 3) == schedule
+
+
+@given(st.binary(max_size=MAX_PAYLOAD))
+def test_fuzz_schedules(payload):
+    """The invariant: a schedule that encodes to the very same bytes, or PayloadError."""
+    try:
+        schedule = decode_schedule(payload, 3)
+    except PayloadError:
+        return
+    assert encode_schedule(schedule) == payload
+
+
+@given(st.integers(0, 2**48 - 1), st.integers(1, 2**32 - 1))
+def test_time_survives(now_ms, tick_ms):
+    assert decode_time(encode_time(now_ms, tick_ms), 3) == (now_ms, tick_ms)
+
+
+@pytest.mark.parametrize("payload", [b"", bytes(9), bytes(10), bytes(11)])
+def test_a_time_that_is_none(payload):
+    with pytest.raises(PayloadError):
+        decode_time(payload, 3)

@@ -1,0 +1,119 @@
+"""One schedule per site for all queries: each sensor once per due tick, nothing changed without need."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acquisition.errors import ScheduleError
+from acquisition.extent import Catalog, Extent, Kind
+from acquisition.instants import Epochs
+from acquisition.schedule import sensor_code, width_of
+from acquisition.scheduling import NOTHING, Need, share
+from acquisition.schema import Attribute, Schema, Type
+
+
+def sensed(name="field", interval=10, sites=(3, 4), attributes=()):
+    known = (Attribute("site", Type.INTEGER), Attribute("time", Type.INTEGER))
+    sampled = attributes or (
+        Attribute("temp", Type.FLOAT, sensor="temperature", scale=2, range=(-40, 125)),
+        Attribute("volt", Type.INTEGER),
+    )
+    return Extent(name, Kind.SENSED, Schema((*known, *sampled)), interval, sites, interval, horizon=60, ahead=interval)
+
+
+CATALOG = Catalog({"field": sensed(), "road": sensed("road", 60, (4, 5))})
+
+
+def need(*attributes, extent="field", every=10):
+    return Need(extent, frozenset(attributes), every)
+
+
+def test_one_need():
+    scheduled = share([need("site", "temp")], CATALOG, NOTHING, now=25)
+    [sampling] = scheduled.samplings.values()
+    assert sampling.epochs == Epochs(30, 10)  # the next due tick of the grid
+    assert [(c.attribute, c.sensor, c.bits) for c in sampling.channels] == [("temp", sensor_code("temperature"), 15)]
+    assert {site: s.samplings for site, s in scheduled.schedules.items()} == {3: (sampling,), 4: (sampling,)}
+
+
+def test_what_several_queries_want_is_sampled_once():
+    scheduled = share([need("temp", every=20), need("volt", every=30)], CATALOG, NOTHING, now=0)
+    [sampling] = scheduled.samplings.values()
+    assert sampling.epochs.interval == 10
+    assert [c.attribute for c in sampling.channels] == ["temp", "volt"]
+
+
+def test_what_is_not_changed_stays_the_same_object():
+    first = share([need("temp")], CATALOG, NOTHING, now=0)
+    same = share([need("temp"), need("temp")], CATALOG, first, now=100)
+    assert same.schedules[3] is first.schedules[3]
+    road = share([need("temp"), need("volt", extent="road", every=60)], CATALOG, first, now=100)
+    assert road.schedules[3] is first.schedules[3]
+    assert road.schedules[4].version == first.schedules[4].version + 1
+    assert [s.extent for s in road.schedules[4].samplings] == ["field", "road"]
+
+
+def test_a_changed_sampling_gets_a_number_of_its_own_and_the_old_one_stays_readable():
+    first = share([need("temp")], CATALOG, NOTHING, now=0)
+    second = share([need("temp", "volt")], CATALOG, first, now=35)
+    assert set(second.samplings) == {0, 1}
+    assert second.samplings[0] == first.samplings[0]
+    assert second.samplings[1].epochs.start == 40
+
+
+def test_numbers_come_round_after_256():
+    scheduled = NOTHING
+    for turn in range(300):
+        scheduled = share([need("temp", "volt") if turn % 2 else need("temp")], CATALOG, scheduled, now=turn)
+        assert scheduled.current("field").number == turn % 256
+        assert len(scheduled.samplings) == min(turn + 1, 256)
+
+
+def test_a_site_that_nobody_needs_any_more_is_silenced():
+    first = share([need("temp")], CATALOG, NOTHING, now=0)
+    silent = share([], CATALOG, first, now=10)
+    assert {site: (s.version, s.samplings) for site, s in silent.schedules.items()} == {3: (2, ()), 4: (2, ())}
+    assert share([], CATALOG, silent, now=20).schedules == silent.schedules
+
+
+FLOAT = Attribute("wind", Type.FLOAT)
+TWINS = (Attribute("a", Type.INTEGER, sensor="s"), Attribute("b", Type.INTEGER, sensor="s"))
+MANY = tuple(Attribute(f"a{n}", Type.INTEGER) for n in range(9))
+
+
+@pytest.mark.parametrize(
+    ("extent", "asked", "said"),
+    [
+        (sensed(), need("temp", every=15), "no multiple of its interval, 10"),
+        (sensed(attributes=(FLOAT,)), need("wind"), "needs a scale"),
+        (sensed(attributes=TWINS), need("a", "b"), "same code"),
+        (sensed(attributes=MANY), need(*(a.name for a in MANY)), "at most 8"),
+        (sensed(sites=None), need("temp"), "list the sites"),
+        (Extent("field", Kind.PUSHED, Schema(())), need("temp"), "only a sensed extent"),
+        (sensed("other"), need("temp"), "only a sensed extent"),
+    ],
+)
+def test_what_cannot_be_scheduled_is_refused_with_a_reason(extent, asked, said):
+    with pytest.raises(ScheduleError, match=said):
+        share([asked], Catalog({extent.name: extent}), NOTHING, now=0)
+
+
+@pytest.mark.parametrize(
+    ("range_", "scale", "bits"),
+    [(None, None, 16), ((0, 1), None, 2), ((-1, 0), None, 1), ((-128, 127), None, 8), ((-129, 127), None, 9),
+     ((-40, 125), 2, 15), ((0, 1e12), 2, 32)],
+)  # fmt: skip
+def test_widths_hold_the_declared_range(range_, scale, bits):
+    assert width_of(Attribute("a", Type.FLOAT, scale=scale, range=range_)) == bits
+
+
+@given(st.lists(st.tuples(st.sampled_from(["temp", "volt"]), st.integers(1, 12)), min_size=1), st.integers(0, 10**6))
+def test_everybody_gets_what_was_asked(asked, now):
+    """Each need's columns are sampled at all of its ticks from now on, by every site."""
+    scheduled = share([need(name, every=10 * times) for name, times in asked], CATALOG, NOTHING, now)
+    for site in (3, 4):
+        [sampling] = scheduled.schedules[site].samplings
+        for name, times in asked:
+            assert name in [channel.attribute for channel in sampling.channels]
+            first = -(-now // (10 * times)) * 10 * times
+            assert sampling.epochs.epoch(first) is not None

@@ -1,0 +1,91 @@
+"""The command finds its verbs, says what went wrong, and is quick about it."""
+
+import os
+import subprocess
+import sys
+import time
+from importlib.metadata import EntryPoint, version
+from types import ModuleType
+
+import pytest
+
+from gateway.cli import dispatch, main
+
+SAMPLE = "moteloom_sample_verb"
+
+
+@pytest.fixture
+def verbs(monkeypatch):
+    verb = ModuleType(SAMPLE)
+    verb.HELP = "double a number"
+    verb.configure = lambda parser: parser.add_argument("number", type=int)
+    verb.run = lambda args: print(2 * args.number) or 0
+    monkeypatch.setitem(sys.modules, SAMPLE, verb)
+    found = {"double": SAMPLE, "broken": "moteloom_there_is_no_such_module"}
+    return {name: EntryPoint(name, module, "moteloom.verbs") for name, module in found.items()}
+
+
+def test_a_verb_runs(verbs, capsys):
+    assert dispatch(["double", "21"], verbs) == 0
+    assert capsys.readouterr().out == "42\n"
+
+
+def test_help_lists_all_verbs_and_survives_a_broken_one(verbs, capsys):
+    assert dispatch(["--help"], verbs) == 0
+    out = capsys.readouterr().out
+    assert "double  double a number" in out
+    assert "broken  (not available: No module named" in out
+
+
+@pytest.mark.parametrize(("typed", "said"), [("duoble", "did you mean `moteloom double`?"), ("xyz", "--help")])
+def test_an_unknown_verb_is_misuse(verbs, capsys, typed, said):
+    assert dispatch([typed], verbs) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.out == ""
+
+
+def test_misused_arguments_exit_with_2(verbs, capsys):
+    with pytest.raises(SystemExit) as caught:
+        dispatch(["double", "many"], verbs)
+    assert caught.value.code == 2
+    assert "moteloom double" in capsys.readouterr().err
+
+
+def test_no_verb_is_misuse(verbs, capsys):
+    assert dispatch([], verbs) == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_the_version_is_the_distribution_s(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"moteloom {version('moteloom')}\n"
+
+
+def test_interrupted_is_130(verbs, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gateway.cli.dispatch", interrupted)
+    assert main(["double", "1"]) == 130
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    """`moteloom … | head -0`: nothing on standard error, and the exit code of a program that SIGPIPE ended."""
+    script = "import sys; from gateway import cli; cli.dispatch = lambda *_: print('x' * 10**6); sys.exit(cli.main([]))"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-c", script], stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    os.close(writer)
+    assert done.stderr == b""
+    assert done.returncode == 141
+
+
+def test_help_is_quick(counts):
+    """The best of a few runs, since other tests keep the machine busy; see the budget in pyproject's verbs."""
+    times = []
+    for _ in range(counts(5, 15)):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "gateway.cli", "--help"], check=True, capture_output=True, timeout=60)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.3

@@ -1,0 +1,134 @@
+"""A link sends until answered or given up, counts what it has seen, and never confuses two frames."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.errors import LinkError
+from gateway.frame import Frame, Kind, Message
+from gateway.link import TRANSITIONS, Event, Link, Links, Numbers, Policy, State, acknowledgement, after
+
+POLICY = Policy(timeout_ms=100, attempts=3)
+
+
+def link(boot=1):
+    return Link(7, boot, down=True, policy=POLICY)
+
+
+def message(payload=b"x", want_ack=True):
+    return Message(Kind.PROGRAM, 7, payload, want_ack)
+
+
+def test_one_frame_is_in_flight_at_a_time():
+    ours = link()
+    first, second = ours.post(message(b"1")), ours.post(message(b"2"))
+    assert list(ours.due(0)) == [first]
+    assert list(ours.due(99)) == []
+    assert ours.acknowledged(acknowledgement(first))
+    assert list(ours.due(99)) == [second]
+    assert ours.acknowledged(acknowledgement(second))
+    assert ours.idle
+
+
+def test_a_frame_is_sent_again_and_then_given_up_and_the_next_one_follows():
+    ours = link()
+    lost, next_ = ours.post(message(b"lost")), ours.post(message(b"next"))
+    sent = [(now, frame) for now in range(0, 400, 50) for frame in ours.due(now)]
+    assert sent == [(0, lost), (100, lost), (200, lost), (300, next_)]
+    assert ours.given_up == [lost]
+    assert ours.next_deadline() == 400
+
+
+def test_what_wants_no_answer_is_sent_once_and_holds_nobody_up():
+    ours = link()
+    frames = [ours.post(message(want_ack=False)), ours.post(message())]
+    assert list(ours.due(0)) == frames
+    assert list(ours.due(1000)) == frames[1:]
+
+
+def test_only_the_answer_to_the_frame_in_flight_counts():
+    ours = link()
+    frame = ours.post(message())
+    assert not ours.acknowledged(acknowledgement(frame))  # it was not sent yet
+    list(ours.due(0))
+    other = Frame(Kind.PROGRAM, 7, 1, frame.seq + 1, down=True)
+    assert not ours.acknowledged(acknowledgement(other))
+    assert ours.acknowledged(acknowledgement(frame))
+    assert not ours.acknowledged(acknowledgement(frame))  # the second copy of it
+
+
+def test_outstanding_is_what_is_queued_or_in_flight():
+    ours = link()
+    frames = [ours.post(message()), ours.post(message())]
+    list(ours.due(0))
+    assert ours.outstanding == {frame.identity for frame in frames}
+
+
+def test_numbers_go_on_in_the_next_boot():
+    ours = link(boot=4)
+    ours._next_seq = 0xFFFF
+    assert [(f.boot, f.seq) for f in (ours.post(message()), ours.post(message()))] == [(4, 0xFFFF), (5, 0)]
+
+
+def test_duplicates_are_counted_and_boots_are_kept_apart():
+    ours = link()
+    frame = Frame(Kind.READING, 7, 1, 0)
+    assert ours.accept(frame)
+    assert not ours.accept(frame)
+    assert ours.accept(Frame(Kind.READING, 7, 2, 0))
+    assert ours.accept(Frame(Kind.READING, 7, 1, 3))  # what an old boot left in a spool may come late
+    assert ours.duplicates == 1
+    assert ours.missing() == {1: [(1, 2)]}
+
+
+def test_an_acknowledgement_repeats_the_number_and_goes_the_other_way():
+    frame = Frame(Kind.READING, 7, 3, 9, b"payload")
+    ack = acknowledgement(frame)
+    assert (ack.kind, ack.identity, ack.down, ack.want_ack) == (Kind.ACK, frame.identity, True, False)
+
+
+@given(st.lists(st.integers(0, 60)))
+def test_numbers_are_a_set(numbers):
+    """Against the obvious: a Python set."""
+    found, seen = Numbers(), set()
+    for number in numbers:
+        assert found.add(number) == (number not in seen)
+        seen.add(number)
+    missing = {n for first, last in found.missing() for n in range(first, last + 1)}
+    assert missing == set(range(max(seen, default=-1) + 1)) - seen
+    assert all(last + 1 < first for (_, last), (first, _) in itertools.pairwise(found.missing()))
+
+
+def test_impossible_events_are_errors():
+    possible = set(TRANSITIONS)
+    for pair in itertools.product(State, Event):
+        if pair not in possible:
+            with pytest.raises(LinkError, match=pair[1].name):
+                after(*pair)
+
+
+def test_links_are_made_when_first_needed():
+    links = Links(boot=2)
+    assert links.of(7) is links.of(7)
+    assert links.of(7) is not links.of(8)
+    assert (links.of(7).boot, links.of(7).down) == (2, True)
+
+
+@given(st.data())
+def test_whatever_the_air_does_each_message_arrives_once_or_is_given_up(data):
+    """Two links, an air that loses what Hypothesis says: received = posted, each once, or reported as given up."""
+    base, mote = link(), Link(7, 1, down=False, policy=POLICY)
+    posted = [base.post(message(bytes([n]))) for n in range(data.draw(st.integers(1, 5)))]
+    received = []
+    for now in range(0, 100 * POLICY.attempts * len(posted) + 1, 100):
+        for frame in base.due(now):
+            if data.draw(st.booleans()):
+                if mote.accept(frame):
+                    received.append(frame)
+                if data.draw(st.booleans()):
+                    base.acknowledged(acknowledgement(frame))
+    assert base.idle
+    assert len(set(received)) == len(received)
+    assert set(received) | set(base.given_up) == set(posted)
