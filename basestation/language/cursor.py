@@ -13,7 +13,10 @@ from basestation.language.tokens import BAD, END, NAME, NUMBER, STRING, tokenize
 from basestation.language.words import RESERVED, nearest
 
 DEEPEST = 100
-"""How deep brackets (and what else opens a level) may nest, and how deep operators may (SEMANTICS 10.1)."""
+"""How deep brackets, and what else opens a level, may nest (SEMANTICS 10.1)."""
+
+HIGHEST = 120
+"""How deep operators may nest to the right: one for each bracket, and a full ladder of them in the innermost."""
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -40,6 +43,7 @@ class Cursor:
         self.operator_depth = 0
         self._skipped_to = None
         self._partners = None
+        self._in_loops = set()
 
     # --- looking and taking ---
 
@@ -207,6 +211,13 @@ class Cursor:
             self.take()
         self._skipped_to = self.position
 
+    def skip_statement(self):
+        """Go to the `;` that ends the statement, past those inside of loops."""
+        self._partner_of(self.position)
+        while self.token.kind is not END and (self.token.word != ";" or self.position in self._in_loops):
+            self.take()
+        self.hush()
+
     def begins_anew(self):
         """Whether something begins at this token that no error before it concerns."""
         return False
@@ -226,8 +237,11 @@ class Cursor:
                     opened.append((i, _CLOSING[word], in_loop))
                 elif opened and word == opened[-1][1]:
                     self._partners[opened.pop()[0]] = i
-                elif opened and word == ";" and not opened[-1][2]:
-                    opened.clear()
+                elif opened and word == ";":
+                    if opened[-1][2]:
+                        self._in_loops.add(i)
+                    else:
+                        opened.clear()
         return self._partners.get(position)
 
 

@@ -4,7 +4,7 @@ One method climbs the precedences (SEMANTICS 2.1), so that a bracket costs few f
 chain of ten thousand operators costs none. Loops put their own operators and operands in (`loops.py`).
 """
 
-from basestation.language.cursor import DEEPEST, Misread, TooDeep
+from basestation.language.cursor import HIGHEST, Misread, TooDeep
 from basestation.language.durations import Durations
 from basestation.language.syntax import (
     Bad,
@@ -90,8 +90,8 @@ class Expressions(Durations):
     def higher(self, token):
         """Count the right operand of `token` as a level, so that the height of every tree is bounded."""
         self.operator_depth += 1
-        if self.operator_depth > DEEPEST:
-            self.report("SN109", f"operators are nested more than {DEEPEST} deep here", token.span,
+        if self.operator_depth > HIGHEST:
+            self.report("SN109", f"operators are nested more than {HIGHEST} deep here", token.span,
                         help="take the expression apart, or say it flatter")  # fmt: skip
             raise TooDeep
 

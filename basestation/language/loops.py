@@ -13,8 +13,10 @@ from basestation.language.tokens import NAME, NUMBER
 _LOOP_OPERATORS = {
     word: binding for word, binding in OPERATORS.items() if word not in ("%", "IS", "IN", "LIKE", "BETWEEN", "NOT")
 }
+_HEADER_STOPS = frozenset((")", "{", "}", "SELECT", "end"))
 _PART_STOPS = frozenset((";", ")", "{", "}", "SELECT", "end"))
 _WINDOW_STOPS = frozenset((";", ")", "}", "SELECT", "WINDOWIS", "end"))
+_NO_UNITS = ("AND", "OR", "NOT", "T", "ST")
 _CHANGES = {"++": "+", "--": "-", "+=": "+", "-=": "-"}
 _CHANGE_WORDS = ("++", "--", "+=", "-=", "=")
 
@@ -24,22 +26,34 @@ class Loops(Expressions):
 
     in_loop = False
 
+    def spell(self, word):
+        return "WindowIs" if word == "WINDOWIS" else word
+
     def loop(self):
         """`FOR ( [t = e] ; cond ; change ) { windows }`."""
         token = self.take()
         opening = self.take()
         self.operators, self.in_loop = _LOOP_OPERATORS, True
         try:
-            first = None if self.at(";") else self._header_part(self._first)
-            self._semicolon("the first value of t")
-            condition = self._header_part(self._condition)
-            self._semicolon("the condition")
-            change = self._header_part(self._change)
+            first, condition, change = self._header()
             self.close(opening)
             windows = self._windows()
         finally:
             self.operators, self.in_loop = OPERATORS, False
         return Loop(first, condition, change, windows, span=self.span_from(token.span.start))
+
+    def _header(self):
+        """The first value, the condition and the change, with `;` between them."""
+        first = condition = change = Bad(span=self.token.span)
+        try:
+            first = None if self.at(";") else self._header_part(self._first)
+            self._semicolon("the first value of t")
+            condition = self._header_part(self._condition)
+            self._semicolon("the condition")
+            change = self._header_part(self._change)
+        except Misread:
+            self.skip_to(_HEADER_STOPS)
+        return first, condition, change
 
     def _header_part(self, read):
         levels = self.levels()
@@ -52,10 +66,7 @@ class Loops(Expressions):
 
     def _semicolon(self, what):
         if not self.accept(";"):
-            self.complain(f"`;` behind {what}", (";",), "a loop is FOR (t = ST; t < ST + 50; t += 5) { … }")
-            self.skip_to(_PART_STOPS)
-            if not self.accept(";"):
-                raise Misread
+            self.fail(f"`;` behind {what}", (";",), help="a loop is FOR (t = ST; t < ST + 50; t += 5) { … }")
 
     def _first(self):
         self._variable()
@@ -101,7 +112,11 @@ class Loops(Expressions):
     # --- what stands in braces ---
 
     def _windows(self):
-        opening = self.expect("{", help="the windows of a loop stand in braces: { WindowIs(road, t - 4, t); }")
+        opening = self.accept("{")
+        if not opening:
+            self.complain("`{`", ("{",), "the windows of a loop stand in braces: { WindowIs(road, t - 4, t); }")
+            if not self.at("WINDOWIS"):
+                raise Misread
         windows = []
         while not self.at_any(("}", "end")):
             levels = self.levels()
@@ -115,13 +130,16 @@ class Loops(Expressions):
                 windows.append(None)
         if not windows:
             self.complain("WindowIs", ("WindowIs",), "a loop says at least one window: WindowIs(road, t - 4, t);")
-        self.close(opening, ("WindowIs",))
+        if opening:
+            self.close(opening, ("WindowIs",))
+        else:
+            self.accept("}")
         return tuple(window for window in windows if window)
 
     def _window_is(self):
         """`WindowIs(name [ROWS], left, right);`"""
         start = self.token.span.start
-        self.expect("WINDOWIS", "WindowIs")
+        self.expect("WINDOWIS")
         opening = self.expect("(")
         name = self.name("the name of a stream in FROM", ("a name",))
         rows = self.token.kind is NAME and unit_of(self.token.text) == "ROW"
@@ -145,7 +163,7 @@ class Loops(Expressions):
         token = self.token
         if token.kind is NUMBER:
             unit = self.peek()
-            if unit.kind is NAME and unit.word not in ("AND", "OR", "NOT"):
+            if unit.kind is NAME and unit.word not in _NO_UNITS:
                 return self.duration("a duration", ALL_UNITS)
             return Number(self.count("a whole number", least=0), span=token.span)
         if token.text in ("t", "ST"):

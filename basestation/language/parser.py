@@ -26,7 +26,6 @@ from basestation.language.syntax import (
 from basestation.language.tokens import NUMBER, STRING
 from basestation.language.words import BEHIND_QUERY, CONVERTERS, SQL_STATEMENTS, STATEMENTS
 
-_STATEMENT_END = frozenset((";",))
 _QUERY_STARTS = CONVERTERS | {"SELECT"}
 _CHANGE_STOPS = frozenset((",", "WHERE", ";"))
 _SHOWN = {"ACQUIRE": "ACQUIRE EVERY", "DELIVER": "DELIVER WITHIN"}
@@ -58,13 +57,12 @@ class Parser(Loops, Queries):
         while not self.at("end"):
             try:
                 statements.append(self._statement())
-            except Misread:
-                self.recover((0, 0), _STATEMENT_END)
-            except TooDeep:
-                self.recover((0, 0), _STATEMENT_END)
+            except (Misread, TooDeep):
+                self.depth = self.operator_depth = 0
+                self.skip_statement()
             if not self.at_any((";", "end")):
                 self.complain("`;` or the end of the text", (";", "the end of the text"), self._strange())
-                self.skip_to(_STATEMENT_END)
+                self.skip_statement()
             self.accept(";")
         diagnostics = sorted(self.diagnostics, key=lambda d: (d.span.start, d.span.end, d.code))
         return Parsed(tuple(statements), tuple(diagnostics), self.steps, len(self.tokens))

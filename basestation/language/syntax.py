@@ -5,23 +5,70 @@ same have equal trees: that is what the printer's round trip is tested with. A n
 it exists is the binder's question.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cache, partial
 
 from basestation.language.source import Span
 
 NOWHERE = Span(0, 0)
 
 
+# Nodes compare by Node's own methods, not by those that dataclass would make.
+_node = partial(dataclass, frozen=True, slots=True, eq=False)
+
+
 def _place():
     return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@cache
+def _said(node_type):
+    """The names of the fields that were said, as opposed to where."""
+    return tuple(f.name for f in fields(node_type) if f.compare)
+
+
+@_node
 class Node:
+    """Compared without recursion: a chain of ten thousand ANDs is a tree as deep as that."""
+
     span: Span = _place()
 
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return NotImplemented
+        pending = [(self, other)]
+        while pending:
+            mine, theirs = pending.pop()
+            if mine is theirs:
+                continue
+            if type(mine) is not type(theirs):
+                return False
+            if isinstance(mine, Node):
+                pending += [(getattr(mine, name), getattr(theirs, name)) for name in _said(type(mine))]
+            elif type(mine) is tuple:
+                if len(mine) != len(theirs):
+                    return False
+                pending += zip(mine, theirs, strict=True)
+            elif mine != theirs:
+                return False
+        return True
 
-@dataclass(frozen=True, slots=True)
+    def __hash__(self):
+        pending, leaves = [self], []
+        while pending:
+            node = pending.pop()
+            if isinstance(node, Node):
+                leaves.append(type(node))
+                pending += [getattr(node, name) for name in _said(type(node))]
+            elif type(node) is tuple:
+                leaves.append(len(node))
+                pending += node
+            else:
+                leaves.append(node)
+        return hash(tuple(leaves))
+
+
+@_node
 class Name(Node):
     """An identifier and its place."""
 
@@ -31,40 +78,34 @@ class Name(Node):
 # --- expressions -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Expr(Node):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Bad(Expr):
     """Where an expression could not be read. It was reported already; whatever looks at it stays silent."""
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Number(Expr):
-    """`12` is an int, `1.5` and `2e-3` are floats; never negative (the minus is an operator)."""
+    """`12` is an int, `1.5` and `2e-3` are floats; never negative (the minus is an operator). 1 and 1.0 differ."""
 
     value: int | float
 
-    def __eq__(self, other):  # 1 and 1.0 are different texts
-        return type(other) is Number and type(other.value) is type(self.value) and other.value == self.value
 
-    def __hash__(self):
-        return hash((type(self.value), self.value))
-
-
-@dataclass(frozen=True, slots=True)
+@_node
 class String(Expr):
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Null(Expr):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Column(Expr):
     """`a` or `x.a`."""
 
@@ -72,7 +113,7 @@ class Column(Expr):
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Unary(Expr):
     """op is `-` or `NOT`."""
 
@@ -80,7 +121,7 @@ class Unary(Expr):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Binary(Expr):
     """op is one of `+ - * / % = <> < <= > >= AND OR` (`!=` and `==` have become `<>` and `=`)."""
 
@@ -89,35 +130,14 @@ class Binary(Expr):
     right: Expr
     op_span: Span = _place()
 
-    # A chain of ten thousand ANDs is a tree that leans to the left as deep as that: it is compared without recursion.
 
-    def __eq__(self, other):
-        if type(other) is not Binary:
-            return NotImplemented
-        mine, theirs = self, other
-        while type(mine) is Binary and type(theirs) is Binary:
-            if mine is theirs:
-                return True
-            if mine.op != theirs.op or mine.right != theirs.right:
-                return False
-            mine, theirs = mine.left, theirs.left
-        return mine == theirs
-
-    def __hash__(self):
-        node, rights = self, []
-        while type(node) is Binary:
-            rights.append((node.op, node.right))
-            node = node.left
-        return hash((node, *rights))
-
-
-@dataclass(frozen=True, slots=True)
+@_node
 class IsNull(Expr):
     operand: Expr
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Between(Expr):
     operand: Expr
     low: Expr
@@ -125,14 +145,14 @@ class Between(Expr):
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class InList(Expr):
     operand: Expr
     items: tuple[Expr, ...]
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class InQuery(Expr):
     """`e IN (SELECT …)`; one-off queries only."""
 
@@ -141,14 +161,14 @@ class InQuery(Expr):
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Like(Expr):
     operand: Expr
     pattern: Expr
     negated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Case(Expr):
     """`CASE WHEN condition THEN value … [ELSE otherwise] END`; branches are (condition, value)."""
 
@@ -156,7 +176,7 @@ class Case(Expr):
     otherwise: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Cast(Expr):
     """`CAST(operand AS type)`; the type's name as written."""
 
@@ -164,7 +184,7 @@ class Cast(Expr):
     type: Name
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Call(Expr):
     """`name(arguments)`, for functions and aggregates alike; `COUNT(*)` has star, `COUNT(DISTINCT e)` distinct.
 
@@ -181,14 +201,14 @@ class Call(Expr):
         return self.name.text.upper()
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Scalar(Expr):
     """`(SELECT …)` where a value is needed; one-off queries only."""
 
     query: "Query"
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Exists(Expr):
     """`EXISTS (SELECT …)`; one-off queries only."""
 
@@ -198,7 +218,7 @@ class Exists(Expr):
 # --- windows ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Duration(Node):
     """`10 MIN`; the unit in its short form (MS SEC MIN HOUR DAY ROW)."""
 
@@ -207,7 +227,7 @@ class Duration(Node):
     unit_span: Span = _place()
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Point(Node):
     """`NOW` is 0; `NOW-10` is 10 without a unit, `NOW-10 MIN` with one. The sign is always minus."""
 
@@ -215,12 +235,12 @@ class Point(Node):
     unit: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Window(Node):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Range(Window):
     """`[FROM begin TO end SLIDE slide]`; slide is None where it was left out."""
 
@@ -229,19 +249,19 @@ class Range(Window):
     slide: Duration | None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class NowOnly(Window):
     """`[NOW]`."""
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Unbounded(Window):
     """`[UNBOUNDED SLIDE slide]`: a landmark window from the query's start."""
 
     slide: Duration | None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class ScanEvery(Window):
     """`[SCAN every]`; `RESCAN` means the same."""
 
@@ -251,7 +271,7 @@ class ScanEvery(Window):
 # --- queries ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Item(Node):
     """An entry of the SELECT list."""
 
@@ -259,14 +279,14 @@ class Item(Node):
     alias: Name | None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Star(Node):
     """`*` or `x.*`."""
 
     qualifier: Name | None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class ExtentSource(Node):
     """`road`, or `road.HISTORY`."""
 
@@ -274,14 +294,14 @@ class ExtentSource(Node):
     history: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class QuerySource(Node):
     """A subquery in FROM: `( query )`, or a converter, which brings its own parentheses."""
 
     query: "Query"
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Entry(Node):
     """An entry of FROM."""
 
@@ -290,7 +310,7 @@ class Entry(Node):
     window: Window | None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Join(Node):
     """`left kind JOIN right ON condition`; kind is INNER, LEFT, RIGHT, FULL or CROSS (which has no condition)."""
 
@@ -300,7 +320,7 @@ class Join(Node):
     condition: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Order(Node):
     """An entry of ORDER BY."""
 
@@ -309,12 +329,12 @@ class Order(Node):
     nulls_first: bool | None = None  # None: as SQL's custom has it (nulls first ascending, last descending)
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Query(Node):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Select(Query):
     items: tuple[Item | Star, ...]
     entries: tuple[Entry | Join, ...]
@@ -326,7 +346,7 @@ class Select(Query):
     limit: Number | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Convert(Query):
     """`RSTREAM(query)`, `ISTREAM(query)` or `DSTREAM(query)`; kind in capitals."""
 
@@ -334,7 +354,7 @@ class Convert(Query):
     query: Query
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Union(Query):
     """`part UNION ALL part …`; ORDER BY and LIMIT of a one-off union belong to the whole of it."""
 
@@ -347,14 +367,14 @@ class Union(Query):
 # Loop expressions are made of Number, Duration, LoopName, and Binary and Unary over them.
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class LoopName(Expr):
     """`t` or `ST`."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class WindowIs(Node):
     """`WindowIs(name [ROWS], left, right);`"""
 
@@ -364,7 +384,7 @@ class WindowIs(Node):
     right: Expr | Duration
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Loop(Node):
     """`FOR (t = first; condition; change) { windows }`.
 
@@ -381,14 +401,14 @@ class Loop(Node):
 # --- statements ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Since(Node):
     """`SINCE x`: a tick (int), an RFC 3339 time (str), or a duration before now."""
 
     start: int | str | Duration
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Clauses(Node):
     """What a query asks of the network (SEMANTICS 11); None where it asks nothing."""
 
@@ -398,12 +418,12 @@ class Clauses(Node):
     lifetime: Duration | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Statement(Node):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Ask(Statement):
     """A query to be answered, with its loops, its start and its clauses."""
 
@@ -413,13 +433,13 @@ class Ask(Statement):
     clauses: Clauses = Clauses()
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Explain(Statement):
     ask: Ask
     analyze: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Revise(Statement):
     """`REVISE name SET a = e, … [WHERE p]`."""
 
@@ -428,7 +448,7 @@ class Revise(Statement):
     where: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Delete(Statement):
     """`DELETE FROM name [WHERE p]`."""
 
@@ -436,7 +456,7 @@ class Delete(Statement):
     where: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Insert(Statement):
     """`INSERT INTO name (columns) VALUES (…), (…)`."""
 
@@ -448,7 +468,7 @@ class Insert(Statement):
 # --- schemas (SEMANTICS 13) ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class AttributeDecl(Node):
     """`name:type {unit '…', sensor '…', scale k, range a .. b}`; the range's ends are Number or Unary minus."""
 
@@ -460,13 +480,13 @@ class AttributeDecl(Node):
     range: tuple[Expr, Expr] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class LateClause(Node):
     policy: str  # revise, append, drop
     horizon: Duration | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class Sites(Node):
     """`at sites 1, 4 .. 6` as ranges (first, last); `all` has no ranges."""
 
@@ -474,7 +494,7 @@ class Sites(Node):
     all: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@_node
 class ExtentDecl(Node):
     """`name: kind ( attributes ) clauses`; a clause that was not written is None."""
 
