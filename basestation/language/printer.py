@@ -4,10 +4,13 @@
 canonical form of a text. Keywords are in capitals, aliases have their AS, `!=` is `<>`.
 """
 
+import re
+
 from basestation.language import syntax as s
 from basestation.language.expressions import AND, COMPARE, NOT, OPERATORS, OR, SIGNED, SUM
 
 _ATOM = SIGNED + 1
+_FIRST_WORD = re.compile(r"\w+|.", re.DOTALL)
 
 
 def print_statement(statement):
@@ -84,8 +87,18 @@ def _between(node):
 
 
 def _call(node):
-    inside = "*" if node.star else ("DISTINCT " if node.distinct else "") + _list(node.arguments)
-    return f"{node.name.text}({inside})"
+    if node.star:
+        return f"{node.name.text}(*)"
+    if node.distinct:
+        rest = "".join(f", {_print(e, OR)}" for e in node.arguments[1:])
+        return f"{node.name.text}(DISTINCT {_behind_distinct(node.arguments[0])}{rest})"
+    return f"{node.name.text}({_list(node.arguments)})"
+
+
+def _behind_distinct(expression):
+    """In parentheses where the expression would make a column of the word DISTINCT before it: `DISTINCT - x`."""
+    text = _print(expression, OR)
+    return f"({text})" if _FIRST_WORD.match(text)[0].upper() in OPERATORS else text
 
 
 def _case(node):
@@ -173,15 +186,17 @@ def _alias(node):
 # --- queries ---------------------------------------------------------------------------------------------------------
 
 
-def _item(node):
+def _item(node, write=print_expression):
     if type(node) is s.Star:
         return f"{node.qualifier.text}.*" if node.qualifier else "*"
-    return _print(node.expr, OR) + _alias(node)
+    return write(node.expr) + _alias(node)
 
 
 def _select(node):
-    pieces = ["SELECT DISTINCT " if node.distinct else "SELECT ", ", ".join([_item(item) for item in node.items])]
-    pieces += [" FROM ", ", ".join([_entry(entry) for entry in node.entries])]
+    items = [_item(item) for item in node.items]
+    if node.distinct:
+        items[0] = f"DISTINCT {_item(node.items[0], _behind_distinct)}"
+    pieces = ["SELECT ", ", ".join(items), " FROM ", ", ".join([_entry(entry) for entry in node.entries])]
     if node.where:
         pieces += [" WHERE ", _print(node.where, OR)]
     if node.group_by:
