@@ -19,8 +19,9 @@ ROAD = (
     "road: sensed (site:integer, time:integer, temp:integer, vibration:integer) every 1 min at sites 1, 2, 3, 4\n"
     "traffic: pushed (site:integer, time:integer, weight:integer, vehicle:integer) wait 5 sec late revise by 1 hour\n"
     "tempClass: stored (temp:integer, category:string) from 'temp_class.csv'\n"
+    "probe: sensed (site:integer, v:float) every 10 sec at sites 1, 2 wait 30 sec late drop\n"
 )
-"""The schema that the examples are asked against: the paper's, with clauses."""
+"""The schema that the examples are asked against: the paper's, with clauses, and one more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +38,389 @@ class Entry:
 CATALOGUE = {
     # --- syntax ---
     "SN101": Entry("syntax", "unknown character", "A character that no token begins with.", "SELECT temp ? FROM road"),
-    "SN102": Entry("syntax", "string without an end", "A string begins with a quote and ends with one; a quote inside is doubled.", "SELECT temp FROM road WHERE 'a = temp"),
+    "SN102": Entry(
+        "syntax",
+        "string without an end",
+        "A string begins with a quote and ends with one; a quote inside is doubled.",
+        "SELECT temp FROM road WHERE 'a = temp",
+    ),
     "SN103": Entry("syntax", "comment without an end", "`/*` needs its `*/`.", "SELECT temp FROM road /* all of it"),
-    "SN104": Entry("syntax", "malformed number", "A number is `12`, `1.5`, `2e-3` or `1.5E6`.", "SELECT 12abc FROM road"),
-    "SN105": Entry("syntax", "something else was expected here", "The grammar has no place for this word or sign here.", "SELECT FROM road"),
-    "SN106": Entry("syntax", "unknown unit", "Units are MS, SEC, MIN, HOUR, DAY and ROW, in any case, also plural and long.", "SELECT temp FROM road [FROM NOW-5 TO NOW SLIDE 5 FORTNIGHT]"),
-    "SN107": Entry("syntax", "a positive whole number is needed", "SLIDE, offsets, SCAN and durations count whole units, at least 1.", "SELECT temp FROM road [FROM NOW-0 TO NOW SLIDE 5 MIN]"),
-    "SN108": Entry("syntax", "comparisons do not chain", "`1 < x < 3` has no meaning here; write `1 < x AND x < 3`.", "SELECT temp FROM road WHERE 1 < temp < 3"),
-    "SN109": Entry("syntax", "nested too deeply", "Parentheses, subqueries and operators nest at most 100 deep.", "SELECT " + "(" * 101 + "temp" + ")" * 101 + " FROM road"),
-    "SN110": Entry("syntax", "said twice", "A clause may stand once.", "SELECT temp FROM road ACQUIRE EVERY 2 MIN ACQUIRE EVERY 3 MIN"),
-    "SN111": Entry("syntax", "a reserved word as a name", "SELECT FROM WHERE GROUP BY HAVING AS AND OR NOT RSTREAM ISTREAM DSTREAM are never names.", "SELECT temp AS group FROM road"),
-    "SN112": Entry("syntax", "not a part of the language", "SQL has it, SNEEql does not (SEMANTICS 2.1, 10).", "SELECT temp FROM road UNION SELECT temp FROM road"),
+    "SN104": Entry(
+        "syntax", "malformed number", "A number is `12`, `1.5`, `2e-3` or `1.5E6`.", "SELECT 12abc FROM road"
+    ),
+    "SN105": Entry(
+        "syntax",
+        "something else was expected here",
+        "The grammar has no place for this word or sign here.",
+        "SELECT FROM road",
+    ),
+    "SN106": Entry(
+        "syntax",
+        "unknown unit",
+        "Units are MS, SEC, MIN, HOUR, DAY and ROW, in any case, also plural and long.",
+        "SELECT temp FROM road [FROM NOW-5 TO NOW SLIDE 5 FORTNIGHT]",
+    ),
+    "SN107": Entry(
+        "syntax",
+        "a positive whole number is needed",
+        "SLIDE, offsets, SCAN and durations count whole units, at least 1.",
+        "SELECT temp FROM road [FROM NOW-0 TO NOW SLIDE 5 MIN]",
+    ),
+    "SN108": Entry(
+        "syntax",
+        "comparisons do not chain",
+        "`1 < x < 3` has no meaning here; write `1 < x AND x < 3`.",
+        "SELECT temp FROM road WHERE 1 < temp < 3",
+    ),
+    "SN109": Entry(
+        "syntax",
+        "nested too deeply",
+        "Parentheses, subqueries and operators nest at most 100 deep.",
+        "SELECT " + "(" * 101 + "temp" + ")" * 101 + " FROM road",
+    ),
+    "SN110": Entry(
+        "syntax",
+        "said twice",
+        "A clause may stand once.",
+        "SELECT temp FROM road ACQUIRE EVERY 2 MIN ACQUIRE EVERY 3 MIN",
+    ),
+    "SN111": Entry(
+        "syntax",
+        "a reserved word as a name",
+        "SELECT FROM WHERE GROUP BY HAVING AS AND OR NOT RSTREAM ISTREAM DSTREAM are never names.",
+        "SELECT temp AS group FROM road",
+    ),
+    "SN112": Entry(
+        "syntax",
+        "not a part of the language",
+        "SQL has it, SNEEql does not (SEMANTICS 2.1, 10).",
+        "SELECT temp FROM road UNION SELECT temp FROM road",
+    ),
+    # --- name ---
+    "SN201": Entry(
+        "name",
+        "unknown extent or entry of FROM",
+        "Nothing of this name is declared in the schema, or stands in FROM.",
+        "SELECT temp FROM raod",
+    ),
+    "SN202": Entry(
+        "name", "unknown column", "What stands in FROM has no column of this name.", "SELECT tmep FROM road"
+    ),
+    "SN203": Entry(
+        "name",
+        "ambiguous column",
+        "More than one column has this name; say which with a qualifier.",
+        "SELECT site FROM road [NOW], traffic [FROM NOW TO NOW SLIDE 1 MIN]",
+    ),
+    "SN204": Entry(
+        "name",
+        "two entries with one name",
+        "Entries of FROM are told apart by their names.",
+        "SELECT 1 AS one FROM road [NOW], road [NOW]",
+    ),
+    "SN205": Entry(
+        "name",
+        "unknown function",
+        "There is no function or aggregate of this name (SEMANTICS 10.4, 10.5).",
+        "SELECT SQUARE(temp) FROM road",
+    ),
+    "SN206": Entry(
+        "name", "unknown type", "The types are integer, float, string and time.", "SELECT CAST(temp AS real) FROM road"
+    ),
+    "SN207": Entry(
+        "name",
+        "unknown unit of measurement",
+        "Units of attributes are UCUM codes, for example Cel, %, m/s2.",
+        "r: sensed (t:float {unit 'Celsius'}) every 1 min at sites 1",
+        schema=True,
+    ),
+    "SN208": Entry(
+        "name",
+        "declared twice",
+        "Extents, and attributes within one, have names of their own.",
+        "t: stored (a:integer, a:float)",
+        schema=True,
+    ),
+    "SN209": Entry(
+        "name",
+        "tick or index of a window's tuples",
+        "Tuples lose their tags when they enter a window (SEMANTICS 1.7).",
+        "SELECT tick FROM road [NOW]",
+    ),
+    "SN210": Entry(
+        "name",
+        "a name that cannot be declared",
+        "tick and index are there for every tuple of a stream; names with an underscore in front are the system's.",
+        "t: pushed (tick:integer)",
+        schema=True,
+    ),
+    # --- type ---
+    "SN301": Entry(
+        "type",
+        "numbers are needed",
+        "Arithmetic, SUM, AVG and their like work on numbers.",
+        "SELECT category + 1 FROM tempClass",
+    ),
+    "SN302": Entry(
+        "type",
+        "a string compared with a number",
+        "Values of these types are never equal, less or greater.",
+        "SELECT temp FROM tempClass WHERE category = 3",
+    ),
+    "SN303": Entry(
+        "type",
+        "a value is needed",
+        "A predicate has no value: there are no booleans (SEMANTICS 1.8).",
+        "SELECT temp > 3 FROM road",
+    ),
+    "SN304": Entry(
+        "type",
+        "a predicate is needed",
+        "WHERE, HAVING, ON, WHEN, AND, OR and NOT take predicates.",
+        "SELECT temp FROM road WHERE temp",
+    ),
+    "SN305": Entry(
+        "type",
+        "an argument of another type",
+        "The function takes values of another type, or all of one kind.",
+        "SELECT UPPER(temp) FROM road",
+    ),
+    "SN306": Entry(
+        "type",
+        "parts of UNION ALL that differ",
+        "The parts have as many columns, of the same types.",
+        "SELECT temp FROM road UNION ALL SELECT site, weight FROM traffic",
+    ),
+    "SN307": Entry(
+        "type",
+        "a call that the function does not take",
+        "The number of arguments, `*` or DISTINCT does not fit.",
+        "SELECT ABS(temp, 1) FROM road",
+    ),
+    "SN308": Entry(
+        "type",
+        "a number out of range",
+        "Integers have 64 bits, floats are IEEE doubles.",
+        "SELECT temp FROM road WHERE temp < 9223372036854775808",
+    ),
+    "SN309": Entry(
+        "type",
+        "a subquery with more than one column",
+        "Where a value stands, a subquery gives one column.",
+        "SELECT category FROM tempClass WHERE temp = (SELECT temp, category FROM tempClass)",
+    ),
+    "SN310": Entry(
+        "type",
+        "a value of another type than its attribute",
+        "An integer may become a float; nothing else changes by itself.",
+        "REVISE road SET temp = 'warm' WHERE site = 2",
+    ),
+    # --- static ---
+    "SN401": Entry(
+        "static",
+        "a stream without a window",
+        "A product of streams has no end; each stream in FROM gets a window unless it stands alone.",
+        "SELECT road.temp FROM road, traffic [FROM NOW-5 TO NOW SLIDE 1 MIN]",
+    ),
+    "SN402": Entry(
+        "static",
+        "a window on a table",
+        "A table has no ticks to cut windows from; it is scanned.",
+        "SELECT category FROM tempClass [FROM NOW-5 TO NOW SLIDE 1 MIN]",
+    ),
+    "SN403": Entry(
+        "static",
+        "SCAN on a stream",
+        "Streams are cut into windows with [FROM … TO … SLIDE …].",
+        "SELECT temp FROM road [SCAN 1 MIN]",
+    ),
+    "SN404": Entry(
+        "static",
+        "a converter on a stream",
+        "RSTREAM, ISTREAM and DSTREAM take windows.",
+        "ISTREAM(SELECT temp FROM road)",
+    ),
+    "SN405": Entry(
+        "static",
+        "an aggregate where none can stand",
+        "Not in WHERE, not inside another aggregate, not in a stream query.",
+        "SELECT temp FROM road [NOW] WHERE MAX(temp) > 3",
+    ),
+    "SN406": Entry(
+        "static",
+        "neither grouped nor aggregated",
+        "In an aggregating query a column outside aggregates is one of GROUP BY.",
+        "SELECT site, MAX(temp) FROM road [NOW]",
+    ),
+    "SN407": Entry(
+        "static",
+        "a window query in FROM",
+        "Subqueries are of type stream; windows pass through a converter (SEMANTICS 2.7).",
+        "SELECT temp FROM (SELECT temp FROM road [NOW])",
+    ),
+    "SN408": Entry(
+        "static",
+        "a table without SCAN beside something else",
+        "Alone, tables are read once; beside streams they say how often (SEMANTICS 2.6).",
+        "SELECT category FROM road [NOW], tempClass",
+    ),
+    "SN409": Entry(
+        "static",
+        "for one-off queries only",
+        "DISTINCT, ORDER BY, LIMIT, JOIN and subqueries outside FROM belong to queries over tables alone.",
+        "SELECT temp FROM road [NOW] ORDER BY temp",
+    ),
+    "SN410": Entry(
+        "static",
+        "how often does the window slide?",
+        "Only a window on a sensed extent slides by the sampling interval when nothing is said.",
+        "SELECT weight FROM traffic [NOW]",
+    ),
+    "SN411": Entry(
+        "static",
+        "time and rows mixed",
+        "A window is one of time or one of rows.",
+        "SELECT temp FROM road [FROM NOW-5 ROWS TO NOW SLIDE 1 MIN]",
+    ),
+    "SN412": Entry(
+        "static",
+        "no whole number of ticks",
+        "There are no fractions of ticks (SEMANTICS 1.1).",
+        "SELECT temp FROM road [FROM NOW-5 TO NOW SLIDE 1500 MS]",
+    ),
+    "SN413": Entry(
+        "static",
+        "a window that grows for ever",
+        "[UNBOUNDED …] needs aggregates that merge, or FOR (SEMANTICS 10.3).",
+        "SELECT temp FROM road [UNBOUNDED SLIDE 1 HOUR]",
+    ),
+    "SN414": Entry(
+        "static",
+        "UNION ALL of what does not go together",
+        "Continuous parts are streams; one-off parts are all one-off.",
+        "SELECT temp FROM road [NOW] UNION ALL SELECT temp FROM road [NOW]",
+    ),
+    "SN415": Entry(
+        "static",
+        "a stream and its WindowIs",
+        "With a loop every stream stands in exactly one WindowIs, and has no other window (SEMANTICS 10.8).",
+        "SELECT temp FROM road FOR (t = 0; t < 9; t++) { WindowIs(road, t, t); WindowIs(road, t, t); }",
+    ),
+    "SN416": Entry(
+        "static",
+        "WindowIs for a table",
+        "Stored extents are read at the tick of each window.",
+        "SELECT category FROM road, tempClass FOR (; t < 9; t++) { WindowIs(road, t, t); WindowIs(tempClass, t, t); }",
+    ),
+    "SN417": Entry(
+        "static",
+        "ticks and rows mixed in a loop",
+        "A loop is all ticks or all ROWS.",
+        "SELECT temp FROM road FOR (; t < 9; t++) { WindowIs(road ROWS, t - 1 MIN, t); }",
+    ),
+    "SN418": Entry(
+        "static",
+        "a clause that does not apply",
+        "ACQUIRE EVERY, DELIVER WITHIN and LIFETIME are about sampling; a one-off query takes no clause.",
+        "SELECT weight FROM traffic ACQUIRE EVERY 5 MIN",
+    ),
+    "SN419": Entry(
+        "static",
+        "sampling that the extent does not declare",
+        "ACQUIRE EVERY is a multiple of the declared interval: coarser, never finer.",
+        "SELECT temp FROM road ACQUIRE EVERY 90 SEC",
+    ),
+    "SN420": Entry(
+        "static",
+        "delivery before the windows are complete",
+        "Where answers are never corrected, they wait as the extent says.",
+        "SELECT MAX(v) FROM probe [NOW] DELIVER WITHIN 2 SEC",
+    ),
+    "SN421": Entry(
+        "static", "grouping a stream", "GROUP BY and HAVING need a window.", "SELECT site FROM road GROUP BY site"
+    ),
+    "SN422": Entry(
+        "static",
+        "FIRST or LAST of more than one stream",
+        "They go by ticks, which only the tuples of one stream have in common.",
+        "SELECT LAST(road.temp) FROM road [NOW], traffic [FROM NOW TO NOW SLIDE 1 MIN]",
+    ),
+    "SN423": Entry(
+        "static",
+        "a share that is none",
+        "The second argument of QUANTILE is a number from 0 to 1.",
+        "SELECT QUANTILE(temp, 95) FROM road [NOW]",
+    ),
+    "SN424": Entry(
+        "static",
+        "a clause of another kind of extent",
+        "every and at sites are for sensed extents, wait, late and ahead for streams, from for stored ones.",
+        "t: stored (a:integer) every 1 min",
+        schema=True,
+    ),
+    "SN425": Entry(
+        "static",
+        "a clause is missing",
+        "A sensed extent says how often and where it is sampled.",
+        "r: sensed (temp:integer) at sites 1, 2",
+        schema=True,
+    ),
+    "SN426": Entry(
+        "static",
+        "a property that does not fit",
+        "A scale belongs to a float and is from 0 to 18; a range belongs to a number and ends after it begins.",
+        "r: pushed (temp:integer {scale 2})",
+        schema=True,
+    ),
+    "SN427": Entry(
+        "static",
+        "sites that cannot be",
+        "Each site stands once; a range goes up.",
+        "r: sensed (temp:integer) every 1 min at sites 1 .. 4, 3",
+        schema=True,
+    ),
+    "SN428": Entry(
+        "static",
+        "the history of a table",
+        "Streams have a history, stored extents have versions.",
+        "SELECT category FROM tempClass.HISTORY",
+    ),
+    "SN429": Entry(
+        "static",
+        "a correction of a table",
+        "REVISE, DELETE and INSERT correct what came in over streams.",
+        "DELETE FROM tempClass WHERE temp = 3",
+    ),
+    "SN430": Entry(
+        "static",
+        "what REVISE cannot set",
+        "tick, index, site and time say which tuple it is.",
+        "REVISE road SET site = 3 WHERE site = 2",
+    ),
+    "SN431": Entry(
+        "static",
+        "INSERT that does not add up",
+        "As many values as columns; a reading has a tick and a site.",
+        "INSERT INTO road (site, temp) VALUES (1, 20)",
+    ),
+    "SN432": Entry(
+        "static",
+        "no time that can be begun at",
+        "SINCE takes a tick, an RFC 3339 time in quotes, or NOW - n unit.",
+        "SELECT temp FROM road SINCE 'yesterday'",
+    ),
+    "SN433": Entry(
+        "static",
+        "nothing to sort by",
+        "ORDER BY takes expressions, after DISTINCT those of the SELECT list.",
+        "SELECT category FROM tempClass ORDER BY 1",
+    ),
+    # --- input ---
+    # --- later ---
+    "SN601": Entry(
+        "later",
+        "not executable yet",
+        "The query is valid and can be explained; this version cannot run it.",
+        "SELECT MAX(temp) FROM road [NOW]",
+    ),
 }

@@ -1,0 +1,37 @@
+"""Comparison: values compared as the language means it: by value, exactly, and unknown where one is missing.
+
+numpy turns an int64 into a float64 to compare it with one, and 2^53 + 1 becomes 2^53 on the way; here it does not.
+"""
+
+import numpy as np
+
+from basestation.algebra.vector import Vector, both
+
+_SIGN = {
+    "=": lambda s: s == 0, "<>": lambda s: s != 0, "<": lambda s: s < 0, "<=": lambda s: s <= 0,
+    ">": lambda s: s > 0, ">=": lambda s: s >= 0,
+}  # fmt: skip
+_DIRECT = {
+    "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
+}  # fmt: skip
+_EXACT = 2**53  # up to here every integer is a double
+
+
+def compare(op, left, right):
+    """The truths of `left op right`."""
+    a, b = left.values, right.values
+    if a.dtype == b.dtype:
+        return Vector(_DIRECT[op](a, b).astype(bool, copy=False), both(left, right))
+    if a.dtype == np.int64:
+        return Vector(_SIGN[op](_int_against_float(a, b)), both(left, right))
+    return Vector(_SIGN[op](-_int_against_float(b, a)), both(left, right))
+
+
+def _int_against_float(ints, floats):
+    """-1, 0 or 1 as each integer is less than, equal to or greater than its float."""
+    signs = np.sign(np.subtract(ints, floats, dtype=np.float64))
+    unsure = np.flatnonzero((np.abs(ints, dtype=np.float64) >= _EXACT) | ~np.isfinite(signs))
+    for i in unsure.tolist():  # rare: integers beyond 2^53 beside floats
+        a, b = int(ints[i]), float(floats[i])
+        signs[i] = (a > b) - (a < b)
+    return signs

@@ -1,0 +1,311 @@
+"""Evaluation: expressions computed over columns, many tuples at a time (SEMANTICS 5.1 to 5.3, 10.4).
+
+`Evaluation(columns, length)` is given the Vectors of the columns by their ids; a scaled attribute comes as the doubles
+it stands for. Whatever has no result (division by zero, a number that is not finite) is null.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+
+import numpy as np
+
+from acquisition.schema import Type
+from basestation.algebra import expressions as ex
+from basestation.algebra.comparison import compare
+from basestation.algebra.vector import Vector, both, dtype_of, nothing, repeated
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Expressions over one batch. `queried` gives the outcome of a subquery (one-off queries only)."""
+
+    columns: dict
+    length: int
+    queried: object = None
+
+    def of(self, e):
+        """The Vector of a value, or the truths of a predicate."""
+        return getattr(self, f"_{type(e).__name__.lower()}")(e)
+
+    def as_type(self, e, type_):
+        """A value as a Vector of one type: integers become floats where floats are wanted."""
+        if e.type is None:
+            return nothing(self.length, type_ or Type.INTEGER)
+        found = self.of(e)
+        if type_ is Type.FLOAT and found.values.dtype != np.float64:
+            return Vector(found.values.astype(np.float64), found.valid)
+        return found
+
+    # --- leaves and arithmetic ---------------------------------------------------------------------------------------
+
+    def _literal(self, e):
+        return repeated(e.value, e.type, self.length)
+
+    def _truth(self, e):
+        values = np.full(self.length, bool(e.outcome))
+        return Vector(values, np.zeros(self.length, bool) if e.outcome is None else None)
+
+    def _attr(self, e):
+        return self.columns[e.column.id]
+
+    def _negative(self, e):
+        operand = self.as_type(e.operand, e.type)
+        return Vector(-operand.values, operand.valid)
+
+    def _arithmetic(self, e):
+        left, right = self.as_type(e.left, e.type), self.as_type(e.right, e.type)
+        a, b, valid = left.values, right.values, both(left, right)
+        if e.op in "+-*":
+            with np.errstate(all="ignore"):
+                out = {"+": np.add, "-": np.subtract, "*": np.multiply}[e.op](a, b)
+            return _finite(Vector(out, valid)) if e.type is Type.FLOAT else Vector(out, valid)
+        nonzero = b != 0
+        if not nonzero.all():
+            valid = nonzero if valid is None else valid & nonzero
+            b = np.where(nonzero, b, 1)
+        with np.errstate(all="ignore"):
+            if e.type is Type.FLOAT:
+                return _finite(Vector(a / b if e.op == "/" else np.fmod(a, b), valid))
+            # fmod on integers has the sign of the dividend, so what is left divides without a rest: that is truncation.
+            rest = np.fmod(a, b)
+            return Vector((a - rest) // b if e.op == "/" else rest, valid)
+
+    # --- predicates --------------------------------------------------------------------------------------------------
+
+    def _compare(self, e):
+        if e.left.type is None or e.right.type is None:
+            return Vector(np.zeros(self.length, bool), np.zeros(self.length, bool))
+        return compare(e.op, self.of(e.left), self.of(e.right))
+
+    def _and(self, e):
+        return reduce(_conjoin, (self.of(term) for term in e.terms))
+
+    def _or(self, e):
+        return reduce(_disjoin, (self.of(term) for term in e.terms))
+
+    def _not(self, e):
+        term = self.of(e.term)
+        return Vector(~term.values, term.valid)
+
+    def _isnull(self, e):
+        if e.operand.type is None:
+            return Vector(np.ones(self.length, bool))
+        return Vector(~self.of(e.operand).there)
+
+    def _oneof(self, e):
+        return reduce(_disjoin, (self._compare(ex.Compare("=", e.operand, item)) for item in e.items))
+
+    def _like(self, e):
+        operand, pattern = self.as_type(e.operand, Type.STRING), self.as_type(e.pattern, Type.STRING)
+        matches = (
+            like_pattern(p).fullmatch(s) is not None
+            for s, p in zip(operand.values.tolist(), pattern.values.tolist(), strict=True)
+        )
+        return Vector(np.fromiter(matches, bool, self.length), both(operand, pattern))
+
+    def _fromquery(self, e):
+        return self.queried(e, self)
+
+    # --- choices -----------------------------------------------------------------------------------------------------
+
+    def _case(self, e):
+        type_ = e.type or Type.INTEGER
+        out = self.as_type(e.otherwise, type_)
+        values, valid = out.values.copy(), out.there.copy()
+        for when, then in reversed(e.branches):
+            chosen, branch = self.of(when).true, self.as_type(then, type_)
+            values[chosen] = branch.values[chosen]
+            valid[chosen] = branch.there[chosen]
+        return Vector(values, valid)
+
+    def _cast(self, e):
+        if e.operand.type is None:
+            return nothing(self.length, e.to)
+        return cast(self.of(e.operand), e.operand.type, e.to)
+
+    def _function(self, e):
+        return getattr(self, f"_f_{e.name.lower()}")(e)
+
+    def _f_coalesce(self, e):
+        parts = [self.as_type(a, e.type) for a in e.arguments]
+        values, valid = parts[-1].values.copy(), parts[-1].there.copy()
+        for part in reversed(parts[:-1]):
+            values[part.there] = part.values[part.there]
+            valid |= part.there
+        return Vector(values, valid)
+
+    def _f_nullif(self, e):
+        first = self.as_type(e.arguments[0], e.type)
+        same = self._compare(ex.Compare("=", *e.arguments)).true
+        return first.only(~same)
+
+    def _f_least(self, e):
+        return self._extreme(e, "<")
+
+    def _f_greatest(self, e):
+        return self._extreme(e, ">")
+
+    def _extreme(self, e, op):
+        parts = [self.as_type(a, e.type) for a in e.arguments]
+        values, valid = parts[0].values.copy(), parts[0].there.copy()
+        for part in parts[1:]:  # nulls are left out
+            better = part.there & (~valid | _DIRECTION[op](part.values, values))
+            values[better] = part.values[better]
+            valid |= part.there
+        return Vector(values, valid)
+
+    # --- functions of numbers and strings ----------------------------------------------------------------------------
+
+    def _f_abs(self, e):
+        return self._of_number(e, np.abs)
+
+    def _f_floor(self, e):
+        return self._of_number(e, np.floor)
+
+    def _f_ceil(self, e):
+        return self._of_number(e, np.ceil)
+
+    def _f_round(self, e):
+        return self._of_number(e, half_away)
+
+    def _of_number(self, e, function):
+        """A function that keeps the argument's type; on integers all but ABS change nothing."""
+        argument = self.as_type(e.arguments[0], e.type)
+        if e.type is not Type.FLOAT and function is not np.abs:
+            return argument
+        return Vector(function(argument.values), argument.valid)
+
+    def _f_sqrt(self, e):
+        return self._of_floats(e, np.sqrt)
+
+    def _f_ln(self, e):
+        return self._of_floats(e, np.log)
+
+    def _f_exp(self, e):
+        return self._of_floats(e, np.exp)
+
+    def _f_power(self, e):
+        return self._of_floats(e, np.power)
+
+    def _f_dist(self, e):
+        return self._of_floats(e, lambda x1, y1, x2, y2: np.sqrt((x1 - x2) ** 2 + (y1 - y2) ** 2))
+
+    def _of_floats(self, e, function):
+        arguments = [self.as_type(a, Type.FLOAT) for a in e.arguments]
+        valid = reduce(lambda a, b: b.valid if a is None else (a if b.valid is None else a & b.valid), arguments, None)
+        with np.errstate(all="ignore"):
+            return _finite(Vector(function(*(a.values for a in arguments)), valid))
+
+    def _f_lower(self, e):
+        return self._of_string(e, _fold(str.lower), object)
+
+    def _f_upper(self, e):
+        return self._of_string(e, _fold(str.upper), object)
+
+    def _f_length(self, e):
+        return self._of_string(e, len, np.int64)
+
+    def _of_string(self, e, function, dtype):
+        argument = self.as_type(e.arguments[0], Type.STRING)
+        values = np.empty(self.length, dtype)
+        values[:] = [function(s) for s in argument.values.tolist()]
+        return Vector(values, argument.valid)
+
+
+_DIRECTION = {"<": np.less, ">": np.greater}
+
+
+def _conjoin(a, b):
+    """False wins over unknown, unknown over true."""
+    if a.valid is None and b.valid is None:
+        return Vector(a.values & b.values)
+    false = (a.there & ~a.values) | (b.there & ~b.values)
+    return Vector(a.true & b.true, (a.there & b.there) | false)
+
+
+def _disjoin(a, b):
+    """True wins over unknown, unknown over false."""
+    if a.valid is None and b.valid is None:
+        return Vector(a.values | b.values)
+    true = a.true | b.true
+    return Vector(true, (a.there & b.there) | true)
+
+
+def _finite(vector):
+    """A result that is no finite number is null (10.4)."""
+    finite = np.isfinite(vector.values)
+    if finite.all():
+        return vector
+    return Vector(np.where(finite, vector.values, 0.0), finite if vector.valid is None else vector.valid & finite)
+
+
+def half_away(values):
+    """Rounded to whole numbers, halves away from zero. Adding 0.5 would lift 0.49999999999999994."""
+    whole = np.trunc(values)
+    return whole + np.where(np.abs(values - whole) >= 0.5, np.sign(values), 0.0)
+
+
+def _fold(change):
+    """A to Z only, whatever else a string holds."""
+    return lambda s: "".join(change(c) if c.isascii() else c for c in s)
+
+
+@lru_cache(maxsize=256)
+def like_pattern(pattern):
+    r"""The regular expression of a LIKE pattern: `%` any characters, `_` one, `\` takes the next literally."""
+    out, i = [], 0
+    while i < len(pattern):
+        c = pattern[i]
+        if c == "\\" and i + 1 < len(pattern):
+            i += 1
+            out.append(re.escape(pattern[i]))
+        else:
+            out.append({"%": ".*", "_": "."}.get(c) or re.escape(c))
+        i += 1
+    return re.compile("".join(out), re.DOTALL)
+
+
+def cast(vector, from_type, to):
+    """CAST: a float is cut, text that is no number gives null (10.4)."""
+    if from_type is Type.STRING and to is not Type.STRING:
+        return _numbers(vector, to)
+    if to is Type.STRING and from_type is not Type.STRING:
+        values = np.empty(len(vector), object)
+        values[:] = [str(v) for v in vector.values.tolist()]
+        return Vector(values, vector.valid)
+    if to is Type.FLOAT:
+        return Vector(vector.values.astype(np.float64), vector.valid)
+    if from_type is Type.FLOAT:
+        whole = np.trunc(vector.values)
+        fits = (whole >= -(2.0**63)) & (whole < 2.0**63)
+        return Vector(np.where(fits, whole, 0.0).astype(np.int64), vector.valid).only(fits)
+    return vector
+
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
+def _numbers(vector, to):
+    parsed = [_number(s, to) for s in vector.values.tolist()]
+    valid = np.fromiter((p is not None for p in parsed), bool, len(parsed)) & vector.there
+    values = np.zeros(len(parsed), dtype_of(to))
+    values[:] = [0 if p is None else p for p in parsed]
+    return Vector(values, valid)
+
+
+def _number(text, to):
+    """The number a text is, cut to an integer if one is wanted; None if it is none or out of range."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    if to is Type.FLOAT:
+        value = float(text)
+        return value if np.isfinite(value) else None
+    try:
+        value = int(text)
+    except ValueError:
+        value = float(text)
+        if not -(2.0**63) <= value < 2.0**63:
+            return None
+        value = int(value)
+    return value if -(2**63) <= value < 2**63 else None

@@ -1,0 +1,415 @@
+"""Expressions: typed, with every name resolved to a column.
+
+A `Column` is known by its number alone, unique within a plan, so an expression means the same wherever a rewrite
+moves it, and two uses of one extent never mix. Predicates (three-valued, SEMANTICS 5.1) and values are told apart by
+`predicate`. How expressions are computed is `basestation.algebra.evaluation`'s affair.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from acquisition.schema import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of some operator's output; the number alone says which, the rest is what is known of it."""
+
+    id: int
+    type: Type = field(compare=False)
+    name: str | None = field(default=None, compare=False)  # None: computed, without an alias; cannot be referred to
+    qualifier: str | None = field(default=None, compare=False)
+    scale: int | None = field(default=None, compare=False)  # values are integer multiples of 10^-scale
+    unit: str | None = field(default=None, compare=False)
+    text: str | None = field(default=None, compare=False)  # how it was written, where it has no name
+
+    @property
+    def label(self):
+        """What heads the column in a result."""
+        return self.name or self.text or f"#{self.id}"
+
+    def __str__(self):
+        if self.name is None:
+            return self.label
+        return f"{self.qualifier}.{self.name}" if self.qualifier else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """The base: an expression has a type (None for the bare NULL), parts, and says whether it is a predicate."""
+
+    predicate = False
+
+    @property
+    def type(self):
+        return None
+
+    @property
+    def parts(self):
+        """The expressions directly below."""
+        return ()
+
+    def with_parts(self, parts):
+        """This expression over other parts."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    """A constant. `literal_type` is None for NULL."""
+
+    value: int | float | str | None
+    literal_type: Type | None
+
+    def __eq__(self, other):  # 1, 1.0 and -0.0 are three constants
+        return (
+            type(other) is Literal
+            and other.literal_type is self.literal_type
+            and type(other.value) is type(self.value)
+            and repr(other.value) == repr(self.value)
+        )
+
+    def __hash__(self):
+        return hash((self.literal_type, repr(self.value)))
+
+    @property
+    def type(self):
+        return self.literal_type
+
+
+@dataclass(frozen=True, slots=True)
+class Truth(Expression):
+    """A predicate with a known outcome; None is unknown. Only rewrites make it: the language has no such literal."""
+
+    predicate = True
+    outcome: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attr(Expression):
+    """The value of a column, in the paper's word."""
+
+    column: Column
+
+    @property
+    def type(self):
+        return self.column.type
+
+
+@dataclass(frozen=True, slots=True)
+class Negative(Expression):
+    operand: Expression
+
+    @property
+    def type(self):
+        return arithmetic_type(self.operand.type)
+
+    @property
+    def parts(self):
+        return (self.operand,)
+
+    def with_parts(self, parts):
+        return Negative(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Expression):
+    """op is one of `+ - * / %`; integer division truncates toward zero, by zero gives null (5.2, 5.3)."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+    @property
+    def type(self):
+        return arithmetic_type(self.left.type, self.right.type)
+
+    @property
+    def parts(self):
+        return self.left, self.right
+
+    def with_parts(self, parts):
+        return Arithmetic(self.op, *parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Expression):
+    """op is one of `= <> < <= > >=`."""
+
+    predicate = True
+    op: str
+    left: Expression
+    right: Expression
+
+    @property
+    def parts(self):
+        return self.left, self.right
+
+    def with_parts(self, parts):
+        return Compare(self.op, *parts)
+
+
+@dataclass(frozen=True, slots=True)
+class And(Expression):
+    """All terms hold. Flat: no term is an And itself (`conjunction` sees to it)."""
+
+    predicate = True
+    terms: tuple[Expression, ...]
+
+    @property
+    def parts(self):
+        return self.terms
+
+    def with_parts(self, parts):
+        return conjunction(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Expression):
+    """Some term holds. Flat."""
+
+    predicate = True
+    terms: tuple[Expression, ...]
+
+    @property
+    def parts(self):
+        return self.terms
+
+    def with_parts(self, parts):
+        return disjunction(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expression):
+    predicate = True
+    term: Expression
+
+    @property
+    def parts(self):
+        return (self.term,)
+
+    def with_parts(self, parts):
+        return Not(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Expression):
+    predicate = True
+    operand: Expression
+
+    @property
+    def parts(self):
+        return (self.operand,)
+
+    def with_parts(self, parts):
+        return IsNull(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf(Expression):
+    """`operand IN (items)`: the disjunction of the equalities, nulls included."""
+
+    predicate = True
+    operand: Expression
+    items: tuple[Expression, ...]
+
+    @property
+    def parts(self):
+        return self.operand, *self.items
+
+    def with_parts(self, parts):
+        return OneOf(parts[0], tuple(parts[1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Expression):
+    """`%` any characters, `_` one, a backslash before either (or itself) takes it literally."""
+
+    predicate = True
+    operand: Expression
+    pattern: Expression
+
+    @property
+    def parts(self):
+        return self.operand, self.pattern
+
+    def with_parts(self, parts):
+        return Like(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expression):
+    """The value of the first branch (condition, value) whose condition is true, else `otherwise`."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+
+    @property
+    def type(self):
+        return common_type(*(value.type for _, value in self.branches), self.otherwise.type)
+
+    @property
+    def parts(self):
+        return *(part for branch in self.branches for part in branch), self.otherwise
+
+    def with_parts(self, parts):
+        pairs = tuple(zip(parts[0:-1:2], parts[1:-1:2], strict=True))
+        return Case(pairs, parts[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expression):
+    operand: Expression
+    to: Type
+
+    @property
+    def type(self):
+        return self.to
+
+    @property
+    def parts(self):
+        return (self.operand,)
+
+    def with_parts(self, parts):
+        return replace(self, operand=parts[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Expression):
+    """A call of a function of 10.4, by its name in capitals; its type was found when it was bound."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    result: Type | None
+
+    @property
+    def type(self):
+        return self.result
+
+    @property
+    def parts(self):
+        return self.arguments
+
+    def with_parts(self, parts):
+        return replace(self, arguments=tuple(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Expression):
+    """One value of a bag of tuples; argument is None for COUNT(*). `share` is the q of QUANTILE."""
+
+    name: str
+    argument: Expression | None
+    result: Type
+    distinct: bool = False
+    share: float | None = None
+
+    @property
+    def type(self):
+        return self.result
+
+    @property
+    def parts(self):
+        return () if self.argument is None else (self.argument,)
+
+    def with_parts(self, parts):
+        return replace(self, argument=parts[0]) if parts else self
+
+    @property
+    def merges(self):
+        """Whether partial states can be put together, so that readings need not be kept (10.5)."""
+        return not self.distinct and self.name not in ("MEDIAN", "QUANTILE")
+
+
+@dataclass(frozen=True, slots=True)
+class FromQuery(Expression):
+    """The outcome of a subquery of a one-off query: `SCALAR` its one value, `EXISTS` and `IN` predicates.
+
+    The plan is evaluated once, since nothing correlates (7). For IN, operand is what is looked for.
+    """
+
+    how: str
+    plan: object  # a basestation.algebra.node.Node; expressions lie below nodes
+    result: Type | None = None
+    operand: Expression | None = None
+
+    @property
+    def predicate(self):
+        return self.how != "SCALAR"
+
+    @property
+    def type(self):
+        return self.result
+
+    @property
+    def parts(self):
+        return () if self.operand is None else (self.operand,)
+
+    def with_parts(self, parts):
+        return replace(self, operand=parts[0]) if parts else self
+
+
+# --- types -----------------------------------------------------------------------------------------------------------
+
+
+def arithmetic_type(*types):
+    """Of numbers: float where one is, else integer. A NULL among them takes the side of the others."""
+    return Type.FLOAT if Type.FLOAT in types else Type.INTEGER
+
+
+def common_type(*types):
+    """The type of a value that is one of several: float where one is, a type of its own where all agree."""
+    known = {t for t in types if t is not None}
+    if not known:
+        return None
+    return known.pop() if len(known) == 1 else arithmetic_type(*known)
+
+
+# --- building and taking apart ---------------------------------------------------------------------------------------
+
+
+def conjunction(terms):
+    """The terms as one predicate; flat; one term alone is itself."""
+    flat = tuple(inner for term in terms for inner in (term.terms if isinstance(term, And) else (term,)))
+    return flat[0] if len(flat) == 1 else And(flat)
+
+
+def disjunction(terms):
+    flat = tuple(inner for term in terms for inner in (term.terms if isinstance(term, Or) else (term,)))
+    return flat[0] if len(flat) == 1 else Or(flat)
+
+
+def conjuncts(predicate):
+    """The terms all of which must hold."""
+    return predicate.terms if isinstance(predicate, And) else (predicate,)
+
+
+def walk(expression):
+    """The expression and everything below it, each before its parts."""
+    pending = [expression]
+    while pending:
+        found = pending.pop()
+        yield found
+        pending.extend(reversed(found.parts))
+
+
+def columns_of(expression):
+    """The columns an expression needs."""
+    return frozenset(e.column for e in walk(expression) if isinstance(e, Attr))
+
+
+def aggregates_of(expression):
+    return tuple(e for e in walk(expression) if isinstance(e, Aggregate))
+
+
+def transform(expression, change):
+    """The expression with `change` applied to every part, from below; the same object where nothing changed."""
+    parts = expression.parts
+    changed = tuple(transform(part, change) for part in parts)
+    if any(new is not old for new, old in zip(changed, parts, strict=True)):
+        expression = expression.with_parts(changed)
+    return change(expression)
+
+
+def substitute(expression, values):
+    """The expression with columns replaced: `values` maps a Column to an Expression."""
+    return transform(expression, lambda e: values.get(e.column, e) if isinstance(e, Attr) else e)

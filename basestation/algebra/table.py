@@ -1,0 +1,37 @@
+"""The two ways to read a stored extent: Scan every so often (figure 5), Once at the query's start (SEMANTICS 2.6).
+
+The history of a stream is a stored extent too (10.7).
+"""
+
+from dataclasses import dataclass
+
+from acquisition.extent import Extent
+from basestation.algebra.expressions import Column
+from basestation.algebra.node import WindowNode
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(WindowNode):
+    """A window with the newest version of the table at 0, interval, 2 interval, …"""
+
+    extent: Extent
+    interval: int
+    attributes: tuple[Column, ...]
+    history: bool = False
+
+    @property
+    def columns(self):
+        return self.attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Once(WindowNode):
+    """The table at the start of the query; in a loop, at the tick of each window (10.8)."""
+
+    extent: Extent
+    attributes: tuple[Column, ...]
+    history: bool = False
+
+    @property
+    def columns(self):
+        return self.attributes

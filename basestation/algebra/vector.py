@@ -1,0 +1,84 @@
+"""Vector: a column of values as they are computed with: a numpy array and which of its entries are there.
+
+Integers and times are int64, floats float64, strings an object array. An entry that is missing (null) has its bit off in
+`valid`; None stands for all there, so columns without nulls cost nothing extra. Truths are a Vector of bool whose
+missing entries are *unknown* (SEMANTICS 5.1).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from acquisition.schema import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    values: np.ndarray
+    valid: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.values)
+
+    @property
+    def there(self):
+        """The mask of entries that are there, made if need be."""
+        return np.ones(len(self.values), bool) if self.valid is None else self.valid
+
+    @property
+    def true(self):
+        """Of truths: where the predicate is true (neither false nor unknown)."""
+        return self.values if self.valid is None else self.values & self.valid
+
+    def take(self, positions):
+        return Vector(self.values[positions], None if self.valid is None else self.valid[positions])
+
+    def only(self, mask):
+        """The same entries, those outside the mask missing as well."""
+        return Vector(self.values, mask if self.valid is None else self.valid & mask)
+
+    def to_list(self):
+        """Python values, None where missing."""
+        values = self.values.tolist()
+        if self.valid is None:
+            return values
+        return [v if there else None for v, there in zip(values, self.valid.tolist(), strict=True)]
+
+
+def dtype_of(type_):
+    """The numpy type that holds a type of the language."""
+    if type_ is Type.STRING:
+        return np.dtype(object)
+    return np.dtype(np.float64) if type_ is Type.FLOAT else np.dtype(np.int64)
+
+
+def both(a, b):
+    """The mask of where both are there; None for everywhere."""
+    if a.valid is None:
+        return b.valid
+    return a.valid if b.valid is None else a.valid & b.valid
+
+
+def vector_of(items, type_):
+    """A Vector of Python values, None where missing."""
+    dtype = dtype_of(type_)
+    valid = np.fromiter((item is not None for item in items), bool, len(items))
+    blank = "" if type_ is Type.STRING else 0
+    values = np.empty(len(items), dtype)
+    values[:] = [blank if item is None else item for item in items]
+    return Vector(values, None if valid.all() else valid)
+
+
+def nothing(length, type_):
+    """A Vector of nulls."""
+    values = np.full(length, "", object) if type_ is Type.STRING else np.zeros(length, dtype_of(type_))
+    return Vector(values, np.zeros(length, bool))
+
+
+def repeated(value, type_, length):
+    """A constant as a Vector."""
+    if value is None:
+        return nothing(length, type_ or Type.INTEGER)
+    values = np.empty(length, dtype_of(type_))
+    values[:] = value
+    return Vector(values)

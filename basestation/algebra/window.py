@@ -1,0 +1,74 @@
+"""Windows over a stream: TimeWindow and RowWindow (figures 4 and 6), the landmark window, and the for-loop's.
+
+Each is a sequence of (instant, left, right), both ends inside; what lies between is a bag of tuples.
+"""
+
+from dataclasses import dataclass, replace
+
+from basestation.algebra.expressions import Column, Expression
+from basestation.algebra.node import StreamNode, WindowNode
+
+
+@dataclass(frozen=True, slots=True)
+class Windowing(WindowNode):
+    """The base: a window keeps the attributes of its tuples and loses tick and index (1.7)."""
+
+    child: StreamNode
+
+    @property
+    def children(self):
+        return (self.child,)
+
+    def with_children(self, children):
+        return replace(self, child=children[0])
+
+    @property
+    def columns(self):
+        return self.child.columns
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow(Windowing):
+    """At w = 0, slide, 2 slide, …: the tuples with w+begin <= tick <= w+end. Offsets in ticks, never positive."""
+
+    begin: int
+    end: int
+    slide: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowWindow(Windowing):
+    """At row k = slide, 2 slide, …: rows k+begin to k+end of the stream it is written on (3.7)."""
+
+    begin: int
+    end: int
+    slide: int
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkWindow(Windowing):
+    """Every slide, all tuples since the query's start (10.3); by rows where `rows`."""
+
+    slide: int
+    rows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRange:
+    """One for-loop of TelegraphCQ (10.8): how t moves. Expressions are over `t` and `ST`, which are columns."""
+
+    t: Column
+    start: Column
+    first: Expression
+    condition: Expression
+    change: Expression
+    rows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoopWindow(Windowing):
+    """For each t of the loop the tuples with left <= tick (or row) <= right."""
+
+    loop: LoopRange
+    left: Expression
+    right: Expression

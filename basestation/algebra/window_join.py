@@ -1,0 +1,35 @@
+"""WindowJoin: a product whose pairs must agree on keys; made by a rewrite only.
+
+Windows combine as in WindowCrossProduct; within a combination only the tuples that agree are put together, in the
+order the product would have them.
+"""
+
+from dataclasses import dataclass, replace
+
+from basestation.algebra.expressions import Expression
+from basestation.algebra.node import WindowNode
+
+
+@dataclass(frozen=True, slots=True)
+class WindowJoin(WindowNode):
+    """`keys` are equalities (a, b), each side over the columns of one input; `residual` is what else must hold."""
+
+    inputs: tuple[WindowNode, ...]
+    keys: tuple[tuple[Expression, Expression], ...]
+    residual: Expression | None = None
+
+    @property
+    def children(self):
+        return self.inputs
+
+    def with_children(self, children):
+        return replace(self, inputs=tuple(children))
+
+    @property
+    def columns(self):
+        return tuple(column for child in self.inputs for column in child.columns)
+
+    @property
+    def expressions(self):
+        sides = tuple(side for key in self.keys for side in key)
+        return sides if self.residual is None else (*sides, self.residual)

@@ -1,0 +1,48 @@
+"""Asking: what verbs that take a schema and a query have in common: where the texts come from, how errors go out."""
+
+import sys
+from pathlib import Path
+
+REFUSED, BAD_INPUT = 2, 3
+
+
+class Unreadable(Exception):
+    """A file that was named cannot be read."""
+
+
+def add_query(parser):
+    """The arguments `(QUERY | -f FILE)`."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("query", nargs="?", metavar="QUERY", help="SNEEql text; several statements are separated by `;`")
+    group.add_argument("-f", "--file", metavar="FILE", help="read the text from a file; `-` is standard input")
+
+
+def add_schema(parser):
+    parser.add_argument("--schema", required=True, metavar="FILE", help="the extents that can be asked")
+
+
+def query_text(args):
+    """The text to be run and the name that errors give it."""
+    if args.file is None:
+        return args.query, None
+    if args.file == "-":
+        return sys.stdin.read(), "standard input"
+    return read(args.file), args.file
+
+
+def read(path):
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as why:
+        raise Unreadable(f"cannot read {path}: {getattr(why, 'strerror', None) or why}") from why
+
+
+def tell(diagnostics, json):
+    """Errors as JSON lines among the answers, or as text for people beside them."""
+    from basestation.language.diagnostics import render_json
+
+    for diagnostic in diagnostics:
+        if json:
+            print(render_json(diagnostic))
+        else:
+            print(diagnostic.render(), end="\n\n", file=sys.stderr)

@@ -1,0 +1,134 @@
+"""Explain: one statement at every level: syntax, algebra, rewrites, physical plan, memory; as text or as one JSON object."""
+
+import difflib
+
+from basestation.algebra.notation import notation, outline
+from basestation.algebra.text import text_of
+from basestation.language.printer import print_statement
+from basestation.planner.physical import memory, physical
+from basestation.planner.plan import Plan
+from basestation.planner.rewrite import rewrite
+
+_ASKED = {
+    "since": "begins at tick {}", "since_ago": "begins {} ticks before now", "acquire_every": "sampled every {} ticks",
+    "deliver_within": "answered within {} ticks", "lasting": "for {} ticks", "lifetime": "for motes that last {} ticks",
+}  # fmt: skip
+
+
+def explained(bound, number=1):
+    """What there is to say of a Plan or a Correction, as one dictionary that JSON can hold."""
+    if isinstance(bound, Plan):
+        return _plan(bound, number)
+    change = [f"{column.name} = {text_of(e)}" for column, e in bound.changes]
+    return {
+        "type": "correction", "query": number, "syntax": print_statement(bound.statement), "how": bound.how,
+        "extent": bound.extent.name, "changes": change, "rows": len(bound.rows),
+        "where": None if bound.predicate is None else text_of(bound.predicate),
+        "additions": [{"section": "12.2", "what": bound.how.upper()}],
+    }  # fmt: skip
+
+
+def _plan(plan, number):
+    better, steps = rewrite(plan)
+    operators = physical(better.root)
+    known, open_ended = memory(operators)
+    return {
+        "type": "plan",
+        "query": number,
+        "kind": plan.kind,
+        "once": plan.once,
+        "syntax": print_statement(plan.statement),
+        "columns": [
+            {"name": c.label, "type": str(c.type)}
+            | {k: v for k, v in (("scale", c.scale), ("unit", c.unit)) if v is not None}
+            for c in plan.root.columns
+        ],
+        "asked": {name: value for name in _ASKED if (value := getattr(plan.asked, name)) is not None},
+        "additions": [{"section": section, "what": what} for section, what in plan.additions],
+        "algebra": notation(plan.root),
+        "rewrites": [
+            {"rule": s.rule, "reason": s.reason, "before": notation(s.before), "after": notation(s.after)}
+            for s in steps
+        ],
+        "physical": [
+            {"depth": o.depth, "operator": o.label, "how": o.how, "state": _state(o.state)} for o in operators
+        ],
+        "memory": {"bytes": known, "and_per": [{"what": s.what, "bytes": s.each} for s in open_ended]},
+    }
+
+
+def _changes(before, after):
+    """What a rewrite did, operator by operator: `-` gone, `+` come, in the shape that the plan has now.
+
+    Operators are compared without regard to their depth, or all below a change would count as changed.
+    """
+    old, new = outline(before), outline(after)
+    matcher = difflib.SequenceMatcher(None, [text for _, text in old], [text for _, text in new], autojunk=False)
+    lines = []
+    for what, i, i_end, j, j_end in matcher.get_opcodes():
+        if what == "equal":
+            lines += [f"  {'  ' * depth}{text}" for depth, text in new[j:j_end]]
+        else:
+            lines += [f"- {'  ' * depth}{text}" for depth, text in old[i:i_end]]
+            lines += [f"+ {'  ' * depth}{text}" for depth, text in new[j:j_end]]
+    return lines
+
+
+def _state(state):
+    if state is None:
+        return None
+    return {"what": state.what, "count": state.count, "bytes_each": state.each, "bytes": state.bytes}
+
+
+# --- as people read it -----------------------------------------------------------------------------------------------
+
+
+def as_text(told):
+    """The same as text: a paragraph for each level."""
+    if told["type"] == "correction":
+        return _correction_text(told)
+    what = "one-off query" if told["once"] else f"{told['kind']} query"
+    parts = [
+        _paragraph(f"query {told['query']}: {what}", [told["syntax"]]),
+        _paragraph("result", [", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])]),
+    ]
+    if told["asked"]:
+        parts.append(_paragraph("asked", [_ASKED[name].format(value) for name, value in told["asked"].items()]))
+    beyond = ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"])
+    parts.append(_paragraph("beyond the paper", [beyond or "nothing"]))
+    parts.append(_paragraph("algebra", told["algebra"].splitlines()))
+    for number, step in enumerate(told["rewrites"], 1):
+        parts.append(_paragraph(f"rewrite {number}: {step['rule']}", [step["reason"], *step["changes"]]))
+    parts.append(_paragraph("physical plan", _physical_lines(told["physical"])))
+    parts.append(_paragraph("memory", [_memory_line(told["memory"])]))
+    return "\n".join(parts)
+
+
+def _correction_text(told):
+    does = [f"{told['how']} {told['extent']}"]
+    does += [f"set {change}" for change in told["changes"]]
+    does += [f"{told['rows']} rows"] if told["how"] == "insert" else [f"where {told['where'] or 'every tuple'}"]
+    return "\n".join([_paragraph(f"statement {told['query']}: correction", [told["syntax"]]), _paragraph("does", does)])
+
+
+def _paragraph(head, lines):
+    return "\n".join([head, *(f"  {line}".rstrip() for line in lines), ""])
+
+
+def _physical_lines(operators):
+    left = ["  " * o["depth"] + o["operator"] for o in operators]
+    width = min(100, max(map(len, left)))
+    return [f"{text:<{width}}  -- {o['how']}{_state_text(o['state'])}" for text, o in zip(left, operators, strict=True)]
+
+
+def _state_text(state):
+    if state is None:
+        return ""
+    if state["count"] is None:
+        return f"; {state['bytes_each']} B for each of the {state['what']}"
+    return f"; {state['count']:,} {state['what']} x {state['bytes_each']} B"
+
+
+def _memory_line(told):
+    each = "".join(f" + {m['bytes']} B for each of the {m['what']}" for m in told["and_per"])
+    return f"{told['bytes']:,} B{each}"

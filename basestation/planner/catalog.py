@@ -1,0 +1,175 @@
+"""From a schema's text to a Catalog: what the clauses of section 13 mean, and which of them fit which kind of extent."""
+
+from acquisition.extent import Catalog, Extent, Kind, Late
+from acquisition.schema import Attribute, Schema, Type
+from acquisition.units import UCUM, ticks_of
+from basestation.language import syntax
+from basestation.language.diagnostics import did_you_mean
+from basestation.language.schema_parser import parse_schema
+from basestation.language.source import Source
+from basestation.planner.functions import TYPES
+from basestation.planner.report import Report
+
+_FITS = {
+    "every": ("sensed",), "sites": ("sensed",), "wait": ("sensed", "pushed"), "late": ("sensed", "pushed"),
+    "ahead": ("sensed", "pushed"), "source": ("stored",),
+}  # fmt: skip
+_WORDS = {"sites": "at sites", "source": "from"}
+_MOST_SITES = 1_000_000
+_DAY_MS = 86_400_000
+
+
+def read_schema(text, name=None, tick_ms=1_000):
+    """The Catalog that a schema's text declares; raises Refused with everything that is wrong in it."""
+    source = Source(text, name)
+    parsed = parse_schema(source)
+    report = Report(source, parsed.diagnostics)
+    extents = {}
+    for declaration in parsed.extents:
+        if declaration.name.text in extents:
+            report.error("SN208", f"extent `{declaration.name.text}` is declared twice", declaration.name)
+        extents[declaration.name.text] = _extent(declaration, report, tick_ms)
+    report.close()
+    return Catalog(extents, tick_ms)
+
+
+def _extent(declaration, report, tick_ms):
+    kind = Kind(declaration.kind)
+    for clause, kinds in _FITS.items():
+        written = getattr(declaration, clause)
+        if written is not None and declaration.kind not in kinds:
+            word = _WORDS.get(clause, clause)
+            report.error(
+                "SN424",
+                f"`{word}` does not belong to a {kind} extent",
+                written,
+                help=f"`{word}` is for {' and '.join(kinds)} extents",
+            )
+    if kind is Kind.SENSED:
+        for clause, example in (("every", "every 1 min"), ("sites", "at sites 1, 2")):
+            if getattr(declaration, clause) is None:
+                report.error(
+                    "SN425",
+                    f"sensed extent `{declaration.name.text}` does not say `{example.rsplit(' ', 2)[0]}`",
+                    declaration.name,
+                    help=f"add, for example, `{example}`",
+                )
+    attributes = [_attribute(a, report) for a in declaration.attributes]
+    names = set()
+    for written in declaration.attributes:
+        if written.name.text in names:
+            report.error("SN208", f"attribute `{written.name.text}` is declared twice", written.name)
+        names.add(written.name.text)
+
+    def ticks(duration, otherwise):
+        return otherwise if duration is None else whole_ticks(duration, report, tick_ms)
+
+    sensed = kind is Kind.SENSED
+    interval = ticks(declaration.every, 1) if sensed else None
+    late, horizon = Late.REVISE, None
+    if declaration.late is not None:
+        late = Late(declaration.late.policy)
+        horizon = ticks(declaration.late.horizon, None)
+    if late is Late.REVISE and horizon is None and kind is not Kind.STORED:
+        horizon = max(1, _DAY_MS // tick_ms)
+    return Extent(
+        name=declaration.name.text,
+        kind=kind,
+        schema=Schema(tuple(attributes)),
+        interval=interval,
+        sites=_sites(declaration.sites, report) if sensed else (),
+        wait=ticks(declaration.wait, interval if sensed else 0),
+        late=late,
+        horizon=horizon,
+        ahead=ticks(declaration.ahead, interval if sensed else None),
+        source=declaration.source.value if declaration.source else None,
+    )
+
+
+def whole_ticks(duration, report, tick_ms):
+    """A duration in ticks; an error and 1 where that is no whole number of them, or where it counts rows."""
+    if duration.unit == "ROW":
+        report.error("SN411", "rows are no span of time", duration, expected=("MS", "SEC", "MIN", "HOUR", "DAY"))
+        return 1
+    ticks = ticks_of(duration.count, duration.unit, tick_ms)
+    if ticks is None:
+        report.error(
+            "SN412",
+            f"{duration.count} {duration.unit} is no whole number of ticks",
+            duration,
+            help=f"one tick is {tick_ms} ms",
+        )
+        return 1
+    return ticks
+
+
+def _attribute(written, report):
+    name = written.name.text
+    if name in ("tick", "index"):
+        report.error("SN210", f"`{name}` cannot be declared: every tuple of a stream has its own", written.name)
+    elif name.startswith("_"):
+        report.error("SN210", "names that begin with an underscore are the system's", written.name)
+    type_name = written.type.text.lower()
+    if type_name not in TYPES:
+        report.error(
+            "SN206",
+            f"there is no type `{written.type.text}`",
+            written.type,
+            expected=tuple(TYPES),
+            help=did_you_mean(type_name, TYPES),
+        )
+    type_ = TYPES.get(type_name, Type.INTEGER)
+    if written.unit is not None and written.unit.value not in UCUM:
+        report.error(
+            "SN207",
+            f"`{written.unit.value}` is no UCUM code known here",
+            written.unit,
+            help=did_you_mean(written.unit.value, UCUM),
+        )
+    scale = None
+    if written.scale is not None:
+        scale = written.scale.value
+        if type_ is not Type.FLOAT:
+            report.error("SN426", f"only a float has a scale, `{name}` is {_a(type_)}", written.scale)
+        elif not isinstance(scale, int) or not 0 <= scale <= 18:
+            report.error("SN426", "a scale is a whole number from 0 to 18", written.scale)
+            scale = None
+    range_ = None
+    if written.range is not None:
+        range_ = tuple(_signed(end) for end in written.range)
+        if not type_.numeric:
+            report.error("SN426", f"only a number has a range, `{name}` is a string", written.range[0])
+        elif range_[0] > range_[1]:
+            report.error(
+                "SN426", "the range ends before it begins", written.range[1], help="write the smaller end first"
+            )
+    sensor = written.sensor.value if written.sensor else None
+    return Attribute(name, type_, written.unit.value if written.unit else None, sensor, scale, range_)
+
+
+def _a(type_):
+    return f"an {type_}" if type_ is Type.INTEGER else f"a {type_}"
+
+
+def _signed(end):
+    return -_signed(end.operand) if isinstance(end, syntax.Unary) else end.value
+
+
+def _sites(written, report):
+    if written is None:
+        return ()
+    if written.all:
+        return None
+    count = sum(last - first + 1 for first, last in written.ranges)
+    if any(last < first for first, last in written.ranges):
+        report.error("SN427", "a range of sites ends before it begins", written)
+        return ()
+    if count > _MOST_SITES:
+        report.error("SN427", f"{count:,} sites are more than {_MOST_SITES:,}", written)
+        return ()
+    sites = tuple(site for first, last in written.ranges for site in range(first, last + 1))
+    if len(set(sites)) < len(sites):
+        seen = set()
+        twice = next(s for s in sites if s in seen or seen.add(s))
+        report.error("SN427", f"site {twice} stands twice", written)
+    return sites

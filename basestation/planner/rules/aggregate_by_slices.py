@@ -1,0 +1,32 @@
+"""Aggregates over a time window are merged from slices: a tuple is folded in once, however many windows hold it.
+
+The stream is cut wherever a window begins or ends, so every window is a run of whole slices; the aggregates must merge,
+and exactly (sums of floats are exact until they are rounded once, SEMANTICS 5.5), or it would show how it was cut. Not for
+`late append` extents, where a tuple may be in one of two windows with the same range; nor where a window is always empty.
+"""
+
+from acquisition.extent import Late
+from basestation.algebra.node import rebuild, walk
+from basestation.algebra.slice_aggregation import SliceAggregation
+from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.algebra.stream_receive import StreamReceive
+from basestation.algebra.window import TimeWindow
+from basestation.algebra.window_aggregation import WindowAggregation
+
+
+def aggregate_by_slices(root):
+    return rebuild(root, _slice)
+
+
+def _slice(node):
+    if not (isinstance(node, WindowAggregation) and isinstance(node.child, TimeWindow)):
+        return node
+    window = node.child
+    if window.begin > window.end or not all(aggregate.merges for _, aggregate in node.aggregates):
+        return node
+    for below in walk(window.child):
+        if isinstance(below, StreamAcquire | StreamReceive) and below.extent.late is Late.APPEND:
+            return node
+    return SliceAggregation(
+        node.groups, node.aggregates, window.begin, window.end, window.slide, window.child, node.grouped
+    )

@@ -1,0 +1,124 @@
+"""Scope: which columns the names of a query mean (SEMANTICS 1.7 and 2.3)."""
+
+from dataclasses import dataclass, replace
+
+from acquisition.schema import Type
+from basestation.algebra.expressions import Column
+from basestation.language.diagnostics import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An entry of FROM as its names are seen: `name` is None for a subquery without an alias."""
+
+    name: str | None
+    columns: tuple[Column, ...]
+    tags: tuple[Column, Column] | None = None  # tick and index, where they may be used: in a stream query
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """All entries of one FROM. `complete` is False where an entry could not be bound: then nothing is missed."""
+
+    entries: tuple[Named, ...]
+    complete: bool = True
+
+    def find(self, written, report):
+        """The Column that a written column means; None after an error, or where the scope is not complete."""
+        name = written.name.text
+        qualifier = written.qualifier.text if written.qualifier else None
+        found = [
+            column
+            for entry in self.entries
+            for column in entry.columns
+            if column.name == name and qualifier in (None, column.qualifier)
+        ]
+        if not found and name in ("tick", "index"):
+            found = [
+                entry.tags[name == "index"]
+                for entry in self.entries
+                if entry.tags is not None and qualifier in (None, entry.name)
+            ]
+        if len(found) == 1:
+            return found[0]
+        if len(found) > 1:
+            names = sorted({str(column) for column in found})
+            told = (
+                f"it may be {' or '.join(f'`{n}`' for n in names)}"
+                if len(names) > 1
+                else f"{len(found)} columns are called `{names[0]}`"
+            )
+            report.error(
+                "SN203",
+                f"`{name}` is ambiguous: {told}",
+                written,
+                help="give the entries or columns names of their own with AS",
+            )
+        elif self.complete:
+            self._missing(written, name, qualifier, report)
+        return None
+
+    def _missing(self, written, name, qualifier, report):
+        qualifiers = {c.qualifier for entry in self.entries for c in entry.columns if c.qualifier}
+        qualifiers |= {entry.name for entry in self.entries if entry.name}
+        if qualifier is not None and qualifier not in qualifiers:
+            report.error(
+                "SN201",
+                f"nothing in FROM is called `{qualifier}`",
+                written.qualifier,
+                expected=sorted(qualifiers),
+                help=did_you_mean(qualifier, qualifiers),
+            )
+        elif name in ("tick", "index"):
+            report.error(
+                "SN209",
+                f"a window's tuples have no `{name}`",
+                written.name,
+                help=f"carry it in as a column: (SELECT {name} AS t, … FROM …)[…]",
+            )
+        else:
+            names = [
+                c.name for entry in self.entries for c in entry.columns if c.name and qualifier in (None, c.qualifier)
+            ]
+            where = f"`{qualifier}` has" if qualifier else "FROM has"
+            expected = tuple(dict.fromkeys(names))
+            report.error(
+                "SN202",
+                f"{where} no column `{name}`",
+                written.name,
+                expected=expected if len(expected) <= 8 else (),
+                help=did_you_mean(name, names),
+            )
+
+    def star(self, qualifier):
+        """The columns of `*` or `x.*`; None where there is no such qualifier."""
+        columns = tuple(c for entry in self.entries for c in entry.columns)
+        if qualifier is None:
+            return columns
+        columns = tuple(c for c in columns if c.qualifier == qualifier)
+        return columns if columns or any(entry.name == qualifier for entry in self.entries) else None
+
+
+def requalified(columns, alias):
+    """The columns of a subquery as its alias shows them."""
+    return tuple(replace(column, qualifier=alias) for column in columns)
+
+
+def extent_columns(extent, qualifier, new_id):
+    """A fresh column for each attribute of an extent."""
+    return tuple(Column(new_id(), a.type, a.name, qualifier, a.scale, a.unit) for a in extent.schema)
+
+
+def tag_columns(qualifier, new_id):
+    """Fresh columns for the tick and the index of a stream."""
+    return Column(new_id(), Type.INTEGER, "tick", qualifier), Column(new_id(), Type.INTEGER, "index", qualifier)
+
+
+def history_columns(extent, qualifier, new_id):
+    """What the history of a stream consists of (10.7)."""
+    system = ["_site"] if extent.kind.value == "sensed" else []
+    return (
+        *tag_columns(qualifier, new_id),
+        *extent_columns(extent, qualifier, new_id),
+        *(Column(new_id(), Type.INTEGER, name, qualifier) for name in [*system, "_arrival"]),
+    )

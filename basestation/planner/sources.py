@@ -1,0 +1,98 @@
+"""Sources: what an entry of FROM reads: an extent, its history, or a subquery of type stream (SEMANTICS 2.2, 2.7)."""
+
+from dataclasses import dataclass
+
+from acquisition.extent import Kind
+from basestation.algebra.expressions import Column
+from basestation.algebra.node import Node, StreamNode
+from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.algebra.stream_receive import StreamReceive
+from basestation.algebra.table import Once
+from basestation.language import syntax
+from basestation.language.diagnostics import did_you_mean
+from basestation.planner.scope import extent_columns, history_columns, requalified, tag_columns
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound query or source. `interval` is that of the one sensed extent a plain stream goes back to."""
+
+    node: Node
+    columns: tuple[Column, ...]  # as the outside sees their names
+    once: bool = False
+    interval: int | None = None
+
+    @property
+    def streams(self):
+        return isinstance(self.node, StreamNode)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundEntry:
+    """An entry of FROM before its window is made."""
+
+    written: syntax.Entry
+    name: str | None
+    bound: Bound
+
+    @property
+    def table(self):
+        return isinstance(self.bound.node, Once)
+
+
+def bind_source(entry, binder):
+    """The BoundEntry of a syntax Entry, or None after an error."""
+    if isinstance(entry.source, syntax.ExtentSource):
+        return _extent(entry, binder)
+    bound = binder.query(entry.source.query)
+    if bound is None:
+        return None
+    if not bound.streams:
+        what = "a one-off query" if bound.once else "a window query"
+        binder.report.error(
+            "SN407",
+            f"{what} cannot stand in FROM: its result is no stream",
+            entry.source,
+            help="make a stream of it: RSTREAM(…), ISTREAM(…) or DSTREAM(…)",
+        )
+        return None
+    name = entry.alias.text if entry.alias else None
+    if name is not None:
+        bound = Bound(bound.node, requalified(bound.columns, name), bound.once, bound.interval)
+    return BoundEntry(entry, name, bound)
+
+
+def _extent(entry, binder):
+    written = entry.source.name
+    extent = binder.catalog.find(written.text)
+    if extent is None:
+        names = [e.name for e in binder.catalog]
+        binder.report.error(
+            "SN201",
+            f"there is no extent `{written.text}`",
+            written,
+            expected=names if len(names) <= 8 else (),
+            help=did_you_mean(written.text, names),
+        )
+        return None
+    name = entry.alias.text if entry.alias else extent.name
+    if entry.source.history:
+        if extent.kind is Kind.STORED:
+            binder.report.error(
+                "SN428",
+                f"`{extent.name}` is a stored extent: it has versions, not a history",
+                entry.source,
+                help=f"read `{extent.name}` itself",
+            )
+            return None
+        columns = history_columns(extent, name, binder.new_id)
+        return BoundEntry(entry, name, Bound(Once(extent, columns, history=True), columns))
+    columns = extent_columns(extent, name, binder.new_id)
+    if extent.kind is Kind.STORED:
+        return BoundEntry(entry, name, Bound(Once(extent, columns), columns))
+    tags = tag_columns(name, binder.new_id)
+    if extent.kind is Kind.PUSHED:
+        return BoundEntry(entry, name, Bound(StreamReceive(extent, columns, tags), columns))
+    binder.sensed.append(extent)
+    interval = binder.asked.acquire_every or extent.interval
+    return BoundEntry(entry, name, Bound(StreamAcquire(extent, interval, columns, tags), columns, interval=interval))
