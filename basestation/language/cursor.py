@@ -245,5 +245,5 @@ class Cursor:
         return self._partners.get(position)
 
 
-_AFTER_NAME = frozenset((",", ")", "(", "[", "]", "=", ";", "FROM", "WHERE", "SET", END))
+_AFTER_NAME = frozenset((",", ":", ")", "(", "[", "]", "=", ";", "FROM", "WHERE", "SET", END))
 _AFTER_GROUP = frozenset((")", "]", "}", ";", "FROM", "WHERE", "GROUP", "HAVING", "SELECT"))

@@ -46,6 +46,7 @@ class _SchemaParser(Durations):
             try:
                 extents.append(self._extent())
             except Misread:
+                self.take()  # lest this be taken for the beginning of the next declaration
                 self.recover((0, 0), (";",))
             while self.accept(";"):
                 pass

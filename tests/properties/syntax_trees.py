@@ -55,8 +55,8 @@ class Trees:
             return self.number()
         return s.String(self.choice(TEXTS)) if which < 0.95 else s.Null()
 
-    def expression(self, room=3):
-        if room <= 0 or self.chance(0.3):
+    def expression(self, room=2):
+        if room <= 0 or self.chance(0.25):
             return self.leaf()
         return self.choice(_EXPRESSIONS)(self, room - 1)
 
@@ -169,7 +169,7 @@ class Trees:
     def convert(self, room):
         return s.Convert(self.choice(("RSTREAM", "ISTREAM", "DSTREAM")), self.query(room - 1))
 
-    def query(self, room=2):
+    def query(self, room=1):
         if self.chance(0.1):
             parts = self.some(lambda: self.select(room, False) if self.chance(0.8) else self.convert(room), 2, 3)
             return s.Union(parts, *(self.order_and_limit(room) if self.chance(0.3) else ()))

@@ -1,0 +1,78 @@
+"""Tokens: what they are, what they are worth, and that nothing between them is lost."""
+
+import re
+
+import pytest
+
+from basestation.language.source import Source
+from basestation.language.tokens import tokenize
+
+
+def cut(text):
+    tokens, diagnostics = tokenize(Source(text))
+    assert not diagnostics, diagnostics[0].render()
+    return [token.text for token in tokens[:-1]]
+
+
+def complaint(text):
+    _, (diagnostic,) = tokenize(Source(text))
+    return diagnostic.code, Source(text).cut(diagnostic.span), diagnostic.help
+
+
+def test_tokens():
+    assert cut("SELECT a.b<=1.5e-3 ,'it''s' -- end\nFROM r[NOW−5]/* x\n*/;") == [
+        "SELECT", "a", ".", "b", "<=", "1.5e-3", ",", "'it''s'", "FROM", "r", "[", "NOW", "−", "5", "]", ";",
+    ]  # fmt: skip
+
+
+def test_a_range_of_numbers_needs_no_spaces():
+    assert cut("4..9 1.5 .. 2") == ["4", "..", "9", "1.5", "..", "2"]
+
+
+def test_values():
+    tokens, _ = tokenize(Source("12 1.5 2e-3 'it''s' ''"))
+    assert [token.value for token in tokens[:-1]] == [12, 1.5, 2e-3, "it's", ""]
+
+
+def test_a_decrement_is_no_comment():
+    assert cut("FOR (t = 5; t > 0; t--) { }")[-5:] == ["t", "--", ")", "{", "}"]
+    assert cut("; t -- ) {") == [";", "t", "--", ")", "{"]
+    assert cut("SELECT t -- ) {") == ["SELECT", "t"]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("12abc", ("SN104", "12abc", "a name does not begin with a digit")),
+        ("5MIN", ("SN104", "5MIN", "a space belongs before the unit: 5 MIN")),
+        ("5.", ("SN104", "5.", "write 5 or 5.0")),
+        (".5", ("SN104", ".5", "write 0.5")),
+        ("1_000", ("SN104", "1_000", "write 1000")),
+        ("1.2.3", ("SN104", "1.2.3", None)),
+        ("1e400", ("SN104", "1e400", "whole numbers have 64 bits, others go up to 1.797e308")),
+        ("9" * 5000, ("SN104", "9" * 5000, "whole numbers have 64 bits, others go up to 1.797e308")),
+        ("a ≤ b", ("SN101", "≤", "write <=")),
+        ("a && b", ("SN101", "&&", "the conjunction is AND")),
+        ("‘MSFT’", ("SN101", "‘MSFT’", "with plain quotes: 'MSFT'")),
+        ('"temp"', ("SN112", '"temp"', "a name is written temp, a string 'temp'")),
+        ("températur", ("SN101", "é", "names are made of A to Z, a to z, 0 to 9 and _")),
+        ("'a''b", ("SN102", "'", "close it with ' (a quote inside a string is doubled: 'it''s')")),
+        ("/* a", ("SN103", "/*", "close it with */")),
+    ],
+)
+def test_what_is_no_token_is_reported_with_what_would_be_one(text, expected):
+    assert complaint(text) == expected
+
+
+def test_nothing_is_skipped_but_white_space_and_comments(rng, counts):
+    letters = "aZ_09.'\"-+/*<>=!;:()[]{},%?#é−‘ \n\t\x00"
+    gap = re.compile(r"(\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
+    for _ in range(counts(2_000, 100_000)):
+        text = "".join(rng.choices(letters, k=rng.randint(0, 30)))
+        tokens, _ = tokenize(Source(text))
+        position = 0
+        for token in tokens[:-1]:
+            assert gap.fullmatch(text, position, token.span.start), text
+            assert token.text == text[token.span.start : token.span.end], text
+            position = token.span.end
+        assert gap.fullmatch(text, position), text
