@@ -47,7 +47,13 @@ def _plan(plan, number):
         "additions": [{"section": section, "what": what} for section, what in plan.additions],
         "algebra": notation(plan.root),
         "rewrites": [
-            {"rule": s.rule, "reason": s.reason, "before": notation(s.before), "after": notation(s.after)}
+            {
+                "rule": s.rule,
+                "reason": s.reason,
+                "before": notation(s.before),
+                "after": notation(s.after),
+                "changes": _changes(s.before, s.after),
+            }
             for s in steps
         ],
         "physical": [
@@ -102,6 +108,22 @@ def as_text(told):
     parts.append(_paragraph("physical plan", _physical_lines(told["physical"])))
     parts.append(_paragraph("memory", [_memory_line(told["memory"])]))
     return "\n".join(parts)
+
+
+def as_plan_text(told):
+    """The shape that golden files hold: what it is, the algebra, which rewrites, and what became of it."""
+    if told["type"] == "correction":
+        return _correction_text(told).rstrip()
+    what = "one-off query" if told["once"] else f"{told['kind']} query"
+    columns = ", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])
+    lines = [f"{what}: {columns}"]
+    lines += [_ASKED[name].format(value) for name, value in told["asked"].items()]
+    if told["additions"]:
+        lines.append("beyond the paper: " + ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"]))
+    lines += told["algebra"].splitlines()
+    lines.append("rewrites: " + (", ".join(step["rule"] for step in told["rewrites"]) or "none"))
+    lines += _physical_lines(told["physical"])
+    return "\n".join([*lines, f"memory: {_memory_line(told['memory'])}"])
 
 
 def _correction_text(told):

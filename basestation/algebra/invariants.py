@@ -1,6 +1,7 @@
 """Invariants: what is true of every plan. The tests check it after binding and after each rewrite."""
 
-from basestation.algebra.expressions import Aggregate, columns_of, walk as walk_expression
+from basestation.algebra.expressions import Aggregate, columns_of
+from basestation.algebra.expressions import walk as walk_expression
 from basestation.algebra.node import StreamNode, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_select import StreamSelect

@@ -5,7 +5,6 @@ and a table no size; what depends on them is told per tuple, per group or per ro
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 from acquisition.schema import Type
 from basestation.algebra import converters, one_off, table, window
@@ -74,7 +73,9 @@ def _carried_out(node):
         case StreamAcquire(extent=extent):
             return "readings by the schedule", _waiting(node, extent.wait)
         case StreamJoin():
-            return "hash join within a tick", State("tuples of a tick", _per_tick(node.left, node.right), _width(node))
+            return "hash join within a tick", State(
+                "tuples of a tick", _sum((_most(node.left, 1), _most(node.right, 1))), _width(node)
+            )
         case StreamUnion():
             return "merge by arrival", None
         case converters.RStream():
@@ -83,7 +84,7 @@ def _carried_out(node):
             return "what came and what went", State("tuples of the last window", _held(node.child), _width(node.child))
         case window.TimeWindow(begin=begin, end=end):
             return "ring of tuples by tick", State("tuples", _held(node), _TAGS + _width(node))
-        case window.RowWindow(begin=begin, end=end):
+        case window.RowWindow(begin=begin):
             return "ring of tuples by row", State("tuples", max(0, 1 - begin), _TAGS + _width(node))
         case window.LandmarkWindow():
             return "tuples since the start, or one partial state", State("tuples or groups", None, _width(node))
@@ -118,32 +119,35 @@ def _carried_out(node):
 # --- how many --------------------------------------------------------------------------------------------------------
 
 
-def _rate(stream):
-    """Tuples per tick of a stream at most; None where nothing is declared."""
+def _most(stream, ticks):
+    """The most tuples of a stream in so many successive ticks; None where nothing is declared."""
     match stream:
         case StreamAcquire(extent=extent, interval=interval):
-            return None if extent.sites is None else Fraction(len(extent.sites), interval)
+            return None if extent.sites is None else len(extent.sites) * _times(ticks, interval)
         case converters.Converter(child=child):
             held, slide = _held(child), _slide(child)
-            return None if held is None or slide is None else Fraction(held, slide)
+            return None if held is None or slide is None else held * _times(ticks, slide)
         case StreamJoin(left=left, right=right, keys=keys):
-            rates = [_rate(left), _rate(right)]
-            if None in rates:
+            counts = [_most(left, ticks), _most(right, ticks), _most(right, 1)]
+            if None in counts:
                 return None
-            on_site = any(_is_site(a, left) and _is_site(b, right) for a, b in keys)
-            ticks = [_samples_at_once(s) for s in (left, right)]
-            return min(rates) if on_site else min(rates) * max(ticks)
+            on_site = any(_sites_of(a, left) is not None and _sites_of(b, right) is not None for a, b in keys)
+            return min(counts[:2]) if on_site else counts[0] * counts[2]
         case StreamUnion(parts=parts):
-            return _sum(_rate(part) for part in parts)
-    return _rate(stream.children[0]) if stream.children else None
+            return _sum(_most(part, ticks) for part in parts)
+    return _most(stream.children[0], ticks) if stream.children else None
+
+
+def _times(ticks, period):
+    """How often something that happens every period can happen in so many successive ticks."""
+    return 0 if ticks <= 0 else (ticks - 1) // period + 1
 
 
 def _held(node):
     """Tuples in a window at most."""
     match node:
         case window.TimeWindow(begin=begin, end=end, child=child):
-            rate = _rate(child)
-            return None if rate is None else _ceil(rate * max(0, end - begin + 1))
+            return _most(child, end - begin + 1)
         case window.RowWindow(begin=begin, end=end):
             return max(0, end - begin + 1)
         case WindowAggregation(groups=groups, child=child):
@@ -203,17 +207,6 @@ def _sites_of(expression, node):
     return None
 
 
-def _is_site(side, stream):
-    return _sites_of(side, stream) is not None
-
-
-def _samples_at_once(stream):
-    while stream.children:
-        stream = stream.children[0]
-    sites = stream.extent.sites if isinstance(stream, StreamAcquire) else None
-    return len(sites) if sites else 1
-
-
 def _slices(node):
     """Whole slides in the range, cut into as many slices as their edges make, and the one that is being filled."""
     return -(-(node.end - node.begin + 1) // node.slide) * node.edges + 1
@@ -221,15 +214,7 @@ def _slices(node):
 
 def _waiting(node, wait):
     """Readings that wait for their epoch to be complete."""
-    rate = _rate(node)
-    return State(
-        "waiting readings", None if rate is None else _ceil(rate * wait) + _samples_at_once(node), _TAGS + _width(node)
-    )
-
-
-def _per_tick(*streams):
-    counts = [_rate(s) for s in streams]
-    return None if None in counts else sum(_samples_at_once(s) for s in streams)
+    return State("waiting readings", _most(node, wait + 1), _TAGS + _width(node))
 
 
 def _sum(counts):
@@ -239,10 +224,6 @@ def _sum(counts):
             return None
         total += count
     return total
-
-
-def _ceil(fraction):
-    return -(-fraction.numerator // fraction.denominator)
 
 
 # --- how large -------------------------------------------------------------------------------------------------------

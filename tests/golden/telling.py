@@ -1,0 +1,54 @@
+"""What a case of a golden file gives now, in the shape that the file holds.
+
+`python -m tests.golden.telling --rewrite [FILE …]` writes it into the files; the difference is to be read before it is
+committed.
+"""
+
+import sys
+from pathlib import Path
+
+from basestation.explain import as_plan_text, explained
+from basestation.language.diagnostics import Refused
+from basestation.planner.bind import bind_text
+from basestation.planner.catalog import read_schema
+from tests.golden.runner import files, read
+
+QUERIES = Path(__file__).parent / "queries"
+
+
+def plan_of(golden, case):
+    """The section `plan` of a query."""
+    bound = bind_text(case.text, read_schema(golden.schema))
+    return "\n".join(as_plan_text(explained(b, n)) for n, b in enumerate(bound, 1))
+
+
+def refusal_of(golden, case):
+    """What an error case is refused with; None where it is not refused."""
+    try:
+        bind_text(case.text, read_schema(golden.schema))
+    except Refused as refused:
+        return "\n\n".join(d.render() for d in refused.diagnostics)
+    return None
+
+
+def rewrite(path):
+    golden = read(path)
+    for case in golden.cases:
+        if case.word == "query":
+            try:
+                case.expected["plan"] = plan_of(golden, case)
+            except Refused as refused:
+                sys.exit(f"{path}: query {case.name} is refused:\n" + "\n".join(d.render() for d in refused.diagnostics))
+        else:
+            told = refusal_of(golden, case)
+            if told is None:
+                sys.exit(f"{path}: error {case.name} is accepted")
+            case.expected[""] = told
+    Path(path).write_text(golden.render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] != ["--rewrite"]:
+        sys.exit("usage: python -m tests.golden.telling --rewrite [FILE …]")
+    for path in sys.argv[2:] or files(QUERIES):
+        rewrite(path)

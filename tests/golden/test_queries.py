@@ -1,0 +1,48 @@
+"""Golden queries: each is accepted, and explained as its file says, operator by operator; each error is told as it says."""
+
+import pytest
+
+from basestation.algebra.invariants import broken
+from basestation.planner.bind import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.planner.plan import Plan
+from basestation.planner.rewrite import rewrite
+from tests.golden.runner import files, read
+from tests.golden.telling import QUERIES, plan_of, refusal_of
+
+GOLDEN = [read(path) for path in files(QUERIES)]
+
+
+def _cases(word):
+    return [pytest.param(g, c, id=f"{g.path.stem}:{c.name}") for g in GOLDEN for c in g.cases if c.word == word]
+
+
+@pytest.mark.parametrize(("golden", "case"), _cases("query"))
+def test_a_query_is_planned_as_its_file_says(golden, case):
+    assert plan_of(golden, case) == case.expected.get("plan")
+
+
+@pytest.mark.parametrize(("golden", "case"), _cases("query"))
+def test_a_plan_stays_a_plan_under_each_rewrite(golden, case):
+    for bound in bind_text(case.text, read_schema(golden.schema)):
+        if isinstance(bound, Plan):
+            assert broken(bound.root) == []
+            better, steps = rewrite(bound)
+            for step in steps:
+                assert broken(step.after) == [], step.rule
+            assert [(c.label, c.type) for c in better.root.columns] == [(c.label, c.type) for c in bound.root.columns]
+
+
+@pytest.mark.parametrize(("golden", "case"), _cases("error"))
+def test_an_error_is_told_as_its_file_says(golden, case):
+    assert refusal_of(golden, case) == case.expected.get("")
+
+
+def test_there_are_as_many_as_promised():
+    assert len(_cases("query")) >= 150
+    assert len(_cases("error")) >= 100
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda g: g.path.stem)
+def test_a_file_is_written_as_it_was_read(golden):
+    assert golden.render() == golden.path.read_text(encoding="utf-8")
