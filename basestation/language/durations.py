@@ -21,14 +21,15 @@ class Durations(Cursor):
         unit = self.unit(units)
         return Duration(count, unit, span=self.span_from(start), unit_span=unit_span)
 
-    def count(self, what, least=1):
+    def count(self, what, least=1, help=None):
         """A whole number, at least 1 unless said otherwise."""
         token = self.token
         if token.kind is NUMBER:
             if type(token.value) is int and token.value >= least:
                 return self.take().value
             wanted = "a whole number" if least == 0 else "a whole number, 1 or more,"
-            self.report("SN107", f"{wanted} is needed here, not `{token.text}`", token.span, help=self._finer(token))
+            help = help if token.value == 0 else self._finer(token)
+            self.report("SN107", f"{wanted} is needed here, not `{token.text}`", token.span, help=help)
             self.take()
             return least
         if token.word in "+-" and self.peek().kind is NUMBER:

@@ -6,7 +6,8 @@ Their expressions are those of queries with other operands: whole numbers, durat
 from acquisition.units import unit_of
 from basestation.language.cursor import Misread
 from basestation.language.durations import ALL_UNITS
-from basestation.language.expressions import OPERATORS, OR, SUM, Expressions
+from basestation.language.expressions import Expressions
+from basestation.language.operators import OPERATORS, OR, SUM
 from basestation.language.syntax import Bad, Binary, Loop, LoopName, Number, WindowIs
 from basestation.language.tokens import NAME, NUMBER
 
@@ -123,11 +124,11 @@ class Loops(Expressions):
             try:
                 windows.append(self._window_is())
             except Misread:
+                windows.append(None)
                 self.recover(levels, _WINDOW_STOPS)
                 self.accept(")")
                 if not self.accept(";") and not self.at("WINDOWIS"):
                     break
-                windows.append(None)
         if not windows:
             self.complain("WindowIs", ("WindowIs",), "a loop says at least one window: WindowIs(road, t - 4, t);")
         if opening:

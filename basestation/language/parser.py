@@ -1,7 +1,7 @@
 """The parser: a text becomes statements, or an account of everything that is wrong with it.
 
 Recursive descent with one token of look-ahead, three in a few places, and no way back: what is taken is taken. Each
-layer is a class over the one before: Cursor, Durations, Expressions, Windows, Sources, Queries, Loops, Parser.
+layer is a class over the one before: Cursor, Durations, Operands, Expressions, Windows, Sources, Queries, Loops, Parser.
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,10 @@ from acquisition.units import TIME_UNITS
 from basestation.language.cursor import Misread, TooDeep
 from basestation.language.diagnostics import Diagnostic
 from basestation.language.loops import Loops
+from basestation.language.operands import QUERY_STARTS
 from basestation.language.queries import Queries
-from basestation.language.sources import CLAUSE_STOPS
 from basestation.language.source import Source
+from basestation.language.sources import CLAUSE_STOPS
 from basestation.language.syntax import (
     Ask,
     Clauses,
@@ -24,9 +25,8 @@ from basestation.language.syntax import (
     Statement,
 )
 from basestation.language.tokens import NUMBER, STRING
-from basestation.language.words import BEHIND_QUERY, CONVERTERS, SQL_STATEMENTS, STATEMENTS
+from basestation.language.words import BEHIND_QUERY, SQL_STATEMENTS, STATEMENTS
 
-_QUERY_STARTS = CONVERTERS | {"SELECT"}
 _CHANGE_STOPS = frozenset((",", "WHERE", ";"))
 _SHOWN = {"ACQUIRE": "ACQUIRE EVERY", "DELIVER": "DELIVER WITHIN"}
 _FIELDS = {"ACQUIRE": "acquire_every", "DELIVER": "deliver_within", "FOR": "lasting", "LIFETIME": "lifetime"}
@@ -72,14 +72,14 @@ class Parser(Loops, Queries):
         word = self.token.word
         if word in (")", "]", "}"):
             return f"no bracket is open that this `{word}` could close"
-        if word in _QUERY_STARTS:
+        if word in QUERY_STARTS:
             return "two statements have `;` between them"
         return None
 
     def _statement(self):
         token = self.token
         word = token.word
-        if word == "EXPLAIN" and (self.peek().word in _QUERY_STARTS or self.peek().word == "ANALYZE"):
+        if word == "EXPLAIN" and (self.peek().word in QUERY_STARTS or self.peek().word == "ANALYZE"):
             self.take()
             analyze = self.accept("ANALYZE") is not None
             ask = self._ask()
@@ -90,7 +90,7 @@ class Parser(Loops, Queries):
             return self._delete()
         if word == "INSERT":
             return self._insert()
-        if word in _QUERY_STARTS:
+        if word in QUERY_STARTS:
             return self._ask()
         if word in SQL_STATEMENTS:
             self.refuse("SN112", f"SNEEql has no {word}", token.span, SQL_STATEMENTS[word])
@@ -98,7 +98,7 @@ class Parser(Loops, Queries):
             self.refuse("SN112", "a query does not stand in parentheses", token.span, "leave the parentheses out", ("SELECT",))
         if word == "EXPLAIN":
             self.take()
-            self.fail("a query", ("ANALYZE", *sorted(_QUERY_STARTS)), help="EXPLAIN is followed by the query it is about")
+            self.fail("a query", ("ANALYZE", *STATEMENTS[:4]), help="EXPLAIN is followed by the query it is about")
         if self.slip(STATEMENTS):
             return self._statement()
         self.fail("a statement", STATEMENTS)
@@ -115,10 +115,10 @@ class Parser(Loops, Queries):
             token = self.token
             try:
                 if token.word == "FOR" and self.peek().word == "(":
-                    self._before(token, "a loop", sinces or clauses)
+                    self._before(token, "a loop stands before SINCE", sinces or clauses)
                     loops.append(self.loop())
                 elif token.word == "SINCE":
-                    self._before(token, "SINCE", clauses)
+                    self._before(token, "SINCE stands before ACQUIRE, DELIVER, FOR and LIFETIME", clauses)
                     self._once_only(token, sinces)
                     sinces.append(self._since())
                 else:
@@ -128,10 +128,9 @@ class Parser(Loops, Queries):
         asked = Clauses(**clauses) if clauses else Clauses()
         return Ask(query, tuple(loops), sinces[0] if sinces else None, asked, span=self.span_from(start))
 
-    def _before(self, token, what, passed):
+    def _before(self, token, rule, passed):
         if passed:
-            self.report("SN105", f"{what} stands before SINCE and before what is asked of the network", token.span,
-                        help="first loops, then SINCE, then ACQUIRE, DELIVER, FOR and LIFETIME")  # fmt: skip
+            self.report("SN105", rule, token.span, help="first loops, then SINCE, then what is asked of the network")
 
     def _once_only(self, token, said):
         if said:

@@ -4,7 +4,7 @@ from basestation.language.cursor import Misread
 from basestation.language.sources import CLAUSE_STOPS, LIST_STOPS, Sources
 from basestation.language.syntax import Bad, Column, Convert, Item, Name, Number, Order, Select, Star, Union
 from basestation.language.tokens import NAME
-from basestation.language.words import CLAUSES, CONVERTERS, NEVER_ALIASES, RESERVED
+from basestation.language.words import CLAUSES, CONVERTERS, NEVER_ALIASES, RESERVED, STATEMENTS
 
 _ITEM_STOPS = frozenset((",", "FROM", "WHERE", "GROUP", "HAVING", "SELECT", ")", "]", "}", ";"))
 _SELECT_ENDS = CLAUSE_STOPS - {"WHERE", "GROUP", "HAVING"} | {"end"}
@@ -55,7 +55,7 @@ class Queries(Sources):
         if self.at("("):
             self.refuse("SN112", "a query or a part of a union does not stand in parentheses", self.token.span,
                         "leave the parentheses out", ("SELECT",))  # fmt: skip
-        self.fail("a query", ("SELECT", *sorted(CONVERTERS)))
+        self.fail("a query", STATEMENTS[:4])
 
     def convert(self):
         """`RSTREAM ( query )` and its like."""

@@ -47,7 +47,7 @@ class Sources(Expressions, Windows):
         if token.kind is not NAME or token.word in RESERVED or token.word in NEVER_ALIASES:
             return None
         after = self.peek().word
-        if after not in _AFTER_ALIAS or (after == "(" or after in JOINS) and token.word in SQL_WORDS:
+        if after not in _AFTER_ALIAS or ((after == "(" or after in JOINS) and token.word in SQL_WORDS):
             self.foreign_here()
             if after == "number" and token.word in _WINDOW_WORDS:
                 self.refuse("SN105", f"{token.word} stands in a window", token.span, _WINDOW_WORDS[token.word])
@@ -68,7 +68,9 @@ class Sources(Expressions, Windows):
             self.refuse("SN112", f"SNEEql has no {self.token.word}", self.token.span, SQL_WORDS[self.token.word])
 
     def operator_hint(self):
-        """A help for a misspelt operator."""
+        """A help for an operator that is misspelt, or not SNEEql's."""
+        if self.at(":") and self.peek().word == ":":
+            return "write CAST(e AS type)"
         meant = nearest(self.token.text, _OPERATOR_WORDS) if self.token.kind is NAME else None
         return f"did you mean `{meant}`?" if meant else None
 

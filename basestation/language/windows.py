@@ -24,10 +24,10 @@ class Windows(Durations):
         first = self.token
         if first.word in _OTHER_SYSTEMS:
             self.refuse("SN112", f"SNEEql has no {first.word} window", first.span, _OTHER_SYSTEMS[first.word])
-        if first.word not in self._READ and not self.slip(_FORMS):
+        if first.word not in _READ and not self.slip(_FORMS):
             self.fail("a window", _FORMS)
         self.take()
-        window, made, more = self._READ[first.word](self)
+        window, made, more = _READ[first.word](self)
         self.close(opening, more)
         return window(*made, span=self.span_from(opening.span.start))
 
@@ -37,7 +37,8 @@ class Windows(Durations):
         begin = self._point()
         self.expect("TO")
         end = self._point()
-        return Range, (begin, end, self._slide()), ("SLIDE",)
+        slide = self._slide()
+        return Range, (begin, end, slide), () if slide else ("SLIDE",)
 
     def _now(self):
         if self.at_any(("-", "TO")) or self.token.kind is NUMBER:
@@ -45,12 +46,11 @@ class Windows(Durations):
         return NowOnly, (), ()
 
     def _unbounded(self):
-        return Unbounded, (self._slide(),), ("SLIDE",)
+        slide = self._slide()
+        return Unbounded, (slide,), () if slide else ("SLIDE",)
 
     def _scan(self):
         return ScanEvery, (self.duration(),), ()
-
-    _READ = {"FROM": _range, "NOW": _now, "UNBOUNDED": _unbounded, "SCAN": _scan, "RESCAN": _scan}
 
     def _slide(self):
         """`SLIDE n unit`, or None where it is missing."""
@@ -71,7 +71,7 @@ class Windows(Durations):
             self.take()
         elif not self.accept("-"):
             return Point(0, span=self.span_from(start))
-        back = self.count("an offset")
+        back = self.count("an offset", help="NOW alone is the present")
         return Point(back, self._offset_unit(), span=self.span_from(start))
 
     def _offset_unit(self):
@@ -83,3 +83,12 @@ class Windows(Durations):
             self.unknown_unit(ALL_UNITS)
         self.take()
         return unit
+
+
+_READ = {
+    "FROM": Windows._range,
+    "NOW": Windows._now,
+    "UNBOUNDED": Windows._unbounded,
+    "SCAN": Windows._scan,
+    "RESCAN": Windows._scan,
+}

@@ -1,0 +1,13 @@
+"""Operators: how tightly each binds (SEMANTICS 2.1)."""
+
+OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGNED = range(1, 8)
+"""The precedences, loosest first."""
+
+OPERATORS = {
+    "OR": OR, "AND": AND,
+    "=": COMPARE, "<>": COMPARE, "!=": COMPARE, "<": COMPARE, "<=": COMPARE, ">": COMPARE, ">=": COMPARE,
+    "==": COMPARE, "IS": COMPARE, "IN": COMPARE, "LIKE": COMPARE, "BETWEEN": COMPARE, "NOT": COMPARE,
+    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT,
+}  # fmt: skip
+
+COMPARISONS = frozenset(("=", "<>", "!=", "<", "<=", ">", ">="))

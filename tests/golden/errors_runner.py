@@ -1,0 +1,61 @@
+"""Golden errors: texts and what is said about them, as people see it.
+
+A block of a `.test` file is `error` (or `schema` for a schema), the text, `----` and everything that is reported, with
+a blank line behind it. Lines that begin with `#` before a block say what it is about.
+
+`python -m tests.golden.errors_runner --rewrite` writes what is reported now; the diff is to be read.
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from basestation.language.parser import parse
+from basestation.language.schema_parser import parse_schema
+from basestation.language.source import Source
+
+FOLDER = Path(__file__).parent / "errors"
+_PARSERS = {"error": parse, "schema": parse_schema}
+_BLOCK = re.compile(
+    r"(?P<notes>(?:#[^\n]*\n)*)(?P<command>error|schema)\n(?P<text>.*?)\n----\n(?P<said>.*?)(?:\n\n(?=#|error\n|schema\n)|\n*\Z)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    notes: str
+    command: str
+    text: str
+    said: str
+
+    def reported(self):
+        """What is reported now."""
+        return "\n\n".join(d.render() for d in _PARSERS[self.command](Source(self.text)).diagnostics)
+
+
+def blocks(path):
+    """The blocks of a file. What belongs to none of them is an error, so that no test is lost to a slip of the pen."""
+    content, made, position = path.read_text(encoding="utf-8"), [], 0
+    while position < len(content):
+        match = _BLOCK.match(content, position)
+        if match is None:
+            raise ValueError(f"{path.name}: no block begins at line {content.count(chr(10), 0, position) + 1}")
+        made.append(Block(**match.groupdict()))
+        position = match.end()
+    return made
+
+
+def rewrite(path):
+    path.write_text(
+        "\n\n".join(f"{b.notes}{b.command}\n{b.text}\n----\n{b.reported()}" for b in blocks(path)) + "\n",
+        encoding="utf-8",
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--rewrite"]:
+        sys.exit("usage: python -m tests.golden.errors_runner --rewrite")
+    for file in sorted(FOLDER.glob("*.test")):
+        rewrite(file)
