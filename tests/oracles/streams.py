@@ -278,7 +278,7 @@ class UnionStream:
             x = by_place[place]
             row = tuple(_plain_if(c, v) for c, v in zip(self.columns, x.values, strict=True))
             key = (x.tick, position)
-            tuples.append(Tuple(place, x.tick, place.arrival, place.index, place.row, row, key, x.append, x.origin))
+            tuples.append(Tuple(place, x.tick, place.arrival, place.index, place.row, row, key, x.append))
         return View(tuples, dict(self.arrivals))
 
     def covers(self, low, high, clock, at, excludes=()):
