@@ -76,7 +76,11 @@ class Loops(Expressions):
 
     def _condition(self):
         if self.at(";"):
-            self.fail("a condition on t", ("t",), help="a loop that shall never end has a condition that always holds: t >= ST")
+            self.fail(
+                "a condition on t",
+                ("t",),
+                help="a loop that shall never end has a condition that always holds: t >= ST",
+            )
         return self.expression(OR)
 
     def _change(self):
@@ -102,7 +106,9 @@ class Loops(Expressions):
     def _variable(self):
         token = self.token
         if token.kind is NAME and token.text != "t" and self.peek().word in (*_CHANGE_WORDS, "=="):
-            self.report("SN105", f"the variable of a loop is t, not `{token.text}`", token.span, ("t",), "did you mean `t`?")
+            self.report(
+                "SN105", f"the variable of a loop is t, not `{token.text}`", token.span, ("t",), "did you mean `t`?"
+            )
             self.take()
         elif token.text != "t":
             self.fail("t", ("t",), help="the variable of a loop is t")
@@ -172,7 +178,9 @@ class Loops(Expressions):
             return LoopName(token.text, span=token.span)
         if token.kind is NAME and token.word in ("T", "ST"):
             meant = "t" if token.word == "T" else "ST"
-            self.report("SN105", f"there is no `{token.text}` in a loop", token.span, ("t", "ST"), f"did you mean `{meant}`?")
+            self.report(
+                "SN105", f"there is no `{token.text}` in a loop", token.span, ("t", "ST"), f"did you mean `{meant}`?"
+            )
             self.take()
             return LoopName(meant, span=token.span)
         help = None

@@ -169,7 +169,12 @@ class Operands(Durations):
         star = distinct = False
         items = ()
         if token.word in ("ANY", "ALL", "SOME") and self.at_any(QUERY_STARTS):
-            self.refuse("SN112", f"SNEEql has no {token.word}", token.span, "use IN (SELECT …), EXISTS (SELECT …) or MAX and MIN")
+            self.refuse(
+                "SN112",
+                f"SNEEql has no {token.word}",
+                token.span,
+                "use IN (SELECT …), EXISTS (SELECT …) or MAX and MIN",
+            )
         if token.word == "DISTINCT":
             self.refuse("SN105", "DISTINCT cannot stand here", token.span, "it is said first in SELECT or in COUNT(…)")
         if self.at("*") and self.peek().word == ")":

@@ -1,7 +1,8 @@
 """The parser: a text becomes statements, or an account of everything that is wrong with it.
 
 Recursive descent with one token of look-ahead, three in a few places, and no way back: what is taken is taken. Each
-layer is a class over the one before: Cursor, Durations, Operands, Expressions, Windows, Sources, Queries, Loops, Parser.
+layer is a class over the one before: Cursor, Durations, Operands, Expressions and Windows, Sources, Queries and Loops,
+Parser.
 """
 
 from dataclasses import dataclass
@@ -95,7 +96,9 @@ class Parser(Loops, Queries):
         if word in SQL_STATEMENTS:
             self.refuse("SN112", f"SNEEql has no {word}", token.span, SQL_STATEMENTS[word])
         if word == "(":
-            self.refuse("SN112", "a query does not stand in parentheses", token.span, "leave the parentheses out", ("SELECT",))
+            self.refuse(
+                "SN112", "a query does not stand in parentheses", token.span, "leave the parentheses out", ("SELECT",)
+            )
         if word == "EXPLAIN":
             self.take()
             self.fail("a query", ("ANALYZE", *STATEMENTS[:4]), help="EXPLAIN is followed by the query it is about")

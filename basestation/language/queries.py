@@ -104,8 +104,8 @@ class Queries(Sources):
         shown = _SHOWN.get(token.word, token.word)
         later = [word for word in found if CLAUSES.index(word) > CLAUSES.index(token.word)]
         if token.word in found:
-            self.report("SN110", f"{shown} is said twice", token.span,
-                        help=None if token.word == "GROUP" else f"one {shown} with AND between the predicates")  # fmt: skip
+            help = None if token.word == "GROUP" else f"one {shown} with AND between the predicates"
+            self.report("SN110", f"{shown} is said twice", token.span, help=help)
         elif later:
             self.report("SN105", f"{shown} stands before {_SHOWN.get(later[0], later[0])}", token.span)
 

@@ -41,7 +41,9 @@ class _SchemaParser(Durations):
     def schema(self):
         extents = []
         if self.at("end"):
-            self.complain("an extent", ("a name",), "road: sensed (site:integer, temp:integer) every 1 min at sites 1, 2")
+            self.complain(
+                "an extent", ("a name",), "road: sensed (site:integer, temp:integer) every 1 min at sites 1, 2"
+            )
         while not self.at("end"):
             try:
                 extents.append(self._extent())
@@ -201,6 +203,11 @@ class _SchemaParser(Durations):
         if self.at("BY"):
             by = self.take()
             if policy != "revise":
-                self.report("SN105", f"late {policy} has no horizon", by.span, help="only late revise reaches back: late revise by 1 hour")
+                self.report(
+                    "SN105",
+                    f"late {policy} has no horizon",
+                    by.span,
+                    help="only late revise reaches back: late revise by 1 hour",
+                )
             horizon = self.duration()
         return LateClause(policy, horizon, span=self.span_from(start))

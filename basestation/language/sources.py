@@ -150,7 +150,11 @@ class Sources(Expressions, Windows):
         if self.at("("):
             opening = self.take()
             self.deeper(opening)
-            if self.token.kind is NAME and self.token.word not in RESERVED and not nearest(self.token.text, ("SELECT",)):
+            if (
+                self.token.kind is NAME
+                and self.token.word not in RESERVED
+                and not nearest(self.token.text, ("SELECT",))
+            ):
                 self.refuse("SN112", "only a query stands in parentheses in FROM", self.token.span,
                             "leave the parentheses out", ("SELECT",))  # fmt: skip
             query = self.query()

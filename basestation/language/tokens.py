@@ -111,9 +111,7 @@ def tokenize(source: Source) -> tuple[list[Token], list[Diagnostic]]:
 
 def _is_decrement(text, position, tokens):
     """Whether `--` is the decrement of a loop and no comment: only there do `;` and `t` stand before it."""
-    return (
-        text.startswith("--", position) and len(tokens) > 1 and tokens[-1].word == "T" and tokens[-2].word == ";"
-    )
+    return text.startswith("--", position) and len(tokens) > 1 and tokens[-1].word == "T" and tokens[-2].word == ";"
 
 
 def _number(text):

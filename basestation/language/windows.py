@@ -76,7 +76,11 @@ class Windows(Durations):
 
     def _offset_unit(self):
         """The unit of an offset, None where it has none. A name that is no unit may be a slip of the next keyword."""
-        if self.token.kind is not NAME or self.at_any(("TO", "SLIDE", "NOW")) or nearest(self.token.text, ("TO", "SLIDE")):
+        if (
+            self.token.kind is not NAME
+            or self.at_any(("TO", "SLIDE", "NOW"))
+            or nearest(self.token.text, ("TO", "SLIDE"))
+        ):
             return None
         unit = unit_of(self.token.text)
         if unit is None:

@@ -112,7 +112,9 @@ def test_any_schema_gives_a_tree_or_diagnostics(rng, counts):
         raise
 
 
-@pytest.mark.parametrize("piece", [*"()[]{},;.-'", "SELECT ", "FROM ", "a ", "NOT ", "CASE WHEN ", "UNION ", "FOR (", "x y ", "{;"])
+@pytest.mark.parametrize(
+    "piece", [*"()[]{},;.-'", "SELECT ", "FROM ", "a ", "NOT ", "CASE WHEN ", "UNION ", "FOR (", "x y ", "{;"]
+)
 def test_long_nonsense_costs_no_more_per_token(piece):
     hold(piece * 3_000)
     hold("SELECT a FROM r " + piece * 3_000)

@@ -216,9 +216,7 @@ def test_clauses_come_in_any_order():
 def test_other_statements():
     assert read("EXPLAIN ANALYZE SELECT a FROM r") == s.Explain(read("SELECT a FROM r"), True)
     assert read("DELETE FROM r WHERE a") == s.Delete(s.Name("r"), A)
-    assert read("REVISE r SET a = 1, b = c WHERE a") == s.Revise(
-        s.Name("r"), ((s.Name("a"), ONE), (s.Name("b"), C)), A
-    )
+    assert read("REVISE r SET a = 1, b = c WHERE a") == s.Revise(s.Name("r"), ((s.Name("a"), ONE), (s.Name("b"), C)), A)
     assert read("INSERT INTO r (a, b) VALUES (1, 2), (b, c)") == s.Insert(
         s.Name("r"), (s.Name("a"), s.Name("b")), ((ONE, TWO), (B, C))
     )

@@ -5,8 +5,12 @@ from basestation.language import syntax as s
 NAMES = (
     *("a b temp site road traffic x y z _site category r1 Temp TEMP".split()),
     # Words that are keywords somewhere, and names wherever nothing forbids it.
-    *("now slide count distinct min t ST history left join on order limit for since union explain analyze end when".split()),
-    *("then else is in like between row rows sec scan from_ cast exists any over natural top values set asc nulls".split()),
+    *(
+        "now slide count distinct min t ST history left join on order limit for since union explain analyze end when".split()
+    ),
+    *(
+        "then else is in like between row rows sec scan from_ cast exists any over natural top values set asc nulls".split()
+    ),
 )
 QUALIFIED_ONLY = ("case", "NULL", "Case")
 TIME = ("MS", "SEC", "MIN", "HOUR", "DAY")
@@ -196,7 +200,9 @@ class Trees:
         return s.Binary(self.choice(COMPARISONS), self.loop_value(1), self.loop_value(1))
 
     def loop(self):
-        windows = self.some(lambda: s.WindowIs(self.name(), self.chance(0.2), self.loop_value(), self.loop_value()), 1, 2)
+        windows = self.some(
+            lambda: s.WindowIs(self.name(), self.chance(0.2), self.loop_value(), self.loop_value()), 1, 2
+        )
         return s.Loop(self.maybe(self.loop_value, 0.7), self.loop_condition(), self.loop_value(), windows)
 
     def since(self):
