@@ -1,0 +1,225 @@
+"""One query walks down through all eight doors, its readings walk up again; everything thin, nothing faked.
+
+Two simulated motes at the far end of a memory link keep virtual time. A query goes down as SCHEDULE and PROGRAM frames;
+readings come up as frames, become windows, updates, Parquet files, a row count by Spark and a JSON answer over a socket.
+"""
+
+import json
+import urllib.error
+import urllib.request
+
+import pytest
+
+from acquisition.instants import Epochs
+from basestation.app import RestServer, Station
+from basestation.archive.parquet import ParquetArchive
+from basestation.language.diagnostics import Refused
+from basestation.planner.catalog import read_schema
+from basestation.queries import State
+from basestation.results.view import current
+from gateway.frame import COORDINATOR
+from innet.routing.topology import QUALITY_MAX
+from simulator.field import Failing, Wave
+from simulator.kernel import Kernel
+from simulator.mote import Mote, Sensor
+from simulator.network import Network
+from simulator.radio import NullAir
+from simulator.trace import Trace
+from simulator.transport import connect
+
+SCHEMA = """
+field: sensed (site:integer, time:integer, temp:float {unit 'Cel', sensor 'temperature', scale 2, range -40 .. 125},
+               volt:integer) every 10 sec at sites 3, 4 wait 5 sec late revise by 1 min
+"""
+QUERY = "SELECT temp FROM field [NOW]"
+BEGIN = 1_763_452_795  # tick 0 is the Unix epoch; motes start their own clocks at 0
+TOKEN = "only for this test"
+
+
+class World:
+    """A station, and a network that lives in its own time; `run` moves both, a second at a time."""
+
+    def __init__(self, folder, failing=None):
+        self.catalog = read_schema(SCHEMA)
+        self.trace, kernel = Trace(), Kernel()
+        self.air = NullAir(kernel, self.trace, delay_ms=5)
+        temperature = Wave(mean=20.0, swing=3.0, period_ms=600_000, per_site=0.1)
+        sensors = (Sensor("temperature", failing or temperature, scale=2), Sensor("volt", Wave(2987.0)))
+        motes = [Mote(site, 1, kernel, self.air, self.trace, sensors) for site in (3, 4)]
+        wire, self.network = connect(lambda end: Network(kernel, self.air, self.trace, motes, end))
+        wire.open()
+        self.archive = ParquetArchive(folder, self.catalog.tick_ms)
+        self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=BEGIN * 1000)
+        self.second = 0
+
+    @property
+    def now_ms(self):
+        return (BEGIN + self.second) * 1000
+
+    def run(self, seconds):
+        for _ in range(seconds):
+            for ms in (0, 100, 200, 300):  # the base station looks four times a second, so a deployment takes one
+                self.network.run_until(self.second * 1000 + ms)
+                self.station.step(self.now_ms + ms)
+            self.second += 1
+
+    def produced(self):
+        """(tick, site) -> what the mote's program gave, by the simulator's own account."""
+        return {(dict(e.details)["tick"], e.mote): dict(e.details)["values"] for e in self.trace.of("produced")}
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
+
+
+def get(url, token=TOKEN):
+    request = urllib.request.Request(url, headers={"authorization": f"Bearer {token}"} if token else {})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        assert error.headers["content-type"] == "application/problem+json"
+        return error.code, json.load(error)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_one_reading_crosses_everything(world, tmp_path):
+    # Down: the query is accepted, the motes are told, they confirm.
+    query = world.station.submit(QUERY, world.now_ms)
+    assert query.state is State.DEPLOYING
+    world.run(2)
+    assert world.station.world.queries[1].state is State.RUNNING
+    [sampling] = world.station.world.scheduled.samplings.values()
+    assert sampling.epochs == Epochs(BEGIN + 5, 10)
+    assert [channel.attribute for channel in sampling.channels] == ["temp"]  # what nobody asked for is not sampled
+
+    # Up: motes told whom they hear, and measure at the ticks of the schedule.
+    tree = world.station.world.tree
+    assert tree.parent == {3: COORDINATOR, 4: COORDINATOR}
+    assert world.station.world.topology.heard[3] == {COORDINATOR: QUALITY_MAX, 4: QUALITY_MAX}
+    world.run(33)
+    ticks = [BEGIN + 5, BEGIN + 15, BEGIN + 25]
+    produced = world.produced()
+    assert set(produced) == {(tick, site) for tick in ticks for site in (3, 4)}
+    assert not world.station.errors
+
+    # The answer: every window complete, every value the mote's own, as the double its multiple stands for.
+    updates = [numbered.update for numbered in world.station.feed.read(1)]
+    assert [(u.tick, u.n, u.revision, u.coverage) for u in updates] == [(tick, 1, 0, (2, 2)) for tick in ticks]
+    for update in updates:
+        expected = [(float(f"{produced[update.tick, site][0]}e-2"),) for site in (3, 4)]
+        assert update.rows() == expected
+
+    # The archive holds the very readings, in files that are complete; Spark counts them.
+    batch = world.archive.read(world.catalog.find("field"), 0, 2**62)
+    assert list(zip(batch.tick.tolist(), batch.site.tolist(), strict=True)) == sorted(produced)
+    assert batch.columns["temp"].tolist() == [produced[key][0] for key in sorted(produced)]
+    assert list((tmp_path / "staging").iterdir()) == []
+
+    from basestation.archive.spark.count import count_readings
+    from basestation.archive.spark.session import start_session
+
+    session = start_session(tmp_path)
+    try:
+        field = world.catalog.find("field")
+        assert count_readings(session, tmp_path, field, 0, 2**62) == 6
+        assert count_readings(session, tmp_path, field, ticks[1], ticks[1]) == 2
+        assert count_readings(session, tmp_path, field, 0, BEGIN) == 0
+    finally:
+        session.stop()
+
+    # And over a socket, with a token, to be continued where one stopped.
+    with RestServer(world.station, TOKEN) as server:
+        status, answer = get(f"{server.url}/v1/queries/1/results")
+        assert status == 200
+        assert [u["tick"] for u in answer["updates"]] == ticks
+        assert answer["updates"][0] == {
+            "number": 1,
+            "tick": ticks[0],
+            "time": "2025-11-18T08:00:00Z",
+            "n": 1,
+            "revision": 0,
+            "coverage": [2, 2],
+            "columns": ["temp"],
+            "rows": [[float(f"{produced[ticks[0], site][0]}e-2")] for site in (3, 4)],
+            "weights": [1, 1],
+        }
+        assert get(f"{server.url}/v1/queries/1/results?after={answer['next']}")[1]["updates"] == []
+        assert get(f"{server.url}/v1/queries/2/results")[1]["code"] == "no-such-query"
+        assert get(f"{server.url}/v1/queries/1/results", token="wrong")[0] == 401
+
+
+def test_a_silent_mote_holds_no_window_and_what_it_saved_revises_the_answers(world):
+    world.station.submit(QUERY, world.now_ms)
+    world.run(7)
+    world.air.cut(4)
+    world.run(30)
+    updates = [numbered.update for numbered in world.station.feed.read(1)]
+    assert [(u.tick - BEGIN, u.revision, u.coverage) for u in updates] == [
+        (5, 0, (2, 2)), (15, 0, (1, 2)), (25, 0, (1, 2))]  # fmt: skip
+    world.air.mend(4)
+    world.run(12)
+    revisions = [n.update for n in world.station.feed.read(1, after=3) if n.update.revision]
+    assert [(u.tick - BEGIN, u.coverage, len(u)) for u in revisions] == [(at, (2, 2), 1) for at in (15, 25, 35)]
+    produced = world.produced()
+    for window in current(numbered.update for numbered in world.station.feed.read(1)):
+        assert sorted(window.rows()) == sorted((float(f"{produced[window.tick, s][0]}e-2"),) for s in (3, 4))
+    counts = world.station.engine.readings["field"].counts
+    assert counts["late"] == 3
+    assert counts["used"] == len(produced)
+
+
+def test_a_failed_sensor_is_null_and_the_reading_still_counts(tmp_path):
+    world = World(tmp_path, failing=Failing(Wave(21.5), site=4, begin=(BEGIN + 10) * 1000, end=(BEGIN + 20) * 1000))
+    world.station.submit("SELECT site, temp FROM field [NOW]", world.now_ms)
+    world.run(27)
+    updates = [numbered.update for numbered in world.station.feed.read(1)]
+    assert [(u.rows(), u.coverage) for u in updates] == [
+        ([(3, 21.5), (4, 21.5)], (2, 2)),
+        ([(3, 21.5), (4, None)], (2, 2)),
+        ([(3, 21.5), (4, 21.5)], (2, 2)),
+    ]
+    batch = world.archive.read(world.catalog.find("field"), BEGIN + 15, BEGIN + 15)
+    assert (batch.columns["temp"].tolist(), batch.valid["temp"].tolist()) == ([2150, 0], [True, False])
+
+
+def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
+    world.station.submit(QUERY, world.now_ms)
+    world.run(7)
+    world.station.submit("SELECT volt AS v, site FROM field [FROM NOW-10 TO NOW SLIDE 20 SEC]", world.now_ms)
+    world.run(30)
+    assert world.produced()[BEGIN + 25, 3] == (world.produced()[BEGIN + 25, 3][0], 2987)
+    wider = [numbered.update for numbered in world.station.feed.read(2)]
+    assert [(u.tick - BEGIN, u.coverage) for u in wider] == [(25, (4, 4))]
+    assert sorted(wider[0].rows()) == [(2987, 3), (2987, 3), (2987, 4), (2987, 4)]
+    world.station.stop(1, world.now_ms)
+    world.run(10)
+    assert world.produced()[BEGIN + 45, 3] == (2987,)
+    world.station.stop(2, world.now_ms)
+    world.run(30)
+    assert max(tick for tick, _ in world.produced()) == BEGIN + 45
+    assert [q.state for q in world.station.world.queries.values()] == [State.STOPPED, State.STOPPED]
+    assert not world.station.errors
+
+
+def test_what_cannot_run_yet_is_refused_with_a_place_and_leaves_no_trace(world):
+    with pytest.raises(Refused) as caught:
+        world.station.submit("SELECT AVG(temp) FROM field [NOW]", world.now_ms)
+    [diagnostic] = caught.value.diagnostics
+    assert diagnostic.kind == "later"
+    assert world.station.world.queries == {}
+    world.run(12)
+    assert not world.trace.of("produced")
+
+
+def test_the_same_run_gives_the_same_trace(tmp_path):
+    traces = []
+    for name in ("a", "b"):
+        world = World(tmp_path / name)
+        world.station.submit(QUERY, world.now_ms)
+        world.run(20)
+        traces.append(str(world.trace))
+    assert traces[0] == traces[1]
+    assert "produced" in traces[0]
