@@ -104,7 +104,8 @@ class Queries(Sources):
         shown = _SHOWN.get(token.word, token.word)
         later = [word for word in found if CLAUSES.index(word) > CLAUSES.index(token.word)]
         if token.word in found:
-            help = None if token.word == "GROUP" else f"one {shown} with AND between the predicates"
+            predicate = token.word in ("WHERE", "HAVING")
+            help = f"one {shown} with AND between the predicates" if predicate else None
             self.report("SN110", f"{shown} is said twice", token.span, help=help)
         elif later:
             self.report("SN105", f"{shown} stands before {_SHOWN.get(later[0], later[0])}", token.span)
