@@ -1,0 +1,97 @@
+"""The routes of results: pages, resumption, and problems in one form."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from basestation.rest.api import make_api
+from basestation.results.feed import Feed
+from tests.results.test_update import update
+
+TOKEN = "open sesame"
+HEADERS = {"authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture
+def feed():
+    feed = Feed(limit=4)
+    feed.open(1)
+    for tick in range(6):
+        feed.publish([update([(tick + 0.5, None, "a")], [1], tick=tick)])
+    return feed
+
+
+class Client:
+    """Asks the application itself, without a socket; the walking skeleton uses a real one."""
+
+    def __init__(self, api, headers=None):
+        self.api, self.headers = api, headers or {}
+
+    def get(self, path, params=None, headers=None):
+        async def ask():
+            transport = httpx.ASGITransport(self.api)
+            async with httpx.AsyncClient(transport=transport, base_url="http://station") as client:
+                return await client.get(path, params=params, headers=headers or self.headers)
+
+        return asyncio.run(ask())
+
+
+@pytest.fixture
+def client(feed):
+    return Client(make_api(feed, 1000, TOKEN), HEADERS)
+
+
+def test_pages_follow_one_another(client):
+    first = client.get("/v1/queries/1/results", params={"after": 2, "limit": 3}).json()
+    assert [u["number"] for u in first["updates"]] == [3, 4, 5]
+    second = client.get("/v1/queries/1/results", params={"after": first["next"]}).json()
+    assert [u["number"] for u in second["updates"]] == [6]
+    assert client.get("/v1/queries/1/results", params={"after": second["next"]}).json() == {
+        "query": 1, "updates": [], "next": 6}  # fmt: skip
+
+
+def test_an_update_says_everything(client):
+    [found] = client.get("/v1/queries/1/results", params={"after": 5}).json()["updates"]
+    assert found == {
+        "number": 6, "tick": 5, "time": "1970-01-01T00:00:05Z", "n": 1, "revision": 0, "coverage": [0, 9],
+        "columns": ["v", "w", "s"], "rows": [[5.5, None, "a"]], "weights": [1],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/v1/queries/9/results", 404, "no-such-query"),
+        ("/v1/queries/1/results", 410, "results-gone"),
+        ("/v1/queries/one/results", 422, "bad-request"),
+        ("/v1/queries/1/results?after=-1", 422, "bad-request"),
+        ("/v1/queries/1/results?limit=0", 422, "bad-request"),
+        ("/v2", 404, "no-such-route"),
+    ],
+)
+def test_problems_have_one_form(client, path, status, code):
+    response = client.get(path)
+    assert response.headers["content-type"] == "application/problem+json"
+    assert (response.status_code, response.json()["status"], response.json()["code"]) == (status, status, code)
+    assert response.json()["title"]
+
+
+def test_what_is_gone_says_where_to_begin(client):
+    problem = client.get("/v1/queries/1/results").json()
+    assert problem["detail"] == "begin with after=2"
+    assert client.get("/v1/queries/1/results", params={"after": 2}).status_code == 200
+
+
+@pytest.mark.parametrize("header", [None, "Bearer wrong", "open sesame", "Bearer é"])
+def test_nobody_enters_without_the_token(feed, header):
+    client = Client(make_api(feed, 1000, TOKEN))
+    headers = {} if header is None else {"authorization": header.encode()}
+    response = client.get("/v1/queries/1/results", headers=headers)
+    assert (response.status_code, response.json()["code"]) == (401, "no-token")
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_station_may_be_open_if_it_says_so(feed):
+    client = Client(make_api(feed, 1000, None))
+    assert client.get("/v1/queries/1/results", params={"after": 2}).status_code == 200
