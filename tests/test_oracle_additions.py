@@ -1,6 +1,7 @@
 """The oracle against SEMANTICS 10, 11 and 13. Expected values are worked out by hand from the text."""
 
 import pytest
+
 from tests.oracles.asking import ask, pushed, refused, said, sensed, stream, windows
 from tests.oracles.recompute import run
 
@@ -20,7 +21,11 @@ def test_10_2_units_of_offsets():
     data = {"p": pushed((0, 1), (30, 2), (60, 3), (90, 4), (120, 5))}
     text = "SELECT v FROM p [FROM NOW-2 min TO NOW-90 seconds SLIDE 30 SECONDS]"
     assert windows(P, data, text)[-1] == (120, [1, 2])
-    for window in ("FROM NOW-1 ROW TO NOW SLIDE 1 SEC", "FROM NOW-1 SEC TO NOW SLIDE 1 ROW", "FROM NOW TO NOW SLIDE 1 WEEK"):
+    for window in (
+        "FROM NOW-1 ROW TO NOW SLIDE 1 SEC",
+        "FROM NOW-1 SEC TO NOW SLIDE 1 ROW",
+        "FROM NOW TO NOW SLIDE 1 WEEK",
+    ):
         assert refused(P, f"SELECT v FROM p [{window}]") is not None
 
 
@@ -29,7 +34,11 @@ def test_10_3_now_and_missing_slides():
     data = {"r": sensed([1, 2, 3], every=2)}
     assert windows(schema, data, "SELECT v FROM r [NOW]") == [(0, [1]), (2, [2]), (4, [3])]
     assert windows(schema, data, "SELECT v FROM r [FROM NOW-2 SEC TO NOW]") == [(0, [1]), (2, [1, 2]), (4, [2, 3])]
-    assert windows(schema, data, "SELECT v FROM (SELECT v FROM r WHERE v > 1) [FROM NOW TO NOW]") == [(0, []), (2, [2]), (4, [3])]
+    assert windows(schema, data, "SELECT v FROM (SELECT v FROM r WHERE v > 1) [FROM NOW TO NOW]") == [
+        (0, []),
+        (2, [2]),
+        (4, [3]),
+    ]
     assert windows(schema, data, "SELECT v FROM r [NOW] ACQUIRE EVERY 4 SEC") == [(0, [1]), (4, [3])]
     for text in ("SELECT v FROM r [FROM NOW-2 TO NOW]", "SELECT v FROM p [NOW]", "SELECT v FROM p [FROM NOW TO NOW]"):
         assert refused(schema, text) is not None
@@ -37,7 +46,10 @@ def test_10_3_now_and_missing_slides():
 
 def test_10_3_landmark_windows_and_rescan():
     data = {"r": sensed([1, 2, 3, 4]), "t": [(0, [{"v": 9}])]}
-    assert windows(R, data, "SELECT COUNT(*), SUM(v) FROM r [UNBOUNDED SLIDE 2 ROWS]") == [(1, [(2, 3)]), (3, [(4, 10)])]
+    assert windows(R, data, "SELECT COUNT(*), SUM(v) FROM r [UNBOUNDED SLIDE 2 ROWS]") == [
+        (1, [(2, 3)]),
+        (3, [(4, 10)]),
+    ]
     assert windows(T, data, "SELECT v FROM t [RESCAN 1 SEC]", until=1) == [(0, [9]), (1, [9])]
 
 
@@ -78,7 +90,12 @@ def test_10_6_these_exist_in_one_off_queries_only():
 
 def test_10_6_continuous_unions():
     data = {"r": sensed([1, 2]), "p": pushed((0, 7), (1, 8))}
-    assert stream(ALL, data, "SELECT v AS w FROM p UNION ALL SELECT v FROM r") == [(0, 1, 7), (0, 2, 1), (1, 3, 8), (1, 4, 2)]
+    assert stream(ALL, data, "SELECT v AS w FROM p UNION ALL SELECT v FROM r") == [
+        (0, 1, 7),
+        (0, 2, 1),
+        (1, 3, 8),
+        (1, 4, 2),
+    ]
     assert ask(ALL, data, "SELECT v AS w FROM p UNION ALL SELECT v FROM r").columns == [("w", "integer")]
     # The watermark is the least: r is known at once, p waits.
     schema = "r: sensed (v:integer) every 1 sec at sites 1\np: pushed (v:integer) wait 2 sec"
@@ -114,10 +131,19 @@ def test_10_7_one_off_over_history():
 def test_10_7_since():
     data = {"p": pushed((0, 1), (3, 2), (5, 3), (6, 4))}
     assert windows(P, data, "SELECT v FROM p [FROM NOW-3 TO NOW SLIDE 2 SEC] SINCE 3") == [(4, [2]), (6, [2, 3, 4])]
-    assert windows(P, data, "SELECT SUM(v) FROM p [UNBOUNDED SLIDE 1 SEC] SINCE 3") == [(3, [2]), (4, [2]), (5, [5]), (6, [9])]
+    assert windows(P, data, "SELECT SUM(v) FROM p [UNBOUNDED SLIDE 1 SEC] SINCE 3") == [
+        (3, [2]),
+        (4, [2]),
+        (5, [5]),
+        (6, [9]),
+    ]
     # Rows count from the start: row 1 is the tuple of 3, the one before is row 0.
     assert windows(P, data, "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 2 ROWS] SINCE 3") == [(5, [2, 3])]
     assert windows(P, data, "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 1 ROW] SINCE 3")[0] == (3, [1, 2])
+    text = "SELECT v FROM (SELECT v FROM p WHERE v > 0) [FROM NOW-1 TO NOW SLIDE 2 ROWS] SINCE 3"
+    assert windows(P, data, text) == [(5, [2, 3])]
+    assert windows(P, data, text.replace("SINCE 3", "SINCE '1970-01-01T00:00:05'")) == [(6, [3, 4])]
+    assert stream(P, data, "SELECT v FROM p SINCE 3") == [(3, 2, 2), (5, 3, 3), (6, 4, 4)]
     # ISTREAM begins with the empty bag.
     assert stream(P, data, "ISTREAM(SELECT v FROM p [FROM NOW-9 TO NOW SLIDE 4 SEC]) SINCE 3") == [(4, 1, 1), (4, 2, 2)]
 
@@ -171,7 +197,11 @@ def test_10_8_backward():
 def test_10_8_rows():
     data = {"stock": pushed((2, 1), (2, 2), (5, 3))}
     text = "SELECT v FROM stock FOR (t = 1; t <= 4; t++) { WindowIs(stock ROWS, t - 1, t); }"
-    assert ask(STOCK, data, text, until=9).current() == {(2, 1, 1): [(1,)], (2, 2, 2): [(1,), (2,)], (5, 1, 3): [(2,), (3,)]}
+    assert ask(STOCK, data, text, until=9).current() == {
+        (2, 1, 1): [(1,)],
+        (2, 2, 2): [(1,), (2,)],
+        (5, 1, 3): [(2,), (3,)],
+    }
     # 14: the arrival of a row below 1 counts as ST.
     text = "SELECT v FROM stock FOR (t = 0; t <= 1; t++) { WindowIs(stock ROWS, t, t); }"
     assert windows(STOCK, data, text) == [(0, []), (2, [1])]

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from hypothesis import given
+
 from tests.oracles.deliveries import Log, last_moment
 from tests.oracles.errors import NotCovered, Refused
 from tests.oracles.generate import case, cases, shares
@@ -93,6 +94,20 @@ def test_leaving_out_idle_clock_ticks_changes_nothing(counts, rng):
         one, two = answered(made), answered(made, every_tick=False)
         if not isinstance(one, Exception):
             assert one.answers[0].updates == two.answers[0].updates, (made.seed, made.query)
+
+
+def test_the_order_of_copies_on_the_way_changes_nothing(counts, rng):
+    """What a sensed extent delivers in one clock tick counts in the declared order of sites, however it came."""
+    for _ in range(counts(60, 1000)):
+        made = case(rng.randrange(2**32))
+        rows = made.inputs["road"]
+        keys = Counter((row["_site"], row["_tick"]) for row in rows)
+        if max(keys.values(), default=0) > 1 or isinstance(answered(made), Exception):
+            continue
+        shuffled = {**made.inputs, "road": rng.sample(rows, len(rows))}
+        one, two = (run(made.schema, inputs, made.queries) for inputs in (made.inputs, shuffled))
+        assert one.answers[0].updates == two.answers[0].updates, (made.seed, made.query)
+        assert one.ledger == two.ledger
 
 
 @given(cases())

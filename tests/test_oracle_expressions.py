@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
+
 from tests.oracles.asking import ask, holds, pushed, refused, sensed, value, windows
 from tests.oracles.values import exact_sqrt
 
@@ -67,7 +68,9 @@ def test_5_5_sums_of_floats_are_exact_and_rounded_once():
 
 def test_5_6_aggregates_over_nothing():
     empty = {"t": []}
-    assert one("SELECT COUNT(*), COUNT(a), MIN(a), MAX(a), SUM(a), AVG(a) FROM t", empty) == [(0, 0, None, None, None, None)]
+    assert one("SELECT COUNT(*), COUNT(a), MIN(a), MAX(a), SUM(a), AVG(a) FROM t", empty) == [
+        (0, 0, None, None, None, None)
+    ]
     assert one("SELECT COUNT(*) FROM t HAVING COUNT(*) > 0", empty) == []
     assert one("SELECT COUNT(x), SUM(x) FROM t", bag((1,), (2,))) == [(0, None)]
 
@@ -86,7 +89,9 @@ def test_5_7_groups():
 
 def test_5_7_groups_are_made_inside_each_window():
     data = {"p": pushed((0, 1), (0, 1), (1, 1))}
-    found = windows("p: pushed (v:integer)", data, "SELECT v, COUNT(*) FROM p [FROM NOW TO NOW SLIDE 1 SEC] GROUP BY v", until=2)
+    found = windows(
+        "p: pushed (v:integer)", data, "SELECT v, COUNT(*) FROM p [FROM NOW TO NOW SLIDE 1 SEC] GROUP BY v", until=2
+    )
     assert found == [(0, [(1, 2)]), (1, [(1, 1)]), (2, [])]
 
 
@@ -157,7 +162,9 @@ def test_10_5_the_exact_root_is_the_nearest_double():
 
 def test_10_5_median_quantile_and_count_distinct():
     data = bag((1, 1), (2, 1), (3, None), (10, 2))
-    assert one("SELECT MEDIAN(a), QUANTILE(a, 0.25), QUANTILE(a, 1), COUNT(DISTINCT b) FROM t", data) == [(2.5, 1.75, 10.0, 2)]
+    assert one("SELECT MEDIAN(a), QUANTILE(a, 0.25), QUANTILE(a, 1), COUNT(DISTINCT b) FROM t", data) == [
+        (2.5, 1.75, 10.0, 2)
+    ]
     assert one("SELECT MEDIAN(a), COUNT(DISTINCT a) FROM t", {"t": []}) == [(None, 0)]
     assert refused(T, "SELECT MEDIAN(s) FROM t") == "type"
 
@@ -179,7 +186,14 @@ def test_10_5_first_and_last():
 
 def test_10_5_what_grows_is_refused_in_a_landmark_window():
     schema = "r: sensed (v:integer) every 1 sec at sites 1"
-    for text in ("SELECT v FROM r [UNBOUNDED]", "SELECT MEDIAN(v) FROM r [UNBOUNDED]", "SELECT COUNT(DISTINCT v) FROM r [UNBOUNDED]"):
+    for text in (
+        "SELECT v FROM r [UNBOUNDED]",
+        "SELECT MEDIAN(v) FROM r [UNBOUNDED]",
+        "SELECT COUNT(DISTINCT v) FROM r [UNBOUNDED]",
+    ):
         assert refused(schema, text) == "static"
         assert refused(schema, text + " FOR 3 SEC") is None
-    assert windows(schema, {"r": sensed([1, 2, 3])}, "SELECT SUM(v) FROM r [UNBOUNDED SLIDE 2 SEC]") == [(0, [1]), (2, [6])]
+    assert windows(schema, {"r": sensed([1, 2, 3])}, "SELECT SUM(v) FROM r [UNBOUNDED SLIDE 2 SEC]") == [
+        (0, [1]),
+        (2, [6]),
+    ]

@@ -1,6 +1,7 @@
 """The oracle against SEMANTICS 1 and 2. Expected values are worked out by hand from the text."""
 
 import pytest
+
 from tests.oracles.asking import ask, pushed, refused, said, sensed, stream, windows
 from tests.oracles.errors import NotCovered
 from tests.oracles.recompute import run
@@ -172,9 +173,15 @@ def test_1_6_a_scan_sees_the_newest_version():
 
 def test_1_7_tick_and_index_in_a_stream_query():
     data = {"r": sensed([5, 6, 7])}
-    assert stream(R, data, "SELECT tick, r.index AS i, v FROM r WHERE index > 1") == [(1, 2, (1, 2, 6)), (2, 3, (2, 3, 7))]
+    assert stream(R, data, "SELECT tick, r.index AS i, v FROM r WHERE index > 1") == [
+        (1, 2, (1, 2, 6)),
+        (2, 3, (2, 3, 7)),
+    ]
     assert refused(R, "SELECT tick FROM r [NOW]") == "name"
-    assert windows(R, data, "SELECT MAX(t) FROM (SELECT tick AS t FROM r) [FROM NOW TO NOW SLIDE 2 SEC]") == [(0, [0]), (2, [2])]
+    assert windows(R, data, "SELECT MAX(t) FROM (SELECT tick AS t FROM r) [FROM NOW TO NOW SLIDE 2 SEC]") == [
+        (0, [0]),
+        (2, [2]),
+    ]
 
 
 def test_1_7_a_column_called_tick_is_meant_before_the_tag():
@@ -234,7 +241,11 @@ def test_2_3_names():
     assert refused(schema, "SELECT r.w FROM (SELECT v AS w FROM r)") == "name"
     assert refused(schema, "SELECT v FROM (SELECT v + 1 FROM r)") == "name"
     assert refused(schema, "SELECT v FROM (SELECT v, v FROM r)") == "name"
-    assert ask(schema, data, "SELECT v, v + 1, v AS w FROM r").columns == [("v", "integer"), (None, "integer"), ("w", "integer")]
+    assert ask(schema, data, "SELECT v, v + 1, v AS w FROM r").columns == [
+        ("v", "integer"),
+        (None, "integer"),
+        ("w", "integer"),
+    ]
 
 
 def test_2_4_offsets_are_in_the_unit_of_slide():
@@ -266,7 +277,10 @@ def test_2_7_a_window_query_directly_in_from():
 
 
 def test_2_8_q1_is_an_ordinary_query():
-    rows = [{"_tick": 0, "_site": s, "temp": t, "vibration": v} for s, t, v in ((1, 49, 21), (2, 50, 21), (3, 49, 20), (4, None, 99))]
+    rows = [
+        {"_tick": 0, "_site": s, "temp": t, "vibration": v}
+        for s, t, v in ((1, 49, 21), (2, 50, 21), (3, 49, 20), (4, None, 99))
+    ]
     text = "SELECT road.time, road.site, road.vibration FROM road WHERE road.temp < 50 AND road.vibration > 20"
     assert stream(ROAD, {"road": rows}, text) == [(0, 1, (0, 1, 21))]
 

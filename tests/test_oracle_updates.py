@@ -27,7 +27,11 @@ def test_12_1_differences_only():
 
 def test_12_1_whatever_comes_in_one_clock_tick_makes_one_revision():
     data = {"p": pushed((3, 1, 7), (3, 1, 8), (4, 1, 9))}
-    assert [u for u in said(P, data, EVERY_SECOND) if u[1] == 1] == [(1, 1, 0, [], []), (3, 1, 1, [], [7, 8]), (4, 1, 2, [], [9])]
+    assert [u for u in said(P, data, EVERY_SECOND) if u[1] == 1] == [
+        (1, 1, 0, [], []),
+        (3, 1, 1, [], [7, 8]),
+        (4, 1, 2, [], [9]),
+    ]
 
 
 def test_12_1_a_revision_that_changes_nothing_uses_no_number():
@@ -39,7 +43,12 @@ def test_12_1_a_revision_that_changes_nothing_uses_no_number():
 def test_12_1_a_revised_window_revises_what_istream_and_dstream_said_of_it_and_its_successor():
     data = {"p": pushed((1, 5), (2, 6), (3, 1, 6))}
     # Windows at 0: {}, 1: {5}, 2: {6}, 3: {}. At 3 the window at 1 becomes {5, 6}: ISTREAM of 2 becomes {}.
-    assert said(P, data, f"ISTREAM({EVERY_SECOND})") == [(1, 1, 1, 1, 5), (2, 2, 2, 1, 6), (3, 2, 2, -1, 6), (3, 1, 3, 1, 6)]
+    assert said(P, data, f"ISTREAM({EVERY_SECOND})") == [
+        (1, 1, 1, 1, 5),
+        (2, 2, 2, 1, 6),
+        (3, 2, 2, -1, 6),
+        (3, 1, 3, 1, 6),
+    ]
     # DSTREAM of 2 was {5} and stays {5}: 6 stays in both. At 3: {6}.
     assert said(P, data, f"DSTREAM({EVERY_SECOND})") == [(2, 2, 1, 1, 5), (3, 3, 2, 1, 6)]
 
@@ -70,7 +79,10 @@ def test_12_1_indexes_and_rows_never_move():
 def test_12_1_a_replacement_that_stays_keeps_index_and_row():
     data = {"p": [*pushed((1, 5), (2, 6)), {"_arrival": 3, "_replaces": 1, "v": 9}]}
     assert said(P, data, "SELECT v FROM p WHERE v > 4")[2:] == [(3, 1, 1, -1, 5), (3, 1, 1, 1, 9)]
-    assert said(P, data, "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 2 ROWS]") == [(2, 2, 0, [], [5, 6]), (3, 2, 1, [5], [9])]
+    assert said(P, data, "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 2 ROWS]") == [
+        (2, 2, 0, [], [5, 6]),
+        (3, 2, 1, [5], [9]),
+    ]
 
 
 def test_12_1_one_that_a_revision_makes_pass_a_selection_is_the_next_row():
@@ -151,7 +163,9 @@ def test_12_3_what_conjuncts_over_site_exclude_counts_as_used():
     assert covers(TWO, {"r": ROWS}, text.format("(site = 1 OR v > 1)"), until=1)[1] == {"r": [3, 4]}
     inner = "SELECT v FROM (SELECT site AS s, v FROM r WHERE {}) [FROM NOW-1 TO NOW SLIDE 1 SEC] WHERE {}"
     assert covers(TWO, {"r": ROWS}, inner.format("site < 2", "v > 0"), until=1)[1] == {"r": [4, 4]}
-    assert covers(TWO, {"r": ROWS}, inner.format("v > 0", "s <> 2"), until=1)[1] == {"r": [4, 4]}  # through a projection
+    assert covers(TWO, {"r": ROWS}, inner.format("v > 0", "s <> 2"), until=1)[1] == {
+        "r": [4, 4]
+    }  # through a projection
 
 
 def test_12_3_a_row_window_ranges_over_the_ticks_of_its_rows():
@@ -163,7 +177,10 @@ def test_12_3_a_row_window_ranges_over_the_ticks_of_its_rows():
 def test_12_3_pushed_extents_are_null_and_products_cover_both():
     schema = TWO + "\np: pushed (v:integer)"
     text = "SELECT r.v FROM r [FROM NOW TO NOW SLIDE 1 SEC], p [FROM NOW TO NOW SLIDE 1 SEC]"
-    assert covers(schema, {"r": ROWS, "p": []}, text, until=1) == {0: {"r": [2, 2], "p": None}, 1: {"r": [1, 2], "p": None}}
+    assert covers(schema, {"r": ROWS, "p": []}, text, until=1) == {
+        0: {"r": [2, 2], "p": None},
+        1: {"r": [1, 2], "p": None},
+    }
 
 
 def test_12_3_each_reading_counts_once():
@@ -221,7 +238,11 @@ def test_14_1_5_who_holds_the_key():
     one = {"_tick": 3, "_site": 1, "v": 5}
     # Set aside as ahead (3 - 0 > 1): does not hold the key.
     result = run(R, {"r": [{**one, "v": 1, "_arrival": 0}, one]}, ["SELECT v FROM r"])
-    assert result.answers[0].current() == [(3, 1, (5,))] and result.ledger["r"] == {"received": 2, "ahead": 1, "accepted": 1}
+    assert result.answers[0].current() == [(3, 1, (5,))] and result.ledger["r"] == {
+        "received": 2,
+        "ahead": 1,
+        "accepted": 1,
+    }
     # Dropped, or beyond the horizon: holds it.
     late = [{**one, "_arrival": 9}, {**one, "_arrival": 10}, {**one, "v": 6, "_arrival": 10}]
     ledger = run(R + " late drop", {"r": late}, []).ledger["r"]
@@ -238,7 +259,10 @@ def test_14_1_5_the_end_is_in_the_same_step_and_on_time_is_judged_by_the_tick_be
 
 def test_14_1_5_the_formula_holds_before_zero():
     data = {"p": pushed((0, -3, 7))}
-    assert windows(P + " wait 5 sec", data, "SELECT v FROM p [FROM NOW-3 TO NOW SLIDE 1 SEC]", until=1) == [(0, [7]), (1, [])]
+    assert windows(P + " wait 5 sec", data, "SELECT v FROM p [FROM NOW-3 TO NOW SLIDE 1 SEC]", until=1) == [
+        (0, [7]),
+        (1, []),
+    ]
     assert said(P + " wait 5 sec", data, "SELECT v FROM p", until=9)[0][0] == 2  # -3 + 5
     assert said(P, data, "SELECT v FROM p", until=9)[0] == (0, -3, 1, 1, 7)  # late, arrival 0
 
@@ -271,4 +295,8 @@ def test_14_12_3_used_counts_readings_in_a_row_windows_range_rows_or_not():
 
 
 def test_14_12_3_windows_that_istream_compares_with_do_not_count():
-    assert marks(TWO, {"r": ROWS}, "ISTREAM(SELECT v FROM r [FROM NOW TO NOW SLIDE 1 SEC])", until=1)[1] == (1, 1, {"r": [1, 2]})
+    assert marks(TWO, {"r": ROWS}, "ISTREAM(SELECT v FROM r [FROM NOW TO NOW SLIDE 1 SEC])", until=1)[1] == (
+        1,
+        1,
+        {"r": [1, 2]},
+    )

@@ -9,7 +9,10 @@ ALL = "\n".join((R, P, T))
 
 
 def test_3_1_both_ends_are_inside():
-    assert windows(R, {"r": sensed([1, 2, 3, 4])}, "SELECT v FROM r [FROM NOW-2 TO NOW SLIDE 1 ROW]")[-1] == (3, [2, 3, 4])
+    assert windows(R, {"r": sensed([1, 2, 3, 4])}, "SELECT v FROM r [FROM NOW-2 TO NOW SLIDE 1 ROW]")[-1] == (
+        3,
+        [2, 3, 4],
+    )
     schema = "r: sensed (v:integer) every 1 min at sites 1"
     data = {"r": sensed(range(11), every=60)}
     found = windows(schema, data, "SELECT v FROM r [FROM NOW-5 TO NOW SLIDE 5 MIN]")
@@ -164,7 +167,11 @@ def test_7_nesting_in_both_directions():
     data = {"r": sensed([1, 5, 2])}
     inner = "RSTREAM(SELECT MAX(v) AS m FROM r [FROM NOW-1 TO NOW SLIDE 1 SEC])"
     assert stream(R, data, f"SELECT m FROM {inner} WHERE m > 1") == [(1, 2, 5), (2, 3, 5)]
-    assert windows(R, data, f"SELECT SUM(m) FROM {inner} [FROM NOW-1 TO NOW SLIDE 1 SEC]") == [(0, [1]), (1, [6]), (2, [10])]
+    assert windows(R, data, f"SELECT SUM(m) FROM {inner} [FROM NOW-1 TO NOW SLIDE 1 SEC]") == [
+        (0, [1]),
+        (1, [6]),
+        (2, [10]),
+    ]
     deep = f"ISTREAM(SELECT SUM(m) AS s FROM {inner} [FROM NOW-1 TO NOW SLIDE 1 SEC])"
     assert windows(R, data, f"SELECT s FROM {deep} [FROM NOW TO NOW SLIDE 2 SEC]") == [(0, [1]), (2, [10])]
 
@@ -173,7 +180,10 @@ def test_7_a_plain_subquery_keeps_ticks_indexes_and_arrivals():
     data = {"p": pushed((3, 9, 1), (4, 2, 2), (5, 3))}
     text = "SELECT v FROM (SELECT v FROM p WHERE v > 1) WHERE index > 1"
     assert stream(P, data, text) == [(2, 2, 2), (5, 3, 3)]
-    assert windows(P, data, "SELECT v FROM (SELECT v FROM p WHERE v > 1) [FROM NOW TO NOW SLIDE 1 ROW]") == [(4, [2]), (5, [3])]
+    assert windows(P, data, "SELECT v FROM (SELECT v FROM p WHERE v > 1) [FROM NOW TO NOW SLIDE 1 ROW]") == [
+        (4, [2]),
+        (5, [3]),
+    ]
 
 
 def test_8_1_everything_ends_at_the_horizon():

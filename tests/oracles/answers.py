@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from tests.oracles.coverage import coverage
 from tests.oracles.streams import difference
 from tests.oracles.values import plain
+from tests.oracles.windows import stay
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ class WindowAnswer:
         self.said = {}  # window -> (rows, coverage, revision)
 
     def step(self, clock):
-        for w in self.query.windows(clock):
+        windows = self.query.windows(clock)
+        stay(self.said, windows)
+        for w in windows:
             rows, covered = [shown(m.row) for m in w.members], coverage(w.covers)
             if w.key not in self.said:
                 self.said[w.key] = (rows, covered, 0)
@@ -110,7 +113,9 @@ class StreamAnswer:
 
     def step(self, clock):
         out = self.answer.updates
-        now = {x.ident: (x.tick, x.index, shown(x.values)) for x in self.query.view(clock).tuples if x.row is not None}
+        # What has entered, since the query's start (10.7: rows count from there).
+        entered = [x for x in self.query.view(clock).tuples if x.row is not None and x.row >= 1]
+        now = {x.ident: (x.tick, x.index, shown(x.values)) for x in entered}
         for ident, (tick, index, row) in list(self.said.items()):
             if ident not in now:
                 out.append(TupleUpdate(clock, tick, index, -1, row))  # 14: a weight -1 comes at once

@@ -287,4 +287,3 @@ def _places(select, scope, group):
     if group is None:
         return None
     return [scope.find(c.qualifier.text if c.qualifier else None, c.name.text) for c in select.group_by]
-

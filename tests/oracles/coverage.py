@@ -28,11 +28,10 @@ def cover(log, low, high, clock, at, every, excludes):
     begin = max(0, low)
     due_ticks = range(begin + -begin % every, high + 1, every)
     due = frozenset((site, tick) for site in extent.sites for tick in due_ticks)
-    known = frozenset(
-        (r.site, r.tick) for r in log.alive(clock) if not (r.append and at is not None and r.arrival > at)
-    )
+    here = log.here(clock)
+    known = frozenset(x for x in due if x in here and (at is None or extent.late != "append" or here[x] <= at))
     excluded = frozenset(x for x in due if any(keeps(x[0]) is not True for keeps in excludes))
-    return Cover(extent.name, due, known & due, excluded)
+    return Cover(extent.name, due, known, excluded)
 
 
 def coverage(covers):

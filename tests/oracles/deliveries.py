@@ -53,7 +53,7 @@ class Log:
         self._here = {}  # (site, tick) -> clock tick of the first delivery, whatever became of it later
         self._keys = {}  # (site, tick) -> the Reading that holds the key, or the values of one that was dropped
         self._last_index = 0
-        self._alive = {}
+        self._seen_at = {}
         due = {}
         for row in rows:
             due.setdefault(delivery_of(row), []).append(row)
@@ -187,11 +187,19 @@ class Log:
 
     def alive(self, clock):
         """The tuples that continuous queries may see: first those that have entered, by index, then the rest."""
-        if clock not in self._alive:  # asked for very often
+        return self._seen(clock)[0]
+
+    def here(self, clock):
+        """{(site, tick): arrival} of the readings that continuous queries may see."""
+        return self._seen(clock)[1]
+
+    def _seen(self, clock):
+        if clock not in self._seen_at:  # asked for very often
             found = [r for r in self.readings if r.delivered <= clock and r.values(clock) is not None]
             found.sort(key=lambda r: (r.index_at(clock) is None, r.index_at(clock) or 0, r.arrival, r.place))
-            self._alive = {clock: found}
-        return self._alive[clock]
+            here = {(r.site, r.tick): r.arrival for r in reversed(found)}
+            self._seen_at = {clock: (found, here)}
+        return self._seen_at[clock]
 
     def rows(self, clock):
         """Every row ever given, empty ones too: the readings in the order of their indexes."""

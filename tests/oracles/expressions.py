@@ -47,9 +47,7 @@ class Scope:
 
     def find(self, qualifier, name):
         """The position of a column, or 'tick' or 'index' (2.3, 1.7)."""
-        hits = [
-            i for i, c in enumerate(self.columns) if c.name == name and qualifier in (None, c.qualifier)
-        ]
+        hits = [i for i, c in enumerate(self.columns) if c.name == name and qualifier in (None, c.qualifier)]
         if len(hits) > 1:
             raise Refused("name", f"{name} is ambiguous")
         if hits:
@@ -125,8 +123,8 @@ class Binder:
     `subquery` binds the query of a subquery outside FROM (10.6), where that is allowed.
     """
 
-    def __init__(self, scope, group=None, subquery=None, inside=False):
-        self.scope, self.group, self.subquery, self.inside = scope, group, subquery, inside
+    def __init__(self, scope, group=None, subquery=None):
+        self.scope, self.group, self.subquery = scope, group, subquery
         self.used = set()  # what was referred to
 
     # --- values ------------------------------------------------------------------------------------------------------
@@ -248,7 +246,7 @@ class Binder:
             return "integer", lambda env: len(env.group)  # 5.5: COUNT(*) counts tuples
         if len(expr.arguments) != (2 if name == "QUANTILE" else 1) or (expr.distinct and name != "COUNT"):
             raise Refused("type", f"{name} does not take these arguments")
-        inner = Binder(self.scope, inside=True)
+        inner = Binder(self.scope, None, self.subquery)
         type_, argument = inner.value(expr.arguments[0])
         self.used |= inner.used
         if name not in ("COUNT", "MIN", "MAX", "FIRST", "LAST") and type_ not in NUMERIC:

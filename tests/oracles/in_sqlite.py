@@ -41,7 +41,7 @@ def disagreements(schema, inputs, text):
         rows = ask(statement.query, query.product.sources, combination)
         mine = [tuple(plain(v) for v in m.row) for m in window.members]
         compared += 1
-        if not same_bag(mine, rows):
+        if not same_bag(mine, rows, rounding(combination)):
             found.append((window.key, mine, rows))
     return compared, found
 
@@ -93,7 +93,9 @@ class ToSql:
         for item in select.items:
             if isinstance(item, syntax.Star):
                 wanted = item.qualifier.text if item.qualifier else None
-                items += [n for n, c in zip(self.names, self.scope.columns, strict=True) if wanted in (None, c.qualifier)]
+                items += [
+                    n for n, c in zip(self.names, self.scope.columns, strict=True) if wanted in (None, c.qualifier)
+                ]
             else:
                 items.append(self.expr(item.expr))
         sql = f"SELECT {', '.join(items)} FROM {', '.join(f'e{i}' for i in range(width))}"
@@ -149,18 +151,24 @@ class ToSql:
         return Binder(self.scope, everything).value(e)[0] == "float"
 
 
-def same_bag(left, right):
-    """Equal as bags; floats up to the order of SQLite's additions."""
+def rounding(windows):
+    """How far off SQLite's sums of floats may be: they are rounded at every step, ours once (5.5)."""
+    floats = [abs(v) for w in windows for m in w.members for v in m.row if isinstance(v, float)]
+    return 1e-9 * max([1.0, *floats])
+
+
+def same_bag(left, right, tolerance):
+    """Equal as bags; floats up to the rounding of SQLite's additions."""
     rest = list(right)
     for row in left:
-        match = next((r for r in rest if len(r) == len(row) and all(map(alike, row, r))), None)
+        match = next((r for r in rest if all(alike(a, b, tolerance) for a, b in zip(row, r, strict=True))), None)
         if match is None:
             return False
         rest.remove(match)
     return not rest
 
 
-def alike(a, b):
+def alike(a, b, tolerance):
     if isinstance(a, float) and isinstance(b, int | float):
-        return a == b or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
+        return a == b or math.isclose(a, b, rel_tol=1e-9, abs_tol=tolerance)
     return a == b and (a is None) == (b is None)

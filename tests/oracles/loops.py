@@ -91,7 +91,9 @@ class LoopWindows:
                 t = self.value(self.loop.first, 0)
             while self.value(self.loop.condition, t) is True:
                 ends = [(self.value(left, t), self.value(right, t)) for _, _, _, left, right in self.streams]
-                if decreased and all(right < self.first_on_record(v) for v, (_, right) in zip(views, ends, strict=True)):
+                if decreased and all(
+                    right < self.first_on_record(v) for v, (_, right) in zip(views, ends, strict=True)
+                ):
                     break  # it follows a decrease of t and lies before everything on record
                 tick = self.made_at(views, ends, before)
                 if tick is None or tick > upto:

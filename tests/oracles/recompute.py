@@ -100,9 +100,7 @@ class Live:
         self.asking = asking
         columns = [(c.name, c.type) for c in query.columns]
         self.answer = Answer("stream" if is_stream(query) else "window", columns)
-        self._steps = (
-            StreamAnswer(query, self.answer, limit) if is_stream(query) else WindowAnswer(query, self.answer)
-        )
+        self._steps = StreamAnswer(query, self.answer, limit) if is_stream(query) else WindowAnswer(query, self.answer)
 
     def step(self, clock):
         self._steps.step(clock)

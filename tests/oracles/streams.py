@@ -5,10 +5,11 @@ move (12.1), so a stream that gives rows of its own remembers them; it must be l
 Everything else is computed from scratch.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.oracles.coverage import cover
 from tests.oracles.expressions import Column, Env
+from tests.oracles.windows import stay
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,19 @@ class Place:
     index: int | None = None
 
 
-def give_rows(places, arrivals, mark, asking):
-    """1.5: those whose arrival the watermark has reached take the next rows, in the order of arrival.
-
-    Rows count from the query's start: earlier ones are 0, -1, … (1.1).
-    """
-    waiting = [p for p in places if p.row is None]
-    if not arrivals:
-        earlier = sum(p.arrival < asking.start for p in waiting) if asking.from_the_past else 0
-    for place in sorted((p for p in waiting if p.arrival <= mark), key=lambda p: (p.arrival, p.order)):
-        place.row = max(arrivals) + 1 if arrivals else 1 - earlier
+def give_rows(places, arrivals, mark):
+    """1.5: those whose arrival the watermark has reached take the next rows, in the order of arrival."""
+    waiting = [p for p in places if p.row is None and p.arrival <= mark]
+    for place in sorted(waiting, key=lambda p: (p.arrival, p.order)):
+        place.row = len(arrivals) + 1
         arrivals[place.row] = place.arrival
+
+
+def from_start(tuples, arrivals, asking):
+    """1.1: rows count from the query's start; earlier ones are 0, -1, …"""
+    earlier = sum(a < asking.start for a in arrivals.values()) if asking.from_the_past else 0
+    shifted = [x if x.row is None else replace(x, row=x.row - earlier) for x in tuples]
+    return View(shifted, {row - earlier: arrival for row, arrival in arrivals.items()})
 
 
 def in_order(places):
@@ -75,9 +78,7 @@ class ExtentStream:
 
     def view(self, clock):
         rows = self.log.rows(clock)
-        asking = self.asking
-        earlier = sum(r.arrival < asking.start for r in rows) if asking.from_the_past else 0
-        numbers = {r: i + 1 - earlier for i, r in enumerate(rows)}  # an empty row keeps its number (12.1)
+        numbers = {r: i + 1 for i, r in enumerate(rows)}  # an empty row keeps its number (12.1)
         tuples = []
         for position, r in enumerate(self.log.alive(clock)):
             # 10.5: by tick, then site for a sensed, index for a pushed extent (who waits comes after all indexes)
@@ -85,7 +86,7 @@ class ExtentStream:
             tuples.append(
                 Tuple(r, r.tick, r.arrival, r.index_at(clock), numbers.get(r), r.values(clock), key, r.append)
             )
-        return View(tuples, {numbers[r]: r.arrival for r in rows})
+        return from_start(tuples, {numbers[r]: r.arrival for r in rows}, self.asking)
 
     def covers(self, low, high, clock, at, excludes=()):
         return [cover(self.log, low, high, clock, at, self.interval, excludes)]
@@ -136,7 +137,7 @@ class SelectStream:
             elif self.places[ident].row is None:
                 self.places[ident].order = (self.places[ident].order[0], position)
         self.entered_below |= {x.ident for x in self.child.view(clock).tuples if x.row is not None}
-        give_rows(self.places.values(), self.arrivals, self.watermark(clock), self.asking)
+        give_rows(self.places.values(), self.arrivals, self.watermark(clock))
         by_place = {place: passing[ident] for ident, place in self.places.items()}
         tuples = []
         for place in in_order(self.places.values()):
@@ -144,7 +145,7 @@ class SelectStream:
                 continue
             _, x, row = by_place[place]
             tuples.append(Tuple(place, x.tick, place.arrival, x.index, place.row, row, x.key, x.append))
-        return View(tuples, dict(self.arrivals))
+        return from_start(tuples, self.arrivals, self.asking)
 
     def covers(self, low, high, clock, at, excludes=()):
         return self.child.covers(low, high, clock, at, [*self.excludes, *excludes])
@@ -176,8 +177,10 @@ class ConverterStream:
         return self.seen
 
     def _look(self, clock):
+        windows = self.inner.windows(clock)
+        stay(self.said, windows)
         previous = []  # 6.2: before the first window stands the empty bag
-        for number, window in enumerate(self.inner.windows(clock)):
+        for number, window in enumerate(windows):
             rows = [m.row for m in window.members]
             if self.kind == "RSTREAM":
                 now = rows
@@ -188,7 +191,7 @@ class ConverterStream:
             previous = rows
             self._say(window, number, now, clock)
         places = [place for said in self.said.values() for place, _, _ in said]
-        give_rows(places, self.arrivals, self.watermark(clock), self.asking)
+        give_rows(places, self.arrivals, self.watermark(clock))
         for place in in_order(places):  # 6.3: index 1, 2, 3, … in the order of entry
             if place.row is not None and place.index is None:
                 self.last_index += 1
@@ -197,10 +200,8 @@ class ConverterStream:
         tuples = []
         for position, place in enumerate(in_order(found)):
             tick, values = found[place]
-            tuples.append(
-                Tuple(place, tick, place.arrival, place.index, place.row, values, (tick, position))
-            )
-        return View(tuples, dict(self.arrivals))
+            tuples.append(Tuple(place, tick, place.arrival, place.index, place.row, values, (tick, position)))
+        return from_start(tuples, self.arrivals, self.asking)
 
     def _say(self, window, number, now, clock):
         """Compare what a window gives with what was said of it; only the difference changes."""
@@ -267,7 +268,7 @@ class UnionStream:
                 if place.row is None:
                     place.order = (number, position)  # the left one first at the same arrival
         self.places = {who: place for who, place in self.places.items() if who in below}
-        give_rows(self.places.values(), self.arrivals, self.watermark(clock), self.asking)
+        give_rows(self.places.values(), self.arrivals, self.watermark(clock))
         for place in in_order(self.places.values()):
             if place.row is not None and place.index is None:  # indexes are counted anew
                 self.last_index += 1
@@ -279,7 +280,7 @@ class UnionStream:
             row = tuple(_plain_if(c, v) for c, v in zip(self.columns, x.values, strict=True))
             key = (x.tick, position)
             tuples.append(Tuple(place, x.tick, place.arrival, place.index, place.row, row, key, x.append))
-        return View(tuples, dict(self.arrivals))
+        return from_start(tuples, self.arrivals, self.asking)
 
     def covers(self, low, high, clock, at, excludes=()):
         return [c for part in self.parts for c in part.covers(low, high, clock, at)]

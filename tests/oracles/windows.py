@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import product
 
+from tests.oracles.errors import NotCovered
 from tests.oracles.expressions import Member
 
 
@@ -19,6 +20,12 @@ class Window:
     @property
     def key(self):
         return self.tick, self.n, self.t if not isinstance(self.t, list) else tuple(self.t)
+
+
+def stay(said, windows):
+    """A window once answered is revised and never goes away. Only answering before the watermark could change that."""
+    if set(said) - {w.key for w in windows}:
+        raise NotCovered("11", "DELIVER WITHIN where the windows of a tick are not known in time")
 
 
 def grid(slide, asking, upto):
@@ -53,9 +60,7 @@ class TimeWindows:
 
 def time_members(tuples, low, high, w):
     """3.6: low <= tick <= high, each tuple tested on its own; of `late append` those that had arrived."""
-    return tuple(
-        Member(x.values, x.key) for x in tuples if low <= x.tick <= high and (not x.append or x.arrival <= w)
-    )
+    return tuple(Member(x.values, x.key) for x in tuples if low <= x.tick <= high and (not x.append or x.arrival <= w))
 
 
 def row_members(tuples, low, high):
