@@ -82,8 +82,8 @@ def _carried_out(node):
             return "tuples of each window as they are", None
         case converters.IStream() | converters.DStream():
             return "what came and what went", State("tuples of the last window", _held(node.child), _width(node.child))
-        case window.TimeWindow(begin=begin, end=end):
-            return "ring of tuples by tick", State("tuples", _held(node), _TAGS + _width(node))
+        case window.TimeWindow(begin=begin):
+            return "ring of tuples by tick", State("tuples", _most(node.child, 1 - begin), _TAGS + _width(node))
         case window.RowWindow(begin=begin):
             return "ring of tuples by row", State("tuples", max(0, 1 - begin), _TAGS + _width(node))
         case window.LandmarkWindow():
@@ -208,8 +208,8 @@ def _sites_of(expression, node):
 
 
 def _slices(node):
-    """Whole slides in the range, cut into as many slices as their edges make, and the one that is being filled."""
-    return -(-(node.end - node.begin + 1) // node.slide) * node.edges + 1
+    """Whole slides back to the range's begin, cut into as many slices as their edges make, and the one that is being filled."""
+    return -(-(1 - node.begin) // node.slide) * node.edges + 1
 
 
 def _waiting(node, wait):

@@ -19,8 +19,13 @@
     ----
       SN202: …
 
-A block begins with its word at the start of a line and ends where the next one begins; lines that begin with `#` between
-blocks are comments. What is expected is indented by two spaces, so that it is never taken for a block. Inputs are CSV as
+    error declared_twice in schema
+    t: stored (a:integer, a:float)
+    ----
+      SN208: …
+
+A block begins with its word at the start of a line and ends where the next one begins; lines that begin with `#` are
+comments, and end a block too. What is expected is indented by two spaces, so that it is never taken for a block. Inputs are CSV as
 `moteloom replay` reads it; `input tempClass@600` is a later version of a table.
 """
 
@@ -28,17 +33,21 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_HEAD = re.compile(r"(schema|input|query|error)(?: +(\S+))?\s*(?:#.*)?$")
+_HEAD = re.compile(r"(schema|input|query|error)(?: +(\S+))?( +in schema)?\s*(?:#.*)?$")
 _EXPECTED = re.compile(r"----(?: +(\w+))?\s*$")
 
 
 @dataclass
 class Case:
-    """One query or error of a file; `expected` maps the name of a section to its text."""
+    """One query or error of a file; `expected` maps the name of a section to its text.
+
+    The text of an error `in_schema` is a schema of its own; all others are asked against the file's.
+    """
 
     word: str
     name: str
     text: str
+    in_schema: bool = False
     expected: dict[str, str] = field(default_factory=dict)
 
 
@@ -106,7 +115,7 @@ def read(path):
     names = set()
     for number, line in enumerate(golden.lines, 1):
         head, expected = _HEAD.match(line), _EXPECTED.match(line)
-        if head or (_is_comment(line) and (section is not None or case is None)):
+        if head or _is_comment(line):
             close()
             block, section, case = [], None, None
             if not head:
@@ -116,7 +125,7 @@ def read(path):
                 if not name or name in names:
                     raise ValueError(f"{path}:{number}: a {word} needs a name of its own")
                 names.add(name)
-                case = Case(word, name, "")
+                case = Case(word, name, "", bool(head[3]))
                 golden.cases.append(case)
             elif word == "input":
                 block = golden.inputs[name] = []
