@@ -135,6 +135,8 @@ class Binder:
             raise Refused("type", "a predicate where a value is needed")  # 2.2
         match expr:
             case syntax.Number(value=number):
+                if isinstance(number, int) and number >= 2**63:
+                    raise Refused("type", "an integer has 64 bits")  # 1.8
                 return ("float" if isinstance(number, float) else "integer"), lambda env: number
             case syntax.String(value=text):
                 return "string", lambda env: text
@@ -142,6 +144,8 @@ class Binder:
                 return "null", lambda env: None
             case syntax.Column():
                 return self._column(expr)
+            case syntax.Unary(op="-", operand=syntax.Number(value=number)) if number == 2**63:
+                return "integer", lambda env: -number  # the least integer
             case syntax.Unary(op="-"):
                 type_, operand = self.number(expr.operand)
                 return type_, lambda env: values.negate(operand(env))
@@ -208,7 +212,7 @@ class Binder:
         _, operand = self.value(expr.operand)
         to = expr.type.text.lower()
         if to not in ("integer", "float", "string", "time"):
-            raise Refused("type", f"no type is called {to}")
+            raise Refused("name", f"no type is called {to}")
         return to, lambda env: values.cast(operand(env), to)
 
     def _function(self, expr):

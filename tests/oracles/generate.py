@@ -3,6 +3,7 @@
 `case(seed)` is one case, `shares(cases)` measures what a batch of them contains, `cases()` is the Hypothesis strategy.
 """
 
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -232,8 +233,8 @@ class Maker(DataMaker):
         self.traits |= {"oneoff", "join"}
         kind = self.pick("INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
         refs = self.refs("kinds", "a") + self.refs("kinds", "b")
-        items, _ = self.items(refs)
-        tail = self.pick("", " ORDER BY a.n DESC", " ORDER BY k0", f" WHERE {self.predicate(refs)}")
+        items = ", ".join(f"{r.text} AS k{i}" for i, r in enumerate(self.rng.sample(refs, 3)))
+        tail = self.pick("", " ORDER BY k1 DESC", " ORDER BY k0, k2", f" WHERE {self.predicate(refs)}")
         return f"SELECT {self.pick('', 'DISTINCT ')}{items} FROM kinds AS a {kind} kinds AS b ON a.n = b.n{tail}"
 
     def query(self):
@@ -244,11 +245,12 @@ class Maker(DataMaker):
         if kind < 0.1:
             return self.one_off()
         text, _ = self.window_query(1) if kind < 0.6 else self.stream_query(2)
-        if self.chance(0.1):
+        if self.chance(0.15):
             self.traits.add("clause")
-            text += self.pick(
-                f" ACQUIRE EVERY {2 * self.every} SEC", f" FOR {self.rng.randint(2, 9)} SEC", " DELIVER WITHIN 3 SEC",
-            )  # fmt: skip
+            clauses = [f" FOR {self.rng.randint(2, 9)} SEC"]
+            if re.search(r"\broad\b(?!\.)", text):  # the others are about sampling
+                clauses += [f" ACQUIRE EVERY {2 * self.every} SEC", " DELIVER WITHIN 3 SEC"]
+            text += self.pick(*clauses)
         return text
 
 

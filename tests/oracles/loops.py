@@ -59,6 +59,20 @@ def evaluate(expr, t, start, tick_ms):
     raise Refused("syntax", f"not in a loop: {type(expr).__name__}")
 
 
+def ends(loop):
+    return [end for window in loop.windows for end in (window.left, window.right)]
+
+
+def _has_duration(expr):
+    if isinstance(expr, syntax.Duration):
+        return True
+    return isinstance(expr, syntax.Expr) and any(map(_has_duration, children_of(expr)))
+
+
+def children_of(expr):
+    return [getattr(expr, name) for name in ("left", "right", "operand") if hasattr(expr, name)]
+
+
 class LoopWindows:
     """One loop: each value of t gives one window of each stream that it names.
 
@@ -70,6 +84,8 @@ class LoopWindows:
         self.rows = any(w.rows for w in loop.windows)
         if any(w.rows != self.rows for w in loop.windows):
             raise Refused("static", "a loop is all ticks or all ROWS")
+        if self.rows and any(map(_has_duration, [loop.first, loop.condition, loop.change, *ends(loop)])):
+            raise Refused("static", "rows are counted, not timed")
         self.st = 0 if self.rows else asking.start  # ST is the tick of the query's start, with ROWS 0
 
     def watermark(self, clock):

@@ -115,7 +115,7 @@ def ask(statement, clock, world, tick_ms):
         if statement.name.text not in world.extents:
             raise Refused("name", f"no extent is called {statement.name.text}")
         if statement.name.text in world.tables:
-            raise NotCovered("12.2", "revisions of a stored extent")
+            raise Refused("static", "a stored extent is not revised by statements")
         return None
     clauses = statement.clauses
     if clauses.lifetime:
@@ -148,7 +148,10 @@ def start_of(since, clock, tick_ms):
     """10.7: a tick, an RFC 3339 time (UTC if it says nothing), or NOW - n unit."""
     start = since.start
     if isinstance(start, str):
-        moment = datetime.fromisoformat(start)
+        try:
+            moment = datetime.fromisoformat(start)
+        except ValueError:
+            raise Refused("static", f"{start} is no time") from None
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         milliseconds = round(moment.timestamp() * 1000)
         if milliseconds % tick_ms:
@@ -163,18 +166,21 @@ def start_of(since, clock, tick_ms):
 
 def check_within(query, world, asking):
     """11: on a `late append` or `late drop` extent DELIVER WITHIN must be at least `wait`."""
+    names = [source.name.text for source in extents_in(query) if not source.history]
+    if (asking.within or asking.acquire) and all(world.extents[name].kind != "sensed" for name in names):
+        raise Refused("static", "the clause is about sampling, and the query reads no sensed extent")  # 11
     if asking.within is None:
         return
-    for name in extents_in(query):
+    for name in names:
         extent = world.extents[name]
         if extent.kind != "stored" and extent.late != "revise" and asking.within < extent.wait:
             raise Refused("static", f"{name} waits {extent.wait}, longer than DELIVER WITHIN")
 
 
 def extents_in(node):
-    """Every extent that a query names, nested ones too."""
+    """Every extent in a FROM of a query, nested ones too."""
     if isinstance(node, syntax.ExtentSource):
-        return [node.name.text]
+        return [node]
     found = []
     for name in getattr(node, "__dataclass_fields__", ()):
         value = getattr(node, name)

@@ -2,7 +2,7 @@
 
 from basestation.language import syntax
 from tests.oracles.errors import Refused
-from tests.oracles.expressions import Binder, Column, Env, Scope
+from tests.oracles.expressions import Binder, Column, Env, Scope, unify
 from tests.oracles.schema import held
 
 
@@ -18,7 +18,9 @@ def carry_out(statement, extent):
     changes = {}
     if isinstance(statement, syntax.Revise):
         for attribute_name, expr in statement.changes:
-            changes[settable(extent, attribute_name.text)] = binder.value(expr)
+            name = settable(extent, attribute_name.text)
+            changes[name] = binder.value(expr)
+            unify([extent.attribute(name).type, changes[name][0]])  # a string and a number do not go together
 
     def act(log, clock):
         for reading in list(log.readings):
