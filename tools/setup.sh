@@ -32,7 +32,7 @@ make_venv() {
 }
 
 install_packages() {
-    say "installing moteloom[$extras] into $venv (the first time this loads about 600 MB, most of it Spark)"
+    say "installing moteloom[$extras] into $venv (about 1 GB on disk, most of it Spark)"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e ".[$extras]"
 }
 
