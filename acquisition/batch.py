@@ -27,6 +27,7 @@ class Batch:
     weight: np.ndarray
     columns: Mapping[str, np.ndarray]
     valid: Mapping[str, np.ndarray] = field(default_factory=dict)
+    replaces: np.ndarray | None = None  # the index of the tuple that each one corrects, 0 where it is a new one
 
     def __post_init__(self) -> None:
         arrays = {"site": self.site, "arrival": self.arrival, "weight": self.weight, **self.columns}
@@ -47,6 +48,7 @@ class Batch:
             self.weight[which],
             {name: column[which] for name, column in self.columns.items()},
             {name: mask[which] for name, mask in self.valid.items()},
+            None if self.replaces is None else self.replaces[which],
         )
 
 
