@@ -241,7 +241,7 @@ class QueryBinder:
 
     def check_landmark(self, select):
         """10.3: without aggregates that merge, UNBOUNDED needs FOR."""
-        growing = any(_grows(e) for e in _expressions(select))
+        growing = any(_grows(e) for e in _expressions(select)) or len(select.entries) > 1  # a product keeps its tuples
         if not self.asking.lasting and (growing or not aggregates_here(select)):
             raise Refused("static", "UNBOUNDED without aggregates that merge needs FOR")
 

@@ -132,6 +132,8 @@ def ask(statement, clock, world, tick_ms):
     query = QueryBinder(world, asking, statement.loops).query(statement.query, limit, top=True)
     if statement.loops and not _has_select_on_top(statement.query):
         raise Refused("static", "loops belong to a query with FROM")
+    if isinstance(query, OneOff) and (statement.since or asking.lasting is not None):
+        raise Refused("static", "a one-off query is answered once; the clause is for continuous ones")
     if clock and not statement.since and not isinstance(getattr(query, "inner", query), OneOff):
         raise NotCovered("1.1", "a continuous query that is accepted after tick 0")
     check_within(statement.query, world, asking)

@@ -3,15 +3,14 @@
 from basestation.language import syntax
 from tests.oracles.errors import Refused
 from tests.oracles.expressions import Binder, Column, Env, Scope, unify
-from tests.oracles.schema import held
+from tests.oracles.schema import Attribute, held
 
 
 def carry_out(statement, extent):
     """A function of the extent's log and the clock tick."""
     name = extent.name
-    columns = [Column(name, a.name, a.type, a.scale) for a in extent.attributes]
-    columns += [Column(name, "_site", "integer"), Column(name, "_arrival", "integer")]
-    binder = Binder(Scope(tuple(columns), tags=True, names=(name,)))
+    columns = tuple(Column(name, a.name, a.type, a.scale) for a in extent.attributes)
+    binder = Binder(Scope(columns, tags=True, names=(name,)))
     if isinstance(statement, syntax.Insert):
         return insert(statement, extent)
     where = binder.predicate(statement.where) if statement.where is not None else lambda env: True
@@ -20,14 +19,14 @@ def carry_out(statement, extent):
         for attribute_name, expr in statement.changes:
             name = settable(extent, attribute_name.text)
             changes[name] = binder.value(expr)
-            unify([extent.attribute(name).type, changes[name][0]])  # a string and a number do not go together
+            check_type(extent.attribute(name), changes[name][0])
 
     def act(log, clock):
         for reading in list(log.readings):
             values = reading.history(clock)
             if values is None:
                 continue
-            env = Env((*values, reading.site, reading.arrival), reading.tick, reading.index_at(clock))
+            env = Env(values, reading.tick, reading.index_at(clock))
             if where(env) is not True:
                 continue
             if isinstance(statement, syntax.Delete):
@@ -51,6 +50,13 @@ def settable(extent, name):
     return name
 
 
+def check_type(attribute, type_):
+    """A value of another type goes into no attribute, but an integer is a float where one is declared (1.8)."""
+    if attribute.type != "float" and type_ == "float":
+        raise Refused("type", f"{attribute.name} is no float")
+    unify([attribute.type, type_])
+
+
 def insert(statement, extent):
     """INSERT gives `tick` (pushed: default now) and, for a sensed extent, tick and site."""
     names = [n.text for n in statement.columns]
@@ -59,9 +65,16 @@ def insert(statement, extent):
             raise Refused("name", f"{extent.name} has no attribute {name}")
     if extent.kind == "sensed" and ("tick" not in names or not {"_site", extent.site_attribute} & set(names)):
         raise Refused("static", "INSERT into a sensed extent gives tick and site")
+    if len(set(names)) < len(names):
+        raise Refused("syntax", "a column stands twice")
     rows = []
     for exprs in statement.rows:
-        given = {n: Binder(Scope(())).value(e)[1](Env()) for n, e in zip(names, exprs, strict=True)}
+        if len(exprs) != len(names):
+            raise Refused("static", "as many values as columns")
+        bound = {n: Binder(Scope(())).value(e) for n, e in zip(names, exprs, strict=True)}
+        for n, (type_, _) in bound.items():
+            check_type(extent.attribute(n) or Attribute(n, "integer"), type_)
+        given = {n: function(Env()) for n, (_, function) in bound.items()}
         tick = given.pop("tick", None)
         rows.append(given if tick is None else {**given, "_tick": tick})
 
