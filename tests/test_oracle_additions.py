@@ -302,6 +302,13 @@ def test_13_scales():
     assert windows(schema, {"p": rows}, text) == [(0, [(0.6, 0.6, 0.6, 0.2)])]
 
 
+def test_13_a_value_outside_its_range_is_counted_and_not_hidden():
+    schema = "r: sensed (v:float {range -40 .. 12.5}) every 1 sec at sites 1"
+    result = run(schema, {"r": sensed([-40, 13, -41, None])}, ["SELECT v FROM r"])
+    assert [row for _, _, row in result.answers[0].current()] == [(-40.0,), (13.0,), (-41.0,), (None,)]
+    assert result.ledger["r"] == {"received": 4, "accepted": 4, "out of range": 2}
+
+
 def test_13_an_input_goes_to_the_nearest_multiple_before_duplicates_are_compared():
     schema = "r: sensed (c:float {scale 2}) every 1 sec at sites 1"
     rows = [{"_tick": 0, "_site": 1, "c": 0.125}, {"_tick": 0, "_site": 1, "c": 0.13, "_arrival": 1}]

@@ -143,6 +143,9 @@ class Log:
         if extent.kind == "sensed":
             self._keys[site, tick] = reading
         self.ledger["beyond horizon" if beyond else "accepted"] += 1
+        for attribute, value in zip(extent.attributes, values, strict=True):
+            if attribute.range and value is not None and not attribute.range[0] <= value <= attribute.range[1]:
+                self.ledger["out of range"] += 1  # 13: delivered, marked and counted, not hidden
         if not on_time:
             self.ledger["late"] += 1
 

@@ -7,7 +7,9 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from tests.oracles.errors import NotCovered, Refused
 from tests.oracles.generate_data import DataMaker
+from tests.oracles.recompute import run
 
 
 @dataclass
@@ -272,6 +274,18 @@ def shares(cases, answers):
         cases
     )
     return result
+
+
+def measure(seeds):
+    """The shares of the cases of these seeds."""
+    made = [case(seed) for seed in seeds]
+    answers = []
+    for c in made:
+        try:
+            answers.append(run(c.schema, c.inputs, c.queries))
+        except (Refused, NotCovered) as e:
+            answers.append(e)
+    return shares(made, answers)
 
 
 def says_something(answer):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from acquisition.units import ticks_of
+from basestation.language import syntax
 from basestation.language.schema_parser import parse_schema
 from basestation.language.source import Source
 from tests.oracles.errors import NotCovered, Refused
@@ -14,6 +15,7 @@ class Attribute:
     name: str
     type: str  # integer, float, string, time
     scale: int | None = None
+    range: tuple | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ def read_schema(text, tick_ms=1000):
 def _extent(decl, tick_ms):
     kind = decl.kind
     attributes = tuple(
-        Attribute(a.name.text, a.type.text.lower(), a.scale.value if a.scale else None) for a in decl.attributes
+        Attribute(a.name.text, a.type.text.lower(), a.scale.value if a.scale else None, _range(a))
+        for a in decl.attributes
     )
     if any(a.name in ("tick", "index") for a in attributes):
         raise Refused("static", "tick and index cannot be declared as attributes")  # 1.7
@@ -84,6 +87,12 @@ def _extent(decl, tick_ms):
         horizon = ticks(given, tick_ms) if given else 86_400_000 // tick_ms
     ahead = ticks(decl.ahead, tick_ms) if decl.ahead else (interval if kind == "sensed" else None)  # 13: defaults
     return Extent(decl.name.text, kind, attributes, interval, sites, wait, late, horizon, ahead)
+
+
+def _range(decl):
+    if decl.range is None:
+        return None
+    return tuple(-end.operand.value if isinstance(end, syntax.Unary) else end.value for end in decl.range)
 
 
 def held(attribute, value):

@@ -1,0 +1,27 @@
+"""Two binders, written apart, must take and refuse the same texts: the oracle's and the planner's."""
+
+import pytest
+
+from basestation.errors import CATALOGUE, ROAD
+from basestation.planner.bind import bind_text
+from basestation.planner.catalog import read_schema
+from tests.oracles.asking import refused
+from tests.oracles.generate import case
+from tests.oracles.recompute import run
+
+KINDS = ("syntax", "name", "type", "static")
+EXAMPLES = [code for code, entry in CATALOGUE.items() if not entry.schema and entry.kind in KINDS]
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_the_examples_of_the_catalogue_are_refused_for_the_same_kind_of_reason(code):
+    assert refused(ROAD, CATALOGUE[code].example, until=0) == CATALOGUE[code].kind
+
+
+def test_generated_queries_have_the_same_columns(counts, rng):
+    for _ in range(counts(150, 3000)):
+        made = case(rng.randrange(2**32))
+        (plan,) = bind_text(made.query, read_schema(made.schema))
+        answer = run(made.schema, {}, [made.query], until=0).answers[0]
+        assert plan.kind == answer.kind, made.query
+        assert [(c.name, str(c.type)) for c in plan.root.columns] == answer.columns, made.query
