@@ -15,7 +15,7 @@ $(STAMP): pyproject.toml tools/setup.sh
 
 setup: $(STAMP) ## make .venv with everything in it, Java for Spark included
 
-demo: $(STAMP) ## set up, then run the example deployment: motes, queries, answers
+demo: $(STAMP) ## set up, then run the example deployment
 	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" bash examples/roadbridge/demo.sh
 
 test: $(STAMP) ## set up, then run every test at small counts (MOTELOOM_SEED=n replays a run)

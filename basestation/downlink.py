@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import acquisition.downlink
 import innet.downlink
+from acquisition.errors import ScheduleError
 from acquisition.scheduling import share
 from basestation.execution.engine import Engine, NotYet
 from basestation.language.diagnostics import Diagnostic, Refused
@@ -31,10 +32,10 @@ def deploy(text: str, world: World, engine: Engine, now_ms: int) -> Deployment:
     """Accept a query: from its first window after now on the engine answers it. Refused says why it cannot be."""
     plan, _ = rewrite(_one_query(text, world))
     query = Query(world.next_number(), text, plan, lower(plan.root))
-    changed, messages = _tell_motes(world.with_query(query), engine.clock + 1, now_ms)
     try:
+        changed, messages = _tell_motes(world.with_query(query), engine.clock + 1, now_ms)
         engine.add(query.number, plan)
-    except NotYet as error:
+    except (NotYet, ScheduleError) as error:
         raise _refused(text, "SN601", str(error), plan) from error
     return Deployment(changed, query, messages)
 

@@ -29,7 +29,7 @@ from simulator.transport import connect
 
 SCHEMA = """
 field: sensed (site:integer, time:integer, temp:float {unit 'Cel', sensor 'temperature', scale 2, range -40 .. 125},
-               volt:integer) every 10 sec at sites 3, 4 wait 5 sec late revise by 1 min
+               volt:integer, wind:float) every 10 sec at sites 3, 4 wait 5 sec late revise by 1 min
 """
 QUERY = "SELECT temp FROM field [NOW]"
 BEGIN = 1_763_452_795  # tick 0 is the Unix epoch; motes start their own clocks at 0
@@ -204,11 +204,21 @@ def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
     assert not world.station.errors
 
 
-def test_what_cannot_run_yet_is_refused_with_a_place_and_leaves_no_trace(world):
-    with pytest.raises(Refused) as caught:
-        world.station.submit("SELECT AVG(temp) FROM field [NOW]", world.now_ms)
+@pytest.mark.parametrize(
+    ("text", "said", "place"),
+    [
+        ("SELECT AVG(temp) FROM field [NOW]", "cannot be executed yet", 0),
+        ("SELECT wind FROM field [NOW]", "`wind` needs a scale", 0),
+        ("SELECT temp FROM field [NOW]; SELECT volt FROM field [NOW]", "one query at a time", 30),
+        ("DELETE FROM field WHERE temp > 3", "one query at a time", 0),
+    ],
+)
+def test_what_cannot_run_yet_is_refused_with_a_place_and_leaves_no_trace(world, text, said, place):
+    with pytest.raises(Refused, match=said) as caught:
+        world.station.submit(text, world.now_ms)
     [diagnostic] = caught.value.diagnostics
     assert diagnostic.kind == "later"
+    assert diagnostic.span.start == place
     assert world.station.world.queries == {}
     world.run(12)
     assert not world.trace.of("produced")
