@@ -46,8 +46,10 @@ def _additions(node):
             yield "10.1", "EXPLAIN"
         case syntax.Duration(unit=unit) if unit not in _PAPER_UNITS:
             yield "10.2", f"the unit {unit}"
-        case syntax.Point(unit=str()):
+        case syntax.Point(unit=str() as unit):
             yield "10.2", "offsets with a unit"
+            if unit not in _PAPER_UNITS:
+                yield "10.2", f"the unit {unit}"
         case syntax.NowOnly():
             yield "10.3", "[NOW]"
         case syntax.Unbounded():
@@ -84,8 +86,12 @@ def _additions(node):
             yield "10.6", f"{kind} JOIN"
         case syntax.Scalar() | syntax.Exists() | syntax.InQuery():
             yield "10.6", "a subquery outside FROM"
-        case syntax.Union():
+        case syntax.Union(order_by=order, limit=limit):
             yield "10.6", "UNION ALL"
+            if order:
+                yield "10.6", "ORDER BY"
+            if limit:
+                yield "10.6", "LIMIT"
         case syntax.ExtentSource(history=True):
             yield "10.7", "HISTORY"
         case syntax.Since():

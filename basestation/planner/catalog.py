@@ -88,6 +88,8 @@ def _extent(declaration, report, tick_ms):
 
 def whole_ticks(duration, report, tick_ms):
     """A duration in ticks; an error and 1 where that is no whole number of them, or where it counts rows."""
+    if report.told(duration):  # an unknown unit was taken for some other
+        return 1
     if duration.unit == "ROW":
         report.error("SN411", "rows are no span of time", duration, expected=("MS", "SEC", "MIN", "HOUR", "DAY"))
         return 1

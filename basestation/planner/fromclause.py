@@ -10,7 +10,7 @@ from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.language import syntax
 from basestation.planner.aggregation import aggregate_calls
 from basestation.planner.catalog import whole_ticks
-from basestation.planner.scope import Named, Scope
+from basestation.planner.scope import Named, Scope, requalified
 from basestation.planner.sources import bind_source
 from basestation.planner.typing import UNKNOWN, Typing, any_unknown
 from basestation.planner.windows import window_over
@@ -42,8 +42,7 @@ class FromBinder:
         complete = bool(entries) and None not in entries
         self._names(known)
         kind = self._kind(known, written, complete)
-        tags_seen = kind == "stream"
-        named = tuple(Named(e.name, e.bound.columns, e.bound.node.tags if tags_seen else None) for e in known)
+        named = tuple(Named(e.name, e.bound.columns, _tags(e) if kind == "stream" else None) for e in known)
         scope = Scope(named, complete)
         if self.loops is not None:
             streams = {e.name for e in known if e.name and e.bound.streams}
@@ -145,12 +144,12 @@ class FromBinder:
         )
 
     def _scanned(self, entry):
-        written, bound = entry.written.window, entry.bound
-        table = bound.node
+        written, table = entry.written.window, entry.bound.node
+        what = f"the history of `{table.extent.name}`" if table.history else f"table `{entry.name}`"
         if written is None:
             self.report.error(
                 "SN408",
-                f"table `{entry.name}` stands beside something that is read again and again: how often is it scanned?",
+                f"{what} stands beside something that is read again and again: how often is it scanned?",
                 entry.written,
                 help="for example [SCAN 10 MIN]",
             )
@@ -158,7 +157,7 @@ class FromBinder:
         if not isinstance(written, syntax.ScanEvery):
             self.report.error(
                 "SN402",
-                f"`{entry.name}` is a table: it is scanned, not cut into windows",
+                f"{what} is scanned, not cut into windows",
                 written,
                 help="for example [SCAN 10 MIN]",
             )
@@ -217,6 +216,12 @@ class FromBinder:
         if left is None or right is None or condition is UNKNOWN:
             return None
         return TableJoin(tree.kind, left, right, condition)
+
+
+def _tags(entry):
+    """Tick and index as the entry shows them: by its name, if it has one."""
+    tags = entry.bound.node.tags
+    return tags if entry.name is None else requalified(tags, entry.name)
 
 
 def _entries(tree):

@@ -64,9 +64,9 @@ class QueryBinder:
 
     def _union(self, written):
         parts = [self.query(part) for part in written.parts]
-        for clause in written.order_by + ((written.limit,) if written.limit else ()):
-            if any(part is not None and not part.once for part in parts):
-                self._one_off_only("ORDER BY and LIMIT", clause)
+        if any(part is not None and not part.once for part in parts):
+            self._one_off_only("ORDER BY", written.order_by)
+            self._one_off_only("LIMIT", written.limit and (written.limit,))
         if None in parts:
             return None
         first = parts[0]
@@ -111,13 +111,15 @@ class QueryBinder:
                 return False
         return True
 
-    def _one_off_only(self, what, place):
-        self.report.error(
-            "SN409",
-            f"{what} stands in one-off queries only",
-            place,
-            help="a continuous answer is a bag; sort or cut where it is shown",
-        )
+    def _one_off_only(self, what, places):
+        """Report what only a one-off query has, at the first of its places; nothing where there is none."""
+        if places:
+            self.report.error(
+                "SN409",
+                f"{what} stands in one-off queries only",
+                places[0],
+                help="a continuous answer is a bag; sort or cut where it is shown",
+            )
 
     # --- SELECT ------------------------------------------------------------------------------------------------------
 
@@ -125,11 +127,9 @@ class QueryBinder:
         source = FromBinder(self, written, loops).bind()
         if source.kind == "once":
             return select_once(source, written, self)
-        for used, what in ((written.distinct, "DISTINCT"), (written.order_by, "ORDER BY"), (written.limit, "LIMIT")):
-            if used:
-                self._one_off_only(
-                    what, used[0] if isinstance(used, tuple) else written.limit if what == "LIMIT" else written
-                )
+        self._one_off_only("DISTINCT", written.distinct and (written,))
+        self._one_off_only("ORDER BY", written.order_by)
+        self._one_off_only("LIMIT", written.limit and (written.limit,))
         if source.kind == "stream":
             return self._stream(source, written)
         return select_windows(source, written, self)

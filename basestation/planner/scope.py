@@ -58,16 +58,32 @@ class Scope:
             self._missing(written, name, qualifier, report)
         return None
 
-    def _missing(self, written, name, qualifier, report):
-        qualifiers = {c.qualifier for entry in self.entries for c in entry.columns if c.qualifier}
-        qualifiers |= {entry.name for entry in self.entries if entry.name}
-        if qualifier is not None and qualifier not in qualifiers:
+    @property
+    def qualifiers(self):
+        """What may stand in front of the dot."""
+        found = {c.qualifier for entry in self.entries for c in entry.columns if c.qualifier}
+        return found | {entry.name for entry in self.entries if entry.name}
+
+    def unknown_qualifier(self, written, report):
+        """Report the name in front of the dot, unless it may belong to an entry that could not be bound."""
+        if self.complete:
             report.error(
                 "SN201",
-                f"nothing in FROM is called `{qualifier}`",
-                written.qualifier,
-                expected=sorted(qualifiers),
-                help=did_you_mean(qualifier, qualifiers),
+                f"nothing in FROM is called `{written.text}`",
+                written,
+                expected=sorted(self.qualifiers),
+                help=did_you_mean(written.text, self.qualifiers),
+            )
+
+    def _missing(self, written, name, qualifier, report):
+        if qualifier is not None and qualifier not in self.qualifiers:
+            self.unknown_qualifier(written.qualifier, report)
+        elif name in ("tick", "index") and any(entry.tags is not None for entry in self.entries):
+            report.error(
+                "SN202",
+                f"the `{name}` of a subquery without an alias has no qualifier",
+                written.name,
+                help=f"write `{name}` alone, or give the subquery an alias",
             )
         elif name in ("tick", "index"):
             report.error(

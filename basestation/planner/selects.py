@@ -129,8 +129,7 @@ def _star(item, typing, binder):
     qualifier = item.qualifier.text if item.qualifier else None
     columns = typing.scope.star(qualifier)
     if columns is None:
-        if typing.scope.complete:
-            binder.report.error("SN201", f"nothing in FROM is called `{qualifier}`", item.qualifier)
+        typing.scope.unknown_qualifier(item.qualifier, binder.report)
         return None
     for column in columns:
         if typing.grouped is not None and column not in typing.grouped:

@@ -189,7 +189,7 @@ class Typing:
             if side is not UNKNOWN and side.type not in (Type.STRING, None):
                 self.report.error(
                     "SN305",
-                    f"LIKE compares strings, this is {side.type}",
+                    f"LIKE compares strings, this is of type {side.type}",
                     place,
                     help="CAST(… AS string) makes a string of it",
                 )
@@ -238,10 +238,12 @@ class Typing:
                 "SN205", f"there is no function `{written.name.text}`", written.name, help=did_you_mean(name, known)
             )
             return UNKNOWN
-        if written.star or written.distinct:
+        if written.star:  # which the parser reports: only COUNT takes it
+            return UNKNOWN
+        if written.distinct:
             self.report.error(
                 "SN307",
-                f"`*` and DISTINCT are for aggregates, {name} is a function",
+                f"DISTINCT is for COUNT, {name} is a function",
                 written,
                 help=f"usage: {FUNCTIONS[name].usage}",
             )
@@ -293,10 +295,12 @@ class Typing:
                 "SN422", f"{name} goes by the ticks of one stream; here is not exactly one stream in FROM", written
             )
             return UNKNOWN
-        if (written.star or written.distinct) and name != "COUNT":
+        if written.star and name != "COUNT":  # which the parser reports
+            return UNKNOWN
+        if written.distinct and name != "COUNT":
             self.report.error(
                 "SN307",
-                f"only COUNT takes `*` or DISTINCT, not {name}",
+                f"only COUNT takes DISTINCT, not {name}",
                 written,
                 help=f"usage: {AGGREGATES[name].usage}",
             )

@@ -37,13 +37,12 @@ def _slide_missing(written, report, example):
 def _range(child, written, interval, report, tick_ms):
     rows = written.slide is not None and written.slide.unit == "ROW"
     offsets = [_offset(point, written.slide, rows, report, tick_ms) for point in (written.begin, written.end)]
+    slide = interval
+    if written.slide is not None:
+        slide = written.slide.count if rows else whole_ticks(written.slide, report, tick_ms)
     if None in offsets:
         return None
-    if rows:
-        return RowWindow(child, *offsets, written.slide.count)
-    return TimeWindow(
-        child, *offsets, interval if written.slide is None else whole_ticks(written.slide, report, tick_ms)
-    )
+    return (RowWindow if rows else TimeWindow)(child, *offsets, slide)
 
 
 def _offset(point, slide, rows, report, tick_ms):
