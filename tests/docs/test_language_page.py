@@ -1,0 +1,166 @@
+"""docs/language.md is true: its examples are accepted, its refusals refused, its answers right, and nothing is left out."""
+
+import ast
+
+import pytest
+
+from acquisition.extent import Kind, Late
+from acquisition.schema import Type
+from acquisition.units import UNIT_WORDS
+from basestation.language import schema_parser, words
+from basestation.language.diagnostics import Refused
+from basestation.language.parser import parse
+from basestation.language.printer import print_statement
+from basestation.language.source import Source
+from basestation.language.tokens import NAME, tokenize
+from basestation.planner.bind import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES
+from tests.docs.pages import DOCS, ROOT, blocks, refusals, rows_of
+from tests.oracles.recompute import run
+
+PAGE = DOCS / "language.md"
+SCHEMA = "\n".join(block.text for block in blocks(PAGE, "schema"))
+QUERIES = blocks(PAGE, "sneeql")
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return read_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("block", QUERIES, ids=lambda b: b.id)
+def test_an_example_is_accepted(block, catalog):
+    assert bind_text(block.text, catalog)
+
+
+@pytest.mark.parametrize("block", QUERIES, ids=lambda b: b.id)
+def test_an_example_is_the_same_after_it_was_printed(block):
+    for statement in parse(Source(block.text)).statements:
+        printed = print_statement(statement)
+        assert parse(Source(printed)).statements == (statement,), printed
+
+
+@pytest.mark.parametrize(("text", "codes", "line"), list(refusals(PAGE, "sneeql-error")))
+def test_what_is_wrong_is_refused(text, codes, line, catalog):
+    with pytest.raises(Refused) as refused:
+        bind_text(text, catalog)
+    assert_refused_with(codes, refused.value)
+
+
+@pytest.mark.parametrize(("text", "codes", "line"), list(refusals(PAGE, "schema-error")))
+def test_a_wrong_schema_is_refused(text, codes, line):
+    with pytest.raises(Refused) as refused:
+        read_schema(text)
+    assert_refused_with(codes, refused.value)
+
+
+def assert_refused_with(codes, refused):
+    """The error is told, and what follows from it may be told as well."""
+    assert set(codes) <= {d.code for d in refused.diagnostics}
+
+
+# --- answers -----------------------------------------------------------------------------------------------------------
+
+
+def answers():
+    """(query, inputs, expected) of every block `answer`: the query above it, over the newest inputs above that."""
+    inputs, query = {}, None
+    for block in blocks(PAGE):
+        if block.language == "input":
+            inputs = inputs | {block.about: rows_of(block.text)}
+        elif block.language == "sneeql":
+            query = block
+        elif block.language == "answer":
+            yield pytest.param(query, inputs, block.text, id=block.id)
+
+
+@pytest.mark.parametrize(("query", "inputs", "expected"), list(answers()))
+def test_an_answer_is_right(query, inputs, expected):
+    [schema] = [block.text for block in blocks(PAGE, "schema") if block.about == "answers"]
+    [answer] = run(schema, inputs, [query.text]).answers
+    assert answer.error is None
+    updates = answer.windows if answer.kind == "window" else answer.tuples
+    assert "".join(f"{_shown(u)}\n" for u in updates) == expected
+
+
+def _shown(update):
+    if hasattr(update, "row"):
+        sign = "+" if update.weight == 1 else "-"
+        return f"tick={update.tick} index={update.index} {sign}{_row(update.row)}"
+    t = [] if update.t is None else [f"t={update.t}"]
+    revision = [f"revision={update.revision}"] if update.revision else []
+    covered = [f"coverage={c[0]}/{c[1]}" for c in update.coverage.values() if c is not None]
+    rows = [f"+{_row(r)}" for r in update.added] + [f"-{_row(r)}" for r in update.removed]
+    return " ".join([f"tick={update.tick}", *t, *revision, *covered, *rows])
+
+
+def _row(row):
+    return "(" + ", ".join("null" if value is None else repr(value) for value in row) + ")"
+
+
+# --- nothing is left out -----------------------------------------------------------------------------------------------
+
+
+def words_on_the_page(language):
+    """Every word of the accepted examples, in capitals; words in strings and comments do not count."""
+    found = set()
+    for block in blocks(PAGE, language):
+        tokens, _ = tokenize(Source(block.text))
+        found.update(token.text.upper() for token in tokens if token.kind is NAME)
+    return found
+
+
+def keywords_the_parser_asks_for():
+    """The words that the sources of the language expect or take somewhere."""
+    found = set()
+    for module in (ROOT / "basestation/language").glob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", None) in ("accept", "expect") and node.args:
+                word = node.args[0]
+                if isinstance(word, ast.Constant) and isinstance(word.value, str) and word.value.isalpha():
+                    found.add(word.value)
+    return found
+
+
+def test_every_keyword_of_queries_stands_in_an_example():
+    known = keywords_the_parser_asks_for() | words.RESERVED | words.CONVERTERS | words.JOINS | words.NEVER_ALIASES
+    known |= set(words.CLAUSES) | set(words.STATEMENTS) | set(words.BEHIND_QUERY)
+    known |= {
+        "NOW",
+        "UNBOUNDED",
+        "SCAN",
+        "RESCAN",
+        "SLIDE",
+        "NULL",
+        "CASE",
+        "IS",
+        "IN",
+        "LIKE",
+        "BETWEEN",
+        "CAST",
+        "HISTORY",
+    }
+    assert len(known) > 60
+    assert known - {"SITES"} - words_on_the_page("sneeql") == set()
+
+
+def test_every_word_of_schemas_stands_in_an_example():
+    known = set(schema_parser._CLAUSES) | set(schema_parser._PROPERTIES) | {"SITES", "ALL", "BY"}
+    known |= {str(each).upper() for each in (*Kind, *Late, *Type)}
+    assert known - words_on_the_page("schema") == set()
+
+
+@pytest.mark.parametrize("name", sorted([*FUNCTIONS, *AGGREGATES]))
+def test_every_function_and_aggregate_stands_in_an_example(name):
+    assert name in words_on_the_page("sneeql")
+
+
+@pytest.mark.parametrize("word", UNIT_WORDS)
+def test_every_spelling_of_a_unit_stands_in_an_example(word):
+    assert word.upper() in words_on_the_page("sneeql")
+
+
+@pytest.mark.parametrize("name", sorted(TYPES))
+def test_every_type_can_be_cast_to(name):
+    assert name.upper() in words_on_the_page("sneeql")
