@@ -1,0 +1,238 @@
+"""ExactSums: sums of doubles and integers, one per group, in which nothing is ever rounded.
+
+A sum is kept as digits in base 2^32: the digit of limb j counts multiples of 2^(32 j), j from -68 (squares of the
+smallest doubles) upwards. Digits have a sign and 31 bits of headroom in their int64, so adding needs no carries; they
+are carried when the headroom may be used up. Only limbs that some value has touched exist, as one array over all
+groups, so readings of a sensor need two or three, and 1e308 beside 1e-308 needs no zeros in between.
+
+Addition of integers is commutative and associative: no order, slice, merge or undoing can show.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+BITS = 32
+HALF = 1 << (BITS - 1)
+ROWS = 1 << 16
+"""Rows that are added at a time: below 2^20, so that sums of 33-bit numbers are exact doubles; few, for the caches."""
+HEADROOM = 1 << 61
+SPARSE = 8
+"""From this many groups per row on, rows are added one by one and not by a histogram of all groups."""
+
+# Doubles this far out are scaled by 2^640 = 20 limbs, so that the steps below neither overflow nor underflow.
+BIG, SMALL, FAR = 2.0**400, 2.0**-400, 20
+SCALE_DOWN, SCALE_UP = 2.0 ** (-BITS * FAR), 2.0 ** (BITS * FAR)
+
+
+class ExactSums:
+    __slots__ = ("_bound", "columns", "n_groups")
+
+    def __init__(self, n_groups: int) -> None:
+        self.n_groups = n_groups
+        self.columns: dict[int, np.ndarray] = {}
+        self._bound = 0  # no digit is larger
+
+    # --- adding ------------------------------------------------------------------------------------------------------
+
+    def add_integers(self, groups, values, weights=None) -> None:
+        for g, v, w in _portions(self.n_groups, groups, values, weights):
+            self._add_integers(0, g, v, w)
+
+    def add_floats(self, groups, values, weights=None) -> None:
+        for g, v, w in _portions(self.n_groups, groups, values, weights):
+            self._add_floats(0, g, v if w is None else v * w)
+
+    def add_squares_of_integers(self, groups, values, weights=None) -> None:
+        for g, v, w in _portions(self.n_groups, groups, values, weights):
+            if _largest(v) < HALF:
+                self._add_integers(0, g, v * v, w)
+                continue
+            low = ((v & 0xFFFFFFFF) ^ HALF) - HALF  # from -2^31 to 2^31 - 1, and so is high: products are below 2^63
+            high = (v >> BITS) + (low < 0)
+            self._add_integers(0, g, low * low, w)
+            for _ in range(2):
+                self._add_integers(1, g, high * low, w)
+            self._add_integers(2, g, high * high, w)
+
+    def add_squares_of_floats(self, groups, values, weights=None) -> None:
+        for g, v, w in _portions(self.n_groups, groups, values, weights):
+            for chosen, factor, limb in _bands(np.abs(v)):
+                x = v[chosen] * factor
+                square, rest = two_product(x, x)
+                for part in (square, rest):
+                    self._add_floats(2 * limb, g[chosen], part if w is None else part * w[chosen])
+
+    def _add_integers(self, limb, groups, values, weights) -> None:
+        largest = _largest(values)
+        if largest * len(values) < 1 << 53:
+            self._scatter(limb, groups, values if weights is None else values * weights, 0, largest)
+            return
+        for place, part in ((limb, values & 0xFFFFFFFF), (limb + 1, values >> BITS)):
+            self._scatter(place, groups, part if weights is None else part * weights, 0, 1 << BITS)
+
+    def _add_floats(self, limb, groups, values) -> None:
+        largest = _largest(values)
+        if not math.isfinite(largest):
+            raise ValueError("only finite numbers can be added")
+        if largest >= BIG:
+            far = np.abs(values) >= BIG
+            self._add_floats(limb + FAR, groups[far], values[far] * SCALE_DOWN)
+            groups, values = groups[~far], values[~far]
+            largest = _largest(values)
+        while largest:
+            # Each value is taken apart from the top: adding 1.5 * 2^52 units and taking them away again leaves it
+            # rounded to whole units of this limb, without error; so is the rest, which is at most half a unit.
+            top = -(-math.frexp(largest)[1] // BITS) - 1
+            steady = math.ldexp(1.5, 52 + BITS * top)
+            units = (values + steady) - steady
+            self._scatter(limb + top, groups, units, -BITS * top, 1 << BITS)
+            values = values - units
+            largest = _largest(values)
+            if largest and np.count_nonzero(values) * 2 < len(values):
+                rest = values != 0
+                groups, values = groups[rest], values[rest]
+
+    def _scatter(self, limb, groups, units, exponent, largest) -> None:
+        """Add to a limb. `units` times 2^exponent are whole, at most `largest`, and their sum is less than 2^53."""
+        self._make_room(largest * len(groups))
+        column = self._column(limb)
+        if len(groups) * SPARSE < self.n_groups:
+            np.add.at(column, groups, np.ldexp(units, exponent).astype(np.int64))
+        else:
+            column += np.ldexp(np.bincount(groups, units, self.n_groups), exponent).astype(np.int64)
+
+    def merge(self, other: "ExactSums", into: np.ndarray) -> None:
+        if other._bound * len(into) > HEADROOM:
+            other.carry()
+        self._make_room(other._bound * len(into))
+        for limb, column in other.columns.items():
+            np.add.at(self._column(limb), into, column)
+
+    # --- digits ------------------------------------------------------------------------------------------------------
+
+    def _column(self, limb) -> np.ndarray:
+        if limb not in self.columns:
+            self.columns[limb] = np.zeros(self.n_groups, np.int64)
+        return self.columns[limb]
+
+    def _make_room(self, largest) -> None:
+        if self._bound + largest > HEADROOM:
+            self.carry()
+        self._bound += largest
+
+    def carry(self) -> None:
+        """Bring every digit to -2^31 … 2^31 - 1, in which form there is one way only to write a sum."""
+        limb, top = min(self.columns, default=0), max(self.columns, default=-1)
+        while limb <= top or limb in self.columns:
+            if limb in self.columns:
+                digits = self.columns[limb]
+                carried = (digits + HALF) >> BITS
+                if carried.any():
+                    digits -= carried << BITS
+                    self._column(limb + 1)[:] += carried
+                if not digits.any():
+                    del self.columns[limb]
+            limb += 1
+        self._bound = HALF
+
+    def whole(self, positions: np.ndarray) -> tuple[list[int], int]:
+        """The sums at these positions, as Python integers times 2^exponent."""
+        lowest = min(self.columns, default=0)
+        totals = [0] * len(positions)
+        for limb, column in self.columns.items():
+            shift = BITS * (limb - lowest)
+            totals = [t + (d << shift) for t, d in zip(totals, column[positions].tolist(), strict=True)]
+        return totals, BITS * lowest
+
+    def wrapped(self) -> np.ndarray:
+        """Sums of integers as int64; outside 64 bits they go round (SEMANTICS 1.8 leaves that open)."""
+        totals = np.zeros(self.n_groups, np.int64)
+        for limb, column in self.columns.items():
+            if limb < 2:
+                totals += column << (BITS * limb)
+        return totals
+
+    # --- housekeeping ------------------------------------------------------------------------------------------------
+
+    def grow(self, n_groups: int) -> None:
+        more = np.zeros(n_groups - self.n_groups, np.int64)
+        self.columns = {limb: np.concatenate([column, more]) for limb, column in self.columns.items()}
+        self.n_groups = n_groups
+
+    def take(self, positions: np.ndarray) -> "ExactSums":
+        taken = ExactSums(len(np.arange(self.n_groups)[positions]))
+        taken.columns = {limb: column[positions] for limb, column in self.columns.items()}
+        taken._bound = self._bound
+        return taken
+
+    @staticmethod
+    def concatenate(parts: Sequence["ExactSums"]) -> "ExactSums":
+        joined = ExactSums(sum(part.n_groups for part in parts))
+        start = 0
+        for part in parts:
+            for limb, column in part.columns.items():
+                joined._column(limb)[start : start + part.n_groups] = column
+            start += part.n_groups
+        joined._bound = max((part._bound for part in parts), default=0)
+        return joined
+
+    def dump(self) -> tuple[np.ndarray, np.ndarray]:
+        """The limbs, and for each of them a row of digits; equal sums give equal arrays."""
+        self.carry()
+        limbs = np.array(sorted(self.columns), np.int64)
+        digits = np.zeros((len(limbs), self.n_groups), np.int64)
+        for row, limb in enumerate(limbs.tolist()):
+            digits[row] = self.columns[limb]
+        return limbs, digits
+
+    @classmethod
+    def load(cls, limbs: np.ndarray, digits: np.ndarray) -> "ExactSums":
+        loaded = cls(digits.shape[1])
+        loaded.columns = {limb: row.copy() for limb, row in zip(limbs.tolist(), digits, strict=True)}
+        loaded._bound = HALF
+        return loaded
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in self.columns.values())
+
+
+def two_product(a, b):
+    """The product as a double and what is missing from it, exactly (Dekker, 1971); within 2^±480."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _halves(x):
+    """A double as the sum of two with 26 bits each (Veltkamp, 1968)."""
+    shifted = 134217729.0 * x
+    high = shifted - (shifted - x)
+    return high, x - high
+
+
+def _bands(magnitudes) -> Iterator[tuple[object, float, int]]:
+    """Which rows are how to be scaled before they are squared, and how many limbs that takes them down."""
+    big, small = magnitudes >= BIG, (magnitudes < SMALL) & (magnitudes > 0)
+    if not (big.any() or small.any()):
+        yield slice(None), 1.0, 0
+        return
+    for chosen, factor, limb in ((big, SCALE_DOWN, FAR), (~(big | small), 1.0, 0), (small, SCALE_UP, -FAR)):
+        if chosen.any():
+            yield chosen, factor, limb
+
+
+def _largest(values):
+    """The largest magnitude, a Python number: the one of -2^63 is no int64."""
+    if len(values) == 0:
+        return 0
+    return max(values.max().item(), -values.min().item())
+
+
+def _portions(n_groups, groups, values, weights) -> Iterator[tuple]:
+    rows = min(max(ROWS, n_groups), 1 << 20)
+    for start in range(0, len(values), rows):
+        stop = start + rows
+        yield groups[start:stop], values[start:stop], None if weights is None else weights[start:stop]

@@ -1,0 +1,67 @@
+"""MIN and MAX, of numbers by value and of strings by code point.
+
+They cannot be undone: which value was the next best is not kept.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+
+from innet.aggregates.protocol import Field
+from innet.aggregates.state import Partial
+
+VALUE_BITS = 32
+"""What a mote computes with."""
+INTEGERS = np.iinfo(np.int64)
+
+
+class Extreme(Partial):
+    pick: np.ufunc
+    worst: ClassVar[dict[str, object]]
+
+    @property
+    def cells(self):
+        dtype = {"float": np.float64, "string": object}.get(self.type, np.int64)
+        return {"seen": (bool, False), "value": (dtype, self.worst.get(self.type, self.worst["integer"]))}
+
+    def layout(self):
+        return (Field("seen", 1), Field("value", VALUE_BITS)) if self.on_motes else None
+
+    def _fold(self, state, groups, values, weights, order):
+        value, seen = state.cells["value"], state.cells["seen"]
+        if self.type == "string":
+            self._fold_strings(value, seen, groups, values)
+        else:
+            self.pick.at(value, groups, values)
+        seen[groups] = True
+
+    def _fold_strings(self, value, seen, groups, strings):
+        """Rows are brought together by group; no string is the worst, so what is held counts where something is."""
+        by_group = np.argsort(groups, kind="stable")
+        groups = groups[by_group]
+        starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
+        targets, best = groups[starts], self.pick.reduceat(strings[by_group], starts)
+        held = seen[targets]
+        best[held] = self.pick(best[held], value[targets[held]])
+        value[targets] = best
+
+    def merge(self, state, other, into):
+        self.update(state, into, other.cells["value"], other.cells["seen"])
+
+    def finalize(self, state):
+        value, seen = state.cells["value"], state.cells["seen"]
+        if self.type == "string":
+            return value.copy(), seen.copy()
+        return np.where(seen, value, 0) + value.dtype.type(0), seen.copy()  # -0.0 equals 0.0 (1.8): one of them shows
+
+
+class Min(Extreme):
+    name = "MIN"
+    pick = np.minimum
+    worst: ClassVar = {"integer": INTEGERS.max, "float": np.inf, "string": ""}
+
+
+class Max(Extreme):
+    name = "MAX"
+    pick = np.maximum
+    worst: ClassVar = {"integer": INTEGERS.min, "float": -np.inf, "string": ""}

@@ -1,0 +1,179 @@
+"""Rounding: exact sums become doubles here, once.
+
+What is wanted is the double nearest to an exact rational number (SEMANTICS 5.5), or to its root. It is computed twice
+as precisely as a double first, for all groups together, with a bound on the error; where the bound leaves one nearest
+double only, that is it. Elsewhere (ties, cancellation, extreme numbers) Python's integers decide, group by group.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from innet.aggregates.exact import BITS, ExactSums, two_product
+
+NEAR = 8
+"""Pairs are used for sums within this many limbs of 1, 2^±256, so that no step underflows or overflows."""
+DOUBT = 2.0**-90
+"""More than the relative error of all steps of a formula below together; each makes less than 2^-100."""
+LARGEST_EXACT_POWER = 22
+"""10^22 is a double, 10^23 is not."""
+
+
+def quotients(sums: ExactSums, divisors: np.ndarray, there: np.ndarray, scale: int | None):
+    """Σ / (divisor * 10^scale), and where it is a finite number."""
+
+    def quick():
+        pair = _pair(sums, NEAR)
+        if pair is None:
+            return None
+        pair = _over_power(_over(pair, divisors), scale)
+        return pair, np.abs(pair[0]) * DOUBT
+
+    def exactly(positions):
+        totals, exponent = sums.whole(positions)
+        power = 10 ** (scale or 0)
+        for total, divisor in zip(totals, divisors[positions].tolist(), strict=True):
+            yield _divide(*_shifted(total, divisor * power, exponent))
+
+    return _rounded(quick, exactly, there, scale)
+
+
+def variances(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: np.ndarray, scale: int | None):
+    """(n Σx² - (Σx)²) / (n² 10^(2 scale)), and where it is a finite number."""
+
+    def quick():
+        return _quick_variances(sums, squares, counts, scale)
+
+    def exactly(positions):
+        for numerator, denominator in _exact_variances(sums, squares, counts, positions, scale):
+            yield _divide(numerator, denominator)
+
+    return _rounded(quick, exactly, there, scale)
+
+
+def deviations(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: np.ndarray, scale: int | None):
+    """The root of the variance, rounded once, and where it is a finite number."""
+
+    def quick():
+        found = _quick_variances(sums, squares, counts, scale)
+        if found is None:
+            return None
+        (high, low), error = found
+        root = np.sqrt(np.maximum(high, 0.0))
+        square, rest = two_product(root, root)
+        safe = np.where(root > 0, root, 1.0)
+        slope = 0.5 / safe
+        pair = _sum_of_two(root, ((high - square) - rest + low) * slope)
+        # A root of zero stands for a variance that the error may well make larger: in doubt whatever the rest says.
+        return pair, np.where(root > 0, error * slope * 2 + root * DOUBT, 1.0)
+
+    def exactly(positions):
+        for numerator, denominator in _exact_variances(sums, squares, counts, positions, scale):
+            yield _root(numerator, denominator)
+
+    return _rounded(quick, exactly, there, scale)
+
+
+def _rounded(quick: Callable, exactly: Callable, there, scale):
+    """The quick answers where they are certain, the exact ones elsewhere; zero where nothing is there."""
+    carriers = None if (scale or 0) > LARGEST_EXACT_POWER else quick()
+    if carriers is None:
+        values, certain = np.zeros(len(there)), np.zeros(len(there), bool)
+    else:
+        (high, low), error = carriers
+        values = high + (low + error)
+        certain = values == high + (low - error)
+    values = np.where(there & certain, values, 0.0)
+    doubtful = np.flatnonzero(there & ~certain)
+    if len(doubtful):
+        values[doubtful] = np.fromiter(exactly(doubtful), float, len(doubtful))
+    finite = np.isfinite(values)
+    return np.where(finite, values, 0.0) + 0.0, finite & there  # adding 0.0 makes of -0.0 the one zero there is
+
+
+# --- exactly, one group at a time ------------------------------------------------------------------------------------
+
+
+def _exact_variances(sums, squares, counts, positions, scale):
+    totals, exponent = sums.whole(positions)
+    square_totals, square_exponent = squares.whole(positions)
+    power = 100 ** (scale or 0)
+    for total, square, n in zip(totals, square_totals, counts[positions].tolist(), strict=True):
+        common = min(2 * exponent, square_exponent)
+        numerator = (n * square << (square_exponent - common)) - (total * total << (2 * exponent - common))
+        yield _shifted(numerator, n * n * power, common)
+
+
+def _shifted(numerator: int, denominator: int, exponent: int) -> tuple[int, int]:
+    """Numerator * 2^exponent / denominator, as two integers."""
+    return (numerator << exponent, denominator) if exponent >= 0 else (numerator, denominator << -exponent)
+
+
+def _divide(numerator: int, denominator: int) -> float:
+    """The nearest double (Python's division of integers rounds once, half to even), or infinity."""
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return math.inf
+
+
+def _root(numerator: int, denominator: int) -> float:
+    """The double nearest to the square root."""
+    # Shifted so that the whole part of the root has at least 64 bits; one more bit says whether anything follows it,
+    # which is enough to round by.
+    shift = max(0, 64 - (numerator.bit_length() - denominator.bit_length()) // 2 + 1)
+    whole, rest = divmod(numerator << 2 * shift, denominator)
+    root = math.isqrt(whole)
+    inexact = rest != 0 or root * root != whole
+    return _divide(2 * root + inexact, 2 << shift)
+
+
+# --- twice as precisely as a double, all groups at a time -----------------------------------------------------------
+
+
+def _pair(sums: ExactSums, near: int):
+    """The sums as pairs (high, low) of doubles, or None where they are too large or too small for that."""
+    sums.carry()
+    if sums.columns and (min(sums.columns) < -near or max(sums.columns) > near):
+        return None
+    high, low = np.zeros(sums.n_groups), np.zeros(sums.n_groups)
+    for limb in sorted(sums.columns, reverse=True):
+        high, rest = _sum_of_two(high, sums.columns[limb] * 2.0 ** (BITS * limb))
+        low = low + rest
+    return _sum_of_two(high, low)
+
+
+def _quick_variances(sums, squares, counts, scale):
+    total, square = _pair(sums, NEAR), _pair(squares, 2 * NEAR)
+    if total is None or square is None:
+        return None
+    n = counts.astype(float)
+    a, a_rest = two_product(square[0], n)
+    b, b_rest = two_product(total[0], total[0])
+    a_rest, b_rest = a_rest + square[1] * n, b_rest + 2 * total[0] * total[1]
+    high, rest = _sum_of_two(a, -b)
+    pair = _sum_of_two(high, rest + (a_rest - b_rest))
+    error = a * DOUBT  # of the difference: what cancels does not make it smaller
+    for _ in range(2):
+        pair, error = _over_power(_over(pair, counts), scale), _over_power((error / np.maximum(n, 1), 0.0), scale)[0]
+    return pair, error + np.abs(pair[0]) * DOUBT
+
+
+def _over(pair, divisors):
+    high, low = pair
+    divisors = np.maximum(divisors, 1).astype(float)
+    quotient = high / divisors
+    product, rest = two_product(quotient, divisors)
+    return _sum_of_two(quotient, (((high - product) - rest) + low) / divisors)
+
+
+def _over_power(pair, scale):
+    return pair if scale is None else _over(pair, np.float64(10.0**scale))
+
+
+def _sum_of_two(a, b):
+    """The sum as a double and what is missing from it, exactly (Knuth, 1969)."""
+    total = a + b
+    of_b = total - a
+    return total, (a - (total - of_b)) + (b - of_b)

@@ -1,0 +1,120 @@
+"""Partial: what the aggregates that merge have in common, which is all that does not depend on what they compute.
+
+A state is made of cells (arrays with one entry per group) and of exact sums; an aggregate names its own in `cells` and
+`sums`, and the housekeeping here serves them all.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from innet.aggregates.exact import ExactSums
+from innet.aggregates.protocol import Field
+
+
+@dataclass(slots=True)
+class State:
+    n_groups: int
+    cells: dict[str, np.ndarray]
+    sums: dict[str, ExactSums]
+
+
+class Partial:
+    """The base of the aggregates that merge: they add `_fold`, `merge`, `finalize` and `layout`."""
+
+    name = ""
+    merges = True
+    can_undo = False
+    sums: tuple[str, ...] = ()
+
+    def __init__(self, type: str, scale: int | None = None) -> None:
+        self.type, self.scale = type, scale
+
+    @property
+    def result(self) -> str:
+        return self.type
+
+    @property
+    def cells(self) -> dict[str, tuple[object, object]]:
+        """By name, the numpy type and what an empty group has there."""
+        raise TypeError(f"{type(self).__name__} does not say its cells")
+
+    @property
+    def on_motes(self) -> bool:
+        """Motes compute with integers; scaled values are (SEMANTICS 13)."""
+        return self.type in ("integer", "scaled")
+
+    def layout(self) -> tuple[Field, ...] | None:
+        raise TypeError(f"{type(self).__name__} does not say its layout")
+
+    # --- computing ---------------------------------------------------------------------------------------------------
+
+    def init(self, n_groups: int) -> State:
+        cells = {name: np.full(n_groups, blank, dtype) for name, (dtype, blank) in self.cells.items()}
+        return State(n_groups, cells, {name: ExactSums(n_groups) for name in self.sums})
+
+    def update(self, state, groups, values=None, valid=None, weights=None, order=None) -> None:
+        if weights is not None and not self.can_undo:
+            if (weights < 0).any():
+                raise ValueError(f"{self.name} cannot take a row back")
+            weights = None
+        if valid is not None and not valid.all():
+            groups = groups[valid]
+            values = None if values is None else values[valid]
+            weights = None if weights is None else weights[valid]
+            order = None if order is None else tuple(key[valid] for key in order)
+        if len(groups):
+            self._fold(state, groups, values, weights, order)
+
+    def undo(self, state, groups, values=None, valid=None) -> None:
+        self.update(state, groups, values, valid, np.full(len(groups), -1))
+
+    def evaluate(self, n_groups, groups, values=None, valid=None, order=None):
+        state = self.init(n_groups)
+        self.update(state, groups, values, valid, None, order)
+        return self.finalize(state)
+
+    def _fold(self, state, groups, values, weights, order) -> None:
+        """`update` for rows that are all there, and at least one."""
+        raise TypeError(f"{type(self).__name__} does not fold")
+
+    # --- housekeeping ------------------------------------------------------------------------------------------------
+
+    def grow(self, state: State, n_groups: int) -> None:
+        for name, (dtype, blank) in self.cells.items():
+            more = np.full(n_groups - state.n_groups, blank, dtype)
+            state.cells[name] = np.concatenate([state.cells[name], more])
+        for sums in state.sums.values():
+            sums.grow(n_groups)
+        state.n_groups = n_groups
+
+    def take(self, state: State, positions: np.ndarray) -> State:
+        cells = {name: cell[positions] for name, cell in state.cells.items()}
+        sums = {name: found.take(positions) for name, found in state.sums.items()}
+        return State(len(next(iter(cells.values()))), cells, sums)
+
+    def concatenate(self, states: Sequence[State]) -> State:
+        cells = {name: np.concatenate([s.cells[name] for s in states]) for name in self.cells}
+        sums = {name: ExactSums.concatenate([s.sums[name] for s in states]) for name in self.sums}
+        return State(sum(s.n_groups for s in states), cells, sums)
+
+    def dump(self, state: State) -> dict[str, np.ndarray]:
+        dumped = {name: cell.copy() for name, cell in state.cells.items()}
+        for name, sums in state.sums.items():
+            dumped[f"{name}.limbs"], dumped[f"{name}.digits"] = sums.dump()
+        return dumped
+
+    def load(self, dumped: Mapping[str, np.ndarray]) -> State:
+        cells = {name: dumped[name].copy() for name in self.cells}
+        sums = {name: ExactSums.load(dumped[f"{name}.limbs"], dumped[f"{name}.digits"]) for name in self.sums}
+        return State(len(next(iter(cells.values()))), cells, sums)
+
+    def nbytes(self, state: State) -> int:
+        size = sum(sums.nbytes for sums in state.sums.values())
+        for cell in state.cells.values():
+            size += cell.nbytes
+            if cell.dtype == object:
+                size += sum(map(sys.getsizeof, cell.tolist()))
+        return size

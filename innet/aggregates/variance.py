@@ -1,0 +1,35 @@
+"""VARIANCE (divided by n) and STDEV, over exact sums of values and of their squares."""
+
+from innet.aggregates.protocol import Field
+from innet.aggregates.rounding import deviations, variances
+from innet.aggregates.sums import Summing
+
+SQUARES_BITS = 96
+
+
+class Variance(Summing):
+    name = "VARIANCE"
+    result = "float"
+    sums = ("sum", "squares")
+
+    def layout(self):
+        fields = super().layout()
+        return fields and (*fields, Field("squares", SQUARES_BITS))
+
+    def _fold(self, state, groups, values, weights, order):
+        super()._fold(state, groups, values, weights, order)
+        squares = state.sums["squares"]
+        add = squares.add_squares_of_floats if self.type == "float" else squares.add_squares_of_integers
+        add(groups, values, weights)
+
+    def finalize(self, state):
+        count = state.cells["count"]
+        return variances(state.sums["sum"], state.sums["squares"], count, count > 0, self.scale)
+
+
+class Stdev(Variance):
+    name = "STDEV"
+
+    def finalize(self, state):
+        count = state.cells["count"]
+        return deviations(state.sums["sum"], state.sums["squares"], count, count > 0, self.scale)
