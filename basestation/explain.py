@@ -5,6 +5,7 @@ import difflib
 from basestation.algebra.notation import notation, outline
 from basestation.algebra.text import text_of
 from basestation.language.printer import print_statement
+from basestation.planner.additions import additions_of
 from basestation.planner.physical import memory, physical
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
@@ -24,7 +25,7 @@ def explained(bound, number=1):
         "type": "correction", "query": number, "syntax": print_statement(bound.statement), "how": bound.how,
         "extent": bound.extent.name, "changes": change, "rows": len(bound.rows),
         "where": None if bound.predicate is None else text_of(bound.predicate),
-        "additions": [{"section": "12.2", "what": bound.how.upper()}],
+        "additions": [{"section": section, "what": what} for section, what in additions_of(bound.statement)],
     }  # fmt: skip
 
 

@@ -111,14 +111,16 @@ def _check_asked(ask, asked, bound, sensed, report):
             if clause is not None:
                 report.error("SN418", "this clause is about sampling, and the query reads no sensed extent", clause)
     for extent in sensed:
-        if asked.acquire_every is not None and asked.acquire_every % extent.interval:
+        every, within = asked.acquire_every, asked.deliver_within
+        if every is not None and every % extent.interval and not report.told(clauses.acquire_every.span):
             report.error(
                 "SN419",
-                f"`{extent.name}` is sampled every {extent.interval} ticks; {asked.acquire_every} is no multiple of that",
+                f"`{extent.name}` is sampled every {extent.interval} ticks; {every} is no multiple of that",
                 clauses.acquire_every,
-                help=f"the next one is {-(-asked.acquire_every // extent.interval) * extent.interval} ticks",
+                help=f"the next one is {-(-every // extent.interval) * extent.interval} ticks",
             )
-        if asked.deliver_within is not None and extent.late is not Late.REVISE and asked.deliver_within < extent.wait:
+        early = within is not None and extent.late is not Late.REVISE and within < extent.wait
+        if early and not report.told(clauses.deliver_within.span):
             report.error(
                 "SN420",
                 f"windows over `{extent.name}` wait {extent.wait} ticks and are never corrected (late {extent.late})",
@@ -221,6 +223,10 @@ def _fits(bound, column, place, report):
     return fits
 
 
+def _many(things, what):
+    return f"{len(things)} {what}{'s' * (len(things) != 1)}"
+
+
 def _insert(statement, extent, found, typing, ids, report):
     tick = found.tags[0]
     site = ex.Column(ids.__next__(), Type.INTEGER, "_site", extent.name)
@@ -257,7 +263,7 @@ def _insert(statement, extent, found, typing, ids, report):
     for row in statement.rows:
         if len(row) != len(columns):
             place = row[min(len(row), len(columns)) - 1] if row else statement
-            report.error("SN431", f"{len(columns)} columns, but {len(row)} values", place)
+            report.error("SN431", f"{_many(columns, 'column')}, but {_many(row, 'value')}", place)
             continue
         values = [bare.value(value) for value in row]
         for value, column, place in zip(values, columns, row, strict=True):

@@ -93,7 +93,7 @@ def _carried_out(node):
         case table.Scan():
             return "newest version at each scan", State("rows of the table", None, _width(node))
         case table.Once():
-            return "one reading of the table", State("rows of the table", None, _width(node))
+            return "read at the start, in a loop for each window", State("rows of the table", None, _width(node))
         case WindowAggregation(aggregates=aggregates, groups=groups):
             return "one pass over each window", State(
                 "groups", _groups(groups, node.child), _partial(aggregates, groups)

@@ -14,9 +14,9 @@ class Report:
         if found not in self.diagnostics:  # one place is looked at twice where a join condition is also a predicate
             self.diagnostics.append(found)
 
-    def told(self, place):
-        """Whether something inside this place is known to be wrong already."""
-        return any(place.span.start <= d.span.start and d.span.end <= place.span.end for d in self.diagnostics)
+    def told(self, span):
+        """Whether something inside this span is known to be wrong already."""
+        return any(span.start <= d.span.start and d.span.end <= span.end for d in self.diagnostics)
 
     def close(self):
         """Raise Refused if anything was wrong."""

@@ -75,6 +75,14 @@ class Scope:
                 help=did_you_mean(written.text, self.qualifiers),
             )
 
+    @property
+    def _all(self):
+        """What has the columns: all of FROM, or the one extent or subquery that there is."""
+        if not self.entries:
+            return "this place has"
+        alone = self.entries[0].name if len(self.entries) == 1 else None
+        return f"`{alone}` has" if alone else "FROM has"
+
     def _missing(self, written, name, qualifier, report):
         if qualifier is not None and qualifier not in self.qualifiers:
             self.unknown_qualifier(written.qualifier, report)
@@ -96,7 +104,7 @@ class Scope:
             names = [
                 c.name for entry in self.entries for c in entry.columns if c.name and qualifier in (None, c.qualifier)
             ]
-            where = f"`{qualifier}` has" if qualifier else "FROM has"
+            where = f"`{qualifier}` has" if qualifier else self._all
             expected = tuple(dict.fromkeys(names))
             report.error(
                 "SN202",

@@ -141,6 +141,10 @@ class Typing:
             return ex.conjunction(terms) if written.op == "AND" else ex.disjunction(terms)
         if written.op in ("+", "-", "*", "/", "%"):
             return self._arithmetic(written)
+        if self.report.told(written.op_span):  # a chain of comparisons, which the parser reports
+            self.predicate(written.left)
+            self.value(written.right)
+            return UNKNOWN
         left, right = self.value(written.left), self.value(written.right)
         return ex.Compare(written.op, left, right) if self._comparable(left, right, written) else UNKNOWN
 
