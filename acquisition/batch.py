@@ -32,6 +32,8 @@ class Batch:
     def __post_init__(self) -> None:
         arrays = {"site": self.site, "arrival": self.arrival, "weight": self.weight, **self.columns}
         arrays |= {f"validity of {name}": mask for name, mask in self.valid.items()}
+        if self.replaces is not None:
+            arrays["replaces"] = self.replaces
         for name, array in arrays.items():
             if len(array) != len(self.tick):
                 raise ValueError(f"{name} has {len(array)} entries, tick has {len(self.tick)}")
@@ -84,6 +86,7 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
         np.concatenate([batch.weight for batch in batches]),
         {name: np.concatenate([batch.columns[name] for batch in batches]) for name in first.columns},
         {name: np.concatenate([mask_of(batch, name) for batch in batches]) for name in masked},
+        None if all(batch.replaces is None for batch in batches) else np.concatenate([replaced(b) for b in batches]),
     )
 
 
@@ -91,3 +94,8 @@ def mask_of(batch: Batch, name: str) -> np.ndarray:
     """Which values of a column are there."""
     mask = batch.valid.get(name)
     return np.ones(len(batch), bool) if mask is None else mask
+
+
+def replaced(batch: Batch) -> np.ndarray:
+    """The index that each tuple replaces, 0 for none."""
+    return np.zeros(len(batch), np.int64) if batch.replaces is None else batch.replaces

@@ -2,7 +2,8 @@
 
 AcquisitionError
  ├─ ScheduleError   no schedule can meet what was asked for: our caller's fault
- └─ PayloadError    a frame whose payload makes no sense: the sender's fault, counted, never fatal
+ ├─ PayloadError    a frame whose payload makes no sense: the sender's fault, counted, never fatal
+ └─ InputError      recorded data that cannot be taken: the fault of whoever recorded it, ends the replay
 """
 
 
@@ -25,3 +26,25 @@ class PayloadError(AcquisitionError):
         super().__init__(f"mote {mote}: {message}")
         self.code = code
         self.mote = mote
+
+
+class InputError(AcquisitionError):
+    """Recorded data that cannot be taken, and where: a file or input, a row counted from 1 behind the header, a column.
+
+    `code` is a number of the catalogue of errors (SN5xx), which is kept above this package.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        file: str | None = None,
+        row: int | None = None,
+        column: str | None = None,
+        help: str | None = None,
+    ) -> None:
+        place = [file] if file else []
+        place += [f"row {row}"] if row is not None else []
+        place += [f"column {column}"] if column is not None else []
+        super().__init__(f"{', '.join(place)}: {message}" if place else message)
+        self.code, self.message, self.file, self.row, self.column, self.help = code, message, file, row, column, help

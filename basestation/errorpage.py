@@ -9,6 +9,8 @@ from basestation.planner.catalog import read_schema
 def caused(code):
     """The diagnostics that the example of an entry really causes."""
     entry = CATALOGUE[code]
+    if entry.kind == "input":
+        return ()  # caused by data, not by a text
     try:
         if entry.schema:
             read_schema(entry.example)
@@ -20,7 +22,7 @@ def caused(code):
 
 
 def shown(code):
-    """What the command says of the example; the example itself where it is refused only when it is run."""
+    """What the command says of the example; the example itself where it is refused only when it is run or read."""
     return "\n\n".join(d.render() for d in caused(code)) or CATALOGUE[code].example
 
 

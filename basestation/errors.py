@@ -416,6 +416,71 @@ CATALOGUE = {
         "SELECT category FROM tempClass ORDER BY 1",
     ),
     # --- input ---
+    # The examples are what is said of a recording of `road`; the tests read the recording that stands above it.
+    "SN501": Entry(
+        "input",
+        "a file that cannot be read",
+        "It is not there, or may not be read.",
+        "gone.csv: cannot be read: No such file or directory",
+    ),
+    "SN502": Entry(
+        "input",
+        "no table",
+        "Every row of a CSV file has as many fields as the header, quotes are closed, and the text is UTF-8; a Parquet file "
+        "is whole.",
+        "_tick,_site,temp,vibration\n0,1,20\n\nroad.csv, row 1: 3 fields, but the header has 4",
+    ),
+    "SN503": Entry(
+        "input",
+        "a column that stands twice",
+        "Columns are told apart by their names.",
+        "_tick,_site,temp,temp\n0,1,20,5\n\nroad.csv: the column `temp` stands twice in the header",
+    ),
+    "SN504": Entry(
+        "input",
+        "unknown column",
+        "Columns are the attributes of the extent, and the system's with an underscore: `_tick _site _arrival _weight "
+        "_replaces`.",
+        "_tick,_site,tmep,vibration\n0,1,20,5\n\nroad.csv: there is no column `tmep` here",
+    ),
+    "SN505": Entry(
+        "input",
+        "a column is missing",
+        "Attributes may be null, but they have a column; only the site and time of a sensed extent are known without one.",
+        "_tick,_site,temp\n0,1,20\n\nroad.csv: the column `vibration` is missing: it is an attribute of `road`",
+    ),
+    "SN506": Entry(
+        "input",
+        "a value of another type",
+        "Integers are whole, floats are finite numbers, ticks are whole or RFC 3339 times. An empty field is null.",
+        "_tick,_site,temp,vibration\n0,1,warm,5\n\nroad.csv, row 1, column temp: `warm` is no integer",
+    ),
+    "SN507": Entry(
+        "input",
+        "a value out of range",
+        "Integers and multiples of a scale have 64 bits, floats are IEEE doubles.",
+        "_tick,_site,temp,vibration\n0,1,9223372036854775808,5\n\n"
+        "road.csv, row 1, column temp: `9223372036854775808` is out of range",
+    ),
+    "SN508": Entry(
+        "input",
+        "a tuple without its place in time",
+        "A reading has tick and site, a pushed tuple its delivery or its timestamp; the clock of a replay starts at 0.",
+        "_tick,_site,temp,vibration\n,1,20,5\n\nroad.csv, row 1, column _tick: a reading needs its tick",
+    ),
+    "SN509": Entry(
+        "input",
+        "a correction that says nothing",
+        "`_weight` is 1 or -1, `_replaces` the index of a tuple.",
+        "_tick,_site,temp,vibration,_weight\n0,1,20,5,2\n\n"
+        "road.csv, row 1, column _weight: a weight is 1 (there) or -1 (no longer there)",
+    ),
+    "SN510": Entry(
+        "input",
+        "an input that belongs to no extent",
+        "Each stream has one recording; a stored extent has one for each of its versions.",
+        "there is no extent `raod`",
+    ),
     # --- later ---
     "SN601": Entry(
         "later",

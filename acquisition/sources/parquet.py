@@ -1,0 +1,39 @@
+"""Parquet: the columns of a file, or of all files of a folder in the order of their names."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from acquisition.errors import InputError
+from acquisition.sources.csv import unreadable
+from acquisition.sources.recorded import Recorded, unique_names
+
+
+def read_parquet(path, name=None):
+    """The columns of a Parquet file; InputError where it is none."""
+    name = name or str(path)
+    try:
+        open(path, "rb").close()  # says plainly why it cannot be read
+        with pq.ParquetFile(path) as file:
+            table = file.read()
+    except (OSError, pa.ArrowException) as why:
+        if isinstance(why, OSError) and why.strerror:
+            raise unreadable(name, why) from None
+        raise InputError("SN502", f"is no Parquet file: {str(why).splitlines()[0]}", name) from None
+    return recorded_table(table, name)
+
+
+def recorded_table(table, name):
+    unique_names(table.column_names, name)
+    return Recorded(name, dict(zip(table.column_names, table.columns, strict=True)), table.num_rows)
+
+
+def is_parquet(path):
+    """Whether a file is Parquet: by its first bytes, whatever it is called."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return path.suffix == ".parquet"

@@ -1,0 +1,184 @@
+"""moteloom replay: queries over recorded data, answered as they would have been while the data came in."""
+
+import argparse
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+from basestation.cli.asking import BAD_INPUT, REFUSED, Unreadable, add_query, add_schema, query_text, read, tell
+
+HELP = "run queries over recorded data and print every answer and its revisions"
+EXAMPLE = (
+    "moteloom replay --schema examples/roadbridge/schema.sneeql --input road=examples/roadbridge/recording/road.csv \\\n"
+    "    --until 3600 'SELECT site, temp FROM road WHERE temp < 0'"
+)
+LATER = 4
+_INPUT = re.compile(r"(?P<extent>[^=@]+)(@(?P<tick>\d+))?=(?P<file>.+)", re.DOTALL)
+
+
+def configure(parser):
+    parser.epilog = f"""inputs are CSV (a header; an empty field is null, "" the empty string) or Parquet:
+  sensed   _tick, _site (or site), attributes; _arrival, the tick of delivery, if it is not _tick
+  pushed   _arrival, _tick if a tuple has a timestamp of its own, attributes
+  stored   attributes; --input t=A --input t@600=B gives versions of the table
+  streams may have _weight (-1 takes a tuple back) and _replaces (the index of the tuple that is corrected)
+
+REVISE, DELETE and INSERT are carried out at the end, after the last delivery.
+exit codes: 0 done, 2 schema or query refused, 3 bad input, 4 not executable yet
+
+example:
+  {EXAMPLE}"""
+    add_schema(parser)
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        type=_input,
+        metavar="EXTENT[@TICK]=FILE",
+        help="what was recorded of an extent; may be given once for each, for each version of a stored one",
+    )
+    parser.add_argument(
+        "--until", type=_tick, metavar="TICK", help="the last clock tick; default: the last delivery, tick or version"
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("table", "json", "csv"), default="table", help="json is one object a line"
+    )
+    add_query(parser)
+
+
+def _input(text):
+    match = _INPUT.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"`{text}` is not EXTENT=FILE or EXTENT@TICK=FILE")
+    return match["extent"], None if match["tick"] is None else int(match["tick"]), match["file"]
+
+
+def _tick(text):
+    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"`{text}` is no tick: a whole number from 0")
+    return int(text)
+
+
+def run(args):
+    from acquisition.errors import InputError
+    from basestation.language.diagnostics import Refused
+    from basestation.replay.run import NotExecutable
+
+    as_json = args.output == "json"
+    try:
+        _replay(args)
+    except Unreadable as why:
+        _tell_input(InputError("SN501", str(why)), as_json)
+        return BAD_INPUT
+    except InputError as error:
+        _tell_input(error, as_json)
+        return BAD_INPUT
+    except NotExecutable as refused:
+        tell(refused.diagnostics, as_json)
+        return LATER
+    except Refused as refused:
+        tell(refused.diagnostics, as_json)
+        return REFUSED
+    return 0
+
+
+def _replay(args):
+    from basestation.replay.inputs import record
+    from basestation.replay.run import Replay
+    from basestation.replay.statements import read_catalog, read_statements
+
+    catalog = read_catalog(read(args.schema), args.schema)
+    text, name = query_text(args)
+    statements = read_statements([text], catalog, name)
+    recording = record(catalog, _inputs(args.input, catalog), statements, Path(args.schema).parent)
+    if recording.catalog is not catalog:
+        statements = read_statements([text], recording.catalog, name)
+    replay = Replay(recording, statements, args.until)
+    _print(replay, args.output)
+
+
+def _inputs(given, catalog):
+    """What `record` takes: files of streams, versions of tables. Names that do not exist are left for it to tell."""
+    from acquisition.errors import InputError
+    from acquisition.extent import Kind
+
+    inputs = {}
+    for name, tick, file in given:
+        extent = catalog.find(name)
+        stored = extent is not None and extent.kind is Kind.STORED
+        if tick is not None and extent is not None and not stored:
+            raise InputError("SN510", f"`{name}` is {extent.kind}; only a stored extent has versions", file)
+        if stored:
+            inputs.setdefault(name, []).append((tick or 0, file))
+        elif name in inputs:
+            raise InputError("SN510", f"a second input for `{name}`", file, help="a stream has one recording")
+        else:
+            inputs[name] = file
+    return inputs
+
+
+def _print(replay, output):
+    from basestation.replay.as_csv import CsvLines
+    from basestation.replay.as_json import JsonLines
+    from basestation.replay.as_table import TableLines
+
+    lines = {"table": TableLines, "json": JsonLines, "csv": CsvLines}[output](replay.queries)
+    progress = _Progress(replay.until)
+    _write(lines.begin())
+    for updates in replay.updates():
+        progress.pause()
+        for update in updates:
+            _write(lines.update(update))
+        progress.at(replay.clock)
+    progress.pause()
+    _write(lines.end(replay.until, replay.ledger()))
+    if output == "table":
+        for name, counts in replay.ledger().items():
+            told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+            print(f"{name}: {told or 'nothing received'}", file=sys.stderr)
+
+
+def _write(lines):
+    text = "\n".join(lines)
+    if text:
+        sys.stdout.write(text + "\n")
+
+
+class _Progress:
+    """One line on standard error that says how far a long replay is; nothing where nobody looks at it."""
+
+    def __init__(self, until):
+        self._until = until
+        self._watched = sys.stderr.isatty() and not sys.stdout.isatty()
+        self._next = time.monotonic() + 1
+        self._shown = False
+
+    def at(self, clock):
+        if self._watched and time.monotonic() >= self._next:
+            self._next = time.monotonic() + 0.2
+            self._shown = True
+            share = 100 * clock // max(1, self._until)
+            print(f"\rtick {clock} of {self._until} ({share} %)", end="", file=sys.stderr, flush=True)
+
+    def pause(self):
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._shown = False
+
+
+def _tell_input(error, as_json):
+    """Bad input has no text to point at: one line with file, row and column."""
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "type": "error", "kind": "input", "code": error.code, "file": error.file, "row": error.row,
+                    "column": error.column, "message": error.message, "expected": [], "help": error.help,
+                },
+                ensure_ascii=False,
+            )
+        )  # fmt: skip
+    else:
+        print(f"{error.code}: {error}{'; ' + error.help if error.help else ''}", file=sys.stderr)

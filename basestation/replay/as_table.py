@@ -1,0 +1,134 @@
+"""Answers as people read them: windows under a heading, tuples of streams as they come.
+
+window at 600, coverage road 43 of 44
+  site  category
+     3  hot
+
+window at 600, revision 1, coverage road 44 of 44
+- 3  hot
++ 4  hot
+"""
+
+from basestation.replay.result import coverage_of
+from basestation.revisions.answers import EpochMark, TupleUpdates, WindowUpdate
+
+
+class TableLines:
+    def __init__(self, queries):
+        self._queries = {query.number: query for query in queries}
+        self._widths = {}  # of streams: what was wide enough so far
+        self._incomplete = set()  # (query, tick) of marks that were told
+        self._last = None  # what the last line was about: headings of streams are repeated where they were interrupted
+
+    def begin(self):
+        return ()
+
+    def update(self, update):
+        match update:
+            case WindowUpdate():
+                yield from self._window(update)
+            case TupleUpdates():
+                if len(update.rows):
+                    yield from self._tuples(update)
+            case EpochMark():
+                yield from self._mark(update)
+
+    def end(self, until, ledger):
+        return ()
+
+    def _name(self, number):
+        return f"query {number}: " if len(self._queries) > 1 else ""
+
+    def _window(self, update):
+        query = self._queries[update.query]
+        heading = f"{self._name(update.query)}window at {update.tick}"
+        heading += f" ({update.n})" if update.n > 1 else ""
+        heading += f", t = {', '.join(map(str, _listed(update.t)))}" if update.t is not None else ""
+        heading += f", revision {update.revision}" if update.revision else ""
+        heading += _coverage(update.coverage)
+        if self._last is not None:
+            yield ""
+        self._last = None, None
+        yield heading
+        labels = [column.label for column in query.columns]
+        if update.revision == 0:
+            rows = update.added.to_lists(query.scales)
+            yield from (f"  {line}" for line in aligned(labels, _shown(rows))) if rows else ("  no rows",)
+            return
+        removed, added = (_shown(rows.to_lists(query.scales)) for rows in (update.removed, update.added))
+        if not removed and not added:
+            yield "  the same rows"
+            return
+        head, *lines = aligned(labels, removed + added)
+        yield f"  {head}"
+        for number, line in enumerate(lines):
+            yield f"{'-' if number < len(removed) else '+'} {line}"
+
+    def _tuples(self, update):
+        query = self._queries[update.query]
+        labels = ["tick", "index", *(column.label for column in query.columns)]
+        rows = [
+            (tick, index, *row)
+            for tick, index, row in zip(
+                update.tick.tolist(), update.index.tolist(), update.rows.to_lists(query.scales), strict=True
+            )
+        ]
+        widths = self._widths.get(update.query, [0] * len(labels))
+        head, *lines = aligned(labels, _shown(rows), widths)
+        if self._last != ("stream", update.query):
+            if self._last is not None:
+                yield ""
+            if self._name(update.query):
+                yield f"{self._name(update.query)}stream"
+            yield f"  {head}"
+        self._last, self._widths[update.query] = ("stream", update.query), widths
+        for weight, line in zip(update.weight.tolist(), lines, strict=True):
+            yield f"{' ' if weight > 0 else '-'} {line}"
+
+    def _mark(self, update):
+        """Epochs that are complete are no news; those that are not, and what becomes of them, are."""
+        key = update.query, update.tick
+        complete = all(of is None or of[0] == of[1] for of in update.coverage.values())
+        if complete and key not in self._incomplete:
+            return
+        self._incomplete.discard(key) if complete else self._incomplete.add(key)
+        yield f"  {self._name(update.query)}epoch {update.tick}{_coverage(update.coverage)}"
+
+
+def _listed(t):
+    return t if isinstance(t, tuple | list) else [t]
+
+
+def _coverage(coverage):
+    told = [f"{name} {of[0]} of {of[1]}" for name, of in coverage_of(coverage).items() if of is not None]
+    return f", coverage {', '.join(told)}" if told else ""
+
+
+def _shown(rows):
+    """Rows as (text, whether it is a number and goes to the right)."""
+    return [[_cell(value) for value in row] for row in rows]
+
+
+def _cell(value):
+    if value is None:
+        return "null", False
+    if isinstance(value, str):
+        # Text of strangers must not move the cursor of whoever reads it.
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value), False
+    return repr(value) if isinstance(value, float) else str(value), True
+
+
+def aligned(labels, rows, widths=None):
+    """The heading and the rows with their columns under each other; `widths` is grown in place."""
+    widths = [0] * len(labels) if widths is None else widths
+    numbers = [any(row[i][1] for row in rows) for i in range(len(labels))]
+    for i, label in enumerate(labels):
+        widths[i] = (
+            max(widths[i], len(label), *(len(row[i][0]) for row in rows)) if rows else max(widths[i], len(label))
+        )
+    for cells in ([(label, False) for label in labels], *rows):
+        line = (
+            cell.rjust(width) if number else cell.ljust(width)
+            for (cell, _), width, number in zip(cells, widths, numbers, strict=True)
+        )
+        yield "  ".join(line).rstrip()

@@ -1,0 +1,111 @@
+"""Inputs: what was recorded of each extent: batches of tuples, and versions of tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from acquisition.batch import Batch, empty
+from acquisition.errors import InputError
+from acquisition.extent import Catalog, Kind
+from acquisition.sources.python import read_file, recorded
+from acquisition.sources.tuples import batch_of, table_of
+from basestation.algebra.vector import Vector
+from basestation.language.diagnostics import did_you_mean
+from basestation.replay.statements import extents_read
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """All inputs, and the catalog that they were read by: `at sites all` are the sites that occur in them."""
+
+    catalog: Catalog
+    batches: Mapping[str, Batch]  # streams, in the order in which they were recorded
+    versions: Mapping[str, list[tuple[int, dict[str, Vector]]]]  # tables, by tick
+
+    def end(self):
+        """The last delivery, tick or version; a tuple set aside as stamped too far ahead has no say (SEMANTICS 1.5)."""
+        last = [tick for versions in self.versions.values() for tick, _ in versions]
+        for name, batch in self.batches.items():
+            if not len(batch):
+                continue
+            last.append(int(batch.arrival.max()))
+            ahead = self.catalog.find(name).ahead
+            stamped = batch.tick if ahead is None else batch.tick[batch.tick - batch.arrival <= ahead]
+            last += [int(stamped.max())] if len(stamped) else []
+        return max(last, default=0)
+
+
+def record(catalog, inputs, statements=(), folder="."):
+    """A Recording of `{extent: data}`; InputError names what cannot be taken.
+
+    A table that a statement reads and that is not among the inputs is read from the file its declaration names.
+    """
+    for name in inputs:
+        if catalog.find(name) is None:
+            names = [e.name for e in catalog]
+            help = did_you_mean(name, names) or f"extents are {', '.join(f'`{n}`' for n in names)}"
+            raise InputError("SN510", f"there is no extent `{name}`", help=help)
+    read = extents_read(statements)
+    batches, versions = {}, {}
+    for extent in catalog:
+        given = inputs.get(extent.name)
+        if extent.kind is not Kind.STORED:
+            batches[extent.name] = _batch(given, extent, catalog.tick_ms)
+            continue
+        if given is None and extent.source is not None and extent.name in read:
+            given = read_file(Path(folder) / extent.source)
+        versions[extent.name] = _versions(given, extent, catalog.tick_ms)
+    return Recording(_with_sites(catalog, batches), batches, versions)
+
+
+def _batch(given, extent, tick_ms):
+    if given is None:
+        return empty(extent.schema)
+    if is_versions(given):
+        raise InputError("SN510", f"`{extent.name}` is {extent.kind}; only a stored extent has versions")
+    batch = batch_of(recorded(given, extent.name), extent, tick_ms)
+    early = batch.arrival < 0
+    if early.any():
+        row = int(np.argmax(early))
+        message = f"delivered at tick {batch.arrival[row]}, but the clock of a replay starts at 0"
+        raise InputError("SN508", message, getattr(given, "name", None) or _called(given, extent.name), row + 1)
+    return batch
+
+
+def _called(given, name):
+    return str(given) if isinstance(given, str | Path) else name
+
+
+def _versions(given, extent, tick_ms):
+    if given is None:
+        return []
+    if not is_versions(given):
+        given = [(0, given)]
+    found = {}
+    for tick, data in given:
+        if tick in found:
+            raise InputError("SN510", f"two versions of `{extent.name}` at tick {tick}")
+        columns, valid = table_of(recorded(data, f"{extent.name}@{tick}"), extent, tick_ms)
+        found[tick] = {name: Vector(values, valid.get(name)) for name, values in columns.items()}
+    return sorted(found.items())
+
+
+def is_versions(given):
+    """Whether an input is `[(tick, data), …]`."""
+    return (
+        isinstance(given, list)
+        and bool(given)
+        and all(isinstance(v, tuple) and len(v) == 2 and isinstance(v[0], int) for v in given)
+    )
+
+
+def _with_sites(catalog, batches):
+    """`at sites all` has no deployment to ask; a recording knows the sites that it heard of, in the order of numbers."""
+    known = {
+        extent.name: replace(extent, sites=tuple(np.unique(batches[extent.name].site).tolist()))
+        for extent in catalog
+        if extent.kind is Kind.SENSED and extent.sites is None
+    }
+    return replace(catalog, extents={**catalog.extents, **known}) if known else catalog

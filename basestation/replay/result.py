@@ -1,0 +1,174 @@
+"""Result: everything that was said during a replay, to be looked at from Python.
+
+Updates stay columnar until somebody asks for rows.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from acquisition.schema import Type
+from basestation.revisions.answers import EpochMark, TupleUpdates, WindowUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One update of one window; `added` and `removed` are tuples in the order of the SELECT list."""
+
+    tick: int
+    n: int
+    t: object  # of a loop, else None
+    revision: int
+    coverage: dict
+    added: list[tuple]
+    removed: list[tuple]
+
+    @property
+    def key(self):
+        return (self.tick, self.n) if self.t is None else (self.tick, self.n, self.t)
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """One update of a stream: a tuple that is given (weight 1) or taken back (-1)."""
+
+    tick: int
+    index: int
+    weight: int
+    row: tuple
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An epoch of a stream is complete, or its coverage has changed."""
+
+    tick: int
+    coverage: dict
+
+
+class Result:
+    """`columns` has the columns of each query by its number, `ledger` what became of the deliveries of each extent."""
+
+    def __init__(self, queries):
+        self._queries = {query.number: query for query in queries}
+        self._updates = {query.number: [] for query in queries}
+        self.columns = {q.number: tuple(Column(c.label, str(c.type)) for c in q.columns) for q in queries}
+        self.ledger, self.until = {}, None
+
+    def add(self, updates):
+        for update in updates:
+            self._updates[update.query].append(update)
+
+    def finish(self, until, ledger):
+        self.until, self.ledger = until, ledger
+
+    def updates(self, query=1):
+        """What the engine said, columnar, in the order in which it was said."""
+        return self._updates[query]
+
+    def windows(self, query=1):
+        scales = self._queries[query].scales
+        return [
+            Window(
+                u.tick,
+                u.n,
+                u.t,
+                u.revision,
+                coverage_of(u.coverage),
+                u.added.to_lists(scales),
+                u.removed.to_lists(scales),
+            )
+            for u in self._updates[query]
+            if isinstance(u, WindowUpdate)
+        ]
+
+    def tuples(self, query=1):
+        scales, found = self._queries[query].scales, []
+        for u in self._updates[query]:
+            if isinstance(u, TupleUpdates):
+                tags = (u.tick.tolist(), u.index.tolist(), u.weight.tolist())
+                found += map(Tuple, *tags, u.rows.to_lists(scales))
+        return found
+
+    def marks(self, query=1):
+        return [Mark(u.tick, coverage_of(u.coverage)) for u in self._updates[query] if isinstance(u, EpochMark)]
+
+    def current(self, query=1):
+        """The sum of the updates: {(tick, n): rows} of windows, [(tick, index, row)] of a stream, in order."""
+        if self._queries[query].kind == "stream":
+            found = {}
+            for u in self.tuples(query):
+                if u.weight > 0:
+                    found[u.index] = (u.tick, u.index, u.row)
+                else:
+                    del found[u.index]
+            return sorted(found.values(), key=lambda entry: entry[1])
+        found = {}
+        for window in self.windows(query):
+            rows = found.setdefault(window.key, [])
+            gone = Counter(window.removed)
+            kept = []
+            for row in reversed(rows):  # of equal rows the last one goes
+                if gone[row]:
+                    gone[row] -= 1
+                else:
+                    kept.append(row)
+            found[window.key] = kept[::-1] + window.added
+        return found
+
+    def to_arrow(self, query=1, history=False):
+        """The current answer as an Arrow table, or with `history` every update with its `_revision` and `_weight`."""
+        asked = self._queries[query]
+        tags, rows = (self._all if history else self._now)(asked)
+        fields = [pa.array(values, pa.int64()) for values in tags.values()]
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(asked.columns)
+        fields += [pa.array(values, _ARROW[c.type]) for values, c in zip(columns, asked.columns, strict=True)]
+        return pa.Table.from_arrays(fields, names=[*tags, *(c.label for c in asked.columns)])
+
+    def to_pandas(self, query=1, history=False):
+        """The same as a data frame; needs pandas."""
+        return self.to_arrow(query, history).to_pandas()
+
+    def _now(self, asked):
+        current = self.current(asked.number)
+        if asked.kind == "stream":
+            return {"_tick": [e[0] for e in current], "_index": [e[1] for e in current]}, [e[2] for e in current]
+        keys = [key for key, rows in current.items() for _ in rows]
+        rows = [row for rows in current.values() for row in rows]
+        return {"_tick": [k[0] for k in keys], "_n": [k[1] for k in keys]}, rows
+
+    def _all(self, asked):
+        if asked.kind == "stream":
+            found = self.tuples(asked.number)
+            return {f"_{name}": [getattr(u, name) for u in found] for name in ("tick", "index", "weight")}, [
+                u.row for u in found
+            ]
+        lines = [
+            (w.tick, w.n, w.revision, weight, row)
+            for w in self.windows(asked.number)
+            for weight, rows in ((-1, w.removed), (1, w.added))
+            for row in rows
+        ]
+        names = ("_tick", "_n", "_revision", "_weight")
+        return {name: [line[i] for line in lines] for i, name in enumerate(names)}, [line[4] for line in lines]
+
+
+_ARROW = {Type.INTEGER: pa.int64(), Type.TIME: pa.int64(), Type.FLOAT: pa.float64(), Type.STRING: pa.string()}
+
+
+def coverage_of(coverage):
+    """Coverage as JSON and people have it: [used, due] of each sensed extent, None of a pushed one."""
+    return {name: None if of is None else [int(of[0]), int(of[1])] for name, of in coverage.items()}
+
+
+def plain(value):
+    """A number of numpy as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
