@@ -128,6 +128,13 @@ def test_a_file_that_was_not_finished_is_not_in_the_archive(tmp_path, monkeypatc
     assert archive.read(EXTENT, 0, 10).columns["temp"].tolist() == [2]
 
 
+def test_a_file_is_sorted_by_tick_and_site(tmp_path):
+    archive = ParquetArchive(tmp_path, 1000)
+    archive.append(EXTENT, batch((7, 4, 1, 1, 1.0, "a"), (7, 3, 1, 1, 1.0, "a"), (6, 9, 1, 1, 1.0, "a")))
+    table = pq.read_table(archive.files(EXTENT)[0], partitioning=None)
+    assert table.select(["_tick", "_site"]).to_pydict() == {"_tick": [6, 7, 7], "_site": [9, 3, 4]}
+
+
 def test_files_carry_their_schema(tmp_path):
     archive = ParquetArchive(tmp_path, 1000)
     archive.append(EXTENT, batch((0, 3, 1, 1, 1.0, "a")))

@@ -23,6 +23,9 @@ ROAD = read_schema(
 )
 
 
+EVERY_TICK = read_schema("field: sensed (site:integer, temp:float {scale 1}) every 1 sec at sites 4, 3 wait 1 sec")
+
+
 def plan(text, catalog=CATALOG):
     return rewrite(bind_text(text, catalog)[0])[0]
 
@@ -38,10 +41,10 @@ def readings(*triples, delivery=0):
     return Batch(np.array(tick, np.int64), np.array(site, np.int64), arrival, np.ones(size, np.int64), columns, valid)
 
 
-def play(text, deliveries, until):
+def play(text, deliveries, until, catalog=CATALOG):
     """What comes out when `deliveries` {clock: [(tick, site, temp)]} go in."""
     engine, out = Engine(), []
-    engine.add(1, plan(text))
+    engine.add(1, plan(text, catalog))
     for clock in range(until + 1):
         if found := deliveries.get(clock):
             engine.deliver("field", readings(*found))
@@ -63,6 +66,17 @@ def test_late_is_a_revision_of_every_window_that_holds_the_tick():
     _, out = play("SELECT temp FROM field [FROM NOW-5 TO NOW SLIDE 5 SEC]", deliveries, 21)
     late = [(u.tick, u.revision, u.coverage, u.rows(), u.weight.tolist()) for clock, u in out if clock == 20]
     assert late == [(5, 1, (3, 4), [(0.9,)], [1]), (10, 1, (3, 4), [(0.9,)], [1])]
+
+
+def test_the_tick_that_the_watermark_has_just_reached_is_late():
+    """Tick 0 has waited its one tick at the end of clock tick 1, and is the watermark itself."""
+    engine, out = play("SELECT temp FROM field [NOW]", {0: [(0, 3, 1)], 2: [(0, 4, 2)]}, 2, EVERY_TICK)
+    assert [(clock, u.tick, u.revision, u.coverage) for clock, u in out] == [
+        (1, 0, 0, (1, 2)),
+        (2, 0, 1, (2, 2)),
+        (2, 1, 0, (0, 2)),
+    ]
+    assert engine.readings["field"].counts["late"] == 1
 
 
 def test_what_is_delivered_in_one_clock_tick_is_one_revision():
@@ -139,6 +153,7 @@ def test_memory_is_bounded_by_horizon_and_reach():
         engine.on_clock(clock)
     kept = engine.readings["field"].between(-(2**62), 2**62)
     assert kept.tick.min() == 495 - 20 - 10
+    assert len(engine.readings["field"].watermark._reported) <= len(kept) / 2
 
 
 @pytest.mark.parametrize(
