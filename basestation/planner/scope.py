@@ -139,10 +139,9 @@ def tag_columns(qualifier, new_id):
 
 
 def history_columns(extent, qualifier, new_id):
-    """What the history of a stream consists of (10.7)."""
-    system = ["_site"] if extent.kind.value == "sensed" else []
+    """What the history of a stream consists of (10.7); the `_site` of a pushed extent is null."""
     return (
         *tag_columns(qualifier, new_id),
         *extent_columns(extent, qualifier, new_id),
-        *(Column(new_id(), Type.INTEGER, name, qualifier) for name in [*system, "_arrival"]),
+        *(Column(new_id(), Type.INTEGER, name, qualifier) for name in ("_site", "_arrival")),
     )
