@@ -200,7 +200,7 @@ class ExactSums:
 
 
 def two_product(a, b):
-    """The product as a double and what is missing from it, exactly (Dekker, 1971); within 2^±480."""
+    """The product as a double and what is missing from it, exactly (Dekker, 1971); for products within 2^±900."""
     product = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low

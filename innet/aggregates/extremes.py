@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from innet.aggregates.grouping import by_group
 from innet.aggregates.protocol import Field
 from innet.aggregates.state import Partial
 
@@ -37,10 +38,10 @@ class Extreme(Partial):
 
     def _fold_strings(self, value, seen, groups, strings):
         """Rows are brought together by group; no string is the worst, so what is held counts where something is."""
-        by_group = np.argsort(groups, kind="stable")
-        groups = groups[by_group]
+        rows = by_group(groups)
+        groups = groups[rows]
         starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
-        targets, best = groups[starts], self.pick.reduceat(strings[by_group], starts)
+        targets, best = groups[starts], self.pick.reduceat(strings[rows], starts)
         held = seen[targets]
         best[held] = self.pick(best[held], value[targets[held]])
         value[targets] = best

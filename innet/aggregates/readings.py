@@ -4,6 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from innet.aggregates.grouping import by_group_and_value
+
 
 class Keeping:
     merges = False
@@ -28,8 +30,8 @@ class CountDistinct(Keeping):
         groups, values = _there(groups, values, valid)
         if self.type == "string":
             values = _numbered(values)
-        by_value = np.lexsort((values, groups))
-        groups, values = groups[by_value], values[by_value]
+        rows = by_group_and_value(groups, values)
+        groups, values = groups[rows], values[rows]
         new = np.ones(len(groups), bool)
         new[1:] = (groups[1:] != groups[:-1]) | (values[1:] != values[:-1])
         return np.bincount(groups[new], minlength=n_groups), np.ones(n_groups, bool)
@@ -54,7 +56,7 @@ class Quantile(Keeping):
 
     def evaluate(self, n_groups, groups, values, valid=None, order=None):
         groups, values = _there(groups, values, valid)
-        values = values[np.lexsort((values, groups))]
+        values = values[by_group_and_value(groups, values)]
         counts = np.bincount(groups, minlength=n_groups)
         there = np.flatnonzero(counts)
         starts = (np.cumsum(counts) - counts)[there]

@@ -65,8 +65,8 @@ def deviations(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: n
         safe = np.where(root > 0, root, 1.0)
         slope = 0.5 / safe
         pair = _sum_of_two(root, ((high - square) - rest + low) * slope)
-        # A root of zero stands for a variance that the error may well make larger: in doubt whatever the rest says.
-        return pair, np.where(root > 0, error * slope * 2 + root * DOUBT, 1.0)
+        # A root of zero stands for a variance that its error, if it has one, may well make larger: then in doubt.
+        return pair, np.where(root > 0, error * slope * 2 + root * DOUBT, np.sign(error))
 
     def exactly(positions):
         for numerator, denominator in _exact_variances(sums, squares, counts, positions, scale):
@@ -157,7 +157,8 @@ def _quick_variances(sums, squares, counts, scale):
     error = a * DOUBT  # of the difference: what cancels does not make it smaller
     for _ in range(2):
         pair, error = _over_power(_over(pair, counts), scale), _over_power((error / np.maximum(n, 1), 0.0), scale)[0]
-    return pair, error + np.abs(pair[0]) * DOUBT
+    # Of a single value nothing is lost on the way: the difference is zero, and certainly so.
+    return pair, np.where(counts == 1, 0.0, error + np.abs(pair[0]) * DOUBT)
 
 
 def _over(pair, divisors):

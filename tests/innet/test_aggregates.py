@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innet.aggregates import make
+from innet.aggregates.grouping import by_group
 from innet.aggregates.protocol import Field
 from tests.oracles import aggregates as oracle
 from tests.oracles.values import Multiple
@@ -373,6 +374,11 @@ def test_count_distinct(typed):
     for group in range(N_GROUPS):
         values = [value for g, value, _, _ in rows if g == group and value is not None]
         assert found[group] == oracle.count_distinct(values)
+
+
+@given(st.lists(st.integers(0, 2**40) | st.integers(0, 3) | st.integers(2**16 - 2, 2**16 + 2), max_size=50))
+def test_rows_are_brought_together(groups):
+    assert by_group(np.array(groups, np.int64)).tolist() == sorted(range(len(groups)), key=groups.__getitem__)
 
 
 # --- making and laying out -------------------------------------------------------------------------------------------
