@@ -157,8 +157,8 @@ def _quick_variances(sums, squares, counts, scale):
     error = a * DOUBT  # of the difference: what cancels does not make it smaller
     for _ in range(2):
         pair, error = _over_power(_over(pair, counts), scale), _over_power((error / np.maximum(n, 1), 0.0), scale)[0]
-    # Of a single value nothing is lost on the way: the difference is zero, and certainly so.
-    return pair, np.where(counts == 1, 0.0, error + np.abs(pair[0]) * DOUBT)
+    several = counts > 1  # the variance of a single value is zero, and certainly so
+    return (pair[0] * several, pair[1] * several), (error + np.abs(pair[0]) * DOUBT) * several
 
 
 def _over(pair, divisors):
