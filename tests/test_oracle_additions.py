@@ -122,6 +122,13 @@ def test_10_7_history_sees_the_revisions_made_by_then():
     ]  # fmt: skip
 
 
+def test_10_7_history_has_what_was_on_time_though_it_came_after_t():
+    # Tick 1 comes at 2, on time; it is revised at 3. The scan at 1 (answered at 4) sees it as it came.
+    queries = ["SELECT v FROM p.history [SCAN 1 SEC]", ("REVISE p SET v = 9 WHERE v = 5", 3)]
+    found = run(P + " wait 3 sec", {"p": pushed((2, 1, 5))}, queries, until=9).answers[0].current()
+    assert [found[t, 1, None] for t in range(5)] == [[], [(5,)], [(5,)], [(9,)], [(9,)]]
+
+
 def test_10_7_one_off_over_history():
     result = run(P, {"p": pushed((1, 5), (3, 6), (9, 7))}, [("SELECT SUM(v) FROM p.history", 4)])
     assert result.answers[0].current() == {(4, 1, None): [(11,)]}
@@ -137,6 +144,8 @@ def test_10_7_since():
         (5, [5]),
         (6, [9]),
     ]
+    found = windows(P, data, "SELECT SUM(v) FROM p [UNBOUNDED SLIDE 1 ROW] SINCE 3")
+    assert found == [(3, [2]), (5, [5]), (6, [9])]
     # Rows count from the start: row 1 is the tuple of 3, the one before is row 0.
     assert windows(P, data, "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 2 ROWS] SINCE 3") == [(5, [2, 3])]
     assert windows(P, data, "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 1 ROW] SINCE 3")[0] == (3, [1, 2])
@@ -202,9 +211,20 @@ def test_10_8_rows():
         (2, 2, 2): [(1,), (2,)],
         (5, 1, 3): [(2,), (3,)],
     }
+    # Backward: rows 2 and 1 are on record, row 0 is not.
+    text = "SELECT v FROM stock FOR (t = 2; t > -9; t--) { WindowIs(stock ROWS, t, t); }"
+    assert ask(STOCK, data, text).current() == {(2, 1, 2): [(2,)], (2, 2, 1): [(1,)]}
+    # ST is 0 with ROWS, wherever the query starts: row 1 is the first since then.
+    text = "SELECT v FROM stock FOR (t = ST + 1; t < 2; t++) { WindowIs(stock ROWS, t, t); } SINCE 3"
+    assert windows(STOCK, data, text) == [(5, [3])]
     # 14: the arrival of a row below 1 counts as ST.
     text = "SELECT v FROM stock FOR (t = 0; t <= 1; t++) { WindowIs(stock ROWS, t, t); }"
     assert windows(STOCK, data, text) == [(0, []), (2, [1])]
+
+
+def test_10_8_first_and_last_have_a_meaning_in_a_loop_over_one_stream():
+    text = "SELECT FIRST(v), LAST(v) FROM stock FOR (t = 3; t < 5; t++) { WindowIs(stock, t - 2, t); }"
+    assert windows(STOCK, DAYS, text) == [(3, [(1, 3)]), (4, [(2, 4)])]
 
 
 def test_10_8_a_condition_false_at_the_start_gives_nothing():

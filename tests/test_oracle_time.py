@@ -156,6 +156,17 @@ def test_1_5_duplicates_and_conflicts():
     assert result.ledger["r"] == {"received": 3, "accepted": 1, "duplicate": 1, "conflict": 1}
 
 
+def test_1_5_off_the_schedule():
+    schema = "r: sensed (v:integer) every 2 sec at sites 1"
+    rows = [{"_tick": t, "_site": s, "_arrival": 2, "v": 0} for t, s in ((1, 1), (-2, 1), (2, 9), (2, 1))]
+    assert run(schema, {"r": rows}, []).ledger["r"] == {"received": 4, "rejected: off the schedule": 3, "accepted": 1}
+
+
+def test_1_5_a_tick_set_aside_does_not_move_the_end():
+    assert run(P + " ahead 5 sec", {"p": pushed((3, 50, 1))}, []).until == 3
+    assert run(P + " ahead 5 sec", {"p": pushed((3, 8, 1))}, []).until == 8
+
+
 def test_1_5_the_end_of_a_replay_answers_every_window():
     schema = P + " wait 1 min"
     assert said(schema, {"p": pushed((0, 1), (4, 2))}, "SELECT v FROM p [FROM NOW TO NOW SLIDE 2 SEC]") == [

@@ -109,6 +109,13 @@ def test_12_2_deletion_and_replacement_by_key():
     assert run(R, data, []).ledger["r"] == {"received": 4, "accepted": 3, "revised": 1}
 
 
+def test_12_2_a_correction_of_nothing_is_counted():
+    gone = {"_arrival": 3, "_weight": -1, "_replaces": 1}
+    result = run(P, {"p": [*pushed((1, 5)), gone, gone, {**gone, "_replaces": 7}]}, ["SELECT v FROM p"])
+    assert result.answers[0].current() == []
+    assert result.ledger["p"] == {"received": 4, "accepted": 1, "revised": 1, "rejected: no such tuple": 2}
+
+
 def test_12_2_statements():
     data = {"r": sensed([5, 6, 7, 8])}
     queries = [
@@ -161,6 +168,7 @@ def test_12_3_what_conjuncts_over_site_exclude_counts_as_used():
     text = "SELECT v FROM r [FROM NOW-1 TO NOW SLIDE 1 SEC] WHERE {}"
     assert covers(TWO, {"r": ROWS}, text.format("site = 1 AND v > 1"), until=1)[1] == {"r": [4, 4]}
     assert covers(TWO, {"r": ROWS}, text.format("(site = 1 OR v > 1)"), until=1)[1] == {"r": [3, 4]}
+    assert covers(TWO, {"r": ROWS}, text.format("site = 2"), until=1)[1] == {"r": [3, 4]}
     inner = "SELECT v FROM (SELECT site AS s, v FROM r WHERE {}) [FROM NOW-1 TO NOW SLIDE 1 SEC] WHERE {}"
     assert covers(TWO, {"r": ROWS}, inner.format("site < 2", "v > 0"), until=1)[1] == {"r": [4, 4]}
     assert covers(TWO, {"r": ROWS}, inner.format("v > 0", "s <> 2"), until=1)[1] == {
@@ -197,6 +205,22 @@ def test_12_3_coverage_is_revised_with_the_answer():
     assert [(u.clock, u.tick, u.revision, u.coverage["r"], u.added) for u in found if u.tick == 1] == [
         (2, 1, 0, [1, 2], ((3,),)), (4, 1, 1, [2, 2], ()),
     ]  # fmt: skip
+
+
+def test_12_3_late_append_is_used_from_its_arrival_on():
+    rows = [*ROWS, {"_tick": 1, "_site": 2, "v": 0, "_arrival": 4}]
+    found = covers(TWO + " late append", {"r": rows}, "SELECT v FROM r [FROM NOW-3 TO NOW SLIDE 1 SEC]", until=4)
+    assert found == {0: {"r": [2, 2]}, 1: {"r": [3, 4]}, 2: {"r": [3, 6]}, 3: {"r": [3, 8]}, 4: {"r": [2, 8]}}
+    assert marks(TWO + " late append", {"r": rows}, "SELECT v FROM r", until=4)[3] == (4, 1, {"r": [2, 2]})
+
+
+def test_12_3_for_ends_the_marks_too():
+    assert [tick for _, tick, _ in marks(TWO, {"r": ROWS}, "SELECT v FROM r FOR 1 SEC", until=4)] == [0, 1]
+
+
+def test_12_3_a_range_without_inner_windows():
+    text = "SELECT COUNT(*) FROM RSTREAM(SELECT v FROM r [FROM NOW TO NOW SLIDE 2 SEC]) [FROM NOW TO NOW SLIDE 1 SEC]"
+    assert covers(TWO, {"r": ROWS}, text, until=1) == {0: {"r": [2, 2]}, 1: {"r": [0, 0]}}
 
 
 def test_12_3_epoch_marks_of_a_plain_stream():

@@ -162,8 +162,7 @@ class LoopWindows:
                 else:
                     members[place] = time_members(tuples, left, right, tick)  # both ends inside
                     covers += stream.covers(left, right, clock, tick, excludes)
-            n = 1 + sum(w.tick == tick for w in found)
-            found.append(Window(tick, n, t, members, tuple(covers)))
+            found.append(Window(tick, 0, t, members, tuple(covers)))  # they are counted when they are combined
         return found, error
 
 
