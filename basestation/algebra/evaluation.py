@@ -11,7 +11,6 @@ from functools import lru_cache, reduce
 import numpy as np
 
 from acquisition.schema import Type
-from basestation.algebra import expressions as ex
 from basestation.algebra.comparison import compare
 from basestation.algebra.vector import Vector, both, dtype_of, nothing, repeated
 
@@ -73,10 +72,17 @@ class Evaluation:
 
     # --- predicates --------------------------------------------------------------------------------------------------
 
-    def _compare(self, e):
-        if e.left.type is None or e.right.type is None:
+    def _operand(self, e):
+        """What is compared, computed once; None for the bare NULL."""
+        return None if e.type is None else self.of(e)
+
+    def _compared(self, op, left, right):
+        if left is None or right is None:
             return Vector(np.zeros(self.length, bool), np.zeros(self.length, bool))
-        return compare(e.op, self.of(e.left), self.of(e.right))
+        return compare(op, left, right)
+
+    def _compare(self, e):
+        return self._compared(e.op, self._operand(e.left), self._operand(e.right))
 
     def _and(self, e):
         return reduce(_conjoin, (self.of(term) for term in e.terms))
@@ -94,7 +100,13 @@ class Evaluation:
         return Vector(~self.of(e.operand).there)
 
     def _oneof(self, e):
-        return reduce(_disjoin, (self._compare(ex.Compare("=", e.operand, item)) for item in e.items))
+        operand = self._operand(e.operand)
+        return reduce(_disjoin, (self._compared("=", operand, self._operand(item)) for item in e.items))
+
+    def _between(self, e):
+        operand = self._operand(e.operand)
+        low, high = self._operand(e.low), self._operand(e.high)
+        return _conjoin(self._compared(">=", operand, low), self._compared("<=", operand, high))
 
     def _like(self, e):
         operand, pattern = self.as_type(e.operand, Type.STRING), self.as_type(e.pattern, Type.STRING)
@@ -136,9 +148,10 @@ class Evaluation:
         return Vector(values, valid)
 
     def _f_nullif(self, e):
-        first = self.as_type(e.arguments[0], e.type)
-        same = self._compare(ex.Compare("=", *e.arguments)).true
-        return first.only(~same)
+        first, second = (self._operand(a) for a in e.arguments)
+        if first is None:
+            return nothing(self.length, e.type)
+        return first.only(~self._compared("=", first, second).true)
 
     def _f_least(self, e):
         return self._extreme(e, "<")

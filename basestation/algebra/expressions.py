@@ -221,6 +221,23 @@ class OneOf(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Between(Expression):
+    """`low <= operand AND operand <= high`, for an operand that is not to be computed twice."""
+
+    predicate = True
+    operand: Expression
+    low: Expression
+    high: Expression
+
+    @property
+    def parts(self):
+        return self.operand, self.low, self.high
+
+    def with_parts(self, parts):
+        return Between(*parts)
+
+
+@dataclass(frozen=True, slots=True)
 class Like(Expression):
     """`%` any characters, `_` one, a backslash before either (or itself) takes it literally."""
 
@@ -408,6 +425,13 @@ def transform(expression, change):
     if any(new is not old for new, old in zip(changed, parts, strict=True)):
         expression = expression.with_parts(changed)
     return change(expression)
+
+
+def computes_once(expressions, values):
+    """Whether `substitute` would compute nothing more than once: else expressions grow with every level of nesting."""
+    read = [e.column for expression in expressions for e in walk(expression) if isinstance(e, Attr)]
+    computed = [c for c in read if not isinstance(values.get(c), Attr | Literal | None)]
+    return len(set(computed)) == len(computed)
 
 
 def substitute(expression, values):

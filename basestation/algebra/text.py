@@ -41,6 +41,9 @@ def _text(e):
             return f"{_within(operand, 'compare', True)} is null", _RANK["compare"]
         case ex.OneOf(operand=operand, items=items):
             return f"{_within(operand, 'compare', True)} in ({_list(items)})", _RANK["compare"]
+        case ex.Between(operand=operand, low=low, high=high):
+            ends = " and ".join(_within(end, "compare", True) for end in (low, high))
+            return f"{_within(operand, 'compare', True)} between {ends}", _RANK["compare"]
         case ex.Like(operand=operand, pattern=pattern):
             return f"{_within(operand, 'compare', True)} like {_within(pattern, 'compare', True)}", _RANK["compare"]
         case ex.Case(branches=branches, otherwise=otherwise):

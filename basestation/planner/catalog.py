@@ -17,6 +17,7 @@ _FITS = {
 _WORDS = {"sites": "at sites", "source": "from"}
 _MOST_SITES = 1_000_000
 _DAY_MS = 86_400_000
+MOST_TICKS = 2**62  # so that a tick and a span always add up within 64 bits
 
 
 def read_schema(text, name=None, tick_ms=1_000):
@@ -101,6 +102,9 @@ def whole_ticks(duration, report, tick_ms):
             duration,
             help=f"one tick is {tick_ms} ms",
         )
+        return 1
+    if ticks > MOST_TICKS:
+        report.error("SN308", "a span of time has at most 2^62 ticks", duration)
         return 1
     return ticks
 

@@ -6,6 +6,7 @@ from basestation.algebra import expressions as ex
 from basestation.algebra.window import LoopRange
 from basestation.language import syntax
 from basestation.language.diagnostics import did_you_mean
+from basestation.planner.catalog import MOST_TICKS
 from basestation.planner.typing import UNKNOWN, any_unknown
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -91,6 +92,9 @@ class LoopBinder:
                 written,
                 help=f"one tick is {self.tick_ms} ms",
             )
+            return UNKNOWN
+        if ticks > MOST_TICKS:
+            self.report.error("SN308", "a span of time has at most 2^62 ticks", written)
             return UNKNOWN
         return ex.Literal(ticks, Type.INTEGER)
 

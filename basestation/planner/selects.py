@@ -67,7 +67,7 @@ def _body(source, written, binder, subquery):
     where = Typing(scope, report, subquery, aggregates=_WHERE)
     predicate = None if written.where is None else where.predicate(written.where)
     aggregating = aggregates(written)
-    groups = [scope.find(column, report) for column in written.group_by]
+    groups = [None if isinstance(g, syntax.Bad) else scope.find(g, report) for g in written.group_by]
     grouped = frozenset(g for g in groups if g is not None) if aggregating else None
     if not scope.complete or None in groups:
         grouped = None  # what is missing may be what was meant

@@ -177,9 +177,11 @@ class Typing:
         fits = [self._comparable(operand, end, written) for end in (low, high)]
         if not all(fits):
             return UNKNOWN
-        return _negated(
-            ex.conjunction((ex.Compare(">=", operand, low), ex.Compare("<=", operand, high))), written.negated
-        )
+        if isinstance(operand, ex.Attr | ex.Literal):
+            found = ex.conjunction((ex.Compare(">=", operand, low), ex.Compare("<=", operand, high)))
+        else:
+            found = ex.Between(operand, low, high)
+        return _negated(found, written.negated)
 
     def _inlist(self, written):
         operand = self.value(written.operand)
