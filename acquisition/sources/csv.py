@@ -91,6 +91,9 @@ def _read(data, blank_is_null=False, first_block=False, skip=None, binary=False,
 _TYPES = {b: {f"f{i}": pa.binary() if b else pa.string() for i in range(_MOST_COLUMNS)} for b in (False, True)}
 
 
+_ASCII = bytes(range(128)) + b"?" * 128
+
+
 # --- what is wrong with a file ---------------------------------------------------------------------------------------
 
 
@@ -103,7 +106,9 @@ def _malformed(data, name, blank_is_null, why):
         return "skip"
 
     try:
-        table = _read(data, blank_is_null, skip=keep, binary=True, threads=False)
+        # Rows that do not fit are handed over as text, so what is not ASCII is blotted out while they are looked for.
+        _read(data.translate(_ASCII), blank_is_null, skip=keep, binary=True, threads=False)
+        table = None if wrong else _read(data, blank_is_null, binary=True)
     except pa.ArrowInvalid:
         return InputError("SN502", f"is no CSV file: {str(why).splitlines()[0]}", name)
     if wrong:

@@ -97,10 +97,10 @@ def _reading_keys(recorded, extent, system, named, tick_ms):
     site_column = next((c for c in ("_site", "site") if c in recorded.columns), None)
     if site_column == "site" and extent.site_attribute is None:
         site_column = None
-    if len(recorded) or not recorded.partial:
-        if system["_tick"] is None and recorded.columns:
+    if recorded.columns and not (len(recorded) and named.all()):
+        if system["_tick"] is None:
             raise recorded.missing("_tick", f"a reading of `{extent.name}` has the tick it was sampled at")
-        if site_column is None and recorded.columns:
+        if site_column is None:
             raise recorded.missing("_site", f"a reading of `{extent.name}` has the site it was sampled at")
     none = np.zeros(len(recorded), np.int64)
     nothing = none, np.zeros(len(recorded), bool)

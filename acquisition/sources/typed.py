@@ -15,6 +15,8 @@ from acquisition.sources.exact import Unfit, held
 
 _INTEGER = r"^-?[0-9]+$"
 _NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_DECIMAL = r"^[+-]?([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})$"
+"""What Arrow may turn into a decimal: given an exponent or more digits, it wraps around without a word."""
 _WIDE = 38, 18
 """A decimal that holds every 64-bit multiple of every scale, and what is to be rounded away from most texts."""
 
@@ -121,7 +123,7 @@ def _from_text(array, attribute, tick_ms):
         if _matches(array, _INTEGER):
             return _numpy(array.cast(pa.int64()))
         return _instants(array.cast(pa.timestamp("us", "UTC")), tick_ms) if attribute.type is Type.TIME else None
-    if not _matches(array, _NUMBER):
+    if not _matches(array, _NUMBER if attribute.scale is None else _DECIMAL):
         return None
     if attribute.scale is None:
         return _finite(_numpy(array.cast(pa.float64())))
@@ -158,6 +160,8 @@ def _from_floats(array, attribute):
 
 
 def _from_decimals(array, attribute):
+    if not (np.abs(_numpy(array.cast(pa.float64()))) < 1e18).all():
+        return None  # Arrow's casts of large decimals wrap around without a word
     if attribute.type.whole:
         return _numpy(array.cast(pa.int64()))
     if attribute.scale is None:

@@ -6,7 +6,6 @@ Updates stay columnar until somebody asks for rows.
 from collections import Counter
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from acquisition.schema import Type
@@ -74,32 +73,19 @@ class Result:
         """What the engine said, columnar, in the order in which it was said."""
         return self._updates[query]
 
-    def windows(self, query=1):
+    def told(self, query=1):
+        """The same in Python's values: a Window, a list of Tuples or a Mark for each."""
         scales = self._queries[query].scales
-        return [
-            Window(
-                u.tick,
-                u.n,
-                u.t,
-                u.revision,
-                coverage_of(u.coverage),
-                u.added.to_lists(scales),
-                u.removed.to_lists(scales),
-            )
-            for u in self._updates[query]
-            if isinstance(u, WindowUpdate)
-        ]
+        return [_told(update, scales) for update in self._updates[query]]
+
+    def windows(self, query=1):
+        return [told for told in self.told(query) if isinstance(told, Window)]
 
     def tuples(self, query=1):
-        scales, found = self._queries[query].scales, []
-        for u in self._updates[query]:
-            if isinstance(u, TupleUpdates):
-                tags = (u.tick.tolist(), u.index.tolist(), u.weight.tolist())
-                found += map(Tuple, *tags, u.rows.to_lists(scales))
-        return found
+        return [one for told in self.told(query) if isinstance(told, list) for one in told]
 
     def marks(self, query=1):
-        return [Mark(u.tick, coverage_of(u.coverage)) for u in self._updates[query] if isinstance(u, EpochMark)]
+        return [told for told in self.told(query) if isinstance(told, Mark)]
 
     def current(self, query=1):
         """The sum of the updates: {(tick, n): rows} of windows, [(tick, index, row)] of a stream, in order."""
@@ -164,11 +150,20 @@ class Result:
 _ARROW = {Type.INTEGER: pa.int64(), Type.TIME: pa.int64(), Type.FLOAT: pa.float64(), Type.STRING: pa.string()}
 
 
+def _told(update, scales):
+    match update:
+        case WindowUpdate():
+            added, removed = update.added.to_lists(scales), update.removed.to_lists(scales)
+            coverage = coverage_of(update.coverage)
+            return Window(update.tick, update.n, update.t, update.revision, coverage, added, removed)
+        case TupleUpdates():
+            tags = update.tick.tolist(), update.index.tolist(), update.weight.tolist()
+            return list(map(Tuple, *tags, update.rows.to_lists(scales)))
+        case EpochMark():
+            return Mark(update.tick, coverage_of(update.coverage))
+    raise TypeError(f"no update: {update!r}")
+
+
 def coverage_of(coverage):
     """Coverage as JSON and people have it: [used, due] of each sensed extent, None of a pushed one."""
     return {name: None if of is None else [int(of[0]), int(of[1])] for name, of in coverage.items()}
-
-
-def plain(value):
-    """A number of numpy as Python's."""
-    return value.item() if isinstance(value, np.generic) else value

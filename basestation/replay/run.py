@@ -40,7 +40,9 @@ def query_of(given):
 class Replay:
     """One pass over a recording. Statements are added here, so that one that cannot be executed is known at once."""
 
-    def __init__(self, recording, statements, until=None):
+    def __init__(self, recording, statements, until=None, every_tick=False):
+        """`every_tick` ends every clock tick one by one, which tells when each update is given and changes nothing else."""
+        self.every_tick = every_tick
         self.recording = recording
         clocks = [given.clock for given in statements if given.clock]
         self.until = max([recording.end(), *clocks]) if until is None else until
@@ -75,7 +77,8 @@ class Replay:
         """Lists of updates, each with those of one clock tick; ends with the end of the replay."""
         deliveries = [_Deliveries(name, batch, self.until) for name, batch in self.recording.batches.items()]
         ticks = np.unique(np.concatenate([np.array(sorted(self._later), np.int64), *(d.ticks for d in deliveries)]))
-        for clock in ticks[ticks <= self.until].tolist():
+        ticks = ticks[ticks <= self.until].tolist()
+        for clock in range(self.until + 1) if self.every_tick else ticks:
             for each in deliveries:
                 each.deliver(self.engine, clock)
             for given in self._later.get(clock, ()):

@@ -1,0 +1,119 @@
+"""agree: one case through the engine and through the oracle, and the first thing that they do not say alike.
+
+    outcome = agree(schema, {"road": [{"_tick": 0, "site": 1, "temp": 7}]}, ["SELECT temp FROM road"])
+    assert outcome.verdict == "agree", outcome.report
+
+Both are driven through every clock tick, so that the clock ticks of updates can be compared; then the engine once more
+through those alone in which something is delivered, as a replay does it, which must not change what is said.
+"""
+
+import traceback
+from dataclasses import dataclass
+
+from acquisition.errors import InputError
+from basestation.language.diagnostics import Refused
+from basestation.replay.inputs import record
+from basestation.replay.result import Result
+from basestation.replay.run import NotExecutable, Replay
+from basestation.replay.statements import read_catalog, read_statements
+from tests.agreement.history import difference, of_oracle, of_replay
+from tests.agreement.report import golden
+from tests.oracles.errors import NotCovered
+from tests.oracles.errors import Refused as OracleRefused
+from tests.oracles.recompute import run
+
+VERDICTS = ("agree", "order", "refused", "not yet", "not covered", "disagree")
+"""`order`: alike but for the order inside one window, which 6.4 forgives. `refused`: by both."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    verdict: str
+    what: str = ""  # what differs, what is not covered, what cannot be executed yet
+    report: str = ""  # of a disagreement: all that is needed to see it again
+
+    def __bool__(self):
+        return self.verdict in ("agree", "order", "refused")
+
+
+@dataclass
+class Told:
+    """What a replay said, each list of updates with its clock tick."""
+
+    result: Result
+    clocks: dict  # query -> the clock tick of each of its updates
+
+
+def replayed(schema, inputs, queries, until=None, every_tick=False):
+    """The engine's side. A statement without a clock tick is given at 0, as the oracle has it."""
+    texts = [q if isinstance(q, tuple) else (q, 0) for q in queries]
+    catalog = read_catalog(schema)
+    statements = read_statements(texts, catalog)
+    replay = Replay(record(catalog, inputs, statements), statements, until, every_tick)
+    result = Result(replay.queries)
+    clocks = {query.number: [] for query in replay.queries}
+    for updates in replay.updates():
+        result.add(updates)
+        for update in updates:
+            clocks[update.query].append(replay.clock)
+    result.finish(replay.until, replay.ledger())
+    return Told(result, clocks)
+
+
+def agree(schema, inputs, queries, until=None):
+    """The Outcome of a case: `inputs` and `queries` as the oracle's `run` takes them."""
+
+    def disagree(what):
+        return Outcome("disagree", what, golden(schema, inputs, queries, until, what))
+
+    try:
+        expected = run(schema, inputs, queries, until, every_tick=True)
+    except NotCovered as why:
+        return Outcome("not covered", str(why))
+    except OracleRefused as why:
+        expected = why
+    try:
+        got = replayed(schema, inputs, queries, until, every_tick=True)
+        sparse = replayed(schema, inputs, queries, until)
+    except NotExecutable as why:
+        return Outcome("not yet", why.diagnostics[0].message)
+    except (Refused, InputError) as why:
+        if isinstance(expected, OracleRefused):
+            return Outcome("refused", f"{expected} | {why}")
+        return disagree(f"the engine refuses: {why}")
+    except Exception:
+        return disagree(f"the engine fails\n{traceback.format_exc()}")
+    if isinstance(expected, OracleRefused):
+        return disagree(f"the oracle refuses: {expected}")
+    return _compared(expected, got, sparse, disagree)
+
+
+def _compared(expected, got, sparse, disagree):
+    if expected.until != got.result.until:
+        return disagree(f"the end\nexpected {expected.until}\ngot      {got.result.until}")
+    forgiven = False
+    for number, answer in enumerate(expected.answers, 1):
+        if answer is None:
+            continue  # a correction
+        for told, clocks in ((got, True), (sparse, False)):
+            want = of_oracle(answer, clocks)
+            have = of_replay(told.result, told.clocks[number], number, clocks)
+            what = difference(want, have)
+            if what is None:
+                continue
+            if answer.kind != "stream" or want.without_order() != have.without_order() or want.marks != have.marks:
+                way = "" if clocks else ", without the clock ticks in which nothing is delivered"
+                return disagree(f"query {number}{way}: {what}")
+            forgiven = True
+    what = _ledgers(expected.ledger, got.result.ledger)
+    if what:
+        return disagree(what)
+    return Outcome("order" if forgiven else "agree")
+
+
+def _ledgers(expected, got):
+    for name in sorted({*expected, *got}):
+        one, other = ({k: v for k, v in ledger.get(name, {}).items() if v} for ledger in (expected, got))
+        if one != other:
+            return f"the ledger of {name}\nexpected {dict(sorted(one.items()))}\ngot      {dict(sorted(other.items()))}"
+    return None

@@ -1,0 +1,119 @@
+"""CSV: what is read, what is null, and what is said of files that are none."""
+
+import random
+
+import pytest
+
+from acquisition.errors import InputError
+from acquisition.sources.csv import read_csv
+
+
+def read(text):
+    data = text if isinstance(text, bytes) else text.encode()
+    return {name: column.to_pylist() for name, column in read_csv(data, "f.csv").columns.items()}
+
+
+def said(text):
+    with pytest.raises(InputError) as error:
+        read(text)
+    return str(error.value)
+
+
+def test_an_empty_field_is_null_and_a_quoted_one_the_empty_string():
+    assert read('a,b\n1,\n2,""\n') == {"a": ["1", "2"], "b": [None, ""]}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_of_every_system(end):
+    assert read(end.join(["a,b", "1,2", "3,4"])) == {"a": ["1", "3"], "b": ["2", "4"]}
+    assert read(end.join(["a,b", "1,2", "3,4", ""])) == {"a": ["1", "3"], "b": ["2", "4"]}
+
+
+def test_quotes_hold_commas_lines_and_quotes():
+    assert read('a,b\n1,"x, ""y""\nz"\n') == {"a": ["1"], "b": ['x, "y"\nz']}
+
+
+def test_a_header_alone_is_an_empty_table():
+    assert read("a,b\n") == read("a,b") == {"a": [], "b": []}
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name():
+    assert read(b"\xef\xbb\xbfa\n1\n") == {"a": ["1"]}
+
+
+def test_empty_lines_are_skipped_but_in_a_single_column_where_they_are_an_empty_field():
+    assert read("a,b\n\n1,2\n\n") == {"a": ["1"], "b": ["2"]}
+    assert read('a\n1\n\n""\n') == {"a": ["1", None, ""]}
+
+
+def test_blanks_and_signs_are_part_of_a_field():
+    assert read("a\n x \n") == {"a": [" x "]}
+
+
+def test_a_value_may_be_larger_than_what_is_read_at_once():
+    long = "x\n" * 3_000_000
+    assert read(f'a,b\n1,"{long}"\n2,y\n') == {"a": ["1", "2"], "b": [long, "y"]}
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "f.csv: there is no header"),
+        ("\n\n", "f.csv: there is no header"),
+        ("a,a\n", "f.csv: the column `a` stands twice in the header"),
+        ("a,\n1,2\n", "f.csv: column 2 has no name in the header"),
+        ("a,b\n1,2\n3\n", "f.csv, row 2: 1 fields, but the header has 2"),
+        ("a,b\n1,2,3\n", "f.csv, row 1: 3 fields, but the header has 2"),
+        ('a,b\n1,2\n3,"4\n5,6\n', "f.csv, row 2: a quote is opened and never closed"),
+        ('a\n"', "f.csv, row 1: a quote is opened and never closed"),
+        (b"a,b\n1,2\n3,\xff\n", "f.csv, row 2, column b: is not UTF-8"),
+        (b"\xff\n1\n", "f.csv, row 0, column \N{REPLACEMENT CHARACTER}: is not UTF-8"),
+    ],
+)
+def test_what_is_said_of_files_that_are_none(text, message):
+    assert said(text) == message
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="No such file") as error:
+        read_csv(tmp_path / "gone.csv")
+    assert error.value.code == "SN501"
+    with pytest.raises(InputError, match="directory"):
+        read_csv(tmp_path)
+
+
+PIECES = [
+    b"a",
+    b"1",
+    b",",
+    b",",
+    b"\n",
+    b"\r",
+    b'"',
+    b'""',
+    b"\xff",
+    b"\0",
+    b"\xef\xbb\xbf",
+    b"\x02end\x03",
+    "木".encode(),
+    b" ",
+]
+
+
+def test_any_bytes_give_columns_of_one_length_or_an_input_error(counts, rng: random.Random):
+    taken = 0
+    for _ in range(counts(500, 4_000)):
+        data = b"".join(rng.choices(PIECES, k=rng.randint(0, 30)))
+        if rng.random() < 0.5:
+            data = b"a,b\n" + data
+        if rng.random() < 0.1:
+            data = rng.randbytes(rng.randint(0, 60))
+        try:
+            recorded = read_csv(data)
+        except InputError:
+            continue
+        taken += 1
+        assert {len(column) for column in recorded.columns.values()} <= {len(recorded)}
+        for column in recorded.columns.values():
+            column.validate(full=True)
+    assert taken > 20

@@ -1,0 +1,184 @@
+"""Values: what an attribute holds of them, exactly; whole columns and single values come to the same."""
+
+import random
+from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from acquisition.errors import InputError
+from acquisition.schema import Attribute, Type
+from acquisition.sources.exact import Unfit, held
+from acquisition.sources.recorded import Recorded
+from acquisition.sources.typed import held_column
+
+INTEGER, FLOAT, STRING, TIME = (Attribute("a", t) for t in (Type.INTEGER, Type.FLOAT, Type.STRING, Type.TIME))
+CENTI = Attribute("a", Type.FLOAT, scale=2)
+
+
+def column(values, attribute, text=False, tick_ms=1000):
+    recorded = Recorded("f", {"a": values}, len(values), text)
+    found, mask = held_column(recorded, "a", attribute, tick_ms)
+    return [None if mask is not None and not mask[i] else v for i, v in enumerate(found.tolist())]
+
+
+def said(values, attribute, text=False):
+    with pytest.raises(InputError) as error:
+        column(values, attribute, text)
+    return error.value
+
+
+def test_integers_are_exact_to_64_bits():
+    big = [2**53 + 1, -(2**63), 2**63 - 1, 0]
+    assert column([str(v) for v in big], INTEGER, text=True) == big
+    assert column(big, INTEGER) == big
+    assert column(np.array(big, np.int64), INTEGER) == big
+    assert column([2**53 + 1, 0.0], INTEGER) == [2**53 + 1, 0]  # one float must not turn the others into floats
+    assert column([2**53 + 1, None], INTEGER) == [2**53 + 1, None]
+
+
+def test_what_is_no_integer_is_told_with_its_row():
+    assert str(said(["1", None, "1.5"], INTEGER, True)) == "f, row 3, column a: `1.5` is no integer"
+    assert said(["9223372036854775808"], INTEGER, True).code == "SN507"
+    for text in ("0x10", "1_000", "", "e", "٣"):
+        assert said([text], INTEGER, True).code == "SN506"
+    assert said([" 5"], INTEGER, True).help == "take the blanks away"
+    assert said(["5"], INTEGER).code == "SN506"  # a string of Python is a string
+    assert said([True], INTEGER).code == "SN506"
+    assert column(["+5", "007", "3.0", "1e3", "-0"], INTEGER, True) == [5, 7, 3, 1000, 0]
+
+
+def test_a_float_attribute_has_floats():
+    for values, text in ((["1", "-0.5", "1e-7", "+2", ".5"], True), ([1, -0.5, 1e-7, 2, 0.5], False)):
+        found = column(values, FLOAT, text)
+        assert found == [1.0, -0.5, 1e-7, 2.0, 0.5] and all(isinstance(v, float) for v in found)
+    assert column(["4.9e-324", "0.1", "1e-400"], FLOAT, True) == [5e-324, 0.1, 0.0]
+    assert column(np.array([2**53 + 1], np.int64), FLOAT) == [float(2**53)]
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf", "-Infinity", "NaN"])
+def test_nan_and_infinity_are_bad_input(bad):
+    for attribute in (FLOAT, CENTI, INTEGER):
+        assert said([bad], attribute, True).code == "SN506"
+        for values in ([float(bad)], np.array([float(bad)]), pa.array([float(bad)])):
+            assert said(values, attribute).code == "SN506"
+    assert said(["1e400"], FLOAT, True).code == "SN507"
+
+
+def test_scaled_values_go_to_the_nearest_multiple_halves_away_from_zero():
+    texts = ["1.005", "-1.005", "0.014999999999999999999999", "3", "1e-30", "-0.005", "21.5", "1.5E1"]
+    assert column(texts, CENTI, True) == [101, -101, 1, 300, 0, -1, 2150, 1500]
+    # 1.005 as a double is a little less than 1.005; 0.125 is exact.
+    assert column([1.005, 0.125, -0.125], CENTI) == [100, 13, -13]
+    assert column([Decimal("1.005")], CENTI) == [101]
+    assert column(pa.array([Decimal("1.005"), None]), CENTI) == [101, None]
+    for digits in (10, 17, 18, 19, 20, 30, 37):  # where a decimal of 128 bits could overflow on the way
+        large = Decimal(10) ** digits
+        for values, text in (
+            (pa.array([large], pa.decimal128(38, 0)), False),
+            ([f"{large:f}"], True),
+            ([f"{large:e}"], True),
+        ):
+            if digits < 17:
+                assert column(values, CENTI, text) == [10**digits * 100]
+                assert column(values, INTEGER, text) == [10**digits]
+            elif digits > 18:
+                assert said(values, CENTI, text).code == said(values, INTEGER, text).code == "SN507"
+    assert column([2**62 // 100, -3], CENTI) == [2**62 // 100 * 100, -300]
+    assert said(["92233720368547758.08"], CENTI, True).code == "SN507"
+    assert column(["92233720368547758.07"], CENTI, True) == [2**63 - 1]
+
+
+def test_numbers_too_large_to_think_about_are_refused_at_once():
+    for bad in ("1e999999999", "9" * 100_000):
+        for attribute in (INTEGER, CENTI, FLOAT):
+            assert said([bad], attribute, True).code == "SN507"
+    assert column(["1e-999999999", "0e999999999"], CENTI, True) == [0, 0]
+
+
+def test_times_are_ticks_or_rfc_3339():
+    assert column(["60", "1970-01-01T00:02:00Z"], TIME, True) == [60, 120]
+    assert column(["1970-01-01T01:00:00+01:00", None], TIME, True) == [0, None]
+    assert column(["1970-01-01T00:00:01", "1970-01-01T00:00:01.5Z"], TIME, True, 500) == [2, 3]
+    assert column([datetime(1970, 1, 1, 0, 1, tzinfo=UTC), 7], TIME) == [60, 7]
+    assert column(np.array(["1970-01-01T00:01"], "datetime64[s]"), TIME) == [60]
+    assert said(["1970-01-01T00:00:00.5Z"], TIME, True).code == "SN506"
+    assert said(["yesterday"], TIME, True).code == "SN506"
+    assert said(["1970-01-01T00:00:00Z"], INTEGER, True).code == "SN506"
+
+
+def test_strings_are_code_points():
+    words = ["", "a", "木", "\U0001f600", None, "it's"]
+    assert column(words, STRING) == column(pa.array(words).dictionary_encode(), STRING) == words
+    assert said(["\ud800"], STRING).code == "SN506"
+    assert said([3], STRING).code == "SN506"
+    assert column(np.array(["a", "b"]), STRING) == ["a", "b"]
+
+
+def test_nothing_but_nulls():
+    for attribute in (INTEGER, FLOAT, STRING, TIME, CENTI):
+        assert column([None, None], attribute) == column(pa.nulls(2), attribute) == [None, None]
+        assert column([], attribute) == []
+
+
+def nearest(value, scale):
+    whole = abs(Fraction(value)) * 10**scale
+    count = int(whole + Fraction(1, 2))
+    return -count if Fraction(value) < 0 else count
+
+
+@pytest.mark.parametrize("scale", [0, 1, 2, 5, 9])
+def test_a_whole_column_comes_to_what_each_value_comes_to(scale, rng: random.Random):
+    """The fast ways against fractions, above all where a value lies close to the middle of two multiples."""
+    attribute = Attribute("a", Type.FLOAT, scale=scale)
+    floats = [rng.uniform(-100, 100) for _ in range(200)]
+    for _ in range(300):
+        half = (rng.randint(-(10**6), 10**6) + 0.5) / 10**scale
+        floats += [half, np.nextafter(half, 1e9).item(), np.nextafter(half, -1e9).item()]
+    expected = [nearest(v, scale) for v in floats]
+    assert column(floats, attribute) == expected
+    assert column(np.array(floats), attribute) == expected
+    assert [held(v, attribute, 1, False) for v in floats] == expected
+    texts = [repr(v) for v in floats] + [f"{rng.randint(-999, 999)}.{'0' * rng.randint(0, 3)}5" for _ in range(50)]
+    assert column(texts, attribute, True) == [nearest(Decimal(t), scale) for t in texts]
+
+
+TEXTS = [
+    "1",
+    "-1",
+    "0",
+    "00",
+    "1.",
+    ".1",
+    ".",
+    "-",
+    "+",
+    "1e5",
+    "1E-5",
+    "e",
+    " 1",
+    "1 ",
+    "nan",
+    "inf",
+    "0x1",
+    "1,5",
+    "",
+    "½",
+]
+TEXTS += ["2026-11-18T08:00:00Z", "2026-11-18", "2026-11-18T08:00:00+14:00", "0001-01-01T00:00:00+14:00", "1__0"]
+
+
+def test_texts_give_the_same_alone_and_among_plain_ones(rng: random.Random, counts):
+    for _ in range(counts(300, 5000)):
+        attribute = rng.choice([INTEGER, FLOAT, TIME, CENTI])
+        texts = [rng.choice([*TEXTS, str(rng.randint(-9, 9))]) for _ in range(rng.randint(1, 3))]
+        try:
+            expected = [held(t, attribute, 1000, True) for t in texts]
+        except Unfit:
+            said(texts, attribute, True)
+            continue
+        found = column(texts, attribute, True)
+        assert found == expected and list(map(type, found)) == list(map(type, expected))
