@@ -50,31 +50,35 @@ class TableLines:
             yield ""
         self._last = None, None
         yield heading
-        labels = [column.label for column in query.columns]
+        columns = _headed(query)
         if update.revision == 0:
             rows = update.added.to_lists(query.scales)
-            yield from (f"  {line}" for line in aligned(labels, _shown(rows))) if rows else ("  no rows",)
+            yield from (
+                (f"  {line}" for line in _aligned(columns, _shown(rows), [0] * len(columns)))
+                if rows
+                else ("  no rows",)
+            )
             return
         removed, added = (_shown(rows.to_lists(query.scales)) for rows in (update.removed, update.added))
         if not removed and not added:
             yield "  the same rows"
             return
-        head, *lines = aligned(labels, removed + added)
+        head, *lines = _aligned(columns, removed + added, [0] * len(columns))
         yield f"  {head}"
         for number, line in enumerate(lines):
             yield f"{'-' if number < len(removed) else '+'} {line}"
 
     def _tuples(self, update):
         query = self._queries[update.query]
-        labels = ["tick", "index", *(column.label for column in query.columns)]
+        columns = [("tick", True), ("index", True), *_headed(query)]
         rows = [
             (tick, index, *row)
             for tick, index, row in zip(
                 update.tick.tolist(), update.index.tolist(), update.rows.to_lists(query.scales), strict=True
             )
         ]
-        widths = self._widths.get(update.query, [0] * len(labels))
-        head, *lines = aligned(labels, _shown(rows), widths)
+        widths = self._widths.get(update.query, [0] * len(columns))
+        head, *lines = _aligned(columns, _shown(rows), widths)
         if self._last != ("stream", update.query):
             if self._last is not None:
                 yield ""
@@ -95,6 +99,11 @@ class TableLines:
         yield f"  {self._name(update.query)}epoch {update.tick}{_coverage(update.coverage)}"
 
 
+def _headed(query):
+    """(label, whether its values are numbers) of each column."""
+    return [(column.label, column.type.numeric) for column in query.columns]
+
+
 def _listed(t):
     return t if isinstance(t, tuple | list) else [t]
 
@@ -105,30 +114,24 @@ def _coverage(coverage):
 
 
 def _shown(rows):
-    """Rows as (text, whether it is a number and goes to the right)."""
     return [[_cell(value) for value in row] for row in rows]
 
 
 def _cell(value):
     if value is None:
-        return "null", False
+        return "null"
     if isinstance(value, str):
         # Text of strangers must not move the cursor of whoever reads it.
-        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value), False
-    return repr(value) if isinstance(value, float) else str(value), True
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)
+    return repr(value) if isinstance(value, float) else str(value)
 
 
-def aligned(labels, rows, widths=None):
-    """The heading and the rows with their columns under each other; `widths` is grown in place."""
-    widths = [0] * len(labels) if widths is None else widths
-    numbers = [any(row[i][1] for row in rows) for i in range(len(labels))]
-    for i, label in enumerate(labels):
-        widths[i] = (
-            max(widths[i], len(label), *(len(row[i][0]) for row in rows)) if rows else max(widths[i], len(label))
-        )
-    for cells in ([(label, False) for label in labels], *rows):
-        line = (
-            cell.rjust(width) if number else cell.ljust(width)
-            for (cell, _), width, number in zip(cells, widths, numbers, strict=True)
-        )
+def _aligned(columns, rows, widths):
+    """The heading and the rows, columns under each other and numbers to the right; `widths` is grown in place."""
+    table = [[label for label, _ in columns], *rows]
+    for i in range(len(columns)):
+        widths[i] = max(widths[i], *(len(row[i]) for row in table))
+    for row in table:
+        cells = zip(row, widths, columns, strict=True)
+        line = (cell.rjust(width) if numeric else cell.ljust(width) for cell, width, (_, numeric) in cells)
         yield "  ".join(line).rstrip()

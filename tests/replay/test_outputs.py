@@ -1,0 +1,194 @@
+"""The three ways to print answers, on answers made by hand."""
+
+import json
+
+import numpy as np
+
+from acquisition.schema import Type
+from acquisition.sources.csv import read_csv
+from basestation.algebra.expressions import Column
+from basestation.algebra.vector import Vector, vector_of
+from basestation.replay.as_csv import CsvLines
+from basestation.replay.as_json import JsonLines
+from basestation.replay.as_table import TableLines
+from basestation.replay.result import Result
+from basestation.replay.run import Query
+from basestation.revisions.answers import EpochMark, Rows, TupleUpdates, WindowUpdate
+
+WINDOWS = Query(
+    1,
+    "window",
+    (
+        Column(1, Type.INTEGER, "site"),
+        Column(2, Type.STRING, "category"),
+        Column(3, Type.FLOAT, "c", scale=2, unit="Cel"),
+    ),
+    False,
+)
+STREAM = Query(2, "stream", (Column(4, Type.FLOAT, "x"), Column(5, Type.FLOAT, "x")), False)
+
+
+def rows(query, *items):
+    types = [Type.INTEGER if c.scale is not None else c.type for c in query.columns]
+    columns = list(zip(*items, strict=True)) if items else [()] * len(types)
+    return Rows(tuple(vector_of(list(c), t) for c, t in zip(columns, types, strict=True)), len(items))
+
+
+def window(revision, added=(), removed=(), tick=600, coverage=None, t=None):
+    coverage = {"road": (np.int64(43), 44), "hits": None} if coverage is None else coverage
+    return WindowUpdate(1, tick, 1, t, revision, coverage, rows(WINDOWS, *added), rows(WINDOWS, *removed))
+
+
+def tuples(*items):
+    tick, index, weight, *_ = (np.array(c) for c in zip(*[i[:3] for i in items], strict=True))
+    return TupleUpdates(2, tick, index, weight, rows(STREAM, *[i[3:] for i in items]))
+
+
+SAID = [
+    window(0, [(3, "hot", 125), (12, None, None)]),
+    tuples((600, 1, 1, 0.5, 1e22), (600, 2, 1, None, -0.0)),
+    window(1, [(3, "", -5)], [(3, "hot", 125)], coverage={"road": (44, 44), "hits": None}),
+    tuples((600, 1, -1, 0.5, 1e22)),
+    window(0, tick=660),
+    EpochMark(2, 660, {"road": (3, 4)}),
+    EpochMark(2, 660, {"road": (4, 4)}),
+    EpochMark(2, 720, {"road": (4, 4)}),
+]
+
+
+def printed(kind, said=SAID, queries=(WINDOWS, STREAM)):
+    lines = kind(list(queries))
+    out = list(lines.begin())
+    for update in said:
+        out += lines.update(update)
+    return out + list(lines.end(720, {"road": {"received": np.int64(44).item()}}))
+
+
+def test_json():
+    assert printed(JsonLines) == [
+        '{"type":"schema","query":1,"kind":"window","columns":[{"name":"site","type":"integer"},'
+        '{"name":"category","type":"string"},{"name":"c","type":"float","scale":2,"unit":"Cel"}]}',
+        '{"type":"schema","query":2,"kind":"stream","columns":[{"name":"x","type":"float"},{"name":"x","type":"float"}]}',
+        '{"type":"window","query":1,"tick":600,"n":1,"revision":0,"coverage":{"road":[43,44],"hits":null},'
+        '"rows":[[3,"hot",1.25],[12,null,null]]}',
+        '{"type":"tuple","query":2,"tick":600,"index":1,"weight":1,"row":[0.5,1e+22]}',
+        '{"type":"tuple","query":2,"tick":600,"index":2,"weight":1,"row":[null,-0.0]}',
+        '{"type":"window","query":1,"tick":600,"n":1,"revision":1,"coverage":{"road":[44,44],"hits":null},'
+        '"removed":[[3,"hot",1.25]],"added":[[3,"",-0.05]]}',
+        '{"type":"tuple","query":2,"tick":600,"index":1,"weight":-1,"row":[0.5,1e+22]}',
+        '{"type":"window","query":1,"tick":660,"n":1,"revision":0,"coverage":{"road":[43,44],"hits":null},"rows":[]}',
+        '{"type":"epoch","query":2,"tick":660,"coverage":{"road":[3,4]}}',
+        '{"type":"epoch","query":2,"tick":660,"coverage":{"road":[4,4]}}',
+        '{"type":"epoch","query":2,"tick":720,"coverage":{"road":[4,4]}}',
+        '{"type":"end","until":720,"ledger":{"road":{"received":44}}}',
+    ]
+    for line in printed(JsonLines, [window(0, t=3), window(0, t=(3, 5))]):
+        json.loads(line)
+
+
+def test_windows_of_loops_have_their_t():
+    lines = printed(JsonLines, [window(0, t=-3), window(0, t=(3, 5))])
+    assert [json.loads(line).get("t") for line in lines[2:4]] == [-3, [3, 5]]
+
+
+def test_csv():
+    assert printed(CsvLines) == [
+        "_query,_tick,_n,_index,_revision,_weight,site,category,c,x,x_2",
+        "1,600,1,,0,1,3,hot,1.25,,",
+        "1,600,1,,0,1,12,,,,",
+        "2,600,,1,,1,,,,0.5,1e+22",
+        "2,600,,2,,1,,,,,-0.0",
+        "1,600,1,,1,-1,3,hot,1.25,,",
+        '1,600,1,,1,1,3,"",-0.05,,',
+        "2,600,,1,,-1,,,,0.5,1e+22",
+    ]
+
+
+def test_csv_can_be_read_back():
+    words = ["", None, 'a "b", c', "d\ne", "木", " f "]
+    said = [window(0, [(1, word, 0) for word in words])]
+    text = "\n".join(printed(CsvLines, said)) + "\n"
+    assert read_csv(text.encode()).columns["category"].to_pylist() == words
+
+
+def test_csv_of_loops_has_their_t():
+    loop = Query(1, "window", WINDOWS.columns, True)
+    assert printed(CsvLines, [window(0, [(1, "a", 0)], t=(3, 5))], [loop])[1] == "1,600,1,3 5,,0,1,1,a,0.0"
+
+
+def test_table():
+    assert (
+        "\n".join(printed(TableLines))
+        == """\
+query 1: window at 600, coverage road 43 of 44
+  site  category     c
+     3  hot       1.25
+    12  null      null
+
+query 2: stream
+  tick  index     x      x
+   600      1   0.5  1e+22
+   600      2  null   -0.0
+
+query 1: window at 600, revision 1, coverage road 44 of 44
+  site  category      c
+-    3  hot        1.25
++    3            -0.05
+
+query 2: stream
+  tick  index     x      x
+-  600      1   0.5  1e+22
+
+query 1: window at 660, coverage road 43 of 44
+  no rows
+  query 2: epoch 660, coverage road 3 of 4
+  query 2: epoch 660, coverage road 4 of 4"""
+    )
+
+
+def test_text_of_strangers_does_not_move_the_cursor():
+    (line,) = [line for line in printed(TableLines, [window(0, [(1, "\x1b[2Ja\n", 0)])], [WINDOWS]) if "2J" in line]
+    assert "\\x1b[2Ja\\n" in line
+
+
+def result(*said):
+    found = Result([WINDOWS, STREAM])
+    found.add(said)
+    found.finish(720, {})
+    return found
+
+
+def test_the_sum_of_updates():
+    found = result(*SAID)
+    assert found.current(1) == {(600, 1): [(12, None, None), (3, "", -0.05)], (660, 1): []}
+    assert found.current(2) == [(600, 2, (None, -0.0))]
+    assert [w.revision for w in found.windows(1)] == [0, 1, 0] and found.windows(1)[0].coverage == {
+        "road": [43, 44],
+        "hits": None,
+    }
+    assert [(t.index, t.weight) for t in found.tuples(2)] == [(1, 1), (2, 1), (1, -1)]
+    assert [m.tick for m in found.marks(2)] == [660, 660, 720]
+    assert [c.name for c in found.columns[1]] == ["site", "category", "c"]
+
+
+def test_of_equal_rows_only_as_many_go_as_are_taken_back():
+    one = (1, "a", 0)
+    assert result(window(0, [one, one, one]), window(1, (), [one, one])).current(1) == {(600, 1): [(1, "a", 0.0)]}
+
+
+def test_arrow_and_pandas():
+    found = result(*SAID)
+    assert found.to_arrow(1).to_pydict() == {
+        "_tick": [600, 600], "_n": [1, 1], "site": [12, 3], "category": [None, ""], "c": [None, -0.05],
+    }  # fmt: skip
+    assert found.to_arrow(1, history=True)["_weight"].to_pylist() == [1, 1, -1, 1]
+    assert found.to_arrow(2).column_names == ["_tick", "_index", "x", "x"]
+    assert found.to_arrow(2, history=True)["_index"].to_pylist() == [1, 2, 1]
+    assert result().to_arrow(1).num_rows == result().to_arrow(2).num_rows == 0
+    assert found.to_pandas(1)["site"].tolist() == [12, 3]
+
+
+def test_no_columns_no_trouble():
+    empty = Query(1, "window", (), False)
+    said = [WindowUpdate(1, 0, 1, None, 0, {}, Rows((), 2), Rows((), 0))]
+    assert Vector(np.zeros(0)).to_list() == [] and len(printed(JsonLines, said, [empty])) == 3
