@@ -6,6 +6,7 @@ it stands for. Whatever has no result (division by zero, a number that is not fi
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache, reduce
 
 import numpy as np
@@ -266,17 +267,24 @@ def _fold(change):
 
 @lru_cache(maxsize=256)
 def like_pattern(pattern):
-    r"""The regular expression of a LIKE pattern: `%` any characters, `_` one, `\` takes the next literally."""
-    out, i = [], 0
+    r"""The regular expression of a LIKE pattern: `%` any characters, `_` one, `\` takes the next literally.
+
+    What stands between two `%` may as well be found as early as it can be, so nothing is tried twice: `(?>…)`.
+    """
+    pieces, i = [""], 0
     while i < len(pattern):
         c = pattern[i]
         if c == "\\" and i + 1 < len(pattern):
             i += 1
-            out.append(re.escape(pattern[i]))
+            pieces[-1] += re.escape(pattern[i])
+        elif c == "%":
+            pieces.append("")
         else:
-            out.append({"%": ".*", "_": "."}.get(c) or re.escape(c))
+            pieces[-1] += "." if c == "_" else re.escape(c)
         i += 1
-    return re.compile("".join(out), re.DOTALL)
+    first, *middle = pieces[:-1] or [""]
+    found = first + "".join(f"(?>.*?{piece})" for piece in middle if piece)
+    return re.compile(found + (".*" if len(pieces) > 1 else "") + pieces[-1], re.DOTALL)
 
 
 def cast(vector, from_type, to):
@@ -296,7 +304,7 @@ def cast(vector, from_type, to):
     return vector
 
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def _numbers(vector, to):
@@ -311,14 +319,10 @@ def _number(text, to):
     """The number a text is, cut to an integer if one is wanted; None if it is none or out of range."""
     if not _NUMBER.fullmatch(text):
         return None
+    near = float(text)
     if to is Type.FLOAT:
-        value = float(text)
-        return value if np.isfinite(value) else None
-    try:
-        value = int(text)
-    except ValueError:
-        value = float(text)
-        if not -(2.0**63) <= value < 2.0**63:
-            return None
-        value = int(value)
+        return near if np.isfinite(near) else None
+    if abs(near) < 1 or abs(near) > 2**63:  # the text may speak of numbers that are far too long to be written out
+        return 0 if abs(near) < 1 else None
+    value = int(Decimal(text))
     return value if -(2**63) <= value < 2**63 else None
