@@ -33,7 +33,7 @@ class Extreme(Partial):
         if self.type == "string":
             self._fold_strings(value, seen, groups, values)
         else:
-            self.pick.at(value, groups, values)
+            self.pick.at(value, groups, values + value.dtype.type(0))  # -0.0 equals 0.0 (1.8): one of them is kept
         seen[groups] = True
 
     def _fold_strings(self, value, seen, groups, strings):
@@ -53,7 +53,7 @@ class Extreme(Partial):
         value, seen = state.cells["value"], state.cells["seen"]
         if self.type == "string":
             return value.copy(), seen.copy()
-        return np.where(seen, value, 0) + value.dtype.type(0), seen.copy()  # -0.0 equals 0.0 (1.8): one of them shows
+        return np.where(seen, value, 0), seen.copy()
 
 
 class Min(Extreme):
