@@ -82,6 +82,11 @@ def test_10_6_one_off_queries(text, expected):
     assert windows(SHOP, GOODS, text) == [(0, expected)]
 
 
+def test_10_6_after_distinct_only_what_is_listed_sorts():
+    assert refused(SHOP, "SELECT DISTINCT a FROM u ORDER BY q") == "static"
+    assert windows(SHOP, GOODS, "SELECT DISTINCT a FROM u ORDER BY a DESC") == [(0, [3, 1])]
+
+
 def test_10_6_these_exist_in_one_off_queries_only():
     for tail in ("[NOW] ORDER BY v", "[NOW] LIMIT 1", "[NOW] WHERE v IN (SELECT v FROM t)", "JOIN t ON r.v = t.v"):
         assert refused(ALL, f"SELECT r.v FROM r {tail}") is not None
@@ -155,6 +160,12 @@ def test_10_7_since():
     assert stream(P, data, "SELECT v FROM p SINCE 3") == [(3, 2, 2), (5, 3, 3), (6, 4, 4)]
     # ISTREAM begins with the empty bag.
     assert stream(P, data, "ISTREAM(SELECT v FROM p [FROM NOW-9 TO NOW SLIDE 4 SEC]) SINCE 3") == [(4, 1, 1), (4, 2, 2)]
+
+
+def test_10_7_since_before_anything_is_on_record():
+    assert refused(P, "SELECT v FROM p SINCE NOW - 3 SEC") == "static"
+    assert refused(P, "SELECT v FROM p SINCE 0") is None
+    assert refused(P, "SELECT v FROM p.history SINCE 0") == "static"  # one-off
 
 
 def test_10_7_revision_0_of_a_past_window_is_the_answer_as_corrected_so_far():
@@ -272,6 +283,12 @@ def test_11_acquire_every():
     }  # fmt: skip
     schema = "r: sensed (v:integer) every 2 sec at sites 1"
     assert refused(schema, "SELECT v FROM r ACQUIRE EVERY 3 SEC") == "static"
+
+
+def test_11_clauses_about_sampling_need_a_sensed_extent():
+    for clause in ("ACQUIRE EVERY 2 SEC", "DELIVER WITHIN 2 SEC"):
+        assert refused(ALL, f"SELECT v FROM p {clause}") == "static"
+        assert refused(ALL, f"SELECT v FROM p UNION ALL SELECT v FROM r {clause}") is None
 
 
 def test_11_for():

@@ -1,6 +1,6 @@
 """The oracle against SEMANTICS 12 and the corners of 14. Expected values are worked out by hand from the text."""
 
-from tests.oracles.asking import ask, pushed, said, sensed, stream, windows
+from tests.oracles.asking import ask, pushed, refused, said, sensed, stream, windows
 from tests.oracles.recompute import run
 
 R = "r: sensed (v:integer) every 1 sec at sites 1"
@@ -126,6 +126,17 @@ def test_12_2_statements():
     assert [(u.clock, u.tick, u.removed, u.added) for u in found.updates if u.revision] == [
         (2, 1, ((6,),), ((60,),)), (3, 0, ((5,),), ()), (3, 1, ((60,),), ((66,),)),
     ]  # fmt: skip
+
+
+def test_12_2_what_statements_may_not_say():
+    schema = TWO + "\np: pushed (v:integer, x:float)"
+    for text, kind in (
+        ("REVISE r SET site = 2 WHERE v = 1", "static"), ("REVISE p SET tick = 2 WHERE v = 1", "static"),
+        ("REVISE p SET v = x WHERE v = 1", "type"), ("REVISE p SET v = 'a' WHERE v = 1", "type"), ("REVISE p SET w = 1 WHERE v = 1", "name"),
+        ("INSERT INTO r (tick, v) VALUES (1, 1)", "static"), ("INSERT INTO r (site, v) VALUES (1, 1)", "static"),
+        ("INSERT INTO p (v) VALUES (1.5)", "type"), ("INSERT INTO p (x) VALUES (1)", None), ("REVISE p SET x = v WHERE v = 1", None),
+    ):  # fmt: skip
+        assert refused(schema, text) == kind, text
 
 
 def test_12_2_insert_into_a_pushed_extent_defaults_to_now():
