@@ -1,0 +1,63 @@
+"""Expressions asked twice: of the engine's evaluation over columns, and of the scalar interpreter row by row."""
+
+from acquisition.schema import Type
+from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.vector import vector_of
+from basestation.language import syntax
+from basestation.language.parser import parse
+from basestation.language.source import Source
+from basestation.planner.additions import walk
+from basestation.planner.bind import bind_text
+from basestation.planner.catalog import read_schema
+from tests.oracles.expressions import Binder, Column, Env, Scope, is_predicate
+
+TYPES = {"a": "integer", "b": "integer", "at": "time", "x": "float", "y": "float", "s": "string", "u": "string"}
+CATALOG = read_schema(f"t: stored ({', '.join(f'{name}:{type_}' for name, type_ in TYPES.items())})")
+SCOPE = Scope(tuple(Column("t", name, type_) for name, type_ in TYPES.items()))
+
+
+def value_of(text):
+    """The bound expression of a value."""
+    (plan,) = bind_text(f"SELECT {text} AS found FROM t", CATALOG)
+    return plan.root.outputs[0][1], plan.root.child.columns
+
+
+def predicate_of(text):
+    """The bound expression of a predicate."""
+    (plan,) = bind_text(f"SELECT a FROM t WHERE {text}", CATALOG)
+    return plan.root.child.predicate, plan.root.child.child.columns
+
+
+def evaluated(expression, columns, rows):
+    """What the engine finds for each row (a tuple of values in the order of TYPES)."""
+    vectors = {
+        column.id: vector_of([row[i] for row in rows], Type(type_))
+        for i, (column, type_) in enumerate(zip(columns, TYPES.values(), strict=True))
+    }
+    evaluation = Evaluation(vectors, len(rows))
+    if expression.predicate:
+        return evaluation.of(expression).to_list()
+    return evaluation.as_type(expression, expression.type or Type.INTEGER).to_list()
+
+
+def interpreted(text, rows):
+    """What the scalar interpreter finds for each row; OUTSIDE where an integer left 64 bits on the way (1.8)."""
+    (statement,) = parse(Source(f"SELECT a FROM t WHERE {text}")).statements
+    written = statement.query.where
+    bind = Binder(SCOPE)
+    found = bind.predicate(written) if is_predicate(written) else bind.value(written)[1]
+    within = [bind.value(e)[1] for e in walk(written) if _computes(e)]
+    return [_found(found, within, Env(row=row)) for row in rows]
+
+
+OUTSIDE = object()
+
+
+def _computes(written):
+    return isinstance(written, syntax.Binary | syntax.Unary | syntax.Call | syntax.Cast) and not is_predicate(written)
+
+
+def _found(found, within, env):
+    if any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in (part(env) for part in within)):
+        return OUTSIDE
+    return found(env)
