@@ -53,12 +53,21 @@ show() {
     digest <<<"$explained" | indented "  "
 }
 
+# The answers of one query over the recorded day, up to the tick $2, and what became of the readings.
 replayed() {
-    title "$1, over the recorded day"
+    local code=0
+    title "$1, over the recorded day$3"
     moteloom replay --schema schema.sneeql --input road=recording/road.csv --input traffic=recording/traffic.csv \
-        --input tempClass=temp_class.csv -f "queries/$1.sneeql" >"$answers" || stop "$1 could not be replayed"
-    head -n 8 "$answers" | indented "  "
-    say "  ${dim}$(wc -l <"$answers") lines in all$plain"
+        --input tempClass=temp_class.csv --until "$2" -f "queries/$1.sneeql" >"$answers" 2>"$answers.told" || code=$?
+    case $code in
+        0) ;;
+        4) say "  not yet: $(sed -n '1s/^[A-Z0-9]*: //p' "$answers.told")"; return ;;
+        *) cat "$answers.told" >&2; stop "$1 could not be replayed" ;;
+    esac
+    sed -n '1,8p' "$answers" | indented "  "
+    say "  $dim… $(sed -n '$=' "$answers") lines in all$plain"
+    indented "  $dim" <"$answers.told"
+    printf '%s' "$plain"
 }
 
 command -v moteloom >/dev/null || stop "the command moteloom is not on PATH; \`make demo\` sees to that"
@@ -98,12 +107,15 @@ fi
 
 if grep -q '^  replay ' <<<"$verbs"; then
     answers=$(mktemp)
-    trap 'rm -f "$answers"' EXIT
-    for name in "${names[@]}"; do
-        replayed "$name"
-    done
+    trap 'rm -f "$answers" "$answers.told"' EXIT
+    if [ $# -gt 0 ]; then
+        for name in "${names[@]}"; do replayed "$name" 86400 ""; done
+    else
+        for name in Q1 overload ice_risk heavy_on_ice; do replayed "$name" 21600 ", until six in the morning"; done
+    fi
 fi
 
 title "Your turn"
 say "  moteloom explain --schema examples/roadbridge/schema.sneeql 'SELECT site, AVG(temp) FROM road [NOW] GROUP BY site'"
+if grep -q '^  replay ' <<<"$verbs"; then say "  examples/roadbridge/demo.sh silent_sensor"; fi
 say "  $dim# the language: docs/language.md        its errors: moteloom errors$plain"

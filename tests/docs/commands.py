@@ -1,0 +1,40 @@
+"""What pages show of the command: the blocks `console`, and the command run as this checkout declares it."""
+
+import contextlib
+import io
+import shlex
+import tomllib
+from importlib.metadata import EntryPoint
+
+from gateway.cli import VERBS, dispatch
+from tests.docs.pages import ROOT, blocks
+
+
+def verbs():
+    """The verbs that pyproject.toml declares, whether or not this checkout is installed."""
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        declared = tomllib.load(file)["project"]["entry-points"][VERBS]
+    return {name: EntryPoint(name, module, VERBS) for name, module in declared.items()}
+
+
+def shown(page):
+    """(command, what is said of it, line) of each `$ moteloom …` in the blocks `console` of a page."""
+    for block in blocks(page, "console"):
+        command, said, line = None, [], 0
+        for number, text in enumerate([*block.text.splitlines(), "$ "], block.line):
+            if text.startswith("$ "):
+                if command and command.startswith("moteloom "):
+                    yield command, "\n".join(said).strip("\n"), line
+                command, said, line = text[2:], [], number
+            elif command is not None and command.endswith("\\"):
+                command = command[:-1] + text
+            else:
+                said.append(text)
+
+
+def said(command):
+    """What the command says, on both outputs, blank lines at the ends left out."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), contextlib.chdir(ROOT):
+        dispatch(shlex.split(command)[1:], verbs())
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
