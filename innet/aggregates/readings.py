@@ -89,5 +89,5 @@ def _halfway(low, high, half, same, power):
         out = total / 2 / power if power == 1 else total / float(2 * power)
     if low.dtype == np.float64:
         return np.where(same, low, out), same | (half & np.isfinite(total))
-    exact = (np.abs(low) < 1 << 52) & (np.abs(high) < 1 << 52) & (power <= 10**22)
+    exact = (low > -(1 << 52)) & (high < 1 << 52) & (power <= 10**22)  # low is at most high
     return out, exact & (half | same)

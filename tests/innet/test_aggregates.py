@@ -420,6 +420,8 @@ def test_quantiles(type_, data):
         ("float", None, [5e-324, 1e-323]),
         ("integer", None, [2**53 + 1, 2**53 + 2]),
         ("integer", None, [2**63 - 1, -(2**63)]),
+        ("integer", None, [-(2**53) - 1, 2]),
+        *(("scaled", 3, [-(2**63), n]) for n in range(1000, 1060)),
         ("integer", None, [2**63 - 1, 2**63 - 1]),
         *(("scaled", 25, [3 * n, 3 * n + 1]) for n in range(1, 60)),
         *(("scaled", 25, [n, n]) for n in range(1, 60)),
