@@ -1,13 +1,14 @@
 """Columns that nothing above reads are not carried, down to what is sampled at all.
 
-They must stay where equal tuples are told apart by all their columns: below ISTREAM, DSTREAM and DISTINCT, where fewer
-columns would make more tuples equal; and below a union, whose columns match by position.
+They must stay where equal tuples are told apart by all their columns: below DISTINCT and below converters, where fewer
+columns would make more tuples equal (RSTREAM too: whether a revision takes a tuple back and gives another, which is then
+the next row, shows in row windows above); and below a union, whose columns match by position.
 """
 
 from dataclasses import replace
 
 from basestation.algebra import expressions as ex
-from basestation.algebra.converters import DStream, IStream
+from basestation.algebra.converters import Converter
 from basestation.algebra.one_off import Distinct, TableUnion
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -19,7 +20,7 @@ from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_project import WindowProject
 
 _LEAVES = StreamAcquire | StreamReceive | Scan | Once
-_ALL_MATTER = IStream | DStream | Distinct | TableUnion | StreamUnion
+_ALL_MATTER = Converter | Distinct | TableUnion | StreamUnion
 
 
 def drop_dead_columns(root):
