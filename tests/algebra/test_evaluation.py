@@ -40,6 +40,29 @@ def test_predicates(text, rows):
     agree(evaluated(*predicate_of(text), rows), interpreted(text, rows))
 
 
+_STEPS = (
+    *(f"{left} {op} {right}" for left, right in ("ab", "ax", "xa", "xy") for op in "+-*/%"),
+    *(f"{name}({column})" for name in ("ABS", "ROUND", "FLOOR", "CEIL") for column in "ax"),
+    *(
+        f"{name}({arguments})"
+        for name in ("LEAST", "GREATEST", "COALESCE")
+        for arguments in ("a, b", "a, x", "s, u", "y, a")
+    ),
+    *(f"NULLIF({arguments})" for arguments in ("a, b", "a, x", "x, a", "s, u")),
+    *(f"{name}(s)" for name in ("UPPER", "LOWER", "LENGTH")),
+    *(f"CAST({column} AS {to})" for column, to in (("x", "integer"), ("a", "float"), ("a", "string"), ("x", "string"))),
+    *(f"CAST({column} AS {to})" for column, to in (("s", "integer"), ("s", "float"), ("at", "integer"), ("a", "time"))),
+    *("-a", "-x", "SQRT(x)", "DIST(x, y, a, b)", "CASE WHEN a > b THEN x WHEN a < b THEN at ELSE y END"),
+    *("CASE WHEN s > u THEN s WHEN a IS NULL THEN u END", "CASE WHEN x = y THEN 1 ELSE 2 END"),
+)
+
+
+@pytest.mark.parametrize("text", _STEPS)
+@given(rows=strategies.rows)
+def test_each_step_alone(text, rows):
+    agree(evaluated(*value_of(text), rows), interpreted(text, rows))
+
+
 # --- folding ---------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,216 @@
+"""Expressions as values: flat conjunctions, sharing, substitution, types; and their text in the paper's hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acquisition.schema import Type
+from basestation.algebra import expressions as ex
+from basestation.algebra.text import text_of
+from tests.algebra import strategies
+from tests.algebra.oracle import evaluated, predicate_of, value_of
+
+A, B = (ex.Column(i, Type.INTEGER, name, "t") for i, name in enumerate("ab"))
+TRUE, FALSE = ex.Truth(True), ex.Truth(False)
+LESS = ex.Compare("<", ex.Attr(A), ex.Attr(B))
+
+
+def number(value):
+    return ex.Literal(value, Type.FLOAT if isinstance(value, float) else Type.INTEGER)
+
+
+# --- building --------------------------------------------------------------------------------------------------------
+
+
+def test_conjunctions_and_disjunctions_are_flat():
+    inner = ex.conjunction((LESS, TRUE))
+    assert ex.conjunction((inner, FALSE)).terms == (LESS, TRUE, FALSE)
+    assert ex.disjunction((ex.disjunction((LESS, TRUE)), FALSE)).terms == (LESS, TRUE, FALSE)
+    assert ex.conjunction((ex.disjunction((LESS, TRUE)), FALSE)).terms == (ex.disjunction((LESS, TRUE)), FALSE)
+
+
+def test_one_term_alone_is_itself():
+    assert ex.conjunction((LESS,)) is LESS and ex.disjunction((LESS,)) is LESS
+
+
+def test_conjuncts_take_a_conjunction_apart_and_nothing_else():
+    assert ex.conjuncts(ex.conjunction((LESS, TRUE))) == (LESS, TRUE)
+    assert ex.conjuncts(ex.disjunction((LESS, TRUE))) == (ex.disjunction((LESS, TRUE)),)
+
+
+def test_a_column_is_known_by_its_number_alone():
+    assert ex.Column(3, Type.INTEGER, "a", "r") == ex.Column(3, Type.INTEGER, "b", "s")
+    assert ex.Column(3, Type.INTEGER, "a", "r") != ex.Column(4, Type.INTEGER, "a", "r")
+
+
+def test_constants_that_look_alike_are_told_apart():
+    constants = [
+        number(1),
+        number(1.0),
+        number(0.0),
+        number(-0.0),
+        ex.Literal("1", Type.STRING),
+        ex.Literal(None, None),
+    ]
+    constants += [ex.Literal(None, Type.INTEGER), ex.Literal(1, Type.TIME)]
+    assert len(set(constants)) == len(constants)
+    assert number(1.5) == number(1.5) and hash(number(1.5)) == hash(number(1.5))
+
+
+@pytest.mark.parametrize(
+    ("column", "label", "written"),
+    [
+        (ex.Column(1, Type.INTEGER, "a", "t"), "a", "t.a"),
+        (ex.Column(1, Type.INTEGER, "a"), "a", "a"),
+        (ex.Column(1, Type.INTEGER, text="a + 1"), "a + 1", "a + 1"),
+        (ex.Column(7, Type.INTEGER), "#7", "#7"),
+    ],
+)
+def test_what_heads_a_column(column, label, written):
+    assert (column.label, str(column)) == (label, written)
+
+
+# --- walking and changing ---------------------------------------------------------------------------------------------
+
+
+@given(st.one_of(strategies.whole(2), strategies.real(2), strategies.text(2)))
+def test_an_expression_over_its_own_parts_is_itself(written):
+    expression, _ = value_of(written)
+    for part in ex.walk(expression):
+        assert part.with_parts(part.parts) == part
+
+
+@given(strategies.predicate(2))
+def test_a_change_that_changes_nothing_gives_the_same_object(written):
+    expression, columns = predicate_of(written)
+    assert ex.transform(expression, lambda e: e) is expression
+    assert ex.substitute(expression, {}) is expression
+    assert ex.columns_of(expression) <= set(columns)
+
+
+def test_walking_gives_each_before_its_parts():
+    tree = ex.Not(LESS)
+    assert list(ex.walk(tree)) == [tree, LESS, ex.Attr(A), ex.Attr(B)]
+
+
+def test_substitution_replaces_columns_everywhere():
+    found = ex.substitute(ex.Case(((LESS, ex.Attr(A)),), ex.Attr(B)), {A: number(7)})
+    assert found == ex.Case(((ex.Compare("<", number(7), ex.Attr(B)), number(7)),), ex.Attr(B))
+
+
+def test_computing_once():
+    computed = {A: ex.Arithmetic("+", ex.Attr(B), number(1))}
+    plain = {A: ex.Attr(B)}
+    twice = ex.Arithmetic("*", ex.Attr(A), ex.Attr(A))
+    assert ex.computes_once((ex.Attr(A),), computed)
+    assert not ex.computes_once((twice,), computed)
+    assert not ex.computes_once((ex.Attr(A), ex.Attr(A)), computed)
+    assert ex.computes_once((twice,), plain) and ex.computes_once((twice,), {A: number(1)})
+    assert ex.computes_once((twice,), {})
+
+
+# --- types -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("types", "common"),
+    [
+        ((), None),
+        ((None, None), None),
+        ((None, Type.STRING), Type.STRING),
+        ((Type.INTEGER, Type.FLOAT), Type.FLOAT),
+        ((Type.TIME, Type.TIME), Type.TIME),
+        ((Type.TIME, Type.INTEGER), Type.INTEGER),
+        ((Type.TIME, Type.FLOAT, None), Type.FLOAT),
+    ],
+)
+def test_the_type_of_one_of_several(types, common):
+    assert ex.common_type(*types) is common
+
+
+@pytest.mark.parametrize(
+    ("types", "result"),
+    [
+        ((Type.INTEGER, Type.INTEGER), Type.INTEGER),
+        ((Type.TIME, Type.TIME), Type.INTEGER),
+        ((Type.INTEGER, Type.FLOAT), Type.FLOAT),
+        ((None, Type.FLOAT), Type.FLOAT),
+        ((None, None), Type.INTEGER),
+    ],
+)
+def test_the_type_of_a_result(types, result):
+    assert ex.arithmetic_type(*types) is result
+
+
+def test_aggregates_that_merge():
+    merging = [ex.Aggregate(n, ex.Attr(A), Type.FLOAT).merges for n in ("COUNT", "SUM", "AVG", "MIN", "FIRST", "STDEV")]
+    assert all(merging) and ex.Aggregate("COUNT", None, Type.INTEGER).merges
+    assert not ex.Aggregate("COUNT", ex.Attr(A), Type.INTEGER, distinct=True).merges
+    assert not any(ex.Aggregate(n, ex.Attr(A), Type.FLOAT).merges for n in ("MEDIAN", "QUANTILE"))
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("a+b*2", "t.a+t.b*2"),
+        ("(a+b)*2", "(t.a+t.b)*2"),
+        ("a-(b-1)", "t.a-(t.b-1)"),
+        ("(a-b)-1", "t.a-t.b-1"),
+        ("a/(b*2)", "t.a/(t.b*2)"),
+        ("-(a+b)", "-(t.a+t.b)"),
+        ("- -a", "-(-t.a)"),
+        ("a - -1", "t.a-(-1)"),
+        ("(-a)*b", "-t.a*t.b"),
+        ("'it''s'", "'it''s'"),
+        ("NULL", "null"),
+        ("CAST(a + 1 AS STRING)", "cast(t.a+1 as string)"),
+        ("round(x)", "ROUND(t.x)"),
+        ("CASE WHEN a > 1 THEN 2 END", "case when t.a>1 then 2 else null end"),
+    ],
+)
+def test_the_text_of_a_value(written, text):
+    assert text_of(value_of(written)[0]) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("a = 1 AND (b = 2 OR NOT a < b)", "t.a=1 and (t.b=2 or not t.a<t.b)"),
+        ("NOT (a = 1 AND b = 2)", "not (t.a=1 and t.b=2)"),
+        ("NOT NOT a = 1", "not not t.a=1"),
+        ("a != 1", "t.a<>1"),
+        ("a + 1 IS NOT NULL", "t.a+1 is not null"),
+        ("s NOT LIKE 'a%'", "not t.s like 'a%'"),
+        ("a IN (1, b)", "t.a in (1, t.b)"),
+        ("a + 1 BETWEEN b AND 3", "t.a+1 between t.b and 3"),
+        ("a BETWEEN b AND 3", "t.a>=t.b and t.a<=3"),
+    ],
+)
+def test_the_text_of_a_predicate(written, text):
+    assert text_of(predicate_of(written)[0]) == text
+
+
+@given(st.one_of(strategies.whole(2), strategies.real(2), strategies.text(2)), strategies.rows)
+def test_the_text_of_a_value_reads_back_as_the_same_value(written, rows):
+    expression, columns = value_of(written)
+    again, its_columns = value_of(text_of(expression))
+    assert evaluated(again, its_columns, rows) == evaluated(expression, columns, rows)
+    assert text_of(again) == text_of(expression)
+
+
+@given(strategies.predicate(2), strategies.rows)
+def test_the_text_of_a_predicate_reads_back_as_the_same_predicate(written, rows):
+    expression, columns = predicate_of(written)
+    again, its_columns = predicate_of(text_of(expression))
+    assert evaluated(again, its_columns, rows) == evaluated(expression, columns, rows)
+    assert text_of(again) == text_of(expression)
+
+
+def test_long_chains_have_a_text():
+    chain = ex.Attr(A)
+    for _ in range(5_000):
+        chain = ex.Arithmetic("+", chain, number(1))
+    assert text_of(chain) == "t.a" + "+1" * 5_000
