@@ -77,12 +77,13 @@ def passages(chance, lane):
 def a_vehicle(chance, tick):
     night = tick < 6 * HOUR or tick >= 21 * HOUR
     pick = chance.random()
-    for vehicle, (by_day, at_night, *span) in VEHICLES.items():
+    for vehicle, (by_day, at_night, _, _) in VEHICLES.items():
         share = at_night if night else by_day
         if pick < share or vehicle == max(VEHICLES):
             break
         pick -= share
-    weight = span[0] + (span[1] - span[0]) * chance.random() ** 1.4
+    _, _, lightest, heaviest = VEHICLES[vehicle]
+    weight = lightest + (heaviest - lightest) * chance.random() ** 1.4
     if vehicle == 5 and chance.random() < OVERLOADED:
         weight = 40_200 + 7_000 * chance.random()
     return vehicle, round(weight / 10) * 10

@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from tests.docs.pages import DOCS
+from tests.docs.pages import DOCS, ROOT, tables
 
 PAGE = (DOCS / "architecture.md").read_text(encoding="utf-8")
 NAME = re.compile(r"`((?:gateway|acquisition|innet|basestation|simulator)(?:\.\w+)+)`")
@@ -96,3 +96,18 @@ def test_both_lives_go_through_all_eight_doors():
     for package in ("gateway", "acquisition", "innet", "basestation"):
         for door in ("uplink", "downlink"):
             assert f"`{package}.{door}." in PAGE
+
+
+def test_the_planner_s_page_lists_the_rules_in_their_order():
+    from basestation.planner.rewrite import RULES
+
+    [table] = tables(ROOT / "basestation/planner/DESIGN.md")
+    assert [row[0].strip("`") for row in table[1:]] == [rule.__name__ for rule in RULES]
+
+
+@pytest.mark.parametrize("page", ["language", "planner"])
+def test_files_that_a_design_names_exist(page):
+    folder = ROOT / "basestation" / page
+    text = (folder / "DESIGN.md").read_text(encoding="utf-8")
+    for name in re.findall(r"`([\w/-]+\.(?:py|md))`", text):
+        assert any((base / name).exists() for base in (folder, folder.parent, ROOT)), name

@@ -1,6 +1,8 @@
 """docs/language.md is true: its examples are accepted, its refusals refused, its answers right, and nothing is left out."""
 
 import ast
+import csv
+import json
 
 import pytest
 
@@ -16,6 +18,7 @@ from basestation.language.tokens import NAME, tokenize
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES
+from tests.docs.commands import said
 from tests.docs.pages import DOCS, ROOT, blocks, refusals, rows_of
 from tests.oracles.recompute import run
 
@@ -84,15 +87,54 @@ def test_an_answer_is_right(query, inputs, expected):
     assert "".join(f"{_shown(u)}\n" for u in updates) == expected
 
 
+@pytest.mark.parametrize(("query", "inputs", "expected"), list(answers()))
+def test_a_replay_says_the_same(query, inputs, expected, tmp_path):
+    """Unless it says that it cannot yet."""
+    [schema] = [block.text for block in blocks(PAGE, "schema") if block.about == "answers"]
+    (tmp_path / "schema").write_text(schema)
+    (tmp_path / "query").write_text(query.text)
+    given = [f"--input {name}={_recorded(tmp_path / name, rows)}" for name, rows in inputs.items()]
+    lines = said(
+        f"moteloom replay --schema {tmp_path}/schema {' '.join(given)} -f {tmp_path}/query -o json"
+    ).splitlines()
+    told = [json.loads(line) for line in lines if line.startswith("{")]
+    if told[0].get("code") == "SN601":
+        return
+    shown = [_shown_json(each) for each in told if each["type"] in ("window", "tuple")]
+    assert "".join(f"{line}\n" for line in shown) == expected
+
+
+def _recorded(path, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def _shown_json(told):
+    if told["type"] == "tuple":
+        return _tuple_line(told["tick"], told["index"], told["weight"], told["row"])
+    added, removed = told.get("rows", told.get("added", [])), told.get("removed", [])
+    return _window_line(told["tick"], told.get("t"), told["revision"], told["coverage"] or {}, added, removed)
+
+
 def _shown(update):
     if hasattr(update, "row"):
-        sign = "+" if update.weight == 1 else "-"
-        return f"tick={update.tick} index={update.index} {sign}{_row(update.row)}"
-    t = [] if update.t is None else [f"t={update.t}"]
-    revision = [f"revision={update.revision}"] if update.revision else []
-    covered = [f"coverage={c[0]}/{c[1]}" for c in update.coverage.values() if c is not None]
-    rows = [f"+{_row(r)}" for r in update.added] + [f"-{_row(r)}" for r in update.removed]
-    return " ".join([f"tick={update.tick}", *t, *revision, *covered, *rows])
+        return _tuple_line(update.tick, update.index, update.weight, update.row)
+    return _window_line(update.tick, update.t, update.revision, update.coverage, update.added, update.removed)
+
+
+def _tuple_line(tick, index, weight, row):
+    return f"tick={tick} index={index} {'+' if weight == 1 else '-'}{_row(row)}"
+
+
+def _window_line(tick, t, revision, coverage, added, removed):
+    words = [f"tick={tick}"]
+    words += [] if t is None else [f"t={t}"]
+    words += [f"revision={revision}"] if revision else []
+    words += [f"coverage={c[0]}/{c[1]}" for c in coverage.values() if c is not None]
+    return " ".join([*words, *(f"+{_row(r)}" for r in added), *(f"-{_row(r)}" for r in removed)])
 
 
 def _row(row):
