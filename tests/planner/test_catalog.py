@@ -1,0 +1,108 @@
+"""What the clauses of a schema come to (SEMANTICS 13), in ticks of any length."""
+
+import pytest
+
+from acquisition.extent import Kind, Late
+from acquisition.schema import Type
+from basestation.language.diagnostics import Refused
+from basestation.planner.catalog import read_schema
+
+
+def extent(text, **options):
+    (found,) = read_schema(text, **options)
+    return found
+
+
+def codes(text, **options):
+    with pytest.raises(Refused) as refused:
+        read_schema(text, **options)
+    return [d.code for d in refused.value.diagnostics]
+
+
+def test_what_a_sensed_extent_is_when_it_says_no_more_than_it_must():
+    found = extent("r: sensed (site:integer, v:float) every 1 min at sites 3, 1 .. 2")
+    assert (found.kind, found.interval, found.sites) == (Kind.SENSED, 60, (3, 1, 2))
+    assert (found.wait, found.late, found.horizon, found.ahead) == (60, Late.REVISE, 86_400, 60)
+    assert [(a.name, a.type) for a in found.schema] == [("site", Type.INTEGER), ("v", Type.FLOAT)]
+
+
+def test_what_a_pushed_extent_is_when_it_says_nothing():
+    found = extent("p: pushed (a:integer)")
+    assert (found.wait, found.late, found.horizon, found.ahead) == (0, Late.REVISE, 86_400, None)
+    assert found.interval is None and found.sites == ()
+
+
+def test_what_a_stored_extent_is():
+    found = extent("t: stored (a:integer, s:string, at:time) from 'a table.csv'")
+    assert found.source == "a table.csv" and not found.streams and found.horizon is None
+    assert [a.type for a in found.schema] == [Type.INTEGER, Type.STRING, Type.TIME]
+
+
+def test_every_clause():
+    found = extent("r: sensed (v:float) every 10 sec at sites 1 wait 1 min late revise by 2 hours ahead 5 sec")
+    assert (found.interval, found.wait, found.late, found.horizon, found.ahead) == (10, 60, Late.REVISE, 7_200, 5)
+
+
+@pytest.mark.parametrize("late", [Late.APPEND, Late.DROP])
+def test_append_and_drop_have_no_horizon(late):
+    found = extent(f"p: pushed (a:integer) late {late}")
+    assert (found.late, found.horizon) == (late, None)
+
+
+def test_all_sites_are_not_known_yet():
+    assert extent("r: sensed (v:float) every 1 sec at sites all").sites is None
+
+
+def test_the_properties_of_an_attribute():
+    text = "r: sensed (t:float {unit 'Cel', sensor 'temperature', scale 2, range -40 .. 125.5}) every 1 sec at sites 1"
+    (found,) = extent(text).schema
+    assert (found.unit, found.sensor, found.scale, found.range) == ("Cel", "temperature", 2, (-40, 125.5))
+
+
+@pytest.mark.parametrize(
+    ("text", "site", "time"),
+    [
+        ("r: sensed (site:integer, time:integer) every 1 sec at sites 1", True, True),
+        ("r: sensed (site:integer, time:time) every 1 sec at sites 1", True, True),
+        ("r: sensed (site:string, time:float) every 1 sec at sites 1", False, False),
+        ("r: sensed (site:time, time:string) every 1 sec at sites 1", False, False),
+        ("p: pushed (site:integer, time:time)", False, False),
+    ],
+)
+def test_what_is_known_without_a_sensor(text, site, time):
+    found = extent(text)
+    assert (found.site_attribute is not None, found.time_attribute is not None) == (site, time)
+
+
+@pytest.mark.parametrize(("tick_ms", "interval", "wait"), [(1, 60_000, 1_500), (100, 600, 15), (500, 120, 3)])
+def test_durations_in_ticks_of_another_length(tick_ms, interval, wait):
+    found = extent("r: sensed (v:float) every 1 min at sites 1 wait 1500 ms", tick_ms=tick_ms)
+    assert (found.interval, found.wait) == (interval, wait)
+    assert found.horizon == 86_400_000 // tick_ms
+
+
+def test_a_duration_that_is_no_whole_number_of_ticks():
+    assert codes("r: sensed (v:float) every 1 min at sites 1 wait 1500 ms", tick_ms=1_000) == ["SN412"]
+    assert codes("r: sensed (v:float) every 90 sec at sites 1 wait 1 min", tick_ms=60_000) == ["SN412"]
+
+
+def test_a_span_too_long_to_add_to_a_tick():
+    assert codes("p: pushed (a:integer) wait 9223372036854775807 day") == ["SN308"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("r: sensed (a:integer) every 1 min at sites 4 .. 1", ["SN105"]),
+        ("r: sensed (a:integer) every 5 fortnights at sites 1", ["SN106"]),
+        ("p: pushed (a:integer) wait 5 rows", ["SN106"]),
+        ("p: pushed (a:strin)", ["SN105"]),
+    ],
+)
+def test_what_the_parser_tells_is_not_told_again(text, told):
+    assert codes(text) == told
+
+
+def test_errors_of_several_extents_are_all_told():
+    text = "a: pushed (tick:integer)\nb: stored (s:string {scale 2}) every 1 sec\na: sensed (x:integer) every 1 sec"
+    assert codes(text) == ["SN210", "SN426", "SN424", "SN208", "SN425"]
