@@ -56,7 +56,7 @@ def _ask(ask, statement, catalog, report):
     bound = binder.outermost(ask.query)
     if bound is None:
         return None
-    _check_asked(ask, asked, bound, binder.sensed, report)
+    _check_asked(ask, asked, bound, binder.streams, report)
     return Plan(statement, catalog, bound.node, bound.once, asked, additions_of(statement))
 
 
@@ -94,8 +94,8 @@ def _instant(text, place, tick_ms, report):
         return None
 
 
-def _check_asked(ask, asked, bound, sensed, report):
-    """The rules of section 11, once it is known which sensed extents the query reads."""
+def _check_asked(ask, asked, bound, streams, report):
+    """The rules of section 11, once it is known which streams the query reads."""
     clauses = ask.clauses
     if bound.once:
         for clause in (ask.since, clauses.acquire_every, clauses.deliver_within, clauses.lasting, clauses.lifetime):
@@ -106,12 +106,13 @@ def _check_asked(ask, asked, bound, sensed, report):
                     clause,
                 )
         return
+    sensed = [extent for extent in streams if extent.kind is Kind.SENSED]
     if not sensed:
         for clause in (clauses.acquire_every, clauses.deliver_within, clauses.lifetime):
             if clause is not None:
                 report.error("SN418", "this clause is about sampling, and the query reads no sensed extent", clause)
+    every, within = asked.acquire_every, asked.deliver_within
     for extent in sensed:
-        every, within = asked.acquire_every, asked.deliver_within
         if every is not None and every % extent.interval and not report.told(clauses.acquire_every.span):
             report.error(
                 "SN419",
@@ -119,6 +120,7 @@ def _check_asked(ask, asked, bound, sensed, report):
                 clauses.acquire_every,
                 help=f"the next one is {-(-every // extent.interval) * extent.interval} ticks",
             )
+    for extent in streams if sensed else ():
         early = within is not None and extent.late is not Late.REVISE and within < extent.wait
         if early and not report.told(clauses.deliver_within.span):
             report.error(

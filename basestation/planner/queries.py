@@ -3,6 +3,8 @@
 The order is always: product of all of FROM, WHERE, grouping and aggregation, HAVING, SELECT list, converter.
 """
 
+from dataclasses import replace
+
 from basestation.algebra import expressions as ex
 from basestation.algebra.converters import DStream, IStream, RStream
 from basestation.algebra.one_off import TableUnion
@@ -20,12 +22,12 @@ _CONVERTERS = {"RSTREAM": RStream, "ISTREAM": IStream, "DSTREAM": DStream}
 
 
 class QueryBinder:
-    """Binds the queries of one statement. `sensed` collects the sensed extents met, nested ones too."""
+    """Binds the queries of one statement. `streams` collects the sensed and pushed extents met, nested ones too."""
 
     def __init__(self, catalog, report, new_id, asked, loops):
         self.catalog, self.report, self.new_id, self.asked = catalog, report, new_id, asked
         self.loops = loops
-        self.sensed = []
+        self.streams = []
 
     def outermost(self, written):
         """The statement's own query; its loops belong to the one SELECT that stands below its converters."""
@@ -136,23 +138,20 @@ class QueryBinder:
 
     def _stream(self, source, written):
         """A stream query: one stream, selected and projected (2.2)."""
-        if written.group_by or written.having is not None:
+        grouping = bool(written.group_by) or written.having is not None
+        if grouping:
             self.report.error(
                 "SN421",
                 "GROUP BY and HAVING need a window: a stream has no end to group up to",
                 (written.group_by or (written.having,))[0],
                 help="give the stream in FROM a window, for example [FROM NOW-5 TO NOW SLIDE 5 MIN]",
             )
-            return None
-        typing = Typing(
-            source.scope,
-            self.report,
-            self.no_subquery,
-            aggregates="a stream has no end; give the stream in FROM a window",
-        )
-        predicate = None if written.where is None else typing.predicate(written.where)
+        endless = "a stream has no end; give the stream in FROM a window"
+        where = Typing(source.scope, self.report, self.no_subquery, aggregates=endless)
+        typing = replace(where, aggregates=None, one_stream=True) if grouping else where
+        predicate = None if written.where is None else where.predicate(written.where)
         outputs = project(written.items, typing, self)
-        if source.node is None or predicate is UNKNOWN or outputs is None:
+        if source.node is None or predicate is UNKNOWN or outputs is None or grouping:
             return None
         node = source.node if predicate is None else StreamSelect(predicate, source.node)
         node = StreamProject(outputs, node)

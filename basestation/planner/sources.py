@@ -90,9 +90,9 @@ def _extent(entry, binder):
     columns = extent_columns(extent, name, binder.new_id)
     if extent.kind is Kind.STORED:
         return BoundEntry(entry, name, Bound(Once(extent, columns), columns))
+    binder.streams.append(extent)
     tags = tag_columns(name, binder.new_id)
     if extent.kind is Kind.PUSHED:
         return BoundEntry(entry, name, Bound(StreamReceive(extent, columns, tags), columns))
-    binder.sensed.append(extent)
     interval = binder.asked.acquire_every or extent.interval
     return BoundEntry(entry, name, Bound(StreamAcquire(extent, interval, columns, tags), columns, interval=interval))

@@ -243,7 +243,7 @@ class Typing:
             self.report.error(
                 "SN205", f"there is no function `{written.name.text}`", written.name, help=did_you_mean(name, known)
             )
-            return UNKNOWN
+            return self._looked_into(written)
         if written.star:  # which the parser reports: only COUNT takes it
             return UNKNOWN
         if written.distinct:
@@ -253,7 +253,7 @@ class Typing:
                 written,
                 help=f"usage: {FUNCTIONS[name].usage}",
             )
-            return UNKNOWN
+            return self._looked_into(written)
         arguments = self._arguments(written, name, FUNCTIONS[name])
         if arguments is None:
             return UNKNOWN
@@ -269,6 +269,7 @@ class Typing:
                 written,
                 help=f"usage: {signature.usage}",
             )
+            self._looked_into(written)
             return None
         arguments = [self.value(a) for a in written.arguments]
         if any_unknown(arguments):
@@ -292,15 +293,21 @@ class Typing:
                 return None
         return tuple(arguments)
 
+    def _looked_into(self, written):
+        """UNKNOWN, once the arguments of a call that cannot be were looked into for errors of their own."""
+        for argument in written.arguments:
+            replace(self, grouped=None, aggregates=None, one_stream=True).value(argument)
+        return UNKNOWN
+
     def _aggregate(self, written, name):
         if self.aggregates is not None:
             self.report.error("SN405", f"no aggregate can stand here: {self.aggregates}", written)
-            return UNKNOWN
+            return self._looked_into(written)
         if name in ("FIRST", "LAST") and not self.one_stream:
             self.report.error(
                 "SN422", f"{name} goes by the ticks of one stream; here is not exactly one stream in FROM", written
             )
-            return UNKNOWN
+            return self._looked_into(written)
         if written.star and name != "COUNT":  # which the parser reports
             return UNKNOWN
         if written.distinct and name != "COUNT":
@@ -310,7 +317,7 @@ class Typing:
                 written,
                 help=f"usage: {AGGREGATES[name].usage}",
             )
-            return UNKNOWN
+            return self._looked_into(written)
         if written.star:
             return ex.Aggregate(name, None, Type.INTEGER)
         inner = replace(self, grouped=None, aggregates="it is inside another aggregate")

@@ -37,9 +37,7 @@ def test_what_is_asked_around_a_query(clauses, asked):
 
 def test_ticks_of_another_length():
     catalog = read_schema("r: sensed (v:integer) every 1 sec at sites 1", tick_ms=100)
-    plan = bound(
-        "SELECT v FROM r [FROM NOW-1500 MS TO NOW SLIDE 200 MS] FOR 1 MIN SINCE 5".replace(" SINCE 5", ""), catalog
-    )
+    plan = bound("SELECT v FROM r [FROM NOW-1500 MS TO NOW SLIDE 200 MS] FOR 1 MIN", catalog)
     assert (plan.root.child.begin, plan.root.child.slide, plan.asked.lasting) == (-15, 2, 600)
     assert codes("SELECT v FROM r [FROM NOW-150 MS TO NOW SLIDE 200 MS]", catalog) == ["SN412"]
 
@@ -171,6 +169,10 @@ def test_what_follows_from_an_error_is_not_told(text, told):
         ("SELECT v FROM r [FROM NOW-1 ROW TO NOW-500 MS SLIDE 700 MS]", ["SN411", "SN412", "SN412"]),
         ("SELECT v FROM q1; SELECT v FROM q2", ["SN201", "SN201"]),
         ("SELECT nix FROM r [NOW], t WHERE MAX(v) > 1", ["SN202", "SN408", "SN405"]),
+        (
+            "SELECT MAX(vv), NIX(ww) FROM r WHERE MAX(v) > 1 GROUP BY site",
+            ["SN202", "SN205", "SN202", "SN405", "SN421"],
+        ),
         ("SELECT v FROM r LIMIT 3 ACQUIRE EVERY 15 SEC", ["SN409", "SN419"]),
     ],
 )
