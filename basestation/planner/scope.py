@@ -93,7 +93,7 @@ class Scope:
                 written.name,
                 help=f"write `{name}` alone, or give the subquery an alias",
             )
-        elif name in ("tick", "index"):
+        elif name in ("tick", "index") and self.entries:
             report.error(
                 "SN209",
                 f"a window's tuples have no `{name}`",
