@@ -26,7 +26,7 @@ def configure(parser):
   streams may have _weight (-1 takes a tuple back) and _replaces (the index of the tuple that is corrected)
 
 REVISE, DELETE and INSERT are carried out at the end, after the last delivery.
-exit codes: 0 done, 2 schema or query refused, 3 bad input, 4 not executable yet
+exit codes: 0 done, 2 schema or query refused, 3 bad input or a query that cannot go on, 4 not executable yet
 
 example:
   {EXAMPLE}"""
@@ -68,7 +68,7 @@ def run(args):
 
     as_json = args.output == "json"
     try:
-        _replay(args)
+        return _replay(args)
     except Unreadable as why:
         _tell_input(InputError("SN501", str(why)), as_json)
         return BAD_INPUT
@@ -81,7 +81,6 @@ def run(args):
     except Refused as refused:
         tell(refused.diagnostics, as_json)
         return REFUSED
-    return 0
 
 
 def _replay(args):
@@ -96,7 +95,7 @@ def _replay(args):
     if recording.catalog is not catalog:
         statements = read_statements([text], recording.catalog, name)
     replay = Replay(recording, statements, args.until)
-    _print(replay, args.output)
+    return _print(replay, args.output, {given.number: given for given in statements})
 
 
 def _inputs(given, catalog):
@@ -119,25 +118,39 @@ def _inputs(given, catalog):
     return inputs
 
 
-def _print(replay, output):
+def _print(replay, output, statements):
+    """Print what is said as it is said. A query that cannot go on ends with an error, the others go on."""
+    from basestation.language.diagnostics import Diagnostic
     from basestation.replay.as_csv import CsvLines
     from basestation.replay.as_json import JsonLines
     from basestation.replay.as_table import TableLines
 
     lines = {"table": TableLines, "json": JsonLines, "csv": CsvLines}[output](replay.queries)
-    progress = _Progress(replay.until)
+    from basestation.revisions.answers import Ended
+
+    code, progress = 0, _Progress(replay.until)
     _write(lines.begin())
     for updates in replay.updates():
         progress.pause()
         for update in updates:
-            _write(lines.update(update))
+            if isinstance(update, Ended):
+                given = statements[update.query]
+                tell(
+                    [Diagnostic(update.code, update.message, given.source, given.bound.statement.span)],
+                    output == "json",
+                )
+                code = BAD_INPUT
+            else:
+                _write(lines.update(update))
         progress.at(replay.clock)
     progress.pause()
     _write(lines.end(replay.until, replay.ledger()))
     if output == "table":
         for name, counts in replay.ledger().items():
-            told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+            first = sorted(counts, key=lambda what: ({"received": 0, "accepted": 1}.get(what, 2), what))
+            told = ", ".join(f"{counts[what]} {what}" for what in first if counts[what])
             print(f"{name}: {told or 'nothing received'}", file=sys.stderr)
+    return code
 
 
 def _write(lines):

@@ -7,6 +7,8 @@ Rows of a window are a bag; of a stream, each index has its own history. Values 
 from collections import Counter
 from dataclasses import dataclass, field
 
+from basestation.errors import CATALOGUE
+
 
 @dataclass
 class History:
@@ -16,7 +18,7 @@ class History:
     tuples: dict = field(default_factory=dict)  # index -> [(clock, tick, weight, row)]
     marks: dict = field(default_factory=dict)  # tick -> [(clock, coverage)]
     sums: object = None  # the current answer in the end
-    error: object = None  # the kind of the error that ended the query
+    error: object = None  # (clock, kind) of the error that ended the query
 
     def without_order(self):
         """Tuples of one tick, whichever of them has which index (SEMANTICS 6.4 forgives this)."""
@@ -42,7 +44,7 @@ def covered(coverage):
 
 def of_oracle(answer, clocks=True):
     """The history of an Answer of the oracle."""
-    found = History(error=answer.error[1] if answer.error else None)
+    found = History(error=(answer.error[0] if clocks else None, answer.error[1]) if answer.error else None)
     for u in answer.windows:
         entry = (_at(u, clocks), u.revision, covered(u.coverage), bag(u.removed), bag(u.added))
         found.windows.setdefault(u.key, []).append(entry)
@@ -64,7 +66,12 @@ def _at(update, clocks):
 
 def of_replay(result, clocks_of, query, clocks=True):
     """The history of a query in a Result; `clocks_of` says at which clock tick each of its updates was given."""
-    found = History()
+    found, ended = History(), result.errors.get(query)
+    if ended is not None:
+        found.error = (
+            ended.clock if clocks else None,
+            CATALOGUE[ended.code].kind if ended.code in CATALOGUE else "input",
+        )
     at = iter(clocks_of)
     for u in result.told(query):
         clock = next(at)

@@ -11,6 +11,7 @@ import argparse
 import sys
 import time
 from collections import Counter
+from functools import partial
 
 from tests.agreement.compare import VERDICTS, agree
 from tests.agreement.shrink import shrink
@@ -20,6 +21,7 @@ SECTIONS = {
     "1.5": "late", "4": "join", "7": "nested", "10.6": "oneoff", "10.7": "history", "10.8": "loop", "11": "clause",
     "12.1": "late", "12.2": "revised",
 }  # fmt: skip
+SECONDS = 10
 TRAITS = ("join", "nested", "late", "revised", "union", "loop", "oneoff", "history", "clause")
 
 
@@ -31,12 +33,13 @@ def hunt(seed, cases, only=None, stop=1, say=print):
         number += 1
         if only and only not in made.traits:
             continue
-        outcome = agree(made.schema, made.inputs, made.queries)
+        outcome = agree(made.schema, made.inputs, made.queries, seconds=SECONDS)
         verdicts[outcome.verdict] += 1
         if outcome.verdict in ("not yet", "not covered"):
             reasons[f"{outcome.verdict}: {outcome.what}"] += 1
         if outcome.verdict == "disagree":
-            _, small = shrink(made.schema, made.inputs, made.queries, outcome)
+            judge = partial(agree, seconds=SECONDS)
+            _, small = shrink(made.schema, made.inputs, made.queries, outcome, judge)
             say(f"# case {made.seed}, traits {' '.join(sorted(made.traits)) or 'none'}\n{small.report}")
     return verdicts, reasons
 

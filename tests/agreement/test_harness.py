@@ -8,7 +8,7 @@ from acquisition.sources.csv import read_csv
 from acquisition.sources.python import recorded
 from acquisition.sources.tuples import batch_of, table_of
 from basestation.planner.catalog import read_schema
-from tests.agreement import hunt
+from tests.agreement import compare, hunt
 from tests.agreement.compare import Outcome
 from tests.agreement.history import bag, difference, of_oracle
 from tests.agreement.report import as_csv, golden
@@ -111,10 +111,22 @@ def test_shrinking_ends():
 
 def test_a_hunt_counts_and_stops(monkeypatch):
     verdicts = iter(["agree", "not yet", "agree", "disagree", "agree", "disagree", "agree"])
-    monkeypatch.setattr(hunt, "agree", lambda *case: Outcome(next(verdicts), "why"))
+    monkeypatch.setattr(hunt, "agree", lambda *case, seconds: Outcome(next(verdicts), "why"))
     monkeypatch.setattr(hunt, "shrink", lambda *case: (case[:3], Outcome("disagree", report="the case")))
     printed = []
     counted, reasons = hunt.hunt(1, 100, stop=2, say=printed.append)
     assert counted == {"agree": 3, "not yet": 1, "disagree": 2} and reasons == {"not yet: why": 1}
     assert len(printed) == 2 and printed[0].endswith("the case")
     assert "agree             3   50.0%" in hunt.shares(counted, reasons)
+
+
+def test_a_case_that_takes_too_long_is_ended(monkeypatch):
+    def endless(*case):
+        while True:
+            try:
+                sum(range(1000))
+            except Exception:
+                pass
+
+    monkeypatch.setattr(compare, "_agree", endless)
+    assert compare.agree(SCHEMA, {}, [], seconds=0.05).verdict == "too slow"
