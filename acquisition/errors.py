@@ -12,11 +12,11 @@ class AcquisitionError(Exception):
 
 
 class ScheduleError(AcquisitionError):
-    """What was asked of an extent cannot be scheduled."""
+    """What was asked of an extent cannot be scheduled. `code` is of the catalogue of errors, which is kept above."""
 
-    def __init__(self, extent: str, message: str) -> None:
+    def __init__(self, extent: str, message: str, code: str = "SN601") -> None:
         super().__init__(f"extent `{extent}`: {message}")
-        self.extent = extent
+        self.extent, self.code = extent, code
 
 
 class PayloadError(AcquisitionError):

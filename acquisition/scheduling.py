@@ -13,6 +13,7 @@ from acquisition.extent import Catalog, Extent
 from acquisition.extent import Kind as ExtentKind
 from acquisition.instants import Epochs, grid_at_or_after
 from acquisition.schedule import Channel, Sampling, Schedule, channel_of
+from acquisition.schema import Type
 
 NUMBERS = 256  # a sampling's number is one byte on the air
 MAX_CHANNELS = 8
@@ -71,19 +72,25 @@ def _merge(extent: Extent | None, name: str, needs: list[Need]) -> tuple[int, tu
     known = {a.name for a in (extent.site_attribute, extent.time_attribute) if a}
     wanted = {attribute for need in needs for attribute in need.attributes} - known
     sampled = [attribute for attribute in extent.schema if attribute.name in wanted]
-    if unfit := next((a.name for a in sampled if not a.type.whole and a.scale is None), None):
-        raise ScheduleError(name, f"motes compute in integers, so `{unfit}` needs a scale: `{unfit}:float {{scale 2}}`")
+    if unfit := next((a for a in sampled if not a.type.whole and a.scale is None), None):
+        remedy = (
+            f"needs a scale: `{unfit.name}:float {{scale 2}}`" if unfit.type is Type.FLOAT else f"is a {unfit.type}"
+        )
+        raise ScheduleError(name, f"motes compute in integers, and `{unfit.name}` {remedy}", "SN602")
     channels = tuple(channel_of(attribute) for attribute in sampled)
     if len(channels) > MAX_CHANNELS:
-        raise ScheduleError(name, f"{len(channels)} sensors are needed at once; a mote samples at most {MAX_CHANNELS}")
+        said = f"{len(channels)} sensors are needed at once; a mote samples at most {MAX_CHANNELS}"
+        raise ScheduleError(name, said, "SN603")
     if len({channel.sensor for channel in channels}) < len(channels):
-        raise ScheduleError(name, "two of its sensors have the same code on the air; rename one (`sensor '…'`)")
+        raise ScheduleError(
+            name, "two of its sensors have the same code on the air; rename one (`sensor '…'`)", "SN604"
+        )
     return gcd(*(need.every for need in needs)), channels
 
 
 def _sites(extent: Extent) -> tuple[int, ...]:
     if extent.sites is None:
-        raise ScheduleError(extent.name, "`at sites all` cannot be scheduled yet; list the sites")
+        raise ScheduleError(extent.name, "`at sites all` cannot be scheduled yet; list the sites", "SN605")
     return extent.sites
 
 

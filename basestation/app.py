@@ -6,16 +6,19 @@
 import socket
 import threading
 from collections import Counter
+from collections.abc import Mapping
 
 import gateway.downlink
 import gateway.uplink
 from acquisition.extent import Catalog
 from acquisition.instants import tick_of_ms
 from basestation import downlink, uplink
+from basestation.algebra.vector import Vector
 from basestation.archive.store import Store
 from basestation.execution.engine import Engine
 from basestation.queries import Query
 from basestation.results.feed import Feed
+from basestation.results.shape import shape_of
 from basestation.world import World
 from gateway.codec import FrameDecoder
 from gateway.link import Links, Policy
@@ -30,10 +33,15 @@ class Station:
         self.world = World(catalog)
         self.feed = Feed()
         self.links = Links(boot, policy or Policy())
-        self.engine = Engine(clock=tick_of_ms(now_ms, catalog.tick_ms) - 1)
+        self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
         self._tick = tick_of_ms(now_ms, catalog.tick_ms)
+
+    def load(self, extent: str, columns: Mapping[str, Vector], now_ms: int) -> None:
+        """The contents of a stored extent, from now on."""
+        self._end_ticks(now_ms)
+        self.engine.load(extent, self._tick, columns)
 
     def submit(self, text: str, now_ms: int) -> Query:
         """Accept a query and send its motes what they need. Refused says why it cannot be."""
@@ -64,7 +72,7 @@ class Station:
         self._tick = max(self._tick, now)
 
     def _carry_out(self, deployment: downlink.Deployment, now_ms: int) -> Query:
-        self.feed.open(deployment.query.number)
+        self.feed.open(shape_of(deployment.query.number, deployment.query.plan))
         frames = gateway.downlink.post(deployment.messages, self.links)
         query = deployment.query.waiting_for(frame.identity for frame in frames if frame.want_ack)
         self.world = deployment.world.with_query(query)

@@ -6,7 +6,8 @@ import acquisition.downlink
 import innet.downlink
 from acquisition.errors import ScheduleError
 from acquisition.scheduling import share
-from basestation.execution.engine import Engine, NotYet
+from basestation.execution.build import NotYet
+from basestation.execution.engine import Engine
 from basestation.language.diagnostics import Diagnostic, Refused
 from basestation.language.source import Source
 from basestation.planner.bind import bind_text
@@ -30,13 +31,16 @@ class Deployment:
 
 def deploy(text: str, world: World, engine: Engine, now_ms: int) -> Deployment:
     """Accept a query: from its first window after now on the engine answers it. Refused says why it cannot be."""
-    plan, _ = rewrite(_one_query(text, world))
-    query = Query(world.next_number(), text, plan, lower(plan.root))
+    plan = _one_query(text, world)
+    better, _ = rewrite(plan)
+    query = Query(world.next_number(), text, plan, lower(better.root))
     try:
         changed, messages = _tell_motes(world.with_query(query), engine.clock + 1, now_ms)
         engine.add(query.number, plan)
-    except (NotYet, ScheduleError) as error:
+    except NotYet as error:
         raise _refused(text, "SN601", str(error), plan) from error
+    except ScheduleError as error:
+        raise _refused(text, error.code, str(error), plan) from error
     return Deployment(changed, query, messages)
 
 

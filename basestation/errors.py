@@ -486,6 +486,46 @@ CATALOGUE = {
         "later",
         "not executable yet",
         "The query is valid and can be explained; this version cannot run it.",
-        "SELECT MAX(temp) FROM road [NOW]",
+        "SELECT temp FROM road LIFETIME 100 DAY",
+    ),
+    "SN602": Entry(
+        "later",
+        "a value that motes cannot compute with",
+        "Motes compute in integers: a float is sampled as multiples of its scale, a string not at all. Recorded, it can be "
+        "asked about.",
+        "SELECT v FROM probe [NOW]",
+    ),
+    "SN603": Entry(
+        "later",
+        "more sensors than a mote samples at once",
+        "A mote samples eight sensors of an extent at most, whatever the number of queries that want them.",
+        "wall: sensed (a:integer, b:integer, c:integer, d:integer, e:integer, f:integer, g:integer, h:integer, i:integer) "
+        "every 1 min at sites 1",
+        schema=True,
+    ),
+    "SN604": Entry(
+        "later",
+        "two sensors that are one on the air",
+        "The code of a sensor on the air is made of its name; two attributes of a query need two codes.",
+        "wall: sensed (a:integer {sensor 'light'}, b:integer {sensor 'light'}) every 1 min at sites 1",
+        schema=True,
+    ),
+    "SN605": Entry(
+        "later",
+        "sites that nobody lists",
+        "A base station that is running does not know yet which motes have the sensors; `at sites all` is for recordings.",
+        "wall: sensed (a:integer) every 1 min at sites all",
+        schema=True,
+    ),
+    "SN606": Entry(
+        "later",
+        "a schedule that does not fit into one frame",
+        "All that one mote is to sample, for all queries, is told in one frame.",
+        "\n".join(
+            f"wall{n}: sensed (a:integer, b:integer, c:integer, d:integer, e:integer, f:integer, g:integer, h:integer) "
+            "every 1 min at sites 1"
+            for n in range(1, 5)
+        ),
+        schema=True,
     ),
 }

@@ -12,12 +12,16 @@ import pytest
 
 from acquisition.instants import Epochs
 from basestation.app import RestServer, Station
+from basestation.archive.memory import MemoryArchive
 from basestation.archive.parquet import ParquetArchive
+from basestation.errors import CATALOGUE, ROAD
 from basestation.language.diagnostics import Refused
 from basestation.planner.catalog import read_schema
 from basestation.queries import State
-from basestation.results.view import current
+from basestation.results.view import current_tuples, current_windows
+from basestation.revisions.answers import EpochMark, TupleUpdates
 from gateway.frame import COORDINATOR
+from gateway.transports.memory import pair
 from innet.routing.topology import QUALITY_MAX
 from simulator.field import Failing, Wave
 from simulator.kernel import Kernel
@@ -51,6 +55,14 @@ class World:
         self.archive = ParquetArchive(folder, self.catalog.tick_ms)
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=BEGIN * 1000)
         self.second = 0
+
+    def said(self, number=1, after=0):
+        """What a query has said so far, in its order."""
+        return [numbered.update for numbered in self.station.feed.read(number, after)]
+
+    def rows(self, update, number=1):
+        """The rows that an update gives, in the values that people see."""
+        return update.added.to_lists(self.station.feed.shape(number).scales)
 
     @property
     def now_ms(self):
@@ -106,11 +118,13 @@ def test_one_reading_crosses_everything(world, tmp_path):
     assert not world.station.errors
 
     # The answer: every window complete, every value the mote's own, as the double its multiple stands for.
-    updates = [numbered.update for numbered in world.station.feed.read(1)]
-    assert [(u.tick, u.n, u.revision, u.coverage) for u in updates] == [(tick, 1, 0, (2, 2)) for tick in ticks]
+    updates = world.said()
+    assert [(u.tick, u.n, u.revision, u.coverage) for u in updates] == [
+        (tick, 1, 0, {"field": (2, 2)}) for tick in ticks
+    ]
     for update in updates:
         expected = [(float(f"{produced[update.tick, site][0]}e-2"),) for site in (3, 4)]
-        assert update.rows() == expected
+        assert world.rows(update) == expected
 
     # The archive holds the very readings, in files that are complete; Spark counts them.
     batch = world.archive.read(world.catalog.find("field"), 0, 2**62)
@@ -134,17 +148,19 @@ def test_one_reading_crosses_everything(world, tmp_path):
     with RestServer(world.station, TOKEN) as server:
         status, answer = get(f"{server.url}/v1/queries/1/results")
         assert status == 200
+        assert (answer["kind"], answer["columns"]) == (
+            "window", [{"name": "temp", "type": "float", "scale": 2, "unit": "Cel"}])  # fmt: skip
         assert [u["tick"] for u in answer["updates"]] == ticks
         assert answer["updates"][0] == {
             "number": 1,
+            "type": "window",
+            "query": 1,
             "tick": ticks[0],
             "time": "2025-11-18T08:00:00Z",
             "n": 1,
             "revision": 0,
-            "coverage": [2, 2],
-            "columns": ["temp"],
+            "coverage": {"field": [2, 2]},
             "rows": [[float(f"{produced[ticks[0], site][0]}e-2")] for site in (3, 4)],
-            "weights": [1, 1],
         }
         assert get(f"{server.url}/v1/queries/1/results?after={answer['next']}")[1]["updates"] == []
         assert get(f"{server.url}/v1/queries/2/results")[1]["code"] == "no-such-query"
@@ -156,27 +172,28 @@ def test_a_silent_mote_holds_no_window_and_what_it_saved_revises_the_answers(wor
     world.run(7)
     world.air.cut(4)
     world.run(30)
-    updates = [numbered.update for numbered in world.station.feed.read(1)]
-    assert [(u.tick - BEGIN, u.revision, u.coverage) for u in updates] == [
+    assert [(u.tick - BEGIN, u.revision, u.coverage["field"]) for u in world.said()] == [
         (5, 0, (2, 2)), (15, 0, (1, 2)), (25, 0, (1, 2))]  # fmt: skip
     world.air.mend(4)
     world.run(12)
-    revisions = [n.update for n in world.station.feed.read(1, after=3) if n.update.revision]
-    assert [(u.tick - BEGIN, u.coverage, len(u)) for u in revisions] == [(at, (2, 2), 1) for at in (15, 25, 35)]
+    revisions = [u for u in world.said(after=3) if u.revision]
+    assert [(u.tick - BEGIN, u.coverage["field"], len(u.added), len(u.removed)) for u in revisions] == [
+        (at, (2, 2), 1, 0) for at in (15, 25, 35)]  # fmt: skip
     produced = world.produced()
-    for window in current(numbered.update for numbered in world.station.feed.read(1)):
-        assert sorted(window.rows()) == sorted((float(f"{produced[window.tick, s][0]}e-2"),) for s in (3, 4))
-    counts = world.station.engine.readings["field"].counts
+    for window in current_windows(world.said()):
+        assert sorted(window.rows.to_lists([2])) == sorted(
+            (float(f"{produced[window.tick, s][0]}e-2"),) for s in (3, 4)
+        )
+    counts = world.station.engine.ledger()["field"]
     assert counts["late"] == 3
-    assert counts["used"] == len(produced)
+    assert counts["accepted"] == counts["received"] == len(produced)
 
 
 def test_a_failed_sensor_is_null_and_the_reading_still_counts(tmp_path):
     world = World(tmp_path, failing=Failing(Wave(21.5), site=4, begin=(BEGIN + 10) * 1000, end=(BEGIN + 20) * 1000))
     world.station.submit("SELECT site, temp FROM field [NOW]", world.now_ms)
     world.run(27)
-    updates = [numbered.update for numbered in world.station.feed.read(1)]
-    assert [(u.rows(), u.coverage) for u in updates] == [
+    assert [(world.rows(u), u.coverage["field"]) for u in world.said()] == [
         ([(3, 21.5), (4, 21.5)], (2, 2)),
         ([(3, 21.5), (4, None)], (2, 2)),
         ([(3, 21.5), (4, 21.5)], (2, 2)),
@@ -191,9 +208,9 @@ def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
     world.station.submit("SELECT volt AS v, site FROM field [FROM NOW-10 TO NOW SLIDE 20 SEC]", world.now_ms)
     world.run(30)
     assert world.produced()[BEGIN + 25, 3] == (world.produced()[BEGIN + 25, 3][0], 2987)
-    wider = [numbered.update for numbered in world.station.feed.read(2)]
-    assert [(u.tick - BEGIN, u.coverage) for u in wider] == [(25, (4, 4))]
-    assert sorted(wider[0].rows()) == [(2987, 3), (2987, 3), (2987, 4), (2987, 4)]
+    wider = world.said(2)
+    assert [(u.tick - BEGIN, u.coverage["field"]) for u in wider] == [(25, (4, 4))]
+    assert sorted(world.rows(wider[0], 2)) == [(2987, 3), (2987, 3), (2987, 4), (2987, 4)]
     world.station.stop(1, world.now_ms)
     world.run(10)
     assert world.produced()[BEGIN + 45, 3] == (2987,)
@@ -207,7 +224,7 @@ def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
 @pytest.mark.parametrize(
     ("text", "said", "place"),
     [
-        ("SELECT AVG(temp) FROM field [NOW]", "cannot be executed yet", 0),
+        ("SELECT temp FROM field LIFETIME 100 DAY", "cannot be executed yet", 0),
         ("SELECT wind FROM field [NOW]", "`wind` needs a scale", 0),
         ("SELECT temp FROM field [NOW]; SELECT volt FROM field [NOW]", "one query at a time", 30),
         ("DELETE FROM field WHERE temp > 3", "one query at a time", 0),
@@ -222,6 +239,81 @@ def test_what_cannot_run_yet_is_refused_with_a_place_and_leaves_no_trace(world, 
     assert world.station.world.queries == {}
     world.run(12)
     assert not world.trace.of("produced")
+
+
+LATER = {
+    "SN601": "SELECT temp FROM road LIFETIME 100 DAY",
+    "SN602": "SELECT v FROM probe [NOW]",
+    "SN603": "SELECT a, b, c, d, e, f, g, h, i FROM wall [NOW]",
+    "SN604": "SELECT a, b FROM wall [NOW]",
+    "SN605": "SELECT a FROM wall [NOW]",
+    "SN606": "SELECT w.*, x.*, y.*, z.* FROM wall1 [NOW] w, wall2 [NOW] x, wall3 [NOW] y, wall4 [NOW] z",
+}
+
+
+@pytest.mark.parametrize("code", [code for code, entry in CATALOGUE.items() if entry.kind == "later"])
+def test_each_error_of_this_kind_is_caused_by_the_example_of_the_catalogue(code):
+    example = CATALOGUE[code].example
+    catalog = read_schema(example if CATALOGUE[code].schema else ROAD)
+    wire, _ = pair()
+    station = Station(catalog, wire, MemoryArchive(), boot=1, now_ms=BEGIN * 1000)
+    text = LATER[code]
+    assert CATALOGUE[code].schema or text == example
+    with pytest.raises(Refused) as caught:
+        station.submit(text, BEGIN * 1000)
+    assert [d.code for d in caught.value.diagnostics] == [code]
+    assert station.world.queries == {}
+
+
+def test_an_average_and_a_selection_are_answered_while_it_goes_on(world):
+    """temp passes 20 degrees somewhere; the expectations are computed from what the motes produced."""
+    world.run(2)
+    world.station.submit(
+        "SELECT AVG(temp) AS mean, COUNT(*) AS n FROM field [FROM NOW-10 TO NOW SLIDE 10 SEC] WHERE temp > 20",
+        world.now_ms,
+    )
+    world.run(33)
+    produced, found = world.produced(), world.said()
+    assert [(u.tick - BEGIN, u.coverage["field"]) for u in found] == [(5, (2, 2)), (15, (4, 4)), (25, (4, 4))]
+    for u in found:
+        warm = [v for (tick, _), (v, *_) in produced.items() if u.tick - 10 <= tick <= u.tick and v > 2000]
+        [(mean, n)] = world.rows(u)
+        assert n == len(warm)
+        assert mean == (pytest.approx(sum(warm) / len(warm) / 100, rel=1e-12) if warm else None)
+    assert any(world.rows(u)[0][1] for u in found)
+
+
+def test_a_stream_is_given_tuple_by_tuple_with_marks_of_its_epochs(world):
+    world.station.submit("SELECT site, temp FROM field WHERE site = 4", world.now_ms)
+    world.run(7)
+    world.air.cut(4)
+    world.run(10)
+    world.air.mend(4)
+    world.run(20)
+    produced, said = world.produced(), world.said()
+    # What mote 4 had saved comes with its reading of 25: it is late, and the next tuple. Site 3 has 1, 3, 4 and 7.
+    given = [u for u in said if isinstance(u, TupleUpdates)]
+    assert [(u.tick.tolist(), u.index.tolist(), u.weight.tolist()) for u in given] == [
+        ([BEGIN + 5], [2], [1]), ([BEGIN + 25, BEGIN + 15], [5, 6], [1, 1]), ([BEGIN + 35], [8], [1])]  # fmt: skip
+    now = current_tuples(said)
+    rows = dict(zip(now.tick.tolist(), now.rows.to_lists([None, 2]), strict=True))
+    assert rows == {BEGIN + at: (4, float(f"{produced[BEGIN + at, 4][0]}e-2")) for at in (5, 15, 25, 35)}
+    marks = [(u.tick - BEGIN, u.coverage["field"]) for u in said if isinstance(u, EpochMark)]
+    assert marks == [(5, (2, 2)), (15, (1, 2)), (15, (2, 2)), (25, (2, 2)), (35, (2, 2))]
+
+
+def test_a_query_that_comes_later_finds_the_readings_that_are_there_and_counts_from_its_start(world):
+    world.station.submit(QUERY, world.now_ms)
+    world.run(27)
+    world.station.submit("SELECT COUNT(*) AS n FROM field [FROM NOW-40 TO NOW SLIDE 10 SEC]", world.now_ms)
+    world.station.submit("SELECT COUNT(*) AS n FROM field [FROM NOW-2 TO NOW SLIDE 1 ROW]", world.now_ms)
+    world.run(20)
+    # Two readings at each of 5, 15, 25 (before the query), 35 and 45; nothing was scheduled before 5.
+    assert [(u.tick - BEGIN, u.coverage["field"], world.rows(u, 2)) for u in world.said(2)] == [
+        (35, (8, 8), [(8,)]), (45, (10, 10), [(10,)])]  # fmt: skip
+    # Row 1 is the first of 35; the readings of 25 are rows -1 and 0.
+    assert [(u.tick - BEGIN, u.n, u.coverage["field"], world.rows(u, 3)) for u in world.said(3)] == [
+        (35, 1, (4, 4), [(3,)]), (35, 2, (4, 4), [(3,)]), (45, 1, (4, 4), [(3,)]), (45, 2, (4, 4), [(3,)])]  # fmt: skip
 
 
 def test_the_same_run_gives_the_same_trace(tmp_path):

@@ -9,7 +9,7 @@ window at 600, revision 1, coverage road 44 of 44
 + 4  hot
 """
 
-from basestation.replay.result import coverage_of
+from basestation.results.wire import coverage_as_json
 from basestation.revisions.answers import EpochMark, TupleUpdates, WindowUpdate
 
 
@@ -109,7 +109,7 @@ def _listed(t):
 
 
 def _coverage(coverage):
-    told = [f"{name} {of[0]} of {of[1]}" for name, of in coverage_of(coverage).items() if of is not None]
+    told = [f"{name} {of[0]} of {of[1]}" for name, of in coverage_as_json(coverage).items() if of is not None]
     return f", coverage {', '.join(told)}" if told else ""
 
 

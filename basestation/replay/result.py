@@ -3,13 +3,14 @@
 Updates stay columnar until somebody asks for rows.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from acquisition.schema import Type
-from basestation.revisions.answers import EpochMark, TupleUpdates, WindowUpdate
+from basestation.results.view import current_tuples, current_windows
+from basestation.results.wire import coverage_as_json
+from basestation.revisions.answers import Ended, EpochMark, TupleUpdates, WindowUpdate
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +55,23 @@ class Mark:
 
 
 class Result:
-    """`columns` has the columns of each query by its number, `ledger` what became of the deliveries of each extent."""
+    """`columns` has the columns of each query by its number, `ledger` what became of the deliveries of each extent.
+
+    `errors` has the queries that could not go on, with why: their answers end before the recording does.
+    """
 
     def __init__(self, queries):
         self._queries = {query.number: query for query in queries}
         self._updates = {query.number: [] for query in queries}
         self.columns = {q.number: tuple(Column(c.label, str(c.type)) for c in q.columns) for q in queries}
-        self.ledger, self.until = {}, None
+        self.ledger, self.until, self.errors = {}, None, {}
 
     def add(self, updates):
         for update in updates:
-            self._updates[update.query].append(update)
+            if isinstance(update, Ended):
+                self.errors[update.query] = update
+            else:
+                self._updates[update.query].append(update)
 
     def finish(self, until, ledger):
         self.until, self.ledger = until, ledger
@@ -89,26 +96,16 @@ class Result:
 
     def current(self, query=1):
         """The sum of the updates: {(tick, n): rows} of windows, [(tick, index, row)] of a stream, in order."""
+        scales = self._queries[query].scales
         if self._queries[query].kind == "stream":
-            found = {}
-            for u in self.tuples(query):
-                if u.weight > 0:
-                    found[u.index] = (u.tick, u.index, u.row)
-                else:
-                    del found[u.index]
-            return sorted(found.values(), key=lambda entry: entry[1])
-        found = {}
-        for window in self.windows(query):
-            rows = found.setdefault(window.key, [])
-            gone = Counter(window.removed)
-            kept = []
-            for row in reversed(rows):  # of equal rows the last one goes
-                if gone[row]:
-                    gone[row] -= 1
-                else:
-                    kept.append(row)
-            found[window.key] = kept[::-1] + window.added
-        return found
+            if not self.tuples(query):
+                return []
+            now = current_tuples(self._updates[query])
+            return list(zip(now.tick.tolist(), now.index.tolist(), now.rows.to_lists(scales), strict=True))
+        return {
+            ((w.tick, w.n) if w.t is None else (w.tick, w.n, w.t)): w.rows.to_lists(scales)
+            for w in current_windows(self._updates[query])
+        }
 
     def to_arrow(self, query=1, history=False):
         """The current answer as an Arrow table, or with `history` every update with its `_revision` and `_weight`."""
@@ -154,16 +151,11 @@ def _told(update, scales):
     match update:
         case WindowUpdate():
             added, removed = update.added.to_lists(scales), update.removed.to_lists(scales)
-            coverage = coverage_of(update.coverage)
+            coverage = coverage_as_json(update.coverage)
             return Window(update.tick, update.n, update.t, update.revision, coverage, added, removed)
         case TupleUpdates():
             tags = update.tick.tolist(), update.index.tolist(), update.weight.tolist()
             return list(map(Tuple, *tags, update.rows.to_lists(scales)))
         case EpochMark():
-            return Mark(update.tick, coverage_of(update.coverage))
+            return Mark(update.tick, coverage_as_json(update.coverage))
     raise TypeError(f"no update: {update!r}")
-
-
-def coverage_of(coverage):
-    """Coverage as JSON and people have it: [used, due] of each sensed extent, None of a pushed one."""
-    return {name: None if of is None else [int(of[0]), int(of[1])] for name, of in coverage.items()}

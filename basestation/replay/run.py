@@ -4,37 +4,16 @@ A clock tick is handed over whole and then ended; ticks in which nothing happens
 became due in them. What is delivered behind the end is not delivered.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from basestation.execution.engine import Engine, NotYet
 from basestation.language import syntax
 from basestation.language.diagnostics import Refused
+from basestation.results.shape import shape_of
 
 
 class NotExecutable(Refused):
     """Valid statements that this version cannot execute; the diagnostics point at them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What a reader of its answers knows about a query."""
-
-    number: int
-    kind: str  # window or stream
-    columns: tuple  # of the algebra: label, type, scale, unit
-    loops: bool  # windows have a `t`
-
-    @property
-    def scales(self):
-        return [column.scale for column in self.columns]
-
-
-def query_of(given):
-    plan = given.bound
-    loops = bool(getattr(plan.statement, "loops", ()))
-    return Query(given.number, plan.kind, tuple(plan.root.columns), loops)
 
 
 class Replay:
@@ -46,7 +25,7 @@ class Replay:
         self.recording = recording
         clocks = [given.clock for given in statements if given.clock]
         self.until = max([recording.end(), *clocks]) if until is None else until
-        self.queries = [query_of(given) for given in statements if given.query]
+        self.queries = [shape_of(given.number, given.bound) for given in statements if given.query]
         self.engine = Engine(recording.catalog)
         for name, versions in recording.versions.items():
             for tick, columns in versions:
@@ -76,7 +55,10 @@ class Replay:
     def updates(self):
         """Lists of updates, each with those of one clock tick; ends with the end of the replay."""
         deliveries = [_Deliveries(name, batch, self.until) for name, batch in self.recording.batches.items()]
-        ticks = np.unique(np.concatenate([np.array(sorted(self._later), np.int64), *(d.ticks for d in deliveries)]))
+        # A query begins with the clock tick behind the last one that ended, so the one before it is ended too.
+        asked = [clock - 1 for clock, given in self._later.items() if any(each.query for each in given)]
+        moments = np.array([*self._later, *asked], np.int64)
+        ticks = np.unique(np.concatenate([moments, *(d.ticks for d in deliveries)]))
         ticks = ticks[ticks <= self.until].tolist()
         for clock in range(self.until + 1) if self.every_tick else ticks:
             for each in deliveries:

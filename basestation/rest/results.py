@@ -18,7 +18,7 @@ def results_routes(feed: Feed, tick_ms: int) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
     ) -> dict[str, Any]:
         try:
-            return results_as_json(number, after, feed.read(number, after, limit), tick_ms)
+            return results_as_json(feed.shape(number), after, feed.read(number, after, limit), tick_ms)
         except KeyError:
             raise Problem(404, "no-such-query", f"there is no query {number}") from None
         except Gone as gone:

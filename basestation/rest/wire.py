@@ -1,10 +1,12 @@
-"""Domain values as JSON: updates, and problems as RFC 9457 wants them."""
+"""Domain values as JSON: pages of a feed, and problems as RFC 9457 wants them."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from acquisition.instants import rfc3339_of
 from basestation.results.feed import Numbered
+from basestation.results.shape import Shape
+from basestation.results.wire import schema_as_json, update_as_json
 
 PROBLEM = "application/problem+json"
 
@@ -21,25 +23,22 @@ class Problem(Exception):
         return found | ({"detail": self.remedy} if self.remedy else {})
 
 
-def results_as_json(query: int, after: int, updates: Sequence[Numbered], tick_ms: int) -> dict[str, Any]:
+def results_as_json(shape: Shape, after: int, updates: Sequence[Numbered], tick_ms: int) -> dict[str, Any]:
     """A stretch of a query's feed; `next` is what to ask for `after` next time."""
+    lines = [line for numbered in updates for line in _lines(numbered, shape, tick_ms)]
+    schema = schema_as_json(shape)
     return {
-        "query": query,
-        "updates": [update_as_json(numbered, tick_ms) for numbered in updates],
-        "next": updates[-1].number if updates else after,
+        "query": shape.number,
+        "kind": schema["kind"],
+        "columns": schema["columns"],
+        "updates": lines,
+        "next": lines[-1]["number"] if lines else after,
     }
 
 
-def update_as_json(numbered: Numbered, tick_ms: int) -> dict[str, Any]:
-    update = numbered.update
-    return {
-        "number": numbered.number,
-        "tick": update.tick,
-        "time": rfc3339_of(update.tick, tick_ms),
-        "n": update.n,
-        "revision": update.revision,
-        "coverage": list(update.coverage) if update.coverage else None,
-        "columns": list(update.columns),
-        "rows": [list(row) for row in update.rows()],
-        "weights": update.weight.tolist(),
-    }
+def _lines(numbered: Numbered, shape: Shape, tick_ms: int) -> list[dict[str, Any]]:
+    """What replays print, with its number in the feed and its tick in the world's time."""
+    return [
+        {"number": number} | line | {"time": rfc3339_of(line["tick"], tick_ms)}
+        for number, line in enumerate(update_as_json(numbered.update, shape.scales), numbered.number)
+    ]

@@ -1,12 +1,17 @@
-"""The feed: each query's updates, numbered, so that a consumer who comes back goes on exactly where it stopped.
+"""The feed: what each query says, numbered, so that a consumer who comes back goes on exactly where it stopped.
 
-One thread publishes, any number may read: a published state is never changed, only replaced.
+A window's update has one number, an epoch mark too; each tuple of a stream has one of its own. One thread publishes, any
+number may read: a published state is never changed, only replaced.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from basestation.revisions.update import Update
+import numpy as np
+
+from basestation.results.shape import Shape
+from basestation.revisions.answers import TupleUpdates, Update
 
 
 class Gone(Exception):
@@ -19,7 +24,7 @@ class Gone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """An update and its number in the feed of its query, from 1."""
+    """An update and its number in the feed of its query, from 1; of several tuples, the number of the first."""
 
     number: int
     update: Update
@@ -27,22 +32,23 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The newest updates of one query; the oldest of them has the number `first`."""
+    """The newest updates of one query. `numbers` are theirs, with the number that the next one will have behind them."""
 
-    first: int = 1
+    shape: Shape
     updates: tuple[Update, ...] = ()
+    numbers: tuple[int, ...] = (1,)
 
 
 class Feed:
-    """Keeps the newest `limit` updates of each query."""
+    """Keeps the newest `limit` numbers of each query, and what was said in one piece with the oldest of them."""
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit
         self._kept: dict[int, Kept] = {}
 
-    def open(self, query: int) -> None:
+    def open(self, shape: Shape) -> None:
         """Begin the feed of a query, so that it can be read before there is anything in it."""
-        self._kept.setdefault(query, Kept())
+        self._kept.setdefault(shape.number, Kept(shape))
 
     def publish(self, updates: Iterable[Update]) -> None:
         by_query: dict[int, list[Update]] = {}
@@ -50,15 +56,30 @@ class Feed:
             by_query.setdefault(update.query, []).append(update)
         for query, new in by_query.items():
             kept = self._kept[query]
-            updates = (*kept.updates, *new)
-            surplus = max(0, len(updates) - self._limit)
-            self._kept[query] = Kept(kept.first + surplus, updates[surplus:])
+            lengths = [len(update) if isinstance(update, TupleUpdates) else 1 for update in new]
+            numbers = (*kept.numbers, *(kept.numbers[-1] + np.cumsum(lengths)).tolist())
+            surplus = max(0, bisect_right(numbers, numbers[-1] - self._limit) - 1)
+            self._kept[query] = Kept(kept.shape, (*kept.updates, *new)[surplus:], numbers[surplus:])
+
+    def shape(self, query: int) -> Shape:
+        """What the updates of a query are like. KeyError: no such query."""
+        return self._kept[query].shape
 
     def read(self, query: int, after: int = 0, limit: int | None = None) -> list[Numbered]:
-        """The updates with numbers above `after`. KeyError: no such query. Gone: they are not kept any more."""
+        """What has numbers above `after`. KeyError: no such query. Gone: they are not kept any more."""
         kept = self._kept[query]
-        if after + 1 < kept.first:
-            raise Gone(kept.first)
-        begin = after + 1 - kept.first
-        end = None if limit is None else begin + limit
-        return [Numbered(after + 1 + i, update) for i, update in enumerate(kept.updates[begin:end])]
+        first, behind = after + 1, kept.numbers[-1]
+        if first < kept.numbers[0]:
+            raise Gone(kept.numbers[0])
+        end = behind if limit is None else min(behind, first + limit)
+        found = []
+        at = bisect_right(kept.numbers, first) - 1
+        while first < end:
+            begin, upto = kept.numbers[at], min(kept.numbers[at + 1], end)
+            found.append(Numbered(first, _part(kept.updates[at], first - begin, upto - begin)))
+            first, at = upto, at + 1
+        return found
+
+
+def _part(update: Update, begin: int, end: int) -> Update:
+    return update.take(slice(begin, end)) if isinstance(update, TupleUpdates) else update

@@ -12,10 +12,10 @@ from basestation.replay.as_csv import CsvLines
 from basestation.replay.as_json import JsonLines
 from basestation.replay.as_table import TableLines
 from basestation.replay.result import Result
-from basestation.replay.run import Query
+from basestation.results.shape import Shape
 from basestation.revisions.answers import EpochMark, Rows, TupleUpdates, WindowUpdate
 
-WINDOWS = Query(
+WINDOWS = Shape(
     1,
     "window",
     (
@@ -25,7 +25,7 @@ WINDOWS = Query(
     ),
     False,
 )
-STREAM = Query(2, "stream", (Column(4, Type.FLOAT, "x"), Column(5, Type.FLOAT, "x")), False)
+STREAM = Shape(2, "stream", (Column(4, Type.FLOAT, "x"), Column(5, Type.FLOAT, "x")), False)
 
 
 def rows(query, *items):
@@ -112,7 +112,7 @@ def test_csv_can_be_read_back():
 
 
 def test_csv_of_loops_has_their_t():
-    loop = Query(1, "window", WINDOWS.columns, True)
+    loop = Shape(1, "window", WINDOWS.columns, True)
     assert printed(CsvLines, [window(0, [(1, "a", 0)], t=(3, 5))], [loop])[1] == "1,600,1,3 5,,0,1,1,a,0.0"
 
 
@@ -189,6 +189,6 @@ def test_arrow_and_pandas():
 
 
 def test_no_columns_no_trouble():
-    empty = Query(1, "window", (), False)
+    empty = Shape(1, "window", (), False)
     said = [WindowUpdate(1, 0, 1, None, 0, {}, Rows((), 2), Rows((), 0))]
     assert Vector(np.zeros(0)).to_list() == [] and len(printed(JsonLines, said, [empty])) == 3

@@ -7,18 +7,22 @@ import pytest
 
 from basestation.rest.api import make_api
 from basestation.results.feed import Feed
-from tests.results.test_update import update
+from basestation.results.shape import Shape
+from basestation.revisions.answers import EpochMark
+from tests.results.test_feed import SHAPE
+from tests.results.test_view import tuples, window
 
 TOKEN = "open sesame"
+COLUMNS = [{"name": "v", "type": "float"}, {"name": "w", "type": "integer"}, {"name": "s", "type": "string"}]
 HEADERS = {"authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture
 def feed():
     feed = Feed(limit=4)
-    feed.open(1)
+    feed.open(SHAPE)
     for tick in range(6):
-        feed.publish([update([(tick + 0.5, None, "a")], [1], tick=tick)])
+        feed.publish([window([(tick + 0.5, None, "a")], tick=tick)])
     return feed
 
 
@@ -48,14 +52,39 @@ def test_pages_follow_one_another(client):
     second = client.get("/v1/queries/1/results", params={"after": first["next"]}).json()
     assert [u["number"] for u in second["updates"]] == [6]
     assert client.get("/v1/queries/1/results", params={"after": second["next"]}).json() == {
-        "query": 1, "updates": [], "next": 6}  # fmt: skip
+        "query": 1, "kind": "window", "columns": COLUMNS, "updates": [], "next": 6}  # fmt: skip
 
 
 def test_an_update_says_everything(client):
     [found] = client.get("/v1/queries/1/results", params={"after": 5}).json()["updates"]
     assert found == {
-        "number": 6, "tick": 5, "time": "1970-01-01T00:00:05Z", "n": 1, "revision": 0, "coverage": [0, 9],
-        "columns": ["v", "w", "s"], "rows": [[5.5, None, "a"]], "weights": [1],
+        "number": 6, "type": "window", "query": 1, "tick": 5, "time": "1970-01-01T00:00:05Z", "n": 1, "revision": 0,
+        "coverage": {"field": [0, 9]}, "rows": [[5.5, None, "a"]],
+    }  # fmt: skip
+
+
+def test_a_revision_says_what_it_takes_back(client, feed):
+    feed.publish([window([(7.5, 1, "b")], [(5.5, None, "a")], 1, tick=5)])
+    [found] = client.get("/v1/queries/1/results", params={"after": 6}).json()["updates"]
+    assert (found["revision"], found["removed"], found["added"]) == (1, [[5.5, None, "a"]], [[7.5, 1, "b"]])
+    assert "rows" not in found
+
+
+def test_a_stream_is_told_tuple_by_tuple(client, feed):
+    feed.open(Shape(2, "stream", SHAPE.columns))
+    given = tuples((3, 1, 1, (0.5, None, "a")), (4, 2, 1, (1.5, 7, "b")), (3, 1, -1, (0.5, None, "a")), query=2)
+    feed.publish([given, EpochMark(2, 4, {"field": (1, 2), "hits": None})])
+    first = client.get("/v1/queries/2/results", params={"limit": 2}).json()
+    assert (first["kind"], first["next"]) == ("stream", 2)
+    assert first["updates"][0] == {
+        "number": 1, "type": "tuple", "query": 2, "tick": 3, "time": "1970-01-01T00:00:03Z", "index": 1, "weight": 1,
+        "row": [0.5, None, "a"],
+    }  # fmt: skip
+    taken_back, mark = client.get("/v1/queries/2/results", params={"after": 2}).json()["updates"]
+    assert (taken_back["number"], taken_back["index"], taken_back["weight"]) == (3, 1, -1)
+    assert mark == {
+        "number": 4, "type": "epoch", "query": 2, "tick": 4, "time": "1970-01-01T00:00:04Z",
+        "coverage": {"field": [1, 2], "hits": None},
     }  # fmt: skip
 
 

@@ -1,0 +1,213 @@
+"""Block: one SELECT over windows: its inputs, how their windows combine, and what is done inside them.
+
+In each step a block first looks at the windows it has answered that will look different (`old` as they were), takes the
+changes in, and then gives them and the new windows as they are now. Nothing below knows that answers have a history.
+"""
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from basestation.algebra.window_aggregation import WindowAggregation
+from basestation.algebra.window_cross_product import WindowCrossProduct
+from basestation.algebra.window_join import WindowJoin
+from basestation.algebra.window_project import WindowProject
+from basestation.algebra.window_select import WindowSelect
+from basestation.execution import oneoff, relational
+from basestation.execution.combining import combinations
+from basestation.execution.coverage import coverage
+from basestation.execution.frame import Frame
+from basestation.execution.halting import Halt, Halted
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """A window of a block: made at `tick`, the n-th of it, of these windows of the inputs."""
+
+    number: int  # among all windows of the block, from 0
+    tick: int
+    n: int
+    parts: tuple
+    t: int | tuple | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step did: windows that were answered and may look different now, and new ones, in their order.
+
+    `old` has the dirty ones as they were before, or is None where nobody asked for that.
+    """
+
+    dirty: tuple
+    new: tuple
+    old: Frame | None
+
+
+class Block:
+    """`node` is the tree above the inputs; `leaves` are the nodes in it that the inputs stand for.
+
+    `loops` say which windows there are where it is not the inputs; `subqueries` stand in the expressions of `node`.
+    """
+
+    def __init__(self, node, inputs, leaves, clock=-1, limit=None, loops=None, subqueries=None):
+        self.node, self.inputs, self._leaves, self._limit = node, inputs, leaves, limit
+        self._loops, self._subqueries = loops, subqueries
+        self._written = node
+        if subqueries is not None:
+            self.node = subqueries.put_into(node)
+        self.halt = None  # why the query cannot go on
+        self.answered = []  # Combined, in order
+        self._recent = [[] for _ in inputs]  # the windows of each input's most recent tick
+        self.clock = clock
+        self._count = 0
+
+    @property
+    def watermark(self):
+        asked = () if self._subqueries is None else (self._subqueries.watermark,)
+        return min(self.clock, *asked, *(i.watermark for i in self.inputs))
+
+    def step(self, clock, remember):
+        """Take in one step; `remember` asks for the dirty windows as they were."""
+        dirty = self._dirty()
+        old = self.frame_of(dirty) if dirty and remember else None
+        self.clock = clock
+        for each in self.inputs:
+            each.apply()
+        if self._subqueries is not None:
+            self._ask()
+        new = () if self.halt is not None else tuple(self._combine(self._upto()))
+        if self._loops is not None:
+            self.halt = self._loops.halt
+        self.answered += new
+        return Outcome(dirty, new, old)
+
+    @property
+    def count(self):
+        """How many windows there were so far."""
+        return self._count
+
+    def before(self, win):
+        """The window before one in the list of windows (6.2); None before the first."""
+        at = win.number - self.answered[0].number - 1
+        return self.answered[at] if at >= 0 else None
+
+    def made(self, low, high):
+        """The answered windows made at ticks low to high."""
+        first = bisect_left(self.answered, low, key=lambda w: w.tick)
+        return self.answered[first : bisect_right(self.answered, high, key=lambda w: w.tick)]
+
+    def _upto(self):
+        return self.watermark if self._limit is None else min(self.watermark, self._limit)
+
+    # --- which windows -----------------------------------------------------------------------------------------------
+
+    def _dirty(self):
+        """The answered windows with a part that its input calls dirty, in order."""
+        changed = set()
+        for place, each in enumerate(self.inputs):
+            if each.disturbed:
+                changed |= {(place, id(w)) for w in each.dirty(self._parts(place))}
+        if not changed:
+            return ()
+        return tuple(c for c in self._open() if any((i, id(w)) in changed for i, w in enumerate(c.parts)))
+
+    def _parts(self, place):
+        """The windows of one input in the answered combinations, each once, in order."""
+        return list({id(c.parts[place]): c.parts[place] for c in self._open()}.values())
+
+    def _open(self):
+        """The answered windows that may still be revised: where windows were let go of, the first is only compared with."""
+        settled = bool(self.answered) and self.answered[0].number > 0
+        return self.answered[1:] if settled else self.answered
+
+    def _combine(self, upto):
+        """The new windows up to a tick: at each tick where an input has a window, all combinations of the most recent (4)."""
+        if self._loops is not None:
+            return [self._combined(*each) for each in self._loops.due(upto)]
+        new = [each.due(upto) for each in self.inputs]
+        return [self._combined(*each) for each in combinations(new, self._recent)]
+
+    def _ask(self):
+        """Evaluate the subqueries, once, and put what they gave into the tree."""
+        if not self._subqueries.answered:
+            self._subqueries.step(self.clock)
+            try:
+                self.node = self._subqueries.put_into(self._written)
+            except Halted as why:
+                self.halt = Halt(self.clock, why.code, why.message)
+
+    def _combined(self, tick, n, parts, t=None):
+        self._count += 1
+        return Combined(self._count - 1, tick, n, parts, t)
+
+    # --- what is in them ---------------------------------------------------------------------------------------------
+
+    def frame_of(self, wins):
+        """The windows' tuples after everything that the block does with them."""
+        return self._evaluate(self.node, wins)
+
+    def _evaluate(self, node, wins):
+        for place, leaf in enumerate(self._leaves):
+            if leaf is node:
+                return self._content(place, wins)
+        match node:
+            case WindowSelect(predicate=predicate, child=child):
+                return relational.select(self._evaluate(child, wins), predicate)
+            case WindowProject(outputs=outputs, child=child):
+                return relational.project(self._evaluate(child, wins), outputs)
+            case WindowAggregation(child=child):
+                return relational.aggregate(self._evaluate(child, wins), node)
+            case WindowCrossProduct(inputs=inputs):
+                return relational.join([self._evaluate(i, wins) for i in inputs], (), None)
+            case WindowJoin(inputs=inputs, keys=keys, residual=residual):
+                return relational.join([self._evaluate(i, wins) for i in inputs], keys, residual)
+        if isinstance(node, oneoff.NODES):
+            return oneoff.evaluate(node, [self._evaluate(child, wins) for child in node.children])
+        raise TypeError(f"no window operator: {type(node).__name__}")
+
+    def _content(self, place, wins):
+        """What the windows hold of one input. A window of it that stands in several combinations is read once."""
+        parts = [c.parts[place] for c in wins]
+        unique = list({id(w): w for w in parts}.values())
+        found = self.inputs[place].content(unique) if unique else None
+        if found is None:
+            found = self._nothing(place, len(unique))
+        if len(unique) == len(parts):
+            return found
+        number = {id(w): i for i, w in enumerate(unique)}
+        source = np.array([number[id(w)] for w in parts], np.int64)
+        bounds = found.bounds()
+        counts = (bounds[1:] - bounds[:-1])[source]
+        window = np.repeat(np.arange(len(parts)), counts)
+        at = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(bounds[source], counts)
+        taken = found.take(at)
+        order = () if taken.tick is None else (taken.tick, taken.second)
+        return Frame(len(parts), window, taken.columns, *order)
+
+    def _nothing(self, place, count):
+        return self.inputs[place].empty(count)
+
+    # --- coverage ----------------------------------------------------------------------------------------------------
+
+    def covers(self, win):
+        return [cover for each, part in zip(self.inputs, win.parts, strict=True) for cover in each.covers(part)]
+
+    def coverage(self, win):
+        return coverage([*self.covers(win), *self.nothing()])
+
+    def nothing(self):
+        """Every extent below, covered nowhere: so that it is named even where no window ranges over it."""
+        return [cover for each in self.inputs for cover in each.nothing()]
+
+    def forget(self, before):
+        """Let go of windows made before a tick, and of the tuples that only they could ask for."""
+        keep = bisect_left(self.answered, before, key=lambda c: c.tick)
+        self.answered = self.answered[max(0, keep - 1) :]  # the one before is compared with the first that is kept
+        for place, each in enumerate(self.inputs):
+            kept = [*(c.parts[place] for c in self.answered), *self._coming(place)]
+            each.forget(before, kept)
+
+    def _coming(self, place):
+        """The windows of one input that stand in combinations to come."""
+        return self._recent[place] if self._loops is None else self._loops.recent(place)

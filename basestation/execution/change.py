@@ -1,0 +1,29 @@
+"""Change: what happened to a stream in one step, as a difference: tuples that came, tuples that are gone.
+
+A tuple whose values were corrected is in both, under one ident. `touched` are the ticks whose coverage may have changed,
+whether or not a tuple passed; `watermark` is how far the stream's time is complete now.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from basestation.execution.tuples import Tuples
+
+NO_TICKS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`fresh` marks those of `come` that the stream did not have before; `gone` have the values that they had."""
+
+    come: Tuples
+    fresh: np.ndarray
+    gone: Tuples
+    touched: np.ndarray
+    watermark: int
+
+    @property
+    def ticks(self):
+        """The ticks at which anything may look different now."""
+        return np.unique(np.concatenate([self.come.tick, self.gone.tick, self.touched]))

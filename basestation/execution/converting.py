@@ -1,0 +1,167 @@
+"""Converting: from a block's windows back to a stream, and what revisions do to it (SEMANTICS 6, 12.1)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from basestation.algebra.vector import Vector
+from basestation.execution.change import NO_TICKS, Change
+from basestation.execution.frame import difference
+from basestation.execution.indexing import Indexing
+from basestation.execution.streams import ADDED
+from basestation.execution.tuples import Growing, Tuples, joined, no_tuples
+
+
+class ConverterStream:
+    """RSTREAM, ISTREAM or DSTREAM over a block.
+
+    What was said of each window is remembered for as long as the window may change, so that only the difference is said
+    when it does. In what is remembered, `site` is the number of the window.
+    """
+
+    by_site = False
+
+    def __init__(self, kind, block, tags, names_index):
+        self.kind, self.block = kind, block
+        self._tick, self._index = (tag.id for tag in tags)
+        self._names_index = names_index
+        self._said = Growing()
+        self._indexing = Indexing()
+        self._next = 0
+        self.change = None
+        self.changed = ()  # the windows of this step, new or revised
+
+    @property
+    def watermark(self):
+        return self.block.watermark
+
+    @property
+    def entered(self):
+        return self._indexing.entered
+
+    def index_of(self, idents):
+        return self._indexing.of(idents)
+
+    def step(self, clock):
+        outcome = self.block.step(clock, remember=False)
+        self.changed = (*outcome.dirty, *outcome.new)
+        first_new = outcome.new[0].number if outcome.new else self.block.count
+        affected = self._affected(outcome)
+        now = self._now(affected)
+        said = self._said_of(affected)
+        added, removed = difference(now, said)
+        come = self._tuples(now.take(added), affected, first_new, clock)
+        gone = self._tuples_said(said).take(removed)
+        self._remember(come, gone)
+        fresh = np.ones(len(come), bool)
+        self._indexing.take(come, fresh, gone, self.watermark)
+        if self._names_index:
+            come, fresh, gone = self._with_entries(come, fresh, gone)
+        touched = np.unique(np.array([w.tick for w in self.changed], np.int64))
+        self.change = Change(come, fresh, gone, touched, self.watermark)
+
+    def _affected(self, outcome):
+        """The windows of which something else may have to be said, in order: ISTREAM and DSTREAM look one back."""
+        if self.kind == "RStream" or not outcome.dirty:
+            return (*outcome.dirty, *outcome.new)
+        numbers = {w.number for w in outcome.dirty} | {w.number + 1 for w in outcome.dirty}
+        numbers |= {w.number for w in outcome.new}
+        return tuple(w for w in self.block.answered if w.number in numbers)
+
+    def _now(self, wins):
+        """What there is to say of each window, as a Frame numbered by `wins`."""
+        if self.kind == "RStream":
+            return self.block.frame_of(wins)
+        before = [self.block.before(w) for w in wins]
+        known = [w for w in before if w is not None]
+        here, there = self.block.frame_of(wins), self.block.frame_of(known)
+        place = np.array([i for i, w in enumerate(before) if w is not None], np.int64)
+        there = replace(there, windows=len(wins), window=place[there.window])
+        mine, theirs = difference(here, there)
+        return here.take(mine) if self.kind == "IStream" else there.take(theirs)
+
+    def _said_of(self, wins):
+        """What was said of each window, as a Frame numbered by `wins`; `_tuples_said` has the same as Tuples."""
+        said = self._said.all()
+        frame = self.block.frame_of(())
+        self._asked = None
+        if said is None or not wins:
+            return frame
+        numbers = np.array([w.number for w in wins], np.int64)
+        at = np.minimum(np.searchsorted(numbers, said.site), len(numbers) - 1)
+        mask = numbers[at] == said.site
+        found, at = said.take(mask), at[mask]
+        order = np.argsort(at, kind="stable")
+        self._asked = found.take(order)
+        return replace(frame, windows=len(wins), window=at[order], columns=self._plain(self._asked))
+
+    def _plain(self, tuples):
+        """The columns without the tags."""
+        return {id: v for id, v in tuples.columns.items() if id not in (self._tick, self._index)}
+
+    def _tuples_said(self, frame):
+        if self._asked is not None:
+            return self._asked
+        return self._tuples(frame, (), 0, 0)
+
+    def _tuples(self, frame, wins, first_new, clock):
+        """New tuples of the stream: of a new window they arrive with it, of a revised one in this clock tick (12.1)."""
+        count = len(frame)
+        ident = self._next + np.arange(count)
+        self._next += count
+        number = np.array([w.number for w in wins], np.int64)[frame.window]
+        tick = np.array([w.tick for w in wins], np.int64)[frame.window]
+        new = number >= first_new
+        columns = dict(frame.columns)
+        columns[self._tick] = Vector(tick)
+        if self._names_index:
+            columns[self._index] = Vector(np.zeros(count, np.int64), np.zeros(count, bool))
+        arrival, rank = np.where(new, tick, clock), np.where(new, 0, ADDED)
+        return Tuples(ident, tick, arrival, np.zeros_like(ident), rank, ident, number, np.zeros(count, bool), columns)
+
+    def _remember(self, come, gone):
+        if len(gone):
+            self._said.keep(~np.isin(self._said.all().ident, gone.ident))
+        self._said.add(come)
+
+    def _with_entries(self, come, fresh, gone):
+        """Tuples that got their index are corrected about it (14)."""
+        said = self._said.all()
+        if said is None or not len(self.entered):
+            return come, fresh, gone
+        entered = said.take(np.isin(said.ident, self.entered))
+        index = Vector(self.index_of(entered.ident))
+        numbered = entered.with_columns({**entered.columns, self._index: index})
+        self._said.keep(~np.isin(said.ident, self.entered))
+        self._said.add(numbered)
+        now = np.isin(come.ident, self.entered)
+        earlier = ~np.isin(entered.ident, come.ident)
+        fresh = np.concatenate([fresh[~now], ~earlier])
+        return joined([come.take(~now), numbered]), fresh, joined([gone, entered.take(earlier)])
+
+    def all(self):
+        """A converter begins with its query."""
+        none = no_tuples(self._tuples(self.block.frame_of(()), (), 0, 0))
+        return Change(none, np.empty(0, bool), none, NO_TICKS, self.watermark)
+
+    def covers(self, low, high, at):
+        """What the inner windows cover whose tick lies in the range (14)."""
+        within = [c for w in self.block.made(low, high) for c in self.block.covers(w)]
+        return [*within, *self.block.nothing()]
+
+    def epochs(self):
+        """A mark at each window's tick (12.3)."""
+        return [(w.tick, w.n) for w in self.changed]
+
+    def epoch_covers(self, key):
+        found = [w for w in self.block.made(key[0], key[0]) if w.n == key[1]]
+        return [*self.block.covers(found[0]), *self.block.nothing()] if found else None
+
+    def nothing(self):
+        return self.block.nothing()
+
+    def forget(self, before):
+        self.block.forget(before)
+        said = self._said.all()
+        if said is not None and self.block.answered:
+            self._said.keep(said.site >= self.block.answered[0].number)

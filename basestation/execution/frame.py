@@ -1,0 +1,93 @@
+"""Frame: the tuples of several windows at once, as columns.
+
+`window` says for each tuple which of the windows it is in, by their numbers 0, 1, …; tuples of one window stand together,
+in their order. `tick` and `second` are what FIRST and LAST go by (10.5); they are there only where the tuples come
+straight from one stream.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.vector import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    windows: int  # how many windows there are, empty ones too
+    window: np.ndarray
+    columns: dict[int, Vector]
+    tick: np.ndarray | None = None
+    second: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.window)
+
+    def take(self, which):
+        order = () if self.tick is None else (self.tick[which], self.second[which])
+        return Frame(self.windows, self.window[which], {id: v.take(which) for id, v in self.columns.items()}, *order)
+
+    def with_columns(self, columns):
+        return replace(self, columns=columns)
+
+    @property
+    def evaluation(self):
+        return Evaluation(self.columns, len(self))
+
+    def bounds(self):
+        """Where each window begins and ends."""
+        return np.searchsorted(self.window, np.arange(self.windows + 1))
+
+
+def codes(vectors, length):
+    """A number for each row, equal where all values are equal, null with null (5.7, 6.1); and how many there can be."""
+    code, count = np.zeros(length, np.int64), 1
+    for vector in vectors:
+        _, inverse = np.unique(vector.values, return_inverse=True)
+        inverse = inverse + 1
+        if vector.valid is not None:
+            inverse = np.where(vector.valid, inverse, 0)
+        code = code * (int(inverse.max(initial=0)) + 1) + inverse
+        _, code = np.unique(code, return_inverse=True)
+        count = int(code.max(initial=-1)) + 1
+    return code, max(count, 1)
+
+
+def occurrence(keys):
+    """For each row how many equal keys stand before it."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(keys) else keys
+    lengths = np.diff(np.concatenate([begins, [len(keys)]])) if len(keys) else keys
+    out = np.empty(len(keys), np.int64)
+    out[order] = np.arange(len(keys)) - np.repeat(begins, lengths)
+    return out
+
+
+def difference(left, right):
+    """Masks (of left, of right): what is in left and not in right, and the other way round, as bags, window by window.
+
+    Each right tuple removes the first equal left one, and the other way round, as `\\\\` does (6.1, 6.4).
+    """
+    both = [_stacked(left.columns[id], right.columns[other]) for id, other in zip(left.columns, right.columns, strict=True)]
+    window = np.concatenate([left.window, right.window])
+    code, count = codes(both, len(window))
+    keys = window * count + code
+    mine, theirs = keys[: len(left)], keys[len(left) :]
+    return _beyond(mine, theirs), _beyond(theirs, mine)
+
+
+def _stacked(a, b):
+    values = np.concatenate([a.values, b.values])
+    return Vector(values, None if a.valid is None and b.valid is None else np.concatenate([a.there, b.there]))
+
+
+def _beyond(keys, others):
+    """Which keys are left when each of the others has removed the first equal one."""
+    found, counts = np.unique(others, return_counts=True)
+    if not len(found):
+        return np.ones(len(keys), bool)
+    at = np.minimum(np.searchsorted(found, keys), len(found) - 1)
+    removed = np.where(found[at] == keys, counts[at], 0)
+    return occurrence(keys) >= removed

@@ -1,0 +1,20 @@
+"""Halting: a query that cannot go on ends with an error of kind input (SEMANTICS 14), and nothing is said of it any more."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Why a query ends. Its windows up to `tick` are still answered."""
+
+    tick: int
+    code: str
+    message: str
+
+
+class Halted(Exception):
+    """Raised inside the execution of one query. `code` is a number of the catalogue of errors (SN5xx)."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code, self.message = code, message

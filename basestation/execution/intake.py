@@ -1,0 +1,361 @@
+"""Intake: what reached the base station of one extent, what became of it, and how far its time is complete.
+
+All queries over an extent share its intake, so all agree on what was late, a duplicate or a conflict (SEMANTICS 1.5).
+Every tuple that was taken stays in a log, by its number, for as long as a correction may name it.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from acquisition.batch import Batch, dtype_of, mask_of
+from acquisition.extent import Kind, Late
+from basestation.algebra.vector import Vector
+from basestation.execution.change import Change
+from basestation.execution.numbered import Numbered
+from basestation.execution.tuples import Growing, Tuples, equal, joined, no_tuples
+from basestation.windows.epochs import Epochs
+
+_NONE = np.empty(0, np.int64)
+KEYS = 86_400
+"""For how many ticks at least a copy of a reading is recognised, and a tuple may be named by a correction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one clock tick did to an extent: the change of its stream, and which tuples entered it now."""
+
+    change: Change
+    entered: np.ndarray  # their numbers, in the order of entry
+
+
+class Intake:
+    """One extent. Tuples are numbered 0, 1, 2, … as they are taken; `index` and `live` are by that number."""
+
+    def __init__(self, extent, begun=0, scheduled=True):
+        """A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
+        self.extent = extent
+        self.sensed = extent.kind is Kind.SENSED
+        self.counts = Counter()
+        self.epochs = Epochs(extent, begun if scheduled else None) if self.sensed else None
+        self.clock = begun - 1
+        self.horizon = extent.horizon if extent.late is Late.REVISE else 0
+        self.watermark = self._complete(begun - 1)
+        self._log = Growing()
+        self._next = 0
+        self._index = Numbered(np.int64)  # 0: not entered yet
+        self._live = Numbered(bool)  # seen by continuous queries
+        self._there = Numbered(bool)  # not deleted
+        self._pending = Growing()
+        self._entered_count = 0
+        self._began = 0  # the number of the first tuple of this step
+        self._come, self._gone = [], []
+
+    # --- one clock tick ----------------------------------------------------------------------------------------------
+
+    def step(self, batches, corrections, clock, end=False):
+        """Take the deliveries of clock tick `clock` in their order; at the end of a replay all time is complete."""
+        complete = self._complete(clock - 1)
+        self._began, self._come, self._gone = self._next, [], []
+        for batch in batches:
+            for run in _runs(batch):
+                if run.replaces is not None or (run.weight < 0).any():
+                    self._correct_row(run, clock)
+                else:
+                    self.insert(run, clock, complete)
+        for correction in corrections:
+            correction(self, clock, complete)
+        self.clock = clock
+        self.watermark = clock if end else max(self.watermark, self._complete(clock))
+        come, gone = self._settled()
+        entered = self._enter()
+        touched = np.unique(np.concatenate([come.tick, gone.tick])) if self.sensed else _NONE
+        fresh = ~np.isin(come.ident, gone.ident)
+        return Step(Change(come, fresh, gone, touched, self.watermark), entered)
+
+    def disturbed_by(self, batches, corrections, clock):
+        """Whether deliveries of a clock tick may change what was, or should have been, answered before it."""
+        if corrections:
+            return True
+        complete = self._complete(clock - 1)
+        return any(b.replaces is not None or (b.weight < 0).any() or (b.tick <= complete).any() for b in batches)
+
+    def _complete(self, clock):
+        """The watermark at the end of a clock tick, by the schedule (1.5)."""
+        return self.epochs.watermark(clock) if self.sensed else clock - self.extent.wait
+
+    def _enter(self):
+        """Tuples whose arrival the watermark has reached take the next indexes, in order."""
+        waiting = self._pending.all()
+        if waiting is None:
+            return _NONE
+        ready = waiting.arrival <= self.watermark
+        if not ready.any():
+            return _NONE
+        entering = waiting.take(ready).in_order().ident
+        entering = entering[self._live[entering]]  # one taken back before its entry gets no index
+        self._pending.keep(~ready)
+        self._index[entering] = self._entered_count + 1 + np.arange(len(entering))
+        self._entered_count += len(entering)
+        return entering
+
+    # --- insertions --------------------------------------------------------------------------------------------------
+
+    def insert(self, batch, clock, complete):
+        self.counts["received"] += len(batch)
+        batch = self._timely(batch, clock)
+        while len(batch):
+            batch = self._take_first_of_each_key(batch, clock, complete)
+
+    def _timely(self, batch, clock):
+        """Leave out what is off the schedule, and set aside what is stamped too far ahead."""
+        if self.sensed:
+            due = self.epochs.due(batch.tick, batch.site)
+            self.counts["rejected: off the schedule"] += int(len(batch) - due.sum())
+            batch = batch.take(due)
+        if self.extent.ahead is not None:
+            ahead = batch.tick - clock > self.extent.ahead
+            self.counts["ahead"] += int(ahead.sum())
+            batch = batch.take(~ahead)
+        return batch
+
+    def _take_first_of_each_key(self, batch, clock, complete):
+        """Take the tuples whose key is not held; what is left of the batch are further copies of keys taken now."""
+        again = batch.take(slice(0, 0))
+        tuples = self._tuples(batch, clock)
+        if self.sensed:
+            holder = self.epochs.holders(batch.tick, batch.site)
+            held = holder >= 0
+            if held.any():
+                self._count_copies(tuples.take(held), holder[held])
+                batch, tuples = batch.take(~held), tuples.take(~held)
+            first = self.epochs.first_of_each(batch.tick, batch.site)
+            if not first.all():
+                again = batch.take(~first)
+                tuples = tuples.take(first)
+        self._take(tuples, clock, complete)
+        return again
+
+    def _count_copies(self, tuples, holder):
+        there = self._rows(holder)
+        same = np.ones(len(tuples), bool)
+        for name, vector in tuples.columns.items():
+            same &= equal(vector, there.columns[name])
+        self.counts["duplicate"] += int(same.sum())
+        self.counts["conflict"] += int((~same).sum())
+
+    def _take(self, tuples, clock, complete):
+        count = len(tuples)
+        if not count:
+            return
+        late = tuples.tick <= complete
+        numbers = self._next + np.arange(count)
+        arrival = np.where(late, clock, tuples.tick if self.sensed else np.minimum(tuples.tick, clock))
+        rank = np.where(late, tuples.tick + 1, 0) if self.sensed else np.zeros(count, np.int64)
+        place = self.epochs.positions(tuples.site) if self.sensed else numbers
+        tuples = replace(tuples, ident=numbers, arrival=arrival, rank=rank, place=place)
+        beyond, dropped = np.zeros(count, bool), np.zeros(count, bool)
+        if self.extent.late is Late.REVISE:
+            beyond = late & (clock - tuples.tick > self.extent.horizon)
+            self.counts["beyond horizon"] += int(beyond.sum())
+        elif self.extent.late is Late.DROP:
+            dropped = late
+            self.counts["dropped"] += int(dropped.sum())
+        live = ~(beyond | dropped)
+        self.counts["late"] += int((late & ~dropped).sum())
+        self.counts["accepted"] += int(live.sum())
+        self._log.add(tuples)
+        self._next += count
+        self._index[numbers] = 0
+        self._live[numbers] = live
+        self._there[numbers] = ~dropped  # what was dropped is in no archive, and cannot be corrected
+        if self.sensed:
+            self.epochs.take(tuples.tick, tuples.site, numbers, self._live)
+        seen = tuples.take(live)
+        self._pending.add(seen)
+        self._come.append(seen)
+
+    def _tuples(self, batch, clock):
+        """A batch as Tuples under the names of the attributes; what is known without the sensor is filled in."""
+        columns = {}
+        for attribute in self.extent.schema:
+            if attribute is self.extent.site_attribute:
+                columns[attribute.name] = Vector(batch.site)
+            elif attribute is self.extent.time_attribute:
+                columns[attribute.name] = Vector(batch.tick)
+            elif attribute.name in batch.columns:
+                mask = mask_of(batch, attribute.name)
+                columns[attribute.name] = Vector(batch.columns[attribute.name], None if mask.all() else mask)
+            else:
+                columns[attribute.name] = _missing(len(batch), attribute)
+        none = np.zeros(len(batch), np.int64)
+        append = np.full(len(batch), self.extent.late is Late.APPEND)
+        return Tuples(none, batch.tick, none, none, none, none, batch.site, append, columns)
+
+    # --- corrections (12.2) ------------------------------------------------------------------------------------------
+
+    def _correct_row(self, row, clock):
+        """One row that takes a tuple back or replaces it, named by its index or its key."""
+        self.counts["received"] += 1
+        number = self._named(row)
+        if number is None:
+            self.counts["rejected: no such tuple"] += 1
+            return
+        if row.weight[0] < 0:
+            self.delete(np.array([number]), clock)
+            return
+        old = self._rows(np.array([number]))
+        new = self._tuples(replace(row, tick=old.tick, site=old.site), clock)
+        self.revise(np.array([number]), new.columns, clock)
+
+    def _named(self, row):
+        """The number of the tuple that a correction names; None if there is none."""
+        if row.replaces is not None and row.replaces[0]:
+            number = self._index.find(row.replaces[0])
+        elif self.sensed and self.epochs.due(row.tick, row.site).all():
+            number = int(self.epochs.holders(row.tick, row.site)[0])
+        else:
+            number = -1
+        return number if number >= self._there.base and self._there[number] else None
+
+    def known(self):
+        """All tuples that corrections may name, as they are now; None where there never were any."""
+        log = self._log.all()
+        return None if log is None else log.take(self._there[log.ident])
+
+    def living(self):
+        """All tuples that continuous queries may see, as they are now."""
+        known = self.known()
+        return no_tuples(self._tuples(_empty_batch(self.extent), 0)) if known is None else known.take(self._live[known.ident])
+
+    def rows(self, numbers):
+        """The tuples of these numbers as they are now."""
+        return self._rows(numbers) if len(numbers) else no_tuples(self._tuples(_empty_batch(self.extent), 0))
+
+    def known_at(self, tick, at):
+        """Which sites' readings of a due tick are known; for a `late append` extent, by the tick `at` of a window."""
+        seen = self.epochs.seen_at(tick)
+        if seen is None:
+            return np.zeros(len(self.epochs.sites), bool)
+        known = (seen >= self._live.base) & self._live[np.maximum(seen, self._live.base)]
+        if at is not None and self.extent.late is Late.APPEND and known.any():
+            log = self._log.all()
+            known[known] = log.arrival[seen[known] - self._log_base] <= at
+        return known
+
+    def index_of(self, numbers):
+        return self._index[numbers]
+
+    def delete(self, numbers, clock):
+        """Take tuples back. The key of a reading is free again (1.5)."""
+        self.counts["revised"] += len(numbers)
+        old = self._rows(numbers)
+        if self.sensed:
+            self.epochs.release(old.tick, old.site)
+        said = self._corrected(old, clock)
+        self._gone.append(old.take(said))
+        self._live[numbers[said]] = False
+        self._there[numbers] = False
+
+    def revise(self, numbers, columns, clock):
+        """Give tuples other values."""
+        self.counts["revised"] += len(numbers)
+        old = self._rows(numbers)
+        new = replace(old, columns=columns)
+        said = self._corrected(old, clock)
+        self._gone.append(old.take(said))
+        self._come.append(new.take(said))
+        log = self._log.all()
+        changed = {name: _with(log.columns[name], numbers - self._log_base, v) for name, v in columns.items()}
+        self._put(replace(log, columns=changed))
+
+    def _corrected(self, tuples, clock):
+        """Which of them continuous queries are corrected about: back to the horizon, by tick (12.2)."""
+        if self.extent.late is not Late.REVISE:
+            return np.zeros(len(tuples), bool)
+        return self._live[tuples.ident] & (clock - tuples.tick <= self.extent.horizon)
+
+    def _put(self, log):
+        self._log = Growing()
+        self._log.add(log)
+
+    def _rows(self, numbers):
+        return self._log.all().take(numbers - self._log_base)
+
+    # --- what came of it ---------------------------------------------------------------------------------------------
+
+    def _settled(self):
+        """What came and what is gone in this step: of each tuple the values it has now, and those it had before."""
+        empty = no_tuples(self._tuples(_empty_batch(self.extent), 0))
+        come, gone = joined([empty, *self._come]), joined([empty, *self._gone])
+        if len(gone):
+            come = come.take(_last_of_each(come.ident))
+            come = come.take(self._live[come.ident])
+            gone = gone.take(_first_of_each(gone.ident))
+            gone = gone.take(gone.ident < self._began)
+        return come, gone
+
+    @property
+    def _log_base(self):
+        return self._log.all().ident[0]
+
+    def forget(self, needed):
+        """Let go of tuples that no query needs, from a tick on, and that no copy or correction can name any more."""
+        before = min(needed, self.watermark - max(self.horizon, self.extent.wait, KEYS) - 1)
+        log = self._log.all()
+        if log is None:
+            return
+        young = np.flatnonzero((log.tick >= before) | ~self._done(log))
+        first = int(young[0]) if len(young) else len(log)
+        if first:
+            number = int(log.ident[0]) + first
+            self._log.keep(np.arange(len(log)) >= first)
+            for by_number in (self._index, self._live, self._there):
+                by_number.drop_before(number)
+        if self.sensed:
+            self.epochs.forget(before)
+
+    def _done(self, log):
+        """Tuples that wait for nothing: entered, or never to enter."""
+        return (self._index[log.ident] > 0) | ~self._live[log.ident]
+
+
+def _runs(batch):
+    """A batch as runs of plain insertions and single corrections, in order."""
+    named = np.zeros(len(batch), bool) if batch.replaces is None else batch.replaces != 0
+    odd = named | (batch.weight < 0)
+    if not odd.any():
+        return [replace(batch, replaces=None)] if len(batch) else []
+    edges = sorted({0, len(batch), *np.flatnonzero(odd).tolist(), *(np.flatnonzero(odd) + 1).tolist()})
+    runs = [batch.take(slice(a, b)) for a, b in zip(edges, edges[1:], strict=False)]
+    return [run if odd[a] else replace(run, replaces=None) for run, a in zip(runs, edges, strict=False)]
+
+
+def _last_of_each(idents):
+    mask = np.zeros(len(idents), bool)
+    mask[len(idents) - 1 - np.unique(idents[::-1], return_index=True)[1]] = True
+    return mask
+
+
+def _first_of_each(idents):
+    mask = np.zeros(len(idents), bool)
+    mask[np.unique(idents, return_index=True)[1]] = True
+    return mask
+
+
+def _with(vector, positions, new):
+    """A Vector with some entries changed; the old one stays as it was."""
+    values, valid = vector.values.copy(), vector.there.copy()
+    values[positions], valid[positions] = new.values, new.there
+    return Vector(values, None if valid.all() else valid)
+
+
+def _missing(length, attribute):
+    blank = "" if dtype_of(attribute) == object else 0
+    return Vector(np.full(length, blank, dtype_of(attribute)), np.zeros(length, bool))
+
+
+def _empty_batch(extent):
+    none = np.empty(0, np.int64)
+    return Batch(none, none, none, none, {})

@@ -1,0 +1,283 @@
+"""Looping: the for-loops of TelegraphCQ (SEMANTICS 10.8): how t moves, and the windows that each of its values makes.
+
+A loop is always one evaluation ahead: what comes after a window is known when the window is made, or cannot be.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from basestation.algebra import expressions as ex
+from basestation.execution.combining import combinations
+from basestation.execution.halting import Halt, Halted
+from basestation.execution.windowing import NEVER, RowWindows, TimeWindows, Win
+
+TOO_MANY = 10_000
+"""The evaluation at one tick that is an error (14)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A stream that a WindowIs names: its place among the inputs of the block, and the ends of its windows."""
+
+    place: int
+    input: object
+    left: ex.Expression
+    right: ex.Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One value of t: the windows that it gives, by place. Made at `tick`, the n-th of it."""
+
+    tick: int
+    n: int
+    t: int
+    wins: dict
+
+
+class Loop:
+    """One loop. `first` is the first tick on record: behind it a loop that goes backwards ends."""
+
+    def __init__(self, moves, streams, start, first):
+        self._moves, self._streams, self._start, self._first = moves, streams, start, first
+        self._began = False
+        self._rising = _grows(moves)
+        self._next = None  # (t, the ends for each stream) of the coming evaluation
+        self._before, self._n = start, 0  # the tick of the last window, and how many it has
+        self.halt = None
+
+    def due(self, upto):
+        """The windows up to a tick that were not given before. `halt` is there when the loop cannot go on."""
+        if not self._began and upto >= self._start:
+            self._began = True
+            self._go_on(lambda: (number(self._moves.first, self._values(0)), False))
+        found = []
+        while self._next is not None:
+            t, ends = self._next
+            tick = self._made_at(ends)
+            if tick is None or tick > upto:
+                break
+            self._n = self._n + 1 if tick == self._before else 1
+            self._before = tick
+            if self._n == TOO_MANY:
+                self._halt(f"this is the {TOO_MANY:,}th evaluation at tick {tick}")
+                break
+            found.append(Turn(tick, self._n, t, self._wins(t, tick, ends)))
+            self._go_on(lambda t=t: self._changed(t))
+        return found
+
+    def _values(self, t):
+        return {self._moves.t.id: t, self._moves.start.id: 0 if self._moves.rows else self._start}
+
+    def _changed(self, t):
+        changed = number(self._moves.change, self._values(t))
+        if changed == t:
+            raise Halted("SN512", f"the change leaves t as it was, {t}")
+        return changed, changed < t
+
+    def _go_on(self, move):
+        """Take the next value of t, and find the windows that it will make."""
+        try:
+            self._next = self._evaluated(*move())
+        except Halted as why:
+            self._halt(why.message)
+        self._tell_reach()
+
+    def _evaluated(self, t, decreased):
+        """(t, ends); None where the loop is over."""
+        values = self._values(t)
+        if not holds(self._moves.condition, values):
+            return None
+        ends = [(number(s.left, values), number(s.right, values)) for s in self._streams]
+        first = min(s.input.first_row for s in self._streams) if self._moves.rows else self._first
+        return None if decreased and all(right < first for _, right in ends) else (t, ends)
+
+    def _tell_reach(self):
+        """How far back a window to come may begin, where t only grows and the left ends with it."""
+        for place, stream in enumerate(self._streams):
+            if self._next is None:
+                stream.input.reach = NEVER
+            elif self._rising and slope(stream.left, self._moves.t) in (0, 1):
+                stream.input.reach = self._next[1][place][0]
+
+    def _halt(self, message):
+        self._next = None
+        self.halt = Halt(self._before, "SN512", f"the loop cannot go on: {message}")
+
+    def _made_at(self, ends):
+        """max(ST, the largest right end or that row's arrival, the tick before); None where that is not known yet."""
+        reached = [right for _, right in ends]
+        if self._moves.rows:
+            reached = [s.input.arrival_of(right) for s, right in zip(self._streams, reached, strict=True)]
+            if None in reached:
+                return None
+        return max(self._start, self._before, *reached)
+
+    def _wins(self, t, tick, ends):
+        return {s.place: Win(tick, self._n, *range_, t) for s, range_ in zip(self._streams, ends, strict=True)}
+
+
+class Loops:
+    """All loops of a query, combined as section 4 has it, and the stored extents beside them, read at that tick."""
+
+    def __init__(self, loops, width):
+        self._loops, self._width = loops, width
+        self._recent = [[] for _ in loops]
+        self.halt = None
+
+    def due(self, upto):
+        """(tick, n, parts, t) of the new windows. An error in one of the loops ends all at its tick."""
+        turns = [loop.due(upto) for loop in self._loops]
+        halts = [loop.halt for loop in self._loops if loop.halt is not None]
+        if halts:
+            self.halt = min(halts, key=lambda halt: halt.tick)
+            turns = [[turn for turn in of if turn.tick <= self.halt.tick] for of in turns]
+        for tick, n, stand in combinations(turns, self._recent):
+            ts = tuple(turn.t for turn in stand)
+            yield tick, n, self._parts(tick, stand), ts[0] if len(ts) == 1 else ts
+
+    def recent(self, place):
+        """The windows of one stream that may stand in combinations to come."""
+        return [turn.wins[place] for of in self._recent for turn in of if place in turn.wins]
+
+    def _parts(self, tick, stand):
+        wins = {place: win for turn in stand for place, win in turn.wins.items()}
+        return tuple(wins.get(place) or Win(tick, 1, tick, tick) for place in range(self._width))
+
+
+# --- the inputs ------------------------------------------------------------------------------------------------------
+
+
+class LoopTimes(TimeWindows):
+    """A stream in a loop of ticks."""
+
+    def __init__(self, stream, columns):
+        super().__init__(stream, columns, None, 0, 1, 0)
+        self.reach = -NEVER  # no window to come begins before this tick
+
+    disturbed = True  # windows may go back in time
+
+    def dirty(self, wins):
+        ticks = self.stream.change.ticks
+        if not len(ticks) or not wins:
+            return []
+        first = np.searchsorted(ticks, [w.left for w in wins])
+        last = np.searchsorted(ticks, [w.right for w in wins], "right")
+        return [w for w, touched in zip(wins, (first < last).tolist(), strict=True) if touched]
+
+    def forget(self, before, kept):
+        earliest = min([self.reach, *(w.left for w in kept)])
+        self._inside.forget(earliest)
+        self.stream.forget(min(before, earliest))
+
+
+class LoopRows(RowWindows):
+    """A stream in a loop of rows. The arrival of every row is kept: a loop may ask for any."""
+
+    def __init__(self, stream, columns, start):
+        super().__init__(stream, columns, None, 0, 1)
+        self._start, self._arrived = start, []
+        self.reach = -NEVER
+
+    @property
+    def first_row(self):
+        """Row 1, or the oldest in the log."""
+        return min(1, min(self._numbers.values(), default=1))
+
+    def arrival_of(self, row):
+        """None of a row that has not come; one below 1 counts as arrived at the start (14)."""
+        if row < 1:
+            return self._start
+        return self._arrived[row - 1] if row <= len(self._arrived) else None
+
+    def _made_by(self, tuples, first):
+        self._arrived += tuples.arrival.tolist()
+
+    def forget(self, before, kept):
+        self.stream.forget(-NEVER)
+
+
+# --- expressions of a loop -------------------------------------------------------------------------------------------
+
+
+def number(e, values):
+    """A whole number of 64 bits; `values` has t and ST by their columns' ids. Halted where there is none."""
+    match e:
+        case ex.Literal(value=value):
+            return value
+        case ex.Attr(column=column):
+            return values[column.id]
+        case ex.Negative(operand=operand):
+            found = -number(operand, values)
+        case ex.Arithmetic(op=op, left=left, right=right):
+            found = _OPERATIONS[op](number(left, values), number(right, values))
+        case _:
+            raise TypeError(f"not in a loop: {type(e).__name__}")
+    if not -(2**63) <= found < 2**63:
+        raise Halted("SN512", f"{found} does not fit into 64 bits")
+    return found
+
+
+def _divided(a, b):
+    """Cut toward zero."""
+    if b == 0:
+        raise Halted("SN512", "division by zero")
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_OPERATIONS = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": _divided,
+}  # fmt: skip
+_COMPARISONS = {
+    "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+}  # fmt: skip
+
+
+def holds(e, values):
+    """Whether a condition is true. All of it is computed, so that a division by zero is never overlooked."""
+    match e:
+        case ex.Compare(op=op, left=left, right=right):
+            return _COMPARISONS[op](number(left, values), number(right, values))
+        case ex.Not(term=term):
+            return not holds(term, values)
+        case ex.And(terms=terms):
+            return all([holds(term, values) for term in terms])
+        case ex.Or(terms=terms):
+            return any([holds(term, values) for term in terms])
+    raise TypeError(f"not in a loop: {type(e).__name__}")
+
+
+# --- which way a loop goes -------------------------------------------------------------------------------------------
+
+
+def _grows(moves):
+    """Whether every value of t is above the one before."""
+    match moves.change:
+        case ex.Arithmetic(op="+", left=ex.Attr(column=moves.t), right=ex.Literal(value=step)):
+            return step > 0
+    return False
+
+
+def slope(e, t):
+    """1 where an expression never falls as t grows, -1 where it never rises, 0 for a constant; None: not known."""
+    match e:
+        case ex.Literal():
+            return 0
+        case ex.Attr(column=column):
+            return int(column == t)
+        case ex.Negative(operand=operand):
+            return _turned(slope(operand, t), -1)
+        case ex.Arithmetic(op="+" | "-" as op, left=left, right=right):
+            sides = {slope(left, t), _turned(slope(right, t), 1 if op == "+" else -1)} - {0}
+            return None if len(sides) > 1 else sides.pop() if sides else 0
+        case ex.Arithmetic(op="*" | "/", left=left, right=ex.Literal(value=factor)):  # cutting keeps the order
+            return _turned(slope(left, t), (factor > 0) - (factor < 0))
+        case ex.Arithmetic(op="*", left=ex.Literal(), right=right):
+            return slope(ex.Arithmetic("*", right, e.left), t)
+    return None
+
+
+def _turned(found, sign):
+    return None if found is None else found * sign

@@ -1,0 +1,38 @@
+"""Numbered: a value for each tuple, by its number; those of old numbers are let go of."""
+
+import numpy as np
+
+
+class Numbered:
+    """Values that were never set are zero. Numbers below `base` were dropped and may not be asked for."""
+
+    def __init__(self, dtype):
+        self.base = 0
+        self._values = np.zeros(16, dtype)
+
+    def __getitem__(self, numbers):
+        places = self._places(numbers)
+        return self._values[places]
+
+    def __setitem__(self, numbers, values):
+        places = self._places(numbers)  # before the array is looked at: it may be another then
+        self._values[places] = values
+
+    def _places(self, numbers):
+        places = np.asarray(numbers) - self.base
+        if places.size and int(places.max()) >= len(self._values):
+            more = np.zeros(2 * int(places.max()) + 16, self._values.dtype)
+            more[: len(self._values)] = self._values
+            self._values = more
+        return places
+
+    def find(self, value):
+        """The number that has a value other than zero; -1 if none has."""
+        found = np.flatnonzero(self._values == value)
+        return int(found[0]) + self.base if len(found) else -1
+
+    def drop_before(self, number):
+        if number > self.base:
+            kept = self._values[number - self.base :]
+            self._values = np.concatenate([kept, np.zeros(max(0, 16 - len(kept)), self._values.dtype)])
+            self.base = number

@@ -1,0 +1,216 @@
+"""Streams: what flows between stores and windows: extents, selections and projections, converters, unions.
+
+A stream is asked for its Change once in each step, and gives the same one to everybody who reads it. `index_of` gives
+the indexes of its tuples (0: not entered yet); selections and projections keep those of what they read.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.expressions import Attr
+from basestation.algebra.vector import Vector
+from basestation.execution.change import NO_TICKS, Change
+from basestation.execution.coverage import Cover
+from basestation.execution.tuples import joined, no_tuples
+
+ADDED = 2**62
+"""The rank of tuples that a revision added: after all others of the same arrival (SEMANTICS 14)."""
+
+
+class ExtentStream:
+    """StreamAcquire and StreamReceive: the tuples of an extent under the columns of one query.
+
+    `interval` coarser than declared keeps the multiples of it (11). Where the query names `index`, a tuple is corrected
+    when it gets one (14).
+    """
+
+    def __init__(self, node, intake, names_index, excludes, start):
+        self.intake, self.extent = intake, node.extent
+        self._excludes, self._start, self._marked = excludes, start, start - 1
+        self.interval = getattr(node, "interval", None)
+        self.columns = node.columns
+        self._ids = {column.id: column.name for column in node.columns}
+        self._tick, self._index = (tag.id for tag in node.tags)
+        self._names_index = names_index
+        self.change = None
+        self.entered = NO_TICKS  # who entered in this step
+        self.needed = start  # no tick before it is asked for
+
+    @property
+    def by_site(self):
+        """FIRST and LAST go by the site of a sensed extent (10.5)."""
+        return self.intake.sensed
+
+    @property
+    def watermark(self):
+        return self.intake.watermark
+
+    def step(self, steps):
+        found = steps[self.extent.name]
+        self.entered, change = found.entered, found.change
+        come, fresh, gone = change.come, change.fresh, change.gone
+        if self._names_index:
+            come, fresh, gone = self._with_entries(come, fresh, gone, found.entered)
+        come, mask = self._seen(come)
+        gone, _ = self._seen(gone)
+        self.change = Change(come, fresh[mask], gone, self._sampled(change.touched), change.watermark)
+        self._epochs = self._epochs_now()
+
+    def forget(self, before):
+        """Nothing before a tick is asked for any more by this query; the intake is everybody's."""
+        self.needed = before
+
+    def nothing(self):
+        """The extents below, covered nowhere."""
+        return self.covers(1, 0, None)
+
+    def all(self):
+        """Everything that is here already, as a Change: for a query that begins later than the engine."""
+        known = self.intake.living()
+        come, _ = self._seen(known)
+        return Change(come, np.ones(len(come), bool), no_tuples(come), NO_TICKS, self.intake.watermark)
+
+    def _with_entries(self, come, fresh, gone, entered):
+        """Tuples that got their index in this step are corrected, unless they came in this step as well."""
+        before = entered[~np.isin(entered, come.ident)]
+        tuples = self.intake.rows(before)
+        come = joined([come, tuples])
+        return come, np.concatenate([fresh, np.zeros(len(tuples), bool)]), joined([gone, tuples])
+
+    def _epochs_now(self):
+        """The epochs that have become complete in this step, and those whose coverage may have changed (12.3)."""
+        if not self.intake.sensed:
+            return ()
+        first = max(self._marked + 1, self.intake.epochs.begun)
+        new = range(first + -first % self.interval, self.watermark + 1, self.interval)
+        touched = self.change.touched
+        again = touched[(touched >= self._start) & (touched <= self._marked)].tolist()
+        self._marked = max(self._marked, self.watermark)
+        return [(tick, 1) for tick in (*again, *new)]
+
+    def epochs(self):
+        return self._epochs
+
+    def epoch_covers(self, key):
+        return self.covers(key[0], key[0], None) if self.intake.sensed and key[0] % self.interval == 0 else None
+
+    def _sampled(self, ticks):
+        return ticks if self.interval in (None, self.extent.interval) else ticks[ticks % self.interval == 0]
+
+    def _seen(self, tuples):
+        """The tuples with this query's columns, those of coarser sampling only; and the mask of which."""
+        mask = np.ones(len(tuples), bool)
+        if self.interval not in (None, self.extent.interval):
+            mask = tuples.tick % self.interval == 0
+            tuples = tuples.take(mask)
+        columns = {id: tuples.columns[name] for id, name in self._ids.items()}
+        columns[self._tick] = Vector(tuples.tick)
+        if self._names_index:
+            index = self.index_of(tuples.ident)
+            columns[self._index] = Vector(index, None if (index > 0).all() else index > 0)
+        return tuples.with_columns(columns), mask
+
+    def index_of(self, idents):
+        return self.intake.index_of(idents)
+
+    def covers(self, low, high, at):
+        """What the readings from tick low to high cover, for a window at tick `at` (12.3)."""
+        if not self.intake.sensed:
+            return [Cover(self.extent.name)]
+        return [Cover(self.extent.name, self.intake, max(low, 0), high, self.interval, at, self._excludes)]
+
+
+class FilterStream:
+    """StreamSelect and StreamProject in one: the tuples for which a predicate is true, with computed columns.
+
+    A correction may make a tuple pass that did not; it is added then, and arrives in this clock tick (12.1), unless it
+    had not entered below either.
+    """
+
+    def __init__(self, child, predicate, outputs, tags, limit=None):
+        self.child, self._predicate, self._outputs = child, predicate, outputs
+        self._tags = [tag.id for tag in tags]
+        self._limit = limit  # of arrivals, for a query that ends (11)
+        self.change = None
+
+    @property
+    def by_site(self):
+        return self.child.by_site
+
+    @property
+    def watermark(self):
+        return self.child.watermark
+
+    @property
+    def entered(self):
+        return self.child.entered
+
+    def step(self, clock):
+        below = self.child.change
+        come, passed = self._passing(below.come)
+        gone, _ = self._passing(below.gone)
+        fresh = below.fresh[passed]
+        newly = ~fresh & ~np.isin(come.ident, gone.ident)
+        if newly.any():
+            come = self._added(come, newly, clock)
+            fresh = fresh | newly
+        if self._limit is not None:
+            within = come.arrival <= self._limit
+            come, fresh = come.take(within), fresh[within]
+        self.change = Change(come, fresh, gone, below.touched, below.watermark)
+
+    def _added(self, tuples, which, clock):
+        which = which & (self.index_of(tuples.ident) > 0) & ~np.isin(tuples.ident, self.entered)
+        arrival, rank, place = tuples.arrival.copy(), tuples.rank.copy(), tuples.place.copy()
+        arrival[which], rank[which], place[which] = clock, ADDED, self.index_of(tuples.ident)[which]
+        return replace(tuples, arrival=arrival, rank=rank, place=place)
+
+    def _passing(self, tuples):
+        """The tuples that pass, with this stream's columns; and the mask of which."""
+        if self._predicate is None:
+            mask = np.ones(len(tuples), bool)
+        else:
+            mask = Evaluation(tuples.columns, len(tuples)).of(self._predicate).true
+            tuples = tuples.take(mask)
+        if self._outputs is not None:
+            columns = computed(self._outputs, tuples.columns, len(tuples))
+            columns |= {id: tuples.columns[id] for id in self._tags if id in tuples.columns}
+            tuples = tuples.with_columns(columns)
+        return tuples, mask
+
+    def nothing(self):
+        return self.child.nothing()
+
+    def all(self):
+        below = self.child.all()
+        come, mask = self._passing(below.come)
+        return Change(come, below.fresh[mask], no_tuples(come), NO_TICKS, below.watermark)
+
+    def index_of(self, idents):
+        return self.child.index_of(idents)
+
+    def covers(self, low, high, at):
+        return self.child.covers(low, high, at)
+
+    def epochs(self):
+        return self.child.epochs()
+
+    def epoch_covers(self, key):
+        return self.child.epoch_covers(key)
+
+    def forget(self, before):
+        self.child.forget(before)
+
+
+def computed(outputs, columns, length):
+    """The columns of a projection. A plain attribute with a scale stays what it is: whole multiples."""
+    evaluation = Evaluation(columns, length)
+    out = {}
+    for column, expression in outputs:
+        if isinstance(expression, Attr):
+            out[column.id] = columns[expression.column.id]
+        else:
+            out[column.id] = evaluation.as_type(expression, column.type)
+    return out

@@ -1,0 +1,108 @@
+"""Union: several streams as one (SEMANTICS 10.6): the left one first at the same arrival, indexes counted anew."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from acquisition.schema import Type
+from basestation.algebra.evaluation import doubles
+from basestation.algebra.vector import Vector, nothing
+from basestation.execution.change import Change
+from basestation.execution.indexing import Indexing
+from basestation.execution.tuples import joined, no_tuples
+
+
+class UnionStream:
+    """A tuple's number is made of its part's and its number there, so nothing has to be remembered of it."""
+
+    by_site = False
+
+    def __init__(self, node, parts, names_index):
+        self.parts, self._columns = parts, node.columns
+        self._sources = [part.columns for part in node.parts]
+        self._tick, self._index = (tag.id for tag in node.tags)
+        self._names_index = names_index
+        self._indexing = Indexing()
+        self.change = None
+        self._marks = set()  # epochs of parts that the least watermark has not reached
+
+    @property
+    def watermark(self):
+        return min(part.watermark for part in self.parts)
+
+    @property
+    def entered(self):
+        return self._indexing.entered
+
+    def index_of(self, idents):
+        return self._indexing.of(idents)
+
+    def step(self, clock):
+        change = self._united([part.change for part in self.parts])
+        self._indexing.take(change.come, change.fresh, change.gone, self.watermark)
+        self.change = self._with_indexes(change) if self._names_index else change
+
+    def _with_indexes(self, change):
+        """The same with the indexes as a column; tuples that waited for theirs are corrected about it (14)."""
+        come, gone = self._numbered(change.come), self._numbered(change.gone)
+        entering = self._indexing.entering
+        if entering is None:
+            return replace(change, come=come, gone=gone)
+        waited = entering.take(~np.isin(entering.ident, change.come.ident))
+        nameless = waited.with_columns({**waited.columns, self._index: nothing(len(waited), Type.INTEGER)})
+        fresh = np.concatenate([change.fresh, np.zeros(len(waited), bool)])
+        come, gone = joined([come, self._numbered(waited)]), joined([gone, nameless])
+        return replace(change, come=come, fresh=fresh, gone=gone)
+
+    def _numbered(self, tuples):
+        index = self.index_of(tuples.ident)
+        return tuples.with_columns({**tuples.columns, self._index: Vector(index, index > 0)})
+
+    def all(self):
+        """Everything that is here already, with the indexes it would have had."""
+        change = self._united([part.all() for part in self.parts])
+        none = no_tuples(change.come)
+        self._indexing.take(change.come, change.fresh, none, self.watermark)
+        if self._names_index:
+            change = replace(change, come=self._numbered(change.come), gone=self._numbered(none))
+        return change
+
+    def _united(self, changes):
+        come = joined([self._ours(i, change.come) for i, change in enumerate(changes)])
+        gone = joined([self._ours(i, change.gone) for i, change in enumerate(changes)])
+        fresh = np.concatenate([change.fresh for change in changes])
+        touched = np.unique(np.concatenate([change.touched for change in changes]))
+        return Change(come, fresh, gone, touched, self.watermark)
+
+    def _ours(self, number, tuples):
+        columns = {self._tick: Vector(tuples.tick)}
+        for ours, theirs in zip(self._columns, self._sources[number], strict=True):
+            vector = tuples.columns[theirs.id]
+            if theirs.scale is not None and ours.scale is None:
+                vector = Vector(doubles(vector.values, theirs.scale), vector.valid)
+            columns[ours.id] = vector
+        part = np.full(len(tuples), number, np.int64)
+        ident = tuples.ident * len(self.parts) + number
+        return replace(tuples, ident=ident, part=part, columns=columns)
+
+    def covers(self, low, high, at):
+        return [cover for part in self.parts for cover in part.covers(low, high, at)]
+
+    def nothing(self):
+        return [cover for part in self.parts for cover in part.nothing()]
+
+    def epochs(self):
+        """Epochs of the parts, up to the least watermark."""
+        self._marks |= {key for part in self.parts for key in part.epochs()}
+        reached = sorted(key for key in self._marks if key[0] <= self.watermark)
+        self._marks -= set(reached)
+        return reached
+
+    def epoch_covers(self, key):
+        """An epoch that several parts have is covered by all of them."""
+        found = [covers for part in self.parts if (covers := part.epoch_covers(key)) is not None]
+        return [cover for covers in found for cover in covers] if found else None
+
+    def forget(self, before):
+        for part in self.parts:
+            part.forget(before)

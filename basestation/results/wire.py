@@ -1,0 +1,55 @@
+"""Wire: answers in the values that JSON has, one dictionary for each thing that is said. Replay and REST both say these.
+
+    {"type":"schema","query":1,"kind":"window","columns":[{"name":"site","type":"integer"}, …]}
+    {"type":"window","query":1,"tick":600,"n":1,"revision":0,"coverage":{"road":[44,44]},"rows":[[3,"hot"], …]}
+    {"type":"window","query":1,"tick":600,"n":1,"revision":1,"coverage":{…},"removed":[[…]],"added":[[…]]}
+    {"type":"tuple","query":1,"tick":600,"index":7,"weight":1,"row":[3,"hot"]}
+    {"type":"epoch","query":1,"tick":600,"coverage":{"road":[4,4]}}
+
+Windows of a loop have "t". Coverage of a pushed extent is null. A column with a scale is told as the doubles it stands for.
+"""
+
+from basestation.revisions.answers import EpochMark, TupleUpdates, WindowUpdate
+
+
+def schema_as_json(shape):
+    return {"type": "schema", "query": shape.number, "kind": shape.kind, "columns": columns_as_json(shape.columns)}
+
+
+def columns_as_json(columns):
+    return [
+        {"name": c.label, "type": str(c.type)}
+        | {key: value for key, value in (("scale", c.scale), ("unit", c.unit)) if value is not None}
+        for c in columns
+    ]
+
+
+def update_as_json(update, scales):
+    """A dictionary for each line of an update: one for a window or a mark, one for each tuple of a stream."""
+    match update:
+        case WindowUpdate():
+            yield _window(update, scales)
+        case TupleUpdates():
+            tags = zip(update.tick.tolist(), update.index.tolist(), update.weight.tolist(), strict=True)
+            for (tick, index, weight), row in zip(tags, update.rows.to_lists(scales), strict=True):
+                yield {
+                    "type": "tuple", "query": update.query, "tick": tick, "index": index, "weight": weight, "row": row,
+                }  # fmt: skip
+        case EpochMark():
+            coverage = coverage_as_json(update.coverage)
+            yield {"type": "epoch", "query": update.query, "tick": int(update.tick), "coverage": coverage}
+
+
+def _window(update, scales):
+    line = {"type": "window", "query": update.query, "tick": int(update.tick), "n": int(update.n)}
+    if update.t is not None:
+        line["t"] = update.t
+    line |= {"revision": update.revision, "coverage": coverage_as_json(update.coverage)}
+    if update.revision == 0:
+        return line | {"rows": update.added.to_lists(scales)}
+    return line | {"removed": update.removed.to_lists(scales), "added": update.added.to_lists(scales)}
+
+
+def coverage_as_json(coverage):
+    """[used, due] of each sensed extent, None of a pushed one."""
+    return {name: None if of is None else [int(of[0]), int(of[1])] for name, of in coverage.items()}

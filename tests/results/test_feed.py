@@ -1,0 +1,100 @@
+"""A feed goes on where one stopped, and says so where it cannot."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acquisition.schema import Type
+from basestation.algebra.expressions import Column
+from basestation.results.feed import Feed, Gone
+from basestation.results.shape import Shape
+from basestation.revisions.answers import EpochMark, TupleUpdates
+from tests.results.test_view import tuples, window
+
+SHAPE = Shape(1, "window", tuple(Column(n, t, c) for n, (t, c) in enumerate(
+    [(Type.FLOAT, "v"), (Type.INTEGER, "w"), (Type.STRING, "s")])))  # fmt: skip
+
+
+def opened(limit=10_000):
+    feed = Feed(limit)
+    feed.open(SHAPE)
+    return feed
+
+
+def test_a_feed_goes_on_where_one_stopped():
+    feed = opened()
+    assert feed.read(1) == []
+    updates = [window(tick=tick) for tick in range(5)]
+    feed.publish(updates[:2])
+    feed.publish(updates[2:])
+    assert [(n.number, n.update.tick) for n in feed.read(1)] == [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
+    assert [n.number for n in feed.read(1, after=3)] == [4, 5]
+    assert [n.number for n in feed.read(1, after=1, limit=2)] == [2, 3]
+    assert feed.read(1, after=5) == []
+    with pytest.raises(KeyError):
+        feed.read(2)
+    with pytest.raises(KeyError):
+        feed.shape(2)
+
+
+def stream(*ticks):
+    return tuples(*((tick, tick, 1, (0.5, tick, "a")) for tick in ticks))
+
+
+def test_each_tuple_has_a_number_of_its_own():
+    feed = opened()
+    feed.publish([stream(1, 2, 3), EpochMark(1, 3, {}), stream(4)])
+    assert [(n.number, type(n.update).__name__) for n in feed.read(1)] == [
+        (1, "TupleUpdates"), (4, "EpochMark"), (5, "TupleUpdates")]  # fmt: skip
+    [part] = feed.read(1, after=1, limit=1)
+    assert (part.number, part.update.index.tolist(), part.update.rows.to_lists()) == (2, [2], [(0.5, 2, "a")])
+    assert [n.number for n in feed.read(1, after=2)] == [3, 4, 5]
+
+
+@given(st.lists(st.lists(st.integers(0, 4), max_size=3), max_size=6), st.integers(1, 5), st.integers(1, 8))
+def test_pages_of_any_size_make_the_whole(published, size, limit):
+    """Each number stands for one thing; 0 is a window, others so many tuples. What is kept are the newest `limit`."""
+    feed, wanted = opened(limit), []
+    for pieces in published:
+        new = []
+        for length in pieces:
+            first = len(wanted) + 1
+            new.append(stream(*range(first, first + length)) if length else window(tick=first))
+            wanted += range(first, first + max(1, length))
+        feed.publish(new)
+    try:
+        feed.read(1)
+        after = 0
+    except Gone as gone:
+        after = gone.first - 1
+        assert len(wanted) - after >= limit
+    found = []
+    while page := feed.read(1, after, size):
+        numbers = [
+            tick
+            for n in page
+            for tick in (n.update.tick.tolist() if isinstance(n.update, TupleUpdates) else [n.update.tick])
+        ]
+        assert len(numbers) <= size
+        assert page[0].number == after + 1
+        found += numbers
+        after += len(numbers)
+    assert found == wanted[len(wanted) - len(found) :]
+    assert after == len(wanted)
+
+
+def test_a_feed_forgets_the_oldest_and_says_so():
+    feed = opened(limit=3)
+    for tick in range(10):
+        feed.publish([window(tick=tick)])
+    assert [n.number for n in feed.read(1, after=7)] == [8, 9, 10]
+    with pytest.raises(Gone) as caught:
+        feed.read(1, after=6)
+    assert caught.value.first == 8
+
+
+def test_opening_a_feed_twice_loses_nothing():
+    feed = opened()
+    feed.publish([window()])
+    feed.open(SHAPE)
+    assert len(feed.read(1)) == 1
