@@ -35,3 +35,26 @@ def _int_against_float(ints, floats):
         a, b = int(ints[i]), float(floats[i])
         signs[i] = (a > b) - (a < b)
     return signs
+
+
+def contains(members, operand):
+    """A mask of the values that are there and equal to one of the members, by value and exactly."""
+    wanted, values, there = members.values[members.there], operand.values, operand.there
+    if wanted.dtype != values.dtype:
+        wanted, whole = _as_integers(wanted)
+        wanted = wanted[whole]
+        values, whole = _as_integers(values)
+        there = there & whole
+    if not len(wanted):
+        return np.zeros(len(values), bool)
+    wanted = np.unique(wanted)
+    at = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
+    return there & (wanted[at] == values).astype(bool, copy=False)
+
+
+def _as_integers(values):
+    """Numbers as int64; and a mask of those that are whole and fit."""
+    if values.dtype == np.int64:
+        return values, np.ones(len(values), bool)
+    whole = (np.trunc(values) == values) & (values >= -(2.0**63)) & (values < 2.0**63)
+    return np.where(whole, values, 0.0).astype(np.int64), whole

@@ -1,7 +1,7 @@
 """Evaluation: expressions computed over columns, many tuples at a time (SEMANTICS 5.1 to 5.3, 10.4).
 
-`Evaluation(columns, length)` is given the Vectors of the columns by their ids; a scaled attribute comes as the doubles
-it stands for. Whatever has no result (division by zero, a number that is not finite) is null.
+`Evaluation(columns, length)` is given the Vectors of the columns by their ids; a scaled attribute comes as whole
+multiples and is computed with as the doubles it stands for. Whatever has no result (division by zero, a number that is not finite) is null.
 """
 
 import re
@@ -12,17 +12,16 @@ from functools import lru_cache, reduce
 import numpy as np
 
 from acquisition.schema import Type
-from basestation.algebra.comparison import compare
+from basestation.algebra.comparison import compare, contains
 from basestation.algebra.vector import Vector, both, dtype_of, nothing, repeated
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Expressions over one batch. `queried` gives the outcome of a subquery (one-off queries only)."""
+    """Expressions over one batch. Subqueries have been put into them before."""
 
     columns: dict
     length: int
-    queried: object = None
 
     def of(self, e):
         """The Vector of a value, or the truths of a predicate."""
@@ -47,7 +46,8 @@ class Evaluation:
         return Vector(values, np.zeros(self.length, bool) if e.outcome is None else None)
 
     def _attr(self, e):
-        return self.columns[e.column.id]
+        found, scale = self.columns[e.column.id], e.column.scale
+        return found if scale is None else Vector(doubles(found.values, scale), found.valid)
 
     def _negative(self, e):
         operand = self.as_type(e.operand, e.type)
@@ -117,8 +117,13 @@ class Evaluation:
         )
         return Vector(np.fromiter(matches, bool, self.length), both(operand, pattern))
 
-    def _fromquery(self, e):
-        return self.queried(e, self)
+    def _among(self, e):
+        """The disjunction of the equalities with the members; false where there are none."""
+        operand, members = self._operand(e.operand), e.members
+        if operand is None or not len(members):
+            return Vector(np.zeros(self.length, bool), np.full(self.length, not len(members)))
+        found = contains(members, operand)
+        return Vector(found, operand.there & (found | bool(members.there.all())))
 
     # --- choices -----------------------------------------------------------------------------------------------------
 
@@ -225,6 +230,14 @@ class Evaluation:
         values = np.empty(self.length, dtype)
         values[:] = [function(s) for s in argument.values.tolist()]
         return Vector(values, argument.valid)
+
+
+def doubles(multiples, scale):
+    """Whole multiples of 10^-scale as the nearest doubles (13)."""
+    out = multiples / 10.0**scale  # both exact up to 2^53, so the quotient is the nearest
+    for i in np.flatnonzero(np.abs(multiples, dtype=np.float64) >= 2**53).tolist():
+        out[i] = int(multiples[i]) / 10**scale  # Python divides integers of any size correctly
+    return out
 
 
 _DIRECTION = {"<": np.less, ">": np.greater}

@@ -365,6 +365,22 @@ class FromQuery(Expression):
         return replace(self, operand=parts[0]) if parts else self
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Among(Expression):
+    """`operand IN (subquery)` when the subquery was evaluated: `members` is the Vector that it gave."""
+
+    predicate = True
+    operand: Expression
+    members: object
+
+    @property
+    def parts(self):
+        return (self.operand,)
+
+    def with_parts(self, parts):
+        return replace(self, operand=parts[0])
+
+
 # --- types -----------------------------------------------------------------------------------------------------------
 
 
