@@ -70,7 +70,7 @@ class TableLines:
 
     def _tuples(self, update):
         query = self._queries[update.query]
-        columns = [("tick", True), ("index", True), *_headed(query)]
+        columns = [("_tick", True), ("_index", True), *_headed(query)]
         rows = [
             (tick, index, *row)
             for tick, index, row in zip(

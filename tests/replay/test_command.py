@@ -175,7 +175,7 @@ def test_csv_and_table(folder, capsys):
     ]  # fmt: skip
     assert road(folder, "SELECT site, temp FROM road WHERE temp > 21") == 0
     told = capsys.readouterr()
-    assert told.out.splitlines()[1:] == ["    60      3     1    22", "    60      4     2    23"]
+    assert told.out.splitlines()[1:] == ["     60       3     1    22", "     60       4     2    23"]
     assert "road: 4 received, 4 accepted" in told.err
 
 

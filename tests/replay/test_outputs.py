@@ -126,9 +126,9 @@ query 1: window at 600, coverage road 43 of 44
     12  null      null
 
 query 2: stream
-  tick  index     x      x
-   600      1   0.5  1e+22
-   600      2  null   -0.0
+  _tick  _index     x      x
+    600       1   0.5  1e+22
+    600       2  null   -0.0
 
 query 1: window at 600, revision 1, coverage road 44 of 44
   site  category      c
@@ -136,8 +136,8 @@ query 1: window at 600, revision 1, coverage road 44 of 44
 +    3            -0.05
 
 query 2: stream
-  tick  index     x      x
--  600      1   0.5  1e+22
+  _tick  _index     x      x
+-   600       1   0.5  1e+22
 
 query 1: window at 660, coverage road 43 of 44
   no rows
