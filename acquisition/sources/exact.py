@@ -12,6 +12,7 @@ from acquisition.instants import tick_of_rfc3339
 from acquisition.schema import Type
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_FINER = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]")
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -59,6 +60,8 @@ def _ticks(value, tick_ms):
     elif _NUMBER.fullmatch(value):
         return None
     try:
+        if _FINER.search(value):
+            raise ValueError("finer than Python reads; it would be cut off")
         return tick_of_rfc3339(value, tick_ms)
     except (ValueError, OverflowError):
         raise Unfit(

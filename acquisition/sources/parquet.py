@@ -17,10 +17,11 @@ def read_parquet(path, name=None):
         open(path, "rb").close()  # says plainly why it cannot be read
         with pq.ParquetFile(path) as file:
             table = file.read()
-    except (OSError, pa.ArrowException) as why:
+        table.validate(full=True)  # Arrow trusts what a file says of its texts
+    except Exception as why:  # a damaged file fails in many ways, some of them far from what is wrong
         if isinstance(why, OSError) and why.strerror:
             raise unreadable(name, why) from None
-        raise InputError("SN502", f"is no Parquet file: {str(why).splitlines()[0]}", name) from None
+        raise InputError("SN502", f"is no Parquet file: {(str(why) or repr(why)).splitlines()[0]}", name) from None
     return recorded_table(table, name)
 
 

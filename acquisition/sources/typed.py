@@ -64,9 +64,11 @@ def as_arrow(column):
 
 
 def _python_values(array):
-    """The values as Python has them; times to the microsecond, which is as fine as datetime goes."""
-    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
-        array = array.cast(pa.timestamp("us", array.type.tz), safe=False)
+    """The values as Python has them; times as text, because datetime knows neither nanoseconds nor far years."""
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.timestamp(array.type.unit, array.type.tz and "UTC"))
+    if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+        array = array.cast(pa.string())
     return array.to_pylist()
 
 

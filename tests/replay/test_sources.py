@@ -209,3 +209,20 @@ def test_any_values_give_a_batch_or_an_input_error(rng: random.Random, counts):
             assert "\n" not in str(error)
             continue
         assert len(batch) == len(data)
+
+
+def test_any_damage_to_a_parquet_file_gives_a_batch_or_an_input_error(tmp_path, rng: random.Random, counts):
+    table = pa.table(
+        {"_arrival": [1, 2, 3], "n": [1, None, 3], "x": [1.5] * 3, "c": [1.5] * 3, "s": ["a", "b", "a"], "at": [0] * 3}
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    for _ in range(counts(200, 3000)):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        (tmp_path / "b.parquet").write_bytes(data[: rng.choice([len(data), len(data), rng.randrange(len(data))])])
+        try:
+            read(tmp_path / "b.parquet", "hits")
+        except InputError as error:
+            assert "\n" not in str(error)

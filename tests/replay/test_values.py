@@ -106,6 +106,16 @@ def test_times_are_ticks_or_rfc_3339():
     assert column([datetime(1970, 1, 1, 0, 1, tzinfo=UTC), 7], TIME) == [60, 7]
     assert column(np.array(["1970-01-01T00:01"], "datetime64[s]"), TIME) == [60]
     assert said(["1970-01-01T00:00:00.5Z"], TIME, True).code == "SN506"
+    for finer in (
+        ["1970-01-01T00:00:00.0000001Z"],
+        pa.array([1], pa.timestamp("ns")),
+        pa.array([1], pa.timestamp("us", "UTC")),
+    ):
+        assert said(finer, TIME, True).code == "SN506"
+    assert column(pa.array([10**9, None], pa.timestamp("ns", "Europe/Paris")), TIME) == [1, None]
+    assert column(pa.array([10**12, 1], pa.timestamp("s")), TIME) == [10**12, 1]
+    assert said(pa.array([10**15 + 1], pa.timestamp("ms", "No/Where")), TIME).code == "SN506"
+    assert column(pa.array([1], pa.date32()), TIME) == [86400]
     assert said(["yesterday"], TIME, True).code == "SN506"
     assert said(["1970-01-01T00:00:00Z"], INTEGER, True).code == "SN506"
 
