@@ -8,6 +8,7 @@ from basestation.algebra.evaluation import doubles
 from basestation.algebra.mapping import map_expressions
 from basestation.algebra.vector import Vector
 from basestation.execution.halting import Halted
+from basestation.execution.windowing import NEVER
 
 
 def queries_of(node):
@@ -27,11 +28,11 @@ class Subqueries:
 
     def __init__(self, asked):
         self._asked = asked
-        self.settled = False
 
     @property
     def watermark(self):
-        return min(block.watermark for _, block in self._asked)
+        """Nobody waits for them when they have been answered."""
+        return NEVER if self.answered else min(block.watermark for _, block in self._asked)
 
     def step(self, clock):
         for _, block in self._asked:
