@@ -16,7 +16,7 @@ from basestation import downlink, uplink
 from basestation.algebra.vector import Vector
 from basestation.archive.store import Store
 from basestation.execution.engine import Engine
-from basestation.queries import Query
+from basestation.queries import Event, Query
 from basestation.results.feed import Feed
 from basestation.results.shape import shape_of
 from basestation.world import World
@@ -68,7 +68,8 @@ class Station:
         now = tick_of_ms(now_ms, self.world.catalog.tick_ms)
         for ended in (self._tick, now - 1):
             if self.engine.clock < ended < now:
-                uplink.answer(self.engine, self.feed, ended)
+                for number in uplink.answer(self.engine, self.feed, ended):
+                    self._carry_out(downlink.release(number, Event.FAIL, self.world, ended + 1, now_ms), now_ms)
         self._tick = max(self._tick, now)
 
     def _carry_out(self, deployment: downlink.Deployment, now_ms: int) -> Query:

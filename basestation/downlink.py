@@ -46,9 +46,15 @@ def deploy(text: str, world: World, engine: Engine, now_ms: int) -> Deployment:
 
 def withdraw(number: int, world: World, engine: Engine, now_ms: int) -> Deployment:
     """Stop a query: the engine forgets it, the motes stop what only it needed."""
-    query = world.queries[number].after(Event.STOP)
-    changed, messages = _tell_motes(world.with_query(query), engine.clock + 1, now_ms)
+    deployment = release(number, Event.STOP, world, engine.clock + 1, now_ms)
     engine.remove(number)
+    return deployment
+
+
+def release(number: int, event: Event, world: World, tick: int, now_ms: int) -> Deployment:
+    """A query is over by an event: the motes stop what only it needed."""
+    query = world.queries[number].after(event)
+    changed, messages = _tell_motes(world.with_query(query), tick, now_ms)
     return Deployment(changed, query, messages)
 
 

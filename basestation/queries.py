@@ -1,7 +1,8 @@
 """A query's life as a table, and what the base station remembers of a query.
 
     DEPLOYING ──ALL_ACKED──▶ RUNNING ──STOP──▶ STOPPED
-        └────────────STOP──────────────────────┘
+        ├────────────STOP─────────│────────────┘
+        └────────────FAIL─────────┴──FAIL──▶ FAILED
 
 A query answers from the moment it is accepted; DEPLOYING says that some mote has not confirmed its part yet, which the
 coverage of the windows shows as well.
@@ -20,17 +21,21 @@ class State(Enum):
     DEPLOYING = "deploying"
     RUNNING = "running"
     STOPPED = "stopped"
+    FAILED = "failed"
 
 
 class Event(Enum):
     ALL_ACKED = "all acknowledged"
     STOP = "stop"
+    FAIL = "fail"  # it cannot be evaluated on its data (SEMANTICS 14)
 
 
 TRANSITIONS = {
     (State.DEPLOYING, Event.ALL_ACKED): State.RUNNING,
     (State.DEPLOYING, Event.STOP): State.STOPPED,
+    (State.DEPLOYING, Event.FAIL): State.FAILED,
     (State.RUNNING, Event.STOP): State.STOPPED,
+    (State.RUNNING, Event.FAIL): State.FAILED,
 }
 
 
@@ -57,7 +62,7 @@ class Query:
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What a live query asks of the sensed extents; nothing, once it is stopped."""
-        if self.state is State.STOPPED:
+        """What a live query asks of the sensed extents; nothing, once it is over."""
+        if self.state in (State.STOPPED, State.FAILED):
             return ()
         return tuple(Need(d.child.extent, frozenset(d.child.sampled), d.child.interval) for d in self.inside)

@@ -9,6 +9,7 @@ from acquisition.errors import PayloadError as ReadingError
 from basestation.archive.store import Store
 from basestation.execution.engine import Engine
 from basestation.results.feed import Feed
+from basestation.revisions.answers import Ended
 from basestation.world import World
 from gateway.frame import Frame, Kind
 from innet.errors import PayloadError as ReportError
@@ -36,6 +37,8 @@ def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, 
     return Risen(world.with_links(reports), (*measured.errors, *report_errors, *unknown))
 
 
-def answer(engine: Engine, feed: Feed, clock: int) -> None:
-    """The clock tick ends: what windows have to say goes to whoever listens."""
-    feed.publish(engine.on_clock(clock))
+def answer(engine: Engine, feed: Feed, clock: int) -> list[int]:
+    """The clock tick ends: what queries have to say goes to whoever listens. The numbers of those that have failed."""
+    said = engine.on_clock(clock)
+    feed.publish(said)
+    return [update.query for update in said if isinstance(update, Ended)]

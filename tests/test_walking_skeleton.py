@@ -19,7 +19,7 @@ from basestation.language.diagnostics import Refused
 from basestation.planner.catalog import read_schema
 from basestation.queries import State
 from basestation.results.view import current_tuples, current_windows
-from basestation.revisions.answers import EpochMark, TupleUpdates
+from basestation.revisions.answers import Ended, EpochMark, TupleUpdates
 from gateway.frame import COORDINATOR
 from gateway.transports.memory import pair
 from innet.routing.topology import QUALITY_MAX
@@ -314,6 +314,19 @@ def test_a_query_that_comes_later_finds_the_readings_that_are_there_and_counts_f
     # Row 1 is the first of 35; the readings of 25 are rows -1 and 0.
     assert [(u.tick - BEGIN, u.n, u.coverage["field"], world.rows(u, 3)) for u in world.said(3)] == [
         (35, 1, (4, 4), [(3,)]), (35, 2, (4, 4), [(3,)]), (45, 1, (4, 4), [(3,)]), (45, 2, (4, 4), [(3,)])]  # fmt: skip
+
+
+def test_a_query_that_cannot_go_on_says_so_and_its_motes_stop(world):
+    text = "SELECT temp FROM field for (t = ST; t > 0; t = t) { WindowIs(field, t - 10, t); }"
+    world.station.submit(text, world.now_ms)
+    world.run(40)
+    *_, ended = world.said()
+    assert isinstance(ended, Ended)
+    assert world.station.world.queries[1].state is State.FAILED
+    assert len({tick for tick, _ in world.produced()}) < 3
+    world.station.submit(QUERY, world.now_ms)  # and the station goes on
+    world.run(10)
+    assert [u.coverage["field"] for u in world.said(2)] == [(2, 2)]
 
 
 def test_the_same_run_gives_the_same_trace(tmp_path):

@@ -30,10 +30,12 @@ class TuplesNow:
     rows: Rows
 
 
-def current_windows(updates: Iterable[WindowUpdate]) -> list[WindowNow]:
+def current_windows(updates: Iterable[Update]) -> list[WindowNow]:
     """Each window once, in the order of (tick, n)."""
     windows: dict[tuple[int, int], WindowNow] = {}
     for u in updates:
+        if not isinstance(u, WindowUpdate):
+            continue  # that the query has ended
         before = windows.get((u.tick, u.n))
         rows = u.added if before is None else _joined([_without(before.rows, u.removed, u), u.added])
         windows[u.tick, u.n] = WindowNow(u.tick, u.n, u.t, u.revision, u.coverage, rows)

@@ -5,11 +5,12 @@
     {"type":"window","query":1,"tick":600,"n":1,"revision":1,"coverage":{…},"removed":[[…]],"added":[[…]]}
     {"type":"tuple","query":1,"tick":600,"index":7,"weight":1,"row":[3,"hot"]}
     {"type":"epoch","query":1,"tick":600,"coverage":{"road":[4,4]}}
+    {"type":"ended","query":1,"tick":660,"code":"SN511","message":"…"}
 
 Windows of a loop have "t". Coverage of a pushed extent is null. A column with a scale is told as the doubles it stands for.
 """
 
-from basestation.revisions.answers import EpochMark, TupleUpdates, WindowUpdate
+from basestation.revisions.answers import Ended, EpochMark, TupleUpdates, WindowUpdate
 
 
 def schema_as_json(shape):
@@ -38,6 +39,8 @@ def update_as_json(update, scales):
         case EpochMark():
             coverage = coverage_as_json(update.coverage)
             yield {"type": "epoch", "query": update.query, "tick": int(update.tick), "coverage": coverage}
+        case Ended(code=code, message=message):
+            yield {"type": "ended", "query": update.query, "tick": update.clock, "code": code, "message": message}
 
 
 def _window(update, scales):

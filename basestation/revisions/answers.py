@@ -82,9 +82,6 @@ class EpochMark:
     coverage: Coverage
 
 
-Update = WindowUpdate | TupleUpdates | EpochMark
-
-
 @dataclass(frozen=True, slots=True)
 class Ended:
     """The query has ended with an error of kind input (14); nothing follows. `code` is one of the catalogue (SN5xx)."""
@@ -93,3 +90,6 @@ class Ended:
     code: str
     message: str
     clock: int
+
+
+Update = WindowUpdate | TupleUpdates | EpochMark | Ended

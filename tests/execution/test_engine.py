@@ -3,6 +3,7 @@
 tests/agreement compares the engine with an oracle on whole queries; here stands what a deployment leans on.
 """
 
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acquisition.batch import Batch
+from basestation.execution import intake
 from basestation.execution.build import NotYet
 from basestation.execution.engine import Engine
 from basestation.planner.bind import bind_text
@@ -278,6 +280,40 @@ def test_queries_come_and_go():
         run.engine.remove(1)
     with pytest.raises(KeyError, match="road"):
         run.engine.deliver("road", readings((0, 3, 1)))
+
+
+def test_memory_is_bounded_by_horizon_and_reach(monkeypatch):
+    """What is held at the end is what was held half way."""
+    monkeypatch.setattr(intake, "KEYS", 50)
+    run = Run(
+        "SELECT temp FROM field [FROM NOW-10 TO NOW SLIDE 5 SEC]",
+        "SELECT SUM(temp) AS s FROM field [FROM NOW-3 TO NOW SLIDE 2 ROWS]",
+        "SELECT a.temp, b.temp FROM field [NOW] a, field [FROM NOW-60 TO NOW SLIDE 60 SEC] b",
+        begun=NOON,
+        live=True,
+    )
+    sizes = []
+    for clock in range(0, 4_000, 5):
+        run.deliver((clock, 3, clock % 7), (clock, 4, 1))
+        run.engine.on_clock(clock + NOON)
+        if clock in (1_995, 3_995):
+            run.engine._tidy()
+            sizes.append(len(pickle.dumps(run.engine)))
+    assert sizes[1] < 1.1 * sizes[0]
+
+
+def test_what_was_forgotten_is_beyond_the_horizon_and_a_new_query_has_what_is_left(monkeypatch):
+    monkeypatch.setattr(intake, "KEYS", 50)
+    deliveries = {tick: [(tick, 3, tick), (tick, 4, 1)] for tick in range(0, 2_001, 5)}
+    run = Run("SELECT COUNT(*) AS n FROM field [FROM NOW-10 TO NOW SLIDE 5 SEC]", begun=NOON, live=True)
+    run.until(2_000, deliveries)
+    run.deliver((5, 3, 9))
+    assert run.until(2_001) == []
+    counts = run.ledger()
+    assert counts == {"received": 803, "accepted": 802, "late": 1, "beyond horizon": 1}
+    run.add(2, "SELECT COUNT(*) AS n FROM field [FROM NOW-20 TO NOW SLIDE 5 SEC]")
+    said = [u for _, u in run.until(2_010, {2_005: [(2_005, 3, 1), (2_005, 4, 1)]}) if u.query == 2]
+    assert [(u.tick - NOON, run.rows(u), u.coverage["field"]) for u in said] == [(2_005, [(10,)], (10, 10))]
 
 
 def test_what_cannot_be_run_is_named_and_leaves_nothing_behind():

@@ -8,7 +8,7 @@ import pytest
 from basestation.rest.api import make_api
 from basestation.results.feed import Feed
 from basestation.results.shape import Shape
-from basestation.revisions.answers import EpochMark
+from basestation.revisions.answers import Ended, EpochMark
 from tests.results.test_feed import SHAPE
 from tests.results.test_view import tuples, window
 
@@ -86,6 +86,13 @@ def test_a_stream_is_told_tuple_by_tuple(client, feed):
         "number": 4, "type": "epoch", "query": 2, "tick": 4, "time": "1970-01-01T00:00:04Z",
         "coverage": {"field": [1, 2], "hits": None},
     }  # fmt: skip
+
+
+def test_that_a_query_has_ended_is_told(client, feed):
+    feed.publish([Ended(1, "SN511", "the loop does not move", 7)])
+    assert client.get("/v1/queries/1/results", params={"after": 6}).json()["updates"] == [
+        {"number": 7, "type": "ended", "query": 1, "tick": 7, "time": "1970-01-01T00:00:07Z", "code": "SN511",
+         "message": "the loop does not move"}]  # fmt: skip
 
 
 @pytest.mark.parametrize(
