@@ -6,7 +6,7 @@ import acquisition.downlink
 import innet.downlink
 from acquisition.errors import ScheduleError
 from acquisition.scheduling import share
-from basestation.execution.build import NotYet
+from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
 from basestation.language.diagnostics import Diagnostic, Refused
 from basestation.language.source import Source
@@ -39,6 +39,8 @@ def deploy(text: str, world: World, engine: Engine, now_ms: int) -> Deployment:
         engine.add(query.number, plan)
     except NotYet as error:
         raise _refused(text, "SN601", str(error), plan) from error
+    except TooEarly as error:
+        raise _refused(text, "SN434", f"{error}; the first possible tick is {error.first}", plan) from error
     except ScheduleError as error:
         raise _refused(text, error.code, str(error), plan) from error
     return Deployment(changed, query, messages)

@@ -415,6 +415,12 @@ CATALOGUE = {
         "ORDER BY takes expressions, after DISTINCT those of the SELECT list.",
         "SELECT category FROM tempClass ORDER BY 1",
     ),
+    "SN434": Entry(
+        "static",
+        "a start before what is on record",
+        "SINCE begins at a tick of which the readings and versions are still there.",
+        "SELECT temp FROM road SINCE '1969-12-31T23:59:00Z'",
+    ),
     # --- input ---
     # The examples are what is said of a recording of `road`; the tests read the recording that stands above it.
     "SN501": Entry(
@@ -480,6 +486,21 @@ CATALOGUE = {
         "an input that belongs to no extent",
         "Each stream has one recording; a stored extent has one for each of its versions.",
         "there is no extent `raod`",
+    ),
+    "SN511": Entry(
+        "input",
+        "a subquery with more rows than one",
+        "Where one value is needed, a subquery gives one row, or none, which is null. The query has ended.",
+        "SELECT category FROM tempClass WHERE temp > (SELECT temp FROM tempClass)\n\n"
+        "a subquery gives 2 rows where one value is needed",
+    ),
+    "SN512": Entry(
+        "input",
+        "a loop that cannot go on",
+        "Every change moves t, nothing is divided by zero, numbers have 64 bits, and one tick has fewer than 10,000 "
+        "evaluations. The query has ended; what it said before holds.",
+        "SELECT temp FROM road FOR (t = 8; t > 0; t = t / 2 + 1) { WindowIs(road, t - 4, t); }\n\n"
+        "the loop cannot go on: the change leaves t as it was, 2",
     ),
     # --- later ---
     "SN601": Entry(

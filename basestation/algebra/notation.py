@@ -85,7 +85,8 @@ def label(node):
         case WindowAggregation(groups=groups, aggregates=aggregates):
             return f"WindowAggregation {_grouping(groups)} {_aggregates(aggregates)}"
         case SliceAggregation(groups=groups, aggregates=aggregates, begin=begin, end=end, slide=slide):
-            scope = f"(TimeScope ({_tick(begin)}) ({_tick(end)})) ({_tick(slide)})"
+            scope = "" if begin is None else f"(TimeScope ({_tick(begin)}) ({_tick(end)})) "
+            scope += f"({_tick(slide)})"
             return f"SliceAggregation {_grouping(groups)} {_aggregates(aggregates)} {scope}"
         case WindowCrossProduct():
             return "WindowCrossProduct"

@@ -1,7 +1,7 @@
-"""SliceAggregation: WindowAggregation over a time window, computed from slices; made by a rewrite only.
+"""SliceAggregation: WindowAggregation over a window of time, computed from slices; made by a rewrite only.
 
 The stream is cut at the edges of the windows; each slice keeps one partial state per group; a window is the merge of
-the slices in its range. `width` is the greatest step on whose multiples (and just after them) all edges lie.
+the slices in its range.
 """
 
 from dataclasses import dataclass, replace
@@ -12,9 +12,11 @@ from basestation.algebra.node import StreamNode, WindowNode
 
 @dataclass(frozen=True, slots=True)
 class SliceAggregation(WindowNode):
+    """`begin` and `end` are offsets in ticks as in TimeWindow; begin is None for a landmark window."""
+
     groups: tuple[tuple[Column, Expression], ...]
     aggregates: tuple[tuple[Column, Aggregate], ...]
-    begin: int
+    begin: int | None
     end: int
     slide: int
     child: StreamNode
@@ -38,4 +40,5 @@ class SliceAggregation(WindowNode):
     @property
     def edges(self):
         """How many slices a slide is cut into: both ends of a window are edges (a closed range ends one tick on)."""
-        return 1 if (self.end + 1 - self.begin) % self.slide == 0 else 2
+        aligned = self.begin is None or (self.end + 1 - self.begin) % self.slide == 0
+        return 1 if aligned else 2

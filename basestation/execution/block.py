@@ -5,7 +5,7 @@ changes in, and then gives them and the new windows as they are now. Nothing bel
 """
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution import oneoff, relational
-from basestation.execution.combining import combinations
+from basestation.execution.aggregating import aggregate
+from basestation.execution.combining import Product
 from basestation.execution.coverage import coverage
 from basestation.execution.frame import Frame
 from basestation.execution.halting import Halt, Halted
+from basestation.execution.windowing import RowWindows
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,11 @@ class Combined:
     n: int
     parts: tuple
     t: int | tuple | None = None
+    gone: bool = False  # it was answered early (11), and then it turned out that there is no such window
+
+    @property
+    def key(self):
+        return self.tick, self.n
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +57,37 @@ class Block:
     `loops` say which windows there are where it is not the inputs; `subqueries` stand in the expressions of `node`.
     """
 
-    def __init__(self, node, inputs, leaves, clock=-1, limit=None, loops=None, subqueries=None):
-        self.node, self.inputs, self._leaves, self._limit = node, inputs, leaves, limit
+    def __init__(self, node, inputs, leaves, clock=-1, limit=None, loops=None, subqueries=None, within=None):
+        """`within`: a window is answered at the latest so many ticks after its own (11)."""
+        self.node, self.inputs, self._leaves, self._limit, self._within = node, inputs, leaves, limit, within
         self._loops, self._subqueries = loops, subqueries
         self._written = node
         if subqueries is not None:
             self.node = subqueries.put_into(node)
         self.halt = None  # why the query cannot go on
         self.answered = []  # Combined, in order
-        self._recent = [[] for _ in inputs]  # the windows of each input's most recent tick
+        self._begins = True  # the first of them is the first of all
+        self._product = Product(len(inputs))
+        hasty = within is not None and loops is None and len(inputs) > 1
+        self._shifts = hasty and any(isinstance(each, RowWindows) for each in inputs)
+        self._gone = []  # windows that may come back
+        self._settled = clock
         self.clock = clock
         self._count = 0
 
     @property
     def watermark(self):
+        """How far the block answers."""
+        return self._complete if self._within is None else max(self._complete, self.clock - self._within)
+
+    @property
+    def settled(self):
+        """How far no other windows can come any more, whatever was answered early."""
+        return min(self.clock, *(i.settled for i in self.inputs))
+
+    @property
+    def _complete(self):
+        """How far the time of all inputs is complete."""
         asked = () if self._subqueries is None else (self._subqueries.watermark,)
         return min(self.clock, *asked, *(i.watermark for i in self.inputs))
 
@@ -76,11 +100,39 @@ class Block:
             each.apply()
         if self._subqueries is not None:
             self._ask()
-        new = () if self.halt is not None else tuple(self._combine(self._upto()))
+        found = [] if self.halt is not None else self._combine(self._upto())
         if self._loops is not None:
             self.halt = self._loops.halt
-        self.answered += new
-        return Outcome(dirty, new, old)
+        new, changed = self._compared(found)
+        if self.answered and new and new[0].key < self.answered[-1].key:
+            self.answered = sorted([*self.answered, *new], key=lambda c: c.key)
+        else:
+            self.answered += new
+        return Outcome(tuple(changed.get(c.number, c) for c in dirty), tuple(new), old)
+
+    def _compared(self, found):
+        """What was found as new windows, and those there are that stand otherwise now: {number: window}."""
+        known = {c.key: c for c in self._unsettled()} if self._shifts else {}
+        new, changed = [], {}
+        for tick, n, parts, *t in found:
+            there = known.pop((tick, n), None)
+            if there is None:
+                new.append(self._combined(tick, n, parts, *t))
+            else:
+                changed[there.number] = replace(there, parts=parts, gone=False)
+        if self._shifts:
+            changed |= {c.number: replace(c, gone=True) for c in known.values()}
+            self._settled = self.settled
+            back = [c for c in self._gone if c.number in changed]
+            kept = [changed.get(c.number, c) for c in sorted([*self.answered, *back], key=lambda c: c.key)]
+            self.answered = [c for c in kept if not c.gone]
+            self._gone = [c for c in kept if c.gone and c.tick > self._settled]
+        return new, changed
+
+    def _unsettled(self):
+        """The answered windows that may still come to stand otherwise, also those that went away, in order."""
+        found = [c for c in (*self.answered, *self._gone) if c.tick > self._settled]
+        return sorted(found, key=lambda c: c.key)
 
     @property
     def count(self):
@@ -89,8 +141,21 @@ class Block:
 
     def before(self, win):
         """The window before one in the list of windows (6.2); None before the first."""
-        at = win.number - self.answered[0].number - 1
-        return self.answered[at] if at >= 0 else None
+        at = bisect_left(self.answered, win.key, key=lambda c: c.key)
+        return self.answered[at - 1] if at else None
+
+    def with_next(self, wins):
+        """Windows, and of those that are there the ones that follow them in the list of windows, in order."""
+        found = {w.number: w for w in wins}
+        for win in wins:
+            at = bisect_right(self.answered, win.key, key=lambda c: c.key)
+            found |= {w.number: w for w in self.answered[at : at + 1]}
+        return tuple(sorted(found.values(), key=lambda c: c.key))
+
+    @property
+    def oldest(self):
+        """The least number of a window that is remembered."""
+        return min((c.number for c in (*self.answered, *self._gone)), default=0)
 
     def made(self, low, high):
         """The answered windows made at ticks low to high."""
@@ -108,9 +173,11 @@ class Block:
         for place, each in enumerate(self.inputs):
             if each.disturbed:
                 changed |= {(place, id(w)) for w in each.dirty(self._parts(place))}
+        shifting = self._unsettled() if self._shifts else ()
         if not changed:
-            return ()
-        return tuple(c for c in self._open() if any((i, id(w)) in changed for i, w in enumerate(c.parts)))
+            return tuple(shifting)
+        dirty = [c for c in self._open() if any((i, id(w)) in changed for i, w in enumerate(c.parts))]
+        return tuple(dirty) if not shifting else tuple(sorted({*dirty, *shifting}, key=lambda c: c.key))
 
     def _parts(self, place):
         """The windows of one input in the answered combinations, each once, in order."""
@@ -118,15 +185,14 @@ class Block:
 
     def _open(self):
         """The answered windows that may still be revised: where windows were let go of, the first is only compared with."""
-        settled = bool(self.answered) and self.answered[0].number > 0
-        return self.answered[1:] if settled else self.answered
+        return self.answered if self._begins else self.answered[1:]
 
     def _combine(self, upto):
         """The new windows up to a tick: at each tick where an input has a window, all combinations of the most recent (4)."""
         if self._loops is not None:
-            return [self._combined(*each) for each in self._loops.due(upto)]
-        new = [each.due(upto) for each in self.inputs]
-        return [self._combined(*each) for each in combinations(new, self._recent)]
+            return list(self._loops.due(upto))
+        settled = self.settled if self._shifts else upto
+        return self._product.stands([each.due(upto) for each in self.inputs], settled)
 
     def _ask(self):
         """Evaluate the subqueries, once, and put what they gave into the tree."""
@@ -145,7 +211,9 @@ class Block:
 
     def frame_of(self, wins):
         """The windows' tuples after everything that the block does with them."""
-        return self._evaluate(self.node, wins)
+        frame = self._evaluate(self.node, wins)
+        gone = np.array([c.gone for c in wins], bool)
+        return frame.take(~gone[frame.window]) if gone.any() else frame
 
     def _evaluate(self, node, wins):
         for place, leaf in enumerate(self._leaves):
@@ -157,7 +225,7 @@ class Block:
             case WindowProject(outputs=outputs, child=child):
                 return relational.project(self._evaluate(child, wins), outputs)
             case WindowAggregation(child=child):
-                return relational.aggregate(self._evaluate(child, wins), node)
+                return aggregate(self._evaluate(child, wins), node)
             case WindowCrossProduct(inputs=inputs):
                 return relational.join([self._evaluate(i, wins) for i in inputs], (), None)
             case WindowJoin(inputs=inputs, keys=keys, residual=residual):
@@ -191,7 +259,7 @@ class Block:
     # --- coverage ----------------------------------------------------------------------------------------------------
 
     def covers(self, win):
-        return [cover for each, part in zip(self.inputs, win.parts, strict=True) for cover in each.covers(part)]
+        return [] if win.gone else [cover for each, part in zip(self.inputs, win.parts, strict=True) for cover in each.covers(part)]
 
     def coverage(self, win):
         return coverage([*self.covers(win), *self.nothing()])
@@ -203,6 +271,7 @@ class Block:
     def forget(self, before):
         """Let go of windows made before a tick, and of the tuples that only they could ask for."""
         keep = bisect_left(self.answered, before, key=lambda c: c.tick)
+        self._begins = self._begins and keep <= 1
         self.answered = self.answered[max(0, keep - 1) :]  # the one before is compared with the first that is kept
         for place, each in enumerate(self.inputs):
             kept = [*(c.parts[place] for c in self.answered), *self._coming(place)]
@@ -210,4 +279,4 @@ class Block:
 
     def _coming(self, place):
         """The windows of one input that stand in combinations to come."""
-        return self._recent[place] if self._loops is None else self._loops.recent(place)
+        return self._product.coming(place) if self._loops is None else self._loops.recent(place)

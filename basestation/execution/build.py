@@ -4,6 +4,7 @@ from basestation.algebra import converters, table, window
 from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.node import StreamNode, walk
+from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
@@ -18,9 +19,11 @@ from basestation.algebra.window_select import WindowSelect
 from basestation.execution.asking import Subqueries, queries_of
 from basestation.execution.block import Block
 from basestation.execution.converting import ConverterStream
+from basestation.execution.history import Archived
 from basestation.execution.looping import Loop, LoopRows, Loops, LoopTimes, Named
 from basestation.execution.oneoff import NODES
 from basestation.execution.outputs import StreamOutput, WindowOutput
+from basestation.execution.slicing import SliceWindows
 from basestation.execution.streams import ExtentStream, FilterStream
 from basestation.execution.union import UnionStream
 from basestation.execution.windowing import OnceWindow, OverStream, RowWindows, ScanWindows, TimeWindows
@@ -36,25 +39,41 @@ class NotYet(Exception):
         self.what = what
 
 
+class TooEarly(Exception):
+    """A query is to begin before what is on record. `first` is the first tick that it could begin at."""
+
+    def __init__(self, since, first):
+        super().__init__(f"tick {since} is before all that is on record")
+        self.first = first
+
+
+def begins(asked, now):
+    """The tick that SINCE names (10.7), for a query asked in clock tick `now`; None without it."""
+    return asked.since if asked.since_ago is None else now - asked.since_ago
+
+
 class Query:
     """One query that runs: its streams in the order of their steps, and its output."""
 
-    def __init__(self, number, plan, root, intakes, tables, start, first=0):
+    def __init__(self, number, plan, root, intakes, tables, now, first=0):
         """`plan` is as it was bound, `root` its tree as it was rewritten; `first` is the first tick on record."""
         missing = unsupported(plan)
         if missing:
             raise NotYet(missing)
+        self._since = begins(plan.asked, now)
+        start = now if self._since is None else self._since
         self.number, self._intakes, self._tables, self._start = number, intakes, tables, start
+        self.within = plan.asked.deliver_within
         self._limit = None if plan.asked.lasting is None else start + plan.asked.lasting
         self._named = {c.id for node in walk(root) for e in node.expressions for c in ex.columns_of(e)}
         self._excludes = excludes_of(plan.root, intakes)
         acquired = {node.extent.name for node in walk(plan.root) if isinstance(node, StreamAcquire)}
         self.sensed = [intakes[name] for name in sorted(acquired)]
         self._first = first
-        self._streams, self._blocks = [], []
+        self._streams, self._blocks, self._scans = [], [], []
         if isinstance(root, StreamNode):
             self._output = StreamOutput(number, self._stream(root, self._limit), root.columns, self._limit)
-            self._output.begin_with(self._output.stream.all())
+            self._output.begin_with(self._output.stream.all(), self._since)
         else:
             self._output = WindowOutput(number, self._block(root, self._limit), root.columns)
 
@@ -79,7 +98,8 @@ class Query:
         """
         read = [stream for stream in self._streams if isinstance(stream, ExtentStream)]
         horizon = max((stream.intake.horizon for stream in read), default=0)
-        self._output.forget(min((stream.watermark for stream in read), default=0) - horizon)
+        marks = [each.watermark for each in (*read, *(windows for _, windows in self._scans))]
+        self._output.forget(min(marks, default=0) - horizon)
         needed = {}
         for stream in read:
             name = stream.extent.name
@@ -121,7 +141,8 @@ class Query:
         once = all(isinstance(leaf, table.Once) for leaf in leaves)  # others have no subqueries outside FROM
         asked = [(query.plan, self._block(query.plan, None)) for query in queries_of(node)] if once else []
         subqueries = Subqueries(asked) if asked else None
-        block = Block(node, inputs, leaves, self._start - 1, limit, self._loops(node, inputs), subqueries)
+        within = None if once else self.within  # a one-off query takes no clause
+        block = Block(node, inputs, leaves, self._start - 1, limit, self._loops(node, inputs), subqueries, within)
         self._blocks.append(block)
         return block
 
@@ -138,13 +159,15 @@ class Query:
     def _begun(self, each):
         """Windows hold what is here already, older than the query or not (1.1)."""
         if isinstance(each, OverStream):
-            each.begin_with(each.stream.all())
+            each.begin_with(each.stream.all(), self._since)
         return each
 
     def _input(self, leaf):
         match leaf:
             case window.TimeWindow(begin=begin, end=end, slide=slide, child=child):
                 return TimeWindows(self._stream(child), child.columns, begin, end, slide, self._start)
+            case SliceAggregation(child=child):
+                return SliceWindows(self._stream(child), leaf, self._start)
             case window.LandmarkWindow(slide=slide, rows=False, child=child):
                 return TimeWindows(self._stream(child), child.columns, None, 0, slide, self._start)
             case window.RowWindow(begin=begin, end=end, slide=slide, child=child):
@@ -155,11 +178,27 @@ class Query:
                 return LoopRows(self._stream(child), child.columns, self._start)
             case window.LoopWindow(child=child):
                 return LoopTimes(self._stream(child), child.columns)
-            case table.Scan(extent=extent, interval=interval, attributes=attributes):
-                return ScanWindows(self._tables[extent.name], interval, attributes, self._start)
-            case table.Once(extent=extent, attributes=attributes):
-                return OnceWindow(self._tables[extent.name], attributes, self._start)
+            case table.Scan(interval=interval, attributes=attributes):
+                return self._read(leaf, ScanWindows(self._table(leaf), interval, attributes, self._start))
+            case table.Once(attributes=attributes):
+                return self._read(leaf, OnceWindow(self._table(leaf), attributes, self._start))
         raise TypeError(f"no window operator: {type(leaf).__name__}")
+
+    def _table(self, leaf):
+        return Archived(self._intakes[leaf.extent.name]) if leaf.history else self._tables[leaf.extent.name]
+
+    def _read(self, leaf, windows):
+        """Note who reads a history, which is kept for as long as it is read."""
+        if leaf.history:
+            self._scans.append((leaf.extent.name, windows))
+        return windows
+
+    def histories(self):
+        """{extent: the first tick that its history may still be asked for}."""
+        needed = {}
+        for name, windows in self._scans:
+            needed[name] = min(windows.needed, needed.get(name, windows.needed))
+        return needed
 
 
 def _leaves(node):
@@ -172,19 +211,22 @@ def _leaves(node):
 def unsupported(plan):
     """The first part of a plan that cannot be executed, or None."""
     asked = plan.asked
-    if asked.since is not None or asked.since_ago is not None:
-        return "SINCE"
-    if asked.deliver_within is not None:
-        return "DELIVER WITHIN"
     if asked.lifetime is not None:
         return "LIFETIME"
+    loops = {node.loop.t.id: node.loop for node in walk(plan.root) if isinstance(node, window.LoopWindow)}
+    if asked.deliver_within is not None and len(loops) > 1 and any(loop.rows for loop in loops.values()):
+        return "DELIVER WITHIN over several for-loops that count rows"
     for node in walk(plan.root):
         match node:
-            case table.Scan(history=True) | table.Once(history=True):
-                return "HISTORY"
-            case StreamAcquire(extent=extent) if extent.sites is None:
+            case StreamAcquire(extent=extent) | table.Scan(extent=extent) | table.Once(extent=extent) if extent.sites is None:
                 return "`at sites all` without a deployment"
     return None
+
+
+def histories_of(root):
+    """The extents whose history a plan reads, in subqueries too."""
+    found = {n.extent for n in walk(root) if isinstance(n, table.Scan | table.Once) and n.history}
+    return found.union(*(histories_of(query.plan) for query in queries_of(root)))
 
 
 # --- coverage --------------------------------------------------------------------------------------------------------

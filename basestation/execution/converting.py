@@ -36,6 +36,10 @@ class ConverterStream:
         return self.block.watermark
 
     @property
+    def settled(self):
+        return self.block.settled
+
+    @property
     def entered(self):
         return self._indexing.entered
 
@@ -62,11 +66,8 @@ class ConverterStream:
 
     def _affected(self, outcome):
         """The windows of which something else may have to be said, in order: ISTREAM and DSTREAM look one back."""
-        if self.kind == "RStream" or not outcome.dirty:
-            return (*outcome.dirty, *outcome.new)
-        numbers = {w.number for w in outcome.dirty} | {w.number + 1 for w in outcome.dirty}
-        numbers |= {w.number for w in outcome.new}
-        return tuple(w for w in self.block.answered if w.number in numbers)
+        said = (*outcome.dirty, *outcome.new)
+        return said if self.kind == "RStream" else self.block.with_next(said)
 
     def _now(self, wins):
         """What there is to say of each window, as a Frame numbered by `wins`."""
@@ -88,7 +89,8 @@ class ConverterStream:
         if said is None or not wins:
             return frame
         numbers = np.array([w.number for w in wins], np.int64)
-        at = np.minimum(np.searchsorted(numbers, said.site), len(numbers) - 1)
+        order = np.argsort(numbers)
+        at = order[np.minimum(np.searchsorted(numbers, said.site, sorter=order), len(numbers) - 1)]
         mask = numbers[at] == said.site
         found, at = said.take(mask), at[mask]
         order = np.argsort(at, kind="stable")
@@ -139,10 +141,18 @@ class ConverterStream:
         fresh = np.concatenate([fresh[~now], ~earlier])
         return joined([come.take(~now), numbered]), fresh, joined([gone, entered.take(earlier)])
 
+    def rows_ever(self):
+        """No rows but of the tuples that are there."""
+
     def all(self):
         """A converter begins with its query."""
         none = no_tuples(self._tuples(self.block.frame_of(()), (), 0, 0))
         return Change(none, np.empty(0, bool), none, NO_TICKS, self.watermark)
+
+    def between(self, low, high):
+        """The tuples from tick low to tick high, as they are now."""
+        said = self._said.all()
+        return self.all().come if said is None else said.take((said.tick >= low) & (said.tick <= high))
 
     def covers(self, low, high, at):
         """What the inner windows cover whose tick lies in the range (14)."""
@@ -164,4 +174,4 @@ class ConverterStream:
         self.block.forget(before)
         said = self._said.all()
         if said is not None and self.block.answered:
-            self._said.keep(said.site >= self.block.answered[0].number)
+            self._said.keep(said.site >= self.block.oldest)

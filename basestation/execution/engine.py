@@ -4,16 +4,16 @@ It has no clock and does no input or output: what time it is, and what was deliv
 """
 
 from acquisition.extent import Kind
-from basestation.execution.build import NotYet, Query, unsupported
+from basestation.algebra.node import walk
+from basestation.execution.build import NotYet, Query, TooEarly, begins, histories_of, unsupported
 from basestation.execution.correcting import correcting
 from basestation.execution.intake import Intake
 from basestation.execution.tables import Table
 from basestation.planner.rewrite import RULES, rewrite
-from basestation.planner.rules.aggregate_by_slices import aggregate_by_slices
 from basestation.planner.rules.join_below_window import join_below_window
 from basestation.revisions.answers import Ended
 
-EXECUTABLE = tuple(rule for rule in RULES if rule not in (aggregate_by_slices, join_below_window))
+EXECUTABLE = tuple(rule for rule in RULES if rule is not join_below_window)
 """The rewrites whose operators can be run."""
 
 
@@ -30,7 +30,9 @@ class Engine:
         streams = [e for e in catalog if e.kind is not Kind.STORED and e.sites is not None]
         self._intakes = {e.name: Intake(e, begun, scheduled=not live) for e in streams}
         self._tables = {e.name: Table(e) for e in catalog if e.kind is Kind.STORED}
+        self._live = live
         self._queries = {}
+        self._expected = set()  # the numbers of queries to come
         self._delivered = {name: [] for name in self._intakes}
         self._corrections = {name: [] for name in self._intakes}
 
@@ -38,18 +40,42 @@ class Engine:
         """A version of a stored extent, from its tick on."""
         self._tables[extent].load(tick, columns)
 
+    def expect(self, number, plan):
+        """Say that a query will be added later: what it may then ask of the past is kept from now on."""
+        self._expected.add(number)
+        for extent in histories_of(plan.root):
+            if extent.name in self._intakes:
+                self._intakes[extent.name].keep_history()
+
     def add(self, number, plan):
-        """Run a query from now on: its first window is the first on the grid after the clock. NotYet if it cannot be run."""
+        """Run a query from now on: its first window is the first on the grid after the clock, or after SINCE.
+
+        NotYet if it cannot be run, TooEarly if it begins before what is on record.
+        """
         if number in self._queries:
             raise ValueError(f"there is a query {number} already")
         missing = unsupported(plan)
         if missing:
             raise NotYet(missing)
+        since = begins(plan.asked, self.clock + 1)
+        if since is not None and since < self._first_tick(plan):
+            raise TooEarly(since, self._first_tick(plan))
+        self._expected.discard(number)
         better, _ = rewrite(plan, self._rules)
         query = Query(number, plan, better.root, self._intakes, self._tables, self.clock + 1, self._begun)
         self._queries[number] = query
         for intake in query.sensed:
             intake.epochs.schedule(self.clock + 1)
+
+    def _first_tick(self, plan):
+        """The first tick that a query could begin at: a recording has one beginning, live each extent has its own."""
+        first = self._begun
+        for node in walk(plan.root) if self._live else ():
+            extent = getattr(node, "extent", None)
+            if extent is not None:
+                of = self._tables[extent.name] if extent.kind is Kind.STORED else self._intakes[extent.name]
+                first = max(first, min(of.begun, self.clock + 1))
+        return first
 
     def remove(self, number):
         """Stop a query. KeyError if there is none of that number."""
@@ -78,14 +104,27 @@ class Engine:
         delivered, self._delivered = self._delivered, {name: [] for name in self._intakes}
         corrections, self._corrections = self._corrections, {name: [] for name in self._intakes}
         said = []
-        if tick - 1 > self.clock and any(
-            intake.disturbed_by(delivered[name], corrections[name], tick) for name, intake in self._intakes.items()
-        ):
-            said += self._end(tick - 1, {name: intake.step([], [], tick - 1) for name, intake in self._intakes.items()})
+        while (moment := self._before(tick, delivered, corrections)) is not None:
+            said += self._end(moment, {name: each.step([], [], moment) for name, each in self._intakes.items()})
         steps = {
             name: intake.step(delivered[name], corrections[name], tick, end) for name, intake in self._intakes.items()
         }
         return said + self._end(tick, steps)
+
+    def _before(self, tick, delivered, corrections):
+        """The next clock tick before this one that has to end on its own, or None.
+
+        Where windows are answered before their time is complete (11), also those in which a tuple enters its stream, and
+        those before: what was answered till then sees the entry as a revision.
+        """
+        moments = []
+        hasty = any(query.within is not None for query in self._queries.values())
+        if hasty:
+            entries = [clock for each in self._intakes.values() for clock in each.entries()]
+            moments = [moment for clock in entries for moment in (clock - 1, clock)]
+        if any(each.disturbed_by(delivered[name], corrections[name], tick, hasty) for name, each in self._intakes.items()):
+            moments.append(tick - 1)
+        return min((moment for moment in moments if self.clock < moment < tick), default=None)
 
     def _end(self, tick, steps):
         self.clock = tick
@@ -102,12 +141,16 @@ class Engine:
 
     def _tidy(self):
         """State is bounded: what no window and no horizon can reach is let go of."""
+        if self._expected:
+            return
         needed = {name: intake.watermark for name, intake in self._intakes.items()}
         for query in self._queries.values():
             for name, tick in query.forget().items():
                 needed[name] = min(needed[name], tick)
+        histories = [query.histories() for query in self._queries.values()]
         for name, intake in self._intakes.items():
             intake.forget(needed[name])
+            intake.forget_history(min((read[name] for read in histories if name in read), default=None))
 
     def ledger(self):
         """What became of everything that was delivered, by extent."""

@@ -14,7 +14,7 @@ from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing, joined, no_tuples
 from basestation.windows.epochs import NEVER
 
-_VERSION, _SINCE = object(), object()  # columns beside the attributes: a version's number, and its first tick
+_VERSION, _SINCE = "_version", "_since"  # columns beside the attributes: a version's number, and its first tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,6 @@ class Archived:
     def __init__(self, intake):
         self._intake, self._history = intake, intake.keep_history()
         self._mark = self._history.mark
-        self.needed = -NEVER  # no scan before this tick is asked for again
 
     @property
     def watermark(self):

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from acquisition.batch import Batch, dtype_of, mask_of
+from acquisition.batch import Batch, dtype_of, mask_of, values_of
 from acquisition.extent import Kind, Late
+from acquisition.instants import grid_at_or_after
 from basestation.algebra.vector import Vector
 from basestation.execution.change import Change
+from basestation.execution.history import History
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing, Tuples, equal, joined, no_tuples
 from basestation.windows.epochs import Epochs
@@ -40,6 +42,7 @@ class Intake:
         self.counts = Counter()
         self.epochs = Epochs(extent, begun if scheduled else None) if self.sensed else None
         self.clock = begun - 1
+        self._begun = begun
         self.horizon = extent.horizon if extent.late is Late.REVISE else 0
         self.watermark = self._complete(begun - 1)
         self._log = Growing()
@@ -48,9 +51,16 @@ class Intake:
         self._live = Numbered(bool)  # seen by continuous queries
         self._there = Numbered(bool)  # not deleted
         self._pending = Growing()
+        self._withheld = Growing()  # tuples as streams go on seeing them where a correction was not for streams
+        self.history = None  # kept where a query reads it
         self._entered_count = 0
         self._began = 0  # the number of the first tuple of this step
         self._come, self._gone = [], []
+
+    @property
+    def begun(self):
+        """The first tick from which on everything is here."""
+        return max(self._begun, self.epochs.begun) if self.sensed else self._begun
 
     # --- one clock tick ----------------------------------------------------------------------------------------------
 
@@ -58,6 +68,8 @@ class Intake:
         """Take the deliveries of clock tick `clock` in their order; at the end of a replay all time is complete."""
         complete = self._complete(clock - 1)
         self._began, self._come, self._gone = self._next, [], []
+        if self.history is not None:
+            self.history.begin_step()
         for batch in batches:
             for run in _runs(batch):
                 if run.replaces is not None or (run.weight < 0).any():
@@ -74,9 +86,23 @@ class Intake:
         fresh = ~np.isin(come.ident, gone.ident)
         return Step(Change(come, fresh, gone, touched, self.watermark), entered)
 
-    def disturbed_by(self, batches, corrections, clock):
-        """Whether deliveries of a clock tick may change what was, or should have been, answered before it."""
-        if corrections:
+    def entries(self):
+        """Clock ticks in which a tuple may enter its stream although nothing is delivered: the next is among them."""
+        waiting = self._pending.all()
+        if waiting is None or not len(waiting):
+            return ()
+        first = int(waiting.arrival.min())
+        if not self.sensed:
+            return (first + self.extent.wait,)
+        due = grid_at_or_after(self.watermark + 1, self.extent.interval)  # what holds it back, or will
+        return first, due + self.extent.wait
+
+    def disturbed_by(self, batches, corrections, clock, hasty=False):
+        """Whether deliveries of a clock tick may change what was, or should have been, answered before it.
+
+        `hasty`: answered before the time was complete, so that any tuple may.
+        """
+        if corrections or (hasty and any(len(batch) for batch in batches)):
             return True
         complete = self._complete(clock - 1)
         return any(b.replaces is not None or (b.weight < 0).any() or (b.tick <= complete).any() for b in batches)
@@ -93,12 +119,15 @@ class Intake:
         ready = waiting.arrival <= self.watermark
         if not ready.any():
             return _NONE
-        entering = waiting.take(ready).in_order().ident
-        entering = entering[self._live[entering]]  # one taken back before its entry gets no index
+        entering = waiting.take(ready).in_order()
+        entering = entering.take(self._live[entering.ident])  # one taken back before its entry gets no index
         self._pending.keep(~ready)
-        self._index[entering] = self._entered_count + 1 + np.arange(len(entering))
+        indexes = self._entered_count + 1 + np.arange(len(entering))
+        self._index[entering.ident] = indexes
         self._entered_count += len(entering)
-        return entering
+        if self.history is not None:
+            self.history.enter(entering.ident, indexes, entering.arrival)
+        return entering.ident
 
     # --- insertions --------------------------------------------------------------------------------------------------
 
@@ -165,16 +194,28 @@ class Intake:
         live = ~(beyond | dropped)
         self.counts["late"] += int((late & ~dropped).sum())
         self.counts["accepted"] += int(live.sum())
+        self._count_out_of_range(tuples.take(~dropped))
         self._log.add(tuples)
         self._next += count
         self._index[numbers] = 0
         self._live[numbers] = live
         self._there[numbers] = ~dropped  # what was dropped is in no archive, and cannot be corrected
+        if self.history is not None:
+            self.history.add(tuples.take(~dropped))
         if self.sensed:
             self.epochs.take(tuples.tick, tuples.site, numbers, self._live)
         seen = tuples.take(live)
         self._pending.add(seen)
         self._come.append(seen)
+
+    def _count_out_of_range(self, tuples):
+        """A value outside the range of its attribute is delivered and counted, not hidden (13)."""
+        for attribute in self.extent.schema:
+            if attribute.range is not None:
+                vector = tuples.columns[attribute.name]
+                values = values_of(vector.values, attribute.scale)
+                outside = ((values < attribute.range[0]) | (values > attribute.range[1])) & vector.there
+                self.counts["out of range"] += int(outside.sum())
 
     def _tuples(self, batch, clock):
         """A batch as Tuples under the names of the attributes; what is known without the sensor is filled in."""
@@ -226,12 +267,49 @@ class Intake:
 
     def living(self):
         """All tuples that continuous queries may see, as they are now."""
-        known = self.known()
-        return no_tuples(self._tuples(_empty_batch(self.extent), 0)) if known is None else known.take(self._live[known.ident])
+        log = self._log.all()
+        return self._none() if log is None else self._as_said(log.take(self._live[log.ident]))
 
     def rows(self, numbers):
-        """The tuples of these numbers as they are now."""
-        return self._rows(numbers) if len(numbers) else no_tuples(self._tuples(_empty_batch(self.extent), 0))
+        """The tuples of these numbers as continuous queries see them now."""
+        return self._as_said(self._rows(numbers)) if len(numbers) else self._none()
+
+    def rows_ever(self):
+        """(numbers, arrivals) of all tuples of the log that entered, in the order of their indexes."""
+        log = self._log.all()
+        if log is None:
+            return _NONE, _NONE
+        index = self._index[log.ident]
+        order = np.argsort(index)[int((index == 0).sum()) :]
+        return log.ident[order], log.arrival[order]
+
+    def _as_said(self, tuples):
+        """With the values that streams go on seeing."""
+        held = self._withheld.all()
+        if held is None or not len(held):
+            return tuples
+        which = np.isin(tuples.ident, held.ident)
+        place = np.searchsorted(held.ident, tuples.ident[which], sorter=(order := np.argsort(held.ident)))
+        said = held.take(order[place])
+        columns = {name: _with(v, which, said.columns[name]) for name, v in tuples.columns.items()}
+        return tuples.with_columns(columns)
+
+    def _none(self):
+        return no_tuples(self._tuples(_empty_batch(self.extent), 0))
+
+    def keep_history(self):
+        """The History of the extent, from now on; of what was before, what the log has."""
+        if self.history is None:
+            self.history = History(self._none())
+            known = self.known()
+            if known is not None:
+                self.history.add(known)
+                indexes = self._index[known.ident]
+                entered = np.flatnonzero(indexes)
+                entered = entered[np.argsort(indexes[entered])]
+                self.history.enter(known.ident[entered], indexes[entered], known.arrival[entered])
+            self.history.begin_step()
+        return self.history
 
     def known_at(self, tick, at):
         """Which sites' readings of a due tick are known; for a `late append` extent, by the tick `at` of a window."""
@@ -255,6 +333,8 @@ class Intake:
             self.epochs.release(old.tick, old.site)
         said = self._corrected(old, clock)
         self._gone.append(old.take(said))
+        if self.history is not None:
+            self.history.end(numbers, clock)
         self._live[numbers[said]] = False
         self._there[numbers] = False
 
@@ -266,9 +346,17 @@ class Intake:
         said = self._corrected(old, clock)
         self._gone.append(old.take(said))
         self._come.append(new.take(said))
+        self._withhold(old.take(~said & self._live[numbers]))
+        if self.history is not None:
+            self.history.correct(new, clock)
         log = self._log.all()
         changed = {name: _with(log.columns[name], numbers - self._log_base, v) for name, v in columns.items()}
         self._put(replace(log, columns=changed))
+
+    def _withhold(self, tuples):
+        """Streams go on seeing these values. What is not corrected once is never corrected again."""
+        held = self._withheld.all()
+        self._withheld.add(tuples if held is None else tuples.take(~np.isin(tuples.ident, held.ident)))
 
     def _corrected(self, tuples, clock):
         """Which of them continuous queries are corrected about: back to the horizon, by tick (12.2)."""
@@ -303,6 +391,7 @@ class Intake:
     def forget(self, needed):
         """Let go of tuples that no query needs, from a tick on, and that no copy or correction can name any more."""
         before = min(needed, self.watermark - max(self.horizon, self.extent.wait, KEYS) - 1)
+        self._begun = max(self._begun, before)
         log = self._log.all()
         if log is None:
             return
@@ -311,10 +400,20 @@ class Intake:
         if first:
             number = int(log.ident[0]) + first
             self._log.keep(np.arange(len(log)) >= first)
+            if (held := self._withheld.all()) is not None:
+                self._withheld.keep(held.ident >= number)
             for by_number in (self._index, self._live, self._there):
                 by_number.drop_before(number)
         if self.sensed:
             self.epochs.forget(before)
+
+    def forget_history(self, before):
+        """Let go of what no scan from a tick on sees; of all of it where nobody reads it (None)."""
+        if self.history is not None:
+            if before is None:
+                self.history = None
+            else:
+                self.history.forget(before)
 
     def _done(self, log):
         """Tuples that wait for nothing: entered, or never to enter."""

@@ -183,7 +183,7 @@ class LoopRows(RowWindows):
     @property
     def first_row(self):
         """Row 1, or the oldest in the log."""
-        return min(1, min(self._numbers.values(), default=1))
+        return 1 - self._earlier
 
     def arrival_of(self, row):
         """None of a row that has not come; one below 1 counts as arrived at the start (14)."""
@@ -191,8 +191,8 @@ class LoopRows(RowWindows):
             return self._start
         return self._arrived[row - 1] if row <= len(self._arrived) else None
 
-    def _made_by(self, tuples, first):
-        self._arrived += tuples.arrival.tolist()
+    def _made_by(self, arrivals, first):
+        self._arrived += arrivals.tolist()
 
     def forget(self, before, kept):
         self.stream.forget(-NEVER)
@@ -204,6 +204,8 @@ class LoopRows(RowWindows):
 def number(e, values):
     """A whole number of 64 bits; `values` has t and ST by their columns' ids. Halted where there is none."""
     match e:
+        case ex.Literal(value=None):  # constants are computed beforehand, and this one has no value
+            raise Halted("SN512", "division by zero")
         case ex.Literal(value=value):
             return value
         case ex.Attr(column=column):

@@ -10,6 +10,7 @@ from basestation.execution.intake import KEYS
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import equal
 from basestation.revisions.answers import EpochMark, Rows, TupleUpdates, WindowUpdate
+from basestation.windows.epochs import NEVER
 
 
 class WindowOutput:
@@ -55,7 +56,7 @@ class WindowOutput:
     def forget(self, before):
         self.block.forget(before)
         if self.block.answered:
-            first = self.block.answered[0].number
+            first = self.block.oldest
             self._said = {number: said for number, said in self._said.items() if number >= first}
 
 
@@ -65,12 +66,16 @@ class StreamOutput:
     def __init__(self, query, stream, columns, limit):
         self.query, self.stream, self._columns, self._limit = query, stream, columns, limit
         self._arrivals = Arrivals()
+        self._since = -NEVER  # tuples that arrived before it are not the answer
         self._given = Numbered(bool)
         self._marked = {}
 
-    def begin_with(self, change):
-        """Tuples that entered before the query did are not its answer (1.1)."""
-        self._arrivals.apply(change.come, change.come.arrival > change.watermark, change.gone)
+    def begin_with(self, change, since=None):
+        """Tuples that entered before the query did are not its answer (1.1); SINCE, those that arrived before (10.7)."""
+        if since is not None:
+            self._since = since
+        ours = change.come.arrival > change.watermark if since is None else change.come.arrival >= since
+        self._arrivals.apply(change.come, ours, change.gone)
 
     def step(self, clock):
         change = self.stream.change
@@ -78,7 +83,7 @@ class StreamOutput:
         again = change.come.take(np.isin(change.come.ident, back.ident) & ~change.fresh)
         back, again = self._differing(back, again)
         self._given[back.ident] = False
-        self._arrivals.apply(change.come, change.fresh, change.gone)
+        self._arrivals.apply(change.come, change.fresh & (change.come.arrival >= self._since), change.gone)
         entering = self._arrivals.ready(change.watermark)
         parts = [(back, -1), (again, 1), *([] if entering is None else [(entering, 1)])]
         for tuples, weight in parts:

@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from acquisition.schema import Type
 from basestation.algebra.comparison import compare
-from basestation.algebra.evaluation import doubles
-from basestation.algebra.expressions import Attr, columns_of
+from basestation.algebra.expressions import columns_of
 from basestation.algebra.vector import Vector
 from basestation.execution.frame import Frame, codes
 from basestation.execution.streams import computed
-from innet.aggregates import make
 
 
 def select(frame, predicate):
@@ -82,43 +79,3 @@ def _ranges(first, counts):
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) - np.repeat(ends - counts, counts) + np.repeat(first, counts)
-
-
-# --- aggregation -----------------------------------------------------------------------------------------------------
-
-
-def aggregate(frame, node):
-    """One tuple for each group of each window; without grouping exactly one (5.6, 5.7)."""
-    if node.grouped:
-        vectors = [frame.columns[e.column.id] for _, e in node.groups]
-        code, count = codes(vectors, len(frame))
-        _, first, group = np.unique(frame.window * count + code, return_index=True, return_inverse=True)
-        by_appearance = np.argsort(first, kind="stable")  # groups in the order of their first tuple
-        number = np.empty(len(first), np.int64)
-        number[by_appearance] = np.arange(len(first))
-        group, first = number[group], first[by_appearance]
-        window = frame.window[first]
-        columns = {c.id: v.take(first) for (c, _), v in zip(node.groups, vectors, strict=True)}
-    else:
-        group, window, columns = frame.window, np.arange(frame.windows), {}
-    for column, aggregate in node.aggregates:
-        columns[column.id] = _aggregated(frame, aggregate, group, len(window))
-    return Frame(frame.windows, window, columns)
-
-
-def _aggregated(frame, aggregate, group, groups):
-    """One aggregate of each group, as a Vector."""
-    argument = aggregate.argument
-    vector, kind, scale = None, "integer", None
-    if isinstance(argument, Attr):
-        vector, kind, scale = frame.columns[argument.column.id], argument.type.value, argument.column.scale
-    elif argument is not None:
-        type_ = argument.type or Type.INTEGER
-        vector, kind = frame.evaluation.as_type(argument, type_), type_.value
-    kind = kind if scale is None else "scaled"
-    made = make(aggregate.name, kind, distinct=aggregate.distinct, share=aggregate.share, scale=scale)
-    values, valid = (None, None) if vector is None else (vector.values, vector.valid)
-    order = None if frame.tick is None else (frame.tick, frame.second)
-    out, there = made.evaluate(groups, group, values, valid, order)
-    out = doubles(out, scale) if made.result == "scaled" else out
-    return Vector(out, None if there.all() else there)

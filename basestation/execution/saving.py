@@ -10,11 +10,11 @@ import pickle
 
 _HEAD = b"moteloom engine 1\n"
 _OURS = ("acquisition.", "basestation.", "innet.")
-_NUMPY = ("numpy", "numpy.core.multiarray", "numpy._core.multiarray", "numpy.core.numeric", "numpy._core.numeric")
-_PLAIN = {
-    ("collections", "Counter"), ("collections", "OrderedDict"), ("builtins", "set"), ("builtins", "frozenset"),
-    ("builtins", "range"), ("builtins", "slice"), ("builtins", "getattr"), ("copyreg", "_reconstructor"),
-    ("builtins", "object"), ("types", "MappingProxyType"),
+_RULES = "basestation.planner.rules."
+_OTHERS = {
+    ("collections", "Counter"), ("builtins", "set"), ("builtins", "frozenset"), ("builtins", "range"),
+    ("builtins", "slice"), ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "scalar"), ("numpy._core.numeric", "_frombuffer"),
 }  # fmt: skip
 
 
@@ -38,9 +38,17 @@ def restored(data):
 
 
 class _Reader(pickle.Unpickler):
-    """Knows our own classes, numpy's arrays, and a few plain containers."""
+    """Knows the classes that our packages define, the rewrites, numpy's arrays, and a few plain containers.
+
+    A module of ours also has what it imports, and a name may be a path through that: so what is found must be a class,
+    or a rewrite, that was made where it is said to be.
+    """
 
     def find_class(self, module, name):
-        if module.startswith(_OURS) or module in _NUMPY or (module, name) in _PLAIN:
+        if (module, name) in _OTHERS:
             return super().find_class(module, name)
+        if module.startswith(_OURS) and "." not in name:
+            found = super().find_class(module, name)
+            if getattr(found, "__module__", None) == module and (isinstance(found, type) or module.startswith(_RULES)):
+                return found
         raise pickle.UnpicklingError(f"{module}.{name} has no place in it")

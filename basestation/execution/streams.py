@@ -47,6 +47,8 @@ class ExtentStream:
     def watermark(self):
         return self.intake.watermark
 
+    settled = watermark
+
     def step(self, steps):
         found = steps[self.extent.name]
         self.entered, change = found.entered, found.change
@@ -54,7 +56,7 @@ class ExtentStream:
         if self._names_index:
             come, fresh, gone = self._with_entries(come, fresh, gone, found.entered)
         come, mask = self._seen(come)
-        gone, _ = self._seen(gone)
+        gone, _ = self._seen(gone, found.entered)  # as they were: without an index
         self.change = Change(come, fresh[mask], gone, self._sampled(change.touched), change.watermark)
         self._epochs = self._epochs_now()
 
@@ -71,6 +73,15 @@ class ExtentStream:
         known = self.intake.living()
         come, _ = self._seen(known)
         return Change(come, np.ones(len(come), bool), no_tuples(come), NO_TICKS, self.intake.watermark)
+
+    def rows_ever(self):
+        """(idents, arrivals) of all rows so far, in order: those that were taken back leave theirs empty (12.1)."""
+        return self.intake.rows_ever() if self.interval in (None, self.extent.interval) else None
+
+    def between(self, low, high):
+        """The tuples from tick low to tick high, as they are now."""
+        known = self.intake.living()
+        return self._seen(known.take((known.tick >= low) & (known.tick <= high)))[0]
 
     def _with_entries(self, come, fresh, gone, entered):
         """Tuples that got their index in this step are corrected, unless they came in this step as well."""
@@ -99,8 +110,11 @@ class ExtentStream:
     def _sampled(self, ticks):
         return ticks if self.interval in (None, self.extent.interval) else ticks[ticks % self.interval == 0]
 
-    def _seen(self, tuples):
-        """The tuples with this query's columns, those of coarser sampling only; and the mask of which."""
+    def _seen(self, tuples, waiting=NO_TICKS):
+        """The tuples with this query's columns, those of coarser sampling only; and the mask of which.
+
+        Those that were `waiting` to enter have no index yet.
+        """
         mask = np.ones(len(tuples), bool)
         if self.interval not in (None, self.extent.interval):
             mask = tuples.tick % self.interval == 0
@@ -108,7 +122,7 @@ class ExtentStream:
         columns = {id: tuples.columns[name] for id, name in self._ids.items()}
         columns[self._tick] = Vector(tuples.tick)
         if self._names_index:
-            index = self.index_of(tuples.ident)
+            index = np.where(np.isin(tuples.ident, waiting), 0, self.index_of(tuples.ident))
             columns[self._index] = Vector(index, None if (index > 0).all() else index > 0)
         return tuples.with_columns(columns), mask
 
@@ -142,6 +156,10 @@ class FilterStream:
     @property
     def watermark(self):
         return self.child.watermark
+
+    @property
+    def settled(self):
+        return self.child.settled
 
     @property
     def entered(self):
@@ -187,6 +205,13 @@ class FilterStream:
         below = self.child.all()
         come, mask = self._passing(below.come)
         return Change(come, below.fresh[mask], no_tuples(come), NO_TICKS, below.watermark)
+
+    def rows_ever(self):
+        """Selection gives rows of its own (3.7), and those that pass now are there."""
+        return None if self._predicate is not None else self.child.rows_ever()
+
+    def between(self, low, high):
+        return self._passing(self.child.between(low, high))[0]
 
     def index_of(self, idents):
         return self.child.index_of(idents)

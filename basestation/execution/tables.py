@@ -29,6 +29,11 @@ class Table:
         nothing = {a.name: Vector(np.empty(0, dtype_of(a))) for a in extent.schema}
         self._versions = [Version(-(2**63), 0, nothing)]
 
+    @property
+    def begun(self):
+        """The tick of the first version."""
+        return self._versions[1].tick if len(self._versions) > 1 else NEVER
+
     def load(self, tick, columns):
         """Add a version; one at the same tick replaces it."""
         length = len(next(iter(columns.values()))) if columns else 0

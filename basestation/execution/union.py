@@ -31,6 +31,10 @@ class UnionStream:
         return min(part.watermark for part in self.parts)
 
     @property
+    def settled(self):
+        return min(part.settled for part in self.parts)
+
+    @property
     def entered(self):
         return self._indexing.entered
 
@@ -58,6 +62,9 @@ class UnionStream:
         index = self.index_of(tuples.ident)
         return tuples.with_columns({**tuples.columns, self._index: Vector(index, index > 0)})
 
+    def rows_ever(self):
+        """No rows but of the tuples that are there."""
+
     def all(self):
         """Everything that is here already, with the indexes it would have had."""
         change = self._united([part.all() for part in self.parts])
@@ -84,6 +91,10 @@ class UnionStream:
         part = np.full(len(tuples), number, np.int64)
         ident = tuples.ident * len(self.parts) + number
         return replace(tuples, ident=ident, part=part, columns=columns)
+
+    def between(self, low, high):
+        """The tuples from tick low to tick high, as they are now."""
+        return joined([self._ours(i, part.between(low, high)) for i, part in enumerate(self.parts)])
 
     def covers(self, low, high, at):
         return [cover for part in self.parts for cover in part.covers(low, high, at)]

@@ -74,6 +74,10 @@ class OverStream:
     def watermark(self):
         return self.stream.watermark
 
+    @property
+    def settled(self):
+        return self.stream.settled
+
     def nothing(self):
         return self.stream.nothing()
 
@@ -123,7 +127,7 @@ class TimeWindows(OverStream):
     def apply(self):
         self._inside.apply(self.stream.change)
 
-    def begin_with(self, change):
+    def begin_with(self, change, since=None):
         self._inside.apply(change)
 
     def content(self, wins):
@@ -176,10 +180,12 @@ class RowWindows(OverStream):
         self.begin, self.end, self.slide = begin, end, slide
         self._arrivals = Arrivals()
         self._rows = Growing()  # tuples that entered
-        self._numbers = {}  # ident -> row, of those that are held
+        self._numbers = {}  # ident -> row, counting the earlier ones too; of those that are held
         self._made = []  # windows that rows have made and that were not given
-        self._count = 0
-        self._last = (None, 0)  # the tick of the last window, and how many it has
+        self._count = 0  # rows from 1 on
+        self._since, self._earlier = -NEVER, 0  # how many rows arrived before it: they are 0, -1, …
+        self._was_settled = -NEVER
+        self._at = {}  # how many windows there are of each tick that may get more
 
     @property
     def disturbed(self):
@@ -189,7 +195,7 @@ class RowWindows(OverStream):
     def dirty(self, wins):
         """Windows with a row that was corrected; and those whose range of ticks was touched, for their coverage."""
         change = self.stream.change
-        rows = sorted(self._numbers[i] for i in change.gone.ident.tolist() if i in self._numbers)
+        rows = sorted(self._numbers[i] - self._earlier for i in change.gone.ident.tolist() if i in self._numbers)
         dirty = [w for w in wins if bisect_left(rows, w.left) < bisect_right(rows, w.right)] if rows else []
         if len(change.touched):
             found = {id(w) for w in dirty}
@@ -212,7 +218,7 @@ class RowWindows(OverStream):
         rows = self._rows.all()
         if rows is None:
             return None, None
-        return rows, np.fromiter((self._numbers[i] for i in rows.ident.tolist()), np.int64, len(rows))
+        return rows, np.fromiter((self._numbers[i] for i in rows.ident.tolist()), np.int64, len(rows)) - self._earlier
 
     def apply(self):
         change = self.stream.change
@@ -226,29 +232,43 @@ class RowWindows(OverStream):
         if entering is not None:
             self._enter(entering)
 
-    def begin_with(self, change):
-        """Rows count from the query's start (1.1): those that entered before it are rows 0, -1, … of no window of theirs."""
+    def begin_with(self, change, since=None):
+        """Rows count from the query's start (1.1); where that is `since`, not now, from the first arrival then (10.7)."""
         waiting = change.come.arrival > change.watermark
         self._arrivals.apply(change.come, waiting, change.gone)
-        earlier = change.come.take(~waiting).in_order()
-        self._numbers.update(zip(earlier.ident.tolist(), range(1 - len(earlier), 1), strict=True))
-        self._rows.add(earlier)
+        entered = change.come.take(~waiting).in_order()
+        self._hold(entered)
+        self._since = NEVER if since is None else since
+        self._number(*(self.stream.rows_ever() or (entered.ident, entered.arrival)))
+        self._since = -NEVER if since is None else since
 
     def _enter(self, tuples):
-        self._latest = max(self._latest, int(tuples.tick.max()))
-        first = self._count + 1
-        self._numbers.update(zip(tuples.ident.tolist(), range(first, first + len(tuples)), strict=True))
-        self._rows.add(tuples)
-        self._count += len(tuples)
-        self._made_by(tuples, first)
+        self._hold(tuples)
+        self._number(tuples.ident, tuples.arrival)
 
-    def _made_by(self, tuples, first):
+    def _hold(self, tuples):
+        self._latest = max(self._latest, int(tuples.tick.max(initial=-NEVER)))
+        self._rows.add(tuples)
+
+    def _number(self, idents, arrivals):
+        """The next rows, in order."""
+        first = self._earlier + self._count + 1
+        self._numbers.update(zip(idents.tolist(), range(first, first + len(idents)), strict=True))
+        early = int(np.searchsorted(arrivals, self._since))
+        self._earlier += early
+        if len(arrivals) > early:
+            first = self._count + 1
+            self._count += len(arrivals) - early
+            self._made_by(arrivals[early:], first)
+
+    def _made_by(self, arrivals, first):
         """Note the windows that rows make as they enter; `first` is the number of the first of them."""
+        self._at = {tick: count for tick, count in self._at.items() if tick > self._was_settled}
+        self._was_settled = self.settled
         k = first + -first % self.slide
         while k <= self._count:
-            tick = int(tuples.arrival[k - first])  # 3.9: the arrival of row k
-            n = self._last[1] + 1 if self._last[0] == tick else 1
-            self._last = (tick, n)
+            tick = int(arrivals[k - first])  # 3.9: the arrival of row k
+            self._at[tick] = n = self._at.get(tick, 0) + 1
             self._made.append(Win(tick, n, 1 if self.begin is None else k + self.begin, k + self.end))
             k += self.slide
 
@@ -295,11 +315,13 @@ class ScanWindows:
 
     def __init__(self, table, interval, columns, start):
         self.table, self.interval, self._columns = table, interval, columns
-        self._next = grid_at_or_after(start, interval)
+        self._next = self.needed = grid_at_or_after(start, interval)  # no tick before it is asked for again
 
     @property
     def watermark(self):
         return self.table.watermark
+
+    settled = watermark
 
     def due(self, upto):
         ticks = range(self._next, upto + 1, self.interval)
@@ -331,14 +353,15 @@ class ScanWindows:
         return Frame(count, none.window, none.columns)
 
     def forget(self, before, kept):
-        self.table.needed = min([self._next, *(w.tick for w in kept)])
+        self.needed = min([self._next, *(w.tick for w in kept)])
 
 
 class OnceWindow(ScanWindows):
     """Once: one window at the query's start (2.6)."""
 
     def __init__(self, table, columns, start):
-        self.table, self._columns, self._start, self._next = table, columns, start, start
+        self.table, self._columns = table, columns
+        self._start = self._next = self.needed = start
         self._given = False
 
     def due(self, upto):

@@ -73,6 +73,9 @@ def _asked(ask, tick_ms, report):
                 since = _instant(text, ask.since, tick_ms, report)
             case tick:
                 since = tick
+    if since is not None and since < 0:
+        report.error("SN434", f"tick {since} is before all ticks", ask.since, help="the first possible tick is 0")
+        since = 0
     clauses = ask.clauses
     return Asked(
         since,

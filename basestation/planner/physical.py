@@ -6,13 +6,16 @@ and a table no size; what depends on them is told per tuple, per group or per ro
 
 from dataclasses import dataclass
 
+from acquisition.extent import Late
 from acquisition.schema import Type
 from basestation.algebra import converters, one_off, table, window
 from basestation.algebra.expressions import Attr
+from basestation.algebra.node import walk
 from basestation.algebra.notation import label
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_join import StreamJoin
+from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_union import StreamUnion
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
@@ -70,8 +73,10 @@ def _visit(node, depth, operators):
 
 def _carried_out(node):
     match node:
-        case StreamAcquire(extent=extent):
-            return "readings by the schedule", _waiting(node, extent.wait)
+        case StreamAcquire():
+            return "readings by the schedule", _logged(node)
+        case StreamReceive():
+            return "tuples as they come", _logged(node)
         case StreamJoin():
             return "hash join within a tick", State(
                 "tuples of a tick", _sum((_most(node.left, 1), _most(node.right, 1))), _width(node)
@@ -81,13 +86,17 @@ def _carried_out(node):
         case converters.RStream():
             return "tuples of each window as they are", None
         case converters.IStream() | converters.DStream():
-            return "what came and what went", State("tuples of the last window", _held(node.child), _width(node.child))
+            return "what came and what went", State(
+                "tuples said", _most(node, 1 + _horizon(node)), _TAGS + _width(node)
+            )
         case window.TimeWindow(begin=begin):
-            return "ring of tuples by tick", State("tuples", _most(node.child, 1 - begin), _TAGS + _width(node))
+            count = _most(node.child, 1 - begin + _horizon(node))
+            return "ring of tuples by tick", State("tuples", count, _TAGS + _width(node))
         case window.RowWindow(begin=begin):
-            return "ring of tuples by row", State("tuples", max(0, 1 - begin), _TAGS + _width(node))
+            revised = _most(node.child, _horizon(node)) if _horizon(node) else 0
+            return "ring of tuples by row", State("tuples", _sum((1 - begin, revised)), _TAGS + _width(node))
         case window.LandmarkWindow():
-            return "tuples since the start, or one partial state", State("tuples or groups", None, _width(node))
+            return "tuples since the start", State("tuples", None, _TAGS + _width(node))
         case window.LoopWindow():
             return "tuples that an evaluation to come may reach", State("tuples", None, _TAGS + _width(node))
         case table.Scan():
@@ -208,13 +217,22 @@ def _sites_of(expression, node):
 
 
 def _slices(node):
-    """Whole slides back to the range's begin, cut into as many slices as their edges make, and the one that is being filled."""
-    return -(-(1 - node.begin) // node.slide) * node.edges + 1
+    """Slices back to where answers are corrected, cut at both ends of the windows; of a landmark window the rest is one."""
+    reach = _horizon(node) + (1 if node.begin is None else 1 - node.begin)
+    return -(-reach // node.slide) * node.edges + 1
 
 
-def _waiting(node, wait):
-    """Readings that wait for their epoch to be complete."""
-    return State("waiting readings", _most(node, wait + 1), _TAGS + _width(node))
+def _horizon(node):
+    """How far back answers over a node are corrected, and what they are made of has to be kept."""
+    extents = [n.extent for n in walk(node) if isinstance(n, StreamAcquire | StreamReceive)]
+    return max((e.horizon for e in extents if e.late is Late.REVISE), default=0)
+
+
+def _logged(node):
+    """What was delivered, all attributes of it, for as long as it waits or may be corrected."""
+    extent = node.extent
+    width = _TAGS + sum(_size(a.type) for a in extent.schema)
+    return State("tuples delivered", _most(node, 1 + extent.wait + _horizon(node)), width)
 
 
 def _sum(counts):

@@ -3,6 +3,8 @@
 import sys
 from dataclasses import dataclass, replace
 
+from basestation.algebra.expressions import FromQuery, transform
+from basestation.algebra.mapping import map_expressions
 from basestation.algebra.node import Node
 from basestation.planner.rules.aggregate_by_slices import aggregate_by_slices
 from basestation.planner.rules.drop_dead_columns import drop_dead_columns
@@ -49,8 +51,13 @@ class Step:
 
 
 def rewrite(plan, rules=RULES):
-    """The plan with its tree rewritten, and the steps that led there."""
-    root, steps = plan.root, []
+    """The plan with its tree rewritten, and the steps that led there; those inside subqueries outside FROM are not told."""
+    root, steps = _rewritten(plan.root, rules)
+    return replace(plan, root=root), tuple(steps)
+
+
+def _rewritten(root, rules):
+    root, steps = map_expressions(root, lambda e: transform(e, lambda part: _asked(part, rules))), []
     changed = True
     while changed:
         changed = False
@@ -59,7 +66,15 @@ def rewrite(plan, rules=RULES):
             if after is not root:
                 steps.append(Step(rule.__name__, reason_of(rule), root, after))
                 root, changed = after, True
-    return replace(plan, root=root), tuple(steps)
+    return root, steps
+
+
+def _asked(e, rules):
+    """A subquery outside FROM with its tree rewritten; any other expression as it is."""
+    if not isinstance(e, FromQuery):
+        return e
+    inner, _ = _rewritten(e.plan, rules)
+    return e if inner is e.plan else replace(e, plan=inner)
 
 
 def reason_of(rule):

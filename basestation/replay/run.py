@@ -6,7 +6,7 @@ became due in them. What is delivered behind the end is not delivered.
 
 import numpy as np
 
-from basestation.execution.engine import Engine, NotYet
+from basestation.execution.engine import Engine, NotYet, TooEarly
 from basestation.language import syntax
 from basestation.language.diagnostics import Refused
 from basestation.results.shape import shape_of
@@ -37,6 +37,8 @@ class Replay:
             if given.clock or not given.query:
                 clock = self.until if given.clock is None else given.clock
                 self._later.setdefault(clock, []).append(given)
+                if given.query:
+                    self.engine.expect(given.number, given.bound)
 
     def _add(self, statements):
         """Queries begin with the coming clock tick."""
@@ -49,6 +51,8 @@ class Replay:
                 self.engine.add(given.number, given.bound)
             except NotYet as why:
                 refused.append(given.later(why.what))
+            except TooEarly as why:
+                raise Refused([given.too_early(why)]) from None
         if refused:
             raise NotExecutable(refused)
 

@@ -27,6 +27,11 @@ class Given:
         """The error that the statement cannot be executed yet."""
         return Diagnostic("SN601", f"{what} cannot be executed yet", self.source, self.bound.statement.span)
 
+    def too_early(self, why):
+        """The error that SINCE names a tick before what is on record."""
+        span = self.bound.statement.since.span
+        return Diagnostic("SN434", str(why), self.source, span, help=f"the first possible tick is {why.first}")
+
 
 def read_catalog(text, name=None, tick_ms=1_000):
     return read_schema(text, name, tick_ms)

@@ -16,7 +16,9 @@ def additions(text):
     return list(additions_of(statement))
 
 
-@pytest.mark.parametrize("case", read(QUERIES / "paper.test").cases, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [c for c in read(QUERIES / "paper.test").cases if c.word == "query"], ids=lambda case: case.name
+)
 def test_the_queries_of_the_paper_use_none(case):
     assert additions(case.text) == []
 

@@ -38,7 +38,7 @@ _CALLS = (
 )
 _PIECES = re.compile(r"\s+|\w+|'[^']*'|.", re.DOTALL)
 _GOLDEN = [read(path) for path in files(QUERIES)]
-_CASES = [(g.schema, _PIECES.findall(c.text)) for g in _GOLDEN for c in g.cases if not c.in_schema]
+_CASES = [(g.schema, _PIECES.findall(c.text)) for g in _GOLDEN for c in g.cases if c.text and not c.in_schema]
 _WORDS = sorted({piece for _, pieces in _CASES for piece in pieces if not piece.isspace()})
 
 

@@ -9,10 +9,12 @@ from basestation.planner.rewrite import rewrite
 from tests.planner.asking import bound
 
 CATALOG = read_schema("""
-r: sensed (site:integer, v:integer, s:string) every 10 sec at sites 1, 2, 3 wait 25 sec
-one: sensed (v:integer) every 1 sec at sites 1
-all: sensed (site:integer, v:integer) every 10 sec at sites all
-p: pushed (a:integer, s:string)
+r: sensed (site:integer, v:integer, s:string) every 10 sec at sites 1, 2, 3 wait 25 sec late drop
+revised: sensed (site:integer, v:integer, s:string) every 10 sec at sites 1, 2, 3 wait 25 sec late revise by 1 min
+one: sensed (v:integer) every 1 sec at sites 1 late drop
+all: sensed (site:integer, v:integer) every 10 sec at sites all late drop
+p: pushed (a:integer, s:string) late drop
+late: pushed (a:integer, s:string)
 t: stored (a:integer, s:string)
 """)
 
@@ -46,12 +48,27 @@ def test_a_ring_of_rows(window, rows):
     assert states(f"SELECT a FROM p {window}")["RowWindow"][1] == rows
 
 
-def test_readings_wait_for_the_epochs_within_their_wait():
-    assert states("SELECT v FROM r")["StreamAcquire"] == ("waiting readings", 3 * 3, 24 + 8)
+def test_what_was_delivered_is_kept_whole_while_it_waits():
+    assert states("SELECT v FROM r")["StreamAcquire"] == ("tuples delivered", 3 * 3, 24 + 8 + 8 + 4)
+
+
+def test_what_may_be_corrected_is_kept_back_to_the_horizon():
+    plan = states("SELECT v FROM revised [FROM NOW-20 TO NOW SLIDE 10 SEC]", better=False)
+    assert plan["StreamAcquire"][1] == 3 * 9  # 60 seconds, and 25 that are waited for
+    assert plan["TimeWindow"][1] == 3 * 9  # 60 seconds, and 20 of the range
+    slices = states("SELECT site, MAX(v) FROM revised [FROM NOW-9 TO NOW SLIDE 10 SEC] GROUP BY site")
+    assert slices["SliceAggregation"][1] == 3 * (7 + 1)  # 70 seconds, and the slice that is being filled
+    assert states("ISTREAM(SELECT v FROM revised [NOW])")["IStream"][1] == 3 * 7
+    assert states("SELECT a FROM late [FROM NOW-2 TO NOW SLIDE 5 ROWS]")["RowWindow"][1] is None
+
+
+def test_of_a_landmark_window_all_that_is_settled_is_one_state():
+    assert states("SELECT COUNT(*) FROM p [UNBOUNDED SLIDE 10 SEC]")["SliceAggregation"][1] == 2
+    assert states("SELECT COUNT(*) FROM revised [UNBOUNDED SLIDE 10 SEC]")["SliceAggregation"][1] == 7 + 1
 
 
 def test_numbers_are_eight_bytes_and_strings_a_code_of_four():
-    assert states("SELECT v, s FROM r")["StreamAcquire"][2] == 24 + 8 + 4
+    assert states("SELECT v, s FROM r [NOW]", better=False)["TimeWindow"][2] == 24 + 8 + 8 + 4
 
 
 @pytest.mark.parametrize(
@@ -94,7 +111,7 @@ def test_other_groups_are_told_by_the_group(text):
         ("SELECT v FROM all", "StreamAcquire"),
         ("SELECT a FROM t", "Once"),
         ("SELECT a FROM t [SCAN 10 SEC]", "Scan"),
-        ("SELECT COUNT(*) FROM p [UNBOUNDED SLIDE 10 SEC]", "LandmarkWindow"),
+        ("SELECT MEDIAN(a) FROM p [UNBOUNDED SLIDE 10 SEC] FOR 1 DAY", "LandmarkWindow"),
         ("SELECT a FROM p FOR (; t < 9; t++) { WindowIs(p, t, t); }", "LoopWindow"),
         ("ISTREAM(SELECT a FROM t [SCAN 10 SEC])", "IStream"),
     ],

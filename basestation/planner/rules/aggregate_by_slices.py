@@ -1,4 +1,4 @@
-"""Aggregates over a time window are merged from slices: a tuple is folded in once, however many windows hold it.
+"""Aggregates over a window of time are merged from slices: a tuple is folded in once, however many windows hold it.
 
 The stream is cut wherever a window begins or ends, so every window is a run of whole slices; the aggregates must merge,
 and exactly (sums of floats are exact until they are rounded once, SEMANTICS 5.5), or it would show how it was cut. Not for
@@ -10,7 +10,7 @@ from basestation.algebra.node import rebuild, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_receive import StreamReceive
-from basestation.algebra.window import TimeWindow
+from basestation.algebra.window import LandmarkWindow, TimeWindow
 from basestation.algebra.window_aggregation import WindowAggregation
 
 
@@ -19,14 +19,17 @@ def aggregate_by_slices(root):
 
 
 def _slice(node):
-    if not (isinstance(node, WindowAggregation) and isinstance(node.child, TimeWindow)):
+    if not isinstance(node, WindowAggregation) or not all(aggregate.merges for _, aggregate in node.aggregates):
         return node
     window = node.child
-    if window.begin > window.end or not all(aggregate.merges for _, aggregate in node.aggregates):
-        return node
+    match window:
+        case TimeWindow(begin=begin, end=end, slide=slide) if begin <= end:
+            pass
+        case LandmarkWindow(slide=slide, rows=False):
+            begin, end = None, 0
+        case _:
+            return node
     for below in walk(window.child):
         if isinstance(below, StreamAcquire | StreamReceive) and below.extent.late is Late.APPEND:
             return node
-    return SliceAggregation(
-        node.groups, node.aggregates, window.begin, window.end, window.slide, window.child, node.grouped
-    )
+    return SliceAggregation(node.groups, node.aggregates, begin, end, slide, window.child, node.grouped)
