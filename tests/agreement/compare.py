@@ -45,6 +45,7 @@ class Told:
 
     result: Result
     clocks: dict  # query -> the clock tick of each of its updates
+    plans: dict  # query -> its plan
 
 
 def replayed(schema, inputs, queries, until=None, every_tick=False):
@@ -52,7 +53,10 @@ def replayed(schema, inputs, queries, until=None, every_tick=False):
     texts = [q if isinstance(q, tuple) else (q, 0) for q in queries]
     catalog = read_catalog(schema)
     statements = read_statements(texts, catalog)
-    replay = Replay(record(catalog, inputs, statements), statements, until, every_tick)
+    recording = record(catalog, inputs, statements)
+    if recording.catalog is not catalog:  # `at sites all` are those that were heard of
+        statements = read_statements(texts, recording.catalog)
+    replay = Replay(recording, statements, until, every_tick)
     result = Result(replay.queries)
     clocks = {query.number: [] for query in replay.queries}
     for updates in replay.updates():
@@ -61,7 +65,7 @@ def replayed(schema, inputs, queries, until=None, every_tick=False):
             if not isinstance(update, Ended):
                 clocks[update.query].append(replay.clock)
     result.finish(replay.until, replay.ledger())
-    return Told(result, clocks)
+    return Told(result, clocks, {given.number: given.bound for given in statements if given.query})
 
 
 class TooSlow(BaseException):
@@ -97,19 +101,31 @@ def agree(schema, inputs, queries, until=None, seconds=None):
 
 
 def _agree(schema, inputs, queries, until):
+    return judged(
+        lambda: run(schema, inputs, queries, until, every_tick=True),
+        lambda every_tick: replayed(schema, inputs, queries, until, every_tick),
+        lambda what: golden(schema, inputs, queries, until, what),
+    )
+
+
+def judged(oracle, engine, report, clocks=True):
+    """The Outcome of what the oracle's run gives and what the engine tells with every clock tick ended, and without.
+
+    Without `clocks`, when an update is given is not compared, and the engine ends only the clock ticks that it must.
+    """
 
     def disagree(what):
-        return Outcome("disagree", what, golden(schema, inputs, queries, until, what))
+        return Outcome("disagree", what, report(what))
 
     try:
-        expected = run(schema, inputs, queries, until, every_tick=True)
+        expected = oracle()
     except NotCovered as why:
         return Outcome("not covered", str(why))
     except OracleRefused as why:
         expected = why
     try:
-        got = replayed(schema, inputs, queries, until, every_tick=True)
-        sparse = replayed(schema, inputs, queries, until)
+        sparse = engine(False)
+        got = engine(True) if clocks else None
     except NotExecutable as why:
         return Outcome("not yet", why.diagnostics[0].message)
     except (Refused, InputError) as why:
@@ -120,17 +136,18 @@ def _agree(schema, inputs, queries, until):
         return disagree(f"the engine fails\n{traceback.format_exc()}")
     if isinstance(expected, OracleRefused):
         return disagree(f"the oracle refuses: {expected}")
-    return _compared(expected, got, sparse, disagree)
+    return _compared(expected, [(got, True), (sparse, False)] if clocks else [(sparse, False)], disagree)
 
 
-def _compared(expected, got, sparse, disagree):
+def _compared(expected, replays, disagree):
+    got = replays[0][0]
     if expected.until != got.result.until:
         return disagree(f"the end\nexpected {expected.until}\ngot      {got.result.until}")
     forgiven = False
     for number, answer in enumerate(expected.answers, 1):
         if answer is None:
             continue  # a correction
-        for told, clocks in ((got, True), (sparse, False)):
+        for told, clocks in replays:
             want = of_oracle(answer, clocks)
             have = of_replay(told.result, told.clocks[number], number, clocks)
             what = difference(want, have)

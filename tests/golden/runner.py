@@ -8,11 +8,18 @@
     _tick,site,temp
     0,1,20
 
+    ledger
+    ----
+      until 0
+      road: received 1, accepted 1
+
     query coldest
     SELECT MIN(temp) FROM road [NOW]
     ---- plan
       window query: MIN(temp):integer
       …
+    ---- answer
+      tick=0 revision=0 coverage=road 1/2 +(20)
 
     error unknown_column
     SELECT tmep FROM road
@@ -26,20 +33,22 @@
 
 A block begins with its word at the start of a line and ends where the next one begins; lines that begin with `#` are
 comments, and end a block too. What is expected is indented by two spaces, so that it is never taken for a block. Inputs are CSV as
-`moteloom replay` reads it; `input tempClass@600` is a later version of a table.
+`moteloom replay` reads it; `input tempClass@600` is a later version of a table. `tests.golden.answers` says how answers
+are written; a query that cannot be executed yet has `later: ` and why.
 """
 
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_HEAD = re.compile(r"(schema|input|query|error)(?: +(\S+))?( +in schema)?\s*(?:#.*)?$")
+_HEAD = re.compile(r"(schema|input|ledger|query|error)(?: +(\S+))?( +in schema)?\s*(?:#.*)?$")
+_CASES = ("ledger", "query", "error")
 _EXPECTED = re.compile(r"----(?: +(\w+))?\s*$")
 
 
 @dataclass
 class Case:
-    """One query or error of a file; `expected` maps the name of a section to its text.
+    """One query or error of a file, or its ledger; `expected` maps the name of a section to its text.
 
     The text of an error `in_schema` is a schema of its own; all others are asked against the file's.
     """
@@ -59,6 +68,17 @@ class GoldenFile:
     cases: list[Case] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
 
+    def ledger(self):
+        """The lines of the ledger, one for each extent."""
+        return self._ledger()[1:]
+
+    def until(self):
+        """The last clock tick of the file."""
+        return int(self._ledger()[0].removeprefix("until "))
+
+    def _ledger(self):
+        return next(c.expected[""] for c in self.cases if c.word == "ledger").splitlines()
+
     def render(self):
         """The file again, with what is expected now."""
         out, cases, skipping = [], iter(self.cases), False
@@ -68,7 +88,7 @@ class GoldenFile:
             if head or _is_comment(line):
                 if case is not None:
                     _close(out, case)
-                case = next(cases) if head and head[1] in ("query", "error") else None
+                case = next(cases) if head and head[1] in _CASES else None
                 skipping = False
             if case is not None and _EXPECTED.match(line):
                 skipping = True
@@ -121,7 +141,8 @@ def read(path):
             if not head:
                 continue
             word, name = head[1], head[2]
-            if word in ("query", "error"):
+            if word in _CASES:
+                name = name or (word if word == "ledger" else None)
                 if not name or name in names:
                     raise ValueError(f"{path}:{number}: a {word} needs a name of its own")
                 names.add(name)

@@ -1,7 +1,7 @@
 """What a case of a golden file gives now, in the shape that the file holds.
 
 `python -m tests.golden.telling --rewrite [FILE …]` writes it into the files; the difference is to be read before it is
-committed.
+committed. An answer that the oracle does not confirm is not written.
 """
 
 import sys
@@ -11,6 +11,7 @@ from basestation.explain import as_plan_text, explained
 from basestation.language.diagnostics import Refused
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
+from tests.golden.asking import CONFIRMED, answer_of, confirmed, ledger_of
 from tests.golden.runner import files, read
 
 QUERIES = Path(__file__).parent / "queries"
@@ -35,23 +36,43 @@ def refusal_of(golden, case):
 
 
 def rewrite(path):
-    golden = read(path)
+    """Write a file as it should be; the complaints about what is not written."""
+    golden, complaints = read(path), []
     for case in golden.cases:
-        if case.word == "query":
+        if case.word == "ledger":
+            case.expected[""] = ledger_of(golden)
+        elif case.word == "query":
             try:
                 case.expected["plan"] = plan_of(golden, case)
             except Refused as refused:
-                sys.exit(f"{path}: query {case.name} is refused:\n" + "\n".join(d.render() for d in refused.diagnostics))
+                sys.exit(
+                    f"{path}: query {case.name} is refused:\n" + "\n".join(d.render() for d in refused.diagnostics)
+                )
         else:
             told = refusal_of(golden, case)
             if told is None:
                 sys.exit(f"{path}: error {case.name} is accepted")
             case.expected[""] = told
+    for case in golden.cases:
+        if case.word == "query":
+            complaints += _answered(golden, case)
     Path(path).write_text(golden.render(), encoding="utf-8")
+    return complaints
+
+
+def _answered(golden, case):
+    answer = answer_of(golden, case)
+    outcome = None if answer.startswith("later: ") else confirmed(golden, case)
+    if outcome is not None and outcome.verdict not in CONFIRMED:
+        return [
+            f"{golden.path}: query {case.name} is not confirmed: {outcome.verdict}\n{outcome.report or outcome.what}"
+        ]
+    case.expected["answer"] = answer
+    return []
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] != ["--rewrite"]:
         sys.exit("usage: python -m tests.golden.telling --rewrite [FILE …]")
-    for path in sys.argv[2:] or files(QUERIES):
-        rewrite(path)
+    refused = [complaint for path in sys.argv[2:] or files(QUERIES) for complaint in rewrite(path)]
+    sys.exit("\n\n".join(refused) or None)

@@ -1,4 +1,4 @@
-"""Golden queries: each is accepted, and explained as its file says, operator by operator; each error is told as it says."""
+"""Golden queries: each is explained and answered as its file says, and as the oracle does; each error is told as it says."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
+from tests.golden.asking import CONFIRMED, answer_of, confirmed, in_order, ledger_of
 from tests.golden.runner import files, read
 from tests.golden.telling import QUERIES, plan_of, refusal_of
 
@@ -31,6 +32,29 @@ def test_a_plan_stays_a_plan_under_each_rewrite(golden, case):
             for step in steps:
                 assert broken(step.after) == [], step.rule
             assert [(c.label, c.type) for c in better.root.columns] == [(c.label, c.type) for c in bound.root.columns]
+
+
+@pytest.mark.parametrize(("golden", "case"), _cases("query"))
+def test_a_query_is_answered_as_its_file_says(golden, case):
+    assert answer_of(golden, case) == case.expected.get("answer")
+
+
+@pytest.mark.parametrize(("golden", "case"), _cases("query"))
+def test_engine_and_oracle_say_the_same(golden, case):
+    outcome = confirmed(golden, case)
+    later = case.expected["answer"].startswith("later: ")
+    assert outcome.verdict in (("not yet", "not covered") if later else CONFIRMED), outcome.report or outcome.what
+
+
+@pytest.mark.parametrize(("golden", "case"), [c for c in _cases("query") if "ORDER BY" in c.values[1].text])
+def test_rows_come_in_the_order_that_is_asked_for(golden, case):
+    got, expected = in_order(golden, case)
+    assert got == expected
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda g: g.path.stem)
+def test_the_ledger_is_as_the_file_says(golden):
+    assert ledger_of(golden) == next(c.expected[""] for c in golden.cases if c.word == "ledger")
 
 
 @pytest.mark.parametrize(("golden", "case"), _cases("error"))

@@ -78,7 +78,9 @@ def golden(name):
 def test_what_the_files_say_is_what_was_meant():
     decoded = decode_schedule(golden("schedule").payload, 3)
     assert (decoded.version, decoded.samplings[0].epochs) == (7, SAMPLING.epochs)
-    assert [(c.sensor, c.bits) for c in decoded.samplings[0].channels] == [(c.sensor, c.bits) for c in SAMPLING.channels]
+    assert [(c.sensor, c.bits) for c in decoded.samplings[0].channels] == [
+        (c.sensor, c.bits) for c in SAMPLING.channels
+    ]
     assert decode_program(golden("program").payload, 3) == PROGRAM
     assert decode_links(golden("links").payload, 3) == REPORT
     for name, rows in (("reading", ROWS[:1]), ("reading_with_nulls", ROWS), ("reading_wide", [(100_000, -70_000)])):
