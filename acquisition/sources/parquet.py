@@ -1,4 +1,4 @@
-"""Parquet: the columns of a file, or of all files of a folder in the order of their names."""
+"""Parquet: the columns of a file."""
 
 from pathlib import Path
 
