@@ -11,7 +11,7 @@ from basestation.algebra.vector import Vector, dtype_of
 from basestation.execution.aggregating import answer, grouped, keys_of, made_for, values_of
 from basestation.execution.frame import Frame
 from basestation.execution.tuples import concatenated
-from basestation.execution.windowing import NEVER, TimeWindows
+from basestation.execution.windowing import TimeWindows
 from innet.aggregates import make
 
 
@@ -144,7 +144,8 @@ class Folding:
         group, _, first = grouped(none, 1, keys, self._node.grouped)
         count = len(first) if self._node.grouped else 1
         entry = np.stack([tuples.arrival, tuples.part, tuples.rank, tuples.place])
-        order = tuples.tick, tuples.site if stream.by_site else _second(tuples, stream)
+        # Of one tick, tuples take their indexes in the order in which they came; not in a union, which is not sliced.
+        order = tuples.tick, tuples.site if stream.by_site else tuples.ident
         rows = self._rows.init(count)
         self._rows.update(rows, group)
         states = []
@@ -214,12 +215,6 @@ def _earliest(entry, group, count):
     first = np.flatnonzero(np.concatenate([[True], group[order][1:] != group[order][:-1]])) if len(group) else order
     out[:, group[order][first]] = entry[:, order][:, first]
     return out
-
-
-def _second(tuples, stream):
-    """What FIRST and LAST go by among tuples of one tick: the index, and for those without the order in which they came."""
-    index = stream.index_of(tuples.ident)
-    return np.where(index > 0, index, NEVER + tuples.ident)
 
 
 def _keys_of(keys, column):
