@@ -1,0 +1,124 @@
+"""Choices that must not matter: ways to hand the same recording to the engine, after which it must have said the same.
+
+A Choice is a name and what it does in a run: how deliveries are cut into batches, which clock ticks are ended, which
+rewrites are made, when state is tidied, what else runs beside a query, whether the engine is saved and restored on the way.
+
+What is revised and revised back, and pushed tuples that come in another order, give the same answer in the end, not the
+same history, and other indexes; so these are for queries that use no index and no rows.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from acquisition.extent import Kind
+from basestation.execution.engine import EXECUTABLE
+from basestation.replay.inputs import record
+from basestation.replay.statements import read_catalog, read_statements
+from tests.agreement.history import bag, difference, of_replay
+from tests.golden.driving import Drive
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`same`: what must be the same, the `history` of updates or the `sums` in the end."""
+
+    name: str
+    same: str = "history"
+    batches: int | None = None  # tuples in each; 0: random cuts
+    ticks: str = "needed"  # all, or random others beside those that are needed
+    rules: tuple = EXECUTABLE
+    tidy_every: int = 64
+    others: str = ""  # from the beginning, or coming and going
+    shuffled: Kind | None = None  # the kind of extents whose deliveries of one clock tick are shuffled
+    detours: bool = False
+    saved: bool = False
+
+    def suits(self, case):
+        """Whether it can be made for a case at all."""
+        return self.same == "history" or not case.positional
+
+
+def _without(rule):
+    return tuple(each for each in EXECUTABLE if each is not rule)
+
+
+CHOICES = (
+    Choice("every tuple in a batch of its own", batches=1),
+    Choice("batches of two", batches=2),
+    Choice("random batches", batches=0),
+    Choice("every clock tick ended by itself", ticks="all"),
+    Choice("random clock ticks ended", ticks="random", batches=0),
+    Choice("no rewrites", rules=()),
+    *(Choice(f"without {rule.__name__}", rules=_without(rule)) for rule in EXECUTABLE),
+    Choice("state let go of in every step", tidy_every=1),
+    Choice("state let go of in every clock tick", tidy_every=1, ticks="all"),
+    Choice("among fifty others", others="from the beginning"),
+    Choice("while others come and go", others="coming and going", ticks="random"),
+    Choice("readings shuffled within a clock tick", shuffled=Kind.SENSED),
+    Choice("pushed tuples shuffled within a clock tick", same="sums", shuffled=Kind.PUSHED),
+    Choice("revised away and back", same="sums", detours=True),
+    Choice("revised away and back, tidily", same="sums", detours=True, tidy_every=1, ticks="all"),
+    Choice("saved and restored on the way", saved=True, ticks="random", batches=0),
+    Choice("saved, restored and tidied everywhere", saved=True, ticks="all", tidy_every=1),
+)
+
+
+class ChoiceCase:
+    """A schema, a recording and statements, as `read_statements` takes them, and what the engine says of them usually."""
+
+    def __init__(self, schema, inputs, queries, others=()):
+        """`others` are texts of queries over the same schema."""
+        self.catalog = read_catalog(schema)
+        self.recording = record(self.catalog, inputs, read_statements(queries, self.catalog))
+        self.catalog = self.recording.catalog
+        self.statements = read_statements(queries, self.catalog)
+        clocks = [given.clock for given in self.statements if given.clock]
+        self.until = max([self.recording.end(), *clocks])
+        self.queries = [given for given in self.statements if given.query]
+        self.positional = any(map(is_positional, self.statements))
+        self.others = others
+        self.usual = Drive(self, Choice("as always"), None).run()
+
+    def difference(self, choice, rng):
+        """What is said differently under a choice; None if nothing is."""
+        said = Drive(self, choice, rng).run()
+        for given in self.queries:
+            before, now = (_history(result, given.number) for result in (self.usual, said))
+            if choice.same == "sums":
+                before, now = (_sums(result, given.number) for result in (self.usual, said))
+                if before != now:
+                    return f"statement {given.number}\nexpected {before}\ngot      {now}"
+                continue
+            what = difference(before, now)
+            # Without a rewrite, tuples of one window may have another order (6.4).
+            forgiven = (
+                choice.rules != EXECUTABLE and not before.windows and before.without_order() == now.without_order()
+            )
+            if what is not None and not forgiven:
+                return f"statement {given.number}: {what}"
+        if choice.same == "history" and self.usual.ledger != said.ledger:
+            return f"the ledger\nexpected {self.usual.ledger}\ngot      {said.ledger}"
+        return None
+
+
+def _history(result, number):
+    return of_replay(result, [None] * len(result.updates(number)), number, clocks=False)
+
+
+def _sums(result, number):
+    """The current answer and its coverage; of a stream whatever the indexes."""
+    current = result.current(number)
+    if isinstance(current, list):
+        rows = Counter((tick, *map(tuple, bag([row]))) for tick, _, row in current)
+        return rows, {mark.tick: mark.coverage for mark in result.marks(number)}
+    covers = {window.key: window.coverage for window in result.windows(number)}
+    return {key: bag(rows) for key, rows in current.items()}, covers
+
+
+_POSITIONS = frozenset(("ROW", "ROWS", "INDEX", "FIRST", "LAST", "HISTORY", "SINCE"))
+
+
+def is_positional(given):
+    """Whether an answer may depend on the order in which tuples came, or on when they were revised."""
+    return not given.query or bool(_POSITIONS & {word.upper() for word in re.findall(r"\w+", given.source.text)})

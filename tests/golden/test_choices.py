@@ -1,0 +1,55 @@
+"""What must not matter does not: every golden query says the same under each choice of `choices`."""
+
+import random
+from functools import cache
+
+import pytest
+
+from tests.conftest import FULL, SEED
+from tests.golden.asking import asked_of
+from tests.golden.choices import CHOICES, ChoiceCase
+from tests.golden.recordings import for_engine
+from tests.golden.runner import files, read
+from tests.golden.telling import QUERIES
+
+GOLDEN = [read(path) for path in files(QUERIES)]
+CASES = {
+    f"{golden.path.stem}:{case.name}": (golden, case)
+    for golden in GOLDEN
+    for case in golden.cases
+    if case.word == "query" and not case.expected["answer"].startswith(("later: ", "refused: "))
+}
+_PICK = random.Random(SEED)
+SAMPLE = _PICK.sample(sorted(CASES), 12)
+"""Queries that are run under all choices in a small run."""
+
+
+@cache
+def choice_case(name):
+    golden, case = CASES[name]
+    others = tuple(c.text for c in golden.cases if c.word == "query")
+    return ChoiceCase(golden.schema, for_engine(golden), asked_of(golden, case).statements, others)
+
+
+def judge(name, choice, rng):
+    what = choice_case(name).difference(choice, rng)
+    assert what is None, f"{choice.name}: {what}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_query_under_a_random_choice(name, rng):
+    case = choice_case(name)
+    judge(name, rng.choice([choice for choice in CHOICES if choice.suits(case)]), rng)
+
+
+@pytest.mark.parametrize("name", CASES if FULL else SAMPLE)
+def test_a_query_under_every_choice(name, rng):
+    case = choice_case(name)
+    for choice in CHOICES:
+        if choice.suits(case):
+            judge(name, choice, rng)
+
+
+def test_each_choice_suits_many_queries():
+    for choice in CHOICES:
+        assert sum(choice.suits(choice_case(name)) for name in sorted(CASES)[::10]) > 15, choice.name
