@@ -71,7 +71,7 @@ class Block:
         hasty = within is not None and loops is None and len(inputs) > 1
         self._shifts = hasty and any(isinstance(each, RowWindows) for each in inputs)
         self._gone = []  # windows that may come back
-        self._settled = clock
+        self._certain = clock  # how far the windows were certain in the last step
         self.clock = clock
         self._count = 0
 
@@ -81,9 +81,9 @@ class Block:
         return self._complete if self._within is None else max(self._complete, self.clock - self._within)
 
     @property
-    def settled(self):
+    def certain(self):
         """How far no other windows can come any more, whatever was answered early."""
-        return min(self.clock, *(i.settled for i in self.inputs))
+        return min(self.clock, *(i.certain for i in self.inputs))
 
     @property
     def _complete(self):
@@ -112,7 +112,7 @@ class Block:
 
     def _compared(self, found):
         """What was found as new windows, and those there are that stand otherwise now: {number: window}."""
-        known = {c.key: c for c in self._unsettled()} if self._shifts else {}
+        known = {c.key: c for c in self._uncertain()} if self._shifts else {}
         new, changed = [], {}
         for tick, n, parts, *t in found:
             there = known.pop((tick, n), None)
@@ -122,16 +122,16 @@ class Block:
                 changed[there.number] = replace(there, parts=parts, gone=False)
         if self._shifts:
             changed |= {c.number: replace(c, gone=True) for c in known.values()}
-            self._settled = self.settled
+            self._certain = self.certain
             back = [c for c in self._gone if c.number in changed]
             kept = [changed.get(c.number, c) for c in sorted([*self.answered, *back], key=lambda c: c.key)]
             self.answered = [c for c in kept if not c.gone]
-            self._gone = [c for c in kept if c.gone and c.tick > self._settled]
+            self._gone = [c for c in kept if c.gone and c.tick > self._certain]
         return new, changed
 
-    def _unsettled(self):
+    def _uncertain(self):
         """The answered windows that may still come to stand otherwise, also those that went away, in order."""
-        found = [c for c in (*self.answered, *self._gone) if c.tick > self._settled]
+        found = [c for c in (*self.answered, *self._gone) if c.tick > self._certain]
         return sorted(found, key=lambda c: c.key)
 
     @property
@@ -173,7 +173,7 @@ class Block:
         for place, each in enumerate(self.inputs):
             if each.disturbed:
                 changed |= {(place, id(w)) for w in each.dirty(self._parts(place))}
-        shifting = self._unsettled() if self._shifts else ()
+        shifting = self._uncertain() if self._shifts else ()
         if not changed:
             return tuple(shifting)
         dirty = [c for c in self._open() if any((i, id(w)) in changed for i, w in enumerate(c.parts))]
@@ -191,8 +191,8 @@ class Block:
         """The new windows up to a tick: at each tick where an input has a window, all combinations of the most recent (4)."""
         if self._loops is not None:
             return list(self._loops.due(upto))
-        settled = self.settled if self._shifts else upto
-        return self._product.stands([each.due(upto) for each in self.inputs], settled)
+        certain = self.certain if self._shifts else upto
+        return self._product.stands([each.due(upto) for each in self.inputs], certain)
 
     def _ask(self):
         """Evaluate the subqueries, once, and put what they gave into the tree."""
@@ -220,6 +220,8 @@ class Block:
             if leaf is node:
                 return self._content(place, wins)
         match node:
+            case WindowSelect(predicate=predicate, child=WindowCrossProduct(inputs=inputs)):
+                return relational.join([self._evaluate(i, wins) for i in inputs], (), predicate)
             case WindowSelect(predicate=predicate, child=child):
                 return relational.select(self._evaluate(child, wins), predicate)
             case WindowProject(outputs=outputs, child=child):
@@ -269,13 +271,29 @@ class Block:
         return [cover for each in self.inputs for cover in each.nothing()]
 
     def forget(self, before):
-        """Let go of windows made before a tick, and of the tuples that only they could ask for."""
-        keep = bisect_left(self.answered, before, key=lambda c: c.tick)
+        """Let go of windows that cannot change any more, and of the tuples that only they could ask for.
+
+        Nothing changes before tick `before` of the extents below.
+        """
+        keep = self._final(before)
         self._begins = self._begins and keep <= 1
         self.answered = self.answered[max(0, keep - 1) :]  # the one before is compared with the first that is kept
         for place, each in enumerate(self.inputs):
             kept = [*(c.parts[place] for c in self.answered), *self._coming(place)]
             each.forget(before, kept)
+
+    def _final(self, before):
+        """How many of the answered windows, from the first, can change no more."""
+        final = [each.final(before) for each in self.inputs]
+        for count, win in enumerate(self.answered):
+            if win.tick >= before or not all(is_final(part) for is_final, part in zip(final, win.parts, strict=True)):
+                return count
+        return len(self.answered)
+
+    def open_from(self, before):
+        """The tick of the first window that may still change."""
+        count = self._final(before)
+        return min(self.answered[count].tick, before) if count < len(self.answered) else before
 
     def _coming(self, place):
         """The windows of one input that stand in combinations to come."""

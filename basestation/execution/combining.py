@@ -24,23 +24,23 @@ def combinations(new, recent):
 class Product:
     """The windows of several inputs that stand together, of which some may come after later ones of others (11).
 
-    Up to a settled tick all inputs have given all their windows. What stands together behind it is found again in each
+    Up to a certain tick all inputs have given all their windows. What stands together behind it is found again in each
     step: a window that comes late makes others, and takes the place of older ones in those that are there.
     """
 
     def __init__(self, width):
-        self._recent = [[] for _ in range(width)]  # the windows of each input's most recent settled tick
+        self._recent = [[] for _ in range(width)]  # the windows of each input's most recent certain tick
         self._open = [[] for _ in range(width)]  # those behind it
 
-    def stands(self, new, settled):
-        """(tick, n, windows) of all that stands together behind what was settled before."""
+    def stands(self, new, certain):
+        """(tick, n, windows) of all that stands together behind what was certain before."""
         if len(new) == 1:
             return list(combinations(new, self._recent))
         given = [[*open, *more] for open, more in zip(self._open, new, strict=True)]
         found = list(combinations(given, list(self._recent)))
         for place, windows in enumerate(given):
-            past = [w for w in windows if w.tick <= settled]
-            self._open[place] = [w for w in windows if w.tick > settled]
+            past = [w for w in windows if w.tick <= certain]
+            self._open[place] = [w for w in windows if w.tick > certain]
             last = max((w.tick for w in past), default=None)
             self._recent[place] = [w for w in past if w.tick == last] or self._recent[place]
         return found

@@ -36,8 +36,8 @@ class ConverterStream:
         return self.block.watermark
 
     @property
-    def settled(self):
-        return self.block.settled
+    def certain(self):
+        return self.block.certain
 
     @property
     def entered(self):
@@ -170,8 +170,18 @@ class ConverterStream:
     def nothing(self):
         return self.block.nothing()
 
+    @property
+    def first(self):
+        """The least number of a tuple that may be spoken of again: what was said is remembered in no order of numbers."""
+        said = self._said.all()
+        return self._next if said is None else int(said.ident.min(initial=self._next))
+
+    def open_from(self, before):
+        return self.block.open_from(before)
+
     def forget(self, before):
         self.block.forget(before)
         said = self._said.all()
         if said is not None and self.block.answered:
             self._said.keep(said.site >= self.block.oldest)
+        self._indexing.forget(self.first)

@@ -51,5 +51,9 @@ class Indexing:
         self._index[self.entered] = self._last + 1 + np.arange(len(self.entered))
         self._last += len(self.entered)
 
+    def forget(self, first):
+        """No tuple with a number below `first` is spoken of again."""
+        self._index.drop_before(first)
+
     def of(self, idents):
         return self._index[idents]

@@ -322,6 +322,11 @@ class Intake:
             known[known] = log.arrival[seen[known] - self._log_base] <= at
         return known
 
+    @property
+    def first(self):
+        """The number of the first tuple that is still in the log."""
+        return self._live.base
+
     def index_of(self, numbers):
         return self._index[numbers]
 

@@ -15,7 +15,6 @@ from basestation.execution.tuples import concatenated
 
 NODES = one_off.TableJoin | one_off.Shaping | one_off.TableUnion
 _LEFT, _RIGHT = -1, -2  # the columns in which pairs say where they are from
-_AT_ONCE = 2**20  # how many pairs are looked at together where no equality chooses them
 
 
 def evaluate(node, frames):
@@ -68,12 +67,8 @@ def _pairs(left, right, condition):
     needed = {c.id for c in columns_of(condition)}
     right = _narrow(right, needed, _RIGHT)
     left = _narrow(left, needed, _LEFT)
-    step = len(left) if keys else max(1, _AT_ONCE // max(1, len(right)))
-    found = [
-        relational.join([left.take(slice(first, first + step)), right], keys, residual)
-        for first in range(0, max(1, len(left)), max(1, step))
-    ]
-    return tuple(np.concatenate([frame.columns[place].values for frame in found]) for place in (_LEFT, _RIGHT))
+    found = relational.join([left, right], keys, residual)
+    return found.columns[_LEFT].values, found.columns[_RIGHT].values
 
 
 def _sides(term, left, right):

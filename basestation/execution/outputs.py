@@ -120,5 +120,6 @@ class StreamOutput:
 
     def forget(self, before):
         self.stream.forget(before)
+        self._given.drop_before(self.stream.first)
         # A reading that came late is told of in its epoch's mark even where no window is corrected.
         self._marked = {key: covered for key, covered in self._marked.items() if key[0] >= before - KEYS}

@@ -7,6 +7,9 @@ from basestation.algebra.expressions import columns_of
 from basestation.algebra.vector import Vector
 from basestation.execution.frame import Frame, codes
 from basestation.execution.streams import computed
+from basestation.execution.tuples import concatenated
+
+_AT_ONCE = 2**20  # how many combinations are looked at together
 
 
 def select(frame, predicate):
@@ -22,7 +25,29 @@ def project(frame, outputs):
 
 
 def join(frames, keys, residual):
-    """All combinations of tuples of one window that agree on the keys, the first input slowest (6.4)."""
+    """All combinations of tuples of one window that agree on the keys, the first input slowest (6.4).
+
+    Where no key chooses them, not all combinations are there at once.
+    """
+    if residual is None:
+        return _joined(frames, keys)
+    parts = [frames[0]] if keys else _portions(frames)
+    found = [select(_joined([part, *frames[1:]], keys), residual) for part in parts]
+    if len(found) == 1:
+        return found[0]
+    columns = {id: concatenated([frame.columns[id] for frame in found]) for id in found[0].columns}
+    return Frame(frames[0].windows, np.concatenate([frame.window for frame in found]), columns)
+
+
+def _portions(frames):
+    """The first frame, cut where too many combinations would come of it."""
+    first = frames[0]
+    total = np.prod([np.diff(frame.bounds()).astype(np.float64) for frame in frames], axis=0).sum()
+    step = max(1, int(len(first) * min(1.0, _AT_ONCE / max(1.0, total))))
+    return [first.take(slice(at, at + step)) for at in range(0, max(1, len(first)), step)]
+
+
+def _joined(frames, keys):
     out, pending = frames[0], list(keys)
     for right in frames[1:]:
         have, come = set(out.columns), set(right.columns)
@@ -32,7 +57,7 @@ def join(frames, keys, residual):
     for left, right in pending:  # keys between inputs that were put together by others
         mask = compare("=", out.evaluation.of(left), out.evaluation.of(right)).true
         out = out.take(mask)
-    return out if residual is None else select(out, residual)
+    return out
 
 
 def _ids(expression):

@@ -47,7 +47,7 @@ class ExtentStream:
     def watermark(self):
         return self.intake.watermark
 
-    settled = watermark
+    certain = watermark
 
     def step(self, steps):
         found = steps[self.extent.name]
@@ -63,6 +63,15 @@ class ExtentStream:
     def forget(self, before):
         """Nothing before a tick is asked for any more by this query; the intake is everybody's."""
         self.needed = before
+
+    def open_from(self, before):
+        """The first tick of which a tuple may still come or change."""
+        return before
+
+    @property
+    def first(self):
+        """The least number of a tuple that may be spoken of again."""
+        return self.intake.first
 
     def nothing(self):
         """The extents below, covered nowhere."""
@@ -158,8 +167,8 @@ class FilterStream:
         return self.child.watermark
 
     @property
-    def settled(self):
-        return self.child.settled
+    def certain(self):
+        return self.child.certain
 
     @property
     def entered(self):
@@ -224,6 +233,13 @@ class FilterStream:
 
     def epoch_covers(self, key):
         return self.child.epoch_covers(key)
+
+    def open_from(self, before):
+        return self.child.open_from(before)
+
+    @property
+    def first(self):
+        return self.child.first
 
     def forget(self, before):
         self.child.forget(before)

@@ -31,8 +31,8 @@ class UnionStream:
         return min(part.watermark for part in self.parts)
 
     @property
-    def settled(self):
-        return min(part.settled for part in self.parts)
+    def certain(self):
+        return min(part.certain for part in self.parts)
 
     @property
     def entered(self):
@@ -114,6 +114,14 @@ class UnionStream:
         found = [covers for part in self.parts if (covers := part.epoch_covers(key)) is not None]
         return [cover for covers in found for cover in covers] if found else None
 
+    @property
+    def first(self):
+        return min(part.first for part in self.parts) * len(self.parts)
+
+    def open_from(self, before):
+        return min(part.open_from(before) for part in self.parts)
+
     def forget(self, before):
         for part in self.parts:
             part.forget(before)
+        self._indexing.forget(self.first)

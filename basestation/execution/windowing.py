@@ -75,11 +75,17 @@ class OverStream:
         return self.stream.watermark
 
     @property
-    def settled(self):
-        return self.stream.settled
+    def certain(self):
+        """How far no other windows can come any more, whatever is answered early (11)."""
+        return self.stream.certain
 
     def nothing(self):
         return self.stream.nothing()
+
+    def final(self, before):
+        """A test of windows: whether none of their tuples can change where no tick from `before` on of the extents can."""
+        open_from = self.stream.open_from(before)
+        return lambda win: win.right < open_from
 
     def empty(self, count):
         """A Frame of so many windows without tuples."""
@@ -184,7 +190,7 @@ class RowWindows(OverStream):
         self._made = []  # windows that rows have made and that were not given
         self._count = 0  # rows from 1 on
         self._since, self._earlier = -NEVER, 0  # how many rows arrived before it: they are 0, -1, …
-        self._was_settled = -NEVER
+        self._was_certain = -NEVER
         self._at = {}  # how many windows there are of each tick that may get more
 
     @property
@@ -263,8 +269,8 @@ class RowWindows(OverStream):
 
     def _made_by(self, arrivals, first):
         """Note the windows that rows make as they enter; `first` is the number of the first of them."""
-        self._at = {tick: count for tick, count in self._at.items() if tick > self._was_settled}
-        self._was_settled = self.settled
+        self._at = {tick: count for tick, count in self._at.items() if tick > self._was_certain}
+        self._was_certain = self.certain
         k = first + -first % self.slide
         while k <= self._count:
             tick = int(arrivals[k - first])  # 3.9: the arrival of row k
@@ -294,6 +300,13 @@ class RowWindows(OverStream):
     def covers(self, win):
         return self.stream.covers(*self._ticks_of(win), win.tick)
 
+    def final(self, before):
+        """Rows have their ticks in any order: a tuple stamped ahead may be corrected when later rows may not."""
+        open_from = self.stream.open_from(before)
+        rows, numbers = self._held()
+        may_change = NEVER if rows is None else int(numbers[rows.tick >= open_from].min(initial=NEVER))
+        return lambda win: win.right < may_change and win.tick < open_from
+
     def forget(self, before, kept):
         """Keep the rows that the kept windows and those to come can reach, and the ticks that these rows lie in."""
         rows, numbers = self._held()
@@ -321,7 +334,7 @@ class ScanWindows:
     def watermark(self):
         return self.table.watermark
 
-    settled = watermark
+    certain = watermark
 
     def due(self, upto):
         ticks = range(self._next, upto + 1, self.interval)
@@ -351,6 +364,9 @@ class ScanWindows:
     def empty(self, count):
         none = self.table.frame(self._columns, [-NEVER])
         return Frame(count, none.window, none.columns)
+
+    def final(self, before):
+        return lambda win: win.tick < before
 
     def forget(self, before, kept):
         self.needed = min([self._next, *(w.tick for w in kept)])
