@@ -6,12 +6,14 @@ Every tuple that was taken stays in a log, by its number, for as long as a corre
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from acquisition.batch import Batch, dtype_of, mask_of, values_of
 from acquisition.extent import Kind, Late
 from acquisition.instants import grid_at_or_after
+from acquisition.schema import Type
 from basestation.algebra.vector import Vector
 from basestation.execution.change import Change
 from basestation.execution.history import History
@@ -432,7 +434,7 @@ def _runs(batch):
     if not odd.any():
         return [replace(batch, replaces=None)] if len(batch) else []
     edges = sorted({0, len(batch), *np.flatnonzero(odd).tolist(), *(np.flatnonzero(odd) + 1).tolist()})
-    runs = [batch.take(slice(a, b)) for a, b in zip(edges, edges[1:], strict=False)]
+    runs = [batch.take(slice(a, b)) for a, b in pairwise(edges)]
     return [run if odd[a] else replace(run, replaces=None) for run, a in zip(runs, edges, strict=False)]
 
 
@@ -456,7 +458,7 @@ def _with(vector, positions, new):
 
 
 def _missing(length, attribute):
-    blank = "" if dtype_of(attribute) == object else 0
+    blank = "" if attribute.type is Type.STRING else 0
     return Vector(np.full(length, blank, dtype_of(attribute)), np.zeros(length, bool))
 
 

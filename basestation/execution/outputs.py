@@ -1,5 +1,7 @@
 """Outputs: what a query says at the end of a step: windows and their revisions, or the tuples of a stream (12.1)."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from basestation.execution.change import NO_TICKS
@@ -50,7 +52,7 @@ class WindowOutput:
         """The Rows of each window of a frame."""
         columns = [frame.columns[c.id] for c in self._columns]
         bounds = frame.bounds().tolist()
-        for begin, end in zip(bounds, bounds[1:], strict=False):
+        for begin, end in pairwise(bounds):
             yield Rows(tuple(c.take(slice(begin, end)) for c in columns), end - begin)
 
     def forget(self, before):
