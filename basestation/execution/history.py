@@ -148,4 +148,5 @@ class Archived:
             "_arrival": Vector(tuples.arrival),
         }
         window = np.repeat(np.arange(len(ticks)), [len(seen) for seen, _ in found])
-        return Frame(len(ticks), window, {c.id: system.get(c.name) or tuples.columns[c.name] for c in columns})
+        values = {**tuples.columns, **system}
+        return Frame(len(ticks), window, {c.id: values[c.name] for c in columns})
