@@ -13,6 +13,7 @@ import numpy as np
 
 from acquisition.schema import Type
 from basestation.algebra.comparison import compare, contains
+from basestation.algebra.expressions import Arithmetic
 from basestation.algebra.vector import Vector, both, dtype_of, nothing, repeated
 
 
@@ -31,10 +32,7 @@ class Evaluation:
         """A value as a Vector of one type: integers become floats where floats are wanted."""
         if e.type is None:
             return nothing(self.length, type_ or Type.INTEGER)
-        found = self.of(e)
-        if type_ is Type.FLOAT and found.values.dtype != np.float64:
-            return Vector(found.values.astype(np.float64), found.valid)
-        return found
+        return _typed(self.of(e), type_)
 
     # --- leaves and arithmetic ---------------------------------------------------------------------------------------
 
@@ -54,22 +52,14 @@ class Evaluation:
         return Vector(-operand.values, operand.valid)
 
     def _arithmetic(self, e):
-        left, right = self.as_type(e.left, e.type), self.as_type(e.right, e.type)
-        a, b, valid = left.values, right.values, both(left, right)
-        if e.op in "+-*":
-            with np.errstate(all="ignore"):
-                out = {"+": np.add, "-": np.subtract, "*": np.multiply}[e.op](a, b)
-            return _finite(Vector(out, valid)) if e.type is Type.FLOAT else Vector(out, valid)
-        nonzero = b != 0
-        if not nonzero.all():
-            valid = nonzero if valid is None else valid & nonzero
-            b = np.where(nonzero, b, 1)
-        with np.errstate(all="ignore"):
-            if e.type is Type.FLOAT:
-                return _finite(Vector(a / b if e.op == "/" else np.fmod(a, b), valid))
-            # fmod on integers has the sign of the dividend, so what is left divides without a rest: that is truncation.
-            rest = np.fmod(a, b)
-            return Vector((a - rest) // b if e.op == "/" else rest, valid)
+        """A chain of operators from its innermost on: it may be longer than functions can call each other."""
+        chain = [e]
+        while isinstance(chain[-1].left, Arithmetic):
+            chain.append(chain[-1].left)
+        left = self.as_type(chain[-1].left, chain[-1].type)
+        for step in reversed(chain):
+            left = _calculated(step, _typed(left, step.type), self.as_type(step.right, step.type))
+        return left
 
     # --- predicates --------------------------------------------------------------------------------------------------
 
@@ -241,6 +231,32 @@ def doubles(multiples, scale):
 
 
 _DIRECTION = {"<": np.less, ">": np.greater}
+
+
+def _typed(vector, type_):
+    """Integers become floats where floats are wanted."""
+    if type_ is Type.FLOAT and vector.values.dtype != np.float64:
+        return Vector(vector.values.astype(np.float64), vector.valid)
+    return vector
+
+
+def _calculated(e, left, right):
+    """One operator over values of its type; by zero there is null (5.3)."""
+    a, b, valid = left.values, right.values, both(left, right)
+    if e.op in "+-*":
+        with np.errstate(all="ignore"):
+            out = {"+": np.add, "-": np.subtract, "*": np.multiply}[e.op](a, b)
+        return _finite(Vector(out, valid)) if e.type is Type.FLOAT else Vector(out, valid)
+    nonzero = b != 0
+    if not nonzero.all():
+        valid = nonzero if valid is None else valid & nonzero
+        b = np.where(nonzero, b, 1)
+    with np.errstate(all="ignore"):
+        if e.type is Type.FLOAT:
+            return _finite(Vector(a / b if e.op == "/" else np.fmod(a, b), valid))
+        # fmod on integers has the sign of the dividend, so what is left divides without a rest: that is truncation.
+        rest = np.fmod(a, b)
+        return Vector((a - rest) // b if e.op == "/" else rest, valid)
 
 
 def _conjoin(a, b):

@@ -5,7 +5,7 @@ moves it, and two uses of one extent never mix. Predicates (three-valued, SEMANT
 `predicate`. How expressions are computed is `basestation.algebra.evaluation`'s affair.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from acquisition.schema import Type
 
@@ -33,11 +33,50 @@ class Column:
         return f"{self.qualifier}.{self.name}" if self.qualifier else self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Expression:
     """The base: an expression has a type (None for the bare NULL), parts, and says whether it is a predicate."""
 
     predicate = False
+
+    def __eq__(self, other):
+        """Equal where all is. Without recursion, as `transform`: the depth of a tree is not bounded."""
+        pending = [(self, other)]
+        while pending:
+            a, b = pending.pop()
+            if a is b:
+                continue
+            if isinstance(a, Expression):
+                if type(a) is not type(b):
+                    return False
+                if isinstance(a, Literal):
+                    if not a.same(b):
+                        return False
+                else:
+                    pending.extend((getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.compare)
+            elif isinstance(a, tuple) and isinstance(b, tuple):
+                if len(a) != len(b):
+                    return False
+                pending.extend(zip(a, b, strict=True))
+            elif a != b:
+                return False
+        return True
+
+    def __hash__(self):
+        said, pending = [], [self]
+        while pending:
+            found = pending.pop()
+            if isinstance(found, Literal):
+                said.append((found.literal_type, repr(found.value)))
+            elif isinstance(found, Expression):
+                said.append(type(found).__name__)
+                pending.extend(getattr(found, f.name) for f in fields(found) if f.compare)
+            elif isinstance(found, tuple):
+                said.append(len(found))
+                pending.extend(found)
+            else:
+                said.append(found)
+        return hash(tuple(said))
 
     @property
     def type(self):
@@ -53,30 +92,27 @@ class Expression:
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal(Expression):
     """A constant. `literal_type` is None for NULL."""
 
     value: int | float | str | None
     literal_type: Type | None
 
-    def __eq__(self, other):  # 1, 1.0 and -0.0 are three constants
+    def same(self, other):
+        """1, 1.0 and -0.0 are three constants."""
         return (
-            type(other) is Literal
-            and other.literal_type is self.literal_type
+            other.literal_type is self.literal_type
             and type(other.value) is type(self.value)
             and repr(other.value) == repr(self.value)
         )
-
-    def __hash__(self):
-        return hash((self.literal_type, repr(self.value)))
 
     @property
     def type(self):
         return self.literal_type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Truth(Expression):
     """A predicate with a known outcome; None is unknown. Only rewrites make it: the language has no such literal."""
 
@@ -84,7 +120,7 @@ class Truth(Expression):
     outcome: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Attr(Expression):
     """The value of a column, in the paper's word."""
 
@@ -95,7 +131,7 @@ class Attr(Expression):
         return self.column.type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Negative(Expression):
     operand: Expression
 
@@ -111,17 +147,21 @@ class Negative(Expression):
         return Negative(*parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Arithmetic(Expression):
     """op is one of `+ - * / %`; integer division truncates toward zero, by zero gives null (5.2, 5.3)."""
 
     op: str
     left: Expression
     right: Expression
+    result: Type = field(init=False, compare=False, repr=False)  # found once: a long sum is asked for it at every term
+
+    def __post_init__(self):
+        object.__setattr__(self, "result", arithmetic_type(self.left.type, self.right.type))
 
     @property
     def type(self):
-        return arithmetic_type(self.left.type, self.right.type)
+        return self.result
 
     @property
     def parts(self):
@@ -131,7 +171,7 @@ class Arithmetic(Expression):
         return Arithmetic(self.op, *parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Compare(Expression):
     """op is one of `= <> < <= > >=`."""
 
@@ -148,7 +188,7 @@ class Compare(Expression):
         return Compare(self.op, *parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class And(Expression):
     """All terms hold. Flat: no term is an And itself (`conjunction` sees to it)."""
 
@@ -163,7 +203,7 @@ class And(Expression):
         return conjunction(parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Or(Expression):
     """Some term holds. Flat."""
 
@@ -178,7 +218,7 @@ class Or(Expression):
         return disjunction(parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Not(Expression):
     predicate = True
     term: Expression
@@ -191,7 +231,7 @@ class Not(Expression):
         return Not(*parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class IsNull(Expression):
     predicate = True
     operand: Expression
@@ -204,7 +244,7 @@ class IsNull(Expression):
         return IsNull(*parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OneOf(Expression):
     """`operand IN (items)`: the disjunction of the equalities, nulls included."""
 
@@ -220,7 +260,7 @@ class OneOf(Expression):
         return OneOf(parts[0], tuple(parts[1:]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Between(Expression):
     """`low <= operand AND operand <= high`, for an operand that is not to be computed twice."""
 
@@ -237,7 +277,7 @@ class Between(Expression):
         return Between(*parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Like(Expression):
     """`%` any characters, `_` one, a backslash before either (or itself) takes it literally."""
 
@@ -253,7 +293,7 @@ class Like(Expression):
         return Like(*parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Case(Expression):
     """The value of the first branch (condition, value) whose condition is true, else `otherwise`."""
 
@@ -273,7 +313,7 @@ class Case(Expression):
         return Case(pairs, parts[-1])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Cast(Expression):
     operand: Expression
     to: Type
@@ -290,7 +330,7 @@ class Cast(Expression):
         return replace(self, operand=parts[0])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Function(Expression):
     """A call of a function of 10.4, by its name in capitals; its type was found when it was bound."""
 
@@ -310,7 +350,7 @@ class Function(Expression):
         return replace(self, arguments=tuple(parts))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Aggregate(Expression):
     """One value of a bag of tuples; argument is None for COUNT(*). `share` is the q of QUANTILE."""
 
@@ -337,7 +377,7 @@ class Aggregate(Expression):
         return not self.distinct and self.name not in ("MEDIAN", "QUANTILE")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FromQuery(Expression):
     """The outcome of a subquery of a one-off query: `SCALAR` its one value, `EXISTS` and `IN` predicates.
 
@@ -435,12 +475,24 @@ def aggregates_of(expression):
 
 
 def transform(expression, change):
-    """The expression with `change` applied to every part, from below; the same object where nothing changed."""
-    parts = expression.parts
-    changed = tuple(transform(part, change) for part in parts)
-    if any(new is not old for new, old in zip(changed, parts, strict=True)):
-        expression = expression.with_parts(changed)
-    return change(expression)
+    """The expression with `change` applied to every part, from below; the same object where nothing changed.
+
+    Without recursion: `a + b + c + …` is as deep as it is long, and queries are written by machines too.
+    """
+    done, pending = [], [(expression, False)]
+    while pending:
+        found, parts_done = pending.pop()
+        if not parts_done:
+            pending.append((found, True))
+            pending.extend((part, False) for part in reversed(found.parts))
+            continue
+        parts = found.parts
+        changed = tuple(done[len(done) - len(parts) :])
+        del done[len(done) - len(parts) :]
+        if any(new is not old for new, old in zip(changed, parts, strict=True)):
+            found = found.with_parts(changed)
+        done.append(change(found))
+    return done[0]
 
 
 def computes_once(expressions, values):

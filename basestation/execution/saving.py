@@ -1,10 +1,11 @@
 """Saving: the whole state of an engine as bytes, and an engine from them, between any two batches.
 
 The state is a graph of our own values and numpy arrays; it is written with pickle and read back by a reader that knows
-no other classes, so that bytes from elsewhere cannot name code to run. The first line says which version wrote it: a
-version that does not know it refuses, and nothing is half restored.
+no other classes, so that bytes from elsewhere cannot name code to run. The first line says which version wrote it, a
+checksum that nothing was damaged: else it is refused, and nothing is half restored.
 """
 
+import hashlib
 import io
 import pickle
 
@@ -24,17 +25,22 @@ class NotASavedEngine(Exception):
 
 def saved(engine):
     """The state of an engine between two steps: what was delivered in the tick that is going on is not part of it."""
-    return _HEAD + pickle.dumps(engine, protocol=pickle.HIGHEST_PROTOCOL)
+    body = pickle.dumps(engine, protocol=pickle.HIGHEST_PROTOCOL)
+    return _HEAD + hashlib.sha256(body).digest() + body
 
 
 def restored(data):
     """The engine whose state it was: it goes on as if nothing had happened."""
     if not data.startswith(_HEAD):
         raise NotASavedEngine("this is not the saved state of an engine, or that of another version")
+    begin = len(_HEAD) + hashlib.sha256().digest_size
+    digest, body = data[len(_HEAD) : begin], data[begin:]
+    if hashlib.sha256(body).digest() != digest:
+        raise NotASavedEngine("the saved state of an engine is damaged")
     try:
-        return _Reader(io.BytesIO(data[len(_HEAD) :])).load()
-    except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, ValueError, KeyError, TypeError) as why:
-        raise NotASavedEngine(f"the saved state of an engine is damaged: {why}") from why
+        return _Reader(io.BytesIO(body)).load()
+    except pickle.UnpicklingError as why:
+        raise NotASavedEngine(f"this is not the saved state of an engine: {why}") from why
 
 
 class _Reader(pickle.Unpickler):

@@ -174,7 +174,7 @@ def _aliased(item, outputs):
 def _order_key(order, found, report):
     if found is UNKNOWN:
         return None
-    if isinstance(found, ex.Literal):
+    if isinstance(order.expr, syntax.Number | syntax.String | syntax.Null):
         report.error(
             "SN433",
             "a constant sorts nothing; positions of the SELECT list are not counted",

@@ -310,7 +310,7 @@ def test_aggregates_that_merge_are_merged_from_slices(text):
         "SELECT SUM(v) FROM r [FROM NOW TO NOW-10 SLIDE 10 SEC]",
         f"SELECT SUM(r.v) FROM r {TIME}, p {TIME}",
         "SELECT SUM(a) FROM t [SCAN 10 SEC]",
-        "SELECT SUM(v) FROM r [UNBOUNDED SLIDE 10 SEC]",
+        "SELECT SUM(v) FROM r [UNBOUNDED SLIDE 10 ROWS]",
     ],
 )
 def test_no_others_are(text):
@@ -440,3 +440,9 @@ def test_rewriting_again_changes_nothing():
                     if isinstance(plan, Plan):
                         better, _ = rewrite(plan)
                         assert rewrite(better)[1] == (), case.name
+
+
+def test_a_landmark_window_is_aggregated_by_slices():
+    rules, root = rewritten("SELECT SUM(v) FROM r [UNBOUNDED SLIDE 10 SEC]")
+    assert "aggregate_by_slices" in rules
+    assert not any(isinstance(node, LandmarkWindow) for node in walk(root))
