@@ -9,6 +9,7 @@ MOTELOOM_SHARED=folder       where those recordings are
 import os
 import random
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import hypothesis
@@ -65,6 +66,25 @@ def need():
 def rng(request):
     """A random.Random of this test alone, made from the seed of the run."""
     return random.Random(f"{SEED}:{request.node.nodeid}")
+
+
+@pytest.fixture
+def tally(record_property):
+    """tally(title, counts): what the summary of the run adds up under a title, from whatever process it comes."""
+    return lambda title, counts: record_property("tally", (title, dict(counts)))
+
+
+def pytest_terminal_summary(terminalreporter):
+    sums = {}
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, told in getattr(report, "user_properties", ()):
+                if name == "tally" and report.when == "call":
+                    sums.setdefault(told[0], Counter()).update(told[1])
+    for title, counts in sums.items():
+        terminalreporter.section(f"{title}: {counts.total()}, MOTELOOM_SEED={SEED}")
+        for what, count in counts.most_common():
+            terminalreporter.line(f"{count:>8} {count / counts.total():7.2%}  {what}")
 
 
 @pytest.fixture

@@ -64,6 +64,7 @@ class Query:
         start = now if self._since is None else self._since
         self.number, self._intakes, self._tables, self._start = number, intakes, tables, start
         self.within = plan.asked.deliver_within
+        self.hasty = self.within is not None or covers_ahead(plan.root)
         self._limit = None if plan.asked.lasting is None else start + plan.asked.lasting
         self._named = {c.id for node in walk(root) for e in node.expressions for c in ex.columns_of(e)}
         self._excludes = excludes_of(plan.root, intakes)
@@ -90,6 +91,15 @@ class Query:
     def halt(self):
         """Why the query cannot go on, or None."""
         return next((block.halt for block in self._blocks if block.halt is not None), None)
+
+    @property
+    def joins(self):
+        """The joins of the query, those of subqueries before those around them."""
+        return [block.join for block in self._blocks if block.join is not None]
+
+    def join_plans(self):
+        """The plan of each of the joins."""
+        return [join.plan for join in self.joins]
 
     def forget(self):
         """Let go of what no window to come, no revision and no coverage can ask for; tell what is still needed.
@@ -227,6 +237,18 @@ def histories_of(root):
     """The extents whose history a plan reads, in subqueries too."""
     found = {n.extent for n in walk(root) if isinstance(n, table.Scan | table.Once) and n.history}
     return found.union(*(histories_of(query.plan) for query in queries_of(root)))
+
+
+def covers_ahead(root):
+    """Whether a window may cover readings after its tick: rows of a union, some of them stamped ahead, beside readings."""
+    rows = any(
+        isinstance(node, window.RowWindow)
+        or (isinstance(node, window.LandmarkWindow) and node.rows)
+        or (isinstance(node, window.LoopWindow) and node.loop.rows)
+        for node in walk(root)
+    )
+    unions = [{type(below) for below in walk(node)} for node in walk(root) if isinstance(node, StreamUnion)]
+    return rows and any({StreamAcquire, StreamReceive} <= below for below in unions)
 
 
 # --- coverage --------------------------------------------------------------------------------------------------------

@@ -77,6 +77,10 @@ class Engine:
                 first = max(first, min(of.begun, self.clock + 1))
         return first
 
+    def exchange(self, number, plan, which=0):
+        """Compute a join of a query by another plan from now on; no answer changes. NoPlan if it is none for that join."""
+        self._queries[number].joins[which].exchange(plan)
+
     def remove(self, number):
         """Stop a query. KeyError if there is none of that number."""
         del self._queries[number]
@@ -118,8 +122,8 @@ class Engine:
         those before: what was answered till then sees the entry as a revision.
         """
         moments = []
-        hasty = any(query.within is not None for query in self._queries.values())
-        if hasty:
+        hasty = any(query.hasty for query in self._queries.values())
+        if any(query.within is not None for query in self._queries.values()):
             entries = [clock for each in self._intakes.values() for clock in each.entries()]
             moments = [moment for clock in entries for moment in (clock - 1, clock)]
         if any(each.disturbed_by(delivered[name], corrections[name], tick, hasty) for name, each in self._intakes.items()):

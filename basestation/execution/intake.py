@@ -102,7 +102,7 @@ class Intake:
     def disturbed_by(self, batches, corrections, clock, hasty=False):
         """Whether deliveries of a clock tick may change what was, or should have been, answered before it.
 
-        `hasty`: answered before the time was complete, so that any tuple may.
+        `hasty`: answered before all that it covers was complete, so that any tuple may.
         """
         if corrections or (hasty and any(len(batch) for batch in batches)):
             return True

@@ -117,14 +117,14 @@ class Drive:
     def _join(self, most):
         """Queries that nobody listens to."""
         for text in self.rng.sample(self.case.others, min(most, len(self.case.others))):
-            for bound in bind_text(text, self.case.catalog):
-                number = next(self._numbers)
-                if isinstance(bound.statement, syntax.Ask):
-                    try:
+            try:
+                for bound in bind_text(text, self.case.catalog):
+                    number = next(self._numbers)
+                    if isinstance(bound.statement, syntax.Ask):
                         self.engine.add(number, bound)
-                    except (NotYet, TooEarly):
-                        continue
-                    self._others.append(number)
+                        self._others.append(number)
+            except (Refused, NotYet, TooEarly):
+                continue  # a query of another schema may be none of this one
 
     def _leave(self):
         for number in self.rng.sample(self._others, len(self._others) // 2):
