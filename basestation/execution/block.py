@@ -18,8 +18,10 @@ from basestation.execution import oneoff, relational
 from basestation.execution.aggregating import aggregate
 from basestation.execution.combining import Product
 from basestation.execution.coverage import coverage
-from basestation.execution.frame import Frame
+from basestation.execution.frame import Frame, difference
 from basestation.execution.halting import Halt, Halted
+from basestation.execution.joining.differing import differing
+from basestation.execution.joining.join import join_in
 from basestation.execution.windowing import RowWindows
 
 
@@ -64,6 +66,8 @@ class Block:
         self._written = node
         if subqueries is not None:
             self.node = subqueries.put_into(node)
+        self.join = join_in(node, inputs, leaves) if subqueries is None else None
+        self._differing = differing(node, self.join)
         self.halt = None  # why the query cannot go on
         self.answered = []  # Combined, in order
         self._begins = True  # the first of them is the first of all
@@ -215,7 +219,24 @@ class Block:
         gone = np.array([c.gone for c in wins], bool)
         return frame.take(~gone[frame.window]) if gone.any() else frame
 
+    def beyond(self, wins, others):
+        """What windows have that others, a window or None for each, have not: as bags, in order (6.1, 6.4)."""
+        if self._differing is not None:
+            stands = [None if w is None or w.gone else w.parts for w in wins]
+            return self._differing.beyond(stands, [None if w is None or w.gone else w.parts for w in others])
+        here, there = self._placed(wins), self._placed(others)
+        return here.take(difference(here, there)[0])
+
+    def _placed(self, wins):
+        """The windows' tuples, numbered by their places among `wins`; None is a window without any."""
+        known = [w for w in wins if w is not None]
+        frame = self.frame_of(known)
+        place = np.array([i for i, w in enumerate(wins) if w is not None], np.int64)
+        return replace(frame, windows=len(wins), window=place[frame.window])
+
     def _evaluate(self, node, wins):
+        if self.join is not None and node is self.join.node:
+            return self.join.frame([w.parts for w in wins])
         for place, leaf in enumerate(self._leaves):
             if leaf is node:
                 return self._content(place, wins)
@@ -281,6 +302,8 @@ class Block:
         for place, each in enumerate(self.inputs):
             kept = [*(c.parts[place] for c in self.answered), *self._coming(place)]
             each.forget(before, kept)
+        if self.join is not None:
+            self.join.tidy()
 
     def _final(self, before):
         """How many of the answered windows, from the first, can change no more."""

@@ -25,7 +25,7 @@ class ConverterStream:
         self.kind, self.block = kind, block
         self._tick, self._index = (tag.id for tag in tags)
         self._names_index = names_index
-        self._said = Growing()
+        self._said, self._latest = Growing(), -1  # the greatest number of a window of which something was said
         self._indexing = Indexing()
         self._next = 0
         self.change = None
@@ -74,20 +74,15 @@ class ConverterStream:
         if self.kind == "RStream":
             return self.block.frame_of(wins)
         before = [self.block.before(w) for w in wins]
-        known = [w for w in before if w is not None]
-        here, there = self.block.frame_of(wins), self.block.frame_of(known)
-        place = np.array([i for i, w in enumerate(before) if w is not None], np.int64)
-        there = replace(there, windows=len(wins), window=place[there.window])
-        mine, theirs = difference(here, there)
-        return here.take(mine) if self.kind == "IStream" else there.take(theirs)
+        return self.block.beyond(wins, before) if self.kind == "IStream" else self.block.beyond(before, wins)
 
     def _said_of(self, wins):
         """What was said of each window, as a Frame numbered by `wins`; `_tuples_said` has the same as Tuples."""
-        said = self._said.all()
         frame = self.block.frame_of(())
         self._asked = None
-        if said is None or not wins:
+        if not wins or min(w.number for w in wins) > self._latest:  # nothing was said of new ones
             return frame
+        said = self._said.all()
         numbers = np.array([w.number for w in wins], np.int64)
         order = np.argsort(numbers)
         at = order[np.minimum(np.searchsorted(numbers, said.site, sorter=order), len(numbers) - 1)]
@@ -125,6 +120,7 @@ class ConverterStream:
         if len(gone):
             self._said.keep(~np.isin(self._said.all().ident, gone.ident))
         self._said.add(come)
+        self._latest = max(self._latest, int(come.site.max(initial=-1)))
 
     def _with_entries(self, come, fresh, gone):
         """Tuples that got their index are corrected about it (14)."""

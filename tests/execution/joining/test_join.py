@@ -62,7 +62,12 @@ def deliveries(rng, ticks, size=4):
         found = {}
         for name in "abcd":
             rows = [
-                (max(0, clock - (rng.random() < 0.15) * rng.randrange(8)), rng.randrange(3), rng.randrange(4), rng.randrange(4))
+                (
+                    max(0, clock - (rng.random() < 0.15) * rng.randrange(8)),
+                    rng.randrange(3),
+                    rng.randrange(4),
+                    rng.randrange(4),
+                )
                 for _ in range(rng.randrange(size))
             ]
             if rows:
@@ -88,7 +93,12 @@ def engine_with(text, **more):
 def told(update):
     """An update with its rows in their order."""
     if isinstance(update, TupleUpdates):
-        return update.tick.tolist(), update.index.tolist(), update.weight.tolist(), update.rows.to_lists([None] * len(update.rows.columns))
+        return (
+            update.tick.tolist(),
+            update.index.tolist(),
+            update.weight.tolist(),
+            update.rows.to_lists([None] * len(update.rows.columns)),
+        )
     if isinstance(update, EpochMark):
         return update
     rows = [part.to_lists([None] * len(part.columns)) for part in (update.added, update.removed)]
@@ -206,7 +216,9 @@ def test_no_product_is_made(rng, monkeypatch):
     for clock in range(size):
         for name in "ab":
             tick = np.array([clock])
-            engine.deliver(name, Batch(tick, tick * 0, tick, tick * 0 + 1, {"k": tick * 0, "v": tick, "f": tick / 2}, {}))
+            engine.deliver(
+                name, Batch(tick, tick * 0, tick, tick * 0 + 1, {"k": tick * 0, "v": tick, "f": tick / 2}, {})
+            )
         engine.on_clock(clock)
     assert max(made) <= 2 * size  # a product has the square of it
 

@@ -1,0 +1,348 @@
+"""Join: a WindowJoin or WindowCrossProduct for many windows at once, by a plan over state modules.
+
+Tuples of one input, or of a kept node, that are in the windows probe the modules of the others, in the order the plan
+says, always with the ranges of the windows. Order is given back at the end: the left tuple first, each in its stream's
+order (6.4). So plans can be exchanged between two steps: what they keep is built from what the inputs hold.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.expressions import Attr, columns_of, conjuncts, substitute
+from basestation.algebra.window_aggregation import WindowAggregation
+from basestation.algebra.window_cross_product import WindowCrossProduct
+from basestation.algebra.window_join import WindowJoin
+from basestation.algebra.window_project import WindowProject
+from basestation.algebra.window_select import WindowSelect
+from basestation.execution.frame import Frame
+from basestation.execution.joining.held import NEVER
+from basestation.execution.joining.kept import Kept
+from basestation.execution.joining.plan import NoPlan, default_plan
+from basestation.execution.joining.sides import Reach, side_of
+
+AT_ONCE = 2**20
+"""How many combinations are looked at together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Tuples that were put together: of each row the window, and the position of its tuple of each input so far."""
+
+    window: np.ndarray
+    at: dict[int, np.ndarray]
+
+    def __len__(self):
+        return len(self.window)
+
+    def take(self, which):
+        return Rows(self.window[which], {i: at[which] for i, at in self.at.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An equality between two inputs, with the side of each."""
+
+    sides: dict
+
+
+class Within:
+    """What may be put together: of each input what is in the windows."""
+
+    def __init__(self, sides, reaches):
+        self._sides, self._reaches = sides, reaches
+
+    def range(self, rows, i):
+        """The ticks that tuples of input i may have, for each row."""
+        reach = self._reaches[i]
+        return reach.left[rows.window], reach.right[rows.window]
+
+    def wanted(self, rows, place):
+        """Columns at a place and what rows want in them, beyond the keys of the join."""
+        return ()
+
+    def holds(self, rows, places):
+        """Which rows may be, as far as some of their inputs are concerned; the tick of the first was looked at."""
+        mask = None
+        for number, i in enumerate(places):
+            if number == 0 and not self._sides[i].held.appends:
+                continue
+            found = self._sides[i].inside(self._reaches[i], rows.window, rows.at[i])
+            mask = found if mask is None else mask & found
+        return mask
+
+
+class Wanted(Within):
+    """Of each row, which stands for a wanted combination of values, what is in its window and has those values."""
+
+    def __init__(self, sides, reaches, values):
+        super().__init__(sides, reaches)
+        self._values = values
+
+    def wanted(self, rows, place):
+        found = [(i, id, vector) for i in place for id, vector in self._values.get(i, {}).items()]
+        return [(indexed(i, id, place), vector.take(rows.window)) for i, id, vector in found]
+
+
+class Join:
+    """`node` is what is computed, a join, a product, or a selection over a product; `sides` are the inputs as in FROM."""
+
+    def __init__(self, node, sides):
+        self.node, self.sides = node, sides
+        product = node.child if isinstance(node, WindowSelect) else node
+        self.homes = {c.id: i for i, child in enumerate(product.inputs) for c in child.columns}
+        keys = getattr(product, "keys", ())
+        self._keys = [Key({self._home(side): self._held(side) for side in key}) for key in keys]
+        residual = node.predicate if isinstance(node, WindowSelect) else getattr(product, "residual", None)
+        terms = () if residual is None else conjuncts(residual)
+        self._terms = [(frozenset(self.homes[c.id] for c in columns_of(term)), term) for term in terms]
+        self.exchange(default_plan(len(sides), [tuple(key.sides) for key in self._keys]))
+
+    def exchange(self, plan):
+        """Go on by another plan. NoPlan if it is none for this join."""
+        if plan.inputs != len(self.sides):
+            raise NoPlan(f"the join has {len(self.sides)} inputs, the plan {plan.inputs}")
+        passing = [i for node in plan.kept for i in node if not self.sides[i].keepable]
+        if passing:
+            raise NoPlan(f"input {passing[0]} has no state that lasts, and no node with it can be kept")
+        self.plan = plan
+        self._kept = {node: Kept(node, self) for node in plan.kept}
+
+    @property
+    def state(self):
+        """{place: how many tuples are held}, of inputs and of kept nodes."""
+        inputs = {(i,): len(side.held) for i, side in enumerate(self.sides)}
+        return inputs | {node: kept.count for node, kept in self._kept.items()}
+
+    def tidy(self):
+        for side in self.sides:
+            side.tidy()
+
+    def _home(self, expression):
+        return next(self.homes[c.id] for c in columns_of(expression))
+
+    def _held(self, expression):
+        """An expression over one input, over the columns as they are held."""
+        side = self.sides[self._home(expression)]
+        return substitute(expression, {c: Attr(_renamed(c, side.ids[c.id])) for c in columns_of(expression)})
+
+    # --- windows -----------------------------------------------------------------------------------------------------
+
+    def prepare(self, stands):
+        """These combinations of windows are asked for; None stands for nothing."""
+        for i, side in enumerate(self.sides):
+            side.prepare([None if stand is None else stand[i] for stand in stands])
+
+    def reaches(self, stands):
+        return [side.reach([None if s is None else s[i] for s in stands]) for i, side in enumerate(self.sides)]
+
+    def frame(self, stands):
+        """The tuples of combinations of windows, each a tuple with a window of every input."""
+        if not stands:
+            return Frame(
+                0, np.empty(0, np.int64), {id: v for side in self.sides for id, v in side.none.columns.items()}
+            )
+        self.prepare(stands)
+        return self.framed(self.all(self.reaches(stands)), len(stands))
+
+    def all(self, reaches):
+        """All rows of windows: from the input with the fewest tuples on, or from the kept node that it is in."""
+        sizes = [side.held.module(()).reaches(r.left, r.right) for side, r in zip(self.sides, reaches, strict=True)]
+        first = int(np.argmin(sizes))
+        place = self.plan.widest(first)
+        windows = np.arange(len(reaches[0]))
+        none = Rows(windows, {})
+        within = Within(self.sides, reaches)
+        rows = self.probed(none, place, within)
+        return self.through(rows, self.plan.beyond(first, place), within)
+
+    def came(self, reaches, others):
+        """The rows of windows with a tuple that is not in others (a window for each): none twice.
+
+        The first input whose tuple came says where a row is counted: those before it stayed, those after it may be either.
+        """
+        stayed = [a.both(b) for a, b in zip(reaches, others, strict=True)]
+        parts = []
+        for i, side in enumerate(self.sides):
+            rows = self._filtered(self._came(side, i, reaches[i], others[i]), set())
+            if len(rows):
+                within = Within(self.sides, [*stayed[:i], *reaches[i:]])
+                parts.append(self.through(rows, self.plan.orders[i], within))
+        none = np.empty(0, np.int64)
+        return together(parts) if parts else Rows(none, dict.fromkeys(range(len(self.sides)), none))
+
+    def having(self, i, values, window, reaches):
+        """The rows of windows that have wanted values in columns, from input i on, which has some of them.
+
+        `values` {input: {column as it is held: Vector}} and `window` tell what is wanted where; no two want the same.
+        """
+        each = [Reach(r.left[window], r.right[window], r.made[window]) for r in reaches]
+        within = Wanted(self.sides, each, values)
+        place = self.plan.widest(i)
+        rows = self.probed(Rows(np.arange(len(window)), {}), place, within)
+        rows = self.through(rows, self.plan.beyond(i, place), within)
+        return Rows(window[rows.window], rows.at)
+
+    def _came(self, side, i, reach, other):
+        """The tuples of one input that are in the windows and not in the others."""
+        module = side.held.module(())
+        if side.held.appends:
+            window, at = module.probe([], reach.left, reach.right)
+            found = side.inside(reach, window, at) & ~side.inside(other, window, at)
+            return Rows(window[found], {i: at[found]})
+        empty = other.left > other.right
+        pieces = [
+            (reach.left, np.where(empty, reach.right, np.minimum(reach.right, other.left - 1))),
+            (np.where(empty, reach.right + 1, np.maximum(reach.left, other.right + 1)), reach.right),
+        ]
+        found = []
+        for left, right in pieces:
+            asked = np.flatnonzero(left <= right)
+            if len(asked):
+                which, at = module.probe([], left[asked], right[asked])
+                found.append((asked[which], at))
+        window = np.concatenate([np.empty(0, np.int64), *(w for w, _ in found)])
+        return Rows(window, {i: np.concatenate([np.empty(0, np.int64), *(at for _, at in found)])})
+
+    # --- probing -----------------------------------------------------------------------------------------------------
+
+    def begun(self, i, positions):
+        """Tuples of one input as rows, of no window in particular."""
+        return self._filtered(Rows(np.zeros(len(positions), np.int64), {i: positions}), set())
+
+    def through(self, rows, order, within):
+        """Rows that have probed, one after another, what an order says."""
+        for number, place in enumerate(order):
+            portions = self._portions(rows, place, within)
+            if len(portions) > 1:
+                return together([self.through(part, order[number:], within) for part in portions])
+            rows = self.probed(rows, place, within)
+        return rows
+
+    def _portions(self, rows, place, within):
+        """Rows, cut where no key chooses and a term may: then not all combinations are there at once."""
+        if len(rows) < 2 or not self._terms or any(self._ends(key, rows.at, place) for key in self._keys):
+            return [rows]
+        if within.wanted(rows, place):
+            return [rows]
+        combinations = self.source(place).module(()).reaches(*within.range(rows, place[0]))
+        step = max(1, len(rows) * AT_ONCE // max(1, combinations))
+        return [rows.take(slice(at, at + step)) for at in range(0, len(rows), step)]
+
+    def probed(self, rows, place, within):
+        """Rows with what agrees with them at a place: an input or a kept node."""
+        source = self.source(place)
+        keys = [self._ends(key, rows.at, place) for key in self._keys]
+        keys = [ends for ends in keys if ends is not None]
+        wanted = within.wanted(rows, place)
+        asking = [*(self.vector(rows, i, mine) for i, mine, _ in keys), *(vector for _, vector in wanted)]
+        module = source.module((*(theirs for _, _, theirs in keys), *(theirs for theirs, _ in wanted)))
+        which, positions = module.probe(asking, *within.range(rows, place[0]))
+        at = {i: mine[which] for i, mine in rows.at.items()}
+        found = Rows(rows.window[which], at | source.spread(place, positions))
+        mask = within.holds(found, place)
+        if mask is not None and not mask.all():
+            found = found.take(mask)
+        return self._filtered(found, set(rows.at))
+
+    def source(self, place):
+        """What is probed at a place."""
+        if len(place) == 1:
+            return self.sides[place[0]].held
+        kept = self._kept[place]
+        kept.refresh()
+        return kept
+
+    def _ends(self, key, bound, place):
+        """(an input that is bound, its side of a key, the side at a place as it is indexed there); None if it is no key here."""
+        (a, left), (b, right) = key.sides.items()
+        if a in bound and b in place:
+            return a, left, indexed(b, right, place)
+        if b in bound and a in place:
+            return b, right, indexed(a, left, place)
+        return None
+
+    def vector(self, rows, i, expression):
+        """An expression over what one input holds, of rows."""
+        return self.sides[i].held.vectors([expression], rows.at[i])[0]
+
+    def _filtered(self, rows, before):
+        """Rows without those for which a term that can be told now is not true."""
+        bound = set(rows.at)
+        for homes, term in self._terms:
+            if homes <= bound and (not before or not homes <= before) and len(rows):
+                columns = {c.id: self._column(rows, c.id) for c in columns_of(term)}
+                mask = Evaluation(columns, len(rows)).of(term).true
+                rows = rows if mask.all() else rows.take(mask)
+        return rows
+
+    def _column(self, rows, id):
+        i = self.homes[id]
+        return self.sides[i].column(id, rows.at[i])
+
+    # --- frames ------------------------------------------------------------------------------------------------------
+
+    def framed(self, rows, windows):
+        """Rows as a Frame, in order."""
+        rows = self._sorted(rows)
+        columns = {id: self._column(rows, id) for id in self.homes}
+        return Frame(windows, rows.window, columns)
+
+    def _sorted(self, rows):
+        if len(rows) < 2:
+            return rows
+        keys = [rows.window, *(side.rank(rows.at[i]) for i, side in enumerate(self.sides))]
+        code, room = np.zeros(len(rows), np.int64), 1
+        for key in keys:
+            least = int(key.min())
+            span = int(key.max()) - least + 1
+            room *= span
+            if room >= NEVER:
+                return rows.take(np.lexsort(keys[::-1]))
+            code = code * span + (key - least)
+        return rows if (code[1:] > code[:-1]).all() else rows.take(np.argsort(code))  # all are different
+
+
+def indexed(i, part, place):
+    """A part of a key as the source at a place knows it: a kept node has to be told the input."""
+    return part if len(place) == 1 else (i, part)
+
+
+def _renamed(column, id):
+    return column if column.id == id else type(column)(id, column.type, column.name, None, column.scale)
+
+
+def together(parts):
+    """Rows over the same inputs, one after another."""
+    window = np.concatenate([rows.window for rows in parts])
+    return Rows(window, {i: np.concatenate([rows.at[i] for rows in parts]) for i in parts[0].at})
+
+
+# --- where a block has a join ----------------------------------------------------------------------------------------
+
+
+def join_in(node, inputs, leaves):
+    """The Join of a block, with its inputs' tuples held by it; None where there is none to compute this way."""
+    above = None
+    while isinstance(node, WindowSelect | WindowProject | WindowAggregation):
+        above, node = node, node.child
+    if not isinstance(node, WindowJoin | WindowCrossProduct):
+        return None
+    found = [_below(child, leaves) for child in node.inputs]
+    if None in found:
+        return None
+    signatures = {}
+    sides = [side_of(inputs[place], leaves[place], steps, signatures) for place, steps in found]
+    chosen = isinstance(above, WindowSelect) and isinstance(node, WindowCrossProduct)
+    return Join(above if chosen else node, sides)
+
+
+def _below(node, leaves):
+    """(place of the leaf, the selections and projections above it, the lowest first); None where there is something else."""
+    steps = []
+    while isinstance(node, WindowSelect | WindowProject):
+        steps.append(node)
+        node = node.child
+    place = next((place for place, leaf in enumerate(leaves) if leaf is node), None)
+    return None if place is None else (place, tuple(reversed(steps)))

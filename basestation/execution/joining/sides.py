@@ -1,0 +1,228 @@
+"""Sides: the inputs of a join, each as tuples that are held, and ranges of ticks that say which of them are in a window.
+
+What a selection or projection between a window and the join does is done once to each tuple, when it comes. Where an
+input has no state of its own that a join could probe (windows of rows, scans of histories) the contents of its windows
+are held for one evaluation, and a window's number stands for the tick.
+"""
+
+from dataclasses import dataclass, fields, is_dataclass
+
+import numpy as np
+
+from acquisition.extent import Extent
+from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.expressions import Column
+from basestation.algebra.window_select import WindowSelect
+from basestation.execution.joining.held import NEVER, Held
+from basestation.execution.streams import computed
+from basestation.execution.tables import Table
+from basestation.execution.tuples import Tuples
+from basestation.execution.windowing import ScanWindows, TimeWindows
+
+_NOTHING = (1, 0, -NEVER)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """For each window which ticks are in it; tuples that are appended only if they had arrived when it was made (3.6)."""
+
+    left: np.ndarray
+    right: np.ndarray
+    made: np.ndarray
+
+    def __len__(self):
+        return len(self.left)
+
+    def both(self, other):
+        """What is in two windows at once."""
+        left, right = np.maximum(self.left, other.left), np.minimum(self.right, other.right)
+        return Reach(left, right, np.minimum(self.made, other.made))
+
+    def only(self, mask):
+        """The windows under a mask; nothing is in the others."""
+        return Reach(np.where(mask, self.left, 1), np.where(mask, self.right, 0), self.made)
+
+
+class Side:
+    """One input of a join. `ids` pairs the ids of its columns with those under which they are held."""
+
+    keepable = True
+    span = None  # how far from a combination's tick the ticks of its tuples lie at the most, where that is known
+
+    def __init__(self, input, leaf, steps):
+        self.input, self._leaf, self._steps = input, leaf, steps
+        none = input.empty(0)
+        self.none = self._passing(_tuples(none.window, none.columns))
+        self.ids = {id: id for id in self.none.columns}
+        self.held = Held(self.none)
+
+    def _passing(self, tuples):
+        """What selections and projections below the join leave of tuples."""
+        columns = {c.id: tuples.columns[c.id] for c in self._leaf.columns}
+        tuples = tuples.with_columns(columns)
+        for step in self._steps:
+            if isinstance(step, WindowSelect):
+                mask = Evaluation(tuples.columns, len(tuples)).of(step.predicate).true
+                tuples = tuples if mask.all() else tuples.take(mask)
+            else:
+                tuples = tuples.with_columns(computed(step.outputs, tuples.columns, len(tuples)))
+        return tuples
+
+    def prepare(self, parts):
+        """These windows are asked for now."""
+
+    def reach(self, parts):
+        """The ranges of windows; None is a window with nothing in it."""
+        ranges = [_NOTHING if w is None else (*self._range(w), w.tick) for w in parts]
+        return Reach(*np.array(ranges, np.int64).reshape(-1, 3).T)
+
+    def _range(self, win):
+        return win.left, win.right
+
+    def inside(self, reach, window, positions):
+        """Which tuples are in which windows."""
+        ticks = self.held.ticks(positions)
+        found = (reach.left[window] <= ticks) & (ticks <= reach.right[window])
+        if self.held.appends:
+            found &= (self.held.of("arrival", positions) <= reach.made[window]) | ~self.held.of("append", positions)
+        return found
+
+    def column(self, id, positions):
+        return self.held.column(self.ids[id], positions)
+
+    def rank(self, positions):
+        """Numbers that sort the tuples of one window in their order (6.4)."""
+        return positions
+
+    def tidy(self):
+        """The input was told what is not needed any more."""
+
+
+class StreamSide(Side):
+    """Windows of time over a stream. It stands where the input had its own memory, and is told what comes and goes."""
+
+    def __init__(self, input, leaf, steps, signatures):
+        """`signatures` {signature: side}: streams that are alike are held once."""
+        super().__init__(input, leaf, steps)
+        signature = signature_of(leaf, steps)
+        first = signatures.setdefault(signature, self)
+        self._feeds, self._stream = first is self, first.input.stream
+        if not self._feeds:
+            self.held = first.held
+            self.ids = dict(zip(self.none.columns, first.none.columns, strict=True))
+        self._reader = self.held.reader()
+        if type(input) is TimeWindows and input.begin is not None:
+            self.span = input.begin - input.slide + 1, input.end
+        input.hold_in(self)
+
+    def begin_with(self, tuples):
+        if self._feeds:
+            self.held.build(self._passing(tuples))
+
+    def apply(self, change):
+        if self._feeds:
+            self.held.remove(change.gone.ident)
+            self.held.build(self._passing(change.come))
+
+    def forget(self, before):
+        self.held.need(self._reader, before)
+
+    def rank(self, positions):
+        """The index, and for those without one the order in which they will enter."""
+        index = self._stream.index_of(self.held.of("ident", positions))
+        if (index > 0).all():
+            return index
+        found, inverse = np.unique(positions, return_inverse=True)
+        index = self._stream.index_of(self.held.of("ident", found))
+        waiting = index == 0
+        arrival, part, rank, place = (self.held.of(n, found) for n in ("arrival", "part", "rank", "place"))
+        order = np.lexsort((place, rank, part, np.where(waiting, arrival, 0), np.where(waiting, NEVER, index)))
+        out = np.empty(len(found), np.int64)
+        out[order] = np.arange(len(found))
+        return out[inverse]
+
+
+class TableSide(Side):
+    """Scans of a table: each version is held once, and its number is the tick of its rows."""
+
+    def __init__(self, input, leaf, steps):
+        super().__init__(input, leaf, steps)
+        self._known, self._numbers = [], 0  # (version, number)
+
+    def prepare(self, parts):
+        for win in parts:
+            if win is not None and self._number(version := self.input.table.at(win.tick)) is None:
+                columns = {c.id: version.columns[c.name] for c in self._leaf.columns}
+                self.held.build(self._passing(_tuples(np.full(version.length, self._numbers), columns)))
+                self._known.append((version, self._numbers))
+                self._numbers += 1
+
+    def _number(self, version):
+        return next((number for known, number in reversed(self._known) if known is version), None)
+
+    def _range(self, win):
+        number = self._number(self.input.table.at(win.tick))
+        return number, number
+
+    def tidy(self):
+        """Versions before the one that the first window to come, or to be revised, sees are not needed."""
+        first = self.input.table.at(self.input.needed).tick
+        gone = [number for version, number in self._known if version.tick < first]
+        self._known = [each for each in self._known if each[0].tick >= first]
+        self.held.remove_at(gone)
+
+
+class PassingSide(Side):
+    """An input without a state of its own to probe."""
+
+    keepable = False
+
+    def prepare(self, parts):
+        unique = list({id(w): w for w in parts if w is not None}.values())
+        self._at = {id(w): number for number, w in enumerate(unique)}
+        self.held = Held(self.none)
+        found = self.input.content(unique) if unique else None
+        if found is not None:
+            self.held.build(self._passing(_tuples(found.window, found.columns)))
+
+    def _range(self, win):
+        return self._at[id(win)], self._at[id(win)]
+
+
+def side_of(input, leaf, steps, signatures):
+    """The side that stands for one input of a block."""
+    if isinstance(input, TimeWindows):
+        return StreamSide(input, leaf, steps, signatures)
+    if isinstance(input, ScanWindows) and type(input.table) is Table:
+        return TableSide(input, leaf, steps)
+    return PassingSide(input, leaf, steps)
+
+
+def _tuples(tick, columns):
+    """Rows that have no tags of their own, in their order, as Tuples."""
+    numbers, none = np.arange(len(tick)), np.zeros(len(tick), np.int64)
+    return Tuples(numbers, np.asarray(tick, np.int64), none, none, none, numbers, none, none.astype(bool), columns)
+
+
+# --- signatures ------------------------------------------------------------------------------------------------------
+
+
+def signature_of(leaf, steps):
+    """What is held of a stream, as a value: equal where the streams and all that is done to their tuples are alike."""
+    numbers = {}
+    return _shape(
+        (leaf.child, tuple(s.predicate if isinstance(s, WindowSelect) else s.outputs for s in steps)), numbers
+    )
+
+
+def _shape(value, numbers):
+    """A tree with its columns numbered as they appear: their own numbers differ from use to use."""
+    if isinstance(value, Column):
+        return "column", numbers.setdefault(value.id, len(numbers)), value.name, value.scale
+    if isinstance(value, Extent):
+        return "extent", value.name
+    if is_dataclass(value):
+        return type(value).__name__, *(_shape(getattr(value, f.name), numbers) for f in fields(value))
+    if isinstance(value, tuple | list):
+        return tuple(_shape(each, numbers) for each in value)
+    return repr(value)
