@@ -90,8 +90,9 @@ class Loop:
         if not holds(self._moves.condition, values):
             return None
         ends = [(number(s.left, values), number(s.right, values)) for s in self._streams]
-        first = min(s.input.first_row for s in self._streams) if self._moves.rows else self._first
-        return None if decreased and all(right < first for _, right in ends) else (t, ends)
+        first = [s.input.first_row if self._moves.rows else self._first for s in self._streams]
+        before_all = all(right < oldest for (_, right), oldest in zip(ends, first, strict=True))
+        return None if decreased and before_all else (t, ends)
 
     def _tell_reach(self):
         """How far back a window to come may begin, where t only grows and the left ends with it."""
