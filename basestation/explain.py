@@ -16,6 +16,9 @@ _ASKED = {
 }  # fmt: skip
 
 
+_COMPARED = 300 * 300
+
+
 def explained(bound, number=1):
     """What there is to say of a Plan or a Correction, as one dictionary that JSON can hold."""
     if isinstance(bound, Plan):
@@ -71,8 +74,11 @@ def _changes(before, after):
     """
     old, new = outline(before), outline(after)
     matcher = difflib.SequenceMatcher(None, [text for _, text in old], [text for _, text in new], autojunk=False)
+    # Comparing is cubic where many operators are alike: of a plan that large, what changed is told as a whole.
+    large = len(old) * len(new) > _COMPARED
+    codes = [("replace", 0, len(old), 0, len(new))] if large else matcher.get_opcodes()
     lines = []
-    for what, i, i_end, j, j_end in matcher.get_opcodes():
+    for what, i, i_end, j, j_end in codes:
         if what == "equal":
             lines += [f"  {'  ' * depth}{text}" for depth, text in new[j:j_end]]
         else:

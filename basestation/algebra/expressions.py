@@ -470,12 +470,10 @@ def columns_of(expression):
     return frozenset(e.column for e in walk(expression) if isinstance(e, Attr))
 
 
-def aggregates_of(expression):
-    return tuple(e for e in walk(expression) if isinstance(e, Aggregate))
-
-
-def transform(expression, change):
+def transform(expression, change, whole=()):
     """The expression with `change` applied to every part, from below; the same object where nothing changed.
+
+    What is of a type in `whole` is changed as it is, not part by part.
 
     Without recursion: `a + b + c + …` is as deep as it is long, and queries are written by machines too.
     """
@@ -484,9 +482,10 @@ def transform(expression, change):
         found, parts_done = pending.pop()
         if not parts_done:
             pending.append((found, True))
-            pending.extend((part, False) for part in reversed(found.parts))
+            if not isinstance(found, whole):
+                pending.extend((part, False) for part in reversed(found.parts))
             continue
-        parts = found.parts
+        parts = () if isinstance(found, whole) else found.parts
         changed = tuple(done[len(done) - len(parts) :])
         del done[len(done) - len(parts) :]
         if any(new is not old for new, old in zip(changed, parts, strict=True)):

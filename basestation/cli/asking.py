@@ -26,13 +26,16 @@ def query_text(args):
     if args.file is None:
         return args.query, None
     if args.file == "-":
-        return sys.stdin.read(), "standard input"
+        try:
+            return sys.stdin.buffer.read().decode("utf-8-sig"), "standard input"
+        except UnicodeDecodeError as why:
+            raise Unreadable(f"cannot read standard input: {why}") from why
     return read(args.file), args.file
 
 
 def read(path):
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as why:
         raise Unreadable(f"cannot read {path}: {getattr(why, 'strerror', None) or why}") from why
 

@@ -59,17 +59,17 @@ class SliceWindows(TimeWindows):
 
     def _take_back(self, change):
         """Slices that lost tuples: undone where that is exact, or else made again from what is there now."""
-        if self._folding.can_undo:
-            for number, part in self._by_slice(change.gone):
-                if number in self._slices:
-                    self._slices[number] = self._folding.without(self._slices[number], part)
-            self._fold(change.come)
-            return
-        lost = set(np.unique(self._numbers(change.gone.tick)).tolist())
-        untouched = ~np.isin(self._numbers(change.come.tick), list(lost))
-        self._fold(change.come.take(untouched))
+        lost = []
+        for number, part in self._by_slice(change.gone):
+            held = self._slices.get(number)
+            if held is None or self._folding.can_take_back(held, part):
+                if held is not None:
+                    self._slices[number] = self._folding.without(held, part)
+            else:
+                lost.append(number)
+        self._fold(change.come.take(~np.isin(self._numbers(change.come.tick), lost)))
         for number in lost:
-            self._slices.pop(number, None)
+            self._slices.pop(number)
             self._fold(self.stream.between(self._low(number), self._low(number + 1) - 1))
 
     def _by_slice(self, tuples):
@@ -135,7 +135,7 @@ class Folding:
         self._aggregates = [aggregate for _, aggregate in node.aggregates]
         self._made = [made_for(aggregate) for aggregate in self._aggregates]
         self._rows = make("COUNT", "integer")  # how many tuples a group has: a group without any is gone
-        self.can_undo = all(made.can_undo for made in self._made)
+        self._can_undo = all(made.can_undo for made in self._made)
 
     def partial(self, tuples, stream):
         """The Partial of the tuples of one slice."""
@@ -143,7 +143,7 @@ class Folding:
         none = np.zeros(len(tuples), np.int64)
         group, _, first = grouped(none, 1, keys, self._node.grouped)
         count = len(first) if self._node.grouped else 1
-        entry = np.stack([tuples.arrival, tuples.part, tuples.rank, tuples.place])
+        entry = _entry(tuples)
         # Of one tick, tuples take their indexes in the order in which they came; not in a union, which is not sliced.
         order = tuples.tick, tuples.site if stream.by_site else tuples.ident
         rows = self._rows.init(count)
@@ -159,12 +159,27 @@ class Folding:
         """Several Partials as one."""
         return self._merge(partials, np.zeros(len(partials), np.int64), 1)[0]
 
-    def without(self, partial, tuples):
-        """A Partial without tuples that it holds; groups that lose all of theirs are gone."""
+    def can_take_back(self, partial, tuples):
+        """Whether tuples can be undone: of a group that stays without its first, nobody knows which is the first then."""
+        if not self._can_undo:
+            return False
+        if not self._node.grouped:
+            return True
+        group = self._groups_of(partial, tuples)
+        is_first = (partial.first[:, group] == _entry(tuples)).all(axis=0)
+        stays = self._rows.finalize(partial.rows)[0] > np.bincount(group, minlength=len(partial))
+        return not (is_first & stays[group]).any()
+
+    def _groups_of(self, partial, tuples):
+        """The place in a Partial of each tuple's group."""
         keys = keys_of(self._node, tuples.columns)
         both = [concatenated([held, lost]) for held, lost in zip(partial.keys, keys, strict=True)]
         total = len(partial) + len(tuples)
-        group = grouped(np.zeros(total, np.int64), 1, both, self._node.grouped)[0][len(partial) :]
+        return grouped(np.zeros(total, np.int64), 1, both, self._node.grouped)[0][len(partial) :]
+
+    def without(self, partial, tuples):
+        """A Partial without tuples that it holds; groups that lose all of theirs are gone."""
+        group = self._groups_of(partial, tuples)
         self._rows.undo(partial.rows, group)
         for made, state, aggregate in zip(self._made, partial.states, self._aggregates, strict=True):
             made.undo(state, group, *values_of(aggregate, tuples.columns, len(tuples)))
@@ -206,6 +221,11 @@ class Folding:
         if states:
             made.merge(whole, made.concatenate(states), into)
         return whole
+
+
+def _entry(tuples):
+    """The order of entry of tuples: a row for each part of it."""
+    return np.stack([tuples.arrival, tuples.part, tuples.rank, tuples.place])
 
 
 def _earliest(entry, group, count):

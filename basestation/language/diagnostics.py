@@ -75,5 +75,10 @@ def did_you_mean(word, candidates):
     by_folded = {}
     for candidate in candidates:
         by_folded.setdefault(candidate.lower(), candidate)
-    near = get_close_matches(word.lower(), by_folded, n=1, cutoff=0.6)
-    return f"did you mean `{by_folded[near[0]]}`?" if near else None
+    near = get_close_matches(word.lower(), by_folded, n=5, cutoff=0.6)
+    if not near:
+        return None
+    letters = sorted(word.lower())
+    # Letters that changed places are one slip, though half of them stand elsewhere then.
+    best = next((c for c in near if sorted(c) == letters), near[0])
+    return f"did you mean `{by_folded[best]}`?"

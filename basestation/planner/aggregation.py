@@ -44,6 +44,9 @@ class Lifting:
 
     def lift(self, expression):
         """The expression with each aggregate and grouping column replaced by the column that has it."""
+        return ex.transform(expression, self._lifted, whole=ex.Aggregate)
+
+    def _lifted(self, expression):
         if isinstance(expression, ex.Aggregate):
             column = self.found.get(expression)
             if column is None:
@@ -52,9 +55,7 @@ class Lifting:
             return ex.Attr(column)
         if isinstance(expression, ex.Attr):
             return ex.Attr(self.groups[expression.column])
-        parts = expression.parts
-        lifted = tuple(self.lift(part) for part in parts)
-        return expression.with_parts(lifted) if parts else expression
+        return expression
 
     def node(self, child, grouped):
         """The WindowAggregation that gives everything that was lifted."""

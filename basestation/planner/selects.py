@@ -106,6 +106,8 @@ def project(items, typing, binder):
 
 def _item(item, typing, binder):
     found = typing.value(item.expr)
+    if item.alias is not None and item.alias.text.startswith("_"):
+        binder.report.error("SN210", "names that begin with an underscore are the system's", item.alias)
     if found is UNKNOWN:
         return None
     return (

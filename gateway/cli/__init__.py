@@ -18,13 +18,14 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, v
 from types import ModuleType
 
 VERBS = "moteloom.verbs"
-MISUSED, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+FAILED, MISUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 USAGE = "usage: moteloom [--help] [--version] VERB ..."
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb. Called by the console script; its return value is the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    _prepare_streams()
     try:
         code = dispatch(arguments, {entry.name: entry for entry in entry_points(group=VERBS)})
         sys.stdout.flush()
@@ -35,6 +36,20 @@ def main(arguments: list[str] | None = None) -> int:
         # The interpreter flushes standard output once more at exit and would complain; let it flush into nothing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as why:
+        print(f"moteloom: {why.strerror or why}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _prepare_streams() -> None:
+    """A stream that was closed swallows what it is told; one that cannot say a letter says its code."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def dispatch(arguments: list[str], verbs: dict[str, EntryPoint]) -> int:

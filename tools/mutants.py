@@ -1,0 +1,143 @@
+"""Mutants: one-line changes of operators that a test must notice.
+
+    python tools/mutants.py                # all that are recorded in tests/mutants/*.toml
+    python tools/mutants.py windowing 5.1  # those whose file or breach has one of the words in it
+    python tools/mutants.py --jobs 4
+
+Each is made in a private copy of the tree, in which the tests that are nearest to it run until the first that fails.
+It is caught if one does, or if they take too long. Exits with 1 if one survives, or no longer applies.
+"""
+
+import argparse
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORDED = ROOT / "tests" / "mutants"
+COPIED = ("acquisition", "basestation", "gateway", "innet", "simulator", "tests", "examples", "docs", "pyproject.toml")
+SECONDS = 150
+ANSWERS = "tests/golden/test_queries.py::test_a_query_is_answered_as_its_file_says"
+CHOICES = "tests/golden/test_choices.py::test_a_query_under_a_random_choice"
+NEAREST = {
+    "basestation/execution": (ANSWERS, "tests/execution", CHOICES, "tests/agreement"),
+    "basestation/windows": ("tests/windows", ANSWERS, CHOICES),
+    "basestation/algebra": ("tests/algebra", ANSWERS),
+    "basestation/planner": ("tests/planner/test_rules.py", ANSWERS, CHOICES, "tests/agreement"),
+    "innet/aggregates": ("tests/innet/test_aggregates.py", ANSWERS),
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    file: str
+    before: str
+    after: str
+    breaks: str
+
+    def made_in(self, text):
+        """The text with the change; None where it does not apply, or in more than one place."""
+        return text.replace(self.before, self.after) if text.count(self.before) == 1 else None
+
+    @property
+    def tests(self):
+        return next(tests for folder, tests in NEAREST.items() if self.file.startswith(folder))
+
+
+def recorded(folder=RECORDED):
+    return [
+        Mutant(**entry) for path in sorted(folder.glob("*.toml")) for entry in tomllib.loads(path.read_text())["mutant"]
+    ]
+
+
+def copied(folder):
+    """A private copy of the tree."""
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+    return folder
+
+
+def judged(mutant, tree, tests=None, seconds=SECONDS):
+    """(verdict, what the tests said): caught, survived, or stale where the change cannot be made."""
+    path = tree / mutant.file
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    changed = mutant.made_in(text)
+    if changed is None:
+        return "stale", f"it stands {text.count(mutant.before)} times in the file"
+    _write(path, changed)
+    try:
+        return _tested(tree, tests or mutant.tests, seconds)
+    finally:
+        _write(path, text)
+
+
+def _write(path, text):
+    path.write_text(text, encoding="utf-8")
+    for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+        compiled.unlink()  # two changes of one second and one length look the same to Python
+
+
+def _tested(tree, tests, seconds):
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests]
+    environment = {**os.environ, "MOTELOOM_SEED": os.environ.get("MOTELOOM_SEED", "1"), "MOTELOOM_COUNTS": "small"}
+    try:
+        ran = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return "caught", f"the tests were not done after {seconds} s"
+    said = [line for line in ran.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    if ran.returncode == 1 and said:
+        return "caught", said[0]
+    if ran.returncode == 0:
+        return "survived", ""
+    return ("caught" if said else "stale"), (said or (ran.stdout + ran.stderr).splitlines()[-1:] or ["no word"])[0]
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--jobs", type=int, default=2)
+    args = parser.parse_args(arguments)
+    chosen = [m for m in recorded() if not args.words or any(w in m.file or w in m.breaks for w in args.words)]
+    began, verdicts = time.monotonic(), []
+    with tempfile.TemporaryDirectory() as folder:
+        trees = queue.Queue()
+        for number in range(args.jobs):
+            (place := Path(folder) / str(number)).mkdir()
+            trees.put(copied(place))
+        verdict, said = _tested(Path(folder) / "0", (ANSWERS,), SECONDS)
+        if verdict != "survived":
+            print(f"the tests fail without any change: {said}")
+            return 1
+
+        def judge(mutant):
+            tree, start = trees.get(), time.monotonic()
+            try:
+                verdict, said = judged(mutant, tree)
+            finally:
+                trees.put(tree)
+            print(f"{verdict:<9} {time.monotonic() - start:4.0f} s  {mutant.file}: {mutant.breaks}", flush=True)
+            if verdict != "caught":
+                print(f"          {mutant.before}\n       -> {mutant.after}\n          {said}", flush=True)
+            return verdict
+
+        with ThreadPoolExecutor(args.jobs) as pool:
+            verdicts = list(pool.map(judge, chosen))
+    caught = verdicts.count("caught")
+    print(f"{caught} of {len(verdicts)} mutants caught in {time.monotonic() - began:.0f} s")
+    return 0 if caught == len(verdicts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
