@@ -4,7 +4,7 @@ PYTEST := $(VENV)/bin/python -m pytest -n 2
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench lint clean
+.PHONY: help setup demo test check mutants bench lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ test: $(STAMP) ## set up, then run every test at small counts (MOTELOOM_SEED=n r
 
 check: $(STAMP) ## the same tests at full counts
 	@MOTELOOM_COUNTS=full $(PYTEST) $(ARGS)
+
+mutants: $(STAMP) ## change operators line by line; each change must be caught by a test (ARGS=words chooses some)
+	@$(VENV)/bin/python tools/mutants.py $(ARGS)
 
 bench: $(STAMP) ## run each script in bench/ and keep its figures in bench/results/*.csv
 	@for script in bench/*.py; do \
