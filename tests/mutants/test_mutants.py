@@ -1,0 +1,34 @@
+"""The runner of mutants: what it calls caught, survived and stale, and that enough of them are recorded."""
+
+from collections import Counter
+
+from tests.conftest import ROOT
+from tools import mutants
+
+
+def test_there_are_as_many_as_promised():
+    recorded = mutants.recorded()
+    assert len(recorded) >= 60 and len({(m.file, m.before, m.after) for m in recorded}) == len(recorded)
+    folders = Counter(folder for m in recorded for folder in mutants.NEAREST if m.file.startswith(folder))
+    assert set(folders) == set(mutants.NEAREST) and folders.total() == len(recorded)
+    assert all(m.before != m.after and "\n" not in m.before + m.after and m.breaks for m in recorded)
+    assert all((ROOT / m.file).is_file() for m in recorded)
+
+
+def test_verdicts(tmp_path):
+    (tmp_path / "innet").mkdir()
+    code = tmp_path / "innet" / "doubling.py"
+    code.write_text("def double(x):\n    return x + x\n")
+    (tmp_path / "test_doubling.py").write_text(
+        "from innet.doubling import double\n\ndef test_doubling():\n    assert double(2) == 4\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
+
+    def verdict(before, after):
+        return mutants.judged(mutants.Mutant("innet/doubling.py", before, after, ""), tmp_path, ("test_doubling.py",))
+
+    assert verdict("x + x", "x + 1")[0] == "caught"
+    assert verdict("x + x", "x * x")[0] == "survived"
+    assert verdict("x", "y")[0] == "stale" and verdict("z", "y")[0] == "stale"
+    assert verdict("x + x", "while True")[0] == "caught"
+    assert code.read_text() == "def double(x):\n    return x + x\n"
