@@ -17,6 +17,7 @@ def test_there_are_as_many_as_promised():
 
 def test_verdicts(tmp_path):
     (tmp_path / "innet").mkdir()
+    (tmp_path / "innet" / "__init__.py").touch()  # else the installed package of that name is found before it
     code = tmp_path / "innet" / "doubling.py"
     code.write_text("def double(x):\n    return x + x\n")
     (tmp_path / "test_doubling.py").write_text(
