@@ -5,6 +5,7 @@ The oracle gets them through a reader of its own, a few lines that share nothing
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 
 from acquisition.extent import Kind
 from acquisition.sources.csv import read_csv
@@ -18,8 +19,13 @@ _ALL = re.compile(r"^(\w+)(: sensed .*?at sites )all\b", re.MULTILINE)
 
 def for_engine(golden):
     """What `basestation.replay.inputs.record` takes."""
-    catalog, inputs = read_schema(golden.schema), {}
-    for label, text in golden.inputs.items():
+    return _for_engine(golden.schema, tuple(golden.inputs.items()))
+
+
+@lru_cache(maxsize=8)  # the queries of a file come one after another
+def _for_engine(schema, texts):
+    catalog, inputs = read_schema(schema), {}
+    for label, text in texts:
         name, _, tick = label.partition("@")
         data = read_csv(text.encode(), label)
         if catalog.find(name).kind is Kind.STORED:
@@ -31,9 +37,14 @@ def for_engine(golden):
 
 def for_oracle(golden):
     """(schema, inputs) for the oracle's `run`; `at sites all` are the sites in the recording (13), which it must be told."""
-    named = _ALL.sub(lambda m: f"{m[1]}{m[2]}1", golden.schema)
+    return _for_oracle(golden.schema, tuple(golden.inputs.items()))
+
+
+@lru_cache(maxsize=8)
+def _for_oracle(schema, texts):
+    named = _ALL.sub(lambda m: f"{m[1]}{m[2]}1", schema)
     extents, inputs = read_oracle_schema(named), {}
-    for label, text in golden.inputs.items():
+    for label, text in texts:
         name, _, tick = label.partition("@")
         rows = _rows(text, {a.name: a for a in extents[name].attributes})
         if extents[name].kind == "stored":
@@ -45,7 +56,7 @@ def for_oracle(golden):
         found = sorted({row["_site"] for row in inputs[match[1]]})
         return f"{match[1]}{match[2]}{', '.join(map(str, found))}"
 
-    return _ALL.sub(sites, golden.schema), inputs
+    return _ALL.sub(sites, schema), inputs
 
 
 def _rows(text, attributes):
