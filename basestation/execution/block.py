@@ -72,7 +72,7 @@ class Block:
         self.answered = []  # Combined, in order
         self._begins = True  # the first of them is the first of all
         self._product = Product(len(inputs))
-        hasty = within is not None and loops is None and len(inputs) > 1
+        hasty = within is not None and len(inputs if loops is None else loops) > 1
         self._shifts = hasty and any(isinstance(each, RowWindows) for each in inputs)
         self._gone = []  # windows that may come back
         self._certain = clock  # how far the windows were certain in the last step
@@ -116,12 +116,12 @@ class Block:
 
     def _compared(self, found):
         """What was found as new windows, and those there are that stand otherwise now: {number: window}."""
-        known = {c.key: c for c in self._uncertain()} if self._shifts else {}
+        known = {(*c.key, c.t): c for c in self._uncertain()} if self._shifts else {}
         new, changed = [], {}
-        for tick, n, parts, *t in found:
-            there = known.pop((tick, n), None)
+        for tick, n, parts, t in found:
+            there = known.pop((tick, n, t), None)
             if there is None:
-                new.append(self._combined(tick, n, parts, *t))
+                new.append(self._combined(tick, n, parts, t))
             else:
                 changed[there.number] = replace(there, parts=parts, gone=False)
         if self._shifts:
@@ -193,10 +193,11 @@ class Block:
 
     def _combine(self, upto):
         """The new windows up to a tick: at each tick where an input has a window, all combinations of the most recent (4)."""
-        if self._loops is not None:
-            return list(self._loops.due(upto))
         certain = self.certain if self._shifts else upto
-        return self._product.stands([each.due(upto) for each in self.inputs], certain)
+        if self._loops is not None:
+            return list(self._loops.due(upto, certain))
+        stands = self._product.stands([each.due(upto) for each in self.inputs], certain)
+        return [(*each, None) for each in stands]
 
     def _ask(self):
         """Evaluate the subqueries, once, and put what they gave into the tree."""

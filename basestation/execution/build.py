@@ -223,9 +223,6 @@ def unsupported(plan):
     asked = plan.asked
     if asked.lifetime is not None:
         return "LIFETIME"
-    loops = {node.loop.t.id: node.loop for node in walk(plan.root) if isinstance(node, window.LoopWindow)}
-    if asked.deliver_within is not None and len(loops) > 1 and any(loop.rows for loop in loops.values()):
-        return "DELIVER WITHIN over several for-loops that count rows"
     for node in walk(plan.root):
         match node:
             case StreamAcquire(extent=extent) | table.Scan(extent=extent) | table.Once(extent=extent) if extent.sites is None:

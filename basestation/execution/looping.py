@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.algebra import expressions as ex
-from basestation.execution.combining import combinations
+from basestation.execution.combining import Product
 from basestation.execution.halting import Halt, Halted
 from basestation.execution.windowing import NEVER, RowWindows, TimeWindows, Win
 
@@ -124,23 +124,27 @@ class Loops:
 
     def __init__(self, loops, width):
         self._loops, self._width = loops, width
-        self._recent = [[] for _ in loops]
+        self._product = Product(len(loops))
         self.halt = None
 
-    def due(self, upto):
-        """(tick, n, parts, t) of the new windows. An error in one of the loops ends all at its tick."""
+    def __len__(self):
+        return len(self._loops)
+
+    def due(self, upto, certain):
+        """(tick, n, parts, t) of the windows behind what was certain. An error in one of the loops ends all at its tick."""
         turns = [loop.due(upto) for loop in self._loops]
         halts = [loop.halt for loop in self._loops if loop.halt is not None]
         if halts:
             self.halt = min(halts, key=lambda halt: halt.tick)
             turns = [[turn for turn in of if turn.tick <= self.halt.tick] for of in turns]
-        for tick, n, stand in combinations(turns, self._recent):
+        for tick, n, stand in self._product.stands(turns, certain):
             ts = tuple(turn.t for turn in stand)
             yield tick, n, self._parts(tick, stand), ts[0] if len(ts) == 1 else ts
 
     def recent(self, place):
         """The windows of one stream that may stand in combinations to come."""
-        return [turn.wins[place] for of in self._recent for turn in of if place in turn.wins]
+        turns = [turn for number in range(len(self)) for turn in self._product.coming(number)]
+        return [turn.wins[place] for turn in turns if place in turn.wins]
 
     def _parts(self, tick, stand):
         wins = {place: win for turn in stand for place, win in turn.wins.items()}
