@@ -21,7 +21,7 @@ class World:
     scheduled: Scheduled = NOTHING
     programs: Mapping[tuple[int, int], MoteProgram] = field(default_factory=dict)
     topology: Topology = field(default_factory=Topology)
-    tree: RoutingTree = field(default_factory=lambda: RoutingTree(COORDINATOR, {}))
+    tree: RoutingTree = field(default_factory=lambda: RoutingTree((COORDINATOR,), {}))
     queries: Mapping[int, Query] = field(default_factory=dict)
 
     def with_links(self, reports: Iterable[LinksReport]) -> "World":
@@ -29,7 +29,7 @@ class World:
         topology = self.topology.with_reports(reports)
         if topology is self.topology:
             return self
-        return replace(self, topology=topology, tree=choose_tree(topology, COORDINATOR))
+        return replace(self, topology=topology, tree=choose_tree(topology, (COORDINATOR,)))
 
     def with_query(self, query: Query) -> "World":
         return replace(self, queries={**self.queries, query.number: query})

@@ -1,25 +1,55 @@
 """Topology -> routing tree: the cheapest paths by expected transmissions. Pure; ties go to the lower number."""
 
 import heapq
+from collections.abc import Collection, Iterable
 
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
 
+SWITCHING = 0.5
+"""How many expected transmissions another parent must save before a mote is moved to it."""
 
-def choose_tree(topology: Topology, root: int) -> RoutingTree:
-    """Motes without any path to the root are left out of the tree."""
+
+def choose_tree(topology: Topology, roots: Iterable[int]) -> RoutingTree:
+    """Motes without any path to a gateway are left out of the tree."""
+    roots = tuple(roots)
+    return RoutingTree(roots, _cheapest(topology, roots)[1])
+
+
+def rebuild(
+    tree: RoutingTree, topology: Topology, silent: Collection[int] = (), switching: float = SWITCHING
+) -> RoutingTree:
+    """The tree after new reports: nothing goes through who is silent, and a mote moves only where it saves enough.
+
+    A mote keeps its parent while the way through it costs at most `switching` more than the cheapest. That leaves no
+    circle: a link costs at least one transmission, so a parent that is kept is still nearer to its gateway than its
+    child, as long as `switching` is less than one.
+    """
+    if not 0 <= switching < 1:
+        raise ValueError(f"switching is from 0 to less than 1, not {switching}")
+    topology = topology.without(silent)
+    cost, parent = _cheapest(topology, tree.roots)
+    for mote in parent:
+        kept = tree.parent.get(mote)
+        if kept in cost and cost[kept] + topology.cost(mote, kept) <= cost[mote] + switching:
+            parent[mote] = kept
+    return tree if parent == tree.parent else RoutingTree(tree.roots, parent)
+
+
+def _cheapest(topology: Topology, roots: tuple[int, ...]) -> tuple[dict[int, float], dict[int, int]]:
+    """What a frame costs from each mote to its gateway, and its first hop."""
+    neighbours = topology.neighbours
     best: dict[int, float] = {}
     parent: dict[int, int] = {}
-    queue = [(0.0, root, root)]
+    queue = [(0.0, root, root) for root in sorted(roots)]
     while queue:
         cost, mote, via = heapq.heappop(queue)
         if mote in best:
             continue
         best[mote] = cost
-        if mote != root:
+        if mote != via:
             parent[mote] = via
-        for other in topology.motes - best.keys():
-            step = topology.cost(other, mote)
-            if step != float("inf"):
+        for other in neighbours.get(mote, ()):
+            if other not in best and (step := topology.cost(other, mote)) != float("inf"):
                 heapq.heappush(queue, (cost + step, other, mote))
-    return RoutingTree(root, parent)
+    return best, parent

@@ -1,6 +1,6 @@
 """Topology: the links that motes measured, as they reported them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 QUALITY_MAX = 255
@@ -34,10 +34,41 @@ class Topology:
         changed = any(self.heard.get(mote) != links for mote, links in told.items())
         return Topology({**self.heard, **told}) if changed else self
 
+    @classmethod
+    def of_ratios(cls, ratios: Mapping[tuple[int, int], float]) -> "Topology":
+        """From the share of frames that arrive, by (sender, receiver); a direction that is not named is deaf."""
+        heard: dict[int, dict[int, int]] = {}
+        for (sender, receiver), ratio in sorted(ratios.items()):
+            heard.setdefault(receiver, {})[sender] = round(ratio * QUALITY_MAX)
+            heard.setdefault(sender, {}).setdefault(receiver, 0)
+        return cls(heard)
+
+    def without(self, motes: Collection[int]) -> "Topology":
+        """As if these had never been there."""
+        if not motes:
+            return self
+        return Topology(
+            {
+                receiver: {sender: quality for sender, quality in links.items() if sender not in motes}
+                for receiver, links in self.heard.items()
+                if receiver not in motes
+            }
+        )
+
     @property
     def motes(self) -> frozenset[int]:
         """Everybody who reported or was heard."""
         return frozenset(self.heard).union(*self.heard.values())
+
+    @property
+    def neighbours(self) -> dict[int, list[int]]:
+        """Everybody, and with whom a link is known in one direction or both; by number."""
+        found: dict[int, set[int]] = {mote: set() for mote in self.motes}
+        for receiver, links in self.heard.items():
+            found[receiver].update(links)
+            for sender in links:
+                found[sender].add(receiver)
+        return {mote: sorted(others) for mote, others in found.items()}
 
     def cost(self, sender: int, receiver: int) -> float:
         """Expected transmissions until a frame and its acknowledgement come through; infinite where one never does.

@@ -26,18 +26,18 @@ def topology(*links):
 
 
 def test_two_good_hops_beat_one_bad_one():
-    tree = choose_tree(topology((0, 1, 255), (1, 2, 255), (0, 2, 100)), root=0)
+    tree = choose_tree(topology((0, 1, 255), (1, 2, 255), (0, 2, 100)), [0])
     assert tree.path(2) == (2, 1, 0)
     assert tree.depth(2) == 2
 
 
 def test_ties_go_to_the_lower_number():
-    tree = choose_tree(topology((0, 5, 200), (0, 4, 200), (5, 9, 200), (4, 9, 200)), root=0)
+    tree = choose_tree(topology((0, 5, 200), (0, 4, 200), (5, 9, 200), (4, 9, 200)), [0])
     assert tree.parent[9] == 4
 
 
 def test_who_reaches_nobody_is_left_out():
-    tree = choose_tree(topology((0, 1, 255), (7, 8, 255), (1, 9, 0)), root=0)
+    tree = choose_tree(topology((0, 1, 255), (7, 8, 255), (1, 9, 0)), [0])
     assert tree.parent == {1: 0}
     with pytest.raises(RoutingError, match="7 has no parent"):
         tree.path(7)
@@ -60,7 +60,7 @@ def test_a_direction_that_nobody_reported_is_as_good_as_the_other():
 @pytest.mark.parametrize("parent", [{1: 2, 2: 1}, {1: 1}, {0: 1, 1: 0}, {1: 7}])
 def test_what_is_no_tree(parent):
     with pytest.raises(RoutingError):
-        RoutingTree(0, parent)
+        RoutingTree((0,), parent)
 
 
 edges = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(1, 255)).filter(lambda e: e[0] != e[1]))
@@ -75,7 +75,7 @@ def test_trees_are_the_cheapest(links):
         for a in found.motes:
             for b in found.motes & cost.keys():
                 cost[a] = min(cost.get(a, float("inf")), cost[b] + found.cost(a, b))
-    tree = choose_tree(found, 0)
+    tree = choose_tree(found, [0])
     assert set(tree.parent) | {0} == {mote for mote, value in cost.items() if value < float("inf")}
     for mote in tree.parent:
         path = tree.path(mote)
