@@ -70,21 +70,26 @@ def rng(request):
 
 @pytest.fixture
 def tally(record_property):
-    """tally(title, counts): what the summary of the run adds up under a title, from whatever process it comes."""
-    return lambda title, counts: record_property("tally", (title, dict(counts)))
+    """tally(title, counts): what the summary of the run adds up under a title, from whatever process it comes.
+
+    Shares are of the sum of the counts, or of the sum of what is given as `of`.
+    """
+    return lambda title, counts, of=None: record_property("tally", (title, dict(counts), of))
 
 
 def pytest_terminal_summary(terminalreporter):
-    sums = {}
+    sums, totals = {}, Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
             for name, told in getattr(report, "user_properties", ()):
                 if name == "tally" and report.when == "call":
-                    sums.setdefault(told[0], Counter()).update(told[1])
+                    title, counts, of = told
+                    sums.setdefault(title, Counter()).update(counts)
+                    totals[title] += sum(counts.values()) if of is None else of
     for title, counts in sums.items():
-        terminalreporter.section(f"{title}: {counts.total()}, MOTELOOM_SEED={SEED}")
+        terminalreporter.section(f"{title}: {totals[title]}, MOTELOOM_SEED={SEED}")
         for what, count in counts.most_common():
-            terminalreporter.line(f"{count:>8} {count / counts.total():7.2%}  {what}")
+            terminalreporter.line(f"{count:>8} {count / totals[title]:7.2%}  {what}")
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from tests.agreement.history import difference, of_oracle, of_replay
 from tests.agreement.report import golden
 from tests.oracles.errors import NotCovered
 from tests.oracles.errors import Refused as OracleRefused
+from tests.oracles.generate import says_something
 from tests.oracles.recompute import run
 
 VERDICTS = ("agree", "order", "refused", "not yet", "not covered", "too slow", "disagree")
@@ -34,6 +35,7 @@ class Outcome:
     verdict: str
     what: str = ""  # what differs, what is not covered, what cannot be executed yet
     report: str = ""  # of a disagreement: all that is needed to see it again
+    non_empty: bool = False  # whether the oracle's answer to the first statement has rows
 
     def __bool__(self):
         return self.verdict in ("agree", "order", "refused")
@@ -160,7 +162,7 @@ def _compared(expected, replays, disagree):
     what = _ledgers(expected.ledger, got.result.ledger)
     if what:
         return disagree(what)
-    return Outcome("order" if forgiven else "agree")
+    return Outcome("order" if forgiven else "agree", non_empty=says_something(expected.answers[0]))
 
 
 def _ledgers(expected, got):

@@ -111,13 +111,26 @@ def test_shrinking_ends():
 
 def test_a_hunt_counts_and_stops(monkeypatch):
     verdicts = iter(["agree", "not yet", "agree", "disagree", "agree", "disagree", "agree"])
-    monkeypatch.setattr(hunt, "agree", lambda *case, seconds: Outcome(next(verdicts), "why"))
+    full = iter([True, True, False, False, False, False, False])
+    monkeypatch.setattr(hunt, "agree", lambda *case, seconds: Outcome(next(verdicts), "why", non_empty=next(full)))
     monkeypatch.setattr(hunt, "shrink", lambda *case: (case[:3], Outcome("disagree", report="the case")))
     printed = []
-    counted, reasons = hunt.hunt(1, 100, stop=2, say=printed.append)
+    made = lambda seed: None if seed == "1.2" else dataclasses.replace(case(seed), traits={"late", "revised"})  # noqa: E731
+    counted, reasons, traits = hunt.hunt(1, 100, stop=2, say=printed.append, make=made)
     assert counted == {"agree": 3, "not yet": 1, "disagree": 2} and reasons == {"not yet: why": 1}
+    assert traits == {"late": 6, "revised": 6, "late or revised": 6, "non-empty": 2}
     assert len(printed) == 2 and printed[0].endswith("the case")
-    assert "agree             3   50.0%" in hunt.shares(counted, reasons)
+    assert "agree                3   50.0%" in hunt.shares(counted, reasons, traits)
+
+
+def test_what_is_asked_of_a_maker_is_in_its_cases():
+    made = {name: [m for m in (make(f"s.{n}") for n in range(40)) if m] for name, make in hunt.MAKERS.items()}
+    words = {"looping": "WindowIs", "asked_of_history": "history", "since": " SINCE ", "within": " DELIVER WITHIN "}
+    for name, word in words.items():
+        texts = [m.query if isinstance(m.query, str) else m.query[0] for m in made[name]]
+        assert sum(word.lower() in text.lower() for text in texts) > 0.6 * len(texts) > 10, name
+    assert any(" IN (SELECT" in m.query for m in made["once"])
+    assert any("history" in m.query[0] for m in made["scanning_history"])
 
 
 def test_a_case_that_takes_too_long_is_ended(monkeypatch):

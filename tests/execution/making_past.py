@@ -1,5 +1,6 @@
 """Queries about the past, and in a hurry, that the general generator seldom makes: histories, SINCE, DELIVER WITHIN."""
 
+import random
 import re
 
 from tests.execution.making import LoopMaker
@@ -85,22 +86,24 @@ def _since(make, query):
     return f"{head} SINCE {since}{tail}", clock
 
 
-def _continuous(seed, looping):
-    make = _begun(LoopMaker if looping else (Maker, HistoryMaker)[seed % 2], seed)
-    if looping:
+def _continuous(seed):
+    """A maker and its query; every fifth has a loop."""
+    maker = random.Random(f"maker of {seed}").choice((Maker, Maker, HistoryMaker, HistoryMaker, LoopMaker))
+    make = _begun(maker, seed)
+    if maker is LoopMaker:
         return make, make.loop_query()
     return make, make.window_query(1)[0] if make.chance(0.5) else make.stream_query(2)[0]
 
 
 def since(seed):
-    """A query that begins at some tick, in the past or not; every fifth has a loop."""
-    make, query = _continuous(seed, seed % 5 == 0)
+    """A query that begins at some tick, in the past or not."""
+    make, query = _continuous(seed)
     return _made(make, *_since(make, query))
 
 
 def within(seed):
     """A query that does not wait for all readings; None where it reads no sensed extent."""
-    make, query = _continuous(seed, seed % 5 == 0)
+    make, query = _continuous(seed)
     if not _SENSED.search(query):
         return None
     query, clock = _since(make, query) if make.chance(0.3) else (query, 0)

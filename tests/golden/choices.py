@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from acquisition.extent import Kind
+from basestation.algebra.converters import Converter
 from basestation.execution.engine import EXECUTABLE
 from basestation.replay.inputs import record
 from basestation.replay.statements import read_catalog, read_statements
@@ -121,4 +122,8 @@ _POSITIONS = frozenset(("ROW", "ROWS", "INDEX", "FIRST", "LAST", "HISTORY", "SIN
 
 def is_positional(given):
     """Whether an answer may depend on the order in which tuples came, or on when they were revised."""
-    return not given.query or bool(_POSITIONS & {word.upper() for word in re.findall(r"\w+", given.source.text)})
+    if not given.query or _POSITIONS & {word.upper() for word in re.findall(r"\w+", given.source.text)}:
+        return True
+    # Of a plain stream, FOR gives what arrives until then: what is put back later stays away (14).
+    plan = given.bound
+    return plan.asked.lasting is not None and plan.kind == "stream" and not isinstance(plan.root, Converter)
