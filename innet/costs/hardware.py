@@ -13,8 +13,11 @@ round draws what listening draws. The processor is active while it computes and 
 sleeps else; a sensor draws its own current while it is sampled, during which the processor sleeps.
 """
 
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +77,43 @@ class Hardware:
     def joules(self, ma: float, ms: float) -> float:
         """The energy of a current that flows for a time."""
         return self.voltage * ma * ms / 1e6
+
+
+@cache
+def kinds() -> tuple[str, ...]:
+    """The names of all kinds of mote for which there is a table."""
+    return tuple(
+        sorted(file.name[: -len(".toml")] for file in files(__package__).iterdir() if file.name.endswith(".toml"))
+    )
+
+
+@cache
+def hardware(name: str) -> Hardware:
+    """The table of that name; KeyError where there is none."""
+    if name not in kinds():
+        raise KeyError(name)
+    return read_hardware(name, files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def read_hardware(name: str, text: str) -> Hardware:
+    """Each figure of a table is `{ is = …, from = "…" }`; one that is missing, or that says no source, is no figure."""
+    table = tomllib.loads(text)
+    sources = {}
+
+    def figure(part, key):
+        written = table[part][key] if part else table[key]
+        sources[f"{part}.{key}" if part else key] = written["from"]
+        return written["is"]
+
+    def read(part, made_of):
+        return made_of(*(figure(part, field.name) for field in fields(made_of)))
+
+    return Hardware(
+        name=name,
+        title=table["title"],
+        voltage=figure(None, "voltage"),
+        radio=read("radio", Radio),
+        processor=read("processor", Processor),
+        sensing=read("sensing", Sensing),
+        sources=sources,
+    )
