@@ -4,23 +4,17 @@ RStream gives all tuples of each window, IStream those that were not in the wind
 before that are gone. Tick and arrival are those of the window being processed (SEMANTICS 6).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from basestation.algebra.expressions import Column
+from basestation.algebra.expression import Column
 from basestation.algebra.node import StreamNode, WindowNode
+from basestation.algebra.shapes import Single
 
 
 @dataclass(frozen=True, slots=True)
-class Converter(StreamNode):
+class Converter(Single, StreamNode):
     child: WindowNode
     tag_columns: tuple[Column, Column]
-
-    @property
-    def children(self):
-        return (self.child,)
-
-    def with_children(self, children):
-        return replace(self, child=children[0])
 
     @property
     def columns(self):

@@ -1,95 +1,13 @@
 """Expressions: typed, with every name resolved to a column.
 
-A `Column` is known by its number alone, unique within a plan, so an expression means the same wherever a rewrite
-moves it, and two uses of one extent never mix. Predicates (three-valued, SEMANTICS 5.1) and values are told apart by
+Predicates (three-valued, SEMANTICS 5.1) and values are told apart by
 `predicate`. How expressions are computed is `basestation.algebra.evaluation`'s affair.
 """
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from acquisition.schema import Type
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of some operator's output; the number alone says which, the rest is what is known of it."""
-
-    id: int
-    type: Type = field(compare=False)
-    name: str | None = field(default=None, compare=False)  # None: computed, without an alias; cannot be referred to
-    qualifier: str | None = field(default=None, compare=False)
-    scale: int | None = field(default=None, compare=False)  # values are integer multiples of 10^-scale
-    unit: str | None = field(default=None, compare=False)
-    text: str | None = field(default=None, compare=False)  # how it was written, where it has no name
-
-    @property
-    def label(self):
-        """What heads the column in a result."""
-        return self.name or self.text or f"#{self.id}"
-
-    def __str__(self):
-        if self.name is None:
-            return self.label
-        return f"{self.qualifier}.{self.name}" if self.qualifier else self.name
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Expression:
-    """The base: an expression has a type (None for the bare NULL), parts, and says whether it is a predicate."""
-
-    predicate = False
-
-    def __eq__(self, other):
-        """Equal where all is. Without recursion, as `transform`: the depth of a tree is not bounded."""
-        pending = [(self, other)]
-        while pending:
-            a, b = pending.pop()
-            if a is b:
-                continue
-            if isinstance(a, Expression):
-                if type(a) is not type(b):
-                    return False
-                if isinstance(a, Literal):
-                    if not a.same(b):
-                        return False
-                else:
-                    pending.extend((getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.compare)
-            elif isinstance(a, tuple) and isinstance(b, tuple):
-                if len(a) != len(b):
-                    return False
-                pending.extend(zip(a, b, strict=True))
-            elif a != b:
-                return False
-        return True
-
-    def __hash__(self):
-        said, pending = [], [self]
-        while pending:
-            found = pending.pop()
-            if isinstance(found, Literal):
-                said.append((found.literal_type, repr(found.value)))
-            elif isinstance(found, Expression):
-                said.append(type(found).__name__)
-                pending.extend(getattr(found, f.name) for f in fields(found) if f.compare)
-            elif isinstance(found, tuple):
-                said.append(len(found))
-                pending.extend(found)
-            else:
-                said.append(found)
-        return hash(tuple(said))
-
-    @property
-    def type(self):
-        return None
-
-    @property
-    def parts(self):
-        """The expressions directly below."""
-        return ()
-
-    def with_parts(self, parts):
-        """This expression over other parts."""
-        return self
+from basestation.algebra.expression import Column, Expression
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,13 +17,10 @@ class Literal(Expression):
     value: int | float | str | None
     literal_type: Type | None
 
-    def same(self, other):
+    @property
+    def said(self):
         """1, 1.0 and -0.0 are three constants."""
-        return (
-            other.literal_type is self.literal_type
-            and type(other.value) is type(self.value)
-            and repr(other.value) == repr(self.value)
-        )
+        return self.literal_type, type(self.value), repr(self.value)
 
     @property
     def type(self):

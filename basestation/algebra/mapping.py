@@ -2,7 +2,8 @@
 
 from dataclasses import fields, replace
 
-from basestation.algebra.expressions import Aggregate, Expression
+from basestation.algebra.expression import Expression
+from basestation.algebra.expressions import Aggregate
 from basestation.algebra.node import rebuild
 
 

@@ -6,7 +6,7 @@ label. Streams carry two tags, tick and index, that selections and projections n
 
 from dataclasses import dataclass
 
-from basestation.algebra.expressions import Column
+from basestation.algebra.expression import Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from basestation.algebra.expressions import Column, Expression
+from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import WindowNode
+from basestation.algebra.shapes import Single, Uniting
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +33,10 @@ class TableJoin(WindowNode):
 
 
 @dataclass(frozen=True, slots=True)
-class Shaping(WindowNode):
+class Shaping(Single, WindowNode):
     """The base of what changes which tuples stand in the answer and in what order, not what they consist of."""
 
     child: WindowNode
-
-    @property
-    def children(self):
-        return (self.child,)
-
-    def with_children(self, children):
-        return replace(self, child=children[0])
 
     @property
     def columns(self):
@@ -71,19 +65,8 @@ class Limit(Shaping):
 
 
 @dataclass(frozen=True, slots=True)
-class TableUnion(WindowNode):
+class TableUnion(Uniting, WindowNode):
     """All tuples of all parts, in order; columns match by position."""
 
     parts: tuple[WindowNode, ...]
     attributes: tuple[Column, ...]
-
-    @property
-    def children(self):
-        return self.parts
-
-    def with_children(self, children):
-        return replace(self, parts=tuple(children))
-
-    @property
-    def columns(self):
-        return self.attributes

@@ -4,14 +4,16 @@ The stream is cut at the edges of the windows; each slice keeps one partial stat
 the slices in its range.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from basestation.algebra.expressions import Aggregate, Column, Expression
+from basestation.algebra.expression import Column, Expression
+from basestation.algebra.expressions import Aggregate
 from basestation.algebra.node import StreamNode, WindowNode
+from basestation.algebra.shapes import Aggregating
 
 
 @dataclass(frozen=True, slots=True)
-class SliceAggregation(WindowNode):
+class SliceAggregation(Aggregating, WindowNode):
     """`begin` and `end` are offsets in ticks as in TimeWindow; begin is None for a landmark window."""
 
     groups: tuple[tuple[Column, Expression], ...]
@@ -21,21 +23,6 @@ class SliceAggregation(WindowNode):
     slide: int
     child: StreamNode
     grouped: bool
-
-    @property
-    def children(self):
-        return (self.child,)
-
-    def with_children(self, children):
-        return replace(self, child=children[0])
-
-    @property
-    def columns(self):
-        return tuple(column for column, _ in (*self.groups, *self.aggregates))
-
-    @property
-    def expressions(self):
-        return tuple(expression for _, expression in (*self.groups, *self.aggregates))
 
     @property
     def edges(self):

@@ -6,7 +6,7 @@ by tick, before the windows: each pair is found once, however many windows hold 
 
 from dataclasses import dataclass, replace
 
-from basestation.algebra.expressions import Column, Expression
+from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import StreamNode
 
 

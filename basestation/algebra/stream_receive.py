@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from acquisition.extent import Extent
-from basestation.algebra.expressions import Column
+from basestation.algebra.expression import Column
 from basestation.algebra.node import StreamNode
 
 

@@ -6,7 +6,7 @@ The history of a stream is a stored extent too (10.7).
 from dataclasses import dataclass
 
 from acquisition.extent import Extent
-from basestation.algebra.expressions import Column
+from basestation.algebra.expression import Column
 from basestation.algebra.node import WindowNode
 
 

@@ -3,24 +3,18 @@
 Each is a sequence of (instant, left, right), both ends inside; what lies between is a bag of tuples.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from basestation.algebra.expressions import Column, Expression
+from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import StreamNode, WindowNode
+from basestation.algebra.shapes import Single
 
 
 @dataclass(frozen=True, slots=True)
-class Windowing(WindowNode):
+class Windowing(Single, WindowNode):
     """The base: a window keeps the attributes of its tuples and loses tick and index (1.7)."""
 
     child: StreamNode
-
-    @property
-    def children(self):
-        return (self.child,)
-
-    def with_children(self, children):
-        return replace(self, child=children[0])
 
     @property
     def columns(self):

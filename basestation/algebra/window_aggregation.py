@@ -1,35 +1,19 @@
-"""WindowAggregation: one tuple for each group of each window; without grouping exactly one (5.5 to 5.7)."""
+"""WindowAggregation: one tuple for each group of each window; without grouping exactly one (5.5 to 5.7).
 
-from dataclasses import dataclass, replace
+HAVING is a WindowSelect above, the SELECT list a WindowProject above that, so an aggregate used twice is computed once.
+"""
 
-from basestation.algebra.expressions import Aggregate, Column, Expression
+from dataclasses import dataclass
+
+from basestation.algebra.expression import Column, Expression
+from basestation.algebra.expressions import Aggregate
 from basestation.algebra.node import WindowNode
+from basestation.algebra.shapes import Aggregating
 
 
 @dataclass(frozen=True, slots=True)
-class WindowAggregation(WindowNode):
-    """`groups` and `aggregates` pair columns of the result with what they are computed from.
-
-    HAVING is a WindowSelect above, the SELECT list a WindowProject above that, so an aggregate used twice is
-    computed once. `grouped` tells GROUP BY from the one group that always exists.
-    """
-
+class WindowAggregation(Aggregating, WindowNode):
     groups: tuple[tuple[Column, Expression], ...]
     aggregates: tuple[tuple[Column, Aggregate], ...]
     child: WindowNode
     grouped: bool
-
-    @property
-    def children(self):
-        return (self.child,)
-
-    def with_children(self, children):
-        return replace(self, child=children[0])
-
-    @property
-    def columns(self):
-        return tuple(column for column, _ in (*self.groups, *self.aggregates))
-
-    @property
-    def expressions(self):
-        return tuple(expression for _, expression in (*self.groups, *self.aggregates))

@@ -4,30 +4,20 @@ Windows combine as in WindowCrossProduct; within a combination only the tuples t
 order the product would have them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from basestation.algebra.expressions import Expression
+from basestation.algebra.expression import Expression
 from basestation.algebra.node import WindowNode
+from basestation.algebra.shapes import Combining
 
 
 @dataclass(frozen=True, slots=True)
-class WindowJoin(WindowNode):
+class WindowJoin(Combining, WindowNode):
     """`keys` are equalities (a, b), each side over the columns of one input; `residual` is what else must hold."""
 
     inputs: tuple[WindowNode, ...]
     keys: tuple[tuple[Expression, Expression], ...]
     residual: Expression | None = None
-
-    @property
-    def children(self):
-        return self.inputs
-
-    def with_children(self, children):
-        return replace(self, inputs=tuple(children))
-
-    @property
-    def columns(self):
-        return tuple(column for child in self.inputs for column in child.columns)
 
     @property
     def expressions(self):

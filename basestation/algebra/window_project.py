@@ -1,29 +1,13 @@
 """WindowProject: new attributes for each tuple of each window; duplicates stay (5.4)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from basestation.algebra.expressions import Column, Expression
+from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import WindowNode
+from basestation.algebra.shapes import Projecting
 
 
 @dataclass(frozen=True, slots=True)
-class WindowProject(WindowNode):
-    """`outputs` pairs each column of the result with the expression it is computed by."""
-
+class WindowProject(Projecting, WindowNode):
     outputs: tuple[tuple[Column, Expression], ...]
     child: WindowNode
-
-    @property
-    def children(self):
-        return (self.child,)
-
-    def with_children(self, children):
-        return replace(self, child=children[0])
-
-    @property
-    def columns(self):
-        return tuple(column for column, _ in self.outputs)
-
-    @property
-    def expressions(self):
-        return tuple(expression for _, expression in self.outputs)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from acquisition.extent import Catalog, Extent
-from basestation.algebra.expressions import Column, Expression
+from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import Node, StreamNode
 from basestation.language.syntax import Statement
 

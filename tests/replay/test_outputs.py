@@ -6,7 +6,7 @@ import numpy as np
 
 from acquisition.schema import Type
 from acquisition.sources.csv import read_csv
-from basestation.algebra.expressions import Column
+from basestation.algebra.expression import Column
 from basestation.algebra.vector import Vector, vector_of
 from basestation.replay.as_csv import CsvLines
 from basestation.replay.as_json import JsonLines

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acquisition.schema import Type
-from basestation.algebra.expressions import Column
+from basestation.algebra.expression import Column
 from basestation.results.feed import Feed, Gone
 from basestation.results.shape import Shape
 from basestation.revisions.answers import EpochMark, TupleUpdates
