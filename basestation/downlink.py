@@ -9,7 +9,7 @@ from acquisition.scheduling import share
 from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
 from basestation.language.diagnostics import Diagnostic, Refused
-from basestation.language.source import Source
+from gateway.source import Source
 from basestation.planner.bind import bind_text
 from basestation.planner.lower import lower
 from basestation.planner.plan import Plan

@@ -15,7 +15,7 @@ def configure(parser):
 
 def run(args):
     from basestation.errors import CATALOGUE
-    from basestation.language.diagnostics import did_you_mean
+    from gateway.source import did_you_mean
 
     code = args.code.upper() if args.code else None
     if code is not None and code not in CATALOGUE:

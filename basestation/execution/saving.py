@@ -11,7 +11,7 @@ import pickle
 from enum import EnumType
 
 _HEAD = b"moteloom engine 1\n"
-_OURS = ("acquisition.", "basestation.", "innet.")
+_OURS = ("acquisition.", "basestation.", "gateway.", "innet.")
 _RULES = "basestation.planner.rules."
 _OTHERS = {
     ("collections", "Counter"), ("builtins", "set"), ("builtins", "frozenset"), ("builtins", "range"),

@@ -7,10 +7,10 @@ nor about a token that the tokenizer has complained about.
 """
 
 from basestation.language.diagnostics import Diagnostic
-from basestation.language.source import Source, Span
 from basestation.language.syntax import Name
 from basestation.language.tokens import BAD, END, NAME, NUMBER, STRING, tokenize
 from basestation.language.words import RESERVED, nearest
+from gateway.source import Source, Span
 
 DEEPEST = 100
 """How deep brackets, and what else opens a level, may nest (SEMANTICS 10.1)."""

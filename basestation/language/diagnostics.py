@@ -6,10 +6,9 @@ The same object reaches a terminal (a caret under the place), a program (one JSO
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from basestation.errors import CATALOGUE
-from basestation.language.source import Source, Span
+from gateway.source import Source, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +37,7 @@ class Diagnostic:
 
     def render(self):
         """The diagnostic as people read it: message, place, the line with a caret, help."""
-        line, column = self.source.line_column(self.span.start)
-        text = self.source.line(line)
-        # A caret stands under its character also where tabs come before it, and never runs past its line.
-        lead = "".join("\t" if c == "\t" else " " for c in text[: column - 1])
-        carets = "^" * max(1, min(self.span.end - self.span.start, len(text) - column + 1))
-        where = f"{self.source.name}:{line}:{column}" if self.source.name else f"line {line}, column {column}"
-        out = [f"{self.code}: {self.message}", f"  --> {where}", f"  {text}", f"  {lead}{carets}"]
+        out = [f"{self.code}: {self.message}", *self.source.pointed_at(self.span)]
         if self.expected:
             out.append(f"  expected: {listing(self.expected)}")
         if self.help:
@@ -68,17 +61,3 @@ def listing(words):
     """`a`, `b` or `c`: a list as a sentence has it."""
     quoted = [w if w.startswith("a ") or w.startswith("an ") or w.startswith("the ") else f"`{w}`" for w in words]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-
-
-def did_you_mean(word, candidates):
-    """The help line that names the nearest candidate, or None if nothing is near."""
-    by_folded = {}
-    for candidate in candidates:
-        by_folded.setdefault(candidate.lower(), candidate)
-    near = get_close_matches(word.lower(), by_folded, n=5, cutoff=0.6)
-    if not near:
-        return None
-    letters = sorted(word.lower())
-    # Letters that changed places are one slip, though half of them stand elsewhere then.
-    best = next((c for c in near if sorted(c) == letters), near[0])
-    return f"did you mean `{by_folded[best]}`?"

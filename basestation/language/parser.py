@@ -13,7 +13,6 @@ from basestation.language.diagnostics import Diagnostic
 from basestation.language.loops import Loops
 from basestation.language.operands import QUERY_STARTS
 from basestation.language.queries import Queries
-from basestation.language.source import Source
 from basestation.language.sources import CLAUSE_STOPS
 from basestation.language.syntax import (
     Ask,
@@ -27,6 +26,7 @@ from basestation.language.syntax import (
 )
 from basestation.language.tokens import NUMBER, STRING
 from basestation.language.words import BEHIND_QUERY, SQL_STATEMENTS, STATEMENTS
+from gateway.source import Source
 
 _CHANGE_STOPS = frozenset((",", "WHERE", ";"))
 _SHOWN = {"ACQUIRE": "ACQUIRE EVERY", "DELIVER": "DELIVER WITHIN"}

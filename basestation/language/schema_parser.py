@@ -10,9 +10,9 @@ from acquisition.schema import Type
 from basestation.language.cursor import Misread
 from basestation.language.diagnostics import Diagnostic
 from basestation.language.durations import Durations
-from basestation.language.source import Source
 from basestation.language.syntax import AttributeDecl, ExtentDecl, LateClause, Name, Number, Sites, String, Unary
 from basestation.language.tokens import NAME, NUMBER, STRING
+from gateway.source import Source
 
 _KINDS = tuple(kind.value.upper() for kind in Kind)
 _TYPES = tuple(type.value.upper() for type in Type)

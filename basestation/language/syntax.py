@@ -8,7 +8,7 @@ it exists is the binder's question.
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
 
-from basestation.language.source import Span
+from gateway.source import Span
 
 NOWHERE = Span(0, 0)
 

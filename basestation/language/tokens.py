@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from acquisition.units import unit_of
 from basestation.language.diagnostics import Diagnostic
-from basestation.language.source import Source, Span
+from gateway.source import Source, Span
 
 NAME, NUMBER, STRING, SIGN, BAD, END = "name", "number", "string", "sign", "bad", "end"
 

@@ -8,9 +8,7 @@ from acquisition.instants import tick_of_rfc3339
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
 from basestation.language import syntax
-from basestation.language.diagnostics import did_you_mean
 from basestation.language.parser import parse
-from basestation.language.source import Source
 from basestation.planner.additions import additions_of
 from basestation.planner.catalog import whole_ticks
 from basestation.planner.loops import LoopBinder
@@ -19,6 +17,7 @@ from basestation.planner.queries import QueryBinder
 from basestation.planner.report import Report
 from basestation.planner.scope import Named, Scope, extent_columns, tag_columns
 from basestation.planner.typing import UNKNOWN, Typing
+from gateway.source import Source, did_you_mean
 
 _ONLY_QUERIES = "only the SELECT list and HAVING of a window query aggregate"
 

@@ -4,11 +4,10 @@ from acquisition.extent import Catalog, Extent, Kind, Late
 from acquisition.schema import Attribute, Schema, Type
 from acquisition.units import UCUM, ticks_of
 from basestation.language import syntax
-from basestation.language.diagnostics import did_you_mean
 from basestation.language.schema_parser import parse_schema
-from basestation.language.source import Source
 from basestation.planner.functions import TYPES
 from basestation.planner.report import Report
+from gateway.source import Source, did_you_mean
 
 _FITS = {
     "every": ("sensed",), "sites": ("sensed",), "wait": ("sensed", "pushed"), "late": ("sensed", "pushed"),

@@ -5,9 +5,9 @@ from acquisition.units import ticks_of
 from basestation.algebra import expressions as ex
 from basestation.algebra.window import LoopRange
 from basestation.language import syntax
-from basestation.language.diagnostics import did_you_mean
 from basestation.planner.catalog import MOST_TICKS
 from basestation.planner.typing import UNKNOWN, any_unknown
+from gateway.source import did_you_mean
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from acquisition.schema import Type
 from basestation.algebra.expressions import Column
-from basestation.language.diagnostics import did_you_mean
+from gateway.source import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.table import Once
 from basestation.language import syntax
-from basestation.language.diagnostics import did_you_mean
 from basestation.planner.scope import extent_columns, history_columns, requalified, tag_columns
+from gateway.source import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

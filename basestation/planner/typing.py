@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
 from basestation.language import syntax
-from basestation.language.diagnostics import did_you_mean
 from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES
 from basestation.planner.report import Report
 from basestation.planner.scope import Scope
+from gateway.source import did_you_mean
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 UNKNOWN = ex.Literal(None, None)

@@ -12,8 +12,8 @@ from acquisition.extent import Catalog, Kind
 from acquisition.sources.python import read_file, recorded
 from acquisition.sources.tuples import batch_of, table_of
 from basestation.algebra.vector import Vector
-from basestation.language.diagnostics import did_you_mean
 from basestation.replay.statements import extents_read
+from gateway.source import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from basestation.language import syntax
 from basestation.language.diagnostics import Diagnostic
-from basestation.language.source import Source
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Correction, Plan
+from gateway.source import Source
 
 
 @dataclass(frozen=True, slots=True)

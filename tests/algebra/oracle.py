@@ -5,10 +5,10 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.vector import vector_of
 from basestation.language import syntax
 from basestation.language.parser import parse
-from basestation.language.source import Source
 from basestation.planner.additions import walk
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
+from gateway.source import Source
 from tests.oracles.expressions import Binder, Column, Env, Scope, is_predicate
 
 TYPES = {"a": "integer", "b": "integer", "at": "time", "x": "float", "y": "float", "s": "string", "u": "string"}

@@ -13,11 +13,11 @@ from basestation.language import schema_parser, words
 from basestation.language.diagnostics import Refused
 from basestation.language.parser import parse
 from basestation.language.printer import print_statement
-from basestation.language.source import Source
 from basestation.language.tokens import NAME, tokenize
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES
+from gateway.source import Source
 from tests.docs.commands import said
 from tests.docs.pages import DOCS, ROOT, blocks, refusals, rows_of
 from tests.oracles.recompute import run

@@ -66,7 +66,7 @@ class Names:
 
 @pytest.mark.parametrize(
     "data", [b"", b"moteloom engine 2\n", sealed(pickle.dumps(Runs())), sealed(pickle.dumps(Names())),
-             sealed(b"\x80\x04\x8c\x1bbasestation.language.source\x8c\x0cbisect_right\x93.")]
+             sealed(b"\x80\x04\x8c\x0egateway.source\x8c\x0cbisect_right\x93.")]
 )  # fmt: skip
 def test_bytes_from_elsewhere_name_nothing_to_run(data):
     with pytest.raises(NotASavedEngine):

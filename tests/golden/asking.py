@@ -12,10 +12,10 @@ from acquisition.extent import Late
 from basestation.language import syntax
 from basestation.language.diagnostics import Refused
 from basestation.language.parser import parse
-from basestation.language.source import Source
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import record
 from basestation.replay.run import NotExecutable
+from gateway.source import Source
 from tests.agreement.compare import judged, replayed
 from tests.agreement.report import golden as report
 from tests.golden.answers import ledger_lines, lines_of

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from basestation.language.parser import parse
 from basestation.language.schema_parser import parse_schema
-from basestation.language.source import Source
+from gateway.source import Source
 
 FOLDER = Path(__file__).parent / "errors"
 _PARSERS = {"error": parse, "schema": parse_schema}

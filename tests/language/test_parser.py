@@ -9,7 +9,7 @@ from basestation.errors import CATALOGUE
 from basestation.language import syntax as s
 from basestation.language.parser import parse
 from basestation.language.schema_parser import parse_schema
-from basestation.language.source import Source
+from gateway.source import Source
 from tests.language.texts import QUERIES, SCHEMAS
 
 

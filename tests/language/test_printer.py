@@ -5,7 +5,7 @@ import pytest
 from basestation.language.parser import parse
 from basestation.language.printer import print_schema, print_statement
 from basestation.language.schema_parser import parse_schema
-from basestation.language.source import Source
+from gateway.source import Source
 from tests.language.texts import QUERIES, SCHEMAS
 from tests.properties.syntax_trees import Trees
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from basestation.language.source import Source
 from basestation.language.tokens import tokenize
+from gateway.source import Source
 
 
 def cut(text):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from basestation.language import syntax
 from basestation.language.parser import parse
-from basestation.language.source import Source
+from gateway.source import Source
 from tests.oracles.answers import Answer, StreamAnswer, WindowAnswer
 from tests.oracles.binding import QueryBinder, is_stream
 from tests.oracles.deliveries import Log, Table, delivery_of, last_moment

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from acquisition.units import ticks_of
 from basestation.language import syntax
 from basestation.language.schema_parser import parse_schema
-from basestation.language.source import Source
+from gateway.source import Source
 from tests.oracles.errors import NotCovered, Refused
 from tests.oracles.values import Multiple, exact, half_away, nearest_multiple
 

@@ -4,8 +4,8 @@ import pytest
 
 from basestation.explain import explained
 from basestation.language.parser import parse
-from basestation.language.source import Source
 from basestation.planner.additions import additions_of
+from gateway.source import Source
 from tests.golden.runner import read
 from tests.golden.telling import QUERIES
 from tests.planner.asking import bound
