@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from acquisition.payload import encode_schedule, encode_time
 from acquisition.schedule import Schedule
 from gateway.frame import Kind, Message, MoteId
+from gateway.image import messages
 
 
 def schedules(changed: Iterable[Schedule]) -> list[Message]:
-    """One SCHEDULE for each site whose schedule changed."""
-    return [Message(Kind.SCHEDULE, MoteId(schedule.site), encode_schedule(schedule)) for schedule in changed]
+    """The SCHEDULEs for each site whose schedule changed."""
+    return [m for s in changed for m in messages(Kind.SCHEDULE, MoteId(s.site), encode_schedule(s))]
 
 
 def clock(sites: Iterable[int], now_ms: int, tick_ms: int) -> list[Message]:

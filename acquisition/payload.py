@@ -1,6 +1,6 @@
 """The bits of the payloads READING, SCHEDULE and TIME. Integers are little-endian, bits are filled from the lowest.
 
-SCHEDULE  version u16, samplings u8; each: number u8, channels u8, start tick u48, interval u32;
+SCHEDULE  an image (`gateway.image`): samplings u8; each: number u8, channels u8, start tick u48, interval u32;
           each channel: sensor u16, bits u8
 TIME      milliseconds since tick 0 u48, milliseconds per tick u32
 READING   sampling u8, first epoch u32, count u6, NULLS bit, WIDE bit; then for each reading, packed without gaps:
@@ -22,10 +22,13 @@ from acquisition.errors import PayloadError, ScheduleError
 from acquisition.instants import Epochs
 from acquisition.schedule import REGISTER_BITS, Channel, Sampling, Schedule
 from gateway.frame import MAX_PAYLOAD, Frame
+from gateway.image import Image
 
 READING_HEADER = struct.Struct("<BIB")
 MAX_COUNT, NULLS, WIDE = 0x3F, 0x40, 0x80
-SCHEDULE_HEADER, CHANNEL = struct.Struct("<HB"), struct.Struct("<HB")
+CHANNEL = struct.Struct("<HB")
+MAX_SCHEDULE = 144
+"""The bytes that motes keep a schedule in: eleven samplings of one channel, or four of eight but for one."""
 
 Row = tuple[int | None, ...]
 
@@ -153,49 +156,48 @@ def _fits(value: int, bits: int) -> bool:
 # --- SCHEDULE and TIME -----------------------------------------------------------------------------------------------
 
 
-def encode_schedule(schedule: Schedule) -> bytes:
-    """ScheduleError where it does not fit into one frame."""
-    parts = [SCHEDULE_HEADER.pack(schedule.version, len(schedule.samplings))]
+def encode_schedule(schedule: Schedule) -> Image:
+    """ScheduleError where a mote has no room for it."""
+    parts = [bytes((len(schedule.samplings),))]
     for sampling in schedule.samplings:
         parts.append(bytes((sampling.number, len(sampling.channels))))
         parts.append(sampling.epochs.start.to_bytes(6, "little"))
         parts.append(sampling.epochs.interval.to_bytes(4, "little"))
         parts += [CHANNEL.pack(channel.sensor, channel.bits) for channel in sampling.channels]
-    payload = b"".join(parts)
-    if len(payload) > MAX_PAYLOAD:
+    content = b"".join(parts)
+    if len(content) > MAX_SCHEDULE:
         names = ", ".join(sampling.extent for sampling in schedule.samplings)
-        raise ScheduleError(names, f"the schedule of site {schedule.site} has {len(payload)} bytes, one frame has room "
-                                   f"for {MAX_PAYLOAD}; sample fewer columns", "SN606")  # fmt: skip
-    return payload
+        raise ScheduleError(names, f"the schedule of site {schedule.site} has {len(content)} bytes, a mote has room "
+                                   f"for {MAX_SCHEDULE}; sample fewer columns", "SN606")  # fmt: skip
+    return Image(schedule.version, content)
 
 
-def decode_schedule(payload: bytes, site: int) -> Schedule:
+def decode_schedule(image: Image, site: int) -> Schedule:
     """A schedule as its mote understands it: extents and attributes have no names there."""
+    content = image.content
     try:
-        version, count = SCHEDULE_HEADER.unpack_from(payload)
-        at, samplings = SCHEDULE_HEADER.size, []
-        for _ in range(count):
-            number, width = payload[at], payload[at + 1]
-            start = int.from_bytes(payload[at + 2 : at + 8], "little")
-            interval = int.from_bytes(payload[at + 8 : at + 12], "little")
+        at, samplings = 1, []
+        for _ in range(content[0]):
+            number, width = content[at], content[at + 1]
+            start = int.from_bytes(content[at + 2 : at + 8], "little")
+            interval = int.from_bytes(content[at + 8 : at + 12], "little")
             at += 12
             channels = []
             for _ in range(width):
-                channels.append(Channel("", *CHANNEL.unpack_from(payload, at)))
+                channels.append(Channel("", *CHANNEL.unpack_from(content, at)))
                 at += CHANNEL.size
             samplings.append(Sampling(number, "", Epochs(start, interval), tuple(channels)))
     except (struct.error, IndexError) as error:
-        raise PayloadError("short", site, f"a SCHEDULE of {len(payload)} bytes ends too early") from error
-    if at != len(payload):
-        raise PayloadError("size", site, f"a SCHEDULE with {len(payload) - at} bytes after its end")
+        raise PayloadError("short", site, f"a SCHEDULE of {len(content)} bytes ends too early") from error
+    if at != len(content):
+        raise PayloadError("size", site, f"a SCHEDULE with {len(content) - at} bytes after its end")
     if any(s.epochs.interval == 0 or any(not 1 <= c.bits <= REGISTER_BITS for c in s.channels) for s in samplings):
         raise PayloadError("range", site, "a SCHEDULE with an interval of 0 or a width outside 1 to 32")
-    return Schedule(site, version, tuple(samplings))
+    return Schedule(site, image.version, tuple(samplings))
 
 
 def annotate_schedule(schedule: Schedule) -> Iterator[tuple[int, str]]:
-    """What the bytes of a SCHEDULE mean, for `gateway.describe`."""
-    yield 2, f"schedule version {schedule.version}"
+    """What the bytes of a SCHEDULE's image mean, for `gateway.describe`."""
     yield 1, f"{len(schedule.samplings)} samplings"
     for sampling in schedule.samplings:
         yield 1, f"sampling {sampling.number} ({sampling.extent})"

@@ -103,4 +103,4 @@ def _schedule(site: int, samplings: tuple[Sampling, ...], before: Scheduled) -> 
     old = before.schedules.get(site)
     if old and old.samplings == samplings:
         return old
-    return Schedule(site, (old.version + 1) % 0x10000 if old else 1, samplings)
+    return Schedule(site, old.version % 0xFFFF + 1 if old else 1, samplings)  # no image has the version 0

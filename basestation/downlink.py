@@ -66,11 +66,11 @@ def _tell_motes(world: World, tick: int, now_ms: int) -> tuple[World, tuple[Mess
     scheduled = share([need for query in queries for need in query.needs], world.catalog, world.scheduled, tick)
     delivered = [operator for query in queries if query.needs for operator in query.inside]
     compiled = compile_programs(delivered, scheduled.schedules.values())
-    programs = {(program.site, program.sampling): program for program in compiled}
+    programs = innet.downlink.images(compiled)
     changed = [s for site, s in scheduled.schedules.items() if world.scheduled.schedules.get(site) is not s]
     messages = (
         *acquisition.downlink.clock([schedule.site for schedule in changed], now_ms, world.catalog.tick_ms),
-        *innet.downlink.programs(p for key, p in programs.items() if world.programs.get(key) != p),
+        *innet.downlink.programs({site: p for site, p in programs.items() if world.programs.get(site) != p}),
         *acquisition.downlink.schedules(changed),
     )
     return replace(world, scheduled=scheduled, programs=programs), messages

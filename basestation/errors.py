@@ -540,8 +540,8 @@ CATALOGUE = {
     ),
     "SN606": Entry(
         "later",
-        "a schedule that does not fit into one frame",
-        "All that one mote is to sample, for all queries, is told in one frame.",
+        "a schedule that is too large for a mote",
+        "All that one mote is to sample, for all queries, is kept in 144 bytes of its memory.",
         "\n".join(
             f"wall{n}: sensed (a:integer, b:integer, c:integer, d:integer, e:integer, f:integer, g:integer, h:integer) "
             "every 1 min at sites 1"

@@ -7,7 +7,7 @@ from acquisition.extent import Catalog
 from acquisition.scheduling import NOTHING, Scheduled
 from basestation.queries import Event, Query, State
 from gateway.frame import COORDINATOR
-from innet.program.program import MoteProgram
+from gateway.image import Image
 from innet.routing.choose import choose_tree
 from innet.routing.topology import LinksReport, Topology
 from innet.routing.tree import RoutingTree
@@ -19,7 +19,7 @@ class World:
 
     catalog: Catalog
     scheduled: Scheduled = NOTHING
-    programs: Mapping[tuple[int, int], MoteProgram] = field(default_factory=dict)
+    programs: Mapping[int, Image] = field(default_factory=dict)
     topology: Topology = field(default_factory=Topology)
     tree: RoutingTree = field(default_factory=lambda: RoutingTree((COORDINATOR,), {}))
     queries: Mapping[int, Query] = field(default_factory=dict)

@@ -9,12 +9,23 @@ from collections import deque
 from typing import Final
 
 from gateway import framing
-from gateway.errors import FrameError
-from gateway.frame import HEADER_SIZE, MAX_FRAME, SEAL_SIZE, VERSION, Frame, Kind, MoteId
+from gateway.errors import FrameError, LinkError
+from gateway.frame import (
+    HEADER_SIZE,
+    MAX_FRAME,
+    MAX_ROUTE,
+    SEAL_SIZE,
+    VERSION,
+    Frame,
+    Kind,
+    MoteId,
+    payload_room,
+    route_size,
+)
 
-HEADER = struct.Struct("<BBHHH")
-SEALED, DOWN, WANT_ACK = 0x01, 0x02, 0x04
-KNOWN_FLAGS = SEALED | DOWN | WANT_ACK
+HEADER = struct.Struct("<BBHHHHH")
+SEALED, DOWN, WANT_ACK, ROUTED = 0x01, 0x02, 0x04, 0x08
+KNOWN_FLAGS = SEALED | DOWN | WANT_ACK | ROUTED
 KINDS = {int(kind): kind for kind in Kind}
 
 
@@ -28,20 +39,26 @@ class NeedData:
 NEED_DATA: Final = NeedData()
 
 
-def encode(frame: Frame) -> bytes:
-    """A frame as one message."""
+def encode(frame: Frame, mtu: int = MAX_FRAME) -> bytes:
+    """A frame as one message; LinkError if the link has no room for it."""
+    if len(frame.payload) > payload_room(mtu, len(frame.route)):
+        raise LinkError(f"a payload of {len(frame.payload)} bytes does not fit into a frame of {mtu}")
     flags = (SEALED if frame.seal else 0) | (DOWN if frame.down else 0) | (WANT_ACK if frame.want_ack else 0)
-    header = HEADER.pack(VERSION << 4 | frame.kind, flags, frame.mote, frame.boot, frame.seq)
-    return header + frame.payload + frame.seal
+    flags |= ROUTED if frame.route else 0
+    header = HEADER.pack(
+        VERSION << 4 | frame.kind, flags, frame.mote, frame.boot, frame.seq, frame.sender, frame.receiver
+    )
+    route = struct.pack(f"<B{len(frame.route)}H", len(frame.route), *frame.route) if frame.route else b""
+    return header + route + frame.payload + frame.seal
 
 
-def decode(message: bytes) -> Frame:
-    """One message -> its frame, or FrameError `short`, `long`, `version`, `kind` or `flags`."""
+def decode(message: bytes, mtu: int = MAX_FRAME) -> Frame:
+    """One message -> its frame, or FrameError `short`, `long`, `version`, `kind`, `flags` or `route`."""
     if len(message) < HEADER_SIZE:
         raise FrameError("short", f"{len(message)} bytes are no frame: the header alone has {HEADER_SIZE}", message)
-    if len(message) > MAX_FRAME:
-        raise FrameError("long", f"{len(message)} bytes are more than a frame's {MAX_FRAME}", message)
-    first, flags, mote, boot, seq = HEADER.unpack_from(message)
+    if len(message) > mtu:
+        raise FrameError("long", f"{len(message)} bytes are more than a frame's {mtu}", message)
+    first, flags, mote, boot, seq, sender, receiver = HEADER.unpack_from(message)
     version, number = first >> 4, first & 0x0F
     if version != VERSION:
         raise FrameError("version", f"frame of version {version}; this is version {VERSION}", message)
@@ -52,23 +69,34 @@ def decode(message: bytes) -> Frame:
     end = len(message) - (SEAL_SIZE if flags & SEALED else 0)
     if end < HEADER_SIZE:
         raise FrameError("short", f"{len(message)} bytes cannot hold a header and a seal", message)
-    if end - HEADER_SIZE > MAX_FRAME - HEADER_SIZE - SEAL_SIZE:
+    if end > mtu - SEAL_SIZE:
         raise FrameError("long", "the payload leaves no room for a seal", message)
+    route = _route(message, end) if flags & ROUTED else ()
     return Frame(
         kind=kind,
         mote=MoteId(mote),
         boot=boot,
         seq=seq,
-        payload=bytes(message[HEADER_SIZE:end]),
+        payload=bytes(message[HEADER_SIZE + route_size(len(route)) : end]),
         down=bool(flags & DOWN),
         want_ack=bool(flags & WANT_ACK),
         seal=bytes(message[end:]),
+        sender=MoteId(sender),
+        receiver=MoteId(receiver),
+        route=route,
     )
 
 
-def encode_stream(frame: Frame) -> bytes:
+def _route(message: bytes, end: int) -> tuple[MoteId, ...]:
+    hops = message[HEADER_SIZE] if end > HEADER_SIZE else 0
+    if not 1 <= hops <= MAX_ROUTE or HEADER_SIZE + route_size(hops) > end:
+        raise FrameError("route", f"{end - HEADER_SIZE} bytes hold no route of {hops} hops", message)
+    return struct.unpack_from(f"<{hops}H", message, HEADER_SIZE + 1)
+
+
+def encode_stream(frame: Frame, mtu: int = MAX_FRAME) -> bytes:
     """A frame as it goes onto a byte stream."""
-    return framing.stuff(encode(frame))
+    return framing.stuff(encode(frame, mtu))
 
 
 class FrameDecoder:
@@ -78,9 +106,8 @@ class FrameDecoder:
     unfinished bytes is kept, so noise cannot fill the memory.
     """
 
-    LIMIT = framing.stuffed_size(MAX_FRAME)
-
-    def __init__(self) -> None:
+    def __init__(self, mtu: int = MAX_FRAME) -> None:
+        self.mtu, self.limit = mtu, framing.stuffed_size(mtu)
         self._unfinished = b""
         self._overlong = False
         self._events: deque[Frame | FrameError] = deque()
@@ -89,9 +116,9 @@ class FrameDecoder:
         *finished, rest = (self._unfinished + chunk).split(framing.DELIMITER)
         for stuffed in finished:
             self._finish(stuffed)
-        if len(rest) > self.LIMIT:
+        if len(rest) > self.limit:
             self._overlong = True
-            rest = rest[: self.LIMIT]
+            rest = rest[: self.limit]
         self._unfinished = rest
 
     def next_event(self) -> Frame | FrameError | NeedData:
@@ -104,12 +131,12 @@ class FrameDecoder:
         return self._unfinished
 
     def _finish(self, stuffed: bytes) -> None:
-        overlong, self._overlong = self._overlong or len(stuffed) > self.LIMIT, False
+        overlong, self._overlong = self._overlong or len(stuffed) > self.limit, False
         if not stuffed:
             return  # Two delimiters in a row: senders may put one in front to end what noise began.
         try:
             if overlong:
-                raise FrameError("long", f"more than {self.LIMIT} bytes without a delimiter", stuffed)
-            self._events.append(decode(framing.unstuff(stuffed)))
+                raise FrameError("long", f"more than {self.limit} bytes without a delimiter", stuffed)
+            self._events.append(decode(framing.unstuff(stuffed), self.mtu))
         except FrameError as error:
             self._events.append(error)

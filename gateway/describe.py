@@ -3,26 +3,29 @@
 The gateway cannot read payloads, so whoever can hands in what their bytes mean, as (size in bytes, meaning) in order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gateway.codec import encode
-from gateway.frame import HEADER_SIZE, VERSION, Frame
+from gateway.frame import BROADCAST, COORDINATOR, HEADER_SIZE, LARGEST_FRAME, VERSION, Frame, MoteId, route_size
 
 
 def describe(frame: Frame, payload: Iterable[tuple[int, str]] = ()) -> str:
     """One line per field: `from-to  x bytes  meaning`. Payload bytes nobody explained are shown as `payload`."""
-    message = encode(frame)
+    message = encode(frame, LARGEST_FRAME)
     flags = [word for word, on in (("down", frame.down), ("up", not frame.down), ("ack wanted", frame.want_ack),
-                                   ("sealed", frame.seal)) if on]  # fmt: skip
+                                   ("routed", frame.route), ("sealed", frame.seal)) if on]  # fmt: skip
     fields = [
         (1, f"version {VERSION}, kind {frame.kind.name}"),
         (1, ", ".join(flags)),
         (2, f"{'to' if frame.down else 'from'} mote {frame.mote}"),
         (2, f"boot {frame.boot}"),
         (2, f"seq {frame.seq}"),
+        (2, f"sent by {_end(frame.sender)}"),
+        (2, f"to be taken by {_end(frame.receiver)}"),
+        *_route(frame),
         *payload,
     ]
-    if rest := HEADER_SIZE + len(frame.payload) - sum(size for size, _ in fields):
+    if rest := HEADER_SIZE + route_size(len(frame.route)) + len(frame.payload) - sum(size for size, _ in fields):
         fields.append((rest, "payload"))
     if frame.seal:
         fields.append((len(frame.seal), "seal"))
@@ -32,3 +35,14 @@ def describe(frame: Frame, payload: Iterable[tuple[int, str]] = ()) -> str:
         lines.append(f"{at:02}-{at + size:02}  x {digits:<16}  {meaning}")
         at += size
     return "\n".join(lines)
+
+
+def _end(number: MoteId) -> str:
+    return {COORDINATOR: "the base station", BROADCAST: "whoever hears it"}.get(number, f"mote {number}")
+
+
+def _route(frame: Frame) -> Iterator[tuple[int, str]]:
+    if frame.route:
+        yield 1, f"{len(frame.route)} hops after this one"
+    for hop in frame.route:
+        yield 2, f"then mote {hop}"

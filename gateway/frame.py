@@ -1,4 +1,4 @@
-"""What a frame is: an envelope with eight bytes of header around a payload that stays opaque. SPEC.md has the bits."""
+"""What a frame is: an envelope with twelve bytes of header around a payload that stays opaque. SPEC.md has the bits."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -8,19 +8,38 @@ from gateway.errors import LinkError
 
 MoteId = NewType("MoteId", int)
 
-VERSION = 1
-HEADER_SIZE = 8
+VERSION = 2
+HEADER_SIZE = 12
 SEAL_SIZE = 8
 # IEEE 802.15.4 carries 127 octets; addressing, its own security header and checksum may take 25 of them.
 MAX_FRAME = 102
-MAX_PAYLOAD = MAX_FRAME - HEADER_SIZE - SEAL_SIZE
+LARGEST_FRAME = 2048
+"""What a link with more room may carry at most: the checksum finds any three wrong bits up to here."""
+MAX_ROUTE = 16
 BROADCAST = MoteId(0xFFFF)
+"""All who hear it; no mote has this number."""
 COORDINATOR = MoteId(0)
 """The number of the base station where motes count it among their neighbours; no mote has it."""
 
 
+def payload_room(mtu: int = MAX_FRAME, hops: int = 0) -> int:
+    """The bytes a payload may have on a link, behind a route of so many hops; there is always room for a seal."""
+    if not HEADER_SIZE + SEAL_SIZE < mtu <= LARGEST_FRAME:
+        raise LinkError(f"a link for frames of {mtu} bytes is of no use; {LARGEST_FRAME} is the most")
+    return mtu - HEADER_SIZE - SEAL_SIZE - route_size(hops)
+
+
+def route_size(hops: int) -> int:
+    """The bytes that a route of so many hops takes behind the header."""
+    return 1 + 2 * hops if hops else 0
+
+
+MAX_PAYLOAD = payload_room()
+"""What fits on every link: what is made without knowing the way keeps to this."""
+
+
 class Kind(IntEnum):
-    """What a payload is about. The gateway understands ACK; the payloads of the others belong to the layers above."""
+    """What a payload is about. The gateway understands HELLO, ACK and EVENT; the others belong to the layers above."""
 
     HELLO = 1
     SCHEDULE = 2
@@ -35,10 +54,12 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message between a mote and the base station.
+    """One message between a mote and the base station, on one hop of its way.
 
     `mote` is where an upward frame began and where a downward frame is to end. (`boot`, `seq`) number the frames of
-    one sender and never repeat: whoever has used `seq` 65535 goes on with the next `boot`.
+    one sender and never repeat: whoever has used `seq` 65535 goes on with the next `boot`. Those four stay the same
+    from hop to hop; `sender` and `receiver` are the two ends of this hop, `route` the hops that follow it. Where
+    nothing is said of the hop, it is the only one, between the mote and the base station.
     """
 
     kind: Kind
@@ -49,13 +70,22 @@ class Frame:
     down: bool = False
     want_ack: bool = True
     seal: bytes = field(default=b"", repr=False)
+    sender: MoteId | None = None
+    receiver: MoteId | None = None
+    route: tuple[MoteId, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, value in (("mote", self.mote), ("boot", self.boot), ("seq", self.seq)):
-            if not 0 <= value <= 0xFFFF:
-                raise LinkError(f"{name} {value} of a frame does not fit into 16 bits")
-        if len(self.payload) > MAX_PAYLOAD:
-            raise LinkError(f"a payload of {len(self.payload)} bytes is longer than {MAX_PAYLOAD}")
+        ends = (COORDINATOR, self.mote) if self.down else (self.mote, COORDINATOR)
+        for name, end in zip(("sender", "receiver"), ends, strict=True):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, end)
+        for name in ("mote", "boot", "seq", "sender", "receiver"):
+            if not 0 <= getattr(self, name) <= 0xFFFF:
+                raise LinkError(f"{name} {getattr(self, name)} of a frame does not fit into 16 bits")
+        if len(self.route) > MAX_ROUTE or not all(0 <= hop <= 0xFFFF for hop in self.route):
+            raise LinkError(f"a route has at most {MAX_ROUTE} hops of 16 bits each, not {self.route}")
+        if len(self.payload) > payload_room(LARGEST_FRAME, len(self.route)):
+            raise LinkError(f"a payload of {len(self.payload)} bytes fits on no link")
         if len(self.seal) not in (0, SEAL_SIZE):
             raise LinkError(f"a seal has {SEAL_SIZE} bytes, not {len(self.seal)}")
 

@@ -187,8 +187,11 @@ class Link:
 
 
 def acknowledgement(frame: Frame) -> Frame:
-    """The answer to a frame. It has no number of its own: it repeats the one that it answers."""
-    return Frame(Kind.ACK, frame.mote, frame.boot, frame.seq, down=not frame.down, want_ack=False)
+    """The answer to a frame, on the hop it came by. It has no number of its own: it repeats the one that it answers."""
+    return Frame(
+        Kind.ACK, frame.mote, frame.boot, frame.seq, down=not frame.down, want_ack=False,
+        sender=frame.receiver, receiver=frame.sender,
+    )  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -14,9 +14,10 @@ from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.codec import decode, encode
 from gateway.errors import FrameError
 from gateway.frame import COORDINATOR, Frame, Kind, Message, MoteId
+from gateway.image import Arriving, Chunk, decode_chunk
 from gateway.link import Link, Policy, acknowledgement
 from innet.errors import PayloadError as InnetPayloadError
-from innet.payload import decode_program, encode_links
+from innet.payload import decode_orders, encode_links
 from innet.program.interpreter import run
 from innet.program.program import MoteProgram
 from innet.routing.topology import Heard, LinksReport
@@ -53,6 +54,7 @@ class Mote:
         self._link = Link(MoteId(site), boot, down=False, policy=policy or Policy())
         self._schedule = Schedule(site, 0, ())
         self._programs: dict[int, MoteProgram] = {}
+        self._arriving = Arriving()
         self._clock: tuple[int, int] | None = None  # (what to add to our own time, milliseconds per tick)
         self._sampled: dict[int, int] = {}  # the last tick of each sampling
         self._waiting: dict[int, tuple[Sampling, int, list[Row]]] = {}  # the first epoch, and its reading and the next
@@ -93,20 +95,24 @@ class Mote:
         match frame.kind:
             case Kind.TIME:
                 return partial(self._set_clock, *decode_time(frame.payload, self.site))
-            case Kind.SCHEDULE:
-                return partial(self._set_schedule, decode_schedule(frame.payload, self.site))
-            case Kind.PROGRAM:
-                program = decode_program(frame.payload, self.site)
-                return partial(self._programs.__setitem__, program.sampling, program)
+            case Kind.SCHEDULE | Kind.PROGRAM:
+                return partial(self._take_chunk, frame.kind, decode_chunk(frame.payload))
         raise FrameError("kind", f"a mote does not know what to do with {frame.kind.name}")
 
     def _set_clock(self, ms: int, tick_ms: int) -> None:
         self._clock = (ms - self._kernel.now, tick_ms)
         self._arm()
 
-    def _set_schedule(self, schedule: Schedule) -> None:
-        self._schedule = schedule
-        self._arm()
+    def _take_chunk(self, kind: Kind, chunk: Chunk) -> None:
+        """Install an image when it is whole, and as a whole."""
+        if (image := self._arriving.take(kind, chunk)) is None:
+            return
+        if kind is Kind.PROGRAM:
+            orders = decode_orders(image, self.site)
+            self._programs = {program.sampling: program for program in orders.programs}
+        else:
+            self._schedule = decode_schedule(image, self.site)
+            self._arm()
 
     # --- what happens by the clock ---
 

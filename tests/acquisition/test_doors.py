@@ -6,6 +6,7 @@ from acquisition import downlink, uplink
 from acquisition.payload import decode_schedule, decode_time, encode_readings
 from acquisition.scheduling import NOTHING, share
 from gateway.frame import Frame, Kind
+from gateway.image import Arriving, decode_chunk
 from tests.acquisition.test_scheduling import CATALOG, need
 
 
@@ -51,7 +52,8 @@ def test_down():
         (Kind.SCHEDULE, 3, True),
         (Kind.SCHEDULE, 4, True),
     ]
-    assert decode_schedule(told[0].payload, 3).samplings[0].epochs == scheduled.samplings[0].epochs
+    image = Arriving().take(Kind.SCHEDULE, decode_chunk(told[0].payload))
+    assert decode_schedule(image, 3).samplings[0].epochs == scheduled.samplings[0].epochs
     [time] = downlink.clock([3], 12_345, 1000)
     assert (time.kind, time.mote, time.want_ack) == (Kind.TIME, 3, False)
     assert decode_time(time.payload, 3) == (12_345, 1000)

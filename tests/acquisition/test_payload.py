@@ -9,6 +9,7 @@ from acquisition.errors import PayloadError, ScheduleError
 from acquisition.instants import Epochs
 from acquisition.payload import (
     MAX_COUNT,
+    MAX_SCHEDULE,
     capacity,
     decode_readings,
     decode_schedule,
@@ -19,6 +20,7 @@ from acquisition.payload import (
 )
 from acquisition.schedule import Channel, Sampling, Schedule
 from gateway.frame import MAX_PAYLOAD, Frame, Kind
+from gateway.image import Image
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 channels = st.lists(st.builds(Channel, st.just(""), st.integers(0, 0xFFFF), st.integers(1, 32)), max_size=8).map(tuple)
@@ -103,28 +105,29 @@ def test_fuzz_readings(payload, sampling):
         assert np.all(np.abs(found.value.astype(float)) <= 2**31)
 
 
-schedules = st.builds(Schedule, st.just(3), st.integers(0, 0xFFFF), st.lists(samplings, max_size=3).map(tuple))
+schedules = st.builds(Schedule, st.just(3), st.integers(1, 0xFFFF), st.lists(samplings, max_size=3).map(tuple))
 
 
 @given(schedules)
 def test_schedules_survive_or_are_refused_for_their_size(schedule):
     try:
-        payload = encode_schedule(schedule)
+        image = encode_schedule(schedule)
     except ScheduleError as error:
         assert "sample fewer columns" in str(error)
-        assert sum(12 + 3 * len(sampling.channels) for sampling in schedule.samplings) + 3 > MAX_PAYLOAD
+        assert sum(12 + 3 * len(sampling.channels) for sampling in schedule.samplings) + 1 > MAX_SCHEDULE
         return
-    assert decode_schedule(payload, 3) == schedule
+    assert decode_schedule(image, 3) == schedule
 
 
-@given(st.binary(max_size=MAX_PAYLOAD))
-def test_fuzz_schedules(payload):
+@given(st.binary(min_size=1, max_size=MAX_SCHEDULE))
+def test_fuzz_schedules(content):
     """The invariant: a schedule that encodes to the very same bytes, or PayloadError."""
+    image = Image(7, content)
     try:
-        schedule = decode_schedule(payload, 3)
+        schedule = decode_schedule(image, 3)
     except PayloadError:
         return
-    assert encode_schedule(schedule) == payload
+    assert encode_schedule(schedule) == image
 
 
 @given(st.integers(0, 2**48 - 1), st.integers(1, 2**32 - 1))

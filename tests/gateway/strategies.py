@@ -2,17 +2,32 @@
 
 from hypothesis import strategies as st
 
-from gateway.frame import MAX_PAYLOAD, SEAL_SIZE, Frame, Kind
+from gateway.frame import MAX_FRAME, MAX_ROUTE, SEAL_SIZE, Frame, Kind, payload_room
 
 words = st.integers(0, 0xFFFF)
-frames = st.builds(
-    Frame,
-    kind=st.sampled_from(Kind),
-    mote=words,
-    boot=words,
-    seq=words,
-    payload=st.binary(max_size=MAX_PAYLOAD),
-    down=st.booleans(),
-    want_ack=st.booleans(),
-    seal=st.just(b"") | st.binary(min_size=SEAL_SIZE, max_size=SEAL_SIZE),
-)
+routes = st.lists(words, max_size=MAX_ROUTE).map(tuple)
+
+
+def frames_of(mtu):
+    """Any frame that fits on a link for so many bytes."""
+    return routes.flatmap(lambda route: _frames(payload_room(mtu, len(route)), route))
+
+
+def _frames(room, route):
+    return st.builds(
+        Frame,
+        kind=st.sampled_from(Kind),
+        mote=words,
+        boot=words,
+        seq=words,
+        payload=st.binary(max_size=room),
+        down=st.booleans(),
+        want_ack=st.booleans(),
+        seal=st.just(b"") | st.binary(min_size=SEAL_SIZE, max_size=SEAL_SIZE),
+        sender=words,
+        receiver=words,
+        route=st.just(route),
+    )
+
+
+frames = frames_of(MAX_FRAME)

@@ -1,5 +1,7 @@
 """Any bytes give frames or FrameErrors and nothing else, however they are cut; and what was encoded comes back."""
 
+from dataclasses import replace
+
 import pytest
 from cobs import cobs
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from gateway import framing
 from gateway.codec import NEED_DATA, FrameDecoder, decode, encode, encode_stream
 from gateway.errors import FrameError, LinkError
-from gateway.frame import HEADER_SIZE, MAX_FRAME, MAX_PAYLOAD, Frame, Kind
+from gateway.frame import COORDINATOR, HEADER_SIZE, MAX_FRAME, MAX_PAYLOAD, Frame, Kind, payload_room
 from tests.gateway.strategies import frames
 
 
@@ -96,22 +98,29 @@ def test_noise_without_an_end_does_not_fill_the_memory():
     decoder = FrameDecoder()
     for _ in range(1000):
         decoder.receive_bytes(b"\x01" * 100)
-        assert len(decoder.trailing) <= FrameDecoder.LIMIT
+        assert len(decoder.trailing) <= decoder.limit
     decoder.receive_bytes(b"\x00")
     assert [event.code for event in drain(decoder)] == ["long"]
+
+
+HEAD = "24 00 0300 0100 0000 0300 0000"
 
 
 @pytest.mark.parametrize(
     ("message", "code"),
     [
-        (bytes(7), "short"),
-        (bytes.fromhex("14 00 0300 0100 0000") + bytes(95), "long"),
-        (bytes.fromhex("14 00 0300 0100 0000") + bytes(87), "long"),
-        (bytes.fromhex("24 00 0300 0100 0000"), "version"),
-        (bytes.fromhex("10 00 0300 0100 0000"), "kind"),
-        (bytes.fromhex("1a 00 0300 0100 0000"), "kind"),
-        (bytes.fromhex("14 08 0300 0100 0000"), "flags"),
-        (bytes.fromhex("14 01 0300 0100 0000 00"), "short"),
+        (bytes(11), "short"),
+        (bytes.fromhex(HEAD) + bytes(91), "long"),
+        (bytes.fromhex(HEAD) + bytes(83), "long"),
+        (bytes.fromhex("1" + HEAD[1:]), "version"),
+        (bytes.fromhex("20" + HEAD[2:]), "kind"),
+        (bytes.fromhex("2a" + HEAD[2:]), "kind"),
+        (bytes.fromhex(HEAD.replace("24 00", "24 10")), "flags"),
+        (bytes.fromhex(HEAD.replace("24 00", "24 01") + "00"), "short"),
+        (bytes.fromhex(HEAD.replace("24 00", "24 08")), "route"),
+        (bytes.fromhex(HEAD.replace("24 00", "24 08") + "00"), "route"),
+        (bytes.fromhex(HEAD.replace("24 00", "24 08") + "02 0100 02"), "route"),
+        (bytes.fromhex(HEAD.replace("24 00", "24 08") + "11" + 17 * "0100"), "route"),
     ],
 )
 def test_what_is_refused(message, code):
@@ -121,9 +130,7 @@ def test_what_is_refused(message, code):
     assert caught.value.raw == message
 
 
-@pytest.mark.parametrize(
-    ("stuffed", "code"), [(b"\x05a", "stuffing"), (b"\x03ab", "short"), (b"\x05abcd", "checksum")]
-)
+@pytest.mark.parametrize(("stuffed", "code"), [(b"\x05a", "stuffing"), (b"\x03ab", "short"), (b"\x05abcd", "checksum")])
 def test_what_framing_refuses(stuffed, code):
     with pytest.raises(FrameError) as caught:
         framing.unstuff(stuffed)
@@ -141,7 +148,38 @@ def test_stuffing_takes_zeros_out_and_no_more_room_than_said(frame):
     assert framing.unstuff(stuffed[:-1]) == frame
 
 
-@pytest.mark.parametrize("wrong", [{"mote": 65536}, {"seq": -1}, {"payload": bytes(MAX_PAYLOAD + 1)}, {"seal": b"12"}])
+WRONG = [
+    {"mote": 65536}, {"seq": -1}, {"payload": bytes(2029)}, {"seal": b"12"}, {"route": (1,) * 17}, {"route": (65536,)},
+    {"sender": -1}, {"receiver": 65536},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_frames_that_cannot_be(wrong):
     with pytest.raises(LinkError):
         Frame(**{"kind": Kind.READING, "mote": 1, "boot": 1, "seq": 1, **wrong})
+
+
+@pytest.mark.parametrize(("mtu", "room"), [(64, 44), (102, 82), (244, 224), (2048, 2028)])
+def test_a_link_with_more_room_carries_more(mtu, room):
+    largest = Frame(Kind.PROGRAM, 1, 2, 3, bytes(room), down=True, seal=bytes(8))
+    message = encode(largest, mtu)
+    assert (len(message), decode(message, mtu)) == (mtu, largest)
+    with pytest.raises(LinkError, match="fits? on no link|does not fit"):
+        encode(replace(largest, payload=bytes(room + 1)), mtu)
+    with pytest.raises(FrameError):
+        decode(message, mtu - 1)
+    decoder = FrameDecoder(mtu)
+    decoder.receive_bytes(encode_stream(largest, mtu))
+    assert drain(decoder) == [largest]
+
+
+@pytest.mark.parametrize("mtu", [20, 2049])
+def test_a_link_of_no_use(mtu):
+    with pytest.raises(LinkError, match="of no use"):
+        payload_room(mtu)
+
+
+def test_where_nothing_is_said_of_the_hop_there_is_one():
+    up, down = Frame(Kind.READING, 7, 1, 1), Frame(Kind.PROGRAM, 7, 1, 1, down=True)
+    assert (up.sender, up.receiver, down.sender, down.receiver) == (7, COORDINATOR, COORDINATOR, 7)

@@ -6,9 +6,10 @@ from acquisition.instants import Epochs
 from acquisition.payload import decode_readings, encode_schedule, encode_time
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from gateway.codec import decode, encode
-from gateway.frame import COORDINATOR, Frame, Kind
+from gateway.frame import COORDINATOR, MAX_PAYLOAD, Frame, Kind
+from gateway.image import chunks, encode_chunk
 from gateway.link import Policy, acknowledgement
-from innet.payload import decode_links, encode_program
+from innet.payload import Orders, decode_links, encode_orders
 from innet.program.program import MoteProgram
 from simulator.field import Failing, Wave
 from simulator.kernel import Kernel
@@ -17,8 +18,9 @@ from simulator.radio import NullAir
 from simulator.trace import Trace
 
 SAMPLING = Sampling(0, "", Epochs(100, 10), (Channel("", sensor_code("temperature"), 16),))
-SCHEDULE = encode_schedule(Schedule(3, 1, (SAMPLING,)))
-PROGRAM = encode_program(MoteProgram(3, 0, 1, 1, bytes.fromhex("0100 0200 00")))
+[SCHEDULE] = map(encode_chunk, chunks(encode_schedule(Schedule(3, 1, (SAMPLING,))), MAX_PAYLOAD))
+ORDERS = Orders((MoteProgram(3, 0, 1, 1, bytes.fromhex("0100 0200 00")),))
+[PROGRAM] = map(encode_chunk, chunks(encode_orders(1, ORDERS), MAX_PAYLOAD))
 
 
 class Base:

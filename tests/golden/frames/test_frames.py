@@ -4,6 +4,7 @@ The other way round the files are what a reader of SPEC.md may check a decoder a
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,43 @@ from acquisition.payload import (
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from gateway.codec import decode, encode
 from gateway.describe import describe
-from gateway.frame import Frame, Kind
+from gateway.frame import MAX_PAYLOAD, Frame, Kind
+from gateway.image import BLOCK, Arriving, Stamp, annotate_chunk, chunks, decode_chunk, encode_chunk
 from gateway.link import acknowledgement
-from innet.payload import annotate_links, annotate_program, decode_links, decode_program, encode_links, encode_program
+from gateway.payload import (
+    Account,
+    ClockMoved,
+    Counts,
+    Hello,
+    Lost,
+    Reason,
+    RefusedImage,
+    Wants,
+    annotate_account,
+    annotate_event,
+    annotate_hello,
+    decode_account,
+    decode_event,
+    decode_hello,
+    encode_account,
+    encode_event,
+    encode_hello,
+)
+from innet.aggregates import make
+from innet.payload import (
+    Orders,
+    Partial,
+    PartialShape,
+    annotate_links,
+    annotate_orders,
+    annotate_partials,
+    decode_links,
+    decode_orders,
+    decode_partials,
+    encode_links,
+    encode_orders,
+    encode_partials,
+)
 from innet.program.program import MoteProgram
 from innet.routing.topology import Heard, LinksReport
 
@@ -34,9 +69,25 @@ SAMPLING = Sampling(
     (Channel("temp", sensor_code("temperature"), 15), Channel("volt", sensor_code("volt"), 16)),
 )  # fmt: skip
 SCHEDULE = Schedule(3, 7, (SAMPLING,))
-PROGRAM = MoteProgram(3, 2, 7, 2, bytes.fromhex("0100 0200 0101 0201 00"))
+ORDERS = Orders((MoteProgram(3, 2, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")),), parent=4)
+LONG = Orders(tuple(MoteProgram(3, n, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")) for n in range(6)), parent=4)
 REPORT = LinksReport(3, (Heard(0, 255), Heard(4, 128)))
 ROWS = [(2010, 2987), (None, 2986), (-1, 2986)]
+HELLO = Hello(Reason.INSTALLED, 0xB05A, 2987, Stamp(7, 0x1234), Stamp(7, 0x5678), 1_763_452_795_250, (0x2B00, 0xA2E2))
+ACCOUNT = Account(((3, 3), (7, 9)))
+AVERAGES = PartialShape(5, (3, 4, 6, 9), 1, (make("AVG", "scaled", scale=2).layout(), make("MAX", "integer").layout()))
+PARTIALS = [
+    Partial(1200, 0b0101, 2, (7,), ((2, 4021), (1, 2990))),
+    Partial(1200, 0b0010, 1, (None,), ((1, -350), (0, 0))),
+    Partial(1201, 0b1000, 1),
+]
+EVENTS = {
+    "wants": Wants(Kind.PROGRAM, Stamp(7, 0x5678), frozenset({1, 2, 9})),
+    "refused": RefusedImage(Kind.SCHEDULE, Stamp(7, 0x1234)),
+    "lost": Lost(1, ((3, 3), (8, 9))),
+    "counts": Counts(2, 6, 10, sampled=10, filtered=3, merged=0, dropped=1),
+    "clock_moved": ClockMoved(-86_400_000),
+}
 
 
 def reading(rows):
@@ -44,20 +95,44 @@ def reading(rows):
     return Frame(Kind.READING, 3, 1, 25, payload), annotate_reading(payload, SAMPLING)
 
 
+def chunk(kind, image, at, meaning, seq):
+    """One chunk of an image in a frame; its content explained, where it is all of the image."""
+    found = chunks(image, MAX_PAYLOAD)[at]
+    frame = Frame(kind, 3, 9, seq, encode_chunk(found), down=True)
+    return frame, (*annotate_chunk(found, kind.name.lower()), *meaning)
+
+
 def cases():
     time = encode_time(1_763_452_795_250, 1000)
     plain, nulls, wide = reading(ROWS[:1]), reading(ROWS), reading([(100_000, -70_000)])
+    program, long = encode_orders(7, ORDERS), encode_orders(7, LONG)
+    [partial] = encode_partials(AVERAGES, PARTIALS)
+    answered = replace(plain[0], sender=4)  # mote 4 handed it on
+    events = {
+        f"event_{name}": (Frame(Kind.EVENT, 3, 1, 26, encode_event(event)), annotate_event(event))
+        for name, event in EVENTS.items()
+    }
     return {
-        "schedule": (Frame(Kind.SCHEDULE, 3, 9, 0, encode_schedule(SCHEDULE), down=True), annotate_schedule(SCHEDULE)),
-        "program": (Frame(Kind.PROGRAM, 3, 9, 1, encode_program(PROGRAM), down=True), annotate_program(PROGRAM)),
+        "hello": (Frame(Kind.HELLO, 3, 1, 0, encode_hello(HELLO), receiver=0xFFFF), annotate_hello(HELLO)),
+        "hello_asked_for": (Frame(Kind.HELLO, 3, 9, 3, down=True), ()),
+        "schedule": chunk(Kind.SCHEDULE, encode_schedule(SCHEDULE), 0, annotate_schedule(SCHEDULE), 0),
+        "program": chunk(Kind.PROGRAM, program, 0, annotate_orders(ORDERS), 1),
+        "program_second_chunk": chunk(Kind.PROGRAM, long, 1, (), 2),
+        "routed": (replace(Frame(Kind.HELLO, 3, 9, 4, down=True), receiver=8, route=(4, 3)), ()),
         "time": (Frame(Kind.TIME, 3, 9, 2, time, down=True, want_ack=False), annotate_time(time)),
         "reading": plain,
         "reading_with_nulls": nulls,
         "reading_wide": wide,
+        "reading_handed_on": (answered, annotate_reading(answered.payload, SAMPLING)),
+        "partial": (Frame(Kind.PARTIAL, 3, 1, 27, partial), annotate_partials(AVERAGES, PARTIALS)),
         "links": (Frame(Kind.LINKS, 3, 1, 0, encode_links(REPORT)), annotate_links(REPORT)),
-        "ack": (acknowledgement(plain[0]), ()),
-        "sealed": (Frame(Kind.EVENT, 3, 1, 26, b"\x01\x02", seal=bytes(range(8))), ()),
-    }
+        "ack": (acknowledgement(answered), ()),
+        "ack_with_gaps": (
+            Frame(Kind.ACK, 3, 1, 25, encode_account(ACCOUNT), down=True, want_ack=False), annotate_account(ACCOUNT)),
+        "sealed": (Frame(Kind.EVENT, 3, 1, 26, encode_event(EVENTS["lost"]), seal=bytes(range(8))),
+                   annotate_event(EVENTS["lost"])),
+        **events,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", cases())
@@ -76,13 +151,20 @@ def golden(name):
 
 
 def test_what_the_files_say_is_what_was_meant():
-    decoded = decode_schedule(golden("schedule").payload, 3)
+    decoded = decode_schedule(Arriving().take(Kind.SCHEDULE, decode_chunk(golden("schedule").payload)), 3)
     assert (decoded.version, decoded.samplings[0].epochs) == (7, SAMPLING.epochs)
     assert [(c.sensor, c.bits) for c in decoded.samplings[0].channels] == [
         (c.sensor, c.bits) for c in SAMPLING.channels
     ]
-    assert decode_program(golden("program").payload, 3) == PROGRAM
+    assert decode_orders(Arriving().take(Kind.PROGRAM, decode_chunk(golden("program").payload)), 3) == ORDERS
+    second = decode_chunk(golden("program_second_chunk").payload)
+    assert second.content == encode_orders(7, LONG).content[second.first * BLOCK :]
     assert decode_links(golden("links").payload, 3) == REPORT
+    assert decode_hello(golden("hello").payload) == HELLO
+    assert decode_account(golden("ack_with_gaps").payload) == ACCOUNT
+    assert decode_partials(golden("partial").payload, AVERAGES, 3) == PARTIALS
+    assert {name: decode_event(golden(f"event_{name}").payload) for name in EVENTS} == EVENTS
+    assert golden("routed").route == (4, 3)
     for name, rows in (("reading", ROWS[:1]), ("reading_with_nulls", ROWS), ("reading_wide", [(100_000, -70_000)])):
         [readings], errors = decode_readings([golden(name)], {2: SAMPLING})
         values = [tuple(None if n else v for v, n in zip(*pair, strict=True))

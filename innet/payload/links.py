@@ -1,42 +1,17 @@
-"""The bits of the payloads PROGRAM and LINKS. Integers are little-endian.
+"""LINKS: whom a mote hears.
 
-PROGRAM  sampling u8, version u16, channels u8, then the code
-LINKS    neighbours u8; each: mote u16, quality u8
+neighbours u8; each: mote u16, quality u8
 """
 
 import struct
 from collections.abc import Iterator
 
 from gateway.frame import MAX_PAYLOAD
-from innet.errors import PayloadError, ProgramError
-from innet.program.program import MoteProgram, instructions
+from innet.errors import PayloadError
 from innet.routing.topology import Heard, LinksReport
 
-PROGRAM_HEADER, NEIGHBOUR = struct.Struct("<BHB"), struct.Struct("<HB")
+NEIGHBOUR = struct.Struct("<HB")
 MAX_NEIGHBOURS = (MAX_PAYLOAD - 1) // NEIGHBOUR.size
-
-
-def encode_program(program: MoteProgram) -> bytes:
-    return PROGRAM_HEADER.pack(program.sampling, program.version, program.channels) + program.code
-
-
-def decode_program(payload: bytes, site: int) -> MoteProgram:
-    if len(payload) < PROGRAM_HEADER.size:
-        raise PayloadError("short", site, f"a PROGRAM of {len(payload)} bytes")
-    sampling, version, channels = PROGRAM_HEADER.unpack_from(payload)
-    try:
-        return MoteProgram(site, sampling, version, channels, payload[PROGRAM_HEADER.size :])
-    except ProgramError as error:
-        raise PayloadError("code", site, str(error)) from error
-
-
-def annotate_program(program: MoteProgram) -> Iterator[tuple[int, str]]:
-    """What the bytes of a PROGRAM mean, for `gateway.describe`."""
-    yield 1, f"for sampling {program.sampling}"
-    yield 2, f"version {program.version}"
-    yield 1, f"{program.channels} channels"
-    for _, opcode, operands in instructions(program.code):
-        yield 1 + len(operands), " ".join((opcode.name, *(str(operand) for operand in operands)))
 
 
 def encode_links(report: LinksReport) -> bytes:

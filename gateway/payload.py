@@ -1,0 +1,267 @@
+"""The payloads that the gateway itself understands: HELLO, ACK and EVENT. SPEC.md has the bits.
+
+What is in them are numbers: versions, places, counts. What a sensor or a sampling is stays with the layers above.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from gateway.errors import FrameError
+from gateway.frame import MAX_PAYLOAD, Kind
+from gateway.image import NOTHING, Stamp
+
+HELLO, COUNTS, STAMP = struct.Struct("<BHHHHHH6sB"), struct.Struct("<BIHHHHH"), struct.Struct("<BHH")
+RANGE = struct.Struct("<HH")
+NO_CLOCK = b"\xff" * 6
+MAX_SENSORS = (MAX_PAYLOAD - HELLO.size) // 2
+MAX_GAPS = (MAX_PAYLOAD - 4) // RANGE.size
+IMAGES = (Kind.SCHEDULE, Kind.PROGRAM)
+
+Gaps = tuple[tuple[int, int], ...]
+"""Numbers as inclusive ranges, ascending."""
+
+
+class Reason(IntEnum):
+    """Why a mote says hello."""
+
+    SWITCHED_ON = 0
+    RESET = 1
+    BROWN_OUT = 2
+    WATCHDOG = 3
+    ASKED = 4
+    INSTALLED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """A mote about itself: what it is, what is installed, what time it believes it is (None: it has no clock yet).
+
+    `hardware` and `sensors` are codes made of names. A HELLO downward is empty; it asks for one upward.
+    """
+
+    reason: Reason
+    hardware: int
+    battery_mv: int
+    schedule: Stamp = NOTHING
+    program: Stamp = NOTHING
+    clock_ms: int | None = None
+    sensors: tuple[int, ...] = ()
+
+
+def encode_hello(hello: Hello) -> bytes:
+    clock = NO_CLOCK if hello.clock_ms is None else hello.clock_ms.to_bytes(6, "little")
+    sensors = hello.sensors[:MAX_SENSORS]
+    return HELLO.pack(
+        hello.reason, hello.hardware, hello.battery_mv,
+        hello.schedule.version, hello.schedule.digest, hello.program.version, hello.program.digest,
+        clock, len(sensors),
+    ) + struct.pack(f"<{len(sensors)}H", *sensors)  # fmt: skip
+
+
+def decode_hello(payload: bytes) -> Hello:
+    """FrameError `payload` if it is none."""
+    if len(payload) < HELLO.size or len(payload) != HELLO.size + 2 * payload[HELLO.size - 1]:
+        raise FrameError("payload", f"{len(payload)} bytes are no HELLO", payload)
+    reason, hardware, battery, v, d, w, e, clock, count = HELLO.unpack_from(payload)
+    if reason not in Reason._value2member_map_:
+        raise FrameError("payload", f"nobody says hello for reason {reason}", payload)
+    ms = None if clock == NO_CLOCK else int.from_bytes(clock, "little")
+    sensors = struct.unpack_from(f"<{count}H", payload, HELLO.size)
+    return Hello(Reason(reason), hardware, battery, Stamp(v, d), Stamp(w, e), ms, sensors)
+
+
+def annotate_hello(hello: Hello) -> Iterator[tuple[int, str]]:
+    yield 1, f"because {hello.reason.name.lower().replace('_', ' ')}"
+    yield 2, f"hardware {hello.hardware:#06x}"
+    yield 2, f"battery at {hello.battery_mv} mV"
+    for what, stamp in (("schedule", hello.schedule), ("program", hello.program)):
+        yield 2, f"{what} version {stamp.version}" if stamp.version else f"no {what}"
+        yield 2, f"digest {stamp.digest:#06x}"
+    yield 6, "no clock" if hello.clock_ms is None else f"its clock says {hello.clock_ms} ms since tick 0"
+    yield 1, f"{len(hello.sensors)} sensors"
+    for sensor in hello.sensors:
+        yield 2, f"sensor {sensor:#06x}"
+
+
+# --- ACK -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An ACK with a payload: the base station tells a mote that all its frames of a boot up to the header's seq came,
+    but for these. The mote forgets those that came, sends the others again, and says Lost of those it has no more."""
+
+    gaps: Gaps = ()
+
+
+def encode_account(account: Account) -> bytes:
+    """The oldest gaps, as many as one frame holds."""
+    return _encode_gaps(account.gaps)
+
+
+def decode_account(payload: bytes) -> Account:
+    return Account(_decode_gaps(payload))
+
+
+def annotate_account(account: Account) -> Iterator[tuple[int, str]]:
+    yield from _annotate_gaps(account.gaps, "asked for")
+
+
+def _encode_gaps(gaps: Gaps) -> bytes:
+    gaps = gaps[:MAX_GAPS]
+    return bytes((len(gaps),)) + b"".join(RANGE.pack(*gap) for gap in gaps)
+
+
+def _decode_gaps(payload: bytes) -> Gaps:
+    if not payload or len(payload) != 1 + RANGE.size * payload[0]:
+        raise FrameError("payload", f"{len(payload)} bytes do not hold their gaps", payload)
+    gaps = tuple(RANGE.iter_unpack(payload[1:]))
+    ends = [-1, *(end for gap in gaps for end in gap)]
+    if any(b < a for a, b in gaps) or any(gap[0] <= before for gap, before in zip(gaps, ends[::2], strict=False)):
+        raise FrameError("payload", f"{gaps} are not ascending", payload)
+    return gaps
+
+
+def _annotate_gaps(gaps: Gaps, what: str) -> Iterator[tuple[int, str]]:
+    yield 1, f"{len(gaps)} ranges"
+    for first, last in gaps:
+        yield 2, f"{what} from seq {first}"
+        yield 2, f"to seq {last}"
+
+
+# --- EVENT -----------------------------------------------------------------------------------------------------------
+
+
+class Code(IntEnum):
+    """The first byte of an EVENT."""
+
+    WANTS = 1
+    REFUSED = 2
+    LOST = 3
+    COUNTS = 4
+    CLOCK_MOVED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """An image is on its way and these of its blocks have not come."""
+
+    kind: Kind
+    stamp: Stamp
+    missing: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedImage:
+    """An image came whole and the mote cannot take it: it is too large for it, or makes no sense there."""
+
+    kind: Kind
+    stamp: Stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """These numbers of one boot of the mote will not come: given up, or no longer in its memory."""
+
+    boot: int
+    gaps: Gaps
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the readings of some epochs of a sampling, by the mote's own counters.
+
+    due = sampled + not sampled; sampled = sent + filtered + merged + dropped (what the mote had no room to keep).
+    """
+
+    sampling: int
+    first_epoch: int
+    epochs: int
+    sampled: int
+    filtered: int
+    merged: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockMoved:
+    """A TIME moved the mote's clock by more than a tick; the readings stamped before it are off by that."""
+
+    by_ms: int
+
+
+EventPayload = Wants | RefusedImage | Lost | Counts | ClockMoved
+
+
+def encode_event(event: EventPayload) -> bytes:
+    match event:
+        case Wants(kind, stamp, missing):
+            bits = sum(1 << block for block in missing)
+            return _stamped(Code.WANTS, kind, stamp) + bits.to_bytes(max(missing, default=-1) // 8 + 1, "little")
+        case RefusedImage(kind, stamp):
+            return _stamped(Code.REFUSED, kind, stamp)
+        case Lost(boot, gaps):
+            return bytes((Code.LOST,)) + boot.to_bytes(2, "little") + _encode_gaps(gaps)
+        case Counts(sampling, first, epochs, sampled, filtered, merged, dropped):
+            return bytes((Code.COUNTS,)) + COUNTS.pack(sampling, first, epochs, sampled, filtered, merged, dropped)
+        case ClockMoved(by_ms):
+            return bytes((Code.CLOCK_MOVED,)) + by_ms.to_bytes(6, "little", signed=True)
+
+
+def decode_event(payload: bytes) -> EventPayload:
+    """FrameError `payload` if it is none."""
+    code, rest = payload[:1], payload[1:]
+    try:
+        match Code(code[0]):
+            case Code.WANTS:
+                kind, stamp = _unstamped(rest)
+                bits = int.from_bytes(rest[STAMP.size :], "little")
+                if len(rest) != STAMP.size + (bits.bit_length() + 7) // 8 or bits.bit_length() > 256:
+                    raise ValueError("blocks that are none")
+                return Wants(kind, stamp, frozenset(n for n in range(bits.bit_length()) if bits >> n & 1))
+            case Code.REFUSED if len(rest) == STAMP.size:
+                return RefusedImage(*_unstamped(rest))
+            case Code.LOST if len(rest) > 2:
+                return Lost(int.from_bytes(rest[:2], "little"), _decode_gaps(rest[2:]))
+            case Code.COUNTS:
+                return Counts(*COUNTS.unpack(rest))
+            case Code.CLOCK_MOVED if len(rest) == 6:
+                return ClockMoved(int.from_bytes(rest, "little", signed=True))
+    except (IndexError, ValueError, struct.error) as error:
+        raise FrameError("payload", f"{payload.hex()} is no EVENT: {error}", payload) from error
+    raise FrameError("payload", f"{payload.hex()} is no EVENT", payload)
+
+
+def _stamped(code: Code, kind: Kind, stamp: Stamp) -> bytes:
+    return bytes((code,)) + STAMP.pack(kind, stamp.version, stamp.digest)
+
+
+def _unstamped(rest: bytes) -> tuple[Kind, Stamp]:
+    kind, version, digest = STAMP.unpack_from(rest)
+    if kind not in IMAGES:
+        raise ValueError(f"kind {kind} has no images")
+    return Kind(kind), Stamp(version, digest)
+
+
+def annotate_event(event: EventPayload) -> Iterator[tuple[int, str]]:
+    yield 1, type(event).__name__
+    match event:
+        case Wants(kind, stamp) | RefusedImage(kind, stamp):
+            yield 1, f"of its {kind.name}"
+            yield 2, f"version {stamp.version}"
+            yield 2, f"digest {stamp.digest:#06x}"
+            if isinstance(event, Wants) and event.missing:
+                yield max(event.missing) // 8 + 1, f"blocks {', '.join(map(str, sorted(event.missing)))}"
+        case Lost(boot, gaps):
+            yield 2, f"of boot {boot}"
+            yield from _annotate_gaps(gaps, "will not come")
+        case Counts():
+            yield 1, f"sampling {event.sampling}"
+            yield 4, f"from epoch {event.first_epoch} on"
+            yield 2, f"{event.epochs} epochs"
+            for name in ("sampled", "filtered", "merged", "dropped"):
+                yield 2, f"{getattr(event, name)} {name}"
+        case ClockMoved(by_ms):
+            yield 6, f"by {by_ms} ms"

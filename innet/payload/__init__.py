@@ -1,0 +1,38 @@
+"""The payloads of what happens inside the network: PROGRAM, PARTIAL and LINKS. gateway/SPEC.md has the bits."""
+
+from innet.payload.links import MAX_NEIGHBOURS, annotate_links, decode_links, encode_links
+from innet.payload.partial import (
+    Partial,
+    PartialShape,
+    annotate_partials,
+    decode_partials,
+    encode_partials,
+)
+from innet.payload.program import (
+    Orders,
+    annotate_orders,
+    decode_orders,
+    decode_program,
+    encode_orders,
+    encode_program,
+    programs_of,
+)
+
+__all__ = [
+    "MAX_NEIGHBOURS",
+    "Orders",
+    "Partial",
+    "PartialShape",
+    "annotate_links",
+    "annotate_orders",
+    "annotate_partials",
+    "decode_links",
+    "decode_orders",
+    "decode_partials",
+    "decode_program",
+    "encode_links",
+    "encode_orders",
+    "encode_partials",
+    "encode_program",
+    "programs_of",
+]

@@ -1,0 +1,177 @@
+"""PARTIAL: partial aggregates of slices and groups on their way up, and who contributed to each.
+
+    aggregation u8, first slice u32, whole u8, bare u8, then the partials without gaps from the lowest bit of the first
+    byte, the whole ones first:
+        slice - first slice 8 bits
+        contributors: one bit for each of the aggregation's slots, or, if it has more than 128, their number in 16 bits
+        readings 16 bits
+        a whole one also: for each key of the group 1 bit (1: null) and 32 bits; then each aggregate's fields, in the
+        bits of its layout (innet/aggregates)
+
+Each partial says for itself who is in it, so one that is lost takes nothing along but its own readings. A bare one is
+of readings that belong to no group: they were filtered, and still count as heard.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gateway.frame import MAX_PAYLOAD
+from innet.aggregates.protocol import Field
+from innet.errors import PayloadError
+
+HEADER = struct.Struct("<BIBB")
+MAX_SLOTS = 128
+SLICE_BITS, COUNT_BITS, READINGS_BITS, KEY_BITS = 8, 16, 16, 32
+MAX_SPAN = 1 << SLICE_BITS
+UNSIGNED = frozenset({"seen", "count", "site", "squares"})
+"""The fields that are never negative; the others are in two's complement."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartialShape:
+    """What base station and motes agreed on with the program: how the PARTIALs of one aggregation are made.
+
+    `slots` are the sites that may contribute; a site's place in it is its bit. `keys` is the number of group columns,
+    `layouts` the states, one per aggregate.
+    """
+
+    aggregation: int
+    slots: tuple[int, ...]
+    keys: int
+    layouts: tuple[tuple[Field, ...], ...]
+
+    @property
+    def has_bitmap(self) -> bool:
+        return len(self.slots) <= MAX_SLOTS
+
+    @property
+    def who_bits(self) -> int:
+        return len(self.slots) if self.has_bitmap else COUNT_BITS
+
+    @property
+    def bare_bits(self) -> int:
+        return SLICE_BITS + self.who_bits + READINGS_BITS
+
+    @property
+    def whole_bits(self) -> int:
+        fields = sum(field.bits for layout in self.layouts for field in layout)
+        return self.bare_bits + self.keys * (1 + KEY_BITS) + fields
+
+    def size(self, whole: int, bare: int) -> int:
+        """The bytes of a payload with so many partials."""
+        return HEADER.size + -(-(whole * self.whole_bits + bare * self.bare_bits) // 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What is known of one group in one slice. `who` has the bits of the contributors, or is their number.
+
+    `states` has the fields of each aggregate in the order of its layout; a bare partial has neither group nor states.
+    """
+
+    slice: int
+    who: int
+    readings: int
+    group: tuple[int | None, ...] = ()
+    states: tuple[tuple[int, ...], ...] | None = None
+
+    @property
+    def bare(self) -> bool:
+        return self.states is None
+
+
+def encode_partials(shape: PartialShape, partials: Sequence[Partial], room: int = MAX_PAYLOAD) -> list[bytes]:
+    """As few payloads as these partials take, in the order of their slices."""
+    payloads, waiting = [], []
+    for partial in sorted(partials, key=lambda p: p.slice):
+        if waiting and not _together(shape, [*waiting, partial], room):
+            payloads.append(_encode(shape, waiting))
+            waiting = []
+        waiting.append(partial)
+    return [*payloads, _encode(shape, waiting)] if waiting else payloads
+
+
+def _together(shape: PartialShape, partials: Sequence[Partial], room: int) -> bool:
+    bare = sum(partial.bare for partial in partials)
+    few = len(partials) <= 0xFF and partials[-1].slice - partials[0].slice < MAX_SPAN
+    return few and shape.size(len(partials) - bare, bare) <= room
+
+
+def _encode(shape: PartialShape, partials: Sequence[Partial]) -> bytes:
+    whole, bare = [p for p in partials if not p.bare], [p for p in partials if p.bare]
+    first, bits, at = partials[0].slice, 0, 0
+    for partial in (*whole, *bare):
+        for value, width in _fields(shape, partial, first):
+            bits |= (value & ((1 << width) - 1)) << at
+            at += width
+    head = HEADER.pack(shape.aggregation, first, len(whole), len(bare))
+    return head + bits.to_bytes(-(-at // 8), "little")
+
+
+def _fields(shape: PartialShape, partial: Partial, first: int) -> Iterator[tuple[int, int]]:
+    yield partial.slice - first, SLICE_BITS
+    yield partial.who, shape.who_bits
+    yield partial.readings, READINGS_BITS
+    if partial.states is None:
+        return
+    for key in partial.group:
+        yield key is None, 1
+        yield key or 0, KEY_BITS
+    for layout, state in zip(shape.layouts, partial.states, strict=True):
+        for field, value in zip(layout, state, strict=True):
+            yield value, field.bits
+
+
+def decode_partials(payload: bytes, shape: PartialShape, mote: int) -> list[Partial]:
+    """One payload, as a mote reads what its children sent. PayloadError if it is none of this shape."""
+    if len(payload) < HEADER.size:
+        raise PayloadError("short", mote, f"a PARTIAL of {len(payload)} bytes")
+    number, first, whole, bare = HEADER.unpack_from(payload)
+    if number != shape.aggregation:
+        raise PayloadError("aggregation", mote, f"a PARTIAL of aggregation {number}, not {shape.aggregation}")
+    if len(payload) != shape.size(whole, bare) or whole + bare == 0:
+        raise PayloadError("size", mote, f"a PARTIAL of {len(payload)} bytes with {whole} and {bare} partials")
+    bits = _Bits(payload[HEADER.size :])
+    return [_decode(bits, shape, first, at < whole) for at in range(whole + bare)]
+
+
+class _Bits:
+    """Takes numbers off the lowest end of some bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._left = int.from_bytes(data, "little")
+
+    def take(self, width: int, signed: bool = False) -> int:
+        value = self._left & ((1 << width) - 1)
+        self._left >>= width
+        return value - (1 << width) if signed and value >> (width - 1) else value
+
+
+def _decode(bits: _Bits, shape: PartialShape, first: int, whole: bool) -> Partial:
+    partial = Partial(first + bits.take(SLICE_BITS), bits.take(shape.who_bits), bits.take(READINGS_BITS))
+    if not whole:
+        return partial
+    group: list[int | None] = []
+    for _ in range(shape.keys):
+        null, key = bits.take(1), bits.take(KEY_BITS, signed=True)
+        group.append(None if null else key)
+    states = tuple(
+        tuple(bits.take(field.bits, field.name not in UNSIGNED) for field in layout) for layout in shape.layouts
+    )
+    return replace(partial, group=tuple(group), states=states)
+
+
+def annotate_partials(shape: PartialShape, partials: Sequence[Partial]) -> Iterator[tuple[int, str]]:
+    """What the bytes of a PARTIAL mean, for `gateway.describe`."""
+    bare = sum(partial.bare for partial in partials)
+    first = min(partial.slice for partial in partials)
+    yield 1, f"aggregation {shape.aggregation}"
+    yield 4, f"first slice {first}"
+    yield 1, f"{len(partials) - bare} partials"
+    yield 1, f"{bare} bare ones"
+    who = f"who in {shape.who_bits} bits" + ("" if shape.has_bitmap else " (their number)")
+    words = [f"{SLICE_BITS} bits of slice", who, f"readings in {READINGS_BITS}"]
+    words += [f"key in 1 + {KEY_BITS}"] * shape.keys
+    words += [f"{field.name} in {field.bits}" for layout in shape.layouts for field in layout]
+    yield shape.size(len(partials) - bare, bare) - HEADER.size, ", ".join(words)
