@@ -3,13 +3,14 @@
 SCHEDULE  an image (`gateway.image`): samplings u8; each: number u8, channels u8, start tick u48, interval u32;
           each channel: sensor u16, bits u8
 TIME      milliseconds since tick 0 u48, milliseconds per tick u32
-READING   sampling u8, first epoch u32, count u6, NULLS bit, WIDE bit; then for each reading, packed without gaps:
-          with NULLS one bit per channel (1: no value), then each channel's value in two's complement,
+READING   sampling u8, first epoch u32, flags u8 (NULLS, WIDE, FILTERED), count u8; then without gaps:
+          with FILTERED one bit per epoch (1: the reading was filtered and is not here); then for each reading that is
+          here, with NULLS one bit per channel (1: no value), then each channel's value in two's complement,
           in the channel's bits or, with WIDE, in 32. Zero bits fill the last byte.
 
 Readings have neither names nor types on the air, and one frame holds those of consecutive epochs. Widths are fixed per
-sampling so that a million frames are decoded by a few array operations; a value that does not fit makes its frame wide
-instead of being cut.
+sampling so that a million readings are decoded by a few array operations, however they are spread over frames; a value
+that does not fit makes its frame wide instead of being cut.
 """
 
 import struct
@@ -24,11 +25,15 @@ from acquisition.schedule import REGISTER_BITS, Channel, Sampling, Schedule
 from gateway.frame import MAX_PAYLOAD, Frame
 from gateway.image import Image
 
-READING_HEADER = struct.Struct("<BIB")
-MAX_COUNT, NULLS, WIDE = 0x3F, 0x40, 0x80
+READING_HEADER = struct.Struct("<BIBB")
+MAX_COUNT = 255
+NULLS, WIDE, FILTERED = 0x01, 0x02, 0x04
 CHANNEL = struct.Struct("<HB")
 MAX_SCHEDULE = 144
-"""The bytes that motes keep a schedule in: eleven samplings of one channel, or four of eight but for one."""
+"""The bytes that motes keep a schedule in: eleven samplings of one channel each, or three of eight."""
+
+LAST_TICK = 1 << 62
+"""Later ones are nobody's, and would not fit into the columns."""
 
 Row = tuple[int | None, ...]
 
@@ -38,111 +43,166 @@ Row = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """Decoded readings of one sampling, columnar. `value[:, c]` and `null[:, c]` are channel c's."""
+    """Decoded readings of one sampling, columnar. `value[:, c]` and `null[:, c]` are channel c's.
+
+    `filtered_site` and `filtered_tick` say which readings were measured and not sent, because no query wants them.
+    """
 
     sampling: Sampling
     site: np.ndarray
     tick: np.ndarray
     value: np.ndarray
     null: np.ndarray
+    filtered_site: np.ndarray
+    filtered_tick: np.ndarray
 
 
-def encode_readings(sampling: Sampling, first_epoch: int, rows: Sequence[Row]) -> bytes:
-    """The readings of consecutive epochs, as a mote sends them."""
-    nulls = any(value is None for row in rows for value in row)
+def encode_readings(sampling: Sampling, first_epoch: int, rows: Sequence[Row | None]) -> bytes:
+    """The readings of consecutive epochs, as a mote sends them; None is one that was filtered."""
+    here = [row for row in rows if row is not None]
+    filtered = len(here) < len(rows)
+    nulls = any(value is None for row in here for value in row)
     wide = any(
         value is not None and not _fits(value, channel.bits)
-        for row in rows
+        for row in here
         for value, channel in zip(row, sampling.channels, strict=True)
     )
     bits, at = 0, 0
-    for row in rows:
+    if filtered:
+        bits, at = sum(1 << k for k, row in enumerate(rows) if row is None), len(rows)
+    for row in here:
         if nulls:
             bits |= sum(1 << c for c, value in enumerate(row) if value is None) << at
             at += len(row)
         for value, width in zip(row, _widths(sampling.channels, wide), strict=True):
             bits |= ((value or 0) & ((1 << width) - 1)) << at
             at += width
-    flags = (NULLS if nulls else 0) | (WIDE if wide else 0)
-    return READING_HEADER.pack(sampling.number, first_epoch, len(rows) | flags) + bits.to_bytes(-(-at // 8), "little")
+    flags = (NULLS if nulls else 0) | (WIDE if wide else 0) | (FILTERED if filtered else 0)
+    return READING_HEADER.pack(sampling.number, first_epoch, flags, len(rows)) + bits.to_bytes(-(-at // 8), "little")
 
 
-def capacity(sampling: Sampling) -> int:
-    """How many readings fit into one frame whatever their values are."""
-    worst = len(sampling.channels) * (1 + REGISTER_BITS)
-    room = 8 * (MAX_PAYLOAD - READING_HEADER.size)
-    return min(MAX_COUNT, room // worst) if worst else MAX_COUNT
+def capacity(sampling: Sampling, room: int = MAX_PAYLOAD) -> int:
+    """The readings of how many epochs fit into one payload whatever their values are."""
+    worst = 1 + len(sampling.channels) * (1 + REGISTER_BITS)
+    return min(MAX_COUNT, 8 * (room - READING_HEADER.size) // worst)
 
 
 def decode_readings(
     frames: Sequence[Frame], samplings: Mapping[int, Sampling]
 ) -> tuple[list[Readings], list[PayloadError]]:
-    """The readings in READING frames, and what is wrong with the frames that have none."""
-    groups: dict[tuple[int, int], list[Frame]] = {}
-    errors = []
+    """The readings in READING frames, all of one sampling at once, and what is wrong with the frames that have none."""
+    groups: dict[int, list[Frame]] = {}
+    decoded, errors = [], []
     for frame in frames:
-        try:
-            groups.setdefault(_shape(frame, samplings), []).append(frame)
-        except PayloadError as error:
-            errors.append(error)
-    decoded = [_decode_alike(found, samplings[number], flags) for (number, flags), found in groups.items()]
+        if len(frame.payload) < READING_HEADER.size:
+            errors.append(PayloadError("short", frame.mote, f"a READING of {len(frame.payload)} bytes"))
+        elif frame.payload[0] not in samplings:
+            errors.append(PayloadError("sampling", frame.mote, f"there is no sampling {frame.payload[0]}"))
+        else:
+            groups.setdefault(frame.payload[0], []).append(frame)
+    for number, found in groups.items():
+        packed = _Packed(found, samplings[number])
+        errors += packed.errors()
+        if packed.good.any():
+            decoded.append(packed.readings())
     return decoded, errors
+
+
+class _Packed:
+    """The payloads of one sampling one behind the other, and where in them the bits of each epoch are."""
+
+    def __init__(self, frames: Sequence[Frame], sampling: Sampling) -> None:
+        self.frames, self.sampling = frames, sampling
+        self.mote = np.fromiter((frame.mote for frame in frames), np.int64, len(frames))
+        self.size = np.fromiter((len(frame.payload) for frame in frames), np.int64, len(frames))
+        start = np.cumsum(self.size) - self.size
+        # Eight bytes can be read from any place: what lies behind a payload is masked, or its frame is refused.
+        data = b"".join([*(frame.payload for frame in frames), bytes(8)])
+        self._words = np.ndarray(len(data) - 7, "<u8", data, strides=(1,))
+        head = self._words[start].astype(np.int64)
+        self.first, self.flags, self.count = head >> 8 & 0xFFFFFFFF, head >> 40 & 0xFF, head >> 48 & 0xFF
+        self.body = 8 * (start + READING_HEADER.size)
+        self._place()
+
+    def _place(self) -> None:
+        """Of each epoch: its frame, its number there, whether it was filtered, and the place of its reading's bits."""
+        channels, count = self.sampling.channels, self.count
+        wide, nulls, filtered = ((self.flags & flag) > 0 for flag in (WIDE, NULLS, FILTERED))
+        narrow = sum(channel.bits for channel in channels)
+        row_bits = np.where(wide, REGISTER_BITS * len(channels), narrow) + nulls * len(channels)
+        self.owner = np.repeat(np.arange(len(count)), count)
+        before = np.cumsum(count) - count
+        self.epoch = np.arange(len(self.owner)) - before[self.owner]
+        self.out = np.zeros(len(self.owner), bool)
+        if filtered.any():
+            asked = np.flatnonzero(filtered[self.owner])
+            self.out[asked] = self._bits(self.body[self.owner[asked]] + self.epoch[asked], 1)
+        here = np.cumsum(~self.out) - ~self.out  # readings before this one, over all frames
+        first_here = np.append(here, np.count_nonzero(~self.out))
+        kept = first_here[before + count] - first_here[before]
+        rank = here - first_here[before][self.owner]
+        used = filtered * count + kept * row_bits
+        self.at = (self.body + filtered * count)[self.owner] + rank * row_bits[self.owner]
+        self.fits = self.size == READING_HEADER.size + -(-used // 8)
+        epochs = self.sampling.epochs
+        self.sane = (self.flags <= NULLS | WIDE | FILTERED) & (
+            self.first <= (LAST_TICK - epochs.start) // epochs.interval
+        )
+        self.good = self.fits & self.sane & (count > 0)
+
+    def _bits(self, at: np.ndarray, width: np.ndarray | int) -> np.ndarray:
+        """Unsigned numbers of up to 32 bits at any bit."""
+        words = self._words[np.minimum(at >> 3, len(self._words) - 1)]
+        return (words >> (at & 7).astype(np.uint64)).astype(np.int64) & ((1 << width) - 1)
+
+    def errors(self) -> Iterator[PayloadError]:
+        for at in np.flatnonzero(~self.good).tolist():
+            mote, size = self.frames[at].mote, len(self.frames[at].payload)
+            if self.count[at] == 0:
+                yield PayloadError("empty", mote, "a READING without readings")
+            elif not self.fits[at]:
+                yield PayloadError("size", mote, f"a READING of {size} bytes, which its {self.count[at]} do not take")
+            else:
+                said = f"flags {self.flags[at]:#04x} and first epoch {self.first[at]}"
+                yield PayloadError("range", mote, f"a READING with {said}")
+
+    def readings(self) -> Readings:
+        epochs = self.sampling.epochs
+        good = self.good[self.owner]
+        here, out = np.flatnonzero(good & ~self.out), np.flatnonzero(good & self.out)
+        site, tick = self.mote[self.owner], epochs.start + (self.first[self.owner] + self.epoch) * epochs.interval
+        value, null = self._values(self.at[here], self.flags[self.owner[here]])
+        return Readings(self.sampling, site[here], tick[here], value, null, site[out], tick[out])
+
+    def _values(self, at: np.ndarray, flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        channels = self.sampling.channels
+        value, null = np.empty((len(at), len(channels)), np.int64), np.zeros((len(at), len(channels)), bool)
+        if (nulls := (flags & NULLS) > 0).any():
+            for c in range(len(channels)):
+                null[:, c] = nulls & (self._bits(at + c, 1) > 0)
+            at = at + nulls * len(channels)
+        wide = (flags & WIDE) > 0
+        for c, channel in enumerate(channels):
+            bits = np.where(wide, REGISTER_BITS, channel.bits) if wide.any() else channel.bits
+            unsigned = self._bits(at, bits)
+            value[:, c] = unsigned - (unsigned >> (bits - 1) << bits)
+            at = at + bits
+        return value, null
 
 
 def annotate_reading(payload: bytes, sampling: Sampling) -> Iterator[tuple[int, str]]:
     """What the bytes of a READING mean, for `gateway.describe`."""
-    _, epoch, flags = READING_HEADER.unpack_from(payload)
-    words = [f"{flags & MAX_COUNT} readings"]
-    words += [word for bit, word in ((NULLS, "with null bits"), (WIDE, "wide")) if flags & bit]
+    _, epoch, flags, count = READING_HEADER.unpack_from(payload)
+    words = [f"one bit for each of {count} epochs: was it filtered"] if flags & FILTERED else []
+    words += [f"a null bit for each of {len(sampling.channels)} channels"] if flags & NULLS else []
+    channels = zip(sampling.channels, _widths(sampling.channels, bool(flags & WIDE)), strict=True)
+    words += [f"{c.attribute} in {bits} bits" for c, bits in channels]
+    set_ = [word for bit, word in ((NULLS, "nulls"), (WIDE, "wide"), (FILTERED, "filtered")) if flags & bit]
     yield 1, f"sampling {sampling.number} ({sampling.extent})"
     yield 4, f"first epoch {epoch} (tick {sampling.epochs.tick(epoch)})"
-    yield 1, ", ".join(words)
-    channels = zip(sampling.channels, _widths(sampling.channels, bool(flags & WIDE)), strict=True)
-    yield len(payload) - READING_HEADER.size, ", ".join(f"{c.attribute} in {bits} bits" for c, bits in channels)
-
-
-def _shape(frame: Frame, samplings: Mapping[int, Sampling]) -> tuple[int, int]:
-    """(sampling, flags with count): frames that agree in it are decoded together. PayloadError if it is nonsense."""
-    if len(frame.payload) < READING_HEADER.size:
-        raise PayloadError("short", frame.mote, f"a READING of {len(frame.payload)} bytes")
-    number, _, flags = READING_HEADER.unpack_from(frame.payload)
-    if (sampling := samplings.get(number)) is None:
-        raise PayloadError("sampling", frame.mote, f"there is no sampling {number}")
-    count = flags & MAX_COUNT
-    if count == 0:
-        raise PayloadError("empty", frame.mote, "a READING without readings")
-    size = READING_HEADER.size + -(-count * _row_bits(sampling, flags) // 8)
-    if len(frame.payload) != size:
-        raise PayloadError("size", frame.mote, f"a READING of {len(frame.payload)} bytes that must have {size}")
-    return number, flags
-
-
-def _decode_alike(frames: list[Frame], sampling: Sampling, flags: int) -> Readings:
-    count, row_bits, width = flags & MAX_COUNT, _row_bits(sampling, flags), len(sampling.channels)
-    body = b"".join(frame.payload[READING_HEADER.size :] for frame in frames)
-    bits = np.unpackbits(np.frombuffer(body, np.uint8).reshape(len(frames), -1), axis=1, bitorder="little")
-    rows = bits[:, : count * row_bits].reshape(len(frames) * count, row_bits)
-    at = width if flags & NULLS else 0
-    null = rows[:, :at].astype(bool) if at else np.zeros((len(rows), width), bool)
-    value = np.zeros((len(rows), width), np.int64)
-    for c, bits_ in enumerate(_widths(sampling.channels, bool(flags & WIDE))):
-        unsigned = rows[:, at : at + bits_] @ (np.int64(1) << np.arange(bits_, dtype=np.int64))
-        value[:, c] = unsigned - ((unsigned >> (bits_ - 1)) << bits_)
-        at += bits_
-    first = np.array([READING_HEADER.unpack_from(frame.payload)[1] for frame in frames], np.int64)
-    epoch = (first[:, None] + np.arange(count)).ravel()
-    return Readings(
-        sampling,
-        site=np.repeat(np.array([frame.mote for frame in frames], np.int64), count),
-        tick=sampling.epochs.start + epoch * sampling.epochs.interval,
-        value=value,
-        null=null,
-    )
-
-
-def _row_bits(sampling: Sampling, flags: int) -> int:
-    nulls = len(sampling.channels) if flags & NULLS else 0
-    return nulls + sum(_widths(sampling.channels, bool(flags & WIDE)))
+    yield 1, ", ".join(set_) or "no flags"
+    yield 1, f"{count} epochs"
+    yield len(payload) - READING_HEADER.size, ", ".join(words)
 
 
 def _widths(channels: Sequence[Channel], wide: bool) -> list[int]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acquisition.batch import Batch, concatenate, dtype_of
+from acquisition.batch import Batch, dtype_of
 from acquisition.errors import PayloadError
 from acquisition.extent import Catalog, Extent
 from acquisition.payload import Readings, decode_readings
@@ -15,21 +15,25 @@ from gateway.frame import Frame
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured, as (extent, tuples), one per sampling; and the frames that said nothing sensible."""
+    """What was measured, as (extent, tuples), one per sampling; what was filtered on motes, as (extent, sites, ticks);
+    and the frames that said nothing sensible."""
 
     batches: tuple[tuple[str, Batch], ...]
+    filtered: tuple[tuple[str, np.ndarray, np.ndarray], ...]
     errors: tuple[PayloadError, ...]
 
 
 def rise(frames: Sequence[Frame], samplings: Mapping[int, Sampling], catalog: Catalog, delivery: int) -> Measured:
     """Decode many frames at once; what is known without a sensor (site, time) is filled in. `delivery` is the tick."""
     decoded, errors = decode_readings(frames, samplings)
-    by_sampling: dict[int, list[Batch]] = {}
+    batches, filtered = [], []
     for readings in decoded:
-        extent = catalog.find(readings.sampling.extent)
-        by_sampling.setdefault(readings.sampling.number, []).append(batch_of(readings, extent, delivery))
-    batches = tuple((samplings[number].extent, concatenate(found)) for number, found in by_sampling.items())
-    return Measured(batches, tuple(errors))
+        name = readings.sampling.extent
+        if len(readings.tick):
+            batches.append((name, batch_of(readings, catalog.find(name), delivery)))
+        if len(readings.filtered_tick):
+            filtered.append((name, readings.filtered_site, readings.filtered_tick))
+    return Measured(tuple(batches), tuple(filtered), tuple(errors))
 
 
 def batch_of(readings: Readings, extent: Extent, delivery: int) -> Batch:

@@ -18,6 +18,7 @@ from gateway.frame import Frame, Kind
 FRAMES, PER_FRAME, ROUNDS = 20_000, 8, 5
 RESULTS = Path(__file__).parent / "results" / "codec.csv"
 SAMPLING = Sampling(0, "field", Epochs(0, 10), (Channel("temp", 1, 15), Channel("volt", 2, 16)))
+MIXED_ROWS = ([(2000, 2987)], [(2000, None)] * 3, [(100_000, 2987)] * 4, [(2000, 2987), None] * 4)
 
 
 def best(work):
@@ -46,12 +47,21 @@ def main():
     frames = [Frame(Kind.READING, n % 60000, 1, n % 65536, payload) for n in range(FRAMES)]
     stream = b"".join(encode_stream(frame) for frame in frames)
     assert decode_stream(stream) == frames
+    # What a lossy network brings: one to eight readings in a frame, some null, some wide, some filtered.
+    payloads = [encode_readings(SAMPLING, 0, found) for found in MIXED_ROWS]
+    mixed = [Frame(Kind.READING, n % 60000, 1, n % 65536, payloads[n % 4]) for n in range(FRAMES)]
     readings = FRAMES * PER_FRAME
     figures = [
         ("frames encoded", FRAMES, best(lambda: [encode_stream(frame) for frame in frames])),
         ("frames decoded", FRAMES, best(lambda: decode_stream(stream))),
         ("readings encoded", readings, best(lambda: [encode_readings(SAMPLING, 0, rows) for _ in frames])),
         ("readings decoded", readings, best(lambda: decode_readings(frames, {0: SAMPLING}))),
+        ("by single frames", readings, best(lambda: [decode_readings([frame], {0: SAMPLING}) for frame in frames])),
+        (
+            "mixed decoded",
+            sum(map(len, MIXED_ROWS)) * len(mixed) // 4,
+            best(lambda: decode_readings(mixed, {0: SAMPLING})),
+        ),
     ]
     new = not RESULTS.exists()
     RESULTS.parent.mkdir(exist_ok=True)

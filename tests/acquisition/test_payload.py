@@ -43,8 +43,21 @@ def sent(draw):
         "wide": lambda bits: st.none() | INT32,
     }[kinds]
     row = st.tuples(*(value(channel.bits) for channel in sampling.channels))
+    if draw(st.booleans()):
+        row = st.none() | row  # some are filtered
     rows = draw(st.lists(row, min_size=1, max_size=capacity(sampling)))
     return sampling, draw(st.integers(0, 2**32 - 64)), rows
+
+
+def told(found):
+    """What decoded readings say, as (site, tick, values or None if filtered), in the order of sites and ticks."""
+    rows = [
+        tuple(None if null else value for value, null in zip(values, nulls, strict=True))
+        for values, nulls in zip(found.value.tolist(), found.null.tolist(), strict=True)
+    ]
+    here = zip(found.site.tolist(), found.tick.tolist(), rows, strict=True)
+    out = zip(found.filtered_site.tolist(), found.filtered_tick.tolist(), strict=True)
+    return sorted([*here, *((site, tick, None) for site, tick in out)], key=lambda one: one[:2])
 
 
 @given(sent(), st.integers(1, 65534))
@@ -52,12 +65,28 @@ def test_readings_survive(case, mote):
     sampling, first, rows = case
     payload = encode_readings(sampling, first, rows)
     assert len(payload) <= MAX_PAYLOAD
-    [readings], errors = decode_readings([Frame(Kind.READING, mote, 1, 0, payload)], {sampling.number: sampling})
+    [found], errors = decode_readings([Frame(Kind.READING, mote, 1, 0, payload)], {sampling.number: sampling})
     assert errors == []
-    assert readings.tick.tolist() == [sampling.epochs.tick(first + at) for at in range(len(rows))]
-    assert set(readings.site.tolist()) == {mote}
-    for row, values, nulls in zip(rows, readings.value.tolist(), readings.null.tolist(), strict=True):
-        assert tuple(None if null else value for value, null in zip(values, nulls, strict=True)) == row
+    assert told(found) == [(mote, sampling.epochs.tick(first + at), row) for at, row in enumerate(rows)]
+
+
+@given(st.lists(sent(), min_size=1, max_size=12), st.data())
+def test_many_frames_at_once_are_decoded_as_one_by_one(cases, data):
+    """Frames of one sampling with any counts, widths, nulls and filters; some of them damaged."""
+    sampling = cases[0][0]
+    rows = [[row for row in found if row is None or len(row) == len(sampling.channels)] for _, _, found in cases]
+    frames = []
+    for mote, found in enumerate(rows, start=1):
+        payload = encode_readings(sampling, 10 * mote, found[: capacity(sampling)])
+        if data.draw(st.integers(0, 3)) == 0:
+            payload = payload[:5] + data.draw(st.binary(max_size=MAX_PAYLOAD - 5))
+        frames.append(Frame(Kind.READING, mote, 1, 0, payload))
+    together, errors = decode_readings(frames, {sampling.number: sampling})
+    single = [decode_readings([frame], {sampling.number: sampling}) for frame in frames]
+    assert sorted((e.mote, e.code) for e in errors) == sorted((e.mote, e.code) for _, found in single for e in found)
+    assert [one for found in together for one in told(found)] == [
+        one for found, _ in single for readings in found for one in told(readings)
+    ]
 
 
 ONE = Sampling(4, "field", Epochs(0, 10), (Channel("temp", 1, 12),))
@@ -73,18 +102,24 @@ def test_many_frames_are_decoded_together_and_keep_their_order():
 
 
 def test_several_readings_take_less_than_several_frames():
-    assert len(encode_readings(ONE, 0, [(1,)] * 8)) == 6 + 12
+    assert len(encode_readings(ONE, 0, [(1,)] * 8)) == 7 + 12
+
+
+def test_ten_epochs_in_which_all_was_filtered_take_two_bytes():
+    assert len(encode_readings(ONE, 0, [None] * 10)) == 7 + 2
 
 
 @pytest.mark.parametrize(
     ("payload", "code"),
     [
         (b"", "short"),
-        (bytes(5), "short"),
+        (bytes(6), "short"),
         (encode_readings(ONE, 0, [(1,)])[:-1], "size"),
         (encode_readings(ONE, 0, [(1,)]) + b"\0", "size"),
         (b"\x05" + encode_readings(ONE, 0, [(1,)])[1:], "sampling"),
-        (b"\x04" + bytes(5), "empty"),
+        (b"\x04" + bytes(6), "empty"),
+        (b"\x04" + bytes(4) + b"\x08\x01" + bytes(2), "range"),
+        (encode_readings(ONE, 0, [None] * 8) + b"\0", "size"),
     ],
 )
 def test_a_frame_of_nonsense_is_told_and_leaves_the_others_alone(payload, code):
@@ -101,7 +136,8 @@ def test_fuzz_readings(payload, sampling):
     readings, errors = decode_readings([Frame(Kind.READING, 1, 1, 0, payload)], numbered)
     assert len(readings) + len(errors) == 1
     for found in readings:
-        assert 1 <= len(found.tick) <= MAX_COUNT
+        assert 1 <= len(found.tick) + len(found.filtered_tick) <= MAX_COUNT
+        assert np.all(found.tick >= 0)
         assert np.all(np.abs(found.value.astype(float)) <= 2**31)
 
 

@@ -165,7 +165,7 @@ def test_a_link_with_more_room_carries_more(mtu, room):
     largest = Frame(Kind.PROGRAM, 1, 2, 3, bytes(room), down=True, seal=bytes(8))
     message = encode(largest, mtu)
     assert (len(message), decode(message, mtu)) == (mtu, largest)
-    with pytest.raises(LinkError, match="fits? on no link|does not fit"):
+    with pytest.raises(LinkError, match=r"fits? on no link|does not fit"):
         encode(replace(largest, payload=bytes(room + 1)), mtu)
     with pytest.raises(FrameError):
         decode(message, mtu - 1)

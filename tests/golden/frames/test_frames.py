@@ -123,6 +123,7 @@ def cases():
         "reading": plain,
         "reading_with_nulls": nulls,
         "reading_wide": wide,
+        "reading_filtered": reading([None, (2010, 2987), None]),
         "reading_handed_on": (answered, annotate_reading(answered.payload, SAMPLING)),
         "partial": (Frame(Kind.PARTIAL, 3, 1, 27, partial), annotate_partials(AVERAGES, PARTIALS)),
         "links": (Frame(Kind.LINKS, 3, 1, 0, encode_links(REPORT)), annotate_links(REPORT)),
