@@ -1,9 +1,14 @@
 """The catalogue of errors as a page, each error with an example and what the command says of it."""
 
+from errno import ENOENT
+from os import strerror
+
 from basestation.errors import CATALOGUE, KINDS, ROAD
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import Diagnostic, Refused
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
+from gateway.toml import Faulty
+from innet.deployment.description import parse_deployment
 
 
 def caused(code):
@@ -12,13 +17,21 @@ def caused(code):
     if entry.kind == "input":
         return ()  # caused by data, not by a text
     try:
-        if entry.schema:
+        if entry.kind == "deployment":
+            parse_deployment(entry.example, None, _nothing_beside)
+        elif entry.schema:
             read_schema(entry.example)
         else:
             bind_text(entry.example, read_schema(ROAD))
     except Refused as refused:
         return refused.diagnostics
+    except Faulty as faulty:
+        return tuple(Diagnostic.of(fault) for fault in faulty.faults)
     return ()
+
+
+def _nothing_beside(name):
+    raise FileNotFoundError(ENOENT, strerror(ENOENT), name)
 
 
 def shown(code):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from basestation.errors import CATALOGUE
 from gateway.source import Source, Span
+from gateway.toml import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,11 @@ class Diagnostic:
     span: Span
     expected: tuple[str, ...] = ()
     help: str | None = None
+
+    @classmethod
+    def of(cls, fault: Fault):
+        """What is wrong with a file of settings, as what is wrong with a query is told."""
+        return cls(fault.code, fault.message, fault.source, fault.span, help=fault.help)
 
     @property
     def kind(self):

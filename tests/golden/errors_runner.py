@@ -1,7 +1,8 @@
 """Golden errors: texts and what is said about them, as people see it.
 
-A block of a `.test` file is `error` (or `schema` for a schema), the text, `----` and everything that is reported, with
-a blank line behind it. Lines that begin with `#` before a block say what it is about.
+A block of a `.test` file is `error` (or `schema` for a schema, `deployment` for a deployment), the text, `----` and
+everything that is reported, with a blank line behind it. Nothing lies beside a deployment but `links.csv`, which follows
+it behind a line `links.csv`. Lines that begin with `#` before a block say what it is about.
 
 `python -m tests.golden.errors_runner --rewrite` writes what is reported now; the diff is to be read.
 """
@@ -14,11 +15,13 @@ from pathlib import Path
 from basestation.language.parser import parse
 from basestation.language.schema_parser import parse_schema
 from gateway.source import Source
+from gateway.toml import Faulty
+from innet.deployment.description import parse_deployment
 
 FOLDER = Path(__file__).parent / "errors"
 _PARSERS = {"error": parse, "schema": parse_schema}
 _BLOCK = re.compile(
-    r"(?P<notes>(?:#[^\n]*\n)*)(?P<command>error|schema)\n(?P<text>.*?)\n----\n(?P<said>.*?)(?:\n\n(?=#|error\n|schema\n)|\n*\Z)",
+    r"(?P<notes>(?:#[^\n]*\n)*)(?P<command>error|schema|deployment)\n(?P<text>.*?)\n----\n(?P<said>.*?)(?:\n\n(?=#|error\n|schema\n|deployment\n)|\n*\Z)",
     re.DOTALL,
 )
 
@@ -32,7 +35,24 @@ class Block:
 
     def reported(self):
         """What is reported now."""
+        if self.command == "deployment":
+            return _deployment_faults(self.text)
         return "\n\n".join(d.render() for d in _PARSERS[self.command](Source(self.text)).diagnostics)
+
+
+def _deployment_faults(text):
+    text, lies_there, links = text.partition("\nlinks.csv\n")
+
+    def beside(name):
+        if lies_there and name == "links.csv":
+            return links
+        raise FileNotFoundError(name)
+
+    try:
+        parse_deployment(text, "tank.toml", beside)
+    except Faulty as faulty:
+        return "\n\n".join(fault.render() for fault in faulty.faults)
+    return ""
 
 
 def blocks(path):

@@ -1,13 +1,14 @@
 """Deployment: who is where, what they can sense, how well they hear each other, and which extents are declared.
 
-The description of a network, frozen. It is made from a TOML file by `innet.description`; the text of the extents is
-carried along for whoever understands it.
+The description of a network, frozen. `innet.deployment.description` makes it from a TOML file; the text of the extents
+is carried along for whoever understands it.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
+from gateway.source import Source
 from innet.routing.topology import Topology
 
 Position = tuple[float, float, float]
@@ -46,8 +47,7 @@ class Deployment:
     gateways: Mapping[int, Position]  # numbers that no mote has
     motes: Mapping[int, Site]
     links: Mapping[tuple[int, int], float]
-    extents: str  # the text of a SNEEql schema
-    extents_from: str | None = None  # the file it stands in
+    extents: Source  # a SNEEql schema
 
     @property
     def topology(self) -> Topology:
