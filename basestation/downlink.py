@@ -9,7 +9,6 @@ from acquisition.scheduling import share
 from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
 from basestation.language.diagnostics import Diagnostic, Refused
-from gateway.source import Source
 from basestation.planner.bind import bind_text
 from basestation.planner.lower import lower
 from basestation.planner.plan import Plan
@@ -17,6 +16,8 @@ from basestation.planner.rewrite import rewrite
 from basestation.queries import Event, Query
 from basestation.world import World
 from gateway.frame import Message
+from gateway.source import Source
+from innet.placement.placement import everywhere
 from innet.program.compile import compile_programs
 
 
@@ -65,7 +66,8 @@ def _tell_motes(world: World, tick: int, now_ms: int) -> tuple[World, tuple[Mess
     queries = world.queries.values()
     scheduled = share([need for query in queries for need in query.needs], world.catalog, world.scheduled, tick)
     delivered = [operator for query in queries if query.needs for operator in query.inside]
-    compiled = compile_programs(delivered, scheduled.schedules.values())
+    sites = {name: world.catalog.find(name).sites for name in {operator.extent for operator in delivered}}
+    compiled = compile_programs(everywhere(delivered, sites), scheduled.schedules.values())
     programs = innet.downlink.images(compiled)
     changed = [s for site, s in scheduled.schedules.items() if world.scheduled.schedules.get(site) is not s]
     messages = (

@@ -14,6 +14,7 @@ from enum import Enum
 
 from acquisition.scheduling import Need
 from basestation.planner.plan import Plan
+from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
 
 
@@ -65,4 +66,5 @@ class Query:
         """What a live query asks of the sensed extents; nothing, once it is over."""
         if self.state in (State.STOPPED, State.FAILED):
             return ()
-        return tuple(Need(d.child.extent, frozenset(d.child.sampled), d.child.interval) for d in self.inside)
+        sampled = [acquire for operator in self.inside for acquire in acquired(operator).values()]
+        return tuple(Need(a.extent, frozenset(a.sampled), a.interval) for a in sampled)

@@ -17,4 +17,4 @@ def lower(root: Node) -> tuple[Deliver, ...]:
 def _deliver(node: StreamAcquire) -> Deliver:
     known = {attribute.name for attribute in (node.extent.site_attribute, node.extent.time_attribute) if attribute}
     sampled = tuple(column.name for column in node.attributes if column.name not in known)
-    return Deliver(Acquire(node.extent.name, node.interval, sampled), sampled)
+    return Deliver(Acquire(node.extent.name, node.interval, sampled), node.extent.name, sampled)

@@ -1,8 +1,11 @@
 """What motes can do, as operators: a language of its own, much smaller than the base station's algebra.
 
-"Can a mote run this?" means "can it be said with these?". Each operator is a frozen value in a file of its own.
+"Can a mote run this?" means "can it be said with these?". Each operator is a frozen value in a file of its own. At the
+top stands a Deliver, which sends readings, or a Fold, which sends partials; below it selections, joins, and at the
+bottom what is sampled.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -22,3 +25,18 @@ class Operator:
     def label(self) -> str:
         """The operator as one line of explain."""
         raise TypeError(f"{type(self).__name__} has no label")
+
+
+def walk(operator: Operator) -> Iterator[Operator]:
+    """The operator and everything below it, from the top."""
+    yield operator
+    for child in operator.children:
+        yield from walk(child)
+
+
+def outline(operator: Operator) -> list[tuple[int, str]]:
+    """The labels of an operator and of all below it, each with its depth."""
+    return [
+        (0, operator.label()),
+        *((depth + 1, text) for child in operator.children for depth, text in outline(child)),
+    ]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from innet.operators import Operator
+from innet.operators import Operator, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +19,8 @@ class Acquire(Operator):
 
     def label(self) -> str:
         return f"acquire {', '.join(self.sampled) or 'nothing'} of {self.extent} every {self.interval} ticks"
+
+
+def acquired(operator: Operator) -> dict[str, Acquire]:
+    """What is sampled for an operator, by extent."""
+    return {found.extent: found for found in walk(operator) if isinstance(found, Acquire)}

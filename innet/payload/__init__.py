@@ -1,13 +1,7 @@
 """The payloads of what happens inside the network: PROGRAM, PARTIAL and LINKS. gateway/SPEC.md has the bits."""
 
 from innet.payload.links import MAX_NEIGHBOURS, annotate_links, decode_links, encode_links
-from innet.payload.partial import (
-    Partial,
-    PartialShape,
-    annotate_partials,
-    decode_partials,
-    encode_partials,
-)
+from innet.payload.partial import annotate_partials, decode_partials, encode_partials
 from innet.payload.program import (
     Orders,
     annotate_orders,
@@ -21,8 +15,6 @@ from innet.payload.program import (
 __all__ = [
     "MAX_NEIGHBOURS",
     "Orders",
-    "Partial",
-    "PartialShape",
     "annotate_links",
     "annotate_orders",
     "annotate_partials",

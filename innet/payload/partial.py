@@ -14,71 +14,35 @@ of readings that belong to no group: they were filtered, and still count as hear
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gateway.frame import MAX_PAYLOAD
-from innet.aggregates.protocol import Field
 from innet.errors import PayloadError
+from innet.partials import Partial, PartialShape
 
 HEADER = struct.Struct("<BIBB")
-MAX_SLOTS = 128
 SLICE_BITS, COUNT_BITS, READINGS_BITS, KEY_BITS = 8, 16, 16, 32
 MAX_SPAN = 1 << SLICE_BITS
 UNSIGNED = frozenset({"seen", "count", "site", "squares"})
 """The fields that are never negative; the others are in two's complement."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartialShape:
-    """What base station and motes agreed on with the program: how the PARTIALs of one aggregation are made.
-
-    `slots` are the sites that may contribute; a site's place in it is its bit. `keys` is the number of group columns,
-    `layouts` the states, one per aggregate.
-    """
-
-    aggregation: int
-    slots: tuple[int, ...]
-    keys: int
-    layouts: tuple[tuple[Field, ...], ...]
-
-    @property
-    def has_bitmap(self) -> bool:
-        return len(self.slots) <= MAX_SLOTS
-
-    @property
-    def who_bits(self) -> int:
-        return len(self.slots) if self.has_bitmap else COUNT_BITS
-
-    @property
-    def bare_bits(self) -> int:
-        return SLICE_BITS + self.who_bits + READINGS_BITS
-
-    @property
-    def whole_bits(self) -> int:
-        fields = sum(field.bits for layout in self.layouts for field in layout)
-        return self.bare_bits + self.keys * (1 + KEY_BITS) + fields
-
-    def size(self, whole: int, bare: int) -> int:
-        """The bytes of a payload with so many partials."""
-        return HEADER.size + -(-(whole * self.whole_bits + bare * self.bare_bits) // 8)
+def who_bits(shape: PartialShape) -> int:
+    return len(shape.slots) if shape.has_bitmap else COUNT_BITS
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
-    """What is known of one group in one slice. `who` has the bits of the contributors, or is their number.
+def bare_bits(shape: PartialShape) -> int:
+    return SLICE_BITS + who_bits(shape) + READINGS_BITS
 
-    `states` has the fields of each aggregate in the order of its layout; a bare partial has neither group nor states.
-    """
 
-    slice: int
-    who: int
-    readings: int
-    group: tuple[int | None, ...] = ()
-    states: tuple[tuple[int, ...], ...] | None = None
+def whole_bits(shape: PartialShape) -> int:
+    fields = sum(field.bits for layout in shape.layouts for field in layout)
+    return bare_bits(shape) + shape.keys * (1 + KEY_BITS) + fields
 
-    @property
-    def bare(self) -> bool:
-        return self.states is None
+
+def size_of(shape: PartialShape, whole: int, bare: int) -> int:
+    """The bytes of a payload with so many partials."""
+    return HEADER.size + -(-(whole * whole_bits(shape) + bare * bare_bits(shape)) // 8)
 
 
 def encode_partials(shape: PartialShape, partials: Sequence[Partial], room: int = MAX_PAYLOAD) -> list[bytes]:
@@ -95,7 +59,7 @@ def encode_partials(shape: PartialShape, partials: Sequence[Partial], room: int 
 def _together(shape: PartialShape, partials: Sequence[Partial], room: int) -> bool:
     bare = sum(partial.bare for partial in partials)
     few = len(partials) <= 0xFF and partials[-1].slice - partials[0].slice < MAX_SPAN
-    return few and shape.size(len(partials) - bare, bare) <= room
+    return few and size_of(shape, len(partials) - bare, bare) <= room
 
 
 def _encode(shape: PartialShape, partials: Sequence[Partial]) -> bytes:
@@ -111,7 +75,7 @@ def _encode(shape: PartialShape, partials: Sequence[Partial]) -> bytes:
 
 def _fields(shape: PartialShape, partial: Partial, first: int) -> Iterator[tuple[int, int]]:
     yield partial.slice - first, SLICE_BITS
-    yield partial.who, shape.who_bits
+    yield partial.who, who_bits(shape)
     yield partial.readings, READINGS_BITS
     if partial.states is None:
         return
@@ -130,7 +94,7 @@ def decode_partials(payload: bytes, shape: PartialShape, mote: int) -> list[Part
     number, first, whole, bare = HEADER.unpack_from(payload)
     if number != shape.aggregation:
         raise PayloadError("aggregation", mote, f"a PARTIAL of aggregation {number}, not {shape.aggregation}")
-    if len(payload) != shape.size(whole, bare) or whole + bare == 0:
+    if len(payload) != size_of(shape, whole, bare) or whole + bare == 0:
         raise PayloadError("size", mote, f"a PARTIAL of {len(payload)} bytes with {whole} and {bare} partials")
     bits = _Bits(payload[HEADER.size :])
     return [_decode(bits, shape, first, at < whole) for at in range(whole + bare)]
@@ -149,7 +113,7 @@ class _Bits:
 
 
 def _decode(bits: _Bits, shape: PartialShape, first: int, whole: bool) -> Partial:
-    partial = Partial(first + bits.take(SLICE_BITS), bits.take(shape.who_bits), bits.take(READINGS_BITS))
+    partial = Partial(first + bits.take(SLICE_BITS), bits.take(who_bits(shape)), bits.take(READINGS_BITS))
     if not whole:
         return partial
     group: list[int | None] = []
@@ -170,8 +134,8 @@ def annotate_partials(shape: PartialShape, partials: Sequence[Partial]) -> Itera
     yield 4, f"first slice {first}"
     yield 1, f"{len(partials) - bare} partials"
     yield 1, f"{bare} bare ones"
-    who = f"who in {shape.who_bits} bits" + ("" if shape.has_bitmap else " (their number)")
+    who = f"who in {who_bits(shape)} bits" + ("" if shape.has_bitmap else " (their number)")
     words = [f"{SLICE_BITS} bits of slice", who, f"readings in {READINGS_BITS}"]
     words += [f"key in 1 + {KEY_BITS}"] * shape.keys
     words += [f"{field.name} in {field.bits}" for layout in shape.layouts for field in layout]
-    yield shape.size(len(partials) - bare, bare) - HEADER.size, ", ".join(words)
+    yield size_of(shape, len(partials) - bare, bare) - HEADER.size, ", ".join(words)

@@ -102,7 +102,7 @@ def annotate_orders(orders: Orders) -> Iterator[tuple[int, str]]:
 
 def annotate_code(code: bytes) -> Iterator[tuple[int, str]]:
     for _, opcode, operands in instructions(code):
-        yield 1 + len(operands), " ".join((opcode.name, *(str(operand) for operand in operands)))
+        yield opcode.length, " ".join((opcode.name, *(str(operand) for operand in operands)))
 
 
 def programs_of(compiled: Sequence[MoteProgram]) -> dict[int, tuple[MoteProgram, ...]]:

@@ -1,24 +1,227 @@
-"""The meaning of a program: what the C interpreter of the firmware is tested against, and what simulated motes run."""
+"""The meaning of a program, one mote and one tick at a time: slow and clear.
 
-from collections.abc import Sequence
+The C interpreter of the firmware is tested against it, and simulated motes run it. `innet.program.vectorised` says the
+same for many motes and ticks at once.
+"""
 
-from innet.program.program import MoteProgram, instructions
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from innet.aggregates.fields import BLANK, Fields, folded, merge_fields
+from innet.partials import Key, Partial
+from innet.program.memory import Memory
+from innet.program.opcodes import CELLS, DECLARING
+from innet.program.program import MoteProgram, Table, instructions
 
 Value = int | None
 
 
-def run(program: MoteProgram, sampled: Sequence[Value]) -> tuple[Value, ...]:
-    """One epoch: the values sampled -> the values to send, channel by channel; null where nothing was put out."""
-    stack: list[Value] = []
-    reading: list[Value] = [None] * program.channels
-    for _, opcode, operands in instructions(program.code):
-        match opcode.name:
-            case "LOAD":
-                stack.append(sampled[operands[0]])
-            case "OUT":
-                reading[operands[0]] = stack.pop()
-            case "HALT":
-                break
-            case name:
-                raise AssertionError(f"{name} is in the table and has no meaning")
-    return tuple(reading)
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What a mote measured at one tick: for the program's own sampling, and for its others that are due then."""
+
+    tick: int
+    values: Sequence[Value]
+    peers: Mapping[int, Sequence[Value]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`reading` is what is to be sent, channel by channel; None where none is. It was filtered if one was wanted."""
+
+    reading: tuple[Value, ...] | None
+    wanted: bool
+
+    @property
+    def filtered(self) -> bool:
+        return self.wanted and self.reading is None
+
+
+def run(program: MoteProgram, sampled: Sampled, memory: Memory) -> Outcome:
+    """One epoch. What it folds is in the memory afterwards."""
+    frame = _Frame(program, sampled)
+    skipped_to = 0
+    for at, opcode, operands in instructions(program.code):
+        if at < skipped_to or opcode.name in DECLARING:
+            continue
+        if opcode.name == "HALT":
+            break
+        if opcode.name == "SKIP":
+            if frame.stack.pop() != 1:
+                skipped_to = at + opcode.length + operands[0]
+            continue
+        frame.step(opcode.name, operands)
+    for number, partial in frame.partials():
+        memory.add(number, [partial])
+    return Outcome(tuple(frame.reading) if frame.sent else None, frame.wanted)
+
+
+class _Frame:
+    """What a program has at hand while it runs."""
+
+    def __init__(self, program: MoteProgram, sampled: Sampled) -> None:
+        self.site, self.sampled = program.site, sampled
+        self.tables = {table.number: table for table in program.tables}
+        self.stack: list[Value] = []
+        self.cells: list[Value] = [None] * CELLS
+        self.reading: list[Value] = [None] * program.channels
+        self.wanted = self.sent = False
+        self.marked: list[int] = []
+        self.keys: list[Value] = []
+        self.groups: dict[int, tuple[Key, list[Fields]]] = {}
+        self.entered: Table | None = None
+
+    def step(self, name: str, operands: tuple[int, ...]) -> None:
+        if name in _UNARY:
+            self.stack.append(_UNARY[name](self.stack.pop()))
+        elif name in _BINARY:
+            right, left = self.stack.pop(), self.stack.pop()
+            self.stack.append(_BINARY[name](left, right))
+        else:
+            getattr(self, f"_{name.lower()}")(*operands)
+
+    def partials(self) -> list[tuple[int, Partial]]:
+        """What this reading is in each table that it belongs to."""
+        made = []
+        for number in {**dict.fromkeys(self.marked), **self.groups}:
+            table = self.tables[number]
+            key, states = self.groups.get(number, ((), None))
+            who = 0 if table.slot is None else 1 << table.slot if table.shape.has_bitmap else 1
+            place = table.slices.number(self.sampled.tick)
+            made.append((number, Partial(place, who, 1, key, None if states is None else tuple(states))))
+        return made
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def _load(self, channel: int) -> None:
+        self.stack.append(self.sampled.values[channel])
+
+    def _peer(self, sampling: int, channel: int) -> None:
+        values = self.sampled.peers.get(sampling, ())
+        self.stack.append(values[channel] if channel < len(values) else None)
+
+    def _here(self, sampling: int) -> None:
+        self.stack.append(int(sampling in self.sampled.peers))
+
+    def _every(self, ticks: int) -> None:
+        self.stack.append(int(self.sampled.tick % ticks == 0))
+
+    def _site(self) -> None:
+        self.stack.append(self.site)
+
+    def _null(self) -> None:
+        self.stack.append(None)
+
+    def _lit8(self, value: int) -> None:
+        self.stack.append(value)
+
+    _lit16 = _lit32 = _lit8
+
+    def _store(self, cell: int) -> None:
+        self.cells[cell] = self.stack.pop()
+
+    def _fetch(self, cell: int) -> None:
+        self.stack.append(self.cells[cell])
+
+    def _pick(self) -> None:
+        otherwise, value, truth = self.stack.pop(), self.stack.pop(), self.stack.pop()
+        self.stack.append(value if truth == 1 else otherwise)
+
+    # --- what goes out -----------------------------------------------------------------------------------------------
+
+    def _want(self) -> None:
+        self.wanted = True
+
+    def _out(self, channel: int) -> None:
+        self.reading[channel] = self.stack.pop()
+
+    def _send(self) -> None:
+        self.sent = True
+
+    # --- tables ------------------------------------------------------------------------------------------------------
+
+    def _mark(self, table: int) -> None:
+        self.marked.append(table)
+
+    def _key(self) -> None:
+        self.keys.append(self.stack.pop())
+
+    def _enter(self, table: int) -> None:
+        self.entered = self.tables[table]
+        self.groups[table] = tuple(self.keys), [BLANK[kind] for kind in self.entered.kinds]
+        self.keys = []
+
+    def _fold(self, place: int) -> None:
+        value, table = self.stack.pop(), self.entered
+        if value is not None:
+            kind, states = table.kinds[place], self.groups[table.number][1]
+            states[place] = merge_fields(kind, states[place], folded(kind, value, self.sampled.tick, self.site))
+
+
+# --- arithmetic and logic --------------------------------------------------------------------------------------------
+
+
+def _cut(value: int) -> int:
+    """The lowest 32 bits, with sign."""
+    return ((value + 0x8000_0000) & 0xFFFF_FFFF) - 0x8000_0000
+
+
+def _quotient(a: int, b: int) -> Value:
+    if b == 0:
+        return None
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _rest(a: int, b: int) -> Value:
+    return None if b == 0 else abs(a) % abs(b) * (-1 if a < 0 else 1)
+
+
+def _known(function: Callable[..., Value]) -> Callable[..., Value]:
+    """Null where an operand is null; else the result, cut."""
+
+    def computed(*operands: Value) -> Value:
+        if any(operand is None for operand in operands):
+            return None
+        result = function(*operands)
+        return None if result is None else _cut(int(result))
+
+    return computed
+
+
+def _either(function: Callable[[int, int], int]) -> Callable[[Value, Value], Value]:
+    """The other operand where one is null."""
+    return lambda a, b: b if a is None else a if b is None else function(a, b)
+
+
+def _and(a: Value, b: Value) -> Value:
+    return 0 if a == 0 or b == 0 else None if a is None or b is None else 1
+
+
+def _not(a: Value) -> Value:
+    return None if a is None else int(a == 0)
+
+
+_UNARY: dict[str, Callable[[Value], Value]] = {
+    "NEG": _known(lambda a: -a),
+    "ABS": _known(abs),
+    "NOT": _not,
+    "ISNULL": lambda a: int(a is None),
+}
+_BINARY: dict[str, Callable[[Value, Value], Value]] = {
+    "ADD": _known(lambda a, b: a + b),
+    "SUB": _known(lambda a, b: a - b),
+    "MUL": _known(lambda a, b: a * b),
+    "DIV": _known(_quotient),
+    "MOD": _known(_rest),
+    "LEAST": _either(min),
+    "GREATEST": _either(max),
+    "ELSE": lambda a, b: b if a is None else a,
+    "EQ": _known(lambda a, b: a == b),
+    "NE": _known(lambda a, b: a != b),
+    "LT": _known(lambda a, b: a < b),
+    "LE": _known(lambda a, b: a <= b),
+    "GT": _known(lambda a, b: a > b),
+    "GE": _known(lambda a, b: a >= b),
+    "AND": _and,
+    "OR": lambda a, b: _not(_and(_not(a), _not(b))),
+}

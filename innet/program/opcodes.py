@@ -3,38 +3,131 @@
 From it are made `firmware_stubs/core/opcodes.h` and `docs/opcodes.md` (`python -m innet.program.opcodes` writes both
 below the current folder), the disassembler and the checker. The meaning is `innet/program/interpreter.py`.
 
-The machine has a stack of values. A value is a 32-bit integer or null. A program runs once per epoch of a sampling,
-over the values just sampled, and leaves by HALT; it can neither loop nor run out of its own bytes.
+The machine has a stack of values. A value is a 32-bit integer or null; a truth is 1, 0 or null for unknown. A program
+runs once per epoch of a sampling, over the values just sampled, and leaves by HALT; it can jump forwards only, so it
+can neither loop nor run out of its own bytes.
 """
 
 import sys
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
+
+from innet.aggregates import make
 
 STACK_DEPTH = 8
-MAX_CODE = 64
+CELLS = 8
+MAX_KEYS = 4
+MAX_CODE = 1024
 HEADER_FILE, PAGE_FILE = "firmware_stubs/core/opcodes.h", "docs/opcodes.md"
+
+
+class Operand(NamedTuple):
+    """A number behind an instruction, little-endian."""
+
+    name: str
+    bytes: int = 1
+    signed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """One instruction: one byte, then its operands of one byte each."""
+    """One instruction: one byte, then its operands."""
 
     name: str
     number: int
-    operands: tuple[str, ...]
+    operands: tuple[Operand, ...]
     pops: int
     pushes: int
     meaning: str
 
+    @property
+    def length(self) -> int:
+        return 1 + sum(operand.bytes for operand in self.operands)
+
+
+class Kind(IntEnum):
+    """What a table keeps of the values folded into one place of a group; the operand of KEEP."""
+
+    COUNT = 0
+    SUM = 1
+    VARIANCE = 2
+    MIN = 3
+    MAX = 4
+    FIRST = 5
+    LAST = 6
+
+
+def _one(name: str, number: int, meaning: str) -> Opcode:
+    return Opcode(name, number, (), 1, 1, meaning)
+
+
+def _two(name: str, number: int, meaning: str) -> Opcode:
+    return Opcode(name, number, (), 2, 1, meaning)
+
+
+_CHANNEL, _TABLE = Operand("channel"), Operand("table")
+_EDGES = (Operand("period", 4), Operand("edge", 4), Operand("other", 4))
 
 TABLE = (
-    Opcode("HALT", 0x00, (), 0, 0, "The end; the reading is sent."),
-    Opcode("LOAD", 0x01, ("channel",), 0, 1, "Push the value sampled on `channel`; null if the sensor gave none."),
-    Opcode("OUT", 0x02, ("channel",), 1, 0, "Pop a value and put it into the reading, in the place of `channel`."),
-)
+    Opcode("HALT", 0x00, (), 0, 0, "The end."),
+    Opcode("LOAD", 0x01, (_CHANNEL,), 0, 1, "Push the value sampled on `channel`; null if the sensor gave none."),
+    Opcode("OUT", 0x02, (_CHANNEL,), 1, 0, "Pop a value and put it into the reading, in the place of `channel`."),
+    Opcode("WANT", 0x03, (), 0, 0, "A reading is due at this tick; unless SEND follows, it was filtered."),
+    Opcode("SEND", 0x04, (), 0, 0, "The reading is sent."),
+    Opcode("PEER", 0x05, (Operand("sampling"), _CHANNEL), 0, 1, "Push the value of another sampling at this tick."),
+    Opcode("HERE", 0x06, (Operand("sampling"),), 0, 1, "Push whether another sampling is due at this tick, too."),
+    Opcode("EVERY", 0x07, (Operand("ticks", 4),), 0, 1, "Push whether this tick is a multiple of `ticks`."),
+    Opcode("SITE", 0x08, (), 0, 1, "Push the number of this mote."),
+    Opcode("NULL", 0x09, (), 0, 1, "Push null, or unknown."),
+    Opcode("LIT8", 0x0A, (Operand("value", 1, True),), 0, 1, "Push a number."),
+    Opcode("LIT16", 0x0B, (Operand("value", 2, True),), 0, 1, "Push a number."),
+    Opcode("LIT32", 0x0C, (Operand("value", 4, True),), 0, 1, "Push a number."),
+    Opcode("STORE", 0x0D, (Operand("cell"),), 1, 0, "Pop a value into a cell."),
+    Opcode("FETCH", 0x0E, (Operand("cell"),), 0, 1, "Push the value of a cell; null before the first STORE."),
+    _two("ADD", 0x10, "Null with a null, here and below."),
+    _two("SUB", 0x11, "The lower value minus the one on top."),
+    _two("MUL", 0x12, "The product."),
+    _two("DIV", 0x13, "Cut towards zero; by zero, null."),
+    _two("MOD", 0x14, "With the sign of the dividend; by zero, null."),
+    _one("NEG", 0x15, "The value with the other sign."),
+    _one("ABS", 0x16, "The value without its sign."),
+    _two("LEAST", 0x17, "The smaller one; a null is left out."),
+    _two("GREATEST", 0x18, "The larger one; a null is left out."),
+    _two("ELSE", 0x19, "The lower value unless it is null, then the one on top."),
+    _two("EQ", 0x20, "Unknown with a null, here and in all comparisons."),
+    _two("NE", 0x21, "Unequal."),
+    _two("LT", 0x22, "Whether the lower value is less than the one on top."),
+    _two("LE", 0x23, "Less or equal."),
+    _two("GT", 0x24, "Greater."),
+    _two("GE", 0x25, "Greater or equal."),
+    _two("AND", 0x26, "False wins over unknown, unknown over true."),
+    _two("OR", 0x27, "True wins over unknown, unknown over false."),
+    _one("NOT", 0x28, "Unknown stays unknown."),
+    _one("ISNULL", 0x29, "Whether the value is null; never unknown."),
+    Opcode("PICK", 0x2A, (), 3, 1, "Of a truth and two values: the lower value if it is true, else the one on top."),
+    Opcode("SKIP", 0x30, (Operand("bytes", 2),), 1, 0, "Pop a truth; unless it is true, go on so many bytes further."),
+    Opcode("MARK", 0x38, (_TABLE,), 0, 0, "The reading belongs to `table`; unless ENTER follows, to no group of it."),
+    Opcode("KEY", 0x39, (), 1, 0, "Pop the next key of a group."),
+    Opcode("ENTER", 0x3A, (_TABLE,), 0, 0, "Take the group with these keys, in the slice of this tick."),
+    Opcode("FOLD", 0x3B, (Operand("place"),), 1, 0, "Pop a value and fold it into a place of the group; no null."),
+    Opcode("TABLE", 0x40, (_TABLE, Operand("slots", 2), Operand("slot", 2), Operand("keys"), Operand("room"), *_EDGES), 0, 0,
+           "Declare a table: how many sites have a slot and which one is this, keys of a group, room, where slices are cut."),
+    Opcode("KEEP", 0x41, (Operand("kind"),), 0, 0, "The table declared last keeps a state of this kind in each group."),
+)  # fmt: skip
 BY_NUMBER = {opcode.number: opcode for opcode in TABLE}
 BY_NAME = {opcode.name: opcode for opcode in TABLE}
+DECLARING = ("TABLE", "KEEP")
+NO_SLOT = 0xFFFF
+"""The slot of a mote that merges what its children send, and has no readings of its own in a table."""
+
+
+def assembled(name: str, *operands: int) -> bytes:
+    """One instruction as bytes."""
+    opcode = BY_NAME[name]
+    said = zip(opcode.operands, operands, strict=True)
+    return bytes((opcode.number,)) + b"".join(n.to_bytes(o.bytes, "little", signed=o.signed) for o, n in said)
 
 
 def header() -> str:
@@ -45,32 +138,60 @@ def header() -> str:
         "#define MOTELOOM_OPCODES_H",
         "",
         f"#define ML_STACK_DEPTH {STACK_DEPTH}",
+        f"#define ML_CELLS {CELLS}",
+        f"#define ML_MAX_KEYS {MAX_KEYS}",
         f"#define ML_MAX_CODE {MAX_CODE}",
+        f"#define ML_NO_SLOT 0x{NO_SLOT:04x}u",
         "",
     ]
     for opcode in TABLE:
         lines.append(f"#define ML_OP_{opcode.name} 0x{opcode.number:02x}u /* {opcode.meaning} */")
+    lines += ["", *(f"#define ML_KEEP_{kind.name} {kind.value}" for kind in Kind)]
     lines += ["", "/* X(name, number, operand bytes, values popped, values pushed) */", "#define ML_OPCODES(X) \\"]
-    rows = [f"    X({o.name}, 0x{o.number:02x}u, {len(o.operands)}, {o.pops}, {o.pushes})" for o in TABLE]
+    rows = [f"    X({o.name}, 0x{o.number:02x}u, {o.length - 1}, {o.pops}, {o.pushes})" for o in TABLE]
     return "\n".join([*lines, " \\\n".join(rows), "", "#endif", ""])
+
+
+_PAGE = f"""<!-- Generated from innet/program/opcodes.py; change it there and run `python -m innet.program.opcodes`. -->
+# What a mote program consists of
+
+A program has at most {MAX_CODE} bytes and needs at most {STACK_DEPTH} places on the stack. A value is a 32-bit integer or null;
+a truth is 1, 0, or null for unknown. The program runs once per epoch of its sampling, over the values just sampled. It
+jumps forwards only, and only where the stack is empty, so its running time is at most its length. Operands are
+little-endian. A result is cut to its lowest 32 bits; the compiler proves that this never takes anything away
+(`innet/operators/ranges.py`).
+
+A program begins with its declarations: the tables of partial aggregates. A tick belongs to the slice that the table's
+edges cut it into: `edge` and `other` are ticks within each `period` at which a slice begins (equal where there is one
+edge). A mote without readings of its own in a table has the slot {NO_SLOT}. Kinds of state:
+
+| kind | state | keeps, in bits |
+|---|---|---|
+{{kinds}}
+
+What is folded may be 32 bits wide; counts, sums and sums of squares are wide enough for 2^32 of them.
+
+| byte | instruction | stack | meaning |
+|---|---|---|---|
+"""
 
 
 def page() -> str:
     """The table as a page of the documentation."""
-    lines = [
-        "<!-- Generated from innet/program/opcodes.py; change it there and run `python -m innet.program.opcodes`. -->",
-        "# What a mote program consists of",
-        "",
-        f"A program has at most {MAX_CODE} bytes and needs at most {STACK_DEPTH} places on the stack. A value is a 32-bit",
-        "integer or null. The program runs once per epoch over the values just sampled.",
-        "",
-        "| byte | instruction | stack | meaning |",
-        "|---|---|---|---|",
-    ]
+    lines = [_PAGE.replace("{kinds}", _kinds()).rstrip("\n")]
     for opcode in TABLE:
-        written = " ".join((opcode.name, *opcode.operands))
+        operands = (o.name if o.bytes == 1 else f"{o.name}:{8 * o.bytes}" for o in opcode.operands)
+        written = " ".join((opcode.name, *operands))
         lines.append(f"| `{opcode.number:02x}` | `{written}` | -{opcode.pops} +{opcode.pushes} | {opcode.meaning} |")
     return "\n".join([*lines, ""])
+
+
+def _kinds() -> str:
+    rows = []
+    for kind in Kind:
+        fields = ", ".join(f"{field.name} {field.bits}" for field in make(kind.name, "integer").layout())
+        rows.append(f"| {kind.value} | {kind.name} | {fields} |")
+    return "\n".join(rows)
 
 
 def generated() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Programs are checked before they run, compiled once for all queries, and generated files are up to date."""
+"""Programs are checked before they run, and generated files are up to date."""
 
 from pathlib import Path
 
@@ -6,20 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.instants import Epochs
-from acquisition.schedule import Channel, Sampling, Schedule
 from innet.errors import PayloadError, ProgramError
-from innet.operators.acquire import Acquire
-from innet.operators.deliver import Deliver
+from innet.operators.slices import Slices
 from innet.payload import decode_program, encode_program
 from innet.program import opcodes
-from innet.program.compile import compile_programs
-from innet.program.interpreter import run
-from innet.program.opcodes import BY_NAME, MAX_CODE, STACK_DEPTH, TABLE
-from innet.program.program import MoteProgram, check
+from innet.program.interpreter import Sampled, run
+from innet.program.memory import Memory
+from innet.program.opcodes import BY_NAME, MAX_CODE, MAX_KEYS, NO_SLOT, STACK_DEPTH, TABLE, assembled
+from innet.program.program import MoteProgram, Table, check
 
 ROOT = Path(__file__).resolve().parents[2]
 LOAD, OUT, HALT = (BY_NAME[name].number for name in ("LOAD", "OUT", "HALT"))
+
+
+def code(*words):
+    """`code("LOAD 0", "SEND")`: a program from text, without the HALT at its end."""
+    return b"".join(assembled(name, *map(int, rest)) for name, *rest in (word.split() for word in words))
+
+
+DECLARED = code("TABLE 4 2 1 1 3 60 0 0", "KEEP 1", "KEEP 3")
 
 
 @pytest.mark.parametrize("path", opcodes.generated())
@@ -33,36 +38,75 @@ def test_the_table_has_each_number_and_name_once():
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("text", "said"),
     [
         (b"", "ends with HALT"),
         (bytes([LOAD, 0]), "ends with HALT"),
         (bytes([HALT, HALT]), "at byte 1: code after HALT"),
         (bytes([0xEE, HALT]), "at byte 0: there is no instruction 0xee"),
         (bytes([LOAD]), "at byte 0: LOAD ends before its channel"),
+        (code("EVERY 7")[:3], "at byte 0: EVERY ends before its ticks"),
         (bytes([LOAD, 2, HALT]), "at byte 0: there is no channel 2 among 2"),
         (bytes([OUT, 0, HALT]), "at byte 0: OUT needs 1 values, 0 are there"),
         (bytes([LOAD, 0] * (STACK_DEPTH + 1) + [HALT]), f"at byte {2 * STACK_DEPTH}: more than {STACK_DEPTH} values"),
         (bytes([LOAD, 0, OUT, 0] * (MAX_CODE // 4) + [HALT]), f"{MAX_CODE + 1} bytes are more"),
+        (code("LIT8 1", "STORE 8"), "there is no cell 8 among 8"),
+        (code("EVERY 0"), "a period of 0 ticks"),
+        (code("LIT8 1", "LIT8 1", "SKIP 0"), "at byte 4: SKIP with values left"),
+        (code("LIT8 1", "SKIP 1", "LIT8 2", "HALT"), "SKIP leads to byte 6, where no instruction begins"),
+        (code("LIT8 1", "SKIP 9", "HALT"), "SKIP leads to byte 14, where no instruction begins"),
+        (code("LIT8 1", "SKIP 2", "LIT8 2", "OUT 0", "HALT"), "at byte 7: a SKIP leads to where values are"),
+        (code("MARK 4"), "there is no table 4"),
+        (code("WANT") + DECLARED, "TABLE behind the declarations"),
+        (code("KEEP 1"), "no table can keep"),
+        (DECLARED + code("KEEP 9"), "no table can keep a state of kind 9"),
+        (DECLARED + DECLARED, "there are two tables 4"),
+        (DECLARED + code("ENTER 4"), "table 4 has 1 keys"),
+        (DECLARED + code("LIT8 1", "FOLD 0"), "there is no place 0 to fold into"),
+        (DECLARED + code("SITE", "KEY", "ENTER 4", "SITE", "FOLD 2"), "there is no place 2 to fold into"),
+        (DECLARED + code("SITE", "KEY", "ENTER 4", "SITE", "KEY", "ENTER 4"), "ENTER of table 4 a second time"),
+        (DECLARED + code("MARK 4", "MARK 4"), "MARK of table 4 a second time"),
+        (code(*["SITE", "KEY"] * (MAX_KEYS + 1)), f"more than {MAX_KEYS} keys"),
+        (code("TABLE 4 2 1 1 3 60 60 60", "HALT"), "no slices are cut"),
+        (code("TABLE 4 2 2 1 3 60 0 0", "HALT"), "slot 2 of 2"),
+        (code("TABLE 4 2 1 1 0 60 0 0", "HALT"), "a table with room for 0 groups"),
+        (
+            DECLARED + code("LIT8 1", "SKIP 4", "SITE", "KEY", "ENTER 4", "SITE", "FOLD 0", "HALT"),
+            "there is no place 0",
+        ),
     ],
 )
-def test_programs_that_break_a_rule(code, said):
+def test_programs_that_break_a_rule(text, said):
     with pytest.raises(ProgramError, match=said):
-        check(code, channels=2)
+        check(text, channels=2)
 
 
 def test_a_program_moves_values_and_nulls():
-    program = MoteProgram(3, 0, 1, 3, bytes([LOAD, 2, OUT, 0, LOAD, 0, OUT, 2, HALT]))
-    assert run(program, (7, 8, None)) == (None, None, 7)
-    assert run(program, (7, 8, 9)) == (9, None, 7)
+    program = MoteProgram(3, 0, 1, 3, code("LOAD 2", "OUT 0", "LOAD 0", "OUT 2", "SEND", "HALT"))
+    assert run(program, Sampled(0, (7, 8, None)), Memory()).reading == (None, None, 7)
+    assert run(program, Sampled(0, (7, 8, 9)), Memory()).reading == (9, None, 7)
 
 
 def test_disassembly():
-    program = MoteProgram(3, 0, 1, 1, bytes([LOAD, 0, OUT, 0, HALT]))
-    assert program.disassembly() == "00  0100    LOAD 0\n02  0200    OUT 0\n04  00      HALT"
+    text = DECLARED + code("LOAD 0", "SKIP 4", "LOAD 0", "OUT 0", "SEND", "HALT")
+    lines = MoteProgram(3, 0, 1, 1, text).disassembly().splitlines()
+    assert [line.split(None, 2)[2] for line in lines] == [
+        "TABLE 4 2 1 1 3 60 0 0", "KEEP 1  SUM", "KEEP 3  MIN", "LOAD 0", "SKIP 4  to 33", "LOAD 0", "OUT 0", "SEND", "HALT",
+    ]  # fmt: skip
+    assert lines[3].startswith("24  0100    LOAD")
 
 
-@given(st.binary(max_size=MAX_CODE + 4))
+def test_what_a_program_says_of_itself():
+    program = MoteProgram(3, 0, 1, 1, DECLARED + code("LOAD 0", "OUT 0", "SEND", "HALT"))
+    assert program.tables == (Table(4, 2, 1, 1, 3, Slices(60, 0, 0), ("SUM", "MIN")),)
+    assert program.tables[0].shape.slots == (0, 1)
+    assert program.body == code("LOAD 0", "OUT 0", "SEND", "HALT")
+    assert program.sends
+    relay = MoteProgram(3, 0, 1, 0, code(f"TABLE 4 2 {NO_SLOT} 0 3 60 0 0", "HALT"))
+    assert (relay.sends, relay.tables[0].slot) == (False, None)
+
+
+@given(st.binary(max_size=80))
 def test_fuzz_programs_from_the_air(payload):
     """The invariant: a program that runs to its end and is encoded to the very same bytes, or PayloadError."""
     try:
@@ -70,44 +114,27 @@ def test_fuzz_programs_from_the_air(payload):
     except PayloadError:
         return
     assert encode_program(program) == payload
-    reading = run(program, range(program.channels))
-    assert len(reading) == program.channels
+    memory = Memory()
+    memory.install([program])
+    reading = run(program, Sampled(7, range(program.channels)), memory).reading
+    assert reading is None or (program.sends and len(reading) == program.channels)
 
 
-@given(st.lists(st.sampled_from([bytes([LOAD, 0]), bytes([LOAD, 1]), bytes([OUT, 1])]), max_size=12))
-def test_a_program_that_passes_the_check_runs(parts):
-    code = b"".join(parts) + bytes([HALT])
+PIECES = [
+    code(word)
+    for word in ("LOAD 0", "LOAD 1", "OUT 1", "SEND", "SITE", "KEY", "MARK 4", "ENTER 4", "FOLD 0", "FOLD 1", "SKIP 2")
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=16), st.booleans())
+def test_a_program_that_passes_the_check_runs(parts, declared):
+    text = (DECLARED if declared else b"") + b"".join(parts) + bytes([HALT])
     try:
-        program = MoteProgram(3, 0, 1, 2, code)
+        program = MoteProgram(3, 0, 1, 2, text)
     except ProgramError:
         return
-    assert run(program, (7, 8))[1] in (None, 7, 8)
-
-
-def sampling(number, extent, *attributes):
-    return Sampling(number, extent, Epochs(0, 10), tuple(Channel(name, 1, 16) for name in attributes))
-
-
-def test_each_value_is_sent_once_for_all_queries():
-    field, road = sampling(0, "field", "temp", "volt"), sampling(1, "road", "load")
-    schedules = [Schedule(3, 5, (field,)), Schedule(4, 2, (field, road))]
-    first = Deliver(Acquire("field", 10, ("temp",)), ("temp",))
-    second = Deliver(Acquire("field", 20, ("temp", "volt")), ("temp", "volt"))
-    third = Deliver(Acquire("road", 10, ("load",)), ("load",))
-    programs = {(p.site, p.sampling): p for p in compile_programs([first, second, third], schedules)}
-    assert set(programs) == {(3, 0), (4, 0), (4, 1)}
-    assert run(programs[3, 0], (7, 8)) == (7, 8)
-    assert len(programs[3, 0].code) == 9
-    assert [programs[key].version for key in programs] == [5, 2, 2]
-
-
-def test_what_is_not_sampled_cannot_be_sent():
-    with pytest.raises(ProgramError, match="`volt` of field is to be sent and is not sampled"):
-        compile_programs([Deliver(Acquire("field", 10, ("volt",)), ("volt",))], [Schedule(3, 1, (sampling(0, "field"),))])
-
-
-def test_labels_say_what_motes_do():
-    acquire = Acquire("field", 10, ("temp", "volt"))
-    deliver = Deliver(acquire, ("temp",))
-    assert acquire.label() == "acquire temp, volt of field every 10 ticks"
-    assert (deliver.label(), deliver.children, deliver.attributes) == ("deliver temp", (acquire,), ("temp",))
+    memory = Memory()
+    memory.install([program])
+    outcome = run(program, Sampled(0, (7, 8)), memory)
+    assert program.sends or outcome.reading is None
+    assert len(memory) <= 1

@@ -45,11 +45,10 @@ from gateway.payload import (
     encode_event,
     encode_hello,
 )
-from innet.aggregates import make
+from innet.operators.slices import Slices
+from innet.partials import Partial, PartialShape
 from innet.payload import (
     Orders,
-    Partial,
-    PartialShape,
     annotate_links,
     annotate_orders,
     annotate_partials,
@@ -75,7 +74,7 @@ REPORT = LinksReport(3, (Heard(0, 255), Heard(4, 128)))
 ROWS = [(2010, 2987), (None, 2986), (-1, 2986)]
 HELLO = Hello(Reason.INSTALLED, 0xB05A, 2987, Stamp(7, 0x1234), Stamp(7, 0x5678), 1_763_452_795_250, (0x2B00, 0xA2E2))
 ACCOUNT = Account(((3, 3), (7, 9)))
-AVERAGES = PartialShape(5, (3, 4, 6, 9), 1, (make("AVG", "scaled", scale=2).layout(), make("MAX", "integer").layout()))
+AVERAGES = PartialShape(5, (3, 4, 6, 9), 1, ("SUM", "MAX"), Slices(60, 0, 0))
 PARTIALS = [
     Partial(1200, 0b0101, 2, (7,), ((2, 4021), (1, 2990))),
     Partial(1200, 0b0010, 1, (None,), ((1, -350), (0, 0))),

@@ -1,0 +1,117 @@
+"""Expressions that a mote can evaluate: over integers and nulls, by instructions of the same names.
+
+A truth is 1, 0, or null for unknown (SEMANTICS 5.1); predicates and values are one kind of expression here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+UNARY = ("NEG", "ABS", "NOT", "ISNULL")
+BINARY = (
+    "ADD", "SUB", "MUL", "DIV", "MOD", "LEAST", "GREATEST", "ELSE", "EQ", "NE", "LT", "LE", "GT", "GE", "AND", "OR",
+)  # fmt: skip
+ARITY = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | {"PICK": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """The base of what follows."""
+
+    @property
+    def parts(self) -> tuple["Expression", ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Expression):
+    """A constant; None is null, or unknown."""
+
+    value: int | None
+
+    def __str__(self) -> str:
+        return "null" if self.value is None else str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured(Expression):
+    """What was sampled for an attribute of an extent; where it has a scale, the whole multiple."""
+
+    extent: str
+    attribute: str
+
+    def __str__(self) -> str:
+        return f"{self.extent}.{self.attribute}"
+
+
+@dataclass(frozen=True, slots=True)
+class SiteNumber(Expression):
+    """The number of the mote."""
+
+    def __str__(self) -> str:
+        return "site"
+
+
+_SIGN = {
+    "ADD": "+", "SUB": "-", "MUL": "*", "DIV": "/", "MOD": "%", "EQ": "=", "NE": "<>", "LT": "<", "LE": "<=",
+    "GT": ">", "GE": ">=", "AND": "AND", "OR": "OR",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(Expression):
+    """An instruction applied to its operands."""
+
+    name: str
+    operands: tuple[Expression, ...]
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.operands
+
+    def __str__(self) -> str:
+        said = [f"({part})" if isinstance(part, Apply) and part.name in _SIGN else str(part) for part in self.operands]
+        if self.name in _SIGN:
+            return f" {_SIGN[self.name]} ".join(said)
+        return f"{self.name}({', '.join(said)})"
+
+
+TRUE, FALSE, UNKNOWN = Number(1), Number(0), Number(None)
+
+
+def apply(name: str, *operands: Expression) -> Expression:
+    return Apply(name, operands)
+
+
+def all_of(terms: list[Expression]) -> Expression:
+    """Their conjunction; of none, true."""
+    return _joined("AND", terms, TRUE)
+
+
+def any_of(terms: list[Expression]) -> Expression:
+    return _joined("OR", terms, FALSE)
+
+
+def _joined(name: str, terms: list[Expression], none: Expression) -> Expression:
+    whole = terms[0] if terms else none
+    for term in terms[1:]:
+        whole = apply(name, whole, term)
+    return whole
+
+
+def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
+    """The terms all of which must hold, in their order."""
+    if isinstance(predicate, Apply) and predicate.name == "AND":
+        return tuple(term for part in predicate.operands for term in conjuncts(part))
+    return () if predicate == TRUE else (predicate,)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and everything below it."""
+    yield expression
+    for part in expression.parts:
+        yield from walk(part)
+
+
+def measured(expression: Expression) -> frozenset[Measured]:
+    """What has to be sampled for it."""
+    return frozenset(part for part in walk(expression) if isinstance(part, Measured))

@@ -1,0 +1,72 @@
+"""Slices: where the ticks are cut, so that every window is a run of whole slices (SEMANTICS 3.6; DESIGN.md: Windows)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """A slice begins at `edge`, and at `other`, of each period of ticks; they are equal where there is one edge.
+
+    The number of a slice rises by one from each to the next, and is never negative.
+    """
+
+    period: int
+    edge: int
+    other: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.edge <= self.other < self.period:
+            raise ValueError(f"no slices are cut at {self.edge} and {self.other} of each {self.period} ticks")
+
+    @classmethod
+    def cut(cls, period: int, edges: tuple[int, ...], interval: int) -> "Slices":
+        """The slices that tell the same ticks apart, for ticks that are multiples of `interval`.
+
+        An edge lies between two ticks, and it does not matter where; so that queries whose slices differ by nothing
+        share them, each is moved up to the next tick that there is, and one that says nothing more is dropped.
+        """
+        if period % interval == 0:
+            edges = tuple(-(-edge // interval) * interval for edge in edges)
+        first, last = min(e % period for e in edges), max(e % period for e in edges)
+        if interval % period == 0:  # no slice has two ticks, whatever the edges
+            return cls(interval, 0, 0)
+        return cls(period, first, last)
+
+    @property
+    def edges(self) -> int:
+        """How many slices there are in a period."""
+        return 1 if self.edge == self.other else 2
+
+    def number(self, tick: int) -> int:
+        """The slice of a tick; also of an array of ticks."""
+        whole = (tick + self.period - self.edge) // self.period
+        if self.edges == 1:
+            return whole
+        return whole + (tick + self.period - self.other) // self.period
+
+    def begin(self, number: int) -> int:
+        """The first tick of a slice."""
+        if self.edges == 1:
+            return (number - 1) * self.period + self.edge
+        # Even numbers begin at the later edge: both edges were passed equally often.
+        whole, odd = divmod(number, 2)
+        return whole * self.period + (self.edge if odd else self.other - self.period)
+
+    def end(self, number: int) -> int:
+        """The first tick that is no longer in a slice."""
+        return self.begin(number + 1)
+
+    def ticks(self, number: int, interval: int) -> range:
+        """The ticks of a slice at which something is sampled."""
+        first = -(-self.begin(number) // interval) * interval
+        return range(max(first, 0), self.end(number), interval)
+
+    def most_ticks(self, interval: int) -> int:
+        """How many sampled ticks a slice has at most."""
+        gap = self.other - self.edge
+        longest = self.period if self.edges == 1 else max(gap, self.period - gap)
+        return -(-longest // interval)
+
+    def label(self) -> str:
+        cut = f"at {self.edge}" if self.edges == 1 else f"at {self.edge} and {self.other}"
+        return f"cut {cut} of each {self.period} ticks"

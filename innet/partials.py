@@ -1,0 +1,89 @@
+"""Partial: what motes hand upwards instead of readings: the state of one group over part of one slice, and who is in it.
+
+A partial is the state of the very aggregate objects that the base station computes with (`innet.aggregates`), in the
+fields of their layout, which are integers. Partials of the same group and slice merge in any order to the same; each
+reading is in one of them only, so nothing counts twice, and one that is lost takes nothing along but its own readings.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from innet.aggregates import make
+from innet.aggregates.fields import merge_fields
+from innet.aggregates.protocol import Field
+from innet.operators.slices import Slices
+
+MAX_SLOTS = 128
+"""Up to so many sites a partial says who contributed; with more, how many did."""
+
+Key = tuple[int | None, ...]
+Fields = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartialShape:
+    """What base station and motes agreed on about the partials of one aggregation, with the program.
+
+    `slots` are the sites that may contribute; a site's place among them is its bit. `keys` is the number of group
+    columns, `kinds` are the aggregates whose states are kept (names of `innet.aggregates`, over integers).
+    """
+
+    aggregation: int
+    slots: tuple[int, ...]
+    keys: int
+    kinds: tuple[str, ...]
+    slices: Slices
+
+    @property
+    def layouts(self) -> tuple[tuple[Field, ...], ...]:
+        return tuple(make(kind, "integer").layout() for kind in self.kinds)
+
+    @property
+    def has_bitmap(self) -> bool:
+        return len(self.slots) <= MAX_SLOTS
+
+    def who(self, site: int) -> int:
+        """The contributors, if a site is the only one."""
+        return 1 << self.slots.index(site) if self.has_bitmap else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What is known of one group in one slice. `who` has the bits of the contributors, or is their number.
+
+    `states` has the fields of each state in the order of its layout. A bare partial has neither group nor states: it
+    is of readings that were filtered, and still count as heard.
+    """
+
+    slice: int
+    who: int
+    readings: int
+    group: Key = ()
+    states: tuple[Fields, ...] | None = None
+
+    @property
+    def bare(self) -> bool:
+        return self.states is None
+
+
+def merged(partials: Iterable[Partial], kinds: Sequence[str], bitmap: bool) -> list[Partial]:
+    """One partial for each slice and group, in the order in which they first came.
+
+    With a bitmap, a site that is in two of them is in the one once; counted sites are added, so a site that is in two
+    counts twice: `who` is then an upper bound, and `readings` is what coverage is made of.
+    """
+    held: dict[tuple[int, Key, bool], Partial] = {}
+    for partial in partials:
+        place = (partial.slice, partial.group, partial.bare)
+        held[place] = united(held[place], partial, kinds, bitmap) if place in held else partial
+    return list(held.values())
+
+
+def united(a: Partial, b: Partial, kinds: Sequence[str], bitmap: bool) -> Partial:
+    """Two partials of the same slice and group as one."""
+    states = None
+    if a.states is not None and b.states is not None:
+        pairs = zip(kinds, a.states, b.states, strict=True)
+        states = tuple(merge_fields(kind, left, right) for kind, left, right in pairs)
+    who = a.who | b.who if bitmap else a.who + b.who
+    return Partial(a.slice, who, a.readings + b.readings, a.group, states)

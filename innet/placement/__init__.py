@@ -1,0 +1,1 @@
+"""Where each operator runs, and when each mote wakes for it."""

@@ -1,0 +1,58 @@
+"""Agenda: when each site senses, computes, receives, sends and sleeps, along the tree, so that children send before parents.
+
+Times are milliseconds from the beginning of a period; periods follow each other without a gap from tick 0 on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Activity(Enum):
+    SENSE = "sense"
+    COMPUTE = "compute"
+    RECEIVE = "receive"
+    SEND = "send"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """`peer` is the child that is listened to, or the parent that is sent to. What no slot covers is sleep."""
+
+    start_ms: int
+    length_ms: int
+    activity: Activity
+    peer: int | None = None
+
+    @property
+    def end_ms(self) -> int:
+        return self.start_ms + self.length_ms
+
+
+@dataclass(frozen=True, slots=True)
+class SiteAgenda:
+    """One site's slots in the order of time; none overlap."""
+
+    site: int
+    parent: int
+    slots: tuple[Slot, ...]
+
+    def of(self, activity: Activity) -> tuple[Slot, ...]:
+        return tuple(slot for slot in self.slots if slot.activity is activity)
+
+    @property
+    def awake_ms(self) -> int:
+        return sum(slot.length_ms for slot in self.slots)
+
+
+@dataclass(frozen=True, slots=True)
+class Agenda:
+    """`period` in ticks: what is sampled within one goes out together, at its end."""
+
+    period: int
+    tick_ms: int
+    sites: Mapping[int, SiteAgenda]
+
+    @property
+    def period_ms(self) -> int:
+        return self.period * self.tick_ms

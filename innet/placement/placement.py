@@ -1,0 +1,79 @@
+"""Placement: which sites run which operator, which merge what passes through them, and along which tree it rises."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from innet.operators import walk
+from innet.operators.acquire import Acquire
+from innet.operators.deliver import Deliver
+from innet.operators.expression import Expression, Measured, SiteNumber, conjuncts
+from innet.operators.expression import walk as walk_expression
+from innet.operators.fold import Fold
+from innet.operators.join import Join
+from innet.operators.select import Select
+from innet.partials import PartialShape
+from innet.routing.tree import RoutingTree
+
+Placeable = Deliver | Fold
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One operator where it runs. `number` is what frames call a Fold, and 0 for a Deliver, which needs none.
+
+    `merging` are the sites that have no readings of their own in it, but pass on those of others; `room` is how many
+    groups each site has memory for.
+    """
+
+    operator: Placeable
+    sites: tuple[int, ...]
+    number: int = 0
+    merging: tuple[int, ...] = ()
+    room: int = 1
+
+    @property
+    def shape(self) -> PartialShape:
+        """How the partials of a Fold are made."""
+        fold = self.operator
+        return PartialShape(self.number, self.sites, len(fold.keys), fold.kinds, fold.slices)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Everything that runs inside the network."""
+
+    tree: RoutingTree
+    placed: tuple[Placed, ...]
+    unreached: tuple[int, ...] = field(default=())  # sites that something should run on, and no way leads from
+
+    @property
+    def folds(self) -> tuple[Placed, ...]:
+        return tuple(placed for placed in self.placed if isinstance(placed.operator, Fold))
+
+    @property
+    def shapes(self) -> dict[int, PartialShape]:
+        """By their number in frames, how partials are made."""
+        return {placed.number: placed.shape for placed in self.folds}
+
+
+def conditions(operator: Placeable) -> tuple[Expression, ...]:
+    """All that must be true of a reading, or a pair of them, for an operator to take it: selections and joins commute."""
+    predicates = [node.predicate for node in walk(operator) if isinstance(node, Select | Join)]
+    terms = [term for predicate in predicates for term in conjuncts(predicate)]
+    return tuple(dict.fromkeys(terms))
+
+
+def about_site(term: Expression) -> bool:
+    """Whether a condition is about the number of the site alone, so that it is known before anything is measured."""
+    parts = list(walk_expression(term))
+    return any(isinstance(p, SiteNumber) for p in parts) and not any(isinstance(p, Measured) for p in parts)
+
+
+def extents_of(operator: Placeable) -> tuple[str, ...]:
+    """The extents it reads, each once."""
+    return tuple(dict.fromkeys(node.extent for node in walk(operator) if isinstance(node, Acquire)))
+
+
+def everywhere(operators: Iterable[Deliver], sites: dict[str, tuple[int, ...]]) -> tuple[Placed, ...]:
+    """Nothing but readings, from every site of their extents."""
+    return tuple(Placed(operator, sites[operator.extent]) for operator in dict.fromkeys(operators))
