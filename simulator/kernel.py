@@ -1,8 +1,11 @@
-"""The event queue of simulated time. Time is in milliseconds and moves only from one event to the next."""
+"""The event queue of simulated time. Time is in microseconds and moves only from one event to the next."""
 
 import heapq
 from collections.abc import Callable
 from itertools import count
+
+MS = 1_000
+"""The microseconds of a millisecond, in which everybody else counts."""
 
 
 class Kernel:
@@ -16,7 +19,7 @@ class Kernel:
     def at(self, time: int, action: Callable[[], None], priority: int = 0) -> None:
         """Plan an action. What is planned for the past would never have happened, so it is an error."""
         if time < self.now:
-            raise ValueError(f"an event at {time} ms cannot be planned at {self.now} ms")
+            raise ValueError(f"an event at {time} us cannot be planned at {self.now} us")
         heapq.heappush(self._queue, (time, priority, next(self._serial), action))
 
     def after(self, delay: int, action: Callable[[], None], priority: int = 0) -> None:

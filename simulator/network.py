@@ -1,31 +1,98 @@
-"""A network: motes on the air, and the sink that joins air and byte stream, as a radio stick on a serial line does."""
+"""A network: motes on the air, and the gateways that join air and byte stream, as a radio stick on a serial line does."""
 
-from gateway.codec import NEED_DATA, FrameDecoder, decode, encode, encode_stream
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gateway.codec import NEED_DATA, FrameDecoder, decode, encode_stream
 from gateway.errors import FrameError
-from gateway.frame import COORDINATOR
+from gateway.frame import COORDINATOR, Frame, Kind, MoteId
+from gateway.link import acknowledgement
 from gateway.transports import Transport
-from simulator.kernel import Kernel
+from simulator.carrier import Carrier, Patience, as_it_is
+from simulator.energy import Account, Timing
+from simulator.kernel import MS, Kernel
 from simulator.mote import Mote
-from simulator.radio import NullAir
+from simulator.radio import Air
+from simulator.relay import aged
 from simulator.trace import Trace
+
+
+class Gateway:
+    """A radio of the base station. It takes a frame for good when the base station has; what nobody answers it sends
+    to it again after a while."""
+
+    PATIENCE_MS = 10_000
+
+    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: Air, trace: Trace) -> None:
+        self.number, self.timing, self.account, self.listening = number, timing, Account(), True
+        self._kernel, self._trace = kernel, trace
+        self._carrier = Carrier(self, kernel, air, trace, Patience(again=0))
+        self._held: dict[tuple[int, int, int], Frame] = {}
+        self.wire: Transport | None = None
+        air.join(self)
+
+    def take(self, message: bytes) -> bool:
+        """A frame for the base station came by air."""
+        try:
+            frame = decode(message)
+        except FrameError as error:
+            self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
+            return False
+        if frame.down:
+            return False
+        if frame.identity not in self._held:
+            self._trace.record(self._kernel.now, self.number, "delivered", kind=frame.kind.name, origin=frame.mote,
+                               boot=frame.boot, seq=frame.seq, payload=frame.payload.hex())  # fmt: skip
+            if frame.want_ack:
+                self._held[frame.identity] = frame
+            self._give(frame)
+        return True
+
+    def descend(self, frame: Frame) -> None:
+        """A frame came from the base station."""
+        if frame.kind is Kind.ACK and not frame.payload:
+            self._held.pop((frame.mote, frame.boot, frame.seq), None)
+            return
+        sent = replace(frame, sender=MoteId(self.number))
+        since = self._kernel.now
+        encoded = (lambda what, now: aged(self.timing, since, what, now)) if frame.kind is Kind.TIME else as_it_is
+        self._carrier.hand_over(sent, lambda taken: self._answer(frame, taken), encoded)
+
+    def _answer(self, frame: Frame, taken: bool) -> None:
+        """The next hop has taken it: tell the base station."""
+        if taken and frame.want_ack:
+            self.wire.send(encode_stream(acknowledgement(frame)))
+
+    def _give(self, frame: Frame) -> None:
+        """To the base station, again and again until it answers."""
+        self.wire.send(encode_stream(replace(frame, receiver=COORDINATOR)))
+        if frame.want_ack:
+            self._kernel.after(self.PATIENCE_MS * MS, lambda: self._give_again(frame))
+
+    def _give_again(self, frame: Frame) -> None:
+        if frame.identity in self._held:
+            self._give(frame)
 
 
 class Network:
     """Owns nothing but the joints; kernel, air and trace are handed in."""
 
-    def __init__(self, kernel: Kernel, air: NullAir, trace: Trace, motes: list[Mote], wire: Transport) -> None:
-        self.kernel, self.trace, self.motes = kernel, trace, motes
-        self._air, self._wire = air, wire
-        self._decoder = FrameDecoder()
-        air.join(COORDINATOR, self._from_air)
+    def __init__(self, kernel: Kernel, trace: Trace, motes: Sequence[Mote], gateways: Sequence[Gateway],
+                 wire: Transport) -> None:  # fmt: skip
+        self.kernel, self.trace = kernel, trace
+        self.motes = {mote.site: mote for mote in motes}
+        self._gateways = {gateway.number: gateway for gateway in gateways}
+        self._wire, self._decoder = wire, FrameDecoder()
+        for gateway in gateways:
+            gateway.wire = wire
 
     def start(self) -> None:
-        for mote in self.motes:
+        for mote in self.motes.values():
             mote.start()
 
     def run_until(self, ms: int) -> None:
         """Let the world go on until then."""
-        self.kernel.run_until(ms)
+        self.kernel.run_until(ms * MS)
 
     def from_wire(self) -> None:
         """Bytes came from the base station: put their frames on the air."""
@@ -34,7 +101,8 @@ class Network:
             if isinstance(event, FrameError):
                 self.trace.record(self.kernel.now, COORDINATOR, "rejected", code=event.code)
             else:
-                self._air.send(COORDINATOR, event.mote, encode(event))
+                self._gateways.get(event.sender, self._first).descend(event)
 
-    def _from_air(self, message: bytes) -> None:
-        self._wire.send(encode_stream(decode(message)))
+    @property
+    def _first(self) -> Gateway:
+        return self._gateways[min(self._gateways)]

@@ -1,36 +1,192 @@
-"""The air between motes. So far its null version: nothing is lost, nothing collides, all hear each other."""
+"""The air between motes: what a frame on it costs, whether it comes through, who disturbs whom.
 
-from collections.abc import Callable
+`NullChannel` is a channel that loses nothing and lets all hear each other; `Channel` has a ratio for each link and
+direction, and bursts. `Air` is the same for both.
+"""
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from gateway.frame import BROADCAST
+from simulator.chance import Purpose, draw, uniform
+from simulator.energy import Account, Timing
 from simulator.kernel import Kernel
 from simulator.trace import Trace
 
 PERFECT = 255
+TURNS = 64
+"""The most attempts at one hand-over, for the numbering of draws."""
 
 
-class NullAir:
-    """Carries a message to its receiver after `delay_ms`. `cut` and `mend` silence a mote, both ways, for tests."""
+class Station(Protocol):
+    """Whoever takes part: a mote, or the radio of a gateway."""
 
-    def __init__(self, kernel: Kernel, trace: Trace, delay_ms: int = 0) -> None:
-        self._kernel, self._trace, self._delay = kernel, trace, delay_ms
-        self._receivers: dict[int, Callable[[bytes], None]] = {}
+    number: int
+    account: Account
+    timing: Timing
+    listening: bool
+
+    def take(self, message: bytes) -> bool:
+        """A frame for it (or for all) was heard, for the first time. True if it takes the responsibility for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """Bad times of a link: in each epoch a good link turns bad with `begin`, a bad one good with `end`; in a bad time
+    only `left` of its frames come through."""
+
+    begin: float
+    end: float
+    left: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.begin and 0 < self.end and self.begin + self.end <= 1 and 0 <= self.left <= 1):
+            raise ValueError(f"{self} cannot be: begin and end are chances that add up to at most 1, left is a share")
+
+
+@dataclass(frozen=True, slots=True)
+class NullChannel:
+    """Everything comes through, between everybody."""
+
+    def ratio(self, sender: int, receiver: int) -> float:
+        return 1.0
+
+    def comes_through(self, purpose: Purpose, sender: int, receiver: int, epoch: int, attempt: int) -> bool:
+        return True
+
+
+class Channel:
+    """The share of frames that come through, for each link and direction; it may be changed while time goes by."""
+
+    def __init__(self, ratios: Mapping[tuple[int, int], float], seed: int, bursts: Bursts | None = None) -> None:
+        self.ratios = dict(ratios)
+        self.seed, self.bursts = seed, bursts
+
+    def ratio(self, sender: int, receiver: int) -> float:
+        """Without bursts."""
+        return self.ratios.get((sender, receiver), 0.0)
+
+    def comes_through(self, purpose: Purpose, sender: int, receiver: int, epoch: int, attempt: int) -> bool:
+        ratio = self.ratio(sender, receiver)
+        if ratio and self.bursts and is_bad(self.bursts, self.seed, link_of(sender, receiver), epoch):
+            ratio *= self.bursts.left
+        return uniform(draw(self.seed, purpose, link_of(sender, receiver), epoch, attempt)) < ratio
+
+
+def link_of(sender, receiver):
+    """The number by which a link and direction is known to chance."""
+    return sender << 16 | receiver
+
+
+def is_bad(bursts: Bursts, seed: int, link: int, epoch: int) -> bool:
+    """Whether a link has a bad time (Gilbert and Elliott's chain).
+
+    A draw below `begin` makes the link bad whatever it was, one in the last `end` makes it good, any other leaves it as
+    it was: the same chances as those of the chain, but the last draw that decided is all that one has to know.
+    """
+    while epoch >= 0:
+        luck = uniform(draw(seed, Purpose.BURST, link, epoch))
+        if luck < bursts.begin:
+            return True
+        if luck >= 1 - bursts.end:
+            return False
+        epoch -= 1
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One attempt at a hand-over: the sender's number of the hand-over, and what names its luck."""
+
+    number: int
+    epoch: int
+    draw: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    sender: int
+    begin: int
+    end: int
+
+
+class Air:
+    """Carries frames between stations. `cut` and `mend` silence one, both ways."""
+
+    def __init__(self, kernel: Kernel, trace: Trace, channel: NullChannel | Channel) -> None:
+        self.channel = channel
+        self._kernel, self._trace = kernel, trace
+        self._stations: dict[int, Station] = {}
         self._cut: set[int] = set()
+        self._slotted: list[_Sending] = []
+        self._last: dict[tuple[int, int], int] = {}  # by sender and receiver: the last hand-over that was taken
 
-    def join(self, number: int, receive: Callable[[bytes], None]) -> None:
+    def join(self, station: Station) -> None:
         """Take part, under a number of one's own."""
-        if number in self._receivers:
-            raise ValueError(f"there are two motes with the number {number}")
-        self._receivers[number] = receive
+        if station.number in self._stations:
+            raise ValueError(f"there are two motes with the number {station.number}")
+        self._stations[station.number] = station
 
-    def send(self, sender: int, receiver: int, message: bytes) -> None:
-        if receiver not in self._receivers or self._cut & {sender, receiver}:
-            self._trace.record(self._kernel.now, sender, "lost", to=receiver, bytes=message.hex())
-            return
-        self._kernel.after(self._delay, lambda: self._receivers[receiver](message))
+    def attempt(self, message: bytes, sender: Station, receiver: int, turn: Turn, slotted: bool,
+                done: Callable[[bool, bool], None]) -> None:  # fmt: skip
+        """Send once. `done` hears whether it came through, and whether that is known.
+
+        A receiver acknowledges what it has taken, also when it comes again: the first acknowledgement was lost.
+
+        What is sent in a slot of an agenda disturbs and is disturbed by other such frames at the same time; outside
+        of agendas, radios are taken to wait for each other.
+        """
+        begin = self._kernel.now + sender.timing.turnaround
+        sending = _Sending(sender.number, begin, begin + sender.timing.airtime(len(message)))
+        sender.account.send_us += sending.end - begin
+        if slotted:
+            self._slotted = [other for other in self._slotted if other.end > self._kernel.now]
+            self._slotted.append(sending)
+        self._kernel.at(sending.end, partial(self._arrive, message, sender, receiver, turn, sending, done))
+
+    def _arrive(self, message: bytes, sender: Station, receiver: int, turn: Turn, sending: _Sending,
+                done: Callable[[bool, bool], None]) -> None:  # fmt: skip
+        came = known = False
+        for number in self._hearers(sender.number) if receiver == BROADCAST else (receiver,):
+            station = self._stations.get(number)
+            if station is None or not station.listening or self._cut & {sender.number, number}:
+                continue
+            if self._disturbed(sending, number):
+                self._trace.record(sending.end, number, "disturbed", sender=sender.number)
+            elif self.channel.comes_through(Purpose.FRAME, sender.number, number, turn.epoch, turn.draw):
+                came = True
+                if self._taken(message, sender.number, station, turn.number) and receiver != BROADCAST:
+                    station.account.send_us += station.timing.ack
+                    known = self.channel.comes_through(Purpose.ACK, number, sender.number, turn.epoch, turn.draw)
+        self._kernel.at(sending.end + sender.timing.turnaround + sender.timing.ack, partial(done, came, known))
+
+    def _taken(self, message: bytes, sender: int, station: Station, number: int) -> bool:
+        """Whether a station has taken a frame, now or when it heard it before."""
+        if self._last.get((sender, station.number)) == number:
+            return True
+        taken = station.take(message)
+        if taken:
+            self._last[sender, station.number] = number
+        return taken
+
+    def _disturbed(self, sending: _Sending, receiver: int) -> bool:
+        return sending in self._slotted and any(
+            other.begin < sending.end
+            and sending.begin < other.end
+            and other.sender != sending.sender
+            and (other.sender == receiver or self.channel.ratio(other.sender, receiver) > 0)
+            for other in self._slotted
+        )
+
+    def _hearers(self, sender: int) -> Iterable[int]:
+        return [number for number in sorted(self._stations) if number != sender]
 
     def neighbours(self, number: int) -> list[tuple[int, int]]:
         """Who a mote hears, and how well (0 to 255)."""
-        return [(other, PERFECT) for other in sorted(self._receivers) if other != number]
+        heard = [(other, round(PERFECT * self.channel.ratio(other, number))) for other in sorted(self._stations)]
+        return [(other, quality) for other, quality in heard if other != number and quality]
 
     def cut(self, number: int) -> None:
         self._cut.add(number)

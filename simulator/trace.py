@@ -1,23 +1,33 @@
-"""The trace: what really happened, one event a line. The same scenario and seed give the same trace, byte for byte."""
+"""The trace: what really happened, one event a line. The same scenario and seed give the same trace, byte for byte.
 
+Lines are ordered by time, then by mote, then by what they say, so that it does not show in which order a simulation came
+to know what happened at the same moment in different places.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    time: int
+    time: int  # microseconds
     mote: int
     what: str
     details: tuple[tuple[str, object], ...] = ()
 
     def __str__(self) -> str:
-        return " ".join([f"{self.time:>10}", f"mote={self.mote}", self.what, *(f"{k}={v}" for k, v in self.details)])
+        at = f"{self.time // 1_000}.{self.time % 1_000:03}"
+        return " ".join([f"{at:>14}", f"mote={self.mote}", self.what, *(f"{k}={v}" for k, v in self.details)])
+
+    def __getitem__(self, detail: str) -> object:
+        return dict(self.details)[detail]
 
 
 @dataclass(slots=True)
 class Trace:
-    """Kept in memory; `str()` is the text."""
+    """Kept in memory and given out by `str()`; or, with a `sink`, written line by line as time goes by and forgotten."""
 
+    sink: Callable[[str], object] | None = None
     events: list[Event] = field(default_factory=list)
 
     def record(self, time: int, mote: int, what: str, **details: object) -> None:
@@ -26,5 +36,16 @@ class Trace:
     def of(self, what: str) -> list[Event]:
         return [event for event in self.events if event.what == what]
 
+    def pass_on(self, until: int) -> None:
+        """Nothing will be recorded before `until` any more: what is older may go to the sink."""
+        if self.sink:
+            self.sink(_text([event for event in self.events if event.time < until]))
+            self.events = [event for event in self.events if event.time >= until]
+
     def __str__(self) -> str:
-        return "".join(f"{event}\n" for event in self.events)
+        return _text(self.events)
+
+
+def _text(events: list[Event]) -> str:
+    lines = sorted((event.time, event.mote, str(event)) for event in events)
+    return "".join(f"{line}\n" for _, _, line in lines)

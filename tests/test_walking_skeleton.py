@@ -25,9 +25,10 @@ from gateway.transports.memory import pair
 from innet.routing.topology import QUALITY_MAX
 from simulator.field import Failing, Wave
 from simulator.kernel import Kernel
-from simulator.mote import Mote, Sensor
-from simulator.network import Network
-from simulator.radio import NullAir
+from simulator.mote import Mote
+from simulator.network import Gateway, Network
+from simulator.radio import Air, NullChannel
+from simulator.sensor import Sensor
 from simulator.trace import Trace
 from simulator.transport import connect
 
@@ -36,7 +37,7 @@ field: sensed (site:integer, time:integer, temp:float {unit 'Cel', sensor 'tempe
                volt:integer, wind:float) every 10 sec at sites 3, 4 wait 5 sec late revise by 1 min
 """
 QUERY = "SELECT temp FROM field [NOW]"
-BEGIN = 1_763_452_795  # tick 0 is the Unix epoch; motes start their own clocks at 0
+BEGIN = 1_763_452_795  # tick 0 is the Unix epoch; motes have no clock before they are told the time
 TOKEN = "only for this test"
 
 
@@ -45,12 +46,13 @@ class World:
 
     def __init__(self, folder, failing=None):
         self.catalog = read_schema(SCHEMA)
-        self.trace, kernel = Trace(), Kernel()
-        self.air = NullAir(kernel, self.trace, delay_ms=5)
+        self.trace, kernel = Trace(), Kernel(BEGIN * 1_000_000)
+        self.air = Air(kernel, self.trace, NullChannel())
         temperature = Wave(mean=20.0, swing=3.0, period_ms=600_000, per_site=0.1)
         sensors = (Sensor("temperature", failing or temperature, scale=2), Sensor("volt", Wave(2987.0)))
         motes = [Mote(site, 1, kernel, self.air, self.trace, sensors) for site in (3, 4)]
-        wire, self.network = connect(lambda end: Network(kernel, self.air, self.trace, motes, end))
+        gateway = Gateway(COORDINATOR, motes[0].relay.timing, kernel, self.air, self.trace)
+        wire, self.network = connect(lambda end: Network(kernel, self.trace, motes, [gateway], end))
         wire.open()
         self.archive = ParquetArchive(folder, self.catalog.tick_ms)
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=BEGIN * 1000)
@@ -71,7 +73,7 @@ class World:
     def run(self, seconds):
         for _ in range(seconds):
             for ms in (0, 100, 200, 300):  # the base station looks four times a second, so a deployment takes one
-                self.network.run_until(self.second * 1000 + ms)
+                self.network.run_until(self.now_ms + ms)
                 self.station.step(self.now_ms + ms)
             self.second += 1
 

@@ -5,16 +5,19 @@ import pytest
 from acquisition.instants import Epochs
 from acquisition.payload import decode_readings, encode_schedule, encode_time
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from gateway.codec import decode, encode
+from gateway.codec import decode
 from gateway.frame import COORDINATOR, MAX_PAYLOAD, Frame, Kind
 from gateway.image import chunks, encode_chunk
-from gateway.link import Policy, acknowledgement
+from innet.costs.hardware import hardware
 from innet.payload import Orders, decode_links, encode_orders
 from innet.program.program import MoteProgram
+from simulator.carrier import Carrier, Patience
+from simulator.energy import Account, Timing
 from simulator.field import Failing, Wave
 from simulator.kernel import Kernel
-from simulator.mote import Mote, Sensor
-from simulator.radio import NullAir
+from simulator.mote import Mote
+from simulator.radio import Air, NullChannel
+from simulator.sensor import Sensor
 from simulator.trace import Trace
 
 SAMPLING = Sampling(0, "", Epochs(100, 10), (Channel("", sensor_code("temperature"), 16),))
@@ -23,47 +26,59 @@ ORDERS = Orders((MoteProgram(3, 0, 1, 1, bytes.fromhex("0100 0200 00")),))
 [PROGRAM] = map(encode_chunk, chunks(encode_orders(1, ORDERS), MAX_PAYLOAD))
 
 
+BEGIN_US = 95_000_000
+
+
 class Base:
-    """The other end of the air, which answers unless told not to. Tick 0 is 95 s before the mote starts."""
+    """The other end of the air, which acknowledges unless told not to. It is 95 s after tick 0 when the mote starts."""
+
+    number, listening = COORDINATOR, True
 
     def __init__(self, sensors=(Sensor("temperature", Wave(20.0), scale=1),)):
-        self.kernel, self.trace = Kernel(), Trace()
-        self.air = NullAir(self.kernel, self.trace, delay_ms=2)
+        self.kernel, self.trace = Kernel(BEGIN_US), Trace()
+        self.air = Air(self.kernel, self.trace, NullChannel())
+        self.account, self.timing = Account(), Timing.of(hardware("telosb"))
         self.received, self.answering, self.seq = [], True, 0
-        self.air.join(COORDINATOR, self.receive)
-        self.mote = Mote(3, 1, self.kernel, self.air, self.trace, sensors, Policy(timeout_ms=3000, attempts=3))
+        self.air.join(self)
+        self.carrier = Carrier(self, self.kernel, self.air, self.trace, Patience(again=0))
+        patience = Patience(again=2, pause_ms=3_000, longest_ms=3_000)
+        self.mote = Mote(3, 1, self.kernel, self.air, self.trace, sensors, patience)
         self.mote.start()
 
-    def receive(self, message):
-        frame = decode(message)
-        self.received.append((self.kernel.now, frame))
-        if frame.want_ack and self.answering:
-            self.air.send(COORDINATOR, 3, encode(acknowledgement(frame)))
+    def take(self, message):
+        self.received.append((self.kernel.now, decode(message)))
+        return self.answering
 
     def tell(self, kind, payload, want_ack=True, seq=None):
-        frame = Frame(kind, 3, 1, self.seq if seq is None else seq, payload, down=True, want_ack=want_ack)
+        """Send a frame; whether it was acknowledged."""
+        frame = Frame(kind, 3, 1, self.seq if seq is None else seq, payload, True, want_ack, receiver=3)
         self.seq += 1
-        self.air.send(COORDINATOR, 3, encode(frame))
-        self.kernel.run_until(self.kernel.now + 10)
+        taken = []
+        self.carrier.hand_over(frame, taken.append)
+        self.run_for(200)
+        return taken == [True]
+
+    def run_for(self, ms):
+        self.kernel.run_until(self.kernel.now + ms * 1_000)
 
     def deploy(self):
-        self.tell(Kind.TIME, encode_time(self.kernel.now + 95_000, 1000), want_ack=False)
+        self.tell(Kind.TIME, encode_time(self.kernel.now // 1_000, 1000), want_ack=False)
         self.tell(Kind.PROGRAM, PROGRAM)
         self.tell(Kind.SCHEDULE, SCHEDULE)
 
     def readings(self):
-        """(tick, value) in the order of arrival, duplicates left in."""
-        frames = [frame for _, frame in self.received if frame.kind is Kind.READING]
+        """(tick, value) in the order of arrival."""
+        frames = list({frame.seq: frame for _, frame in self.received if frame.kind is Kind.READING}.values())
         found = [decode_readings([frame], {0: SAMPLING})[0][0] for frame in frames]
         return [pair for r in found for pair in zip(r.tick.tolist(), r.value[:, 0].tolist(), strict=True)]
 
     def run_until_tick(self, tick):
-        self.kernel.run_until((tick - 95) * 1000)
+        self.kernel.run_until(tick * 1_000_000)
 
 
 def test_it_reports_whom_it_hears_when_it_starts():
     base = Base()
-    base.kernel.run_until(5)
+    base.run_for(5)
     [(_, frame)] = base.received
     assert frame.kind is Kind.LINKS
     assert [(h.neighbour, h.quality) for h in decode_links(frame.payload, 3).heard] == [(COORDINATOR, 255)]
@@ -74,8 +89,11 @@ def test_it_samples_at_the_ticks_of_its_schedule():
     base.deploy()
     base.run_until_tick(125)
     assert base.readings() == [(100, 200), (110, 200), (120, 200)]
-    # 2 ms through the air, and the mote's clock is 2 ms slow: that long the time was on its way to it.
-    assert [now for now, frame in base.received if frame.kind is Kind.READING] == [5004, 15004, 25004]
+    # From waking to the last bit: a turn round and 17 + 21 bytes; the clock is slow by what TIME took on its way.
+    heard = [now for now, frame in base.received if frame.kind is Kind.READING]
+    assert [now - tick * 1_000_000 for now, tick in zip(heard, (100, 110, 120), strict=True)] == pytest.approx(
+        [192 + 38 * 32] * 3, abs=1_500
+    )
 
 
 @pytest.mark.parametrize("missing", [Kind.TIME, Kind.PROGRAM, Kind.SCHEDULE])
@@ -96,24 +114,25 @@ def test_unanswered_readings_are_kept_and_sent_together():
     base.run_until_tick(118)
     base.answering = True
     base.run_until_tick(145)
-    ticks = [tick for tick, _ in base.readings()]
-    assert sorted(set(ticks)) == [100, 110, 120, 130, 140]
-    assert ticks.count(110) == 3  # as often as the policy allows, then given up: the mote cannot know it arrived
+    assert [tick for tick, _ in base.readings()] == [100, 110, 120, 130, 140]
+    sent = [e for e in base.trace.of("sent") if e["kind"] == "READING"]
+    # As often as the policy allows, then given up: the mote cannot know that it arrived.
+    assert [(e["attempts"], e["known"]) for e in sent[:5]] == [(1, 1), (8, 0), (8, 0), (8, 0), (1, 1)]
     assert len(base.trace.of("given_up")) == 1
 
 
-def test_what_waits_while_a_frame_is_in_flight_goes_into_one_frame():
+def test_what_waits_while_a_frame_is_on_its_way_goes_into_one_frame():
     base = Base()
-    base.mote._link.policy = Policy(timeout_ms=25_000, attempts=5)
+    base.mote.relay._carrier._patience = Patience(again=5, pause_ms=25_000)
     base.deploy()
     base.answering = False
     base.run_until_tick(124)
     base.answering = True
     base.run_until_tick(128)
-    frames = [frame for _, frame in base.received if frame.kind is Kind.READING]
+    frames = list({frame.seq: frame for _, frame in base.received if frame.kind is Kind.READING}.values())
     counts = [len(decode_readings([frame], {0: SAMPLING})[0][0].tick) for frame in frames]
-    assert counts == [1, 1, 2]
-    assert [tick for tick, _ in base.readings()] == [100, 100, 110, 120]
+    assert counts == [1, 2]
+    assert [tick for tick, _ in base.readings()] == [100, 110, 120]
 
 
 def test_a_clock_set_back_samples_no_epoch_twice():
@@ -130,29 +149,42 @@ def test_a_clock_set_back_samples_no_epoch_twice():
 def test_a_second_copy_is_answered_and_not_obeyed_again():
     base = Base()
     base.deploy()
-    base.tell(Kind.SCHEDULE, SCHEDULE, seq=2)
-    acks = [frame.seq for _, frame in base.received if frame.kind is Kind.ACK]
-    assert acks == [1, 2, 2]
-    assert [dict(e.details)["seq"] for e in base.trace.of("received")] == [0, 1, 2]
+    assert base.tell(Kind.SCHEDULE, SCHEDULE, seq=2)
+    assert [e["seq"] for e in base.trace.of("received")] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
     ("kind", "payload"),
-    [(Kind.SCHEDULE, b"\x01"), (Kind.PROGRAM, PROGRAM + b"\xee"), (Kind.TIME, b""), (Kind.HELLO, b"")],
+    [(Kind.SCHEDULE, b"\x01"), (Kind.PROGRAM, PROGRAM + b"\xee"), (Kind.TIME, b""), (Kind.READING, b"")],
 )
 def test_nonsense_is_neither_obeyed_nor_answered(kind, payload):
     base = Base()
-    base.tell(kind, payload)
-    base.tell(kind, payload, seq=0)  # not even as a duplicate
-    assert not [frame for _, frame in base.received if frame.kind is Kind.ACK]
-    assert len(base.trace.of("rejected")) == 2
+    assert not base.tell(kind, payload)
+    assert not base.tell(kind, payload, seq=0)  # not even as a duplicate
+    assert base.trace.of("rejected")
+    assert not base.trace.of("received")
 
 
-def test_frames_for_others_are_left_alone():
+def test_frames_on_their_way_down_are_passed_on_along_their_route():
     base = Base()
-    base.mote.receive(encode(Frame(Kind.TIME, 4, 1, 0, encode_time(1, 1), down=True)))
-    base.mote.receive(encode(Frame(Kind.READING, 3, 1, 0)))
-    assert not base.trace.events
+    other = Mote(4, 1, base.kernel, base.air, base.trace, ())
+    other.start()
+    route = Frame(Kind.TIME, 4, 1, 0, encode_time(95_000, 1000), down=True, receiver=3, route=(4,))
+    base.carrier.hand_over(route, lambda _: None)
+    base.run_for(100)
+    [(mote, kind)] = [(e.mote, e["kind"]) for e in base.trace.of("received")]
+    assert (mote, kind) == (4, "TIME")
+    # What the second hop took was added, so the clock is slow by the first one only.
+    assert base.kernel.now - other.clock.reads(base.kernel.now) == pytest.approx(192 + 44 * 32, abs=600)
+
+
+def test_frames_on_their_way_up_are_passed_on_to_the_parent():
+    base = Base()
+    other = Mote(4, 1, base.kernel, base.air, base.trace, ())
+    base.mote.relay.parent, other.relay.parent = COORDINATOR, 3
+    other.start()
+    base.run_for(100)
+    assert [(frame.mote, frame.sender) for _, frame in base.received] == [(3, 3), (4, 3)]
 
 
 @pytest.mark.parametrize(("true", "read"), [(20.05, 201), (-20.05, -201), (20.04, 200), (0.0, 0)])
@@ -180,4 +212,4 @@ def test_a_mote_without_the_sensor_reads_null():
 def test_two_motes_cannot_have_one_number():
     base = Base()
     with pytest.raises(ValueError, match="two motes with the number 3"):
-        base.air.join(3, lambda message: None)
+        Mote(3, 1, base.kernel, base.air, base.trace, ())

@@ -1,0 +1,157 @@
+"""The carrier of a station: hands frames over to neighbours, one after another, each until it is acknowledged.
+
+Outside of an agenda it sends when it has something, and its radio is always on; a frame that nobody acknowledges is
+tried again after a pause. Under an agenda it sends in its own slots only, and what does not fit into the slot of its
+epoch is given up.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from gateway.codec import encode
+from gateway.frame import BROADCAST, Frame
+from simulator.kernel import MS, Kernel
+from simulator.radio import TURNS, Air, Station, Turn
+from simulator.trace import Trace
+
+TRIES = 8
+"""How often a frame is sent to a neighbour that does not acknowledge it, one attempt right after the other."""
+FREE_EPOCH = 1_000 * MS
+"""The epochs of chance outside of an agenda, where there is no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often what was not acknowledged is tried again, and after how long; the pause doubles up to the longest."""
+
+    again: int = 5
+    pause_ms: int = 10_000
+    longest_ms: int = 80_000
+
+    def pause(self, before: int) -> int:
+        return min(self.pause_ms << before, self.longest_ms) * MS
+
+
+@dataclass(slots=True)
+class _Waiting:
+    frame: Frame
+    encoded: Callable[[Frame, int], bytes]
+    done: Callable[[bool], None]
+    message: bytes = b""
+    pauses: int = 0
+    attempts: int = 0  # since the last pause
+    came: bool = False
+
+    @property
+    def once(self) -> bool:
+        return self.frame.receiver == BROADCAST or not self.frame.want_ack
+
+
+def as_it_is(frame: Frame, _: int) -> bytes:
+    return encode(frame)
+
+
+class Carrier:
+    """`station` is for whom."""
+
+    def __init__(self, station: Station, kernel: Kernel, air: Air, trace: Trace, patience: Patience) -> None:
+        self._station, self._kernel, self._air, self._trace, self._patience = station, kernel, air, trace, patience
+        self._queue: deque[_Waiting] = deque()
+        self._busy: _Waiting | None = None
+        self._slotted, self._until, self._epoch = False, 0, 0
+        self._life = 0
+        self._number = 0  # of the hand-over, so that a copy is known as one
+        self._draws: dict[int, tuple[int, int]] = {}  # by receiver: the epoch, and how many frames were sent in it
+
+    def hand_over(self, frame: Frame, done: Callable[[bool], None],
+                  encoded: Callable[[Frame, int], bytes] = as_it_is) -> None:  # fmt: skip
+        """Send a frame to its `receiver`, in its turn; `done` hears False if it was given up.
+
+        `encoded` makes the bytes when the turn has come, for frames in which that moment matters.
+        """
+        self._queue.append(_Waiting(frame, encoded, done))
+        self._next()
+
+    def by_agenda(self, slotted: bool) -> None:
+        """Whether to keep to slots from now on."""
+        self._slotted, self._until = slotted, 0
+        self._next()
+
+    def open(self, epoch: int, until: int) -> None:
+        """Our slot begins."""
+        self._epoch, self._until = epoch, until
+        self._next()
+
+    def close(self) -> None:
+        """Our slot ends: what could not be handed over in it is given up."""
+        left = [waiting for waiting in (self._busy, *self._queue) if waiting]
+        self.forget()
+        for waiting in left:
+            self._end(waiting, known=False)
+
+    def forget(self) -> None:
+        """The station was switched off: what waits is gone."""
+        self._life += 1
+        self._queue.clear()
+        self._busy = None
+
+    @property
+    def idle(self) -> bool:
+        return not self._queue and self._busy is None
+
+    def _next(self) -> None:
+        if self._busy or not self._queue:
+            return
+        waiting = self._queue[0]
+        waiting.message = waiting.encoded(waiting.frame, self._kernel.now)
+        if not self._fits(waiting):
+            return
+        self._busy = self._queue.popleft()
+        receiver = waiting.frame.receiver
+        epoch = self._epoch if self._slotted else self._kernel.now // FREE_EPOCH
+        before, count = self._draws.get(receiver, (epoch, -1))
+        self._draws[receiver] = (epoch, count + 1 if before == epoch else 0)
+        self._number += 1
+        self._attempt(waiting, epoch)
+
+    def _attempt(self, waiting: _Waiting, epoch: int) -> None:
+        receiver = waiting.frame.receiver
+        turn = Turn(self._number, epoch, self._draws[receiver][1] * TURNS + waiting.attempts)
+        done = partial(self._attempted, waiting, epoch)
+        waiting.attempts += 1
+        self._air.attempt(waiting.message, self._station, receiver, turn, self._slotted, done)
+
+    def _attempted(self, waiting: _Waiting, epoch: int, came: bool, known: bool) -> None:
+        if waiting is not self._busy:
+            return
+        waiting.came |= came
+        if known or waiting.once or waiting.attempts >= TRIES:
+            self._busy = None
+            self._end(waiting, known)
+            self._next()
+        elif self._fits(waiting):
+            self._attempt(waiting, epoch)
+
+    def _end(self, waiting: _Waiting, known: bool) -> None:
+        frame = waiting.frame
+        self._trace.record(
+            self._kernel.now, self._station.number, "sent", kind=frame.kind.name, to=frame.receiver, origin=frame.mote,
+            boot=frame.boot, seq=frame.seq, bytes=len(waiting.message), attempts=waiting.attempts,
+            came=int(waiting.came), known=int(known),
+        )  # fmt: skip
+        if known or waiting.once or self._slotted or waiting.pauses >= self._patience.again:
+            waiting.done(known or waiting.once)
+        else:
+            self._kernel.after(self._patience.pause(waiting.pauses), partial(self._again, waiting, self._life))
+
+    def _again(self, waiting: _Waiting, life: int) -> None:
+        if life == self._life:
+            waiting.pauses, waiting.attempts, waiting.came = waiting.pauses + 1, 0, False
+            self._queue.append(waiting)
+            self._next()
+
+    def _fits(self, waiting: _Waiting) -> bool:
+        """Whether another attempt ends within our slot."""
+        return not self._slotted or self._kernel.now + self._station.timing.attempt(len(waiting.message)) <= self._until

@@ -1,0 +1,36 @@
+"""The clock of a mote: what it was told, plus what its crystal made of the time since then."""
+
+from simulator.kernel import MS
+
+MILLION = 1_000_000
+
+
+class Clock:
+    """Counts `ppm` millionths too fast (or, below 0, too slow). Knows no time before it was told one."""
+
+    def __init__(self, ppm: int = 0) -> None:
+        self._ppm = ppm
+        self._told: tuple[int, int] | None = None  # (the true time, what it was set to), microseconds
+
+    def set(self, now: int, ms: int) -> None:
+        """It is `ms` milliseconds after tick 0, somebody says; `now` is the true time."""
+        self._told = (now, ms * MS)
+
+    def jump(self, now: int, by_ms: int) -> None:
+        """It goes wrong all at once."""
+        if self._told:
+            self._told = (now, self.reads(now) + by_ms * MS)
+
+    @property
+    def runs(self) -> bool:
+        return self._told is not None
+
+    def reads(self, now: int) -> int:
+        """What it shows, in microseconds after tick 0."""
+        at, shown = self._told
+        return shown + (now - at) * (MILLION + self._ppm) // MILLION
+
+    def when(self, shows: int) -> int:
+        """The first true time at which it shows that much, or more."""
+        at, shown = self._told
+        return at - (-(shows - shown) * MILLION // (MILLION + self._ppm))

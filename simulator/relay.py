@@ -1,0 +1,178 @@
+"""The radio of a mote: hears what is meant for it, passes on what is on its way, and sleeps where an agenda lets it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from acquisition.payload import decode_time, encode_time
+from gateway.codec import decode, encode
+from gateway.errors import FrameError
+from gateway.frame import BROADCAST, Frame, Kind, MoteId
+from simulator.carrier import Carrier, Patience, as_it_is
+from simulator.clock import Clock
+from simulator.energy import Account, Timing
+from simulator.kernel import MS, Kernel
+from simulator.radio import Air
+from simulator.slots import Slots
+from simulator.trace import Trace
+
+
+class Relay:
+    """`deliver` gets the frames for this mote, and says whether they make sense to it; `merge` may keep a frame that is
+    on its way up, and says whether it did."""
+
+    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: Air, trace: Trace,
+                 deliver: Callable[[Frame], bool], merge: Callable[[Frame], bool], patience: Patience) -> None:  # fmt: skip
+        self.number, self.timing, self.account = number, timing, Account()
+        self.parent: int = BROADCAST
+        self._kernel, self._trace, self._deliver, self._merge = kernel, trace, deliver, merge
+        self._carrier = Carrier(self, kernel, air, trace, patience)
+        self._below: dict[int, int] = {}  # whoever was heard through a child, and through which
+        self._passed: set[tuple[int, int, int]] = set()  # what was sent to whoever hears it, so that it ends somewhere
+        self._on = False
+        self._slots: Slots | None = None
+        self._duty = 0  # the number of our orders: what was planned under others is void
+        self._ears = 0  # slots of children that are open now
+        self._since = self._since_ear = (
+            0  # when the radio went on to stay on, or when our own slot, or a child's, began
+        )
+        self._sending = False
+
+    # --- on and off ---
+
+    def switch_on(self) -> None:
+        """The radio stays on until there is an agenda."""
+        self._on, self._slots, self._since = True, None, self._kernel.now
+        self._carrier.by_agenda(False)
+
+    def switch_off(self) -> None:
+        """All that was in memory is gone."""
+        self.settle()
+        self._on, self._slots, self._ears, self._sending = False, None, 0, False
+        self._duty += 1
+        self._below.clear()
+        self._passed.clear()
+        self._carrier.forget()
+        self.parent = BROADCAST
+
+    def follow(self, slots: Slots | None, round_us: int, clock: Clock) -> None:
+        """Keep to an agenda from the next of its rounds on; None ends it."""
+        self._duty += 1
+        if slots is None:
+            self._keep_on()
+            return
+        self.parent = slots.parent
+        first = -(-clock.reads(self._kernel.now) // round_us)
+        self._kernel.at(clock.when(first * round_us), partial(self._start, self._duty, slots, round_us, clock, first))
+
+    def _keep_on(self) -> None:
+        if self._slots:
+            self._slots, self._ears, self._since = None, 0, self._kernel.now
+            self._carrier.by_agenda(False)
+
+    def _start(self, duty: int, slots: Slots, round_us: int, clock: Clock, number: int) -> None:
+        if duty != self._duty:
+            return
+        self.settle()
+        self._slots = slots
+        self._carrier.by_agenda(True)
+        self._round(duty, slots, round_us, clock, number)
+
+    def _round(self, duty: int, slots: Slots, round_us: int, clock: Clock, number: int) -> None:
+        """Plan the slots of one round, and the next round."""
+        if duty != self._duty:
+            return
+        begin = number * round_us
+        for slot in slots.listen:
+            self._plan(clock.when(begin + slot[0]), self._listen, duty)
+            self._plan(clock.when(begin + slot[1]), self._listen_no_more, duty)
+        until = clock.when(begin + slots.send[1])
+        self._plan(clock.when(begin + slots.send[0]), self._open, duty, number, until)
+        self._plan(until, self._close, duty)
+        self._plan(clock.when(begin + round_us), self._round, duty, slots, round_us, clock, number + 1)
+
+    def _plan(self, time: int, action: Callable[..., None], *arguments: object) -> None:
+        self._kernel.at(time, partial(action, *arguments), priority=2 if action == self._close else 1)
+
+    def _listen(self, duty: int) -> None:
+        if duty == self._duty:
+            self._ears += 1
+            self._since_ear = self._kernel.now
+
+    def _listen_no_more(self, duty: int) -> None:
+        if duty == self._duty:
+            self._ears -= 1
+            self.account.awake_us += self.timing.startup + self._kernel.now - self._since_ear
+
+    def _open(self, duty: int, number: int, until: int) -> None:
+        if duty == self._duty and not self._carrier.idle:
+            self._sending, self._since = True, self._kernel.now
+            self._carrier.open(number, until)
+
+    def _close(self, duty: int) -> None:
+        if duty == self._duty:
+            self._carrier.close()
+
+    def settle(self) -> None:
+        """Count the time that the radio has been on until now."""
+        if self._on and self._slots is None:
+            self.account.awake_us += self._kernel.now - self._since
+            self._since = self._kernel.now
+
+    # --- frames ---
+
+    @property
+    def listening(self) -> bool:
+        return self._on and (self._slots is None or self._ears > 0)
+
+    def take(self, message: bytes) -> bool:
+        try:
+            frame = decode(message)
+        except FrameError as error:
+            self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
+            return False
+        if frame.down:
+            return self._descend(frame)
+        again = frame.mote == self.number or (frame.receiver == BROADCAST and frame.identity in self._passed)
+        if not again:
+            self._below[frame.mote] = frame.sender
+            if not self._merge(frame):
+                self.rise(frame, lambda _: None)
+        return True
+
+    def rise(self, frame: Frame, done: Callable[[bool], None]) -> None:
+        """Give a frame to the parent in its turn; without a parent, to whoever hears it."""
+        if self.parent == BROADCAST:
+            self._passed.add(frame.identity)
+        self._hand_over(replace(frame, sender=MoteId(self.number), receiver=MoteId(self.parent)), done)
+
+    def _descend(self, frame: Frame) -> bool:
+        if frame.mote in (self.number, BROADCAST):
+            return self._deliver(frame)
+        following = frame.route[0] if frame.route else self._below.get(frame.mote)
+        if following is None:
+            self._trace.record(
+                self._kernel.now, self.number, "stuck", kind=frame.kind.name, to=frame.mote, seq=frame.seq
+            )
+            return False
+        onward = replace(frame, sender=MoteId(self.number), receiver=following, route=frame.route[1:])
+        self._hand_over(onward, lambda _: None)
+        return True
+
+    def _hand_over(self, frame: Frame, done: Callable[[bool], None]) -> None:
+        if self._on:
+            encoded = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
+            self._carrier.hand_over(frame, partial(self._handed_over, done), encoded)
+
+    def _handed_over(self, done: Callable[[bool], None], taken: bool) -> None:
+        if self._sending and self._carrier.idle:
+            self._sending = False
+            self.account.awake_us += self.timing.startup + self._kernel.now - self._since
+        done(taken)
+
+
+def aged(timing: Timing, since: int, frame: Frame, now: int) -> bytes:
+    """A TIME as it is passed on: by then it will be so much later (gateway/SPEC.md)."""
+    ms, tick_ms = decode_time(frame.payload, frame.mote)
+    on_the_way = now - since + timing.turnaround + timing.airtime(len(encode(frame)))
+    return encode(replace(frame, payload=encode_time(ms + round(on_the_way / MS), tick_ms)))
