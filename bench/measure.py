@@ -1,0 +1,103 @@
+"""Measure one system at one case, in this process, which does nothing else: `python -m bench.measure '{…}'`.
+
+Told as JSON, it answers as JSON. Data are made and batches prepared outside the time taken; a run ends when all is
+taken or `limit` seconds have been spent in steps. `check` digests the answers, and its times are not to be used.
+"""
+
+import json
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bench.answers import Digest
+from bench.data import batches
+from bench.tasks import TASKS, Case
+
+MOST = 3.0
+"""A run takes at most so many times its limit, whatever is done between the steps."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to measure. `batch` 0 is everything in one."""
+
+    system: str
+    task: str
+    sites: int
+    readings: int
+    batch: int
+    queries: int = 1
+    limit: float = 4.0
+    check: bool = False
+
+    @property
+    def case(self):
+        return Case(TASKS[self.task], self.sites, self.readings, self.batch or self.readings * 2, self.queries)
+
+
+def system_of(order, case, streams):
+    """(the system, how its answers get the common form)."""
+    if order.system == "ours":
+        from bench.ours import Ours, answers
+
+        return Ours(case, streams), answers
+    from bench.ceiling import ceiling
+
+    return ceiling(case, streams), lambda said: said
+
+
+def measured(order):
+    case = order.case
+    streams = case.streams()
+    system, common = system_of(order, case, streams)
+    digest, marks, taken, times = Digest(), {}, 0, []
+    before = _forget_peak()
+    began, spent = time.perf_counter(), 0.0
+    for number, (parts, last) in enumerate(batches(streams, case.batch), 1):
+        batch = system.prepare(parts, last)
+        start = time.perf_counter()
+        said = system.step(batch)
+        times.append(time.perf_counter() - start)
+        taken += sum(map(len, parts.values()))
+        spent += times[-1]
+        if order.check:
+            digest.add(common(said))
+            if number & (number - 1) == 0:
+                marks[taken] = str(digest)
+        if spent > order.limit or time.perf_counter() - began > MOST * order.limit:
+            break
+    marks[taken] = str(digest)
+    return {
+        "done": taken,
+        "seconds": spent,
+        "median_us": float(np.median(times)) * 1e6,
+        "p99_us": float(np.quantile(times, 0.99)) * 1e6,
+        "peak_bytes": _peak() - before,
+        "marks": marks if order.check else {},
+    }
+
+
+def _forget_peak():
+    """What the process holds now; the highest there ever was begins anew where the system lets us."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return _peak()
+    return _peak()
+
+
+def _peak():
+    """The most memory that was held at once, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # Not `ru_maxrss`, which on Linux begins with what the process that started this one held.
+        return next(int(line.split()[1]) << 10 for line in status.open() if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+if __name__ == "__main__":
+    print(json.dumps(measured(Order(**json.loads(sys.argv[1])))))

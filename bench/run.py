@@ -1,0 +1,124 @@
+"""Run the tasks W1 to W8: `python -m bench.run [--full] [W1 …]`; the systems take turns, each in a process of its own.
+
+Of every case each system is checked once and then measured a few times. Two systems agree if their digests are equal
+wherever both came to after the same batch: so each has handed out, batch by batch, what was due.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from statistics import median
+
+from bench import record
+from bench.measure import Order
+from bench.tasks import TASKS
+
+SYSTEMS = ("ours", "ceiling")
+REPETITIONS = 3
+MILLION = 1_000_000
+SITES = (4, 1_000)
+BATCHES = (1, 100, 1_000, 65_536, 0)
+STANDING = (10, 100, 1_000, 10_000)
+
+
+def default_cases():
+    """What `make bench` measures: every task at 65,536, W1 and W2 also at small batches, W6 by the number of queries."""
+    for task in TASKS:
+        for sites in SITES:
+            for queries in STANDING if task == "W6" and sites == 1_000 else (100,) if task == "W6" else (1,):
+                yield Order("", task, sites, MILLION, 65_536, queries)
+    for batch in (1, 100, 1_000, 0):
+        yield Order("", "W2", 1_000, MILLION, batch)
+    yield Order("", "W1", 1_000, MILLION, 1)
+
+
+def all_cases():
+    for task in TASKS:
+        for sites in SITES:
+            for readings in (MILLION, 10 * MILLION):
+                for batch in BATCHES:
+                    for queries in STANDING if task == "W6" else (1,):
+                        yield Order("", task, sites, readings, batch, queries, limit=20.0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="every size")
+    parser.add_argument("--limit", type=float, help="seconds that a run may spend in steps")
+    parser.add_argument("tasks", nargs="*", choices=[[], *TASKS], metavar="TASK")
+    told = parser.parse_args()
+    cases = [
+        case for case in (all_cases() if told.full else default_cases()) if not told.tasks or case.task in told.tasks
+    ]
+    size = ("full" if told.full else "default") + "".join(f" {task}" for task in told.tasks)
+    head = record.conditions(size)
+    for case in cases:
+        if told.limit:
+            case = replace(case, limit=told.limit)
+        rows = measured(case)
+        record.keep("tasks", [head | row for row in rows])
+        print(_line(case, rows), flush=True)
+
+
+def measured(case):
+    """Rows for the CSV: each system and repetition."""
+    checks = {system: _run(replace(case, system=system, check=True)) for system in SYSTEMS}
+    agrees = {system: _agree(found, checks["ceiling"]) for system, found in checks.items()}
+    rows = []
+    for repetition in range(1, REPETITIONS + 1):
+        for system in SYSTEMS:
+            found = _run(replace(case, system=system))
+            rows.append(_row(case, system, repetition, found, agrees[system]))
+    return rows
+
+
+def _row(case, system, repetition, found, agrees):
+    about = asdict(case) | {"system": system}
+    names = ("task", "system", "sites", "readings", "batch", "queries")
+    return {name: about[name] for name in names} | {
+        "repetition": repetition,
+        "done": found["done"],
+        "seconds": round(found["seconds"], 6),
+        "median_us": round(found["median_us"], 2),
+        "p99_us": round(found["p99_us"], 2),
+        "peak_bytes": found["peak_bytes"],
+        "agrees": agrees,
+    }
+
+
+def _run(order):
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.measure", json.dumps(asdict(order))],
+        cwd=record.ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode:
+        raise SystemExit(f"bench: {order.system} failed at {order}")
+    return json.loads(done.stdout)
+
+
+def _agree(one, other):
+    """For how many readings the digests of two systems are known to be equal; -1 where they differ anywhere."""
+    both = one["marks"].keys() & other["marks"].keys()
+    if any(one["marks"][taken] != other["marks"][taken] for taken in both):
+        return -1
+    return max(map(int, both), default=0)
+
+
+def _line(case, rows):
+    rates = {s: median(row["done"] / row["seconds"] for row in rows if row["system"] == s) for s in SYSTEMS}
+    peaks = {s: median(row["peak_bytes"] for row in rows if row["system"] == s) >> 20 for s in SYSTEMS}
+    told = ", ".join(f"{system} {rates[system]:>13,.0f}/s {peaks[system]:>5} MB" for system in SYSTEMS)
+    wrong = [row["system"] for row in rows if row["agrees"] < 0]
+    note = f"  DIFFERS: {', '.join(sorted(set(wrong)))}" if wrong else ""
+    what = f"{case.task} {case.sites:>5} sites, batch {case.batch or 'whole':>6}" + (
+        f", {case.queries} queries" if case.queries > 1 else ""
+    )
+    return f"{what:<45}{told}  {rates['ours'] / rates['ceiling']:8.4f}{note}"
+
+
+if __name__ == "__main__":
+    main()
