@@ -41,7 +41,9 @@ class Wave(Field):
     phase_ms: int = 0  # when it passes its mean upwards
 
     def values(self, site: np.ndarray, ms: np.ndarray) -> np.ndarray:
-        return self.mean + self.per_site * site + self.swing * _sine((ms - self.phase_ms) % self.period_ms, self.period_ms)
+        return (
+            self.mean + self.per_site * site + self.swing * _sine((ms - self.phase_ms) % self.period_ms, self.period_ms)
+        )
 
 
 def _sine(ms: np.ndarray, period_ms: int) -> np.ndarray:

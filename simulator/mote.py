@@ -18,7 +18,8 @@ from gateway.link import Numbers
 from innet.costs.hardware import Hardware, hardware
 from innet.errors import PayloadError as InnetPayloadError
 from innet.payload import Orders, decode_orders, encode_links
-from innet.program.interpreter import run
+from innet.program.interpreter import Sampled, run
+from innet.program.memory import Memory as Partials
 from innet.routing.topology import Heard, LinksReport
 from simulator.carrier import Patience
 from simulator.clock import Clock
@@ -140,7 +141,9 @@ class Mote:
         self._arm_one(sampling)
         if (program := next((p for p in memory.orders.programs if p.sampling == sampling.number), None)) is None:
             return
-        row = run(program, [self._measure(channel.sensor) for channel in sampling.channels])
+        sampled = Sampled(tick, [self._measure(channel.sensor) for channel in sampling.channels])
+        if (row := run(program, sampled, Partials()).reading) is None:
+            return
         self._trace.record(self._kernel.now, self.site, "produced", sampling=sampling.number, tick=tick, values=row)
         self._keep(sampling, sampling.epochs.epoch(tick), row)
         self._send_waiting()

@@ -42,7 +42,15 @@ def test_noise_differs_by_time_place_quantity_and_seed():
 
 def test_a_recording_holds_its_values_and_no_longer():
     field = FIELDS["recording"]
-    assert [field.value(2, ms) for ms in (0, 49, 50, 2_049, 2_050, 2_999, 3_000)] == [1.5, 1.5, 2.5, 2.5, None, None, 3.5]
+    assert [field.value(2, ms) for ms in (0, 49, 50, 2_049, 2_050, 2_999, 3_000)] == [
+        1.5,
+        1.5,
+        2.5,
+        2.5,
+        None,
+        None,
+        3.5,
+    ]
     assert field.value(1, 50) is None
 
 

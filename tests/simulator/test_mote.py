@@ -22,7 +22,7 @@ from simulator.trace import Trace
 
 SAMPLING = Sampling(0, "", Epochs(100, 10), (Channel("", sensor_code("temperature"), 16),))
 [SCHEDULE] = map(encode_chunk, chunks(encode_schedule(Schedule(3, 1, (SAMPLING,))), MAX_PAYLOAD))
-ORDERS = Orders((MoteProgram(3, 0, 1, 1, bytes.fromhex("0100 0200 00")),))
+ORDERS = Orders((MoteProgram(3, 0, 1, 1, bytes.fromhex("0100 0200 03 04 00")),))
 [PROGRAM] = map(encode_chunk, chunks(encode_orders(1, ORDERS), MAX_PAYLOAD))
 
 
