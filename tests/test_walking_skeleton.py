@@ -19,7 +19,7 @@ from basestation.language.diagnostics import Refused
 from basestation.planner.catalog import read_schema
 from basestation.queries import State
 from basestation.results.view import current_tuples, current_windows
-from basestation.revisions.answers import Ended, EpochMark, TupleUpdates
+from basestation.revisions.answers import Ended, EpochMark, TupleUpdates, singly
 from gateway.frame import COORDINATOR
 from gateway.transports.memory import pair
 from innet.routing.topology import QUALITY_MAX
@@ -60,7 +60,7 @@ class World:
 
     def said(self, number=1, after=0):
         """What a query has said so far, in its order."""
-        return [numbered.update for numbered in self.station.feed.read(number, after)]
+        return list(singly(numbered.update for numbered in self.station.feed.read(number, after)))
 
     def rows(self, update, number=1):
         """The rows that an update gives, in the values that people see."""

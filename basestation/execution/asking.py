@@ -40,7 +40,7 @@ class Subqueries:
 
     @property
     def answered(self):
-        return all(block.answered for _, block in self._asked)
+        return all(len(block.answered) for _, block in self._asked)
 
     def put_into(self, node):
         """The tree with what the subqueries gave; null and unknown before they gave anything. Halted where one cannot."""
@@ -52,7 +52,7 @@ class Subqueries:
         block = next(block for plan, block in self._asked if plan is e.plan)
         if not self.answered:
             return ex.Truth(None) if e.predicate else ex.Literal(None, e.type)
-        frame = block.frame_of(block.answered)
+        frame = block.frame_of(block.answered.all())
         if e.how == "EXISTS":
             return ex.Truth(len(frame) > 0)
         column = e.plan.columns[0]

@@ -4,7 +4,6 @@ In each step a block first looks at the windows it has answered that will look d
 changes in, and then gives them and the new windows as they are now. Nothing below knows that answers have a history.
 """
 
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,29 +15,15 @@ from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution import oneoff, relational
 from basestation.execution.aggregating import aggregate
-from basestation.execution.combining import Product
+from basestation.execution.combined import Answered, Combined, together
+from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
 from basestation.execution.frame import Frame, difference
 from basestation.execution.halting import Halt, Halted
 from basestation.execution.joining.differing import differing
 from basestation.execution.joining.join import join_in
 from basestation.execution.windowing import RowWindows
-
-
-@dataclass(frozen=True, slots=True)
-class Combined:
-    """A window of a block: made at `tick`, the n-th of it, of these windows of the inputs."""
-
-    number: int  # among all windows of the block, from 0
-    tick: int
-    n: int
-    parts: tuple
-    t: int | tuple | None = None
-    gone: bool = False  # it was answered early (11), and then it turned out that there is no such window
-
-    @property
-    def key(self):
-        return self.tick, self.n
+from basestation.execution.wins import NOWHERE, Given, ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +33,8 @@ class Outcome:
     `old` has the dirty ones as they were before, or is None where nobody asked for that.
     """
 
-    dirty: tuple
-    new: tuple
+    dirty: Combined
+    new: Combined
     old: Frame | None
 
 
@@ -69,12 +54,13 @@ class Block:
         self.join = join_in(node, inputs, leaves) if subqueries is None else None
         self._differing = differing(node, self.join)
         self.halt = None  # why the query cannot go on
-        self.answered = []  # Combined, in order
+        self.answered = Answered(len(inputs))
+        self._given = [Given() for _ in inputs]
         self._begins = True  # the first of them is the first of all
         self._product = Product(len(inputs))
         hasty = within is not None and len(inputs if loops is None else loops) > 1
         self._shifts = hasty and any(isinstance(each, RowWindows) for each in inputs)
-        self._gone = []  # windows that may come back
+        self._gone = self.none  # windows that may come back
         self._certain = clock  # how far the windows were certain in the last step
         self.clock = clock
         self._count = 0
@@ -98,73 +84,88 @@ class Block:
     def step(self, clock, remember):
         """Take in one step; `remember` asks for the dirty windows as they were."""
         dirty = self._dirty()
-        old = self.frame_of(dirty) if dirty and remember else None
+        old = self.frame_of(dirty) if remember and len(dirty) else None
         self.clock = clock
         for each in self.inputs:
             each.apply()
         if self._subqueries is not None:
             self._ask()
-        found = [] if self.halt is not None else self._combine(self._upto())
+        found = None if self.halt is not None else self._combine(self._upto())
         if self._loops is not None:
             self.halt = self._loops.halt
-        new, changed = self._compared(found)
-        if self.answered and new and new[0].key < self.answered[-1].key:
-            self.answered = sorted([*self.answered, *new], key=lambda c: c.key)
-        else:
-            self.answered += new
-        return Outcome(tuple(changed.get(c.number, c) for c in dirty), tuple(new), old)
+        if found is not None and self._shifts:
+            dirty, found = self._compared(dirty, found)
+        if found is not None and len(found):
+            self._count += len(found)
+            self.answered.add(found)
+        return Outcome(dirty, self.none if found is None else found, old)
 
-    def _compared(self, found):
-        """What was found as new windows, and those there are that stand otherwise now: {number: window}."""
-        known = {(*c.key, c.t): c for c in self._uncertain()} if self._shifts else {}
-        new, changed = [], {}
-        for tick, n, parts, t in found:
-            there = known.pop((tick, n, t), None)
-            if there is None:
-                new.append(self._combined(tick, n, parts, t))
+    @property
+    def none(self):
+        """None of its windows."""
+        return self.answered.all().take(slice(0, 0))
+
+    def _compared(self, dirty, found):
+        """Those of what was found that are new; the dirty ones, of which some stand otherwise now or not at all."""
+        known = {key: at for at, key in enumerate(self._uncertain().keys())}
+        uncertain = self._uncertain()
+        new, there, as_found = [], [], []
+        for at, key in enumerate(found.keys()):
+            if key in known:
+                there.append(known.pop(key))
+                as_found.append(at)
             else:
-                changed[there.number] = replace(there, parts=parts, gone=False)
-        if self._shifts:
-            changed |= {c.number: replace(c, gone=True) for c in known.values()}
-            self._certain = self.certain
-            back = [c for c in self._gone if c.number in changed]
-            kept = [changed.get(c.number, c) for c in sorted([*self.answered, *back], key=lambda c: c.key)]
-            self.answered = [c for c in kept if not c.gone]
-            self._gone = [c for c in kept if c.gone and c.tick > self._certain]
-        return new, changed
+                new.append(at)
+        stands = uncertain.take(np.array(there, np.int64))
+        stands = replace(stands, parts=found.parts[as_found], gone=np.zeros(len(there), bool))
+        went = uncertain.take(np.array(sorted(known.values()), np.int64))
+        changed = together([stands, replace(went, gone=np.ones(len(went), bool))])
+        new = found.take(np.array(new, np.int64))
+        new = replace(new, number=self._count + np.arange(len(new)))
+        self._certain = self.certain
+        answered = self.answered.all()
+        left = together([of.take(~np.isin(of.number, changed.number)) for of in (answered, self._gone)])
+        kept = together([left, changed]).in_order()
+        self.answered.set(kept.take(~kept.gone))
+        self._gone = kept.take(kept.gone & (kept.tick > self._certain))
+        now = together([changed, dirty.take(~np.isin(dirty.number, changed.number))])
+        return now.take(np.argsort(now.number)[np.argsort(np.argsort(dirty.number))]), new
 
     def _uncertain(self):
         """The answered windows that may still come to stand otherwise, also those that went away, in order."""
-        found = [c for c in (*self.answered, *self._gone) if c.tick > self._certain]
-        return sorted(found, key=lambda c: c.key)
+        both = together([self.answered.all(), self._gone])
+        return both.take(both.tick > self._certain).in_order()
 
     @property
     def count(self):
         """How many windows there were so far."""
         return self._count
 
-    def before(self, win):
-        """The window before one in the list of windows (6.2); None before the first."""
-        at = bisect_left(self.answered, win.key, key=lambda c: c.key)
-        return self.answered[at - 1] if at else None
+    def before(self, windows):
+        """The window before each in the list of windows (6.2); NOWHERE before the first."""
+        answered = self.answered.all()
+        at = self.answered.places(windows) - 1
+        found = answered.take(np.maximum(at, 0))
+        return replace(found, number=np.where(at < 0, NOWHERE, found.number))
 
-    def with_next(self, wins):
+    def with_next(self, windows):
         """Windows, and of those that are there the ones that follow them in the list of windows, in order."""
-        found = {w.number: w for w in wins}
-        for win in wins:
-            at = bisect_right(self.answered, win.key, key=lambda c: c.key)
-            found |= {w.number: w for w in self.answered[at : at + 1]}
-        return tuple(sorted(found.values(), key=lambda c: c.key))
+        answered = self.answered.all()
+        at = self.answered.places_behind(windows)
+        following = answered.take(np.unique(at[at < len(answered)]))
+        more = following.take(~np.isin(following.number, windows.number))
+        return together([windows, more]).in_order() if len(more) else windows
 
     @property
     def oldest(self):
-        """The least number of a window that is remembered."""
-        return min((c.number for c in (*self.answered, *self._gone)), default=0)
+        """The least number of a window that is remembered; that of the next one where none is."""
+        numbers = np.concatenate([self.answered.all().number, self._gone.number])
+        return int(numbers.min(initial=self._count))
 
     def made(self, low, high):
-        """The answered windows made at ticks low to high."""
-        first = bisect_left(self.answered, low, key=lambda w: w.tick)
-        return self.answered[first : bisect_right(self.answered, high, key=lambda w: w.tick)]
+        """(first, behind): where the windows made at ticks low to high are among those that were answered."""
+        ticks = self.answered.all().tick
+        return np.searchsorted(ticks, low), np.searchsorted(ticks, high, "right")
 
     def _upto(self):
         return self.watermark if self._limit is None else min(self.watermark, self._limit)
@@ -173,31 +174,39 @@ class Block:
 
     def _dirty(self):
         """The answered windows with a part that its input calls dirty, in order."""
-        changed = set()
+        open = self._open()
+        mask = np.zeros(len(open), bool)
         for place, each in enumerate(self.inputs):
-            if each.disturbed:
-                changed |= {(place, id(w)) for w in each.dirty(self._parts(place))}
-        shifting = self._uncertain() if self._shifts else ()
-        if not changed:
-            return tuple(shifting)
-        dirty = [c for c in self._open() if any((i, id(w)) in changed for i, w in enumerate(c.parts))]
-        return tuple(dirty) if not shifting else tuple(sorted({*dirty, *shifting}, key=lambda c: c.key))
-
-    def _parts(self, place):
-        """The windows of one input in the answered combinations, each once, in order."""
-        return list({id(c.parts[place]): c.parts[place] for c in self._open()}.values())
+            if len(open) and each.disturbed:
+                numbers, which = np.unique(open.parts[:, place], return_inverse=True)
+                mask |= each.dirty(self._given[place].of(numbers))[which]
+        dirty = open.take(mask)
+        if not self._shifts:
+            return dirty
+        shifting = self._uncertain()
+        return together([shifting, dirty.take(~np.isin(dirty.number, shifting.number))]).in_order()
 
     def _open(self):
         """The answered windows that may still be revised: where windows were let go of, the first is only compared with."""
-        return self.answered if self._begins else self.answered[1:]
+        answered = self.answered.all()
+        return answered if self._begins else answered.take(slice(1, None))
 
     def _combine(self, upto):
         """The new windows up to a tick: at each tick where an input has a window, all combinations of the most recent (4)."""
         certain = self.certain if self._shifts else upto
         if self._loops is not None:
-            return list(self._loops.due(upto, certain))
-        stands = self._product.stands([each.due(upto) for each in self.inputs], certain)
-        return [(*each, None) for each in stands]
+            return self._combined(*self._loops.due(upto, certain, self._given))
+        due = [each.due(upto) for each in self.inputs]
+        numbers = [given.add(found) for given, found in zip(self._given, due, strict=True)]
+        if len(due) == 1:
+            return self._combined(due[0].tick, due[0].n, numbers[0][:, None])
+        new = [Sequence(found.tick, of) for found, of in zip(due, numbers, strict=True)]
+        return self._combined(*self._product.stands(new, certain))
+
+    def _combined(self, ticks, n, parts, t=None):
+        values = np.empty(len(ticks), object)
+        values[:] = None if t is None else np.fromiter(t, object, len(t))
+        return Combined(self._count + np.arange(len(ticks)), ticks, n, parts, values, np.zeros(len(ticks), bool))
 
     def _ask(self):
         """Evaluate the subqueries, once, and put what they gave into the tree."""
@@ -208,85 +217,86 @@ class Block:
             except Halted as why:
                 self.halt = Halt(self.clock, why.code, why.message)
 
-    def _combined(self, tick, n, parts, t=None):
-        self._count += 1
-        return Combined(self._count - 1, tick, n, parts, t)
-
     # --- what is in them ---------------------------------------------------------------------------------------------
 
-    def frame_of(self, wins):
+    def frame_of(self, windows):
         """The windows' tuples after everything that the block does with them."""
-        frame = self._evaluate(self.node, wins)
-        gone = np.array([c.gone for c in wins], bool)
-        return frame.take(~gone[frame.window]) if gone.any() else frame
+        frame = self._evaluate(self.node, windows)
+        return frame.take(~windows.gone[frame.window]) if windows.gone.any() else frame
 
-    def beyond(self, wins, others):
-        """What windows have that others, a window or None for each, have not: as bags, in order (6.1, 6.4)."""
+    def beyond(self, windows, others):
+        """What windows have that others, NOWHERE or a window for each, have not: as bags, in order (6.1, 6.4)."""
         if self._differing is not None:
-            stands = [None if w is None or w.gone else w.parts for w in wins]
-            return self._differing.beyond(stands, [None if w is None or w.gone else w.parts for w in others])
-        here, there = self._placed(wins), self._placed(others)
+            return self._differing.beyond(self._stands(windows), self._stands(others))
+        here, there = self._placed(windows), self._placed(others)
         return here.take(difference(here, there)[0])
 
-    def _placed(self, wins):
-        """The windows' tuples, numbered by their places among `wins`; None is a window without any."""
-        known = [w for w in wins if w is not None]
-        frame = self.frame_of(known)
-        place = np.array([i for i, w in enumerate(wins) if w is not None], np.int64)
-        return replace(frame, windows=len(wins), window=place[frame.window])
+    def _stands(self, windows):
+        """The windows of each input."""
+        nowhere = windows.gone | (windows.number == NOWHERE)
+        return [given.of(np.where(nowhere, NOWHERE, windows.parts[:, i])) for i, given in enumerate(self._given)]
 
-    def _evaluate(self, node, wins):
+    def _placed(self, windows):
+        """The windows' tuples, numbered by their places among `windows`."""
+        place = np.flatnonzero(windows.number != NOWHERE)
+        frame = self.frame_of(windows.take(place))
+        return replace(frame, windows=len(windows), window=place[frame.window])
+
+    def _evaluate(self, node, windows):
         if self.join is not None and node is self.join.node:
-            return self.join.frame([w.parts for w in wins])
+            return self.join.frame(self._stands(windows))
         for place, leaf in enumerate(self._leaves):
             if leaf is node:
-                return self._content(place, wins)
+                return self._content(place, windows)
         match node:
             case WindowSelect(predicate=predicate, child=WindowCrossProduct(inputs=inputs)):
-                return relational.join([self._evaluate(i, wins) for i in inputs], (), predicate)
+                return relational.join([self._evaluate(i, windows) for i in inputs], (), predicate)
             case WindowSelect(predicate=predicate, child=child):
-                return relational.select(self._evaluate(child, wins), predicate)
+                return relational.select(self._evaluate(child, windows), predicate)
             case WindowProject(outputs=outputs, child=child):
-                return relational.project(self._evaluate(child, wins), outputs)
+                return relational.project(self._evaluate(child, windows), outputs)
             case WindowAggregation(child=child):
-                return aggregate(self._evaluate(child, wins), node)
+                return aggregate(self._evaluate(child, windows), node)
             case WindowCrossProduct(inputs=inputs):
-                return relational.join([self._evaluate(i, wins) for i in inputs], (), None)
+                return relational.join([self._evaluate(i, windows) for i in inputs], (), None)
             case WindowJoin(inputs=inputs, keys=keys, residual=residual):
-                return relational.join([self._evaluate(i, wins) for i in inputs], keys, residual)
+                return relational.join([self._evaluate(i, windows) for i in inputs], keys, residual)
         if isinstance(node, oneoff.NODES):
-            return oneoff.evaluate(node, [self._evaluate(child, wins) for child in node.children])
+            return oneoff.evaluate(node, [self._evaluate(child, windows) for child in node.children])
         raise TypeError(f"no window operator: {type(node).__name__}")
 
-    def _content(self, place, wins):
+    def _content(self, place, windows):
         """What the windows hold of one input. A window of it that stands in several combinations is read once."""
-        parts = [c.parts[place] for c in wins]
-        unique = list({id(w): w for w in parts}.values())
-        found = self.inputs[place].content(unique) if unique else None
+        numbers, source = np.unique(windows.parts[:, place], return_inverse=True)
+        found = self.inputs[place].content(self._given[place].of(numbers)) if len(numbers) else None
         if found is None:
-            found = self._nothing(place, len(unique))
-        if len(unique) == len(parts):
+            found = self._nothing(place, len(numbers))
+        if len(numbers) == len(windows) and (source[1:] > source[:-1]).all():
             return found
-        number = {id(w): i for i, w in enumerate(unique)}
-        source = np.array([number[id(w)] for w in parts], np.int64)
         bounds = found.bounds()
         counts = (bounds[1:] - bounds[:-1])[source]
-        window = np.repeat(np.arange(len(parts)), counts)
-        at = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(bounds[source], counts)
-        taken = found.take(at)
+        taken = found.take(ranges(bounds[source], counts))
         order = () if taken.tick is None else (taken.tick, taken.second)
-        return Frame(len(parts), window, taken.columns, *order)
+        return Frame(len(windows), np.repeat(np.arange(len(windows)), counts), taken.columns, *order)
 
     def _nothing(self, place, count):
         return self.inputs[place].empty(count)
 
     # --- coverage ----------------------------------------------------------------------------------------------------
 
-    def covers(self, win):
-        return [] if win.gone else [cover for each, part in zip(self.inputs, win.parts, strict=True) for cover in each.covers(part)]
+    def covers(self, windows):
+        """What windows cover, by their places among `windows`."""
+        found = []
+        for place, (each, given) in enumerate(zip(self.inputs, self._given, strict=True)):
+            numbers, source = np.unique(windows.parts[:, place], return_inverse=True)
+            owner = np.flatnonzero(~windows.gone)
+            for cover in each.covers(given.of(numbers)):
+                found.append(cover.owned(owner, source[owner]) if cover.intake else cover)
+        return found
 
-    def coverage(self, win):
-        return coverage([*self.covers(win), *self.nothing()])
+    def coverage(self, windows):
+        """{extent: (used, due)} with an entry for each window."""
+        return coverage([*self.covers(windows), *self.nothing()], len(windows))
 
     def nothing(self):
         """Every extent below, covered nowhere: so that it is named even where no window ranges over it."""
@@ -299,26 +309,30 @@ class Block:
         """
         keep = self._final(before)
         self._begins = self._begins and keep <= 1
-        self.answered = self.answered[max(0, keep - 1) :]  # the one before is compared with the first that is kept
-        for place, each in enumerate(self.inputs):
-            kept = [*(c.parts[place] for c in self.answered), *self._coming(place)]
-            each.forget(before, kept)
+        self.answered.drop(max(0, keep - 1))  # the one before is compared with the first that is kept
+        for place, (each, given) in enumerate(zip(self.inputs, self._given, strict=True)):
+            parts = (self.answered.all().parts[:, place], self._gone.parts[:, place], self._coming(place))
+            kept = np.unique(np.concatenate(parts))
+            each.forget(before, given.of(kept))
+            given.forget(int(kept[0]) if len(kept) else given.next)
         if self.join is not None:
             self.join.tidy()
 
     def _final(self, before):
         """How many of the answered windows, from the first, can change no more."""
-        final = [each.final(before) for each in self.inputs]
-        for count, win in enumerate(self.answered):
-            if win.tick >= before or not all(is_final(part) for is_final, part in zip(final, win.parts, strict=True)):
-                return count
-        return len(self.answered)
+        answered = self.answered.all()
+        final = answered.tick < before
+        for place, (each, given) in enumerate(zip(self.inputs, self._given, strict=True)):
+            final = final & each.final(before, given.of(answered.parts[:, place]))
+        return len(final) if final.all() else int(np.argmin(final))
 
     def open_from(self, before):
         """The tick of the first window that may still change."""
-        count = self._final(before)
-        return min(self.answered[count].tick, before) if count < len(self.answered) else before
+        count, answered = self._final(before), self.answered.all()
+        return min(int(answered.tick[count]), before) if count < len(answered) else before
 
     def _coming(self, place):
-        """The windows of one input that stand in combinations to come."""
-        return self._product.coming(place) if self._loops is None else self._loops.recent(place)
+        """The numbers of the windows of one input that stand in combinations to come."""
+        if self._loops is not None:
+            return self._loops.coming(place)
+        return self._product.coming(place)

@@ -225,7 +225,9 @@ def unsupported(plan):
         return "LIFETIME"
     for node in walk(plan.root):
         match node:
-            case StreamAcquire(extent=extent) | table.Scan(extent=extent) | table.Once(extent=extent) if extent.sites is None:
+            case StreamAcquire(extent=extent) | table.Scan(extent=extent) | table.Once(extent=extent) if (
+                extent.sites is None
+            ):
                 return "`at sites all` without a deployment"
     return None
 
@@ -279,4 +281,3 @@ def _excludes(node, terms, found, intakes):
             terms = ()
     for child in node.children:
         _excludes(child, terms, found, intakes)
-

@@ -11,6 +11,8 @@ import numpy as np
 from basestation.execution.tuples import Tuples
 
 NO_TICKS = np.empty(0, np.int64)
+NO_KEYS = np.empty((0, 2), np.int64)
+"""Keys of windows or epochs: tick, and which one of those of that tick."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,57 @@
-"""Combining: which windows of several sequences stand together (SEMANTICS 4)."""
+"""Combining: which windows of several sequences stand together (SEMANTICS 4), many ticks at once."""
 
-from itertools import product
+from dataclasses import dataclass
+
+import numpy as np
+
+from basestation.execution.wins import NEVER, ranges
+
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """New windows of one sequence, by tick, and their numbers."""
+
+    tick: np.ndarray
+    number: np.ndarray
+
+    def __len__(self):
+        return len(self.tick)
+
+    def take(self, which):
+        return Sequence(self.tick[which], self.number[which])
+
+
+NOTHING = Sequence(_NONE, _NONE)
 
 
 def combinations(new, recent):
-    """(tick, n, windows) of what new windows, a list for each sequence, make: at each tick where one has a window, all
-    combinations of everybody's most recent. `recent` has those of each sequence, and is brought up to date.
+    """(ticks, n, numbers with a column for each sequence) of what new windows make.
+
+    At each tick where a sequence has a window, all combinations of everybody's most recent, the first sequence slowest;
+    `recent` has the numbers of those from before.
     """
-    if len(new) == 1:
-        yield from ((w.tick, w.n, (w,)) for w in new[0])
-        return
-    at = [{} for _ in new]
-    for windows, by_tick in zip(new, at, strict=True):
-        for w in windows:
-            by_tick.setdefault(w.tick, []).append(w)
-    for tick in sorted({tick for by_tick in at for tick in by_tick}):
-        for place, by_tick in enumerate(at):
-            recent[place] = by_tick.get(tick, recent[place])
-        for n, stand in enumerate(product(*recent), 1):
-            yield tick, n, stand
+    ticks = np.unique(np.concatenate([of.tick for of in new]))
+    groups = [_groups(of, before, ticks) for of, before in zip(new, recent, strict=True)]
+    total = np.prod([count for _, _, count in groups], axis=0)
+    row = np.repeat(np.arange(len(ticks)), total)
+    n = ranges(np.zeros(len(ticks), np.int64), total)
+    numbers, rest = np.empty((len(row), len(new)), np.int64), n
+    for place in reversed(range(len(new))):
+        candidates, first, count = groups[place]
+        rest, digit = np.divmod(rest, count[row])
+        numbers[:, place] = candidates[first[row] + digit]
+    return ticks[row], n + 1, numbers
+
+
+def _groups(of, before, ticks):
+    """(numbers, and for each tick where among them those of the most recent tick begin, and how many they are)."""
+    starts = np.flatnonzero(np.concatenate([[True], of.tick[1:] != of.tick[:-1]])) if len(of) else _NONE
+    first = np.concatenate([[0], len(before) + starts])
+    count = np.diff(np.concatenate([first, [len(before) + len(of)]]))
+    at = np.searchsorted(of.tick[starts], ticks, "right")
+    return np.concatenate([before, of.number]), first[at], count[at]
 
 
 class Product:
@@ -29,22 +62,28 @@ class Product:
     """
 
     def __init__(self, width):
-        self._recent = [[] for _ in range(width)]  # the windows of each input's most recent certain tick
-        self._open = [[] for _ in range(width)]  # those behind it
+        self._recent = [_NONE] * width  # the numbers of each input's windows of the most recent certain tick
+        self._open = [NOTHING] * width  # those behind it
 
     def stands(self, new, certain):
-        """(tick, n, windows) of all that stands together behind what was certain before."""
-        if len(new) == 1:
-            return list(combinations(new, self._recent))
-        given = [[*open, *more] for open, more in zip(self._open, new, strict=True)]
-        found = list(combinations(given, list(self._recent)))
-        for place, windows in enumerate(given):
-            past = [w for w in windows if w.tick <= certain]
-            self._open[place] = [w for w in windows if w.tick > certain]
-            last = max((w.tick for w in past), default=None)
-            self._recent[place] = [w for w in past if w.tick == last] or self._recent[place]
+        """(ticks, n, numbers) of all that stands together behind what was certain before."""
+        given = [_followed(open, more) for open, more in zip(self._open, new, strict=True)]
+        if not any(len(of) for of in given):
+            return _NONE, _NONE, np.empty((0, len(new)), np.int64)
+        found = combinations(given, self._recent)
+        for place, of in enumerate(given):
+            past = int(np.searchsorted(of.tick, certain, "right"))
+            self._open[place] = of.take(slice(past, None))
+            if past:
+                self._recent[place] = of.number[np.searchsorted(of.tick, of.tick[past - 1]) : past]
         return found
 
     def coming(self, place):
-        """The windows of one input that may stand in combinations to come."""
-        return [*self._recent[place], *self._open[place]]
+        """The numbers of the windows of one input that may stand in combinations to come."""
+        return np.concatenate([self._recent[place], self._open[place].number])
+
+
+def _followed(a, b):
+    if not len(a):
+        return b
+    return Sequence(np.concatenate([a.tick, b.tick]), np.concatenate([a.number, b.number]))

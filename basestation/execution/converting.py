@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from basestation.algebra.vector import Vector
-from basestation.execution.change import NO_TICKS, Change
+from basestation.execution.change import NO_KEYS, NO_TICKS, Change
+from basestation.execution.combined import together
 from basestation.execution.frame import difference
 from basestation.execution.indexing import Indexing
 from basestation.execution.streams import ADDED
 from basestation.execution.tuples import Growing, Tuples, joined, no_tuples
+from basestation.execution.wins import NEVER, ranges
 
 
 class ConverterStream:
@@ -29,7 +31,7 @@ class ConverterStream:
         self._indexing = Indexing()
         self._next = 0
         self.change = None
-        self.changed = ()  # the windows of this step, new or revised
+        self._changed = NO_KEYS  # of the windows of this step, new or revised
 
     @property
     def watermark(self):
@@ -48,9 +50,10 @@ class ConverterStream:
 
     def step(self, clock):
         outcome = self.block.step(clock, remember=False)
-        self.changed = (*outcome.dirty, *outcome.new)
-        first_new = outcome.new[0].number if outcome.new else self.block.count
-        affected = self._affected(outcome)
+        changed = together([outcome.dirty, outcome.new])
+        self._changed = np.stack([changed.tick, changed.n], axis=1)
+        first_new = int(outcome.new.number[0]) if len(outcome.new) else self.block.count
+        affected = changed if self.kind == "RStream" else self.block.with_next(changed)  # the others look one back
         now = self._now(affected)
         said = self._said_of(affected)
         added, removed = difference(now, said)
@@ -61,36 +64,29 @@ class ConverterStream:
         self._indexing.take(come, fresh, gone, self.watermark)
         if self._names_index:
             come, fresh, gone = self._with_entries(come, fresh, gone)
-        touched = np.unique(np.array([w.tick for w in self.changed], np.int64))
-        self.change = Change(come, fresh, gone, touched, self.watermark)
+        self.change = Change(come, fresh, gone, np.unique(changed.tick), self.watermark)
 
-    def _affected(self, outcome):
-        """The windows of which something else may have to be said, in order: ISTREAM and DSTREAM look one back."""
-        said = (*outcome.dirty, *outcome.new)
-        return said if self.kind == "RStream" else self.block.with_next(said)
-
-    def _now(self, wins):
-        """What there is to say of each window, as a Frame numbered by `wins`."""
+    def _now(self, windows):
+        """What there is to say of each window, as a Frame numbered by `windows`."""
         if self.kind == "RStream":
-            return self.block.frame_of(wins)
-        before = [self.block.before(w) for w in wins]
-        return self.block.beyond(wins, before) if self.kind == "IStream" else self.block.beyond(before, wins)
+            return self.block.frame_of(windows)
+        before = self.block.before(windows)
+        return self.block.beyond(windows, before) if self.kind == "IStream" else self.block.beyond(before, windows)
 
-    def _said_of(self, wins):
-        """What was said of each window, as a Frame numbered by `wins`; `_tuples_said` has the same as Tuples."""
-        frame = self.block.frame_of(())
+    def _said_of(self, windows):
+        """What was said of each window, as a Frame numbered by `windows`; `_tuples_said` has the same as Tuples."""
+        frame = self.block.frame_of(windows.take(slice(0, 0)))
         self._asked = None
-        if not wins or min(w.number for w in wins) > self._latest:  # nothing was said of new ones
+        if int(windows.number.min(initial=NEVER)) > self._latest:  # nothing was said of new ones
             return frame
-        said = self._said.all()
-        numbers = np.array([w.number for w in wins], np.int64)
+        said, numbers = self._said.all(), windows.number
         order = np.argsort(numbers)
         at = order[np.minimum(np.searchsorted(numbers, said.site, sorter=order), len(numbers) - 1)]
         mask = numbers[at] == said.site
         found, at = said.take(mask), at[mask]
         order = np.argsort(at, kind="stable")
         self._asked = found.take(order)
-        return replace(frame, windows=len(wins), window=at[order], columns=self._plain(self._asked))
+        return replace(frame, windows=len(windows), window=at[order], columns=self._plain(self._asked))
 
     def _plain(self, tuples):
         """The columns without the tags."""
@@ -99,15 +95,14 @@ class ConverterStream:
     def _tuples_said(self, frame):
         if self._asked is not None:
             return self._asked
-        return self._tuples(frame, (), 0, 0)
+        return self._tuples(frame, self.block.none, 0, 0)
 
-    def _tuples(self, frame, wins, first_new, clock):
+    def _tuples(self, frame, windows, first_new, clock):
         """New tuples of the stream: of a new window they arrive with it, of a revised one in this clock tick (12.1)."""
         count = len(frame)
         ident = self._next + np.arange(count)
         self._next += count
-        number = np.array([w.number for w in wins], np.int64)[frame.window]
-        tick = np.array([w.tick for w in wins], np.int64)[frame.window]
+        number, tick = windows.number[frame.window], windows.tick[frame.window]
         new = number >= first_new
         columns = dict(frame.columns)
         columns[self._tick] = Vector(tick)
@@ -142,7 +137,8 @@ class ConverterStream:
 
     def all(self):
         """A converter begins with its query."""
-        none = no_tuples(self._tuples(self.block.frame_of(()), (), 0, 0))
+        windows = self.block.none
+        none = no_tuples(self._tuples(self.block.frame_of(windows), windows, 0, 0))
         return Change(none, np.empty(0, bool), none, NO_TICKS, self.watermark)
 
     def between(self, low, high):
@@ -151,17 +147,27 @@ class ConverterStream:
         return self.all().come if said is None else said.take((said.tick >= low) & (said.tick <= high))
 
     def covers(self, low, high, at):
-        """What the inner windows cover whose tick lies in the range (14)."""
-        within = [c for w in self.block.made(low, high) for c in self.block.covers(w)]
-        return [*within, *self.block.nothing()]
+        """What the inner windows cover whose tick lies in the ranges (14)."""
+        first, behind = self.block.made(low, high)
+        counts = np.maximum(behind - first, 0)
+        return self._covered(np.repeat(np.arange(len(low)), counts), ranges(first, counts))
+
+    def _covered(self, owner, places):
+        """What answered windows cover, for those that own them."""
+        found, which = np.unique(places, return_inverse=True)
+        covers = self.block.covers(self.block.answered.all().take(found))
+        return [*(each.owned(owner, which) if each.intake else each for each in covers), *self.block.nothing()]
 
     def epochs(self):
         """A mark at each window's tick (12.3)."""
-        return [(w.tick, w.n) for w in self.changed]
+        return self._changed
 
-    def epoch_covers(self, key):
-        found = [w for w in self.block.made(key[0], key[0]) if w.n == key[1]]
-        return [*self.block.covers(found[0]), *self.block.nothing()] if found else None
+    def epoch_covers(self, keys):
+        answered = self.block.answered.all()
+        place = {key: at for at, key in enumerate(zip(answered.tick.tolist(), answered.n.tolist(), strict=True))}
+        at = np.array([place.get(tuple(key), -1) for key in keys.tolist()], np.int64)
+        found = np.flatnonzero(at >= 0)
+        return [(at >= 0, self._covered(found, at[found]))]
 
     def nothing(self):
         return self.block.nothing()
@@ -178,6 +184,6 @@ class ConverterStream:
     def forget(self, before):
         self.block.forget(before)
         said = self._said.all()
-        if said is not None and self.block.answered:
+        if said is not None and len(self.block.answered):
             self._said.keep(said.site >= self.block.oldest)
         self._indexing.forget(self.first)

@@ -126,7 +126,9 @@ class Engine:
         if any(query.within is not None for query in self._queries.values()):
             entries = [clock for each in self._intakes.values() for clock in each.entries()]
             moments = [moment for clock in entries for moment in (clock - 1, clock)]
-        if any(each.disturbed_by(delivered[name], corrections[name], tick, hasty) for name, each in self._intakes.items()):
+        if any(
+            each.disturbed_by(delivered[name], corrections[name], tick, hasty) for name, each in self._intakes.items()
+        ):
             moments.append(tick - 1)
         return min((moment for moment in moments if self.clock < moment < tick), default=None)
 

@@ -70,7 +70,9 @@ def difference(left, right):
 
     Each right tuple removes the first equal left one, and the other way round, as `\\\\` does (6.1, 6.4).
     """
-    both = [_stacked(left.columns[id], right.columns[other]) for id, other in zip(left.columns, right.columns, strict=True)]
+    both = [
+        _stacked(left.columns[id], right.columns[other]) for id, other in zip(left.columns, right.columns, strict=True)
+    ]
     window = np.concatenate([left.window, right.window])
     code, count = codes(both, len(window))
     keys = window * count + code

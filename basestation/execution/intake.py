@@ -20,6 +20,7 @@ from basestation.execution.history import History
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing, Tuples, equal, joined, no_tuples
 from basestation.windows.epochs import Epochs
+from basestation.windows.tally import Tally
 
 _NONE = np.empty(0, np.int64)
 KEYS = 86_400
@@ -54,6 +55,7 @@ class Intake:
         self._there = Numbered(bool)  # not deleted
         self._pending = Growing()
         self._withheld = Growing()  # tuples as streams go on seeing them where a correction was not for streams
+        self._tallies = {}
         self.history = None  # kept where a query reads it
         self._entered_count = 0
         self._began = 0  # the number of the first tuple of this step
@@ -85,6 +87,9 @@ class Intake:
         come, gone = self._settled()
         entered = self._enter()
         touched = np.unique(np.concatenate([come.tick, gone.tick])) if self.sensed else _NONE
+        if len(touched):
+            for tally in self._tallies.values():
+                tally.changed(int(touched[0]))
         fresh = ~np.isin(come.ident, gone.ident)
         return Step(Change(come, fresh, gone, touched, self.watermark), entered)
 
@@ -313,16 +318,28 @@ class Intake:
             self.history.begin_step()
         return self.history
 
+    def known_sites(self, ticks):
+        """Which sites' readings of due ticks are known: a row for each tick."""
+        seen = self.epochs.seen_at(ticks)
+        return (seen >= self._live.base) & self._live[np.maximum(seen, self._live.base)]
+
     def known_at(self, tick, at):
         """Which sites' readings of a due tick are known; for a `late append` extent, by the tick `at` of a window."""
-        seen = self.epochs.seen_at(tick)
-        if seen is None:
-            return np.zeros(len(self.epochs.sites), bool)
-        known = (seen >= self._live.base) & self._live[np.maximum(seen, self._live.base)]
-        if at is not None and self.extent.late is Late.APPEND and known.any():
+        ticks = np.array([tick])
+        known = self.known_sites(ticks)[0]
+        if self.extent.late is Late.APPEND and known.any():
             log = self._log.all()
-            known[known] = log.arrival[seen[known] - self._log_base] <= at
+            known[known] = log.arrival[self.epochs.seen_at(ticks)[0][known] - self._log_base] <= at
         return known
+
+    def tally(self, interval, excluded):
+        """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone."""
+        if self.extent.late is Late.APPEND:
+            return None
+        key = interval, excluded.tobytes()
+        if key not in self._tallies:
+            self._tallies[key] = Tally(self, interval, excluded)
+        return self._tallies[key]
 
     @property
     def first(self):
@@ -413,6 +430,8 @@ class Intake:
                 by_number.drop_before(number)
         if self.sensed:
             self.epochs.forget(before)
+            for tally in self._tallies.values():
+                tally.forget(before)
 
     def forget_history(self, before):
         """Let go of what no scan from a tick on sees; of all of it where nobody reads it (None)."""

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.algebra import expressions as ex
-from basestation.execution.combining import Product
+from basestation.execution.combining import Product, Sequence
+from basestation.execution.grown import Grown
 from basestation.execution.halting import Halt, Halted
-from basestation.execution.windowing import NEVER, RowWindows, TimeWindows, Win
+from basestation.execution.windowing import RowWindows, TimeWindows
+from basestation.execution.wins import NEVER, NOWHERE, wins
 
 TOO_MANY = 10_000
 """The evaluation at one tick that is an error (14)."""
@@ -28,12 +30,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One value of t: the windows that it gives, by place. Made at `tick`, the n-th of it."""
+    """One value of t: the ends of the windows that it gives, by place. Made at `tick`, the n-th of it."""
 
     tick: int
     n: int
     t: int
-    wins: dict
+    ends: dict
 
 
 class Loop:
@@ -63,7 +65,7 @@ class Loop:
             if self._n == TOO_MANY:
                 self._halt(f"this is the {TOO_MANY:,}th evaluation at tick {tick}")
                 break
-            found.append(Turn(tick, self._n, t, self._wins(t, tick, ends)))
+            found.append(Turn(tick, self._n, t, {s.place: pair for s, pair in zip(self._streams, ends, strict=True)}))
             self._go_on(lambda t=t: self._changed(t))
         return found
 
@@ -98,9 +100,11 @@ class Loop:
         """How far back a window to come may begin, where t only grows and the left ends with it."""
         for place, stream in enumerate(self._streams):
             if self._next is None:
-                stream.input.reach = NEVER
-            elif self._rising and slope(stream.left, self._moves.t) in (0, 1):
-                stream.input.reach = self._next[1][place][0]
+                stream.input.reach = stream.input.asks = NEVER
+            elif self._rising:
+                left, right = self._next[1][place]
+                stream.input.reach = left if slope(stream.left, self._moves.t) in (0, 1) else -NEVER
+                stream.input.asks = right if slope(stream.right, self._moves.t) in (0, 1) else -NEVER
 
     def _halt(self, message):
         self._next = None
@@ -115,9 +119,6 @@ class Loop:
                 return None
         return max(self._start, self._before, *reached)
 
-    def _wins(self, t, tick, ends):
-        return {s.place: Win(tick, self._n, *range_, t) for s, range_ in zip(self._streams, ends, strict=True)}
-
 
 class Loops:
     """All loops of a query, combined as section 4 has it, and the stored extents beside them, read at that tick."""
@@ -125,30 +126,62 @@ class Loops:
     def __init__(self, loops, width):
         self._loops, self._width = loops, width
         self._product = Product(len(loops))
+        self._turns = [{} for _ in loops]  # by number: (n, t, the numbers of the windows by place)
+        self._count = 0
         self.halt = None
 
     def __len__(self):
         return len(self._loops)
 
-    def due(self, upto, certain):
-        """(tick, n, parts, t) of the windows behind what was certain. An error in one of the loops ends all at its tick."""
+    def due(self, upto, certain, given):
+        """(ticks, n, numbers of the parts, t) of the windows behind what was certain; their parts are added to `given`.
+
+        An error in one of the loops ends all at its tick.
+        """
         turns = [loop.due(upto) for loop in self._loops]
         halts = [loop.halt for loop in self._loops if loop.halt is not None]
         if halts:
             self.halt = min(halts, key=lambda halt: halt.tick)
             turns = [[turn for turn in of if turn.tick <= self.halt.tick] for of in turns]
-        for tick, n, stand in self._product.stands(turns, certain):
-            ts = tuple(turn.t for turn in stand)
-            yield tick, n, self._parts(tick, stand), ts[0] if len(ts) == 1 else ts
+        new = [self._noted(known, of, given) for known, of in zip(self._turns, turns, strict=True)]
+        if len(new) == 1:
+            ticks, n, stands = new[0].tick, np.array([turn.n for turn in turns[0]], np.int64), new[0].number[:, None]
+        else:
+            ticks, n, stands = self._product.stands(new, certain)
+        found = [[known[number] for known, number in zip(self._turns, row, strict=True)] for row in stands.tolist()]
+        parts = np.full((len(found), self._width), NOWHERE, np.int64)
+        for row, stand in zip(parts, found, strict=True):
+            for _, places in stand:
+                row[list(places)] = list(places.values())
+        for place, beside in enumerate(given):
+            if len(found) and parts[0, place] == NOWHERE:  # a stored extent
+                parts[:, place] = beside.add(wins(ticks, np.ones_like(ticks), ticks, ticks))
+        self._forget(new)
+        ts = [tuple(t for t, _ in stand) for stand in found]
+        return ticks, n, parts, [of[0] for of in ts] if len(self) == 1 else ts
 
-    def recent(self, place):
-        """The windows of one stream that may stand in combinations to come."""
-        turns = [turn for number in range(len(self)) for turn in self._product.coming(number)]
-        return [turn.wins[place] for turn in turns if place in turn.wins]
+    def _noted(self, known, turns, given):
+        """The Sequence of new turns of one loop, which are `known` by their numbers from now on."""
+        numbers = self._count + np.arange(len(turns))
+        self._count += len(turns)
+        ticks = np.array([turn.tick for turn in turns], np.int64)
+        if turns:
+            n = np.array([turn.n for turn in turns], np.int64)
+            ends = {place: np.array([turn.ends[place] for turn in turns], np.int64) for place in turns[0].ends}
+            added = {place: given[place].add(wins(ticks, n, *of.T)).tolist() for place, of in ends.items()}
+            for at, (number, turn) in enumerate(zip(numbers.tolist(), turns, strict=True)):
+                known[number] = turn.t, {place: of[at] for place, of in added.items()}
+        return Sequence(ticks, numbers)
 
-    def _parts(self, tick, stand):
-        wins = {place: win for turn in stand for place, win in turn.wins.items()}
-        return tuple(wins.get(place) or Win(tick, 1, tick, tick) for place in range(self._width))
+    def _forget(self, new):
+        for at, known in enumerate(self._turns):
+            coming = set(self._product.coming(at).tolist())
+            self._turns[at] = {number: turn for number, turn in known.items() if number in coming}
+
+    def coming(self, place):
+        """The numbers of the windows of one stream that may stand in combinations to come."""
+        found = [places[place] for known in self._turns for _, places in known.values() if place in places]
+        return np.array(found, np.int64)
 
 
 # --- the inputs ------------------------------------------------------------------------------------------------------
@@ -159,31 +192,21 @@ class LoopTimes(TimeWindows):
 
     def __init__(self, stream, columns):
         super().__init__(stream, columns, None, 0, 1, 0)
-        self.reach = -NEVER  # no window to come begins before this tick
+        self.reach = self.asks = -NEVER  # no window to come begins before the one tick, or ends before the other
 
     disturbed = True  # windows may go back in time
 
-    def dirty(self, wins):
-        ticks = self.stream.change.ticks
-        if not len(ticks) or not wins:
-            return []
-        first = np.searchsorted(ticks, [w.left for w in wins])
-        last = np.searchsorted(ticks, [w.right for w in wins], "right")
-        return [w for w, touched in zip(wins, (first < last).tolist(), strict=True) if touched]
-
-    def forget(self, before, kept):
-        earliest = min([self.reach, *(w.left for w in kept)])
-        self._inside.forget(earliest)
-        self.stream.forget(min(before, earliest))
+    def _earliest(self, kept):
+        return min(self.reach, int(kept.left.min(initial=NEVER)))
 
 
 class LoopRows(RowWindows):
-    """A stream in a loop of rows. The arrival of every row is kept: a loop may ask for any."""
+    """A stream in a loop of rows. The arrivals of rows are kept for as long as the loop may ask for them."""
 
     def __init__(self, stream, columns, start):
         super().__init__(stream, columns, None, 0, 1)
-        self._start, self._arrived = start, []
-        self.reach = -NEVER
+        self._start, self._arrived, self._let_go = start, Grown(np.empty(0, np.int64)), 0
+        self.reach = self.asks = -NEVER  # no window to come begins before the one row, or ends before the other
 
     @property
     def first_row(self):
@@ -194,13 +217,21 @@ class LoopRows(RowWindows):
         """None of a row that has not come; one below 1 counts as arrived at the start (14)."""
         if row < 1:
             return self._start
-        return self._arrived[row - 1] if row <= len(self._arrived) else None
+        at = row - 1 - self._let_go
+        return int(self._arrived.values[at]) if at < len(self._arrived) else None
 
     def _made_by(self, arrivals, first):
-        self._arrived += arrivals.tolist()
+        self._arrived.extend(arrivals)
+
+    def _coming(self):
+        return self.reach
 
     def forget(self, before, kept):
-        self.stream.forget(-NEVER)
+        super().forget(before, kept)
+        gone = min(self.asks - 1 - self._let_go, len(self._arrived))
+        if gone > 0:
+            self._arrived.drop(gone)
+            self._let_go += gone
 
 
 # --- expressions of a loop -------------------------------------------------------------------------------------------

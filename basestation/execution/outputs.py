@@ -1,6 +1,6 @@
 """Outputs: what a query says at the end of a step: windows and their revisions, or the tuples of a stream (12.1)."""
 
-from itertools import pairwise
+from itertools import groupby
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from basestation.execution.indexing import Arrivals
 from basestation.execution.intake import KEYS
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import equal
-from basestation.revisions.answers import EpochMark, Rows, TupleUpdates, WindowUpdate
-from basestation.windows.epochs import NEVER
+from basestation.execution.wins import NEVER
+from basestation.revisions.answers import EpochMarks, Rows, TupleUpdates, WindowUpdates, coverage_of
 
 
 class WindowOutput:
@@ -20,46 +20,72 @@ class WindowOutput:
 
     def __init__(self, query, block, columns):
         self.query, self.block, self._columns = query, block, columns
-        self._said = {}  # number -> (revision, coverage)
+        self._revision = Numbered(np.int64)  # by number of the window
+        self._covered = {}  # {extent: the same of used and due}
 
     def step(self, clock):
         outcome = self.block.step(clock, remember=True)
         return [*self._revisions(outcome), *self._first_answers(outcome)]
 
     def _first_answers(self, outcome):
-        if not outcome.new:
+        new = outcome.new
+        if not len(new):
             return
-        rows = self._rows(self.block.frame_of(outcome.new))
-        for win, added in zip(outcome.new, rows, strict=True):
-            covered = self.block.coverage(win)
-            self._said[win.number] = (0, covered)
-            yield WindowUpdate(self.query, win.tick, win.n, win.t, 0, covered, added, added.take(NO_TICKS))
+        frame, covered = self.block.frame_of(new), self.block.coverage(new)
+        self._remember(new.number, np.zeros(len(new), np.int64), covered)
+        rows, none = self._rows(frame), self._rows(frame.take(NO_TICKS))
+        nothing = np.zeros(len(new) + 1, np.int64)
+        revision = np.zeros(len(new), np.int64)
+        yield WindowUpdates(self.query, new.tick, new.n, new.t, revision, covered, rows, frame.bounds(), none, nothing)
 
     def _revisions(self, outcome):
-        if not outcome.dirty:
+        dirty = outcome.dirty
+        if not len(dirty):
             return
-        now, old = self.block.frame_of(outcome.dirty), outcome.old
+        now, old = self.block.frame_of(dirty), outcome.old
         came, went = difference(now, old)
-        added, removed = self._rows(now.take(came)), self._rows(old.take(went))
-        for win, plus, minus in zip(outcome.dirty, added, removed, strict=True):
-            covered = self.block.coverage(win)
-            revision, before = self._said[win.number]
-            if len(plus) or len(minus) or covered != before:  # else it is not given and uses no number
-                self._said[win.number] = (revision + 1, covered)
-                yield WindowUpdate(self.query, win.tick, win.n, win.t, revision + 1, covered, plus, minus)
+        added, removed = now.take(came), old.take(went)
+        added_at, removed_at = added.bounds(), removed.bounds()
+        covered = self.block.coverage(dirty)
+        other = (np.diff(added_at) > 0) | (np.diff(removed_at) > 0) | self._otherwise(dirty.number, covered)
+        said = np.flatnonzero(other)  # the others are not given and use no number
+        if not len(said):
+            return
+        dirty, covered = dirty.take(said), coverage_of(covered, said)
+        revision = self._revision[dirty.number] + 1
+        self._remember(dirty.number, revision, covered)
+        yield WindowUpdates(
+            self.query, dirty.tick, dirty.n, dirty.t, revision, covered,
+            self._rows(added), _without_empty(added_at, said), self._rows(removed), _without_empty(removed_at, said),
+        )  # fmt: skip
+
+    def _otherwise(self, numbers, covered):
+        """Which windows cover something else than what was said."""
+        mask = np.zeros(len(numbers), bool)
+        for name, of in covered.items():
+            for said, now in zip(self._covered[name], of or (), strict=bool(of)):
+                mask |= said[numbers] != now
+        return mask
+
+    def _remember(self, numbers, revision, covered):
+        self._revision[numbers] = revision
+        for name, of in covered.items():
+            known = self._covered.setdefault(name, (Numbered(np.int64), Numbered(np.int64)))
+            for said, now in zip(known, of or (), strict=bool(of)):
+                said[numbers] = now
 
     def _rows(self, frame):
-        """The Rows of each window of a frame."""
-        columns = [frame.columns[c.id] for c in self._columns]
-        bounds = frame.bounds().tolist()
-        for begin, end in pairwise(bounds):
-            yield Rows(tuple(c.take(slice(begin, end)) for c in columns), end - begin)
+        return Rows(tuple(frame.columns[c.id] for c in self._columns), len(frame))
 
     def forget(self, before):
         self.block.forget(before)
-        if self.block.answered:
-            first = self.block.oldest
-            self._said = {number: said for number, said in self._said.items() if number >= first}
+        for said in (self._revision, *(each for of in self._covered.values() for each in of)):
+            said.drop_before(self.block.oldest)
+
+
+def _without_empty(bounds, kept):
+    """Where the rows of some windows begin and end; the other windows have none."""
+    return np.append(bounds[kept], bounds[-1])
 
 
 class StreamOutput:
@@ -111,14 +137,30 @@ class StreamOutput:
         return TupleUpdates(self.query, tuples.tick, index, np.full(len(tuples), weight, np.int64), rows)
 
     def _marks(self):
-        for key in self.stream.epochs():
-            covers = self.stream.epoch_covers(key)
-            if covers is None or (self._limit is not None and key[0] > self._limit):
-                continue
-            covered = coverage(covers)
-            if self._marked.get(key, ()) != covered:
-                self._marked[key] = covered
-                yield EpochMark(self.query, key[0], covered)
+        keys = self.stream.epochs()
+        if self._limit is not None:
+            keys = keys[keys[:, 0] <= self._limit]
+        if not len(keys):
+            return
+        pairs = self.stream.epoch_covers(keys)
+        covered = coverage([cover for _, covers in pairs for cover in covers], len(keys))
+        told = np.stack([ours for ours, _ in pairs], axis=1) if pairs else np.zeros((len(keys), 0), bool)
+        for which, of in groupby(range(len(keys)), lambda at: tuple(told[at].tolist())):
+            names = {cover.extent for (_, covers), ours in zip(pairs, which, strict=True) if ours for cover in covers}
+            if any(which):
+                yield from self._mark(keys, np.array(list(of)), {name: covered[name] for name in sorted(names)})
+
+    def _mark(self, keys, which, covered):
+        """Marks of epochs that cover the same extents, where they are new or cover something else than was said."""
+        columns = [np.column_stack(of)[which].tolist() for of in covered.values() if of]
+        said = list(zip(*columns, strict=True)) if columns else [()] * len(which)
+        other = []
+        for at, (key, now) in enumerate(zip(map(tuple, keys[which].tolist()), said, strict=True)):
+            if self._marked.get(key) != now:
+                self._marked[key] = now
+                other.append(at)
+        if other:
+            yield EpochMarks(self.query, keys[which[other], 0], coverage_of(covered, which[other]))
 
     def forget(self, before):
         self.stream.forget(before)

@@ -8,6 +8,7 @@ from basestation.algebra.vector import Vector
 from basestation.execution.frame import Frame, codes
 from basestation.execution.streams import computed
 from basestation.execution.tuples import concatenated
+from basestation.execution.wins import ranges
 
 _AT_ONCE = 2**20  # how many combinations are looked at together
 
@@ -80,11 +81,11 @@ def _pair(left, right, keys):
     first, last = np.searchsorted(ordered, mine, "left"), np.searchsorted(ordered, mine, "right")
     counts = last - first
     from_left = here[np.repeat(np.arange(len(here)), counts)]
-    from_right = there[order[_ranges(first, counts)]]
+    from_right = there[order[ranges(first, counts)]]
     columns = {id: v.take(from_left) for id, v in left.columns.items()}
     columns |= {id: v.take(from_right) for id, v in right.columns.items()}
     paired = Frame(left.windows, left.window[from_left], columns)
-    for (a, b) in sides:
+    for a, b in sides:
         if a.values.dtype != b.values.dtype:  # integers beside floats were put together by their nearest doubles
             mask = compare("=", a.take(from_left), b.take(from_right)).true
             if not mask.all():
@@ -97,10 +98,3 @@ def _comparable(a, b):
     if a.values.dtype == b.values.dtype:
         return Vector(np.concatenate([a.values, b.values]))
     return Vector(np.concatenate([a.values.astype(np.float64), b.values.astype(np.float64)]))
-
-
-def _ranges(first, counts):
-    """first[0], first[0] + 1, … (counts[0] of them), first[1], …"""
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) - np.repeat(ends - counts, counts) + np.repeat(first, counts)

@@ -12,6 +12,7 @@ from basestation.execution.aggregating import answer, grouped, keys_of, made_for
 from basestation.execution.frame import Frame
 from basestation.execution.tuples import concatenated
 from basestation.execution.windowing import TimeWindows
+from basestation.execution.wins import NEVER
 from innet.aggregates import make
 
 
@@ -81,31 +82,32 @@ class SliceWindows(TimeWindows):
 
     # --- what is asked for -------------------------------------------------------------------------------------------
 
-    def content(self, wins):
+    def content(self, given):
         held = sorted(self._slices)
         partials, window = [], []
-        for place, win in enumerate(wins):
-            first, last = self._numbers([win.left, win.right]).tolist()
+        first, last = self._numbers(given.left), self._numbers(given.right)
+        begins, ends = np.searchsorted(held, first), np.searchsorted(held, last, "right")
+        for place, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
             if self._settled is not None:
                 partials.append(self._settled)
                 window.append(place)
-            for number in held[np.searchsorted(held, first) : np.searchsorted(held, last, "right")]:
+            for number in held[begin:end]:
                 partials.append(self._slices[number])
                 window.append(place)
-        return self._folding.finished(partials, np.array(window, np.int64), len(wins))
+        return self._folding.finished(partials, np.array(window, np.int64), len(given))
 
     def empty(self, count):
         return self._folding.finished([], np.empty(0, np.int64), count)
 
     def forget(self, before, kept):
         """Drop the slices that no window asks for; of a landmark window, put together those that are settled."""
-        earliest = min([self._left(self._next), *(w.left for w in kept)])
+        earliest = self._earliest(kept)
         self.stream.forget(min(before, earliest))
         if self.begin is not None:
             first = int(self._numbers(earliest))
             self._slices = {number: partial for number, partial in self._slices.items() if number >= first}
             return
-        last = int(self._numbers(min([before, *(w.right for w in kept)])))
+        last = int(self._numbers(min(before, int(kept.right.min(initial=NEVER)))))
         settled = [number for number in sorted(self._slices) if number < last]
         if settled:
             parts = [self._slices.pop(number) for number in settled]

@@ -11,9 +11,10 @@ import numpy as np
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr
 from basestation.algebra.vector import Vector
-from basestation.execution.change import NO_TICKS, Change
-from basestation.execution.coverage import Cover
+from basestation.execution.change import NO_KEYS, NO_TICKS, Change
+from basestation.execution.coverage import Covers
 from basestation.execution.tuples import joined, no_tuples
+from basestation.execution.wins import NEVER
 
 ADDED = 2**62
 """The rank of tuples that a revision added: after all others of the same arrival (SEMANTICS 14)."""
@@ -75,7 +76,9 @@ class ExtentStream:
 
     def nothing(self):
         """The extents below, covered nowhere."""
-        return self.covers(1, 0, None)
+        if not self.intake.sensed:
+            return [Covers(self.extent.name)]
+        return [Covers(self.extent.name, self.intake, self.interval, self._excludes)]
 
     def all(self):
         """Everything that is here already, as a Change: for a query that begins later than the engine."""
@@ -100,21 +103,27 @@ class ExtentStream:
         return come, np.concatenate([fresh, np.zeros(len(tuples), bool)]), joined([gone, tuples])
 
     def _epochs_now(self):
-        """The epochs that have become complete in this step, and those whose coverage may have changed (12.3)."""
+        """(tick, 1) of the epochs that have become complete in this step, and of those whose coverage may differ (12.3)."""
         if not self.intake.sensed:
-            return ()
+            return NO_KEYS
         first = max(self._marked + 1, self.intake.epochs.begun)
-        new = range(first + -first % self.interval, self.watermark + 1, self.interval)
+        new = np.arange(first + -first % self.interval, self.watermark + 1, self.interval)
         touched = self.change.touched
-        again = touched[(touched >= self._start) & (touched <= self._marked)].tolist()
+        again = touched[(touched >= self._start) & (touched <= self._marked)]
         self._marked = max(self._marked, self.watermark)
-        return [(tick, 1) for tick in (*again, *new)]
+        ticks = np.concatenate([again, new])
+        return np.stack([ticks, np.ones_like(ticks)], axis=1)
 
     def epochs(self):
         return self._epochs
 
-    def epoch_covers(self, key):
-        return self.covers(key[0], key[0], None) if self.intake.sensed and key[0] % self.interval == 0 else None
+    def epoch_covers(self, keys):
+        """Pairs: which of the keys are epochs of a stream below, and what those cover."""
+        if not self.intake.sensed:
+            return []
+        ours = keys[:, 0] % self.interval == 0
+        low, high = (np.where(ours, keys[:, 0], nowhere) for nowhere in (1, 0))
+        return [(ours, self.covers(low, high, np.full(len(keys), NEVER)))]  # whenever a reading came
 
     def _sampled(self, ticks):
         return ticks if self.interval in (None, self.extent.interval) else ticks[ticks % self.interval == 0]
@@ -139,10 +148,9 @@ class ExtentStream:
         return self.intake.index_of(idents)
 
     def covers(self, low, high, at):
-        """What the readings from tick low to high cover, for a window at tick `at` (12.3)."""
-        if not self.intake.sensed:
-            return [Cover(self.extent.name)]
-        return [Cover(self.extent.name, self.intake, max(low, 0), high, self.interval, at, self._excludes)]
+        """What the readings from ticks low to high cover, for windows made at ticks `at` (12.3)."""
+        return [replace(each, owner=np.arange(len(low)), low=low, high=high, at=at) if each.intake else each
+                for each in self.nothing()]  # fmt: skip
 
 
 class FilterStream:
@@ -231,8 +239,8 @@ class FilterStream:
     def epochs(self):
         return self.child.epochs()
 
-    def epoch_covers(self, key):
-        return self.child.epoch_covers(key)
+    def epoch_covers(self, keys):
+        return self.child.epoch_covers(keys)
 
     def open_from(self, before):
         return self.child.open_from(before)

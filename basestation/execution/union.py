@@ -7,7 +7,7 @@ import numpy as np
 from acquisition.schema import Type
 from basestation.algebra.evaluation import doubles
 from basestation.algebra.vector import Vector, nothing
-from basestation.execution.change import Change
+from basestation.execution.change import NO_KEYS, Change
 from basestation.execution.indexing import Indexing
 from basestation.execution.tuples import joined, no_tuples
 
@@ -24,7 +24,7 @@ class UnionStream:
         self._names_index = names_index
         self._indexing = Indexing()
         self.change = None
-        self._marks = set()  # epochs of parts that the least watermark has not reached
+        self._marks = NO_KEYS  # epochs of parts that the least watermark has not reached
 
     @property
     def watermark(self):
@@ -104,15 +104,14 @@ class UnionStream:
 
     def epochs(self):
         """Epochs of the parts, up to the least watermark."""
-        self._marks |= {key for part in self.parts for key in part.epochs()}
-        reached = sorted(key for key in self._marks if key[0] <= self.watermark)
-        self._marks -= set(reached)
-        return reached
+        found = np.unique(np.concatenate([self._marks, *(part.epochs() for part in self.parts)]), axis=0)
+        reached = found[:, 0] <= self.watermark
+        self._marks = found[~reached]
+        return found[reached]
 
-    def epoch_covers(self, key):
+    def epoch_covers(self, keys):
         """An epoch that several parts have is covered by all of them."""
-        found = [covers for part in self.parts if (covers := part.epoch_covers(key)) is not None]
-        return [cover for covers in found for cover in covers] if found else None
+        return [pair for part in self.parts for pair in part.epoch_covers(keys)]
 
     @property
     def first(self):

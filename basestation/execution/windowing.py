@@ -1,31 +1,18 @@
 """Windowing: the inputs of a product: sequences of windows over streams and tables, and what is in them.
 
-Every input answers the same questions: which windows are there up to a tick (`due`), which of those that were answered
-look different after a change (`dirty`), what is in them (`content`), and what they cover. `apply` takes the change in.
+Every input answers the same questions, for many windows at once: which windows are there up to a tick (`due`), which of
+those that were answered look different after a change (`dirty`), what is in them (`content`), and what they cover.
+`apply` takes the change in.
 """
-
-from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 
 import numpy as np
 
 from acquisition.instants import grid_at_or_after
-from basestation.execution.frame import Frame
+from basestation.execution.frame import Frame, occurrence
 from basestation.execution.indexing import Arrivals
+from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing
-
-NEVER = 2**62
-
-
-@dataclass(frozen=True, slots=True)
-class Win:
-    """A window of one input: made at `tick`, the n-th of it; its range is left to right, of ticks or of rows."""
-
-    tick: int
-    n: int
-    left: int
-    right: int
-    t: int | tuple | None = None
+from basestation.execution.wins import NEVER, NO_WINS, joined_wins, ranges, wins
 
 
 class Inside:
@@ -82,10 +69,9 @@ class OverStream:
     def nothing(self):
         return self.stream.nothing()
 
-    def final(self, before):
-        """A test of windows: whether none of their tuples can change where no tick from `before` on of the extents can."""
-        open_from = self.stream.open_from(before)
-        return lambda win: win.right < open_from
+    def final(self, before, given):
+        """Of which windows no tuple can change where no tick from `before` on of the extents can."""
+        return given.right < self.stream.open_from(before)
 
     def empty(self, count):
         """A Frame of so many windows without tuples."""
@@ -106,13 +92,14 @@ class TimeWindows(OverStream):
 
     def due(self, upto):
         """The windows up to a tick that were not given before."""
-        ticks = range(self._next, upto + 1, self.slide)
-        if ticks:
-            self._next = ticks[-1] + self.slide
-        return [Win(w, 1, self._left(w), w + self.end) for w in ticks]
+        ticks = np.arange(self._next, upto + 1, self.slide)
+        if not len(ticks):
+            return NO_WINS
+        self._next = int(ticks[-1]) + self.slide
+        return wins(ticks, np.ones_like(ticks), self._left(ticks), ticks + self.end)
 
     def _left(self, w):
-        return self.start if self.begin is None else w + self.begin
+        return np.full_like(w, self.start) if self.begin is None else w + self.begin
 
     @property
     def disturbed(self):
@@ -120,15 +107,9 @@ class TimeWindows(OverStream):
         ticks = self.stream.change.ticks
         return len(ticks) > 0 and int(ticks[0]) - self.end <= self._next - self.slide
 
-    def dirty(self, wins):
-        """Which of the windows, sorted by tick, hold a tick of the stream's change."""
-        ticks = self.stream.change.ticks
-        if not len(ticks) or not wins:
-            return []
-        low, high = int(ticks[0]), int(ticks[-1])
-        first = bisect_left(wins, low - self.end, key=lambda w: w.tick)
-        last = len(wins) if self.begin is None else bisect_right(wins, high - self.begin, key=lambda w: w.tick)
-        return [w for w in wins[first:last] if np.searchsorted(ticks, w.left) < np.searchsorted(ticks, w.right, "right")]
+    def dirty(self, given):
+        """A mask of the windows that hold a tick of the stream's change."""
+        return touched(self.stream.change.ticks, given.left, given.right)
 
     def apply(self):
         self._inside.apply(self.stream.change)
@@ -143,32 +124,38 @@ class TimeWindows(OverStream):
             holder.begin_with(held)
         self._inside = holder
 
-    def content(self, wins):
+    def content(self, given):
         """A Frame with the tuples of these windows, numbered as they are given."""
         held = self._inside.by_tick()
         if held is None:
             return None
-        left = np.array([w.left for w in wins], np.int64)
-        right = np.array([w.right for w in wins], np.int64)
-        first = np.searchsorted(held.tick, left)
-        counts = np.maximum(np.searchsorted(held.tick, right, "right") - first, 0)
-        window = np.repeat(np.arange(len(wins)), counts)
-        at = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+        first = np.searchsorted(held.tick, given.left)
+        counts = np.maximum(np.searchsorted(held.tick, given.right, "right") - first, 0)
+        window, at = np.repeat(np.arange(len(given)), counts), ranges(first, counts)
         if held.append.any():  # those are in windows from their arrival on (3.6)
-            made = np.array([w.tick for w in wins], np.int64)
-            arrived = ~held.append[at] | (held.arrival[at] <= made[window])
+            arrived = ~held.append[at] | (held.arrival[at] <= given.tick[window])
             window, at = window[arrived], at[arrived]
         found = held.take(at)
-        return ordered(found.with_columns(self._untagged(found)), window, len(wins), self.stream)
+        return ordered(found.with_columns(self._untagged(found)), window, len(given), self.stream)
 
-    def covers(self, win):
-        return self.stream.covers(win.left, win.right, win.tick)
+    def covers(self, given):
+        return self.stream.covers(given.left, given.right, given.tick)
 
     def forget(self, before, kept):
         """Keep what the kept windows and those to come can reach."""
-        earliest = min([self._left(self._next), *(w.left for w in kept)])
+        earliest = self._earliest(kept)
         self._inside.forget(earliest)
         self.stream.forget(min(before, earliest))
+
+    def _earliest(self, kept):
+        """The first tick that the kept windows and those to come can reach."""
+        coming = self.start if self.begin is None else self._next + self.begin
+        return min(coming, int(kept.left.min(initial=NEVER)))
+
+
+def touched(ticks, left, right):
+    """Which ranges hold one of some ascending ticks."""
+    return np.searchsorted(ticks, left) < np.searchsorted(ticks, right, "right")
 
 
 def ordered(tuples, window, count, stream):
@@ -193,8 +180,8 @@ class RowWindows(OverStream):
         self.begin, self.end, self.slide = begin, end, slide
         self._arrivals = Arrivals()
         self._rows = Growing()  # tuples that entered
-        self._numbers = {}  # ident -> row, counting the earlier ones too; of those that are held
-        self._made = []  # windows that rows have made and that were not given
+        self._numbers = Numbered(np.int64)  # by ident the row, counting the earlier ones too; 0: it is none
+        self._made = NO_WINS  # windows that rows have made and that were not given
         self._count = 0  # rows from 1 on
         self._since, self._earlier = -NEVER, 0  # how many rows arrived before it: they are 0, -1, …
         self._was_certain = -NEVER
@@ -205,40 +192,50 @@ class RowWindows(OverStream):
         change = self.stream.change
         return len(change.gone) > 0 or (len(change.touched) > 0 and int(change.touched[0]) <= self._latest)
 
-    def dirty(self, wins):
+    def dirty(self, given):
         """Windows with a row that was corrected; and those whose range of ticks was touched, for their coverage."""
         change = self.stream.change
-        rows = sorted(self._numbers[i] - self._earlier for i in change.gone.ident.tolist() if i in self._numbers)
-        dirty = [w for w in wins if bisect_left(rows, w.left) < bisect_right(rows, w.right)] if rows else []
+        rows = self._numbers[change.gone.ident]
+        mask = touched(np.sort(rows[rows > 0]) - self._earlier, given.left, given.right)
         if len(change.touched):
-            found = {id(w) for w in dirty}
-            dirty = [w for w in wins if id(w) in found or self._touched(w, change.touched)]
-        return dirty
+            mask |= touched(change.touched, *self._ticks_of(given))
+        return mask
 
-    def _touched(self, win, touched):
-        low, high = self._ticks_of(win)
-        return np.searchsorted(touched, low) < np.searchsorted(touched, high, "right")
-
-    def _ticks_of(self, win):
-        """The least and the greatest tick of the rows of a window; an empty range without rows."""
-        rows, numbers = self._held()
-        if rows is None:
-            return 1, 0
-        ticks = rows.tick[(numbers >= win.left) & (numbers <= win.right)]
-        return (int(ticks.min()), int(ticks.max())) if len(ticks) else (1, 0)
+    def _ticks_of(self, given):
+        """The least and the greatest tick of the rows of each window; an empty range without rows."""
+        low, high = np.ones(len(given), np.int64), np.zeros(len(given), np.int64)
+        rows, numbers = self._by_number()
+        if rows is None or not len(given):
+            return low, high
+        first = np.searchsorted(numbers, given.left)
+        behind = np.searchsorted(numbers, given.right, "right")
+        some = first < behind
+        edges = np.stack([first[some], behind[some]], axis=1).ravel()
+        ticks = np.append(rows.tick, 0)  # an edge may lie behind the last row
+        low[some] = np.minimum.reduceat(ticks, edges)[::2]
+        high[some] = np.maximum.reduceat(ticks, edges)[::2]
+        return low, high
 
     def _held(self):
         rows = self._rows.all()
         if rows is None:
             return None, None
-        return rows, np.fromiter((self._numbers[i] for i in rows.ident.tolist()), np.int64, len(rows)) - self._earlier
+        return rows, self._numbers[rows.ident] - self._earlier
+
+    def _by_number(self):
+        """The rows in their order, and their numbers."""
+        rows, numbers = self._held()
+        if rows is not None and (numbers[1:] < numbers[:-1]).any():
+            order = np.argsort(numbers, kind="stable")
+            rows, numbers = rows.take(order), numbers[order]
+        return rows, numbers
 
     def apply(self):
         change = self.stream.change
         if len(change.gone) and self._rows.all() is not None:
             held = self._rows.all()
             self._rows.keep(~np.isin(held.ident, change.gone.ident))
-            was_row = np.fromiter((i in self._numbers for i in change.come.ident.tolist()), bool, len(change.come))
+            was_row = self._numbers[change.come.ident] > 0
             self._rows.add(change.come.take(was_row & ~change.fresh))  # a replacement keeps its row (12.1)
         self._arrivals.apply(change.come, change.fresh, change.gone)
         entering = self._arrivals.ready(self.stream.watermark)
@@ -266,7 +263,7 @@ class RowWindows(OverStream):
     def _number(self, idents, arrivals):
         """The next rows, in order."""
         first = self._earlier + self._count + 1
-        self._numbers.update(zip(idents.tolist(), range(first, first + len(idents)), strict=True))
+        self._numbers[idents] = first + np.arange(len(idents))
         early = int(np.searchsorted(arrivals, self._since))
         self._earlier += early
         if len(arrivals) > early:
@@ -278,41 +275,47 @@ class RowWindows(OverStream):
         """Note the windows that rows make as they enter; `first` is the number of the first of them."""
         self._at = {tick: count for tick, count in self._at.items() if tick > self._was_certain}
         self._was_certain = self.certain
-        k = first + -first % self.slide
-        while k <= self._count:
-            tick = int(arrivals[k - first])  # 3.9: the arrival of row k
-            self._at[tick] = n = self._at.get(tick, 0) + 1
-            self._made.append(Win(tick, n, 1 if self.begin is None else k + self.begin, k + self.end))
-            k += self.slide
+        k = np.arange(first + -first % self.slide, self._count + 1, self.slide)
+        ticks = arrivals[k - first]  # 3.9: the arrival of row k
+        n = occurrence(ticks) + 1
+        if self._at:
+            n += np.array([self._at.get(tick, 0) for tick in ticks.tolist()], np.int64)
+        recent = ticks > self._was_certain
+        self._at |= zip(ticks[recent].tolist(), n[recent].tolist(), strict=True)
+        left = np.ones_like(k) if self.begin is None else k + self.begin
+        self._made = joined_wins([self._made, wins(ticks, n, left, k + self.end)])
 
     def due(self, upto):
-        count = bisect_right(self._made, upto, key=lambda w: w.tick)
-        given, self._made = self._made[:count], self._made[count:]
+        count = int(np.searchsorted(self._made.tick, upto, "right"))
+        given, self._made = self._made.take(slice(0, count)), self._made.take(slice(count, None))
         return given
 
-    def content(self, wins):
-        rows, numbers = self._held()
+    def content(self, given):
+        rows, numbers = self._by_number()
         if rows is None:
             return None
-        order = np.argsort(numbers, kind="stable")
-        rows, numbers = rows.take(order), numbers[order]
-        first = np.searchsorted(numbers, [w.left for w in wins])
-        counts = np.maximum(np.searchsorted(numbers, [w.right for w in wins], "right") - first, 0)
-        window = np.repeat(np.arange(len(wins)), counts)
-        at = np.arange(len(window)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
-        tuples = rows.take(at)
+        first = np.searchsorted(numbers, given.left)
+        counts = np.maximum(np.searchsorted(numbers, given.right, "right") - first, 0)
+        tuples = rows.take(ranges(first, counts))
         second = tuples.site if self.stream.by_site else self.stream.index_of(tuples.ident)
-        return Frame(len(wins), window, self._untagged(tuples), tuples.tick, second)
+        window = np.repeat(np.arange(len(given)), counts)
+        return Frame(len(given), window, self._untagged(tuples), tuples.tick, second)
 
-    def covers(self, win):
-        return self.stream.covers(*self._ticks_of(win), win.tick)
+    def covers(self, given):
+        return self.stream.covers(*self._ticks_of(given), given.tick)
 
-    def final(self, before):
+    def final(self, before, given):
         """Rows have their ticks in any order: a tuple stamped ahead may be corrected when later rows may not."""
         open_from = self.stream.open_from(before)
         rows, numbers = self._held()
         may_change = NEVER if rows is None else int(numbers[rows.tick >= open_from].min(initial=NEVER))
-        return lambda win: win.right < may_change and win.tick < open_from
+        return (given.right < may_change) & (given.tick < open_from)
+
+    def _coming(self):
+        """The first row that windows to come can reach."""
+        if self.begin is None:
+            return 1
+        return self._count - self._count % self.slide + self.slide + self.begin
 
     def forget(self, before, kept):
         """Keep the rows that the kept windows and those to come can reach, and the ticks that these rows lie in."""
@@ -320,14 +323,11 @@ class RowWindows(OverStream):
         if rows is None:
             self.stream.forget(before)
             return
-        last = self._count - self._count % self.slide + self.slide  # the row of the next window
-        first = 1 if self.begin is None else last + self.begin
-        first = min([first, *(w.left for w in kept), *(w.left for w in self._made)])
-        keep = numbers >= first
-        for ident in rows.ident[~keep].tolist():
-            del self._numbers[ident]
+        keep = numbers >= min(self._coming(), *(int(of.left.min(initial=NEVER)) for of in (kept, self._made)))
+        self._numbers[rows.ident[~keep]] = 0
         self._rows.keep(keep)
-        self.stream.forget(min([before, *rows.tick[keep].tolist()]))
+        self.stream.forget(min(before, int(rows.tick[keep].min(initial=NEVER))))
+        self._numbers.drop_before(min(self.stream.first, int(rows.ident[keep].min(initial=NEVER))))
 
 
 class ScanWindows:
@@ -344,39 +344,40 @@ class ScanWindows:
     certain = watermark
 
     def due(self, upto):
-        ticks = range(self._next, upto + 1, self.interval)
-        if ticks:
-            self._next = ticks[-1] + self.interval
-        return [Win(w, 1, w, w) for w in ticks]
+        ticks = np.arange(self._next, upto + 1, self.interval)
+        if not len(ticks):
+            return NO_WINS
+        self._next = int(ticks[-1]) + self.interval
+        return wins(ticks, np.ones_like(ticks), ticks, ticks)
 
     @property
     def disturbed(self):
         return self.table.changed_from < NEVER
 
-    def dirty(self, wins):
-        return [w for w in wins if w.tick >= self.table.changed_from]
+    def dirty(self, given):
+        return given.tick >= self.table.changed_from
 
     def apply(self):
         self.table.apply()
 
-    def content(self, wins):
-        return self.table.frame(self._columns, [w.tick for w in wins])
+    def content(self, given):
+        return self.table.frame(self._columns, given.tick)
 
-    def covers(self, win):
+    def covers(self, given):
         return []
 
     def nothing(self):
         return []
 
     def empty(self, count):
-        none = self.table.frame(self._columns, [-NEVER])
+        none = self.table.frame(self._columns, np.array([-NEVER]))
         return Frame(count, none.window, none.columns)
 
-    def final(self, before):
-        return lambda win: win.tick < before
+    def final(self, before, given):
+        return given.tick < before
 
     def forget(self, before, kept):
-        self.needed = min([self._next, *(w.tick for w in kept)])
+        self.needed = min(self._next, int(kept.tick.min(initial=NEVER)))
 
 
 class OnceWindow(ScanWindows):
@@ -389,6 +390,7 @@ class OnceWindow(ScanWindows):
 
     def due(self, upto):
         if self._given or upto < self._start:
-            return []
+            return NO_WINS
         self._given = True
-        return [Win(self._start, 1, self._start, self._start)]
+        at = np.array([self._start])
+        return wins(at, np.ones_like(at), at, at)

@@ -9,7 +9,7 @@ more than once in a query gets a number. Null is an empty field, the empty strin
 without rows, coverage and the ledger do not fit into a table of rows; `-o json` has them.
 """
 
-from basestation.revisions.answers import TupleUpdates, WindowUpdate
+from basestation.revisions.answers import TupleUpdates, WindowUpdates
 
 
 class CsvLines:
@@ -29,18 +29,9 @@ class CsvLines:
     def update(self, update):
         scales = self._queries[update.query].scales
         match update:
-            case WindowUpdate():
-                for weight, rows in ((-1, update.removed), (1, update.added)):
-                    tags = [
-                        update.tick,
-                        update.n,
-                        *([_t(update.t)] if self._loops else []),
-                        None,
-                        update.revision,
-                        weight,
-                    ]
-                    for row in rows.to_lists(scales):
-                        yield self._line(update.query, tags, row)
+            case WindowUpdates():
+                for each in update:
+                    yield from self._window(each, scales)
             case TupleUpdates():
                 blank = [None] * (2 if self._loops else 1)
                 tags = zip(update.tick.tolist(), update.index.tolist(), update.weight.tolist(), strict=True)
@@ -49,6 +40,12 @@ class CsvLines:
 
     def end(self, until, ledger):
         return ()
+
+    def _window(self, update, scales):
+        t = [_t(update.t)] if self._loops else []
+        for weight, rows in ((-1, update.removed), (1, update.added)):
+            for row in rows.to_lists(scales):
+                yield self._line(update.query, [update.tick, update.n, *t, None, update.revision, weight], row)
 
     def _line(self, query, tags, row):
         values = [None] * len(self._header)

@@ -10,7 +10,7 @@ window at 600, revision 1, coverage road 44 of 44
 """
 
 from basestation.results.wire import coverage_as_json
-from basestation.revisions.answers import EpochMark, TupleUpdates, WindowUpdate
+from basestation.revisions.answers import EpochMarks, TupleUpdates, WindowUpdates
 
 
 class TableLines:
@@ -25,13 +25,15 @@ class TableLines:
 
     def update(self, update):
         match update:
-            case WindowUpdate():
-                yield from self._window(update)
+            case WindowUpdates():
+                for each in update:
+                    yield from self._window(each)
             case TupleUpdates():
                 if len(update.rows):
                     yield from self._tuples(update)
-            case EpochMark():
-                yield from self._mark(update)
+            case EpochMarks():
+                for each in update:
+                    yield from self._mark(each)
 
     def end(self, until, ledger):
         return ()

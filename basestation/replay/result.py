@@ -10,7 +10,7 @@ import pyarrow as pa
 from acquisition.schema import Type
 from basestation.results.view import current_tuples, current_windows
 from basestation.results.wire import coverage_as_json
-from basestation.revisions.answers import Ended, EpochMark, TupleUpdates, WindowUpdate
+from basestation.revisions.answers import Ended, EpochMarks, TupleUpdates, WindowUpdates
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ class Result:
         return self._updates[query]
 
     def told(self, query=1):
-        """The same in Python's values: a Window, a list of Tuples or a Mark for each."""
+        """The same in Python's values, in the order in which they were said: Windows, Tuples and Marks."""
         scales = self._queries[query].scales
-        return [_told(update, scales) for update in self._updates[query]]
+        return [one for update in self._updates[query] for one in _told(update, scales)]
 
     def windows(self, query=1):
         return [told for told in self.told(query) if isinstance(told, Window)]
 
     def tuples(self, query=1):
-        return [one for told in self.told(query) if isinstance(told, list) for one in told]
+        return [told for told in self.told(query) if isinstance(told, Tuple)]
 
     def marks(self, query=1):
         return [told for told in self.told(query) if isinstance(told, Mark)]
@@ -149,13 +149,16 @@ _ARROW = {Type.INTEGER: pa.int64(), Type.TIME: pa.int64(), Type.FLOAT: pa.float6
 
 def _told(update, scales):
     match update:
-        case WindowUpdate():
-            added, removed = update.added.to_lists(scales), update.removed.to_lists(scales)
-            coverage = coverage_as_json(update.coverage)
-            return Window(update.tick, update.n, update.t, update.revision, coverage, added, removed)
+        case WindowUpdates():
+            return [_window(each, scales) for each in update]
         case TupleUpdates():
             tags = update.tick.tolist(), update.index.tolist(), update.weight.tolist()
-            return list(map(Tuple, *tags, update.rows.to_lists(scales)))
-        case EpochMark():
-            return Mark(update.tick, coverage_as_json(update.coverage))
+            return map(Tuple, *tags, update.rows.to_lists(scales))
+        case EpochMarks():
+            return [Mark(each.tick, coverage_as_json(each.coverage)) for each in update]
     raise TypeError(f"no update: {update!r}")
+
+
+def _window(update, scales):
+    added, removed = update.added.to_lists(scales), update.removed.to_lists(scales)
+    return Window(update.tick, update.n, update.t, update.revision, coverage_as_json(update.coverage), added, removed)

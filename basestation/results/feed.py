@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.results.shape import Shape
-from basestation.revisions.answers import TupleUpdates, Update
+from basestation.revisions.answers import EpochMarks, TupleUpdates, Update, WindowUpdates
+
+_MANY = EpochMarks | TupleUpdates | WindowUpdates
 
 
 class Gone(Exception):
@@ -24,7 +26,7 @@ class Gone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """An update and its number in the feed of its query, from 1; of several tuples, the number of the first."""
+    """An update and its number in the feed of its query, from 1; of several windows, tuples or marks, that of the first."""
 
     number: int
     update: Update
@@ -56,7 +58,7 @@ class Feed:
             by_query.setdefault(update.query, []).append(update)
         for query, new in by_query.items():
             kept = self._kept[query]
-            lengths = [len(update) if isinstance(update, TupleUpdates) else 1 for update in new]
+            lengths = [len(update) if isinstance(update, _MANY) else 1 for update in new]
             numbers = (*kept.numbers, *(kept.numbers[-1] + np.cumsum(lengths)).tolist())
             surplus = max(0, bisect_right(numbers, numbers[-1] - self._limit) - 1)
             self._kept[query] = Kept(kept.shape, (*kept.updates, *new)[surplus:], numbers[surplus:])
@@ -82,4 +84,4 @@ class Feed:
 
 
 def _part(update: Update, begin: int, end: int) -> Update:
-    return update.take(slice(begin, end)) if isinstance(update, TupleUpdates) else update
+    return update.take(slice(begin, end)) if isinstance(update, _MANY) else update

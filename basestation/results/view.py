@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.algebra.vector import Vector
-from basestation.revisions.answers import Coverage, Rows, TupleUpdates, Update, WindowUpdate
+from basestation.revisions.answers import Coverage, Rows, TupleUpdates, Update, WindowUpdate, singly
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class TuplesNow:
 def current_windows(updates: Iterable[Update]) -> list[WindowNow]:
     """Each window once, in the order of (tick, n)."""
     windows: dict[tuple[int, int], WindowNow] = {}
-    for u in updates:
+    for u in singly(updates):
         if not isinstance(u, WindowUpdate):
             continue  # that the query has ended
         before = windows.get((u.tick, u.n))

@@ -10,7 +10,7 @@
 Windows of a loop have "t". Coverage of a pushed extent is null. A column with a scale is told as the doubles it stands for.
 """
 
-from basestation.revisions.answers import Ended, EpochMark, TupleUpdates, WindowUpdate
+from basestation.revisions.answers import Ended, EpochMarks, TupleUpdates, WindowUpdates
 
 
 def schema_as_json(shape):
@@ -26,19 +26,20 @@ def columns_as_json(columns):
 
 
 def update_as_json(update, scales):
-    """A dictionary for each line of an update: one for a window or a mark, one for each tuple of a stream."""
+    """A dictionary for each line of an update: one for each window, mark, or tuple of a stream."""
     match update:
-        case WindowUpdate():
-            yield _window(update, scales)
+        case WindowUpdates():
+            yield from (_window(each, scales) for each in update)
         case TupleUpdates():
             tags = zip(update.tick.tolist(), update.index.tolist(), update.weight.tolist(), strict=True)
             for (tick, index, weight), row in zip(tags, update.rows.to_lists(scales), strict=True):
                 yield {
                     "type": "tuple", "query": update.query, "tick": tick, "index": index, "weight": weight, "row": row,
                 }  # fmt: skip
-        case EpochMark():
-            coverage = coverage_as_json(update.coverage)
-            yield {"type": "epoch", "query": update.query, "tick": int(update.tick), "coverage": coverage}
+        case EpochMarks():
+            for mark in update:
+                coverage = coverage_as_json(mark.coverage)
+                yield {"type": "epoch", "query": mark.query, "tick": mark.tick, "coverage": coverage}
         case Ended(code=code, message=message):
             yield {"type": "ended", "query": update.query, "tick": update.clock, "code": code, "message": message}
 

@@ -6,6 +6,7 @@ in the order of the SELECT list, so that two columns may have one name. A column
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice, pairwise, repeat
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def _values(vector, scale):
 
 @dataclass(frozen=True, slots=True)
 class WindowUpdate:
-    """Revision 0 is the first answer of the window (tick, n); later ones take rows back and give rows."""
+    """One of WindowUpdates. Revision 0 is the first answer of the window (tick, n); later ones take rows back and give rows."""
 
     query: int
     tick: int
@@ -53,6 +54,67 @@ class WindowUpdate:
     coverage: Coverage
     added: Rows
     removed: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class WindowUpdates:
+    """Updates of many windows in the order in which they are given; each of them is a WindowUpdate.
+
+    Window i has the rows of `added` from added_at[i] to added_at[i + 1], of `removed` likewise. Coverage has arrays with an
+    entry for each window.
+    """
+
+    query: int
+    tick: np.ndarray
+    n: np.ndarray
+    t: np.ndarray  # of objects
+    revision: np.ndarray
+    coverage: Mapping[str, tuple[np.ndarray, np.ndarray] | None]
+    added: Rows
+    added_at: np.ndarray
+    removed: Rows
+    removed_at: np.ndarray
+
+    def __len__(self):
+        return len(self.tick)
+
+    def __iter__(self):
+        added, removed = _cut(self.added, self.added_at), _cut(self.removed, self.removed_at)
+        tags = zip(self.tick.tolist(), self.n.tolist(), self.t.tolist(), self.revision.tolist(), strict=True)
+        covered = each_coverage(self.coverage, len(self))
+        for (tick, n, t, revision), cover, plus, minus in zip(tags, covered, added, removed, strict=True):
+            yield WindowUpdate(self.query, tick, n, t, revision, cover, plus, minus)
+
+    def take(self, which):
+        """The updates in a slice."""
+        begin, end, _ = which.indices(len(self))
+        tags = (getattr(self, name)[which] for name in ("tick", "n", "t", "revision"))
+        added, added_at = _part(self.added, self.added_at[begin : end + 1])
+        removed, removed_at = _part(self.removed, self.removed_at[begin : end + 1])
+        return WindowUpdates(self.query, *tags, coverage_of(self.coverage, which), added, added_at, removed, removed_at)
+
+
+def _cut(rows, bounds):
+    for begin, end in pairwise(bounds.tolist()):
+        yield Rows(tuple(c.take(slice(begin, end)) for c in rows.columns), end - begin)
+
+
+def _part(rows, bounds):
+    return next(_cut(rows, bounds[[0, -1]])), bounds - bounds[0]
+
+
+def coverage_of(coverage, which):
+    """Columns of coverage for some of their entries."""
+    return {name: of and (of[0][which], of[1][which]) for name, of in coverage.items()}
+
+
+def each_coverage(coverage, count):
+    """The Coverage of each of so many windows or epochs."""
+    columns = [None if of is None else zip(of[0].tolist(), of[1].tolist(), strict=True) for of in coverage.values()]
+    columns = [repeat(None) if column is None else column for column in columns]
+    rows = zip(*columns, strict=False) if columns else repeat(())
+    for row in islice(rows, count):
+        yield dict(zip(coverage, row, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +145,26 @@ class EpochMark:
 
 
 @dataclass(frozen=True, slots=True)
+class EpochMarks:
+    """Many marks, in order; each of them is an EpochMark."""
+
+    query: int
+    tick: np.ndarray
+    coverage: Mapping[str, tuple[np.ndarray, np.ndarray] | None]
+
+    def __len__(self):
+        return len(self.tick)
+
+    def __iter__(self):
+        for tick, cover in zip(self.tick.tolist(), each_coverage(self.coverage, len(self)), strict=True):
+            yield EpochMark(self.query, tick, cover)
+
+    def take(self, which):
+        """The marks in a slice."""
+        return EpochMarks(self.query, self.tick[which], coverage_of(self.coverage, which))
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The query has ended with an error of kind input (14); nothing follows. `code` is one of the catalogue (SN5xx)."""
 
@@ -92,4 +174,10 @@ class Ended:
     clock: int
 
 
-Update = WindowUpdate | TupleUpdates | EpochMark | Ended
+Update = WindowUpdates | TupleUpdates | EpochMarks | Ended
+
+
+def singly(updates):
+    """Updates with each window and each mark by itself."""
+    for update in updates:
+        yield from update if isinstance(update, WindowUpdates | EpochMarks) else (update,)

@@ -13,33 +13,27 @@ FREE = -1
 NEVER = 2**62
 
 
-class Epoch:
-    """One due tick: by site, the number of the tuple that holds the key, of one that is seen, and who was heard of.
+class Epochs:
+    """A row for each due tick of which something came, a column for each site in the declared order.
 
-    They differ where a tuple was taken back that its extent does not correct windows about: its key is free, and yet
-    it is seen.
+    `_holder` has the number of the tuple that holds the key, `_seen` that of one that is seen, `_here` whether the site was
+    heard of. They differ where a tuple was taken back that its extent does not correct windows about: its key is free, and
+    yet it is seen.
     """
 
-    __slots__ = ("count", "here", "holder", "seen")
-
-    def __init__(self, sites):
-        self.holder = np.full(sites, FREE, np.int64)
-        self.seen = np.full(sites, FREE, np.int64)
-        self.here = np.zeros(sites, bool)
-        self.count = 0
-
-
-class Epochs:
     def __init__(self, extent, begun=0):
         """Nothing is due before `schedule` if `begun` is None."""
         self.interval, self.wait = extent.interval, extent.wait
         self.begun = NEVER  # the first tick that was ever scheduled
-        if begun is not None:
-            self.schedule(begun)
         self.sites = np.array(extent.sites, np.int64)
         self._order = np.argsort(self.sites, kind="stable")
         self._sorted = self.sites[self._order]
-        self._epochs = {}
+        self._ticks = self._row = np.empty(0, np.int64)  # those that have a row, ascending, and which
+        self._holder = self._seen = np.empty((0, len(self.sites)), np.int64)
+        self._here = np.empty((0, len(self.sites)), bool)
+        self._count = np.empty(0, np.int64)
+        if begun is not None:
+            self.schedule(begun)
 
     def schedule(self, tick):
         """The extent is sampled from a tick on, if it was not before."""
@@ -57,70 +51,90 @@ class Epochs:
         at = np.minimum(np.searchsorted(self._sorted, sites), len(self._sorted) - 1)
         return (self._sorted[at] == sites) & (ticks % self.interval == 0) & (ticks >= self.begun)
 
-    def _each(self, ticks):
-        """Pairs of a tick and the positions of its entries."""
-        if len(ticks) and (ticks == ticks[0]).all():
-            return [(int(ticks[0]), slice(None))]
-        found, inverse = np.unique(ticks, return_inverse=True)
-        return [(tick, np.flatnonzero(inverse == i)) for i, tick in enumerate(found.tolist())]
+    # --- rows --------------------------------------------------------------------------------------------------------
 
-    def _at(self, tick):
-        epoch = self._epochs.get(tick)
-        if epoch is None:
-            epoch = self._epochs[tick] = Epoch(len(self.sites))
-        return epoch
+    def _rows_of(self, ticks):
+        """The row of each tick, and which of them have one."""
+        if not len(self._ticks):
+            return np.zeros(len(ticks), np.int64), np.zeros(len(ticks), bool)
+        at = np.minimum(np.searchsorted(self._ticks, ticks), len(self._ticks) - 1)
+        return self._row[at], self._ticks[at] == ticks
+
+    def _room_for(self, ticks):
+        """These ticks have rows from now on."""
+        new = np.unique(ticks)
+        rows = len(self._ticks) + np.arange(len(new))
+        if len(self._ticks) + len(new) > len(self._count):
+            more = len(self._ticks) + 2 * len(new) + 8
+            self._holder, self._seen = (_longer(of, more, FREE) for of in (self._holder, self._seen))
+            self._here, self._count = _longer(self._here, more, False), _longer(self._count, more, 0)
+        at = np.searchsorted(self._ticks, new)
+        self._ticks, self._row = np.insert(self._ticks, at, new), np.insert(self._row, at, rows)
 
     def holders(self, ticks, sites):
         """The number of the tuple that holds each key; FREE where none does."""
-        out = np.full(len(ticks), FREE, np.int64)
-        places = self.positions(sites)
-        for tick, where in self._each(ticks):
-            epoch = self._epochs.get(tick)
-            if epoch is not None:
-                out[where] = epoch.holder[places[where]]
-        return out
+        rows, known = self._rows_of(ticks)
+        if not known.any():
+            return np.full(len(ticks), FREE)
+        return np.where(known, self._holder[rows, self.positions(sites)], FREE)
 
     def first_of_each(self, ticks, sites):
         """A mask of the first of the entries with each key."""
         keys = ticks * max(1, len(self.sites)) + self.positions(sites)
-        mask = np.zeros(len(ticks), bool)
-        mask[np.unique(keys, return_index=True)[1]] = True
+        mask = np.ones(len(ticks), bool)
+        if (keys[1:] <= keys[:-1]).any():
+            mask[:] = False
+            mask[np.unique(keys, return_index=True)[1]] = True
         return mask
 
     def take(self, ticks, sites, numbers, live):
         """The keys are held by these tuples from now on; `live` tells of a number whether its tuple is seen."""
+        rows, known = self._rows_of(ticks)
+        if not known.all():
+            self._room_for(ticks[~known])
+            rows, _ = self._rows_of(ticks)
         places = self.positions(sites)
-        for tick, where in self._each(ticks):
-            epoch = self._at(tick)
-            epoch.holder[places[where]] = numbers[where]
-            before = epoch.seen[places[where]]
-            still = (before != FREE) & live[np.maximum(before, live.base)]
-            epoch.seen[places[where]] = np.where(still, before, numbers[where])
-            epoch.here[places[where]] = True
-            epoch.count = int(epoch.here.sum())
+        self._holder[rows, places] = numbers
+        before = self._seen[rows, places]
+        still = (before != FREE) & live[np.maximum(before, live.base)]
+        self._seen[rows, places] = np.where(still, before, numbers)
+        self._here[rows, places] = True
+        touched = np.unique(rows)
+        self._count[touched] = self._here[touched].sum(axis=1)
 
     def release(self, ticks, sites):
         """The keys are free again; that the sites were heard of stays true."""
-        places = self.positions(sites)
-        for tick, where in self._each(ticks):
-            self._epochs[tick].holder[places[where]] = FREE
+        self._holder[self._rows_of(ticks)[0], self.positions(sites)] = FREE
 
     def watermark(self, clock):
         """The largest tick up to which all is here or not waited for any more, at the end of a clock tick."""
         due = grid_at_or_after(max(clock - self.wait + 1, self.begun), self.interval)
+        at = int(np.searchsorted(self._ticks, due)) if due <= clock else 0
         while due <= clock:
-            epoch = self._epochs.get(due)
-            if (0 if epoch is None else epoch.count) < len(self.sites):
-                return due - 1
-            due += self.interval
+            if at >= len(self._ticks) or self._ticks[at] != due or self._count[self._row[at]] < len(self.sites):
+                return clock if not len(self.sites) else due - 1
+            due, at = due + self.interval, at + 1
         return clock
 
-    def seen_at(self, tick):
-        """The numbers of the tuples of one due tick by site, FREE among them; None where nothing came."""
-        epoch = self._epochs.get(tick)
-        return None if epoch is None else epoch.seen
+    def seen_at(self, ticks):
+        """The numbers of the tuples of due ticks, a row for each tick and a column for each site; FREE where none came."""
+        rows, known = self._rows_of(ticks)
+        if not known.any():
+            return np.full((len(ticks), len(self.sites)), FREE)
+        return np.where(known[:, None], self._seen[rows], FREE)
 
     def forget(self, before):
         """Drop the epochs before a tick that the watermark has passed."""
-        for tick in [t for t in self._epochs if t < before]:
-            del self._epochs[tick]
+        gone = int(np.searchsorted(self._ticks, before))
+        if gone:
+            kept = self._row[gone:]
+            self._holder, self._seen, self._here, self._count = (
+                of[kept] for of in (self._holder, self._seen, self._here, self._count)
+            )
+            self._ticks, self._row = self._ticks[gone:], np.arange(len(kept))
+
+
+def _longer(array, length, blank):
+    """An array with room for so many rows more than it had, if it had them all in use."""
+    more = np.full((length - len(array), *array.shape[1:]), blank, array.dtype)
+    return np.concatenate([array, more])

@@ -46,7 +46,7 @@ class Told:
     """What a replay said, each list of updates with its clock tick."""
 
     result: Result
-    clocks: dict  # query -> the clock tick of each of its updates
+    clocks: dict  # query -> the clock tick of each window, tuple and mark that it said
     plans: dict  # query -> its plan
 
 
@@ -65,7 +65,7 @@ def replayed(schema, inputs, queries, until=None, every_tick=False):
         result.add(updates)
         for update in updates:
             if not isinstance(update, Ended):
-                clocks[update.query].append(replay.clock)
+                clocks[update.query] += [replay.clock] * (1 if isinstance(update, Ended) else len(update))
     result.finish(replay.until, replay.ledger())
     return Told(result, clocks, {given.number: given.bound for given in statements if given.query})
 

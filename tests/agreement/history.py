@@ -65,7 +65,7 @@ def _at(update, clocks):
 
 
 def of_replay(result, clocks_of, query, clocks=True):
-    """The history of a query in a Result; `clocks_of` says at which clock tick each of its updates was given."""
+    """The history of a query in a Result; `clocks_of` says at which clock tick each window, tuple and mark was said."""
     found, ended = History(), result.errors.get(query)
     if ended is not None:
         found.error = (
@@ -82,9 +82,8 @@ def of_replay(result, clocks_of, query, clocks=True):
                 found.windows.setdefault((u.tick, u.n, u.t), []).append(entry)
             case "Mark":
                 found.marks.setdefault(u.tick, []).append((clock, covered(u.coverage)))
-            case "list":
-                for one in u:
-                    found.tuples.setdefault(one.index, []).append((clock, one.tick, one.weight, typed(one.row)))
+            case "Tuple":
+                found.tuples.setdefault(u.index, []).append((clock, u.tick, u.weight, typed(u.row)))
     current = result.current(query)
     if isinstance(current, list):
         found.sums = sorted((index, tick, typed(row)) for tick, index, row in current)

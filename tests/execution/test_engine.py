@@ -18,7 +18,7 @@ from basestation.execution.engine import Engine
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.results.view import current_tuples, current_windows
-from basestation.revisions.answers import EpochMark, TupleUpdates, WindowUpdate
+from basestation.revisions.answers import EpochMark, TupleUpdates, WindowUpdate, singly
 
 SCHEMA = "field: sensed (site:integer, temp:float {scale 1}) every 5 sec at sites 4, 3 wait 7 sec late revise by 20 sec"
 CATALOG = read_schema(SCHEMA)
@@ -64,7 +64,7 @@ class Run:
         for tick in range(self.engine.clock + 1 - self.begun, clock + 1):
             if deliveries and tick in deliveries:
                 self.deliver(*deliveries[tick])
-            found += [(tick, update) for update in self.engine.on_clock(tick + self.begun)]
+            found += [(tick, update) for update in singly(self.engine.on_clock(tick + self.begun))]
         self.said += [update for _, update in found]
         return found
 
@@ -178,7 +178,7 @@ def test_a_coarser_query_reads_the_multiples_only():
 def test_clock_ticks_without_a_step_lose_nothing():
     engine = Engine(CATALOG)
     engine.add(1, plan("SELECT temp FROM field [NOW]"))
-    assert [u.tick for u in engine.on_clock(23)] == [0, 5, 10, 15]
+    assert [u.tick for u in singly(engine.on_clock(23))] == [0, 5, 10, 15]
     with pytest.raises(ValueError, match="after 23 has ended"):
         engine.on_clock(23)
 

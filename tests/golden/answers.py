@@ -81,8 +81,7 @@ def _lines(told, ordered):
         case Mark():
             yield _Line(told.tick, "", 0, f" epoch{_coverage(told.coverage)}")
         case _:
-            for one in told:
-                yield _Line(one.tick, "index", one.index, _rows("+" if one.weight == 1 else "-", [one.row], True))
+            yield _Line(told.tick, "index", told.index, _rows("+" if told.weight == 1 else "-", [told.row], True))
 
 
 def _coverage(coverage):

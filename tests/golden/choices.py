@@ -104,7 +104,7 @@ class ChoiceCase:
 
 
 def _history(result, number):
-    return of_replay(result, [None] * len(result.updates(number)), number, clocks=False)
+    return of_replay(result, [None] * len(result.told(number)), number, clocks=False)
 
 
 def _sums(result, number):

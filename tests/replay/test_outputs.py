@@ -14,6 +14,7 @@ from basestation.replay.as_table import TableLines
 from basestation.replay.result import Result
 from basestation.results.shape import Shape
 from basestation.revisions.answers import EpochMark, Rows, TupleUpdates, WindowUpdate
+from tests.results.many import many
 
 WINDOWS = Shape(
     1,
@@ -36,7 +37,7 @@ def rows(query, *items):
 
 def window(revision, added=(), removed=(), tick=600, coverage=None, t=None):
     coverage = {"road": (np.int64(43), 44), "hits": None} if coverage is None else coverage
-    return WindowUpdate(1, tick, 1, t, revision, coverage, rows(WINDOWS, *added), rows(WINDOWS, *removed))
+    return many(WindowUpdate(1, tick, 1, t, revision, coverage, rows(WINDOWS, *added), rows(WINDOWS, *removed)))
 
 
 def tuples(*items):
@@ -50,9 +51,9 @@ SAID = [
     window(1, [(3, "", -5)], [(3, "hot", 125)], coverage={"road": (44, 44), "hits": None}),
     tuples((600, 1, -1, 0.5, 1e22)),
     window(0, tick=660),
-    EpochMark(2, 660, {"road": (3, 4)}),
-    EpochMark(2, 660, {"road": (4, 4)}),
-    EpochMark(2, 720, {"road": (4, 4)}),
+    many(EpochMark(2, 660, {"road": (3, 4)})),
+    many(EpochMark(2, 660, {"road": (4, 4)})),
+    many(EpochMark(2, 720, {"road": (4, 4)})),
 ]
 
 
@@ -190,5 +191,5 @@ def test_arrow_and_pandas():
 
 def test_no_columns_no_trouble():
     empty = Shape(1, "window", (), False)
-    said = [WindowUpdate(1, 0, 1, None, 0, {}, Rows((), 2), Rows((), 0))]
+    said = [many(WindowUpdate(1, 0, 1, None, 0, {}, Rows((), 2), Rows((), 0)))]
     assert Vector(np.zeros(0)).to_list() == [] and len(printed(JsonLines, said, [empty])) == 3

@@ -9,6 +9,7 @@ from basestation.rest.api import make_api
 from basestation.results.feed import Feed
 from basestation.results.shape import Shape
 from basestation.revisions.answers import Ended, EpochMark
+from tests.results.many import many
 from tests.results.test_feed import SHAPE
 from tests.results.test_view import tuples, window
 
@@ -22,7 +23,7 @@ def feed():
     feed = Feed(limit=4)
     feed.open(SHAPE)
     for tick in range(6):
-        feed.publish([window([(tick + 0.5, None, "a")], tick=tick)])
+        feed.publish([many(window([(tick + 0.5, None, "a")], tick=tick))])
     return feed
 
 
@@ -64,7 +65,7 @@ def test_an_update_says_everything(client):
 
 
 def test_a_revision_says_what_it_takes_back(client, feed):
-    feed.publish([window([(7.5, 1, "b")], [(5.5, None, "a")], 1, tick=5)])
+    feed.publish([many(window([(7.5, 1, "b")], [(5.5, None, "a")], 1, tick=5))])
     [found] = client.get("/v1/queries/1/results", params={"after": 6}).json()["updates"]
     assert (found["revision"], found["removed"], found["added"]) == (1, [[5.5, None, "a"]], [[7.5, 1, "b"]])
     assert "rows" not in found
@@ -73,7 +74,7 @@ def test_a_revision_says_what_it_takes_back(client, feed):
 def test_a_stream_is_told_tuple_by_tuple(client, feed):
     feed.open(Shape(2, "stream", SHAPE.columns))
     given = tuples((3, 1, 1, (0.5, None, "a")), (4, 2, 1, (1.5, 7, "b")), (3, 1, -1, (0.5, None, "a")), query=2)
-    feed.publish([given, EpochMark(2, 4, {"field": (1, 2), "hits": None})])
+    feed.publish([given, many(EpochMark(2, 4, {"field": (1, 2), "hits": None}))])
     first = client.get("/v1/queries/2/results", params={"limit": 2}).json()
     assert (first["kind"], first["next"]) == ("stream", 2)
     assert first["updates"][0] == {

@@ -9,6 +9,7 @@ from basestation.algebra.expression import Column
 from basestation.results.feed import Feed, Gone
 from basestation.results.shape import Shape
 from basestation.revisions.answers import EpochMark, TupleUpdates
+from tests.results.many import many
 from tests.results.test_view import tuples, window
 
 SHAPE = Shape(1, "window", tuple(Column(n, t, c) for n, (t, c) in enumerate(
@@ -24,7 +25,7 @@ def opened(limit=10_000):
 def test_a_feed_goes_on_where_one_stopped():
     feed = opened()
     assert feed.read(1) == []
-    updates = [window(tick=tick) for tick in range(5)]
+    updates = [many(window(tick=tick)) for tick in range(5)]
     feed.publish(updates[:2])
     feed.publish(updates[2:])
     assert [(n.number, n.update.tick) for n in feed.read(1)] == [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
@@ -43,9 +44,9 @@ def stream(*ticks):
 
 def test_each_tuple_has_a_number_of_its_own():
     feed = opened()
-    feed.publish([stream(1, 2, 3), EpochMark(1, 3, {}), stream(4)])
+    feed.publish([stream(1, 2, 3), many(EpochMark(1, 3, {})), stream(4)])
     assert [(n.number, type(n.update).__name__) for n in feed.read(1)] == [
-        (1, "TupleUpdates"), (4, "EpochMark"), (5, "TupleUpdates")]  # fmt: skip
+        (1, "TupleUpdates"), (4, "EpochMarks"), (5, "TupleUpdates")]  # fmt: skip
     [part] = feed.read(1, after=1, limit=1)
     assert (part.number, part.update.index.tolist(), part.update.rows.to_lists()) == (2, [2], [(0.5, 2, "a")])
     assert [n.number for n in feed.read(1, after=2)] == [3, 4, 5]
@@ -59,7 +60,7 @@ def test_pages_of_any_size_make_the_whole(published, size, limit):
         new = []
         for length in pieces:
             first = len(wanted) + 1
-            new.append(stream(*range(first, first + length)) if length else window(tick=first))
+            new.append(stream(*range(first, first + length)) if length else many(window(tick=first)))
             wanted += range(first, first + max(1, length))
         feed.publish(new)
     try:
@@ -86,7 +87,7 @@ def test_pages_of_any_size_make_the_whole(published, size, limit):
 def test_a_feed_forgets_the_oldest_and_says_so():
     feed = opened(limit=3)
     for tick in range(10):
-        feed.publish([window(tick=tick)])
+        feed.publish([many(window(tick=tick))])
     assert [n.number for n in feed.read(1, after=7)] == [8, 9, 10]
     with pytest.raises(Gone) as caught:
         feed.read(1, after=6)
@@ -95,6 +96,6 @@ def test_a_feed_forgets_the_oldest_and_says_so():
 
 def test_opening_a_feed_twice_loses_nothing():
     feed = opened()
-    feed.publish([window()])
+    feed.publish([many(window())])
     feed.open(SHAPE)
     assert len(feed.read(1)) == 1

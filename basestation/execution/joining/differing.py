@@ -13,6 +13,7 @@ from basestation.algebra.window_select import WindowSelect
 from basestation.execution import relational
 from basestation.execution.frame import Frame, codes, difference, occurrence
 from basestation.execution.tuples import concatenated
+from basestation.execution.wins import joined_wins
 
 
 class Differing:
@@ -27,13 +28,14 @@ class Differing:
         self._plain = self._traced()
 
     def beyond(self, stands, others):
-        """What combinations of windows have that others have not, in order; None is a window with nothing in it."""
-        self._join.prepare([*stands, *others])
+        """What combinations of windows have that others have not, in order; of each input, its windows in both."""
+        count = len(stands[0])
+        self._join.prepare([joined_wins(both) for both in zip(stands, others, strict=True)])
         reaches, other = self._join.reaches(stands), self._join.reaches(others)
-        came = self._finished(self._join.came(reaches, other), len(stands))
+        came = self._finished(self._join.came(reaches, other), count)
         if not len(came):
             return came
-        went = self._finished(self._join.came(other, reaches), len(stands))
+        went = self._finished(self._join.came(other, reaches), count)
         left = came.take(difference(came, went)[0])
         mixed = self._mixed(left) & self._overlapping(reaches, other)
         return self._ordered(left, mixed, reaches) if mixed.any() else left

@@ -9,32 +9,13 @@ import numpy as np
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import columns_of
 from basestation.algebra.vector import Vector
+from basestation.execution.grown import Grown
 from basestation.execution.joining.module import StateModule
 
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "append")
 NEVER = 2**62
 _CLEAR = 64
 """With fewer dead tuples than this, clearing away is not worth the while."""
-
-
-class Grown:
-    """An array that grows at its end."""
-
-    def __init__(self, values):
-        self._array, self._size = values.copy(), len(values)
-
-    def extend(self, values):
-        size = self._size + len(values)
-        if size > len(self._array):
-            more = np.zeros(2 * size, self._array.dtype)
-            more[: self._size] = self._array[: self._size]
-            self._array = more
-        self._array[self._size : size] = values
-        self._size = size
-
-    @property
-    def values(self):
-        return self._array[: self._size]
 
 
 class Held:

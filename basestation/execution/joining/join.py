@@ -130,21 +130,22 @@ class Join:
     # --- windows -----------------------------------------------------------------------------------------------------
 
     def prepare(self, stands):
-        """These combinations of windows are asked for; None stands for nothing."""
-        for i, side in enumerate(self.sides):
-            side.prepare([None if stand is None else stand[i] for stand in stands])
+        """These windows are asked for, of each input."""
+        for side, asked in zip(self.sides, stands, strict=True):
+            side.prepare(asked)
 
     def reaches(self, stands):
-        return [side.reach([None if s is None else s[i] for s in stands]) for i, side in enumerate(self.sides)]
+        return [side.reach(asked) for side, asked in zip(self.sides, stands, strict=True)]
 
     def frame(self, stands):
         """The tuples of combinations of windows, each a tuple with a window of every input."""
-        if not stands:
+        count = len(stands[0])
+        if not count:
             return Frame(
                 0, np.empty(0, np.int64), {id: v for side in self.sides for id, v in side.none.columns.items()}
             )
         self.prepare(stands)
-        return self.framed(self.all(self.reaches(stands)), len(stands))
+        return self.framed(self.all(self.reaches(stands)), count)
 
     def all(self, reaches):
         """All rows of windows: from the input with the fewest tuples on, or from the kept node that it is in."""

@@ -7,7 +7,8 @@ are not kept; one of which a member is gone is dead.
 
 import numpy as np
 
-from basestation.execution.joining.held import NEVER, Grown
+from basestation.execution.grown import Grown
+from basestation.execution.joining.held import NEVER
 from basestation.execution.joining.module import StateModule
 
 

@@ -19,8 +19,6 @@ from basestation.execution.tables import Table
 from basestation.execution.tuples import Tuples
 from basestation.execution.windowing import ScanWindows, TimeWindows
 
-_NOTHING = (1, 0, -NEVER)
-
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -68,16 +66,12 @@ class Side:
                 tuples = tuples.with_columns(computed(step.outputs, tuples.columns, len(tuples)))
         return tuples
 
-    def prepare(self, parts):
+    def prepare(self, asked):
         """These windows are asked for now."""
 
-    def reach(self, parts):
-        """The ranges of windows; None is a window with nothing in it."""
-        ranges = [_NOTHING if w is None else (*self._range(w), w.tick) for w in parts]
-        return Reach(*np.array(ranges, np.int64).reshape(-1, 3).T)
-
-    def _range(self, win):
-        return win.left, win.right
+    def reach(self, asked):
+        """The ranges of windows."""
+        return Reach(asked.left, asked.right, asked.tick)
 
     def inside(self, reach, window, positions):
         """Which tuples are in which windows."""
@@ -149,9 +143,10 @@ class TableSide(Side):
         super().__init__(input, leaf, steps)
         self._known, self._numbers = [], 0  # (version, number)
 
-    def prepare(self, parts):
-        for win in parts:
-            if win is not None and self._number(version := self.input.table.at(win.tick)) is None:
+    def prepare(self, asked):
+        for tick in np.unique(asked.tick[asked.there]).tolist():
+            version = self.input.table.at(tick)
+            if self._number(version) is None:
                 columns = {c.id: version.columns[c.name] for c in self._leaf.columns}
                 self.held.build(self._passing(_tuples(np.full(version.length, self._numbers), columns)))
                 self._known.append((version, self._numbers))
@@ -160,9 +155,10 @@ class TableSide(Side):
     def _number(self, version):
         return next((number for known, number in reversed(self._known) if known is version), None)
 
-    def _range(self, win):
-        number = self._number(self.input.table.at(win.tick))
-        return number, number
+    def reach(self, asked):
+        ticks, which = np.unique(asked.tick[asked.there], return_inverse=True)
+        numbers = np.array([self._number(self.input.table.at(tick)) for tick in ticks.tolist()], np.int64)
+        return _numbered(asked, numbers[which])
 
     def tidy(self):
         """Versions before the one that the first window to come, or to be revised, sees are not needed."""
@@ -177,16 +173,22 @@ class PassingSide(Side):
 
     keepable = False
 
-    def prepare(self, parts):
-        unique = list({id(w): w for w in parts if w is not None}.values())
-        self._at = {id(w): number for number, w in enumerate(unique)}
+    def prepare(self, asked):
+        self._numbers, first = np.unique(asked.number[asked.there], return_index=True)
         self.held = Held(self.none)
-        found = self.input.content(unique) if unique else None
+        found = self.input.content(asked.take(np.flatnonzero(asked.there)[first])) if len(first) else None
         if found is not None:
             self.held.build(self._passing(_tuples(found.window, found.columns)))
 
-    def _range(self, win):
-        return self._at[id(win)], self._at[id(win)]
+    def reach(self, asked):
+        return _numbered(asked, np.searchsorted(self._numbers, asked.number[asked.there]))
+
+
+def _numbered(asked, numbers):
+    """The ranges of windows where a number stands for the tick: those of the windows that are there."""
+    left, right = np.ones(len(asked), np.int64), np.zeros(len(asked), np.int64)
+    left[asked.there] = right[asked.there] = numbers
+    return Reach(left, right, asked.tick)
 
 
 def side_of(input, leaf, steps, signatures):

@@ -15,7 +15,7 @@ from basestation.execution.joining.plan import NoPlan, default_plan, every_plan
 from basestation.execution.saving import restored, saved
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.revisions.answers import EpochMark, TupleUpdates
+from basestation.revisions.answers import EpochMark, TupleUpdates, singly
 from tests.agreement.compare import agree
 from tests.oracles.generate import case
 
@@ -112,7 +112,7 @@ def play(text, given, before_step=lambda engine: engine, **more):
         for name, batch in found.items():
             engine.deliver(name, batch)
         updates = engine.finish(clock) if clock == len(given) - 1 else engine.on_clock(clock)
-        said.append([told(update) for update in updates])
+        said.append([told(update) for update in singly(updates)])
     return said
 
 

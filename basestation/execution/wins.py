@@ -1,0 +1,100 @@
+"""Wins: windows of one input as columns, and the table of those that were given and may still be asked for.
+
+A window is known by its number among all of its input. What a block asks of its inputs it asks for many windows at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from basestation.execution.grown import Grown
+
+NEVER = 2**62
+NOWHERE = -1
+"""The number of the window that is not there: nothing is in it."""
+_COLUMNS = ("number", "tick", "n", "left", "right")
+
+
+@dataclass(frozen=True, slots=True)
+class Wins:
+    """Made at `tick`, the n-th of it; the range of a window is left to right, of ticks or of rows."""
+
+    number: np.ndarray
+    tick: np.ndarray
+    n: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+    def __len__(self):
+        return len(self.tick)
+
+    def take(self, which):
+        return Wins(self.number[which], self.tick[which], self.n[which], self.left[which], self.right[which])
+
+    @property
+    def there(self):
+        return self.number != NOWHERE
+
+
+def wins(tick, n, left, right):
+    """Windows that have no numbers yet."""
+    return Wins(np.arange(len(tick)), tick, n, left, right)
+
+
+_NONE = np.empty(0, np.int64)
+NO_WINS = wins(_NONE, _NONE, _NONE, _NONE)
+
+
+def joined_wins(parts):
+    """All windows of all parts, one after another."""
+    return Wins(*(np.concatenate([getattr(p, name) for p in parts]) for name in _COLUMNS))
+
+
+class Given:
+    """The windows of one input that were given, in the order of their numbers; the oldest are let go of."""
+
+    def __init__(self):
+        self._base = 0
+        self._tick, self._n, self._left, self._right = (Grown(_NONE) for _ in range(4))
+
+    @property
+    def next(self):
+        """The number that the next window will have."""
+        return self._base + len(self._tick)
+
+    def add(self, found):
+        """Take new windows in; their numbers."""
+        first = self.next
+        self._tick.extend(found.tick)
+        self._n.extend(found.n)
+        self._left.extend(found.left)
+        self._right.extend(found.right)
+        return first + np.arange(len(found))
+
+    def of(self, numbers):
+        """The windows of these numbers."""
+        at = numbers - self._base
+        if not (numbers == NOWHERE).any():
+            return Wins(
+                numbers, self._tick.values[at], self._n.values[at], self._left.values[at], self._right.values[at]
+            )
+        there = numbers != NOWHERE
+        found = [np.full(len(numbers), blank) for blank in (-NEVER, 1, 1, 0)]
+        for column, grown in zip(found, (self._tick, self._n, self._left, self._right), strict=True):
+            column[there] = grown.values[at[there]]
+        return Wins(numbers, *found)
+
+    def forget(self, first):
+        """No window before this number is asked for again."""
+        count = first - self._base
+        if count > 0:
+            for column in (self._tick, self._n, self._left, self._right):
+                column.drop(count)
+            self._base = first
+
+
+def ranges(first, counts):
+    """first[0], first[0] + 1, … (counts[0] of them), first[1], …"""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(first - (ends - counts), counts)

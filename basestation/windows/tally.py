@@ -1,0 +1,68 @@
+"""Tally: how many sites are used at each tick of a sensed extent, counted once for all that cover alike (SEMANTICS 12.3).
+
+Sums from the left make what a window covers one subtraction. Those of ticks that nobody asks for any more are let go of,
+but for the places where landmark windows begin.
+"""
+
+import numpy as np
+
+
+class Tally:
+    """A place is a multiple of `interval` from the first scheduled one on. `excluded` sites are used at every place."""
+
+    def __init__(self, intake, interval, excluded):
+        self.sites = len(intake.epochs.sites)
+        self._intake, self._interval, self._excluded = intake, interval, excluded
+        self._base = 0  # the place of the first sum
+        self._sums = np.zeros(1, np.int64)  # sums[i]: of all places before base + i
+        self._anchors = {}  # place -> the sum before it, where that is let go of
+
+    def places(self, low, high):
+        """(first, behind): the places of ticks low to high, one behind the last."""
+        begun = self._intake.epochs.begun
+        base = begun + -begun % self._interval
+        first = np.maximum(-((base - low) // self._interval), 0)
+        return first, (high - base) // self._interval + 1
+
+    def between(self, first, behind):
+        """How many sites are used at places from `first` to before `behind`."""
+        if not len(first):
+            return first
+        self._reach(int(behind.max()))
+        return self._sum(behind) - self._sum(first)
+
+    def anchor(self, low):
+        """Windows will begin at a tick for as long as they come."""
+        first, _ = self.places(np.array([low]), np.array([low]))
+        self._reach(int(first[0]))
+        self._anchors[int(first[0])] = int(self._sum(first)[0])
+
+    def changed(self, tick):
+        """At no earlier tick has anything changed."""
+        place = int(self.places(np.array([tick]), np.array([tick]))[0][0])
+        self._sums = self._sums[: max(1, place - self._base + 1)]
+
+    def forget(self, before):
+        """No tick before is asked for any more, but for anchors, and nothing changes there."""
+        gone = int(self.places(np.array([before]), np.array([before]))[0][0]) - self._base
+        gone = min(gone, len(self._sums) - 1)
+        if gone > 0:
+            self._sums, self._base = self._sums[gone:].copy(), self._base + gone
+
+    def _sum(self, places):
+        at = places - self._base
+        if (at >= 0).all():
+            return self._sums[at]
+        out = self._sums[np.maximum(at, 0)]
+        early = np.flatnonzero(at < 0)
+        out[early] = [self._anchors[place] for place in places[early].tolist()]
+        return out
+
+    def _reach(self, behind):
+        """Sums up to a place."""
+        first = self._base + len(self._sums) - 1
+        if behind > first:
+            begun = self._intake.epochs.begun
+            ticks = begun + -begun % self._interval + np.arange(first, behind) * self._interval
+            counts = (self._intake.known_sites(ticks) | self._excluded).sum(axis=1)
+            self._sums = np.concatenate([self._sums, self._sums[-1] + np.cumsum(counts)])
