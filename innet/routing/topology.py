@@ -70,12 +70,16 @@ class Topology:
                 found[sender].add(receiver)
         return {mote: sorted(others) for mote, others in found.items()}
 
-    def cost(self, sender: int, receiver: int) -> float:
-        """Expected transmissions until a frame and its acknowledgement come through; infinite where one never does.
+    def quality(self, sender: int, receiver: int) -> int:
+        """How well one is heard by the other. A direction that nobody reported is taken to be as good as the other one."""
+        told = self.heard.get(receiver, {}).get(sender)
+        return self.heard.get(sender, {}).get(receiver, 0) if told is None else told
 
-        A direction that nobody reported is taken to be as good as the other one.
-        """
-        there = self.heard.get(receiver, {}).get(sender)
-        back = self.heard.get(sender, {}).get(receiver)
-        there, back = (back if there is None else there), (there if back is None else back)
-        return QUALITY_MAX**2 / (there * back) if there and back else float("inf")
+    def ratio(self, sender: int, receiver: int) -> float:
+        """The share of frames that arrive."""
+        return self.quality(sender, receiver) / QUALITY_MAX
+
+    def cost(self, sender: int, receiver: int) -> float:
+        """Expected transmissions until a frame and its acknowledgement come through; infinite where one never does."""
+        both = self.quality(sender, receiver) * self.quality(receiver, sender)
+        return QUALITY_MAX**2 / both if both else float("inf")

@@ -1,0 +1,279 @@
+"""What plans are predicted to cost, against obvious slow ways to find it out; and the tables of hardware."""
+
+import random
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from innet.costs.handover import hand_over
+from innet.costs.hardware import Hardware, hardware, kinds, read_hardware
+from innet.costs.model import Duty, Level, Network, Traffic, arriving, attempt_ms, earliest_delivery_ms, predict
+from innet.routing.topology import Topology
+from innet.routing.tree import RoutingTree
+
+SHARES = st.floats(0, 1)
+
+
+# --- hardware ---
+
+
+@pytest.mark.parametrize("name", kinds())
+def test_every_figure_of_a_table_says_where_it_is_from(name):
+    found = hardware(name)
+    assert len(found.sources) == 1 + 9 + 5 + 2
+    assert all(len(source) > 10 for source in found.sources.values())
+
+
+def test_there_are_tables_for_the_four_that_were_promised():
+    assert kinds() == ("esp32", "mica2", "nrf52840", "telosb")
+    with pytest.raises(KeyError):
+        hardware("telos")
+
+
+@pytest.mark.parametrize("name", kinds())
+def test_figures_are_possible(name):
+    """Sleeping draws least, what is sent is longer with more bytes, an acknowledgement is shorter than a frame."""
+    found = hardware(name)
+    radio, processor = found.radio, found.processor
+    assert radio.sleep_ma < radio.listen_ma and radio.sleep_ma < radio.send_ma
+    assert processor.sleep_ma < processor.active_ma
+    assert radio.ack_ms < radio.airtime_ms(1) < radio.airtime_ms(radio.largest_frame)
+    assert 1.8 <= found.voltage <= 3.6
+
+
+def test_a_figure_without_a_source_is_none():
+    text = 'title = "x"\nvoltage = { is = 3.0 }\n'
+    with pytest.raises(KeyError, match="from"):
+        read_hardware("x", text)
+
+
+def test_known_times_and_energies():
+    """By hand: 50 bytes and 17 around them at 250 kbit/s; a second of listening at 19.7 mA and 3 V."""
+    telosb = hardware("telosb")
+    assert telosb.radio.airtime_ms(50) == pytest.approx((50 + 17) * 8 / 250)
+    assert telosb.joules(telosb.radio.listen_ma, 1_000) == pytest.approx(19.7e-3 * 3)
+
+
+# --- one hop ---
+
+
+@given(there=SHARES, back=SHARES, limit=st.integers(1, 12))
+def test_a_hop_is_what_its_attempts_add_up_to(there, back, limit):
+    """Against the obvious: go through the attempts one by one."""
+    trying, attempts, copies, never_came = 1.0, 0.0, 0.0, 1.0
+    for _ in range(limit):
+        attempts += trying
+        copies += trying * there
+        never_came *= 1 - there
+        trying *= 1 - there * back
+    found = hand_over(there, back, limit)
+    assert found.attempts == pytest.approx(attempts, rel=1e-6)
+    assert found.copies == pytest.approx(copies, rel=1e-6)
+    assert found.delivered == pytest.approx(1 - never_came, abs=1e-9)
+    assert found.acknowledged == pytest.approx(1 - trying, abs=1e-9)
+
+
+def test_a_hop_is_what_chance_makes_of_it(rng, counts):
+    there, back, limit, frames = 0.6, 0.8, 4, counts(20_000, 200_000)
+    attempts = copies = delivered = 0
+    for _ in range(frames):
+        made, arrived = one_frame(rng, there, back, limit)
+        attempts, copies, delivered = attempts + made, copies + arrived, delivered + (arrived > 0)
+    found = hand_over(there, back, limit)
+    assert attempts / frames == pytest.approx(found.attempts, rel=0.03)
+    assert copies / frames == pytest.approx(found.copies, rel=0.03)
+    assert delivered / frames == pytest.approx(found.delivered, rel=0.03)
+
+
+def one_frame(rng, there, back, limit):
+    made = arrived = 0
+    for _ in range(limit):
+        made += 1
+        if rng.random() < there:
+            arrived += 1
+            if rng.random() < back:
+                break
+    return made, arrived
+
+
+# --- a network ---
+
+
+def line(length, ratio=1.0, attempts=8, battery=31_320.0) -> Network:
+    """Motes 1 to `length`, each hearing its neighbours only; 0 is the gateway."""
+    pairs = [(n, n - 1) for n in range(1, length + 1)]
+    ratios = {ends: ratio for pair in pairs for ends in (pair, pair[::-1])}
+    hardware_of = {n: hardware("telosb") for n in range(1, length + 1)}
+    batteries = dict.fromkeys(hardware_of, battery)
+    return Network(RoutingTree((0,), dict(pairs)), Topology.of_ratios(ratios), hardware_of, batteries, attempts)
+
+
+def collecting(length, size=30):
+    """Every mote sends one frame of its own and passes on those of everybody behind it."""
+    traffic = []
+    for n in range(1, length + 1):
+        traffic.append(Traffic(n, n - 1, 1, size))
+        if n < length:
+            traffic.append(Traffic(n, n - 1, length - n, size, passed_on=True))
+    return traffic
+
+
+def slots(network, traffic):
+    """Duties whose slots just hold the frames that come."""
+    listen = dict.fromkeys(network.hardware, 0.0)
+    for each in traffic:
+        if each.receiver in listen:
+            listen[each.receiver] += each.frames * attempt_ms(network.hardware[each.receiver], each.size)
+    return {mote: Duty(176.0, 50.0, ms, 2.0 if ms else 1.0) for mote, ms in listen.items()}
+
+
+def test_by_hand_what_one_mote_uses_in_a_minute():
+    """One sample of 320 ms at 0.55 mA, 100 instructions, one frame of 30 bytes to a gateway that always hears it."""
+    network = line(1)
+    duty = Duty(sampled_ma_ms=320 * 0.55, instructions=100, listen_ms=0.0, starts=1.0)
+    [(mote, use)] = predict(network, {1: duty}, [Traffic(1, 0, 1, 30)], 60_000).motes.items()
+    airtime, computing = (17 + 30) * 8 / 250, 100 * 0.015
+    awake = 0.58 + airtime + 2 * 0.192 + 11 * 8 / 250
+    assert mote == 1
+    assert use.sensing == pytest.approx(3 * 0.55 * 320 / 1e6)
+    assert use.computing == pytest.approx(3 * 1.8 * computing / 1e6)
+    assert use.sending == pytest.approx(3 * (17.4 + 1.8) * airtime / 1e6)
+    assert use.listening == pytest.approx(3 * (19.7 + 1.8) * (awake - airtime) / 1e6)
+    assert use.sleeping == pytest.approx(3 * 0.0051 * (60_000 - awake - computing) / 1e6)
+
+
+def test_lifetime_is_the_battery_over_what_is_used_of_it():
+    network = line(3)
+    traffic = collecting(3)
+    prediction = predict(network, slots(network, traffic), traffic, 30_000)
+    assert prediction.worst == 1
+    for mote, use in prediction.motes.items():
+        assert prediction.lifetimes[mote] == pytest.approx(31_320 / use.total * 30)
+
+
+def test_on_the_mains_nobody_is_the_worst():
+    network = line(3, battery=inf)
+    prediction = predict(network, slots(network, []), [], 30_000)
+    assert prediction.worst is None
+    assert set(prediction.lifetimes.values()) == {inf}
+
+
+def test_a_level_has_the_frames_that_pass_it():
+    """Five motes in a line: one frame from the last, five over the last hop."""
+    network = line(5)
+    prediction = predict(network, slots(network, collecting(5)), collecting(5), 30_000)
+    assert {level: sent.frames for level, sent in prediction.levels.items()} == {1: 5, 2: 4, 3: 3, 4: 2, 5: 1}
+    assert prediction.total == Level(15, 15, 15 * 30)
+
+
+def test_what_descends_belongs_to_the_level_it_goes_to():
+    network = line(2)
+    traffic = [Traffic(0, 1, 2, 20), Traffic(1, 2, 1, 20, passed_on=True)]
+    prediction = predict(network, slots(network, traffic), traffic, 30_000)
+    assert {level: sent.frames for level, sent in prediction.levels.items()} == {1: 2, 2: 1}
+
+
+def test_traffic_of_nobody_is_refused():
+    network = line(2)
+    with pytest.raises(ValueError, match="from 9"):
+        predict(network, slots(network, []), [Traffic(9, 1, 1, 20)], 30_000)
+
+
+@given(st.floats(0.3, 1.0), st.integers(1, 6))
+def test_losses_leave_less_to_pass_on(ratio, length):
+    """What arrives of a mote is what each hop lets through, multiplied along its way."""
+    network = line(length, ratio, attempts=2)
+    rising = arriving(network, collecting(length))
+    through = hand_over(network.topology.ratio(1, 0), network.topology.ratio(0, 1), 2).delivered
+    for each, share in rising:
+        expected = 1.0
+        if each.passed_on:
+            behind = length - each.sender
+            expected = sum(through**hops for hops in range(1, behind + 1)) / behind
+        assert share == pytest.approx(expected)
+
+
+def test_prediction_against_motes_that_count_their_time(rng, counts):
+    """Against chance: motes on a tree that hand frames over attempt by attempt and count the milliseconds in each state."""
+    for ratio, allowed in ((1.0, 1e-9), (0.8, 0.03), (0.5, 0.03)):
+        network = Network(
+            RoutingTree((0,), {1: 0, 2: 0, 3: 1, 4: 1, 5: 3}),
+            Topology.of_ratios(
+                {(a, b): ratio for a, b in [(1, 0), (2, 0), (3, 1), (4, 1), (5, 3)] for a, b in ((a, b), (b, a))}
+            ),
+            {
+                1: hardware("telosb"),
+                2: hardware("mica2"),
+                3: hardware("telosb"),
+                4: hardware("nrf52840"),
+                5: hardware("mica2"),
+            },
+            {},
+            attempts=3,
+        )
+        behind = {1: 3, 2: 0, 3: 1, 4: 0, 5: 0}
+        parent = network.tree.parent
+        traffic = [Traffic(mote, parent[mote], 1, 40) for mote in behind]
+        traffic += [Traffic(mote, parent[mote], n, 40, passed_on=True) for mote, n in behind.items() if n]
+        duties = {mote: Duty(10.0 * mote, 30.0, 400.0 * n, 1.0 + n) for mote, n in behind.items()}
+        predicted = predict(network, duties, traffic, 60_000)
+        epochs = counts(4_000, 40_000) if ratio < 1 else 1
+        measured = integrated(rng, network, duties, epochs, 40)
+        for mote, joules in measured.items():
+            assert predicted.motes[mote].total == pytest.approx(joules / epochs, rel=allowed), (ratio, mote)
+
+
+def integrated(rng: random.Random, network: Network, duties, epochs, size):
+    """Joules of each mote: times in states, counted one attempt after the other, and multiplied in the end."""
+    parent, topology = network.tree.parent, network.topology
+    sending, waking = dict.fromkeys(duties, 0.0), dict.fromkeys(duties, 0.0)
+    for _ in range(epochs):
+        waiting = dict.fromkeys([*duties, 0], 1)
+        for mote in sorted(duties, reverse=True):  # children have the higher numbers
+            radio = network.hardware[mote].radio
+            up = parent[mote]
+            waking[mote] += duties[mote].starts * radio.startup_ms + duties[mote].listen_ms
+            for _ in range(waiting[mote]):
+                made, arrived = one_frame(rng, topology.ratio(mote, up), topology.ratio(up, mote), network.attempts)
+                sending[mote] += made * radio.airtime_ms(size)
+                waking[mote] += made * (radio.airtime_ms(size) + 2 * radio.turnaround_ms + radio.ack_ms)
+                waiting[up] += arrived > 0
+                if up in duties:
+                    sending[up] += arrived * network.hardware[up].radio.ack_ms
+    return {mote: energy(network.hardware[mote], duties[mote], sending[mote], waking[mote], epochs) for mote in duties}
+
+
+def energy(kind: Hardware, duty, sending, waking, epochs):
+    computing = epochs * duty.instructions * kind.processor.instruction_us / 1_000
+    charge = kind.radio.send_ma * sending + kind.radio.listen_ma * (waking - sending)
+    charge += kind.radio.sleep_ma * (60_000 * epochs - waking)
+    charge += kind.processor.active_ma * (waking + computing)
+    charge += kind.processor.sleep_ma * (60_000 * epochs - waking - computing)
+    charge += duty.sampled_ma_ms * epochs
+    return kind.voltage * charge / 1e6
+
+
+# --- when ---
+
+
+def test_by_hand_how_early_a_line_can_deliver():
+    """Three hops, one after the other, each a start and its frames; the first begins after its sample."""
+    network, size = line(3), 30
+    hop = attempt_ms(hardware("telosb"), size)
+    found = earliest_delivery_ms(network, {1: 320, 2: 320, 3: 320}, collecting(3, size))
+    assert found == pytest.approx(320 + 3 * 0.58 + (1 + 2 + 3) * hop)
+
+
+def test_a_parent_takes_its_children_one_after_the_other():
+    ratios = {ends: 1.0 for n in (1, 2, 3) for ends in ((n, 0), (0, n))}
+    kind = hardware("telosb")
+    network = Network(
+        RoutingTree((0,), {1: 0, 2: 0, 3: 0}), Topology.of_ratios(ratios), dict.fromkeys((1, 2, 3), kind), {}, 8
+    )
+    hop = 0.58 + attempt_ms(kind, 30)
+    rising = [Traffic(n, 0, 1, 30) for n in (1, 2, 3)]
+    assert earliest_delivery_ms(network, {1: 50, 2: 0, 3: 50}, rising) == pytest.approx(50 + 2 * hop)
+    assert earliest_delivery_ms(network, {}, rising) == pytest.approx(3 * hop)
+    assert earliest_delivery_ms(network, {}, []) == 0
