@@ -1,5 +1,6 @@
 """Link reports make a topology, a topology makes a tree; a tree is one or is refused."""
 
+import tarfile
 from itertools import pairwise
 
 import pytest
@@ -12,7 +13,7 @@ from innet import downlink, uplink
 from innet.errors import PayloadError, RoutingError
 from innet.payload import MAX_NEIGHBOURS, Orders, decode_links, decode_orders, encode_links
 from innet.program.program import MoteProgram
-from innet.routing.choose import choose_tree
+from innet.routing.choose import choose_tree, rebuild
 from innet.routing.topology import Heard, LinksReport, Topology
 from innet.routing.tree import RoutingTree
 
@@ -64,23 +65,165 @@ def test_what_is_no_tree(parent):
         RoutingTree((0,), parent)
 
 
+def test_a_mote_that_two_gateways_hear_is_one_mote():
+    found = topology((100, 1, 255), (101, 1, 254), (1, 2, 255), (101, 3, 255))
+    tree = choose_tree(found, [100, 101])
+    assert tree.parent == {1: 100, 2: 1, 3: 101}
+    assert [tree.gateway(mote) for mote in (1, 2, 3)] == [100, 100, 101]
+    assert tree.children == {100: (1,), 101: (3,), 1: (2,), 2: (), 3: ()}
+
+
+def test_between_gateways_that_are_as_good_the_lower_number_decides():
+    assert choose_tree(topology((7, 1, 200), (3, 1, 200)), [7, 3]).gateway(1) == 3
+
+
+def test_children_come_before_their_parents():
+    tree = RoutingTree((0,), {1: 0, 2: 1, 3: 1, 4: 3, 9: 0})
+    assert tree.leaves_first == (4, 2, 3, 1, 9)
+    assert tree.unreached([1, 4, 5, 8]) == (5, 8)
+
+
+def test_a_long_line_is_no_deep_recursion():
+    parent = {n: n - 1 for n in range(1, 3_000)}
+    tree = RoutingTree((0,), parent)
+    assert tree.depth(2_999) == 2_999
+    assert tree.leaves_first[0] == 2_999
+
+
+def test_ratios_make_a_topology():
+    found = Topology.of_ratios({(1, 0): 0.5, (0, 1): 1.0, (2, 0): 0.9})
+    assert found.quality(0, 1) == 255
+    assert found.ratio(1, 0) == pytest.approx(0.5, abs=1 / 255)
+    assert found.cost(2, 0) == float("inf")  # who is named in one direction only is deaf in the other
+
+
+# --- anew, after reports and silence ---
+
+
+def test_nothing_goes_through_who_is_silent():
+    found = topology((0, 1, 255), (0, 2, 200), (1, 3, 255), (2, 3, 200), (1, 4, 255))
+    tree = choose_tree(found, [0])
+    assert tree.parent == {1: 0, 2: 0, 3: 1, 4: 1}
+    after = rebuild(tree, found, silent={1})
+    assert after.parent == {2: 0, 3: 2}
+    assert after.unreached(found.motes) == (1, 4)
+    assert rebuild(after, found).parent == {1: 0, 2: 0, 3: 1, 4: 1}  # who speaks again is taken back: it pays
+
+
+def test_a_mote_moves_only_where_it_pays():
+    tree = choose_tree(topology((0, 1, 255), (0, 2, 250), (1, 3, 255), (2, 3, 255)), [0])
+    assert tree.parent[3] == 1
+    slightly_better = topology((0, 1, 240), (0, 2, 255), (1, 3, 255), (2, 3, 255))
+    assert choose_tree(slightly_better, [0]).parent[3] == 2
+    assert rebuild(tree, slightly_better) is tree
+    much_better = topology((0, 1, 180), (0, 2, 255), (1, 3, 255), (2, 3, 255))
+    assert rebuild(tree, much_better).parent[3] == 2
+    assert rebuild(tree, slightly_better, switching=0).parent[3] == 2
+
+
+def test_switching_is_less_than_a_transmission():
+    with pytest.raises(ValueError, match="less than 1"):
+        rebuild(RoutingTree((0,), {}), Topology(), switching=1)
+
+
 edges = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(1, 255)).filter(lambda e: e[0] != e[1]))
+some = st.sets(st.integers(0, 8), min_size=1, max_size=3)
 
 
-@given(edges)
-def test_trees_are_the_cheapest(links):
-    """Against the obvious: relax all links until nothing gets cheaper."""
-    found = topology(*links)
-    cost = {0: 0.0}
-    for _ in range(10):
-        for a in found.motes:
+def cheapest(found, roots):
+    """The obvious: relax all links until nothing gets cheaper."""
+    cost = dict.fromkeys(roots, 0.0)
+    for _ in range(len(found.motes) + 1):
+        for a in found.motes - set(roots):
             for b in found.motes & cost.keys():
                 cost[a] = min(cost.get(a, float("inf")), cost[b] + found.cost(a, b))
-    tree = choose_tree(found, [0])
-    assert set(tree.parent) | {0} == {mote for mote, value in cost.items() if value < float("inf")}
+    return {mote: value for mote, value in cost.items() if value < float("inf")}
+
+
+def price(found, tree, mote):
+    return sum(found.cost(a, b) for a, b in pairwise(tree.path(mote)))
+
+
+@given(edges, some)
+def test_trees_are_the_cheapest(links, roots):
+    found = topology(*links)
+    cost = cheapest(found, roots)
+    tree = choose_tree(found, roots)
+    assert set(tree.parent) | roots == set(cost)
     for mote in tree.parent:
-        path = tree.path(mote)
-        assert sum(found.cost(a, b) for a, b in pairwise(path)) == pytest.approx(cost[mote])
+        assert price(found, tree, mote) == pytest.approx(cost[mote])
+        parent = tree.parent[mote]
+        others = [
+            o for o in cost if o != mote and cost[o] + found.cost(mote, o) == cost[parent] + found.cost(mote, parent)
+        ]
+        assert parent == min(others)
+
+
+@given(edges, edges, some, st.sets(st.integers(0, 8), max_size=3), st.floats(0, 0.99))
+def test_what_is_rebuilt_is_a_tree_that_covers_and_is_nearly_the_cheapest(before, after, roots, silent, switching):
+    """Whatever was before: all that can be reached is, nobody silent passes anything on, no hop wastes more than allowed."""
+    silent -= roots
+    tree = choose_tree(topology(*before), roots)
+    found = topology(*after)
+    rebuilt = rebuild(tree, found, silent, switching)
+    reachable = found.without(silent)
+    cost = cheapest(reachable, roots)
+    assert set(rebuilt.parent) == set(cost) - roots
+    assert not silent & (set(rebuilt.parent) | set(rebuilt.parent.values()))
+    for mote, parent in rebuilt.parent.items():
+        through = cost[parent] + reachable.cost(mote, parent)
+        assert through <= cost[mote] + switching + 1e-9
+        assert price(reachable, rebuilt, mote) <= cost[mote] + switching * rebuilt.depth(mote) + 1e-9
+        if mote in tree.parent and parent != tree.parent[mote]:
+            was = tree.parent[mote]  # left behind because it is gone, or because that pays
+            assert was not in cost or cost[was] + reachable.cost(mote, was) > cost[mote] + switching - 1e-9
+    assert rebuild(rebuilt, found, silent, switching) is rebuilt
+
+
+good_edges = st.lists(
+    st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(200, 250)).filter(lambda e: e[0] != e[1]), min_size=8
+)
+
+
+@given(good_edges, st.lists(st.integers(-1, 1), min_size=300, max_size=300))
+def test_small_changes_move_nobody(links, changes):
+    """Qualities that wander by one step of 255 change no path of these by half a transmission."""
+    links = list({frozenset(link[:2]): link for link in links}.values())
+    tree = choose_tree(topology(*links), [0])
+    wandered = topology(*((a, b, quality + changes[n]) for n, (a, b, quality) in enumerate(links)))
+    assert rebuild(tree, wandered) is tree
+
+
+# --- the office that was measured ---
+
+
+def measured(folder):
+    """Delivery ratios of the Intel lab. Its base, 0, was never heard sending: links to it are taken both ways."""
+    with tarfile.open(folder / "intel_topology.tar.gz") as archive:
+        lines = archive.extractfile("connectivity.txt").read().decode().splitlines()
+    ratios = {}
+    for fields in map(str.split, lines):
+        if len(fields) == 3 and fields[0] != fields[1]:  # one line lost its value
+            sender, receiver, ratio = int(fields[0]), int(fields[1]), float(fields[2])
+            ratios[sender, receiver] = ratio
+            if receiver == 0:
+                ratios[0, sender] = ratio
+    return ratios
+
+
+def test_the_measured_office_has_a_tree_and_one_mote_without(shared_data):
+    found = Topology.of_ratios(measured(shared_data))
+    tree = choose_tree(found, [0])
+    cost = cheapest(found, [0])
+    assert tree.unreached(range(1, 55)) == (5,)
+    assert set(tree.parent) == set(range(1, 55)) - {5}
+    for mote in tree.parent:
+        assert price(found, tree, mote) == pytest.approx(cost[mote])
+    assert max(tree.depth(mote) for mote in tree.parent) >= 2
+    assert rebuild(tree, found) is tree
+    worst = max(tree.children, key=lambda member: (member != 0, len(tree.children[member])))
+    without = rebuild(tree, found, silent={worst})
+    assert without.unreached(range(1, 55)) == tuple(sorted((5, worst)))
 
 
 reports = st.builds(
