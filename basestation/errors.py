@@ -92,7 +92,7 @@ CATALOGUE = {
     "SN109": Entry(
         "syntax",
         "nested too deeply",
-        "Parentheses, subqueries and operators nest at most 100 deep.",
+        "Parentheses, subqueries and operators nest at most 100 deep; at most 300 JOINs stand in a row.",
         "SELECT " + "(" * 101 + "temp" + ")" * 101 + " FROM road",
     ),
     "SN110": Entry(

@@ -4,6 +4,7 @@ It stands at the bottom so that whoever reads what people write (queries, schema
 what is wrong with it in the same way.
 """
 
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -54,12 +55,23 @@ class Source:
     def pointed_at(self, span: Span) -> list[str]:
         """Where a span is, its line, and a caret under it: three lines of an error."""
         line, column = self.line_column(span.start)
-        text = self.line(line)
-        # A caret stands under its character also where tabs come before it, and never runs past its line.
-        lead = "".join("\t" if c == "\t" else " " for c in text[: column - 1])
-        carets = "^" * max(1, min(span.end - span.start, len(text) - column + 1))
+        text = self.line(line).translate(_PICTURES)
+        # A caret stands under its character also where tabs and wide ones come before it, and never runs past its line.
+        lead = "".join("\t" if c == "\t" else " " * _cells(c) for c in text[: column - 1])
+        carets = "^" * max(1, sum(map(_cells, text[column - 1 : column - 1 + span.end - span.start])))
         where = f"{self.name}:{line}:{column}" if self.name else f"line {line}, column {column}"
         return [f"  --> {where}", f"  {text}", f"  {lead}{carets}"]
+
+
+_PICTURES = {code: 0x2400 + code for code in range(0x20) if code != 0x09} | {0x7F: 0x2421}
+"""Control characters are shown as their pictures: a terminal would obey them. A tab is what it is."""
+
+
+def _cells(character):
+    """How many columns of a terminal a character takes."""
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:

@@ -59,9 +59,21 @@ def walk(node):
 
 
 def rebuild(node, change):
-    """The plan with `change` applied to every node from below; the same object where nothing changed."""
-    children = node.children
-    changed = tuple(rebuild(child, change) for child in children)
-    if any(new is not old for new, old in zip(changed, children, strict=True)):
-        node = node.with_children(changed)
-    return change(node)
+    """The plan with `change` applied to every node from below; the same object where nothing changed.
+
+    Without recursion: a chain of joins is as deep as it is long.
+    """
+    done, pending = [], [(node, False)]
+    while pending:
+        found, below_done = pending.pop()
+        children = found.children
+        if not below_done and children:
+            pending.append((found, True))
+            pending.extend((child, False) for child in reversed(children))
+            continue
+        changed = tuple(done[len(done) - len(children) :])
+        del done[len(done) - len(children) :]
+        if any(new is not old for new, old in zip(changed, children, strict=True)):
+            found = found.with_children(changed)
+        done.append(change(found))
+    return done[0]

@@ -78,7 +78,10 @@ class Combining:
 
     @property
     def columns(self):
-        return tuple(column for child in self.inputs for column in child.columns)
+        found = ()
+        for child in self.inputs:  # a loop costs no frame of Python's stack: chains of joins are deep
+            found += child.columns
+        return found
 
 
 class Uniting:

@@ -1,13 +1,12 @@
 """Asking: what verbs that take a schema and a query have in common: where the texts come from, how errors go out."""
 
+import json
 import sys
 from pathlib import Path
 
+from acquisition.errors import InputError
+
 REFUSED, BAD_INPUT = 2, 3
-
-
-class Unreadable(Exception):
-    """A file that was named cannot be read."""
 
 
 def add_query(parser):
@@ -29,7 +28,7 @@ def query_text(args):
         try:
             return sys.stdin.buffer.read().decode("utf-8-sig"), "standard input"
         except UnicodeDecodeError as why:
-            raise Unreadable(f"cannot read standard input: {why}") from why
+            raise InputError("SN501", f"cannot be read: {why}", "standard input") from why
     return read(args.file), args.file
 
 
@@ -37,15 +36,31 @@ def read(path):
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as why:
-        raise Unreadable(f"cannot read {path}: {getattr(why, 'strerror', None) or why}") from why
+        raise InputError("SN501", f"cannot be read: {getattr(why, 'strerror', None) or why}", path) from why
 
 
-def tell(diagnostics, json):
+def tell(diagnostics, as_json):
     """Errors as JSON lines among the answers, or as text for people beside them."""
     from basestation.language.diagnostics import render_json
 
     for diagnostic in diagnostics:
-        if json:
+        if as_json:
             print(render_json(diagnostic))
         else:
             print(diagnostic.render(), end="\n\n", file=sys.stderr)
+
+
+def tell_input(error, as_json):
+    """Bad input has no text to point at: one line with file, row and column."""
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "type": "error", "kind": "input", "code": error.code, "file": error.file, "row": error.row,
+                    "column": error.column, "message": error.message, "expected": [], "help": error.help,
+                },
+                ensure_ascii=False,
+            )
+        )  # fmt: skip
+    else:
+        print(f"{error.code}: {error}{'; ' + error.help if error.help else ''}", file=sys.stderr)

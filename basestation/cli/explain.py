@@ -1,9 +1,8 @@
 """moteloom explain: what a query means and how it would be run, without running it."""
 
 import json
-import sys
 
-from basestation.cli.asking import BAD_INPUT, REFUSED, Unreadable, add_query, add_schema, query_text, read, tell
+from basestation.cli.asking import BAD_INPUT, REFUSED, add_query, add_schema, query_text, read, tell, tell_input
 
 HELP = "show what a query means, how it is rewritten, and what it would keep in memory"
 EXAMPLE = "moteloom explain --schema examples/roadbridge/schema.sneeql 'SELECT site, temp FROM road WHERE temp < 0'"
@@ -17,6 +16,7 @@ def configure(parser):
 
 
 def run(args):
+    from acquisition.errors import InputError
     from basestation.explain import as_text, explained
     from basestation.language.diagnostics import Refused
     from basestation.planner.bind import bind_text
@@ -26,8 +26,8 @@ def run(args):
         catalog = read_schema(read(args.schema), args.schema)
         text, name = query_text(args)
         bound = bind_text(text, catalog, name)
-    except Unreadable as why:
-        print(f"moteloom explain: {why}", file=sys.stderr)
+    except InputError as error:
+        tell_input(error, args.output == "json")
         return BAD_INPUT
     except Refused as refused:
         tell(refused.diagnostics, args.output == "json")

@@ -1,13 +1,12 @@
 """moteloom replay: queries over recorded data, answered as they would have been while the data came in."""
 
 import argparse
-import json
 import re
 import sys
 import time
 from pathlib import Path
 
-from basestation.cli.asking import BAD_INPUT, REFUSED, Unreadable, add_query, add_schema, query_text, read, tell
+from basestation.cli.asking import BAD_INPUT, REFUSED, add_query, add_schema, query_text, read, tell, tell_input
 
 HELP = "run queries over recorded data and print every answer and its revisions"
 EXAMPLE = (
@@ -69,11 +68,8 @@ def run(args):
     as_json = args.output == "json"
     try:
         return _replay(args)
-    except Unreadable as why:
-        _tell_input(InputError("SN501", str(why)), as_json)
-        return BAD_INPUT
     except InputError as error:
-        _tell_input(error, as_json)
+        tell_input(error, as_json)
         return BAD_INPUT
     except NotExecutable as refused:
         tell(refused.diagnostics, as_json)
@@ -179,19 +175,3 @@ class _Progress:
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
             self._shown = False
-
-
-def _tell_input(error, as_json):
-    """Bad input has no text to point at: one line with file, row and column."""
-    if as_json:
-        print(
-            json.dumps(
-                {
-                    "type": "error", "kind": "input", "code": error.code, "file": error.file, "row": error.row,
-                    "column": error.column, "message": error.message, "expected": [], "help": error.help,
-                },
-                ensure_ascii=False,
-            )
-        )  # fmt: skip
-    else:
-        print(f"{error.code}: {error}{'; ' + error.help if error.help else ''}", file=sys.stderr)

@@ -4,19 +4,18 @@ from acquisition.units import TIME_UNITS, UNIT_WORDS, unit_of
 from basestation.language.cursor import Cursor
 from basestation.language.syntax import Duration
 from basestation.language.tokens import NAME, NUMBER
-from basestation.language.words import nearest
+from gateway.source import did_you_mean
 
 ALL_UNITS = (*TIME_UNITS, "ROW")
-_UNIT_WORDS = tuple(word.upper() for word in UNIT_WORDS)
 
 
 class Durations(Cursor):
     """Reads counts, units and durations."""
 
-    def duration(self, what="a duration", units=TIME_UNITS):
+    def duration(self, what="a duration", units=TIME_UNITS, least=1):
         """`n unit`; units are those that may stand here."""
         start = self.token.span.start
-        count = self.count(what)
+        count = self.count(what, least)
         unit_span = self.token.span
         unit = self.unit(units)
         return Duration(count, unit, span=self.span_from(start), unit_span=unit_span)
@@ -71,10 +70,12 @@ class Durations(Cursor):
         token = self.token
         if token.word in _NO_UNITS:
             self.fail("a unit", units)
-        meant = nearest(token.text, _UNIT_WORDS)
-        help = f"did you mean `{unit_of(meant)}`?" if meant and unit_of(meant) in units else None
+        known = [word.upper() for word in UNIT_WORDS if unit_of(word) in units]
+        help = did_you_mean(token.text, known) if len(token.text) > 2 else None
         if token.word in ("MONTH", "MONTHS", "YEAR", "YEARS", "WEEK", "WEEKS"):
             help = "months, weeks and years have no fixed number of ticks; count in DAY"
+        elif token.word in ("US", "NS", "MICROSECOND", "MICROSECONDS", "NANOSECOND", "NANOSECONDS"):
+            help = "the shortest unit is MS"
         self.report("SN106", f"`{token.text}` is not a unit", token.span, units, help)
 
 

@@ -8,8 +8,10 @@ from basestation.language.cursor import Misread
 from basestation.language.durations import ALL_UNITS
 from basestation.language.expressions import Expressions
 from basestation.language.operators import OPERATORS, OR, SUM
+from basestation.language.sources import CLAUSE_STOPS
 from basestation.language.syntax import Bad, Binary, Loop, LoopName, Number, WindowIs
 from basestation.language.tokens import NAME, NUMBER
+from basestation.language.words import RESERVED
 
 _LOOP_OPERATORS = {
     word: binding for word, binding in OPERATORS.items() if word not in ("%", "IS", "IN", "LIKE", "BETWEEN", "NOT")
@@ -18,6 +20,8 @@ _HEADER_STOPS = frozenset((")", "{", "}", "SELECT", "end"))
 _PART_STOPS = frozenset((";", ")", "{", "}", "SELECT", "end"))
 _WINDOW_STOPS = frozenset((";", ")", "}", "SELECT", "WINDOWIS", "end"))
 _NO_UNITS = ("AND", "OR", "NOT", "T", "ST")
+_VALUES = ("t", "ST", "a whole number", "a duration", "(")
+_AFTER_VALUE = frozenset((*_LOOP_OPERATORS, ";", ",", ")", "!="))
 _CHANGES = {"++": "+", "--": "-", "+=": "+", "-=": "-"}
 _CHANGE_WORDS = ("++", "--", "+=", "-=", "=")
 
@@ -26,6 +30,7 @@ class Loops(Expressions):
     """Reads loops."""
 
     in_loop = False
+    unknown = frozenset()  # names that were reported in this loop; each is reported once
 
     def spell(self, word):
         return "WindowIs" if word == "WINDOWIS" else word
@@ -34,7 +39,7 @@ class Loops(Expressions):
         """`FOR ( [t = e] ; cond ; change ) { windows }`."""
         token = self.take()
         opening = self.take()
-        self.operators, self.in_loop = _LOOP_OPERATORS, True
+        self.operators, self.in_loop, self.unknown = _LOOP_OPERATORS, True, set()
         try:
             first, condition, change = self._header()
             self.close(opening)
@@ -106,10 +111,7 @@ class Loops(Expressions):
     def _variable(self):
         token = self.token
         if token.kind is NAME and token.text != "t" and self.peek().word in (*_CHANGE_WORDS, "=="):
-            self.report(
-                "SN105", f"the variable of a loop is t, not `{token.text}`", token.span, ("t",), "did you mean `t`?"
-            )
-            self.take()
+            self._not_known(f"the variable of a loop is t, not `{token.text}`", ("t",), "did you mean `t`?")
         elif token.text != "t":
             self.fail("t", ("t",), help="the variable of a loop is t")
         else:
@@ -123,14 +125,16 @@ class Loops(Expressions):
         if not opening:
             self.complain("`{`", ("{",), "the windows of a loop stand in braces: { WindowIs(road, t - 4, t); }")
             if not self.at("WINDOWIS"):
-                raise Misread
+                place = self.token.span
+                self.skip_to(CLAUSE_STOPS)
+                return (Bad(span=place),)
         windows = []
         while not self.at_any(("}", "end")):
-            levels = self.levels()
+            levels, place = self.levels(), self.token.span
             try:
                 windows.append(self._window_is())
             except Misread:
-                windows.append(None)
+                windows.append(Bad(span=place))
                 self.recover(levels, _WINDOW_STOPS)
                 self.accept(")")
                 if not self.accept(";") and not self.at("WINDOWIS"):
@@ -141,7 +145,7 @@ class Loops(Expressions):
             self.close(opening, ("WindowIs",))
         else:
             self.accept("}")
-        return tuple(window for window in windows if window)
+        return tuple(windows)
 
     def _window_is(self):
         """`WindowIs(name [ROWS], left, right);`"""
@@ -178,14 +182,19 @@ class Loops(Expressions):
             return LoopName(token.text, span=token.span)
         if token.kind is NAME and token.word in ("T", "ST"):
             meant = "t" if token.word == "T" else "ST"
-            self.report(
-                "SN105", f"there is no `{token.text}` in a loop", token.span, ("t", "ST"), f"did you mean `{meant}`?"
-            )
-            self.take()
+            self._not_known(f"there is no `{token.text}` in a loop", ("t", "ST"), f"did you mean `{meant}`?")
             return LoopName(meant, span=token.span)
-        help = None
-        if token.word in ("NOW", "STSTSTST"):
-            help = "the tick of the query's start is ST"
-        elif token.kind is NAME:
+        if token.kind is NAME and token.word not in RESERVED and self.peek().word in _AFTER_VALUE:
             help = "a loop knows t, the start ST, whole numbers and durations, but no columns"
-        self.fail("a value of the loop", ("t", "ST", "a whole number", "a duration", "("), help=help)
+            if token.word in ("NOW", "STSTSTST"):
+                help = "the tick of the query's start is ST"
+            self._not_known(f"a value of the loop should stand here, not `{token.text}`", _VALUES, help)
+            return Bad(span=token.span)
+        self.fail("a value of the loop", _VALUES)
+
+    def _not_known(self, message, expected, help):
+        """Take a name that a loop does not know; it is reported where it stands first."""
+        token = self.take()
+        if token.text not in self.unknown:
+            self.unknown.add(token.text)
+            self.report("SN105", message, token.span, expected, help)

@@ -172,11 +172,17 @@ def _source(node):
 
 def _entry(node):
     if type(node) is s.Join:
-        kind = "" if node.kind == "INNER" else f"{node.kind} "
-        condition = f" ON {_print(node.condition, OR)}" if node.condition else ""
-        return f"{_entry(node.left)} {kind}JOIN {_entry(node.right)}{condition}"
+        first, joins = node.chain()
+        return _entry(first) + "".join(map(_join, joins))
     window = f" {print_window(node.window)}" if node.window else ""
     return _source(node.source) + _alias(node) + window
+
+
+def _join(node):
+    """A join without its left side."""
+    kind = "" if node.kind == "INNER" else f"{node.kind} "
+    condition = f" ON {_print(node.condition, OR)}" if node.condition else ""
+    return f" {kind}JOIN {_entry(node.right)}{condition}"
 
 
 def _alias(node):

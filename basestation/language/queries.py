@@ -1,6 +1,9 @@
 """Queries: SELECT and its clauses, converters, UNION ALL, ORDER BY and LIMIT. FROM is read in `sources.py`."""
 
+from dataclasses import replace
+
 from basestation.language.cursor import Misread
+from basestation.language.node import NOWHERE
 from basestation.language.sources import CLAUSE_STOPS, LIST_STOPS, Sources
 from basestation.language.syntax import Bad, Column, Convert, Item, Name, Number, Order, Select, Star, Union
 from basestation.language.tokens import NAME
@@ -35,10 +38,7 @@ class Queries(Sources):
             self.report("SN105", "a stream has no ORDER BY and no LIMIT", order_by[0].span if order_by else limit.span,
                         help=f"{part.kind}(…) gives its tuples as they come")  # fmt: skip
             return part
-        return Select(
-            part.items, part.entries, part.where, part.group_by, part.having, part.distinct, order_by, limit,
-            span=self.span_from(start),
-        )  # fmt: skip
+        return replace(part, order_by=order_by, limit=limit, span=self.span_from(start))
 
     def _all(self, union):
         if not self.accept("ALL"):
@@ -71,6 +71,7 @@ class Queries(Sources):
         """SELECT to HAVING. A clause that cannot be read is Bad; a FROM that cannot be read is empty."""
         start = self.take().span.start
         levels = self.levels()
+        distinct_span = self.token.span
         distinct = self.says_distinct()
         items = self._items()
         entries = ()
@@ -78,7 +79,7 @@ class Queries(Sources):
             entries = self.entries()
         else:
             self.complain("FROM", ("FROM",))
-        found = {}
+        found, grouping_span = {}, None
         while not self.at_any(_SELECT_ENDS):
             token = self.token
             if token.word not in ("WHERE", "GROUP", "HAVING"):
@@ -94,9 +95,11 @@ class Queries(Sources):
                 self.recover(levels, CLAUSE_STOPS)
             self._once(token, found)
             found.setdefault(token.word, value)
+            if token.word != "WHERE":
+                grouping_span = grouping_span or self.span_from(token.span.start)
         return Select(
             tuple(items), entries, found.get("WHERE"), found.get("GROUP", ()), found.get("HAVING"), distinct,
-            span=self.span_from(start),
+            span=self.span_from(start), distinct_span=distinct_span, grouping_span=grouping_span or NOWHERE,
         )  # fmt: skip
 
     def _once(self, token, found):

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from acquisition.extent import Kind, Late
 from acquisition.schema import Type
 from basestation.language.cursor import Misread
+from basestation.language.declarations import AttributeDecl, ExtentDecl, LateClause, Sites
 from basestation.language.diagnostics import Diagnostic
 from basestation.language.durations import Durations
-from basestation.language.syntax import AttributeDecl, ExtentDecl, LateClause, Name, Number, Sites, String, Unary
+from basestation.language.syntax import Name, Number, String, Unary
 from basestation.language.tokens import NAME, NUMBER, STRING
+from basestation.language.words import type_meant
 from gateway.source import Source
 
 _KINDS = tuple(kind.value.upper() for kind in Kind)
@@ -106,14 +108,25 @@ class _SchemaParser(Durations):
         start = self.token.span.start
         name = self.name("an attribute", ("a name",))
         self.expect(":", help=f"an attribute has a type: {name.text}:integer")
-        place = self.token.span
-        type = Name(self._one_of(_TYPES, "a type").lower(), span=place)
+        type = self._type()
         properties = {}
         if self.at("{"):
             opening = self.take()
             self._list(lambda: self._property(properties), _PROPERTY_STOPS)
             self.close(opening, (",",))
         return AttributeDecl(name, type, **properties, span=self.span_from(start))
+
+    def _type(self):
+        """A type; another name in its place is unknown, and the attribute goes on behind it."""
+        token = self.token
+        if token.kind is not NAME or token.word in _TYPES:
+            return Name(self._one_of(_TYPES, "a type").lower(), span=token.span)
+        known = tuple(word.lower() for word in _TYPES)
+        self.report("SN206", f"there is no type `{token.text}`", token.span, known, type_meant(token.text))
+        self.take()
+        if self.at("("):
+            self.refuse("SN112", "types have no length", self.token.span)
+        return Name(known[0], span=token.span)
 
     def _property(self, properties):
         """One property of an attribute, into `properties`."""
@@ -146,6 +159,8 @@ class _SchemaParser(Durations):
         if token.kind is not STRING:
             help = f"write it in quotes: '{token.text}'" if token.kind is NAME else None
             self.fail(f"{what} in quotes", ("a string",), help=help)
+        if not token.value:
+            self.report("SN105", f"{what} is not empty", token.span, ("a string",))
         self.take()
         return String(token.value, span=token.span)
 
@@ -162,8 +177,8 @@ class _SchemaParser(Durations):
             field, value = "late", self._late(token)
         elif word == "FROM":
             field, value = "source", self._string("the name of a file")
-        else:
-            field, value = word.lower(), self.duration()
+        else:  # not to wait, and to let nothing come ahead of the clock, can be said; never to sample cannot
+            field, value = word.lower(), self.duration(least=0 if word in ("WAIT", "AHEAD") else 1)
         self._once(token, field, clauses)
         clauses.setdefault(field, value)
 

@@ -1,6 +1,6 @@
 """Sources: the entries of FROM with their aliases, windows and joins."""
 
-from basestation.language.cursor import Misread
+from basestation.language.cursor import Misread, TooDeep
 from basestation.language.expressions import Expressions
 from basestation.language.syntax import Bad, Entry, ExtentSource, Join, Name, QuerySource
 from basestation.language.tokens import NAME
@@ -16,6 +16,9 @@ from basestation.language.words import (
     nearest,
 )
 
+MOST_JOINS = 300
+"""How many joins may stand in a row: each lies above the one before it."""
+
 CLAUSE_STOPS = frozenset((")", "]", "}", ";", "SELECT")) | CLAUSE_STARTS
 """Where a broken clause ends."""
 LIST_STOPS = CLAUSE_STOPS | {","}
@@ -29,6 +32,7 @@ _WINDOW_WORDS = {
     "SCAN": "write name [SCAN n unit]",
     "RESCAN": "write name [RESCAN n unit]",
 }
+_CONVERTER_WORDS = tuple(sorted(CONVERTERS))
 _JOIN_WORDS = tuple(sorted(JOINS))
 _OPERATOR_WORDS = ("BETWEEN", "LIKE", "AND")
 
@@ -82,16 +86,23 @@ class Sources(Expressions, Windows):
             start = self.token.span.start
             try:
                 entry = self._entry()
+                joins = 0
                 while self.at_any(JOINS) or (self.token.kind is NAME and self.slip(_JOIN_WORDS)):
-                    self.deeper(self.token)
+                    joins += 1
+                    self._many_joins(joins)
                     entry = self._join(entry, start)
                 entries.append(entry)
-                self.depth = levels[0]
             except Misread:
                 broken = True
                 self.recover(levels, LIST_STOPS)
             if not self.accept(","):
                 return () if broken else tuple(entries)
+
+    def _many_joins(self, count):
+        if count > MOST_JOINS:
+            self.report("SN109", f"more than {MOST_JOINS} JOINs in a row", self.token.span,
+                        help="list the tables in FROM with commas, and say in WHERE what belongs together")  # fmt: skip
+            raise TooDeep
 
     def after_entry(self, entry):
         """What could stand behind an entry of FROM, for messages."""
@@ -161,7 +172,7 @@ class Sources(Expressions, Windows):
             self.close_query(opening)
             self.depth -= 1
             return QuerySource(query, span=self.span_from(token.span.start))
-        if self.at_any(CONVERTERS):
+        if self.at_any(CONVERTERS) or (self.peek().word == "(" and self.slip(_CONVERTER_WORDS)):
             return QuerySource(self.convert(), span=self.span_from(token.span.start))
         name = self.name("the name of an extent", ("a name", "("))
         if not self.accept("."):

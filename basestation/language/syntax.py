@@ -5,70 +5,11 @@ same have equal trees: that is what the printer's round trip is tested with. A n
 it exists is the binder's question.
 """
 
-from dataclasses import dataclass, field, fields
-from functools import cache, partial
-
+from basestation.language.node import Node, node, place
 from gateway.source import Span
 
-NOWHERE = Span(0, 0)
 
-
-# Nodes compare by Node's own methods, not by those that dataclass would make.
-_node = partial(dataclass, frozen=True, slots=True, eq=False)
-
-
-def _place():
-    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
-
-
-@cache
-def _said(node_type):
-    """The names of the fields that were said, as opposed to where."""
-    return tuple(f.name for f in fields(node_type) if f.compare)
-
-
-@_node
-class Node:
-    """Compared without recursion: a chain of ten thousand ANDs is a tree as deep as that."""
-
-    span: Span = _place()
-
-    def __eq__(self, other):
-        if type(self) is not type(other):
-            return NotImplemented
-        pending = [(self, other)]
-        while pending:
-            mine, theirs = pending.pop()
-            if mine is theirs:
-                continue
-            if type(mine) is not type(theirs):
-                return False
-            if isinstance(mine, Node):
-                pending += [(getattr(mine, name), getattr(theirs, name)) for name in _said(type(mine))]
-            elif type(mine) is tuple:
-                if len(mine) != len(theirs):
-                    return False
-                pending += zip(mine, theirs, strict=True)
-            elif mine != theirs:
-                return False
-        return True
-
-    def __hash__(self):
-        pending, leaves = [self], []
-        while pending:
-            node = pending.pop()
-            if isinstance(node, Node):
-                leaves.append(type(node))
-                pending += [getattr(node, name) for name in _said(type(node))]
-            elif type(node) is tuple:
-                leaves.append(len(node))
-                pending += node
-            else:
-                leaves.append(node)
-        return hash(tuple(leaves))
-
-
-@_node
+@node
 class Name(Node):
     """An identifier and its place."""
 
@@ -78,34 +19,34 @@ class Name(Node):
 # --- expressions -----------------------------------------------------------------------------------------------------
 
 
-@_node
+@node
 class Expr(Node):
     pass
 
 
-@_node
+@node
 class Bad(Expr):
     """Where an expression could not be read. It was reported already; whatever looks at it stays silent."""
 
 
-@_node
+@node
 class Number(Expr):
     """`12` is an int, `1.5` and `2e-3` are floats; never negative (the minus is an operator). 1 and 1.0 differ."""
 
     value: int | float
 
 
-@_node
+@node
 class String(Expr):
     value: str
 
 
-@_node
+@node
 class Null(Expr):
     pass
 
 
-@_node
+@node
 class Column(Expr):
     """`a` or `x.a`."""
 
@@ -113,7 +54,7 @@ class Column(Expr):
     name: Name
 
 
-@_node
+@node
 class Unary(Expr):
     """op is `-` or `NOT`."""
 
@@ -121,23 +62,31 @@ class Unary(Expr):
     operand: Expr
 
 
-@_node
+@node
 class Binary(Expr):
     """op is one of `+ - * / % = <> < <= > >= AND OR` (`!=` and `==` have become `<>` and `=`)."""
 
     op: str
     left: Expr
     right: Expr
-    op_span: Span = _place()
+    op_span: Span = place()
+
+    def chain(self, ops):
+        """`a + b - c` as a, and the two operators with what stands right of them. The left side may be very deep."""
+        links, first = [], self
+        while type(first) is Binary and first.op in ops:
+            links.append(first)
+            first = first.left
+        return first, links[::-1]
 
 
-@_node
+@node
 class IsNull(Expr):
     operand: Expr
     negated: bool
 
 
-@_node
+@node
 class Between(Expr):
     operand: Expr
     low: Expr
@@ -145,14 +94,14 @@ class Between(Expr):
     negated: bool
 
 
-@_node
+@node
 class InList(Expr):
     operand: Expr
     items: tuple[Expr, ...]
     negated: bool
 
 
-@_node
+@node
 class InQuery(Expr):
     """`e IN (SELECT …)`; one-off queries only."""
 
@@ -161,14 +110,14 @@ class InQuery(Expr):
     negated: bool
 
 
-@_node
+@node
 class Like(Expr):
     operand: Expr
     pattern: Expr
     negated: bool
 
 
-@_node
+@node
 class Case(Expr):
     """`CASE WHEN condition THEN value … [ELSE otherwise] END`; branches are (condition, value)."""
 
@@ -176,7 +125,7 @@ class Case(Expr):
     otherwise: Expr | None
 
 
-@_node
+@node
 class Cast(Expr):
     """`CAST(operand AS type)`; the type's name as written."""
 
@@ -184,7 +133,7 @@ class Cast(Expr):
     type: Name
 
 
-@_node
+@node
 class Call(Expr):
     """`name(arguments)`, for functions and aggregates alike; `COUNT(*)` has star, `COUNT(DISTINCT e)` distinct.
 
@@ -201,14 +150,14 @@ class Call(Expr):
         return self.name.text.upper()
 
 
-@_node
+@node
 class Scalar(Expr):
     """`(SELECT …)` where a value is needed; one-off queries only."""
 
     query: "Query"
 
 
-@_node
+@node
 class Exists(Expr):
     """`EXISTS (SELECT …)`; one-off queries only."""
 
@@ -218,16 +167,16 @@ class Exists(Expr):
 # --- windows ---------------------------------------------------------------------------------------------------------
 
 
-@_node
+@node
 class Duration(Node):
     """`10 MIN`; the unit in its short form (MS SEC MIN HOUR DAY ROW)."""
 
     count: int
     unit: str
-    unit_span: Span = _place()
+    unit_span: Span = place()
 
 
-@_node
+@node
 class Point(Node):
     """`NOW` is 0; `NOW-10` is 10 without a unit, `NOW-10 MIN` with one. The sign is always minus."""
 
@@ -235,12 +184,12 @@ class Point(Node):
     unit: str | None = None
 
 
-@_node
+@node
 class Window(Node):
     pass
 
 
-@_node
+@node
 class Range(Window):
     """`[FROM begin TO end SLIDE slide]`; slide is None where it was left out."""
 
@@ -249,19 +198,19 @@ class Range(Window):
     slide: Duration | None
 
 
-@_node
+@node
 class NowOnly(Window):
     """`[NOW]`."""
 
 
-@_node
+@node
 class Unbounded(Window):
     """`[UNBOUNDED SLIDE slide]`: a landmark window from the query's start."""
 
     slide: Duration | None
 
 
-@_node
+@node
 class ScanEvery(Window):
     """`[SCAN every]`; `RESCAN` means the same."""
 
@@ -271,7 +220,7 @@ class ScanEvery(Window):
 # --- queries ---------------------------------------------------------------------------------------------------------
 
 
-@_node
+@node
 class Item(Node):
     """An entry of the SELECT list."""
 
@@ -279,14 +228,14 @@ class Item(Node):
     alias: Name | None
 
 
-@_node
+@node
 class Star(Node):
     """`*` or `x.*`."""
 
     qualifier: Name | None
 
 
-@_node
+@node
 class ExtentSource(Node):
     """`road`, or `road.HISTORY`."""
 
@@ -294,14 +243,14 @@ class ExtentSource(Node):
     history: bool = False
 
 
-@_node
+@node
 class QuerySource(Node):
     """A subquery in FROM: `( query )`, or a converter, which brings its own parentheses."""
 
     query: "Query"
 
 
-@_node
+@node
 class Entry(Node):
     """An entry of FROM."""
 
@@ -310,7 +259,7 @@ class Entry(Node):
     window: Window | None
 
 
-@_node
+@node
 class Join(Node):
     """`left kind JOIN right ON condition`; kind is INNER, LEFT, RIGHT, FULL or CROSS (which has no condition)."""
 
@@ -319,8 +268,16 @@ class Join(Node):
     right: Entry
     condition: Expr | None
 
+    def chain(self):
+        """`a JOIN b JOIN c` as a, and the two joins. The left side may be very deep."""
+        links, first = [], self
+        while type(first) is Join:
+            links.append(first)
+            first = first.left
+        return first, links[::-1]
 
-@_node
+
+@node
 class Order(Node):
     """An entry of ORDER BY."""
 
@@ -329,12 +286,12 @@ class Order(Node):
     nulls_first: bool | None = None  # None: as SQL's custom has it (nulls first ascending, last descending)
 
 
-@_node
+@node
 class Query(Node):
     pass
 
 
-@_node
+@node
 class Select(Query):
     items: tuple[Item | Star, ...]
     entries: tuple[Entry | Join, ...]
@@ -344,9 +301,11 @@ class Select(Query):
     distinct: bool = False
     order_by: tuple[Order, ...] = ()
     limit: Number | None = None
+    distinct_span: Span = place()
+    grouping_span: Span = place()  # of GROUP BY, or of HAVING where that stands alone
 
 
-@_node
+@node
 class Convert(Query):
     """`RSTREAM(query)`, `ISTREAM(query)` or `DSTREAM(query)`; kind in capitals."""
 
@@ -354,7 +313,7 @@ class Convert(Query):
     query: Query
 
 
-@_node
+@node
 class Union(Query):
     """`part UNION ALL part …`; ORDER BY and LIMIT of a one-off union belong to the whole of it."""
 
@@ -367,14 +326,14 @@ class Union(Query):
 # Loop expressions are made of Number, Duration, LoopName, and Binary and Unary over them.
 
 
-@_node
+@node
 class LoopName(Expr):
     """`t` or `ST`."""
 
     text: str
 
 
-@_node
+@node
 class WindowIs(Node):
     """`WindowIs(name [ROWS], left, right);`"""
 
@@ -384,7 +343,7 @@ class WindowIs(Node):
     right: Expr | Duration
 
 
-@_node
+@node
 class Loop(Node):
     """`FOR (t = first; condition; change) { windows }`.
 
@@ -395,20 +354,20 @@ class Loop(Node):
     first: Expr | Duration | None
     condition: Expr
     change: Expr | Duration
-    windows: tuple[WindowIs, ...]
+    windows: tuple[WindowIs | Bad, ...]
 
 
 # --- statements ------------------------------------------------------------------------------------------------------
 
 
-@_node
+@node
 class Since(Node):
     """`SINCE x`: a tick (int), an RFC 3339 time (str), or a duration before now."""
 
     start: int | str | Duration
 
 
-@_node
+@node
 class Clauses(Node):
     """What a query asks of the network (SEMANTICS 11); None where it asks nothing."""
 
@@ -418,12 +377,12 @@ class Clauses(Node):
     lifetime: Duration | None = None
 
 
-@_node
+@node
 class Statement(Node):
     pass
 
 
-@_node
+@node
 class Ask(Statement):
     """A query to be answered, with its loops, its start and its clauses."""
 
@@ -433,13 +392,13 @@ class Ask(Statement):
     clauses: Clauses = Clauses()
 
 
-@_node
+@node
 class Explain(Statement):
     ask: Ask
     analyze: bool = False
 
 
-@_node
+@node
 class Revise(Statement):
     """`REVISE name SET a = e, … [WHERE p]`."""
 
@@ -448,7 +407,7 @@ class Revise(Statement):
     where: Expr | None
 
 
-@_node
+@node
 class Delete(Statement):
     """`DELETE FROM name [WHERE p]`."""
 
@@ -456,54 +415,10 @@ class Delete(Statement):
     where: Expr | None
 
 
-@_node
+@node
 class Insert(Statement):
     """`INSERT INTO name (columns) VALUES (…), (…)`."""
 
     name: Name
     columns: tuple[Name, ...]
     rows: tuple[tuple[Expr, ...], ...]
-
-
-# --- schemas (SEMANTICS 13) ------------------------------------------------------------------------------------------
-
-
-@_node
-class AttributeDecl(Node):
-    """`name:type {unit '…', sensor '…', scale k, range a .. b}`; the range's ends are Number or Unary minus."""
-
-    name: Name
-    type: Name
-    unit: String | None = None
-    sensor: String | None = None
-    scale: Number | None = None
-    range: tuple[Expr, Expr] | None = None
-
-
-@_node
-class LateClause(Node):
-    policy: str  # revise, append, drop
-    horizon: Duration | None = None
-
-
-@_node
-class Sites(Node):
-    """`at sites 1, 4 .. 6` as ranges (first, last); `all` has no ranges."""
-
-    ranges: tuple[tuple[int, int], ...]
-    all: bool = False
-
-
-@_node
-class ExtentDecl(Node):
-    """`name: kind ( attributes ) clauses`; a clause that was not written is None."""
-
-    name: Name
-    kind: str
-    attributes: tuple[AttributeDecl, ...]
-    every: Duration | None = None
-    sites: Sites | None = None
-    wait: Duration | None = None
-    late: LateClause | None = None
-    ahead: Duration | None = None
-    source: String | None = None

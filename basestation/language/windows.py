@@ -8,7 +8,7 @@ from basestation.language.words import nearest
 
 _FORMS = ("FROM", "NOW", "UNBOUNDED", "SCAN")
 _OTHER_SYSTEMS = {
-    "RANGE": "[RANGE 5 MIN] of CQL is [FROM NOW-5 TO NOW SLIDE 1 MIN] here",
+    "RANGE": "the nearest is [FROM NOW-5 TO NOW SLIDE 1 MIN]: both ends are inside, and SLIDE says how often",
     "ROWS": "[ROWS 5] of CQL is [FROM NOW-4 TO NOW SLIDE 1 ROW] here",
     "ROW": "[ROWS 5] of CQL is [FROM NOW-4 TO NOW SLIDE 1 ROW] here",
     "PARTITION": "windows are not partitioned; use GROUP BY",

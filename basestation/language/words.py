@@ -3,6 +3,9 @@
 from difflib import get_close_matches
 from functools import lru_cache
 
+from acquisition.schema import Type
+from gateway.source import did_you_mean
+
 RESERVED = frozenset("SELECT FROM WHERE GROUP BY HAVING AS AND OR NOT RSTREAM ISTREAM DSTREAM".split())
 """Never names (SEMANTICS 2.1). No other word is reserved: what follows decides whether it is a keyword."""
 
@@ -63,6 +66,24 @@ SQL_WORDS = {
     "ROLLUP": "GROUP BY takes columns; ask several queries with UNION ALL",
 }
 """Words that SQL has at a place where SNEEql takes them for an alias, and what to write instead."""
+
+
+_OTHER_TYPES = {
+    **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT", "LONG", "SHORT", "BYTE"), "integer"),
+    **dict.fromkeys(("REAL", "DOUBLE", "DECIMAL", "NUMERIC", "NUMBER"), "float"),
+    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "CLOB"), "string"),
+    **dict.fromkeys(("TIMESTAMP", "DATETIME", "DATE", "INSTANT"), "time"),
+}
+"""What other languages call the types."""
+
+
+def type_meant(name):
+    """A help for a name that is no type."""
+    word = name.upper()
+    if word in ("BOOL", "BOOLEAN"):
+        return "there are no booleans; an integer that is 0 or 1 says the same"
+    known = _OTHER_TYPES.get(word)
+    return f"did you mean `{known}`?" if known else did_you_mean(name, [type.value for type in Type])
 
 
 @lru_cache(maxsize=4096)

@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 from basestation.language import syntax
+from basestation.language.node import Node
 from basestation.planner.functions import AGGREGATES
 
 _PAPER_AGGREGATES = ("MIN", "MAX", "AVG", "SUM", "COUNT")
@@ -16,7 +17,7 @@ def parts_of(written):
 
 
 def _nodes(value):
-    if isinstance(value, syntax.Node):
+    if isinstance(value, Node):
         yield value
     elif isinstance(value, tuple):
         for inner in value:

@@ -86,8 +86,11 @@ def _extent(declaration, report, tick_ms):
     )
 
 
-def whole_ticks(duration, report, tick_ms):
-    """A duration in ticks; an error and 1 where that is no whole number of them, or where it counts rows."""
+def whole_ticks(duration, report, tick_ms, why=""):
+    """A duration in ticks; an error and 1 where that is no whole number of them, or where it counts rows.
+
+    `why` is added to the help: how the duration came to its unit.
+    """
     if report.told(duration.span):  # an unknown unit was taken for some other
         return 1
     if duration.unit == "ROW":
@@ -99,7 +102,7 @@ def whole_ticks(duration, report, tick_ms):
             "SN412",
             f"{duration.count} {duration.unit} is no whole number of ticks",
             duration,
-            help=f"one tick is {tick_ms} ms",
+            help=f"one tick is {tick_ms} ms{why}",
         )
         return 1
     if ticks > MOST_TICKS:

@@ -40,10 +40,10 @@ class FromBinder:
         entries = [bind_source(entry, self.binder) for entry in written]
         known = [entry for entry in entries if entry is not None]
         complete = bool(entries) and None not in entries
-        self._names(known)
+        twice = self._twice(known)
         kind = self._kind(known, written, complete)
         named = tuple(Named(e.name, e.bound.columns, _tags(e) if kind == "stream" else None) for e in known)
-        scope = Scope(named, complete)
+        scope = Scope(named, complete, twice)
         if self.loops is not None:
             streams = {e.name for e in known if e.name and e.bound.streams}
             if complete:
@@ -60,8 +60,9 @@ class FromBinder:
         one_stream = len(written) == 1 and bool(known) and known[0].bound.streams
         return From("windows", scope, node, one_stream=one_stream)
 
-    def _names(self, entries):
-        seen = set()
+    def _twice(self, entries):
+        """The names that more than one entry has; each entry that takes a name again is reported."""
+        seen, twice = set(), set()
         for entry in entries:
             if entry.name is not None and entry.name in seen:
                 place = entry.written.alias or entry.written.source
@@ -71,7 +72,9 @@ class FromBinder:
                     place,
                     help="give one of them another name with AS",
                 )
+                twice.add(entry.name)
             seen.add(entry.name)
+        return frozenset(twice)
 
     def _kind(self, entries, written, complete):
         if self.loops is not None:
@@ -181,13 +184,14 @@ class FromBinder:
         if entry.table:
             return entry.bound.node
         if entry.name is None or entry.name not in self.loops.ranges:
-            what = f"stream `{entry.name}`" if entry.name else "a subquery without an alias"
-            self.report.error(
-                "SN415",
-                f"{what} stands in no WindowIs",
-                entry.written,
-                help="add WindowIs(name, left, right); to a loop",
-            )
+            if self.loops.complete:
+                what = f"stream `{entry.name}`" if entry.name else "a subquery without an alias"
+                self.report.error(
+                    "SN415",
+                    f"{what} stands in no WindowIs",
+                    entry.written,
+                    help="add WindowIs(name, left, right); to a loop",
+                )
             return None
         loop, left, right = self.loops.ranges[entry.name]
         if any_unknown((loop.first, loop.condition, loop.change, left, right)):
@@ -199,23 +203,30 @@ class FromBinder:
     def _tables(self, entries, scope):
         """The product of the entries, with the explicit joins among them; None after an error."""
         of = {id(entry.written): entry for entry in entries}
-        nodes = [self._joined(tree, of) for tree in self.select.entries]
+        nodes = [self._joined(tree, of, scope.twice) for tree in self.select.entries]
         if None in nodes:
             return None
         return nodes[0] if len(nodes) == 1 else WindowCrossProduct(tuple(nodes))
 
-    def _joined(self, tree, of):
-        if isinstance(tree, syntax.Entry):
-            return of[id(tree)].bound.node
-        left, right = self._joined(tree.left, of), self._joined(tree.right, of)
-        inside = tuple(Named(e.name, e.bound.columns) for e in (of[id(entry)] for entry in _entries(tree)))
-        if tree.kind == "CROSS":
-            return None if left is None or right is None else WindowCrossProduct((left, right))
-        typing = Typing(Scope(inside), self.report, self.binder.subquery, aggregates="ON joins tuple by tuple")
-        condition = typing.predicate(tree.condition, "ON")
-        if left is None or right is None or condition is UNKNOWN:
-            return None
-        return TableJoin(tree.kind, left, right, condition)
+    def _joined(self, tree, of, twice):
+        """An entry with all that is joined to it, from left to right; each ON sees what stands before it."""
+        first, joins = tree.chain() if isinstance(tree, syntax.Join) else (tree, ())
+        node, inside = of[id(first)].bound.node, [_named(of[id(first)])]
+        for join in joins:
+            right = of[id(join.right)]
+            inside.append(_named(right))
+            condition = None
+            if join.kind != "CROSS":
+                scope = Scope(tuple(inside), twice=twice)
+                typing = Typing(scope, self.report, self.binder.subquery, aggregates="ON joins tuple by tuple")
+                condition = typing.predicate(join.condition, "ON")
+            if node is None or right.bound.node is None or condition is UNKNOWN:
+                node = None
+            elif join.kind == "CROSS":
+                node = WindowCrossProduct((node, right.bound.node))
+            else:
+                node = TableJoin(join.kind, node, right.bound.node, condition)
+        return node
 
 
 def _tags(entry):
@@ -224,8 +235,13 @@ def _tags(entry):
     return tags if entry.name is None else requalified(tags, entry.name)
 
 
+def _named(entry):
+    return Named(entry.name, entry.bound.columns)
+
+
 def _entries(tree):
     """The entries of a join tree from left to right."""
     if isinstance(tree, syntax.Join):
-        return [*_entries(tree.left), *_entries(tree.right)]
+        first, joins = tree.chain()
+        return [first, *(join.right for join in joins)]
     return [tree]

@@ -9,23 +9,29 @@ from basestation.planner.catalog import MOST_TICKS
 from basestation.planner.typing import UNKNOWN, any_unknown
 from gateway.source import did_you_mean
 
+_ARITHMETIC = ("+", "-", "*", "/")
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
 class LoopBinder:
-    """Binds the loops of one statement; `ranges` maps a name of FROM to (LoopRange, left, right)."""
+    """Binds the loops of one statement; `ranges` maps a name of FROM to (LoopRange, left, right).
+
+    `complete` is False where a WindowIs could not be read: then nobody misses one.
+    """
 
     def __init__(self, loops, report, new_id, tick_ms):
         self.report, self.new_id, self.tick_ms = report, new_id, tick_ms
         self.ranges = {}
         self.written = {}
+        self.complete = not any(isinstance(window, syntax.Bad) for loop in loops for window in loop.windows)
         for loop in loops:
             self._bind(loop)
 
     def _bind(self, loop):
-        rows = {window.rows for window in loop.windows}
+        windows = [window for window in loop.windows if isinstance(window, syntax.WindowIs)]
+        rows = {window.rows for window in windows}
         if len(rows) == 2:
-            odd = next(w for w in loop.windows if w.rows != loop.windows[0].rows)
+            odd = next(w for w in windows if w.rows != windows[0].rows)
             self.report.error("SN417", "a loop is all ticks or all ROWS", odd)
         self.rows = True in rows
         self.t = ex.Column(self.new_id(), Type.INTEGER, "t")
@@ -34,7 +40,7 @@ class LoopBinder:
         bound = LoopRange(
             self.t, self.start, first, self._condition(loop.condition), self._number(loop.change), self.rows
         )
-        for window in loop.windows:
+        for window in windows:
             name = window.name.text
             if name in self.ranges:
                 self.report.error("SN415", f"`{name}` has two WindowIs", window.name)
@@ -48,7 +54,8 @@ class LoopBinder:
             term = self._condition(written.operand)
             return UNKNOWN if term is UNKNOWN else ex.Not(term)
         if isinstance(written, syntax.Binary) and written.op in ("AND", "OR"):
-            terms = [self._condition(written.left), self._condition(written.right)]
+            first, links = written.chain((written.op,))
+            terms = [self._condition(term) for term in (first, *(link.right for link in links))]
             if any_unknown(terms):
                 return UNKNOWN
             return ex.conjunction(terms) if written.op == "AND" else ex.disjunction(terms)
@@ -73,12 +80,20 @@ class LoopBinder:
             case syntax.Unary(op="-", operand=operand):
                 inner = self._number(operand)
                 return UNKNOWN if inner is UNKNOWN else ex.Negative(inner)
-            case syntax.Binary(op="+" | "-" | "*" | "/" as op, left=left, right=right):
-                sides = [self._number(left), self._number(right)]
-                return UNKNOWN if any_unknown(sides) else ex.Arithmetic(op, *sides)
+            case syntax.Binary(op=op) if op in _ARITHMETIC:
+                return self._arithmetic(written)
             case _:
                 self.report.error("SN303", "a number is needed here: whole numbers, durations, t, ST, + - * /", written)
         return UNKNOWN
+
+    def _arithmetic(self, written):
+        """Chains are walked, not descended: `t + 1 + 1 + …` may be long."""
+        first, links = written.chain(_ARITHMETIC)
+        bound = self._number(first)
+        for link in links:
+            sides = [bound, self._number(link.right)]
+            bound = UNKNOWN if any_unknown(sides) else ex.Arithmetic(link.op, *sides)
+        return bound
 
     def _duration(self, written, unit):
         if (unit == "ROW") != self.rows:

@@ -17,6 +17,7 @@ from basestation.planner.scope import tag_columns
 from basestation.planner.selects import project, select_once, select_windows, shaped
 from basestation.planner.sources import Bound
 from basestation.planner.typing import UNKNOWN, Typing
+from gateway.source import Span
 
 _CONVERTERS = {"RSTREAM": RStream, "ISTREAM": IStream, "DSTREAM": DStream}
 
@@ -54,6 +55,8 @@ class QueryBinder:
         if inner is None:
             return None
         if inner.streams:
+            if self.report.told(Span(written.query.span.end, written.span.end)):
+                return None  # a loop inside of the parentheses may have made windows of it
             self.report.error(
                 "SN404",
                 f"{written.kind} makes a stream of windows; this query is a stream already",
@@ -129,7 +132,7 @@ class QueryBinder:
         source = FromBinder(self, written, loops).bind()
         if source.kind == "once":
             return select_once(source, written, self)
-        self._one_off_only("DISTINCT", written.distinct and (written,))
+        self._one_off_only("DISTINCT", written.distinct and (written.distinct_span,))
         self._one_off_only("ORDER BY", written.order_by)
         self._one_off_only("LIMIT", written.limit and (written.limit,))
         if source.kind == "stream":
@@ -143,7 +146,7 @@ class QueryBinder:
             self.report.error(
                 "SN421",
                 "GROUP BY and HAVING need a window: a stream has no end to group up to",
-                (written.group_by or (written.having,))[0],
+                written.grouping_span,
                 help="give the stream in FROM a window, for example [FROM NOW-5 TO NOW SLIDE 5 MIN]",
             )
         endless = "a stream has no end; give the stream in FROM a window"

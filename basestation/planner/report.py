@@ -1,17 +1,20 @@
 """Report: collects the diagnostics of one text, so that all independent errors are told in one go."""
 
 from basestation.language.diagnostics import Diagnostic, Refused
+from gateway.source import Span
 
 
 class Report:
     def __init__(self, source, diagnostics=()):
         self.source = source
         self.diagnostics = list(diagnostics)
+        self._misread = frozenset(d.span for d in diagnostics)
 
     def error(self, code, message, place, expected=(), help=None):
-        """Add an error at a syntax node (or anything with a span)."""
-        found = Diagnostic(code, message, self.source, place.span, tuple(expected), help)
-        if found not in self.diagnostics:  # one place is looked at twice where a join condition is also a predicate
+        """Add an error at a syntax node or a Span, unless the parser has complained about that very place."""
+        span = place if isinstance(place, Span) else place.span
+        found = Diagnostic(code, message, self.source, span, tuple(expected), help)
+        if span not in self._misread and found not in self.diagnostics:  # a condition of a join is looked at twice
             self.diagnostics.append(found)
 
     def told(self, span):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from acquisition.schema import Type
-from basestation.algebra.expressions import Column
+from basestation.algebra.expression import Column
 from gateway.source import did_you_mean
 
 
@@ -18,10 +18,14 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """All entries of one FROM. `complete` is False where an entry could not be bound: then nothing is missed."""
+    """All entries of one FROM. `complete` is False where an entry could not be bound: then nothing is missed.
+
+    `twice` are the names that two entries have, which was reported: their columns are not called ambiguous.
+    """
 
     entries: tuple[Named, ...]
     complete: bool = True
+    twice: frozenset[str] = frozenset()
 
     def find(self, written, report):
         """The Column that a written column means; None after an error, or where the scope is not complete."""
@@ -41,6 +45,8 @@ class Scope:
             ]
         if len(found) == 1:
             return found[0]
+        if any(column.qualifier in self.twice for column in found):
+            return None
         if len(found) > 1:
             names = sorted({str(column) for column in found})
             told = (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from acquisition.extent import Kind
-from basestation.algebra.expressions import Column
+from basestation.algebra.expression import Column
 from basestation.algebra.node import Node, StreamNode
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_receive import StreamReceive

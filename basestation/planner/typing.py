@@ -9,11 +9,14 @@ from dataclasses import dataclass, replace
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
 from basestation.language import syntax
+from basestation.language.words import CONVERTERS, nearest, type_meant
 from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES
 from basestation.planner.report import Report
 from basestation.planner.scope import Scope
 from gateway.source import did_you_mean
 
+_ARITHMETIC = ("+", "-", "*", "/", "%")
+_CONVERTERS = tuple(sorted(CONVERTERS))
 _LEAST, _MOST = -(2**63), 2**63 - 1
 UNKNOWN = ex.Literal(None, None)
 """What stands for an expression with an error; told from NULL by identity."""
@@ -135,28 +138,29 @@ class Typing:
 
     def _binary(self, written):
         if written.op in ("AND", "OR"):
-            terms = [self.predicate(term, written.op) for term in _chain(written, written.op)]
+            first, links = written.chain((written.op,))
+            terms = [self.predicate(term, written.op) for term in (first, *(link.right for link in links))]
             if any_unknown(terms):
                 return UNKNOWN
             return ex.conjunction(terms) if written.op == "AND" else ex.disjunction(terms)
-        if written.op in ("+", "-", "*", "/", "%"):
+        if written.op in _ARITHMETIC:
             return self._arithmetic(written)
-        if self.report.told(written.op_span):  # a chain of comparisons, which the parser reports
-            self.predicate(written.left)
-            self.value(written.right)
+        if self.report.told(
+            written.op_span
+        ):  # a chain of comparisons or a sign of another language: the parser reports it
+            self._bind(written.left)
+            self._bind(written.right)
             return UNKNOWN
         left, right = self.value(written.left), self.value(written.right)
         return ex.Compare(written.op, left, right) if self._comparable(left, right, written) else UNKNOWN
 
     def _arithmetic(self, written):
-        """Left-deep chains are walked, not descended: `a + b + c + …` may be long."""
-        spine = [written]
-        while isinstance(spine[-1].left, syntax.Binary) and spine[-1].left.op in ("+", "-", "*", "/", "%"):
-            spine.append(spine[-1].left)
-        bound = self.number(spine[-1].left, f"`{spine[-1].op}`")
-        for step in reversed(spine):
-            right = self.number(step.right, f"`{step.op}`")
-            bound = UNKNOWN if any_unknown((bound, right)) else ex.Arithmetic(step.op, bound, right)
+        """Chains are walked, not descended: `a + b + c + …` may be long."""
+        first, links = written.chain(_ARITHMETIC)
+        bound = self.number(first, f"`{links[0].op}`")
+        for link in links:
+            right = self.number(link.right, f"`{link.op}`")
+            bound = UNKNOWN if any_unknown((bound, right)) else ex.Arithmetic(link.op, bound, right)
         return bound
 
     def _comparable(self, left, right, written):
@@ -229,7 +233,7 @@ class Typing:
                 f"there is no type `{written.type.text}`",
                 written.type,
                 expected=tuple(TYPES),
-                help=did_you_mean(name, TYPES),
+                help=type_meant(name),
             )
             return UNKNOWN
         return UNKNOWN if operand is UNKNOWN else ex.Cast(operand, TYPES[name])
@@ -240,8 +244,13 @@ class Typing:
             return self._aggregate(written, name)
         if name not in FUNCTIONS:
             known = (*FUNCTIONS, *AGGREGATES)
+            converter = nearest(name, _CONVERTERS)
+            help = f"{converter} stands around a whole query: {converter}(SELECT …)" if converter else None
             self.report.error(
-                "SN205", f"there is no function `{written.name.text}`", written.name, help=did_you_mean(name, known)
+                "SN205",
+                f"there is no function `{written.name.text}`",
+                written.name,
+                help=help or did_you_mean(name, known),
             )
             return self._looked_into(written)
         if written.star:  # which the parser reports: only COUNT takes it
@@ -371,12 +380,3 @@ def any_unknown(bound):
 
 def _negated(predicate, negated):
     return ex.Not(predicate) if negated else predicate
-
-
-def _chain(written, op):
-    """The terms of `a AND b AND …` from left to right, however many."""
-    terms = []
-    while isinstance(written, syntax.Binary) and written.op == op:
-        terms.append(written.right)
-        written = written.left
-    return [written, *reversed(terms)]

@@ -65,4 +65,5 @@ def _offset(point, slide, rows, report, tick_ms):
         return -point.back
     if point.unit is None and ticks_of(slide.count, slide.unit, tick_ms) is None:
         return 0  # the slide is in error itself
-    return -whole_ticks(syntax.Duration(point.back, unit, span=point.span), report, tick_ms)
+    why = "" if point.unit else "; an offset without a unit has that of SLIDE"
+    return -whole_ticks(syntax.Duration(point.back, unit, span=point.span), report, tick_ms, why)

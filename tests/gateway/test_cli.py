@@ -81,6 +81,13 @@ def test_a_reader_that_goes_away_is_no_error():
     assert done.returncode == 141
 
 
+def test_a_closed_standard_error_swallows_what_it_is_told(need):
+    (sh,) = need("sh")
+    script = "import gateway.cli; gateway.cli.main(['there-is-no-such-verb'])"
+    done = subprocess.run([sh, "-c", '"$0" -c "$1" 2>&-', sys.executable, script], stdout=subprocess.PIPE, timeout=60)
+    assert done.stdout == b""
+
+
 def test_help_is_quick(counts):
     """The best of a few runs, since other tests keep the machine busy; see the budget in pyproject's verbs."""
     times = []

@@ -304,7 +304,6 @@ NESTED = {
     "scalar": ("SELECT a FROM r WHERE {}", "a = (SELECT b FROM r WHERE ", "a = 1", ")"),
     "in query": ("SELECT a FROM r WHERE {}", "a IN (SELECT b FROM r WHERE ", "a = 1", ")"),
     "converters": ("{}", "RSTREAM(", "SELECT a FROM r", ")"),
-    "joins": ("SELECT a FROM {}", "", "r", " JOIN s ON a"),
     "loops": ("SELECT a FROM r FOR (t = {}; t < 5; t++) {{ WindowIs(r, 1, t); }}", "(", "1", ")"),
 }
 
@@ -314,6 +313,12 @@ def test_nesting_ends_at_a_hundred_with_one_clear_error(shape):
     frame, opening, inside, closing = NESTED[shape]
     made = [frame.format(opening * n + inside + closing * n) for n in (100, 101, 20_000)]
     assert [codes(text) for text in made] == [[], ["SN109"], ["SN109"]]
+
+
+def test_joins_in_a_row_are_no_nesting_but_not_endless():
+    made = ["SELECT a FROM r" + " JOIN s ON a" * n for n in (300, 301, 20_000)]
+    assert [codes(text) for text in made] == [[], ["SN109"], ["SN109"]]
+    assert codes("SELECT a FROM r" + ", r JOIN s ON a" * 1_000) == []
 
 
 def test_a_ladder_of_operators_is_bounded_too():

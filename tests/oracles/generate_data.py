@@ -33,7 +33,7 @@ class DataMaker:
         self.wait = self.rng.randint(0, 3)
         late = lambda: self.pick("", "late revise by 4 sec", "late append", "late drop", "late revise by 1 min")  # noqa: E731
         columns = ", ".join(self.ATTRIBUTES)
-        wait = f"wait {self.wait} sec" if self.wait else ""
+        wait = f"wait {self.wait} sec" if self.wait or self.chance(0.5) else ""
         ahead = self.pick("", "", "ahead 3 sec")
         lines = [
             f"road: sensed (site:integer, time:integer, {columns}) every {self.every} sec "

@@ -86,6 +86,14 @@ def test_a_duration_that_is_no_whole_number_of_ticks():
     assert codes("r: sensed (v:float) every 90 sec at sites 1 wait 1 min", tick_ms=60_000) == ["SN412"]
 
 
+def test_not_to_wait_can_be_said():
+    assert extent("r: sensed (v:float) every 1 min at sites 1 wait 0 sec ahead 0 sec").wait == 0
+    assert extent("r: sensed (v:float) every 1 min at sites 1").wait == 60
+    assert extent("p: pushed (v:float) ahead 0 sec").ahead == 0
+    assert extent("p: pushed (v:float)").ahead is None
+    assert codes("p: pushed (v:float) late revise by 0 sec") == ["SN107"]
+
+
 def test_a_span_too_long_to_add_to_a_tick():
     assert codes("p: pushed (a:integer) wait 9223372036854775807 day") == ["SN308"]
 
@@ -96,7 +104,7 @@ def test_a_span_too_long_to_add_to_a_tick():
         ("r: sensed (a:integer) every 1 min at sites 4 .. 1", ["SN105"]),
         ("r: sensed (a:integer) every 5 fortnights at sites 1", ["SN106"]),
         ("p: pushed (a:integer) wait 5 rows", ["SN106"]),
-        ("p: pushed (a:strin)", ["SN105"]),
+        ("p: pushed (a:strin)", ["SN206"]),
     ],
 )
 def test_what_the_parser_tells_is_not_told_again(text, told):

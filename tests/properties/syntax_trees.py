@@ -1,6 +1,7 @@
 """Random syntax trees: every shape that the parser can give, made from a random.Random so that many are made fast."""
 
 from basestation.language import syntax as s
+from basestation.language.declarations import AttributeDecl, ExtentDecl, LateClause, Sites
 
 NAMES = (
     *("a b temp site road traffic x y z _site category r1 Temp TEMP".split()),
@@ -234,27 +235,29 @@ class Trees:
     # --- schemas ---
 
     def attribute(self):
-        text = lambda: s.String(self.choice(TEXTS))  # noqa: E731
+        text = lambda: s.String(self.choice(TEXTS[1:]))  # noqa: E731
         low = s.Unary("-", self.number()) if self.chance(0.5) else self.number()
-        return s.AttributeDecl(
+        return AttributeDecl(
             self.name(), s.Name(self.choice(("integer", "float", "string", "time"))), self.maybe(text), self.maybe(text),
             self.maybe(lambda: s.Number(self.choice((0, 2)))), self.maybe(lambda: (low, self.number())),
         )  # fmt: skip
 
     def sites(self):
         if self.chance(0.2):
-            return s.Sites((), True)
-        return s.Sites(self.some(lambda: self.choice(((1, 1), (2, 9), (0, 0), (10, 12)))))
+            return Sites((), True)
+        return Sites(self.some(lambda: self.choice(((1, 1), (2, 9), (0, 0), (10, 12)))))
 
     def late(self):
         policy = self.choice(("revise", "append", "drop"))
-        return s.LateClause(policy, self.maybe(lambda: self.duration(TIME)) if policy == "revise" else None)
+        return LateClause(policy, self.maybe(lambda: self.duration(TIME)) if policy == "revise" else None)
 
     def extent(self):
-        time = lambda: self.maybe(lambda: self.duration(TIME))  # noqa: E731
-        return s.ExtentDecl(
-            self.name(), self.choice(("sensed", "pushed", "stored")), self.some(self.attribute), time(),
-            self.maybe(self.sites), time(), self.maybe(self.late), time(), self.maybe(lambda: s.String(self.choice(TEXTS))),
+        none = lambda: s.Duration(0, self.choice(TIME))  # noqa: E731
+        time = lambda: self.maybe(lambda: none() if self.chance(0.2) else self.duration(TIME))  # noqa: E731
+        return ExtentDecl(
+            self.name(), self.choice(("sensed", "pushed", "stored")), self.some(self.attribute),
+            self.maybe(lambda: self.duration(TIME)), self.maybe(self.sites), time(), self.maybe(self.late), time(),
+            self.maybe(lambda: s.String(self.choice(TEXTS[1:]))),
         )  # fmt: skip
 
 

@@ -1,0 +1,45 @@
+"""Declarations: what a schema says of its extents, as it was written (SEMANTICS 13)."""
+
+from basestation.language.node import Node, node
+from basestation.language.syntax import Duration, Expr, Name, Number, String
+
+
+@node
+class AttributeDecl(Node):
+    """`name:type {unit '…', sensor '…', scale k, range a .. b}`; the range's ends are Number or Unary minus."""
+
+    name: Name
+    type: Name
+    unit: String | None = None
+    sensor: String | None = None
+    scale: Number | None = None
+    range: tuple[Expr, Expr] | None = None
+
+
+@node
+class LateClause(Node):
+    policy: str  # revise, append, drop
+    horizon: Duration | None = None
+
+
+@node
+class Sites(Node):
+    """`at sites 1, 4 .. 6` as ranges (first, last); `all` has no ranges."""
+
+    ranges: tuple[tuple[int, int], ...]
+    all: bool = False
+
+
+@node
+class ExtentDecl(Node):
+    """`name: kind ( attributes ) clauses`; a clause that was not written is None."""
+
+    name: Name
+    kind: str
+    attributes: tuple[AttributeDecl, ...]
+    every: Duration | None = None
+    sites: Sites | None = None
+    wait: Duration | None = None
+    late: LateClause | None = None
+    ahead: Duration | None = None
+    source: String | None = None

@@ -1,0 +1,36 @@
+"""What points at a place in a text: the caret stands under it on a terminal, whatever stands before it."""
+
+import pytest
+
+from gateway.source import Source, Span, did_you_mean
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "shown", "carets"),
+    [
+        ("SELECT tmep", "tmep", "SELECT tmep", "       ^^^^"),
+        ("a\tb", "b", "a\tb", " \t^"),
+        ("'木木' x", "x", "'木木' x", "       ^"),
+        ("a = '木木'", "'木木'", "a = '木木'", "    ^^^^^^"),
+        ("e\u0301e\u0301 x", "x", "e\u0301e\u0301 x", "   ^"),
+        ("a\r b\x1b x", "x", "a␍ b␛ x", "      ^"),
+        ("one\r\ntwo x\r\n", "x", "two x", "    ^"),
+        ("one x\ntwo", "x\ntwo", "one x", "    ^"),
+    ],
+)
+def test_a_caret_stands_under_its_place(text, of, shown, carets):
+    start = text.index(of)
+    assert Source(text).pointed_at(Span(start, start + len(of)))[1:] == [f"  {shown}", f"  {carets}"]
+
+
+def test_a_caret_at_the_end_stands_behind_the_text():
+    assert Source("a b").pointed_at(Span(3, 3)) == ["  --> line 1, column 4", "  a b", "     ^"]
+
+
+def test_the_name_of_the_source_stands_before_the_place():
+    assert Source("a\nb c", "q.sneeql").pointed_at(Span(4, 5))[0] == "  --> q.sneeql:2:3"
+
+
+@pytest.mark.parametrize(("word", "near"), [("tmep", "temp"), ("TEMPS", "temp"), ("xyz", None)])
+def test_the_nearest_candidate(word, near):
+    assert did_you_mean(word, ["time", "temp", "site"]) == (near and f"did you mean `{near}`?")
