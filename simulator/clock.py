@@ -21,6 +21,10 @@ class Clock:
         if self._told:
             self._told = (now, self.reads(now) + by_ms * MS)
 
+    def stop(self) -> None:
+        """Lost with the power."""
+        self._told = None
+
     @property
     def runs(self) -> bool:
         return self._told is not None

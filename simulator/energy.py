@@ -18,6 +18,9 @@ class Account:
     compute_us: int = 0  # computing while the radio sleeps
     sampled_nc: int = 0  # what the sensors drew
 
+    def clear(self) -> None:
+        self.awake_us = self.send_us = self.compute_us = self.sampled_nc = 0
+
 
 def joules(hardware: Hardware, life_us, awake_us, send_us, compute_us, sampled_nc):
     """The energy of a life of `life_us` with that account; for single numbers and for arrays of motes alike."""

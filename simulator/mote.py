@@ -1,4 +1,4 @@
-"""A simulated mote: keeps its clock by TIME, wakes by its SCHEDULE, measures, runs its PROGRAM, sends READINGs.
+"""A simulated mote: keeps its clock by TIME, wakes by its SCHEDULE, measures, runs its PROGRAM, sends what that gives.
 
 It speaks the frames of a real mote and knows as little: no extent's name, no query.
 """
@@ -6,6 +6,7 @@ It speaks the frames of a real mote and knows as little: no extent's name, no qu
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 
 from acquisition.errors import PayloadError as AcquisitionPayloadError
 from acquisition.instants import grid_at_or_after
@@ -19,15 +20,18 @@ from innet.costs.hardware import Hardware, hardware
 from innet.errors import PayloadError as InnetPayloadError
 from innet.payload import Orders, decode_orders, encode_links
 from innet.program.interpreter import Sampled, run
-from innet.program.memory import Memory as Partials
+from innet.program.opcodes import DECLARING
+from innet.program.program import MoteProgram, instructions
 from innet.routing.topology import Heard, LinksReport
 from simulator.carrier import Patience
 from simulator.clock import Clock
 from simulator.energy import Timing, spent
+from simulator.folding import Folding, Provenance
 from simulator.kernel import MS, Kernel
 from simulator.radio import Air
 from simulator.relay import Relay
 from simulator.sensor import Sensor
+from simulator.slots import Slots
 from simulator.trace import Trace
 
 
@@ -36,13 +40,12 @@ class Memory:
     """What a mote forgets when it is switched off."""
 
     schedule: Schedule
+    folding: Folding
     orders: Orders = field(default_factory=Orders)
     arriving: Arriving = field(default_factory=Arriving)
     tick_ms: int = 0
     sampled: dict[int, int] = field(default_factory=dict)  # the last tick of each sampling
-    waiting: dict[int, tuple[Sampling, int, list[Row]]] = field(
-        default_factory=dict
-    )  # the first epoch, and the readings
+    waiting: dict[int, tuple[Sampling, int, list[Row | None]]] = field(default_factory=dict)  # first epoch, readings
     received: dict[int, Numbers] = field(default_factory=dict)  # what came from above, by its boot
     outstanding: set[int] = field(default_factory=set)  # numbers of our own frames that are not handed over yet
     next_seq: int = 0
@@ -52,28 +55,72 @@ class Mote:
     """One mote. `boot` is how often it was started; its frames carry it."""
 
     def __init__(self, site: int, boot: int, kernel: Kernel, air: Air, trace: Trace, sensors: Iterable[Sensor],
-                 patience: Patience | None = None, kind: Hardware | None = None, ppm: int = 0) -> None:  # fmt: skip
-        self.site, self.boot, self.clock = site, boot, Clock(ppm)
+                 patience: Patience | None = None, kind: Hardware | None = None, ppm: int = 0, battery: float = inf,
+                 provenance: Provenance | None = None) -> None:  # fmt: skip
+        self.site, self.boot, self.clock, self.battery = site, boot, Clock(ppm), battery
         self.kind = kind or hardware("telosb")
         self._kernel, self._air, self._trace = kernel, air, trace
         self._sensors: Mapping[int, Sensor] = {sensor_code(sensor.name): sensor for sensor in sensors}
-        self.relay = Relay(site, Timing.of(self.kind), kernel, air, trace, self._receive, lambda frame: False,
+        self._provenance = Provenance() if provenance is None else provenance
+        self.relay = Relay(site, Timing.of(self.kind), kernel, air, trace, self._receive, self._merge, self._in_slot,
                            patience or Patience())  # fmt: skip
-        self._memory = Memory(Schedule(site, 0, ()))
+        self.alive = False
         self._born = kernel.now
-        self._plans = 0  # what was planned under an earlier schedule or clock is void
+        self._spent_before = 0.0  # in earlier lives
+        self._plans = 0  # what was planned under an earlier schedule or clock, or before a reboot, is void
+        self._slots: Slots | None = None
+        self._forget()
         air.join(self.relay)
+
+    # --- its life ---
 
     def start(self) -> None:
         """Switch on, and tell who is heard as soon as everybody is there."""
+        self.alive, self._born = True, self._kernel.now
         self.relay.switch_on()
-        self._kernel.after(0, self._report_links, priority=1)
+        self._kernel.after(0, partial(self._report_links, self._plans), priority=1)
+
+    def die(self, why: str) -> None:
+        """Switch off for good."""
+        self._trace.record(self._kernel.now, self.site, "died", why=why)
+        self._stop()
+
+    def reboot(self) -> None:
+        """Lose all memory and start again."""
+        self._trace.record(self._kernel.now, self.site, "rebooted")
+        if self.alive:
+            self._stop()
+        self.boot += 1
+        self.start()
+
+    def install(self, schedule: Schedule, orders: Orders, slots: Slots | None, tick_ms: int) -> None:
+        """Begin as if all had been told before, with a clock that is right."""
+        self.alive, self._born = True, self._kernel.now
+        self.relay.switch_on()
+        self._memory.schedule, self._memory.tick_ms, self._slots = schedule, tick_ms, slots
+        self._obey(orders)
+        self.clock.set(self._kernel.now, self._kernel.now // MS)
+        self._arm()
 
     @property
     def spent(self) -> float:
-        """Joules so far."""
+        """Joules so far, in all its lives."""
+        if not self.alive:
+            return self._spent_before
         self.relay.settle()
-        return spent(self.kind, self._kernel.now - self._born, self.relay.account)
+        return self._spent_before + spent(self.kind, self._kernel.now - self._born, self.relay.account)
+
+    def _stop(self) -> None:
+        self.relay.switch_off()
+        self._spent_before = self.spent
+        self.alive, self._slots = False, None
+        self.relay.account.clear()
+        self.clock.stop()
+        self._plans += 1
+        self._forget()
+
+    def _forget(self) -> None:
+        self._memory = Memory(Schedule(self.site, 0, ()), Folding(self.site, self._provenance))
 
     # --- what comes in ---
 
@@ -108,91 +155,158 @@ class Mote:
         if (image := self._memory.arriving.take(kind, chunk)) is None:
             return
         if kind is Kind.PROGRAM:
-            self._memory.orders = decode_orders(image, self.site)
-            self.relay.parent = self._memory.orders.parent
+            self._obey(decode_orders(image, self.site))
         else:
             self._memory.schedule = decode_schedule(image, self.site)
             self._arm()
 
+    def _obey(self, orders: Orders) -> None:
+        self._memory.orders = orders
+        self._memory.folding.install(orders.programs)
+        self.relay.parent = orders.parent
+
+    def _merge(self, frame: Frame) -> bool:
+        """Take the partials of a child into our own, where we keep such and will send some; else they are passed on."""
+        if frame.kind is not Kind.PARTIAL or not (self._slots or self._memory.schedule.samplings):
+            return False
+        return self._memory.folding.merge(frame)
+
     # --- what happens by the clock ---
 
     def _arm(self) -> None:
-        """Plan the next wake-up of every sampling, once clock and schedule are known."""
+        """Plan the next wake-up, and the slots, once clock and schedule are known."""
         self._plans += 1
         if self.clock.runs:
-            for sampling in self._memory.schedule.samplings:
-                self._arm_one(sampling)
+            self._plan_wake()
+            self.relay.follow(self._slots, self.clock)
 
-    def _arm_one(self, sampling: Sampling) -> None:
-        """Plan the first epoch from now on. None is sampled twice, not even where the clock is set back."""
-        tick_us = self._memory.tick_ms * MS
-        done = self._memory.sampled.get(sampling.number, -1)
-        earliest = max(-(-self.clock.reads(self._kernel.now) // tick_us), sampling.epochs.start, done + 1)
-        tick = sampling.epochs.start + grid_at_or_after(earliest - sampling.epochs.start, sampling.epochs.interval)
-        due = max(self.clock.when(tick * tick_us), self._kernel.now)
-        self._kernel.at(due, partial(self._wake, self._plans, sampling, tick))
+    def _plan_wake(self) -> None:
+        """Plan the first tick from now on at which a sampling is due."""
+        due = [self._next_tick(sampling) for sampling in self._memory.schedule.samplings]
+        if due:
+            time = max(self.clock.when(min(due) * self._memory.tick_ms * MS), self._kernel.now)
+            self._kernel.at(time, partial(self._wake, self._plans, min(due)))
 
-    def _wake(self, plans: int, sampling: Sampling, tick: int) -> None:
+    def _next_tick(self, sampling: Sampling) -> int:
+        """None is sampled twice, not even where the clock is set back."""
+        now = -(-self.clock.reads(self._kernel.now) // (self._memory.tick_ms * MS))
+        start, interval = sampling.epochs.start, sampling.epochs.interval
+        earliest = max(now, start, self._memory.sampled.get(sampling.number, -1) + 1)
+        return start + grid_at_or_after(earliest - start, interval)
+
+    def _wake(self, plans: int, tick: int) -> None:
         """Measure, compute, send."""
         if plans != self._plans:
             return
-        memory = self._memory
-        memory.sampled[sampling.number] = tick
-        self._arm_one(sampling)
-        if (program := next((p for p in memory.orders.programs if p.sampling == sampling.number), None)) is None:
+        if self.spent >= self.battery:
+            self.die("battery")
             return
-        sampled = Sampled(tick, [self._measure(channel.sensor) for channel in sampling.channels])
-        if (row := run(program, sampled, Partials()).reading) is None:
-            return
-        self._trace.record(self._kernel.now, self.site, "produced", sampling=sampling.number, tick=tick, values=row)
-        self._keep(sampling, sampling.epochs.epoch(tick), row)
-        self._send_waiting()
+        due = [sampling for sampling in self._memory.schedule.samplings if self._next_tick(sampling) == tick]
+        self._memory.sampled.update((sampling.number, tick) for sampling in due)
+        measured = {sampling.number: self._measure(sampling) for sampling in due}
+        for sampling in due:
+            self._compute(sampling, tick, measured)
+        self._plan_wake()
+        if not self._slots:
+            self._send_readings()
+            self._send_partials(min(self._next_tick(sampling) for sampling in self._memory.schedule.samplings))
 
-    def _measure(self, code: int) -> int | None:
-        if (sensor := self._sensors.get(code)) is None:
-            return None
-        self.relay.account.sampled_nc += sensor.sample_nc
-        return sensor.read(self.site, self._kernel.now // MS)
+    def _measure(self, sampling: Sampling) -> Row:
+        found = []
+        for channel in sampling.channels:
+            sensor = self._sensors.get(channel.sensor)
+            if sensor:
+                self.relay.account.sampled_nc += sensor.sample_nc
+            found.append(sensor.read(self.site, self._kernel.now // MS) if sensor else None)
+        return tuple(found)
+
+    def _compute(self, sampling: Sampling, tick: int, measured: Mapping[int, Row]) -> None:
+        memory = self._memory
+        program = next((p for p in memory.orders.programs if p.sampling == sampling.number), None)
+        if program is None:
+            return
+        own = measured[sampling.number]
+        outcome = run(program, Sampled(tick, own, measured), memory.folding.at(tick))
+        self.relay.account.compute_us += computing_us(program, self.kind)
+        self._trace.record(
+            self._kernel.now, self.site, "produced", sampling=sampling.number, tick=tick, values=own,
+            sent=int(outcome.reading is not None), filtered=int(outcome.filtered),
+        )  # fmt: skip
+        if outcome.wanted:
+            self._keep(sampling, sampling.epochs.epoch(tick), outcome.reading)
 
     # --- what goes out ---
 
-    def _keep(self, sampling: Sampling, epoch: int, row: Row) -> None:
+    def _keep(self, sampling: Sampling, epoch: int, row: Row | None) -> None:
         waiting = self._memory.waiting
         _, first, rows = waiting.setdefault(sampling.number, (sampling, epoch, []))
         if first + len(rows) != epoch:  # readings of one frame are of consecutive epochs
-            self._send_readings(sampling, first, rows)
+            self._post_readings(sampling, first, rows)
             rows = []
             waiting[sampling.number] = (sampling, epoch, rows)
         rows.append(row)
 
-    def _send_waiting(self) -> None:
-        """Readings wait while a frame is on its way, so that a slow link gets fewer, fuller frames."""
-        waiting = self._memory.waiting
-        if not self._memory.outstanding:
-            for sampling, first, rows in waiting.values():
-                self._send_readings(sampling, first, rows)
-            waiting.clear()
+    def _in_slot(self, next_round: int) -> None:
+        """Our slot begins; all that waits goes out, as far as no more comes to it before the next round."""
+        self._post_waiting()
+        self._send_partials(next_round // (self._memory.tick_ms * MS))
 
-    def _send_readings(self, sampling: Sampling, first: int, rows: list[Row]) -> None:
+    def _send_readings(self) -> None:
+        """Readings wait while a frame is on its way, so that a slow link gets fewer, fuller frames."""
+        if not self._memory.outstanding:
+            self._post_waiting()
+
+    def _post_waiting(self) -> None:
+        waiting, self._memory.waiting = self._memory.waiting, {}
+        for sampling, first, rows in waiting.values():
+            if len(rows) < FILTERED_WAIT and all(row is None for row in rows):
+                self._memory.waiting[sampling.number] = (sampling, first, rows)
+            else:
+                self._post_readings(sampling, first, rows)
+
+    def _post_readings(self, sampling: Sampling, first: int, rows: list[Row | None]) -> None:
         room = capacity(sampling)
         for at in range(0, len(rows), room):
-            self._send(Kind.READING, encode_readings(sampling, first + at, rows[at : at + room]))
+            some = rows[at : at + room]
+            frame = self._post(Kind.READING, encode_readings(sampling, first + at, some))
+            self._trace.record(self._kernel.now, self.site, "posted", kind="READING", boot=frame.boot, seq=frame.seq,
+                               sampling=sampling.number, first=first + at, count=len(some))  # fmt: skip
 
-    def _report_links(self) -> None:
-        heard = tuple(Heard(number, quality) for number, quality in self._air.neighbours(self.site))
-        self._send(Kind.LINKS, encode_links(LinksReport(self.site, heard)))
+    def _send_partials(self, tick: int) -> None:
+        """Those of slices that are over at a tick."""
+        for payload, parts in self._memory.folding.take(tick):
+            self._provenance.carry(self._post(Kind.PARTIAL, payload), parts)
 
-    def _send(self, kind: Kind, payload: bytes) -> None:
+    def _report_links(self, plans: int) -> None:
+        if plans == self._plans:
+            heard = tuple(Heard(number, quality) for number, quality in self._air.neighbours(self.site))
+            self._post(Kind.LINKS, encode_links(LinksReport(self.site, heard)))
+
+    def _post(self, kind: Kind, payload: bytes) -> Frame:
         memory = self._memory
         frame = Frame(kind, MoteId(self.site), self.boot, memory.next_seq, payload)
         memory.next_seq += 1
         if memory.next_seq > 0xFFFF:
             self.boot, memory.next_seq = self.boot + 1, 0  # SPEC.md: numbers never repeat
         memory.outstanding.add(frame.seq)
-        self.relay.rise(frame, partial(self._handed_over, frame))
+        self.relay.rise(frame, partial(self._handed_over, memory, frame))
+        return frame
 
-    def _handed_over(self, frame: Frame, taken: bool) -> None:
+    def _handed_over(self, memory: Memory, frame: Frame, taken: bool) -> None:
+        if memory is not self._memory:
+            return
         if not taken:
             self._trace.record(self._kernel.now, self.site, "given_up", kind=frame.kind.name, seq=frame.seq)
-        self._memory.outstanding.discard(frame.seq)
-        self._send_waiting()
+        memory.outstanding.discard(frame.seq)
+        if not self._slots:
+            self._send_readings()
+
+
+FILTERED_WAIT = 10
+"""After so many epochs a mote that filtered everything says so (SEMANTICS 12.3)."""
+
+
+def computing_us(program: MoteProgram, kind: Hardware) -> int:
+    """How long one run takes; what a SKIP leaves out counts too."""
+    count = sum(opcode.name not in DECLARING for _, opcode, _ in instructions(program.code))
+    return round(count * kind.processor.instruction_us)

@@ -10,6 +10,7 @@ from gateway.link import acknowledgement
 from gateway.transports import Transport
 from simulator.carrier import Carrier, Patience, as_it_is
 from simulator.energy import Account, Timing
+from simulator.folding import Provenance
 from simulator.kernel import MS, Kernel
 from simulator.mote import Mote
 from simulator.radio import Air
@@ -23,8 +24,10 @@ class Gateway:
 
     PATIENCE_MS = 10_000
 
-    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: Air, trace: Trace) -> None:
+    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: Air, trace: Trace,
+                 provenance: Provenance | None = None) -> None:  # fmt: skip
         self.number, self.timing, self.account, self.listening = number, timing, Account(), True
+        self._provenance = Provenance() if provenance is None else provenance
         self._kernel, self._trace = kernel, trace
         self._carrier = Carrier(self, kernel, air, trace, Patience(again=0))
         self._held: dict[tuple[int, int, int], Frame] = {}
@@ -42,11 +45,19 @@ class Gateway:
             return False
         if frame.identity not in self._held:
             self._trace.record(self._kernel.now, self.number, "delivered", kind=frame.kind.name, origin=frame.mote,
-                               boot=frame.boot, seq=frame.seq, payload=frame.payload.hex())  # fmt: skip
+                               boot=frame.boot, seq=frame.seq, bytes=len(message))  # fmt: skip
+            if frame.kind is Kind.PARTIAL:
+                self._tell_what_is_in(frame)
             if frame.want_ack:
                 self._held[frame.identity] = frame
             self._give(frame)
         return True
+
+    def _tell_what_is_in(self, frame: Frame) -> None:
+        for (table, slice_, bare, group), readings in self._provenance.take(frame).items():
+            of = ",".join(f"{site}:{tick}" for site, tick in sorted(readings))
+            self._trace.record(self._kernel.now, self.number, "merged", table=table, slice=slice_, bare=int(bare),
+                               group=group, readings=of)  # fmt: skip
 
     def descend(self, frame: Frame) -> None:
         """A frame came from the base station."""

@@ -22,10 +22,12 @@ class Relay:
     on its way up, and says whether it did."""
 
     def __init__(self, number: int, timing: Timing, kernel: Kernel, air: Air, trace: Trace,
-                 deliver: Callable[[Frame], bool], merge: Callable[[Frame], bool], patience: Patience) -> None:  # fmt: skip
+                 deliver: Callable[[Frame], bool], merge: Callable[[Frame], bool], in_slot: Callable[[int], None],
+                 patience: Patience) -> None:  # fmt: skip
         self.number, self.timing, self.account = number, timing, Account()
         self.parent: int = BROADCAST
-        self._kernel, self._trace, self._deliver, self._merge = kernel, trace, deliver, merge
+        self._kernel, self._trace, self._in_slot = kernel, trace, in_slot
+        self._deliver, self._merge = deliver, merge
         self._carrier = Carrier(self, kernel, air, trace, patience)
         self._below: dict[int, int] = {}  # whoever was heard through a child, and through which
         self._passed: set[tuple[int, int, int]] = set()  # what was sent to whoever hears it, so that it ends somewhere
@@ -55,44 +57,42 @@ class Relay:
         self._carrier.forget()
         self.parent = BROADCAST
 
-    def follow(self, slots: Slots | None, round_us: int, clock: Clock) -> None:
+    def follow(self, slots: Slots | None, clock: Clock) -> None:
         """Keep to an agenda from the next of its rounds on; None ends it."""
         self._duty += 1
         if slots is None:
             self._keep_on()
             return
         self.parent = slots.parent
-        first = -(-clock.reads(self._kernel.now) // round_us)
-        self._kernel.at(clock.when(first * round_us), partial(self._start, self._duty, slots, round_us, clock, first))
+        first = -(-clock.reads(self._kernel.now) // slots.round_us)
+        time = max(clock.when(first * slots.round_us), self._kernel.now)
+        self._kernel.at(time, partial(self._start, self._duty, slots, clock, first), priority=-1)
 
     def _keep_on(self) -> None:
         if self._slots:
             self._slots, self._ears, self._since = None, 0, self._kernel.now
             self._carrier.by_agenda(False)
 
-    def _start(self, duty: int, slots: Slots, round_us: int, clock: Clock, number: int) -> None:
-        if duty != self._duty:
-            return
-        self.settle()
-        self._slots = slots
-        self._carrier.by_agenda(True)
-        self._round(duty, slots, round_us, clock, number)
+    def _start(self, duty: int, slots: Slots, clock: Clock, number: int) -> None:
+        if duty == self._duty:
+            self.settle()
+            self._slots, self._ears = slots, 0
+            self._carrier.by_agenda(True)
+            self._round(duty, slots, clock, number)
 
-    def _round(self, duty: int, slots: Slots, round_us: int, clock: Clock, number: int) -> None:
+    def _round(self, duty: int, slots: Slots, clock: Clock, number: int) -> None:
         """Plan the slots of one round, and the next round."""
         if duty != self._duty:
             return
-        begin = number * round_us
+        begin = number * slots.round_us
         for slot in slots.listen:
-            self._plan(clock.when(begin + slot[0]), self._listen, duty)
-            self._plan(clock.when(begin + slot[1]), self._listen_no_more, duty)
+            self._kernel.at(clock.when(begin + slot[0]), partial(self._listen, duty), priority=-1)
+            self._kernel.at(clock.when(begin + slot[1]), partial(self._listen_no_more, duty), priority=1)
         until = clock.when(begin + slots.send[1])
-        self._plan(clock.when(begin + slots.send[0]), self._open, duty, number, until)
-        self._plan(until, self._close, duty)
-        self._plan(clock.when(begin + round_us), self._round, duty, slots, round_us, clock, number + 1)
-
-    def _plan(self, time: int, action: Callable[..., None], *arguments: object) -> None:
-        self._kernel.at(time, partial(action, *arguments), priority=2 if action == self._close else 1)
+        following = begin + slots.round_us
+        self._kernel.at(clock.when(begin + slots.send[0]), partial(self._open, duty, number, until, following))
+        self._kernel.at(until, partial(self._close, duty), priority=1)
+        self._kernel.at(clock.when(following), partial(self._round, duty, slots, clock, number + 1), priority=-1)
 
     def _listen(self, duty: int) -> None:
         if duty == self._duty:
@@ -104,8 +104,11 @@ class Relay:
             self._ears -= 1
             self.account.awake_us += self.timing.startup + self._kernel.now - self._since_ear
 
-    def _open(self, duty: int, number: int, until: int) -> None:
-        if duty == self._duty and not self._carrier.idle:
+    def _open(self, duty: int, number: int, until: int, following: int) -> None:
+        if duty != self._duty:
+            return
+        self._in_slot(following)
+        if not self._carrier.idle:
             self._sending, self._since = True, self._kernel.now
             self._carrier.open(number, until)
 

@@ -1,0 +1,98 @@
+"""The partial aggregates of a mote, and what nobody in the world is told: which readings are in them.
+
+The memory is that of `innet.program`; beside it stands an account of each partial's origins, so that the trace can say
+what a frame that was lost, or arrived, had in it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gateway.frame import Frame
+from innet.payload import decode_partials, encode_partials
+from innet.partials import Key, Partial
+from innet.program.memory import Memory
+from innet.program.program import MoteProgram, Table
+
+Place = tuple[int, int, bool, Key]
+"""(table, slice, bare, group)."""
+Reading = tuple[int, int]
+"""(site, tick)."""
+Identity = tuple[int, int, int]
+MOST_UNDER_WAY = 100_000
+
+
+@dataclass(slots=True)
+class Provenance:
+    """Of each PARTIAL frame, by its identity: what is in each of its partials. One account for a whole network."""
+
+    frames: dict[Identity, dict[Place, frozenset[Reading]]] = field(default_factory=dict)
+
+    def carry(self, frame: Frame, parts: dict[Place, frozenset[Reading]]) -> None:
+        self.frames[frame.identity] = parts
+        if len(self.frames) > MOST_UNDER_WAY:  # what was lost is never taken
+            del self.frames[next(iter(self.frames))]
+
+    def take(self, frame: Frame) -> dict[Place, frozenset[Reading]]:
+        """Whoever takes a frame for good takes its account with it."""
+        return self.frames.pop(frame.identity)
+
+
+class Folding:
+    """Takes the place of `innet.program.memory.Memory` for the interpreter: `at` says which tick is being folded."""
+
+    def __init__(self, site: int, provenance: Provenance) -> None:
+        self._site, self._provenance = site, provenance
+        self._memory = Memory()
+        self._within: dict[Place, frozenset[Reading]] = {}
+        self._tables: tuple[Table, ...] = ()
+        self._tick = 0
+
+    def install(self, programs: Iterable[MoteProgram]) -> None:
+        programs = tuple(programs)
+        before = {table.number: table for table in self._tables}
+        self._memory.install(programs)
+        same = {number for number, table in before.items() if self._memory.table(number) == table}
+        self._within = {place: readings for place, readings in self._within.items() if place[0] in same}
+        self._tables = tuple(table for program in programs for table in program.tables)
+
+    def at(self, tick: int) -> "Folding":
+        self._tick = tick
+        return self
+
+    def add(self, number: int, partials: Iterable[Partial]) -> None:
+        """Readings of our own, at the tick that is being folded."""
+        for partial in partials:
+            self._add(number, partial, frozenset({(self._site, self._tick)}))
+
+    def merge(self, frame: Frame) -> bool:
+        """The partials of a child; False if we keep none like them."""
+        table = self._memory.table(frame.payload[0]) if frame.payload else None
+        if table is None:
+            return False
+        parts = self._provenance.take(frame)
+        for partial in decode_partials(frame.payload, table.shape, frame.mote):
+            self._add(table.number, partial, parts[_place(table.number, partial)])
+        return True
+
+    def _add(self, number: int, partial: Partial, readings: frozenset[Reading]) -> None:
+        place = _place(number, partial)
+        self._within[place] = self._within.get(place, frozenset()) | readings
+        self._memory.add(number, [partial])
+
+    def take(self, tick: int) -> list[tuple[bytes, dict[Place, frozenset[Reading]]]]:
+        """Payloads with the partials of slices that are over at a tick, and what is in each of them."""
+        by_table: dict[int, list[Partial]] = {}
+        for number, partial in self._memory.take(tick):
+            by_table.setdefault(number, []).append(partial)
+        found = []
+        for number, partials in by_table.items():
+            shape = self._memory.table(number).shape
+            for payload in encode_partials(shape, partials):
+                places = [_place(number, partial) for partial in decode_partials(payload, shape, self._site)]
+                # A group that had to go early for want of room may come back: its readings count with the first.
+                found.append((payload, {place: self._within.pop(place, frozenset()) for place in places}))
+        return found
+
+
+def _place(number: int, partial: Partial) -> Place:
+    return number, partial.slice, partial.bare, partial.group

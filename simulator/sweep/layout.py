@@ -1,0 +1,100 @@
+"""Layout: a network under an agenda as arrays, one entry a mote; and whether it can be swept at all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simulator.energy import Timing
+from simulator.slots import Slots
+
+GATEWAY = -1
+
+
+class CannotSweep(Exception):
+    """The fast speed would not do what the motes do; says what is in its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`number` ascends; `parent` is a place in these arrays, or GATEWAY. Times are microseconds after a round begins."""
+
+    round_us: int
+    number: np.ndarray
+    parent: np.ndarray
+    heard_by: np.ndarray  # the number of the parent
+    depth: np.ndarray
+    send_begin: np.ndarray
+    send_end: np.ndarray
+    listen_us: np.ndarray  # in all slots of a round together, starting the radio included
+    startup: np.ndarray
+    turnaround: np.ndarray
+    ack: np.ndarray
+    byte_ns: np.ndarray
+    overhead: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def airtime(self, mote: np.ndarray, frame_bytes: np.ndarray) -> np.ndarray:
+        return (self.overhead[mote] + frame_bytes) * self.byte_ns[mote] // 1_000
+
+    def attempt(self, mote: np.ndarray, frame_bytes: np.ndarray) -> np.ndarray:
+        return self.airtime(mote, frame_bytes) + 2 * self.turnaround[mote] + self.ack[mote]
+
+
+def lay_out(slots: Mapping[int, Slots], timings: Mapping[int, Timing], ratios: Mapping[tuple[int, int], float],
+            round_us: int) -> Layout:  # fmt: skip
+    """CannotSweep where slots of neighbours overlap, or where a frame could not rise within its round."""
+    numbers = sorted(slots)
+    place = {number: at for at, number in enumerate(numbers)}
+    parents = [slots[number].parent for number in numbers]
+    _check(slots, ratios, round_us)
+
+    def each(of, dtype=np.int64):
+        return np.array([of(number) for number in numbers], dtype)
+
+    return Layout(
+        round_us=round_us,
+        number=each(lambda n: n),
+        parent=np.array([place.get(parent, GATEWAY) for parent in parents], np.int64),
+        heard_by=np.array(parents, np.int64),
+        depth=_depths(parents, place),
+        send_begin=each(lambda n: slots[n].send[0]),
+        send_end=each(lambda n: slots[n].send[1]),
+        listen_us=each(lambda n: sum(end - begin + timings[n].startup for begin, end in slots[n].listen)),
+        startup=each(lambda n: timings[n].startup),
+        turnaround=each(lambda n: timings[n].turnaround),
+        ack=each(lambda n: timings[n].ack),
+        byte_ns=each(lambda n: timings[n].byte_ns),
+        overhead=each(lambda n: timings[n].overhead),
+    )
+
+
+def _depths(parents: Sequence[int], place: Mapping[int, int]) -> np.ndarray:
+    depths = np.zeros(len(parents), np.int64)
+    for at in range(len(parents)):
+        up, hops = at, 0
+        while up is not None:
+            up, hops = place.get(parents[up]), hops + 1
+        depths[at] = hops
+    return depths
+
+
+def _check(slots: Mapping[int, Slots], ratios: Mapping[tuple[int, int], float], round_us: int) -> None:
+    for number, own in slots.items():
+        if own.send[1] > round_us:
+            raise CannotSweep(f"mote {number} sends beyond the end of its epoch")
+        above = slots.get(own.parent)
+        if above and own.send[1] > above.send[0]:
+            raise CannotSweep(f"mote {number} sends later than its parent, {own.parent}")
+        if above and own.send not in above.listen:
+            raise CannotSweep(f"mote {own.parent} does not listen in the slot of its child {number}")
+    by_begin = sorted(slots, key=lambda number: slots[number].send)
+    for at, number in enumerate(by_begin):
+        for other in by_begin[at + 1 :]:
+            if slots[other].send[0] >= slots[number].send[1]:
+                break
+            for one, two in ((number, other), (other, number)):
+                if slots[one].parent in (two, slots[two].parent) or ratios.get((two, slots[one].parent), 0) > 0:
+                    raise CannotSweep(f"the slots of motes {number} and {other} overlap within earshot")
