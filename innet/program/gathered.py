@@ -1,0 +1,85 @@
+"""Gathered: what tables hold when the readings of many motes and ticks are merged, all of it at once.
+
+Made with the aggregate objects themselves, columnar; one by one, `innet.program.memory` gives the same.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from innet.aggregates import make
+from innet.aggregates.fields import fields_of
+from innet.aggregates.state import State
+from innet.partials import Partial, PartialShape
+from innet.program.vectorised import Columns, Folded, Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """One row for each place, slice and group. `bare` rows are of readings in no group; their states are blank."""
+
+    shape: PartialShape
+    place: np.ndarray
+    slice: np.ndarray
+    bare: Mask
+    keys: tuple[np.ndarray, ...]
+    keys_there: tuple[Mask, ...]
+    who: list[int]
+    readings: np.ndarray
+    states: tuple[State, ...]
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def partials(self) -> list[tuple[int, Partial]]:
+        """Each as a Partial, with its place."""
+        fields = [fields_of(kind, state) for kind, state in zip(self.shape.kinds, self.states, strict=True)]
+        found = []
+        for i in range(len(self)):
+            group: tuple = ()
+            states = None
+            if not self.bare[i]:
+                pairs = zip(self.keys, self.keys_there, strict=True)
+                group = tuple(int(key[i]) if there[i] else None for key, there in pairs)
+                states = tuple(rows[i] for rows in fields)
+            partial = Partial(int(self.slice[i]), self.who[i], int(self.readings[i]), group, states)
+            found.append((int(self.place[i]), partial))
+        return found
+
+
+def gathered(shape: PartialShape, columns: Columns, folded: Folded, place: np.ndarray) -> Gathered:
+    """Merge all readings that belong to the table; readings of one `place` (a mote, a message) go together."""
+    which = np.flatnonzero(folded.marked | folded.entered)
+    in_group = folded.entered[which]
+    tick, site, place = columns.tick[which], columns.site[which], place[which]
+    parts = [place, shape.slices.number(tick), ~in_group]
+    for key in folded.keys:
+        there = key.there[which] & in_group
+        parts += [there, np.where(there, key.values[which], 0)]
+    rows, first, group = np.unique(np.stack(parts).astype(np.int64), axis=1, return_index=True, return_inverse=True)
+    group = group.reshape(-1)
+    states = []
+    for number, kind in enumerate(shape.kinds):
+        aggregate = make(kind, "integer")
+        state = aggregate.init(len(first))
+        for at, mask, lane in folded.folds:
+            if at == number:
+                mask = mask[which] & in_group
+                order = tick[mask], site[mask]
+                aggregate.update(state, group[mask], lane.values[which][mask], None, None, order)
+        states.append(state)
+    who = _who(shape, group, site, len(first))
+    readings = np.bincount(group, minlength=len(first))
+    keys, there = tuple(rows[4::2]), tuple(rows[3::2].astype(bool))
+    return Gathered(shape, rows[0], rows[1], rows[2].astype(bool), keys, there, who, readings, tuple(states))
+
+
+def _who(shape: PartialShape, group: np.ndarray, site: np.ndarray, count: int) -> list[int]:
+    """The contributors of each group: their bits, or how many entries there are."""
+    if not shape.has_bitmap:
+        return np.bincount(group, minlength=count).tolist()
+    bit = {member: 1 << slot for slot, member in enumerate(shape.slots)}
+    who = [0] * count
+    for of_group, member in set(zip(group.tolist(), site.tolist(), strict=True)):
+        who[of_group] |= bit[member]
+    return who
