@@ -2,9 +2,10 @@
 VENV   := .venv
 PYTEST := $(VENV)/bin/python -m pytest -n 2
 STAMP  := $(VENV)/.ready
+COVERED := language algebra planner windows execution
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check mutants bench lint clean
+.PHONY: help setup demo test check coverage mutants bench lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +25,12 @@ test: $(STAMP) ## set up, then run every test at small counts (MOTELOOM_SEED=n r
 check: $(STAMP) ## the same tests at full counts
 	@MOTELOOM_COUNTS=full $(PYTEST) $(ARGS)
 
+coverage: $(STAMP) ## the tests at small counts; at least 95 % of the lines of each package of COVERED must run
+	@MOTELOOM_COUNTS=small $(PYTEST) $(COVERED:%=--cov=basestation.%) --cov-report= $(ARGS)
+	@for package in $(COVERED); do echo "coverage: basestation.$$package"; \
+	  $(VENV)/bin/coverage report --include="basestation/$$package/*" --skip-covered --show-missing --fail-under=95 \
+	  || exit 1; done
+
 mutants: $(STAMP) ## change operators line by line; each change must be caught by a test (ARGS=words chooses some)
 	@$(VENV)/bin/python tools/mutants.py $(ARGS)
 
@@ -34,6 +41,7 @@ bench: $(STAMP) ## run each script in bench/ and keep its figures in bench/resul
 
 lint: $(STAMP) ## style and the import contract
 	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/lint-imports --config importlinter.ini
 
 clean: ## remove .venv and everything that was generated beside the sources

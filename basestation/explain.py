@@ -106,31 +106,15 @@ def as_text(told):
         _paragraph("result", [", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])]),
     ]
     if told["asked"]:
-        parts.append(_paragraph("asked", [_ASKED[name].format(value) for name, value in told["asked"].items()]))
+        parts.append(_paragraph("asked", asked_lines(told)))
     beyond = ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"])
     parts.append(_paragraph("beyond the paper", [beyond or "nothing"]))
     parts.append(_paragraph("algebra", told["algebra"].splitlines()))
     for number, step in enumerate(told["rewrites"], 1):
         parts.append(_paragraph(f"rewrite {number}: {step['rule']}", [step["reason"], *step["changes"]]))
-    parts.append(_paragraph("physical plan", _physical_lines(told["physical"])))
-    parts.append(_paragraph("memory", [_memory_line(told["memory"])]))
+    parts.append(_paragraph("physical plan", physical_lines(told)))
+    parts.append(_paragraph("memory", [memory_line(told)]))
     return "\n".join(parts)
-
-
-def as_plan_text(told):
-    """The shape that golden files hold: what it is, the algebra, which rewrites, and what became of it."""
-    if told["type"] == "correction":
-        return _correction_text(told).rstrip()
-    what = "one-off query" if told["once"] else f"{told['kind']} query"
-    columns = ", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])
-    lines = [f"{what}: {columns}"]
-    lines += [_ASKED[name].format(value) for name, value in told["asked"].items()]
-    if told["additions"]:
-        lines.append("beyond the paper: " + ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"]))
-    lines += told["algebra"].splitlines()
-    lines.append("rewrites: " + (", ".join(step["rule"] for step in told["rewrites"]) or "none"))
-    lines += _physical_lines(told["physical"])
-    return "\n".join([*lines, f"memory: {_memory_line(told['memory'])}"])
 
 
 def _correction_text(told):
@@ -144,7 +128,14 @@ def _paragraph(head, lines):
     return "\n".join([head, *(f"  {line}".rstrip() for line in lines), ""])
 
 
-def _physical_lines(operators):
+def asked_lines(told):
+    """What a query asks of time and of the network, a line each."""
+    return [_ASKED[name].format(value) for name, value in told["asked"].items()]
+
+
+def physical_lines(told):
+    """The operators of the physical plan, how each is carried out and what it keeps."""
+    operators = told["physical"]
     left = ["  " * o["depth"] + o["operator"] for o in operators]
     width = min(100, max(map(len, left)))
     return [f"{text:<{width}}  -- {o['how']}{_state_text(o['state'])}" for text, o in zip(left, operators, strict=True)]
@@ -158,6 +149,8 @@ def _state_text(state):
     return f"; {state['count']:,} {state['what']} x {state['bytes_each']} B"
 
 
-def _memory_line(told):
-    each = "".join(f" + {m['bytes']} B for each of the {m['what']}" for m in told["and_per"])
-    return f"{told['bytes']:,} B{each}"
+def memory_line(told):
+    """What the states of a plan take together."""
+    memory = told["memory"]
+    each = "".join(f" + {m['bytes']} B for each of the {m['what']}" for m in memory["and_per"])
+    return f"{memory['bytes']:,} B{each}"

@@ -60,7 +60,9 @@ def test_a_module_that_skips_itself_fails_under_strict(tmp_path):
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), "."]
     for strict, code in (("0", 5), ("1", 2)):
-        done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "STRICT": strict}, capture_output=True, timeout=60)
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, "STRICT": strict}, capture_output=True, timeout=60
+        )
         assert done.returncode == code, done.stdout
 
 

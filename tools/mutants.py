@@ -93,7 +93,8 @@ def _write(path, text):
 def _tested(tree, tests, seconds):
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", *tests]
     environment = {**os.environ, "MOTELOOM_SEED": os.environ.get("MOTELOOM_SEED", "1"), "MOTELOOM_COUNTS": "small"}
-    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # a change of equal length in the same second looks like none to a .pyc
+    # A change of equal length in the same second looks like none to a .pyc.
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     try:
         ran = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:

@@ -46,9 +46,7 @@ def arrow_type(attribute: Attribute) -> pa.DataType:
 
 def arrow_schema(extent: Extent, tick_ms: int) -> pa.Schema:
     """The schema of an extent's files. Units and the length of a tick stand in the metadata."""
-    fields = [
-        pa.field(a.name, arrow_type(a), metadata={"unit": a.unit} if a.unit else None) for a in extent.schema
-    ]
+    fields = [pa.field(a.name, arrow_type(a), metadata={"unit": a.unit} if a.unit else None) for a in extent.schema]
     return pa.schema([*SYSTEM, *fields], metadata={"moteloom.extent": extent.name, "moteloom.tick_ms": str(tick_ms)})
 
 

@@ -29,7 +29,11 @@ def test_concatenation_keeps_nulls_where_they_were():
 
 def test_take():
     found = batch([1, 2, 3], [7, 8, 0], [False, False, True]).take(np.array([2, 0]))
-    assert (found.tick.tolist(), found.columns["v"].tolist(), found.valid["v"].tolist()) == ([3, 1], [0, 7], [False, True])
+    assert (found.tick.tolist(), found.columns["v"].tolist(), found.valid["v"].tolist()) == (
+        [3, 1],
+        [0, 7],
+        [False, True],
+    )
 
 
 def test_how_attributes_are_held():

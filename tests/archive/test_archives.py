@@ -102,7 +102,9 @@ def test_columns_that_were_not_sampled_are_null(archive):
 
 
 def test_files_lie_by_extent_and_utc_day_and_a_second_start_goes_on_counting(tmp_path):
-    ParquetArchive(tmp_path, 1000).append(EXTENT, batch((MIDNIGHT - 1, 3, 1, 1, 1.0, "a"), (MIDNIGHT, 3, 1, 1, 1.0, "a")))
+    ParquetArchive(tmp_path, 1000).append(
+        EXTENT, batch((MIDNIGHT - 1, 3, 1, 1, 1.0, "a"), (MIDNIGHT, 3, 1, 1, 1.0, "a"))
+    )
     ParquetArchive(tmp_path, 1000).append(EXTENT, batch((MIDNIGHT, 4, 1, 1, 1.0, "a")))
     assert [str(file.relative_to(tmp_path)) for file in ParquetArchive(tmp_path, 1000).files(EXTENT)] == [
         "archive/extent=field/date=2025-11-18/part-000001.zstd.parquet",

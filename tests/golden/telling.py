@@ -7,7 +7,7 @@ committed. An answer that the oracle does not confirm is not written.
 import sys
 from pathlib import Path
 
-from basestation.explain import as_plan_text, explained
+from basestation.explain import as_text, asked_lines, explained, memory_line, physical_lines
 from basestation.language.diagnostics import Refused
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
@@ -20,7 +20,21 @@ QUERIES = Path(__file__).parent / "queries"
 def plan_of(golden, case):
     """The section `plan` of a query."""
     bound = bind_text(case.text, read_schema(golden.schema))
-    return "\n".join(as_plan_text(explained(b, n)) for n, b in enumerate(bound, 1))
+    return "\n".join(_plan_text(explained(b, n)) for n, b in enumerate(bound, 1))
+
+
+def _plan_text(told):
+    """What it is, the algebra, which rewrites, and what became of it."""
+    if told["type"] == "correction":
+        return as_text(told).rstrip()
+    what = "one-off query" if told["once"] else f"{told['kind']} query"
+    columns = ", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])
+    lines = [f"{what}: {columns}", *asked_lines(told)]
+    if told["additions"]:
+        lines.append("beyond the paper: " + ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"]))
+    lines += told["algebra"].splitlines()
+    lines.append("rewrites: " + (", ".join(step["rule"] for step in told["rewrites"]) or "none"))
+    return "\n".join([*lines, *physical_lines(told), f"memory: {memory_line(told)}"])
 
 
 def refusal_of(golden, case):
