@@ -282,6 +282,6 @@ def _extents(top: Table, beside: Callable[[str], str]) -> Source | None:
 def _file(table: Table, key: str, name: str, beside: Callable[[str], str]) -> Source | None:
     try:
         return Source(beside(name), str(Path(table.source.name or "").parent / name))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # no UTF-8, or no name of a file
         table.fault("SN708", f"`{name}` cannot be read: {getattr(error, 'strerror', None) or error}", key)
         return None
