@@ -49,13 +49,13 @@ class Windows:
 
 @dataclass(frozen=True)
 class Tuples:
-    """Tuples of a stream, with tick and index. Columns as above."""
+    """Tuples of a stream, with tick and index; `query` may be an array where they are of several. Columns as above."""
 
     tick: np.ndarray
     index: np.ndarray
     columns: list
     sign: int = 1
-    query: int = 1
+    query: np.ndarray | int = 1
 
     @property
     def rows(self):
@@ -64,7 +64,8 @@ class Tuples:
     items = rows
 
     def hashed(self):
-        return _hash([self.tick, self.index, *self.columns], (1, self.query, self.sign))
+        query = np.broadcast_to(np.int64(self.query), self.tick.shape)
+        return _hash([query, self.tick, self.index, *self.columns], (1, self.sign))
 
 
 class Digest:

@@ -51,12 +51,7 @@ class Ceiling:
         rows = [matrix.reshape(windows, sites) for matrix in self._minutes(cell, value, windows * sites)]
         folded = []
         for place, (fold, blank) in enumerate(_FOLDS):
-            kept = self._kept[place]
-            if kept.shape[1] < sites:
-                wider = np.full((REACH - 1, sites), blank, kept.dtype)
-                wider[:, : kept.shape[1]] = kept
-                kept = wider
-            matrix = np.concatenate([kept, rows[place]])
+            matrix = np.concatenate([_widened(self._kept[place], sites, blank), rows[place]])
             self._kept[place] = matrix[windows:]
             two = fold(matrix[1:], matrix[:-1])
             four = fold(two[2:], two[:-2])
@@ -72,6 +67,17 @@ class Ceiling:
             group, low, high, counts, *sums = (column[some] for column in (group, low, high, counts, *sums))
         columns = [group, low, high, means(*sums, counts), counts]
         return Windows(ticks, bounds, [(column, None) for column in columns])
+
+    def correct(self, minute, site, values):
+        """A minute that is kept has other readings of a site now (W8)."""
+        row = minute - (self._answered - (REACH - 1))
+        if not 0 <= row < REACH - 1:
+            return
+        code = self._codes.of(np.array([site]))
+        parts = self._minutes(np.zeros(len(values), np.int64), values, 1)
+        for place, ((_, blank), part) in enumerate(zip(_FOLDS, parts, strict=True)):
+            self._kept[place] = _widened(self._kept[place], len(self._codes), blank)
+            self._kept[place][row, code] = part
 
     def _minutes(self, cell, value, cells):
         """Lowest, highest, number, and both words of the sum, of each minute and site."""
@@ -96,3 +102,11 @@ def _scattered(cell, part, cells, blank):
     column = np.full(cells, blank, part.dtype)
     column[cell] = part
     return column
+
+
+def _widened(matrix, columns, blank):
+    if matrix.shape[1] == columns:
+        return matrix
+    wider = np.full((len(matrix), columns), blank, matrix.dtype)
+    wider[:, : matrix.shape[1]] = matrix
+    return wider
