@@ -1,0 +1,91 @@
+"""docs/deployments.md is true: its deployment is read, its keys are those that are read, its figures those of the tables."""
+
+from dataclasses import fields
+
+import pytest
+
+from gateway.toml import Faulty
+from innet.costs.hardware import hardware, kinds
+from innet.deployment.description import parse_deployment
+from innet.deployment.propagation import Radio
+from tests.docs.pages import DOCS, blocks, tables
+
+PAGE = DOCS / "deployments.md"
+KEYS, FIGURES, HARDWARE = tables(PAGE)
+WHOLE, RADIO = blocks(PAGE, "toml")
+[SAID] = blocks(PAGE, "")
+
+
+def read(text):
+    return parse_deployment(text, "tank.toml", lambda name: "")
+
+
+def test_the_deployment_is_read():
+    tank = read(WHOLE.text)
+    assert set(tank.motes) == {1, 2} and len(tank.links) == 4
+    assert tank.motes[2].battery == 2 * tank.motes[1].battery
+
+
+def test_the_mistake_is_told_as_it_is_shown():
+    with pytest.raises(Faulty) as told:
+        read(WHOLE.text.replace("telosb", "telsob"))
+    assert f"{told.value}\n" == SAID.text
+
+
+def test_the_radio_is_read():
+    text = WHOLE.text[: WHOLE.text.index("table = [")] + RADIO.text + WHOLE.text[WHOLE.text.index("[extents]") :]
+    assert read(text).links
+
+
+def test_every_key_of_the_page_is_read():
+    """A key that nobody reads is told as unknown (SN702), so a deployment with all of them has none."""
+    names = {row[0].strip("`").rpartition(".")[2] for row in KEYS[1:]}
+    assert {"name", "tick_ms", "at", "board", "hardware", "raw", "file", "text", "table", "radio"} <= names
+    everything = f"""
+        name = "x"
+        tick_ms = 1
+        [gateways]
+        0.at = [0, 0]
+        [boards.b]
+        [motes.1]
+        at = [1, 1]
+        board = "b"
+        hardware = "telosb"
+        battery_mah = 1
+        battery_j = 1
+        sensors.NAME = {{ {", ".join(f"{name} = 0" for name in sorted(names) if any(f"sensors.NAME.{name}" in row[0] for row in KEYS))} }}
+        [links]
+        table = []
+        file = "x"
+        radio = {{ {", ".join(f"{row[0].strip('`')} = 1" for row in FIGURES[1:])} }}
+        [extents]
+        file = "x"
+        text = "x"
+        """
+    with pytest.raises(Faulty) as told:
+        read(everything)
+    codes = {fault.code for fault in told.value.faults}
+    assert "SN705" in codes and "SN702" not in codes
+    assert all(f"{name} =" in everything or name in ("at", "NAME") for name in names)
+
+
+def test_the_figures_of_the_radio_are_its_own():
+    shown = {row[0].strip("`"): row[2] for row in FIGURES[1:]}
+    assert shown.pop("seed") == ""
+    assert {name: float(value) for name, value in shown.items()} == {
+        field.name: field.default for field in fields(Radio) if field.name != "seed"
+    }
+
+
+def test_the_hardware_is_that_of_the_tables():
+    shown = []
+    for name in kinds():
+        found = hardware(name)
+        radio, processor = found.radio, found.processor
+        figures = (found.voltage, radio.send_ma, radio.listen_ma, radio.startup_ms)
+        shown.append(
+            [f"`{name}`", found.title, *(f"{figure:g}" for figure in figures), f"{radio.airtime_ms(50):.3f}"]
+            + [f"{figure:g}" for figure in (processor.active_ma, processor.sleep_ma)]
+            + [str(processor.program_bytes), str(processor.ram_bytes)]
+        )
+    assert HARDWARE[1:] == shown
