@@ -10,7 +10,8 @@ An outgoing frame's life, as a table:
       └────TIMEOUT─────┘     a frame that wants no acknowledgement: QUEUED ──SENT_UNANSWERED──▶ DONE
 
 One frame is in flight at a time. Motes have one receive buffer, and a window of one already fills a link whose round
-trip is shorter than the pause between frames, which sensor networks' are.
+trip is shorter than the pause between frames, which sensor networks' are. To a mote that sleeps nothing is sent before
+it is heard: it listens for a moment after it has spoken.
 """
 
 from bisect import bisect_right
@@ -21,6 +22,7 @@ from enum import Enum, auto
 
 from gateway.errors import LinkError
 from gateway.frame import Frame, Kind, Message, MoteId
+from gateway.payload import Gaps, Lost
 
 
 class State(Enum):
@@ -57,10 +59,23 @@ def after(state: State, event: Event) -> State:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How patient a link is. Ten seconds, because a duty-cycled mote may sleep through several."""
+    """How patient a link is.
+
+    Ten seconds, because a duty-cycled mote may sleep through several; the pause grows with each attempt by `growth`, so
+    that a link that is down is not shouted at. `listens_ms` is how long the peer listens after it was heard, None for a
+    peer that never sleeps. `keeps` is how many frames are kept after they left, in case their gaps are asked for.
+    """
 
     timeout_ms: int = 10_000
     attempts: int = 6
+    growth: int = 2
+    longest_ms: int = 300_000
+    listens_ms: int | None = None
+    keeps: int = 0
+
+    def pause(self, attempt: int) -> int:
+        """How long to wait for the answer to an attempt, counted from 1."""
+        return min(self.timeout_ms * self.growth ** (attempt - 1), self.longest_ms)
 
 
 @dataclass(slots=True)
@@ -101,6 +116,15 @@ class Numbers:
             self._ends.insert(at, number)
         return True
 
+    @property
+    def greatest(self) -> int:
+        """-1 if there is none."""
+        return self._ends[-1] if self._ends else -1
+
+    def ranges(self) -> Gaps:
+        """The numbers, as inclusive ranges."""
+        return tuple(zip(self._starts, self._ends, strict=True))
+
     def missing(self) -> list[tuple[int, int]]:
         """The gaps below the greatest number, from 0, as inclusive ranges: frames lost or still on their way."""
         befores = [-1, *self._ends]
@@ -116,23 +140,35 @@ class Link:
     down: bool
     policy: Policy = field(default_factory=Policy)
     duplicates: int = 0
+    lost: int = 0
     given_up: list[Frame] = field(default_factory=list)
     _next_seq: int = 0
+    _heard_until: int = -1
+    _kept: deque[Frame] = field(default_factory=deque)
     _outgoing: deque[Sending] = field(default_factory=deque)
     _received: dict[int, Numbers] = field(default_factory=dict)
 
-    def post(self, message: Message) -> Frame:
-        """Number a message and put it into the queue."""
+    def numbered(self, message: Message) -> Frame:
+        """A message as a frame, for whoever sends it at once."""
         frame = Frame(message.kind, self.mote, self.boot, self._next_seq, message.payload, self.down, message.want_ack)
         self._next_seq += 1
         if self._next_seq > 0xFFFF:
             self.boot, self._next_seq = self.boot + 1, 0  # SPEC.md: numbers never repeat
+        return frame
+
+    def post(self, message: Message) -> Frame:
+        """Number a message and put it into the queue."""
+        frame = self.numbered(message)
         self._outgoing.append(Sending(frame))
         return frame
 
+    def withdraw(self, kind: Kind) -> None:
+        """Forget the frames of a kind that were not acknowledged: they need not arrive any more."""
+        self._outgoing = deque(sending for sending in self._outgoing if sending.frame.kind is not kind)
+
     def due(self, now: int) -> Iterator[Frame]:
-        """The frames to put on the wire now, each counted as sent when it is taken."""
-        while self._outgoing:
+        """The frames to put on the wire now, each counted as sent when it is taken; none to a peer that sleeps."""
+        while self._outgoing and self.listening(now):
             sending = self._outgoing[0]
             if sending.state is State.IN_FLIGHT:
                 if now < sending.deadline:
@@ -140,15 +176,32 @@ class Link:
                 exhausted = sending.attempts >= self.policy.attempts
                 sending.state = after(sending.state, Event.EXHAUSTED if exhausted else Event.TIMEOUT)
             if sending.state is State.GIVEN_UP:
-                self.given_up.append(self._outgoing.popleft().frame)
+                self.given_up.append(self._leave())
                 continue
             sending.attempts += 1
-            sending.deadline = now + self.policy.timeout_ms
+            sending.deadline = now + self.policy.pause(sending.attempts)
             event = Event.SENT if sending.frame.want_ack else Event.SENT_UNANSWERED
             sending.state = after(sending.state, event)
             if sending.state is State.DONE:
-                self._outgoing.popleft()
+                self._leave()
             yield sending.frame
+
+    def _leave(self) -> Frame:
+        """The first frame leaves the queue; the last few of them are kept, should somebody ask for a gap."""
+        frame = self._outgoing.popleft().frame
+        self._kept.append(frame)
+        while len(self._kept) > self.policy.keeps:
+            self._kept.popleft()
+        return frame
+
+    def heard(self, now: int) -> None:
+        """The peer was heard: it listens for a moment."""
+        if self.policy.listens_ms is not None:
+            self._heard_until = max(self._heard_until, now + self.policy.listens_ms)
+
+    def listening(self, now: int) -> bool:
+        """Whether the peer can hear us now."""
+        return self.policy.listens_ms is None or now < self._heard_until
 
     def next_deadline(self) -> int | None:
         """When `due` has something to say again, if nothing happens before; None if nothing waits for an answer."""
@@ -172,7 +225,7 @@ class Link:
         if (sending.frame.boot, sending.frame.seq) != (ack.boot, ack.seq):
             return False
         sending.state = after(sending.state, Event.ACKED)
-        self._outgoing.popleft()
+        self._leave()
         return True
 
     def accept(self, frame: Frame) -> bool:
@@ -181,9 +234,31 @@ class Link:
         self.duplicates += not fresh
         return fresh
 
-    def missing(self) -> dict[int, list[tuple[int, int]]]:
+    def missing(self) -> dict[int, Gaps]:
         """Per boot of the peer, the sequence numbers that have not come (yet)."""
-        return {boot: gaps for boot, numbers in self._received.items() if (gaps := numbers.missing())}
+        return {boot: gaps for boot, numbers in self._received.items() if (gaps := tuple(numbers.missing()))}
+
+    def last_seen(self, boot: int) -> int:
+        """The greatest number of a boot that came; -1 if none did."""
+        return self._received[boot].greatest if boot in self._received else -1
+
+    def write_off(self, lost: Lost) -> None:
+        """The peer says that these will not come: they are missing no longer, but lost."""
+        numbers = self._received.setdefault(lost.boot, Numbers())
+        for first, last in lost.gaps:
+            self.lost += sum(numbers.add(number) for number in range(first, last + 1))
+
+    def send_again(self, boot: int, gaps: Gaps) -> Lost:
+        """Queue what is still kept of the gaps that the peer asks for. What is neither kept nor waiting is lost."""
+        asked = {number for first, last in gaps for number in range(first, last + 1)}
+        kept = [frame for frame in self._kept if frame.boot == boot and frame.seq in asked]
+        for frame in kept:
+            self._kept.remove(frame)
+            self._outgoing.append(Sending(frame))
+        numbers = Numbers()
+        for number in asked - {s.frame.seq for s in self._outgoing if s.frame.boot == boot}:
+            numbers.add(number)
+        return Lost(boot, numbers.ranges())
 
 
 def acknowledgement(frame: Frame) -> Frame:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from gateway.errors import LinkError
 from gateway.frame import Frame, Kind, Message
 from gateway.link import TRANSITIONS, Event, Link, Links, Numbers, Policy, State, acknowledgement, after
+from gateway.payload import Lost
 
-POLICY = Policy(timeout_ms=100, attempts=3)
+POLICY = Policy(timeout_ms=100, attempts=3, longest_ms=300)
 
 
 def link(boot=1):
@@ -35,10 +36,53 @@ def test_one_frame_is_in_flight_at_a_time():
 def test_a_frame_is_sent_again_and_then_given_up_and_the_next_one_follows():
     ours = link()
     lost, next_ = ours.post(message(b"lost")), ours.post(message(b"next"))
-    sent = [(now, frame) for now in range(0, 400, 50) for frame in ours.due(now)]
-    assert sent == [(0, lost), (100, lost), (200, lost), (300, next_)]
+    sent = [(now, frame) for now in range(0, 800, 50) for frame in ours.due(now)]
+    assert sent == [(0, lost), (100, lost), (300, lost), (600, next_), (700, next_)]
     assert ours.given_up == [lost]
-    assert ours.next_deadline() == 400
+    assert ours.next_deadline() == 900
+
+
+def test_the_pause_grows_up_to_a_limit():
+    assert [Policy(timeout_ms=10, longest_ms=50).pause(attempt) for attempt in range(1, 6)] == [10, 20, 40, 50, 50]
+
+
+def test_nothing_is_sent_to_a_peer_that_sleeps():
+    ours = Link(7, 1, down=True, policy=Policy(timeout_ms=100, attempts=3, listens_ms=50))
+    frame = ours.post(message())
+    assert list(ours.due(0)) == []
+    ours.heard(10)
+    assert list(ours.due(59)) == [frame]
+    assert list(ours.due(1000)) == []  # it sleeps again; that is no attempt
+    ours.heard(1000)
+    assert list(ours.due(1001)) == [frame]
+
+
+def test_what_is_kept_is_sent_again_when_it_is_asked_for():
+    ours = Link(7, 1, down=False, policy=Policy(timeout_ms=100, attempts=1, keeps=2))
+    frames = [ours.post(message(bytes([n]), want_ack=False)) for n in range(4)]
+    waiting = ours.post(message(b"waiting"))
+    assert list(ours.due(0)) == [*frames, waiting]
+    assert ours.send_again(1, ((0, 0), (2, 2), (4, 4))) == Lost(1, ((0, 0),))
+    assert ours.acknowledged(acknowledgement(waiting))
+    assert list(ours.due(1)) == [frames[2]]
+    assert ours.send_again(2, ((0, 0),)) == Lost(2, ((0, 0),))  # of another start nothing is kept
+
+
+def test_what_is_withdrawn_is_not_sent_and_its_answer_means_nothing():
+    ours = link()
+    frames = [ours.post(message()), ours.post(Message(Kind.SCHEDULE, 7, b"s"))]
+    assert list(ours.due(0)) == frames[:1]
+    ours.withdraw(Kind.PROGRAM)
+    assert not ours.acknowledged(acknowledgement(frames[0]))
+    assert list(ours.due(0)) == frames[1:]
+
+
+def test_what_is_lost_is_missing_no_longer_and_counted_once():
+    ours = link()
+    ours.accept(Frame(Kind.READING, 7, 1, 4))
+    for _ in range(2):
+        ours.write_off(Lost(1, ((0, 1), (3, 4))))
+    assert (ours.missing(), ours.lost) == ({1: ((2, 2),)}, 3)
 
 
 def test_what_wants_no_answer_is_sent_once_and_holds_nobody_up():
@@ -80,7 +124,8 @@ def test_duplicates_are_counted_and_boots_are_kept_apart():
     assert ours.accept(Frame(Kind.READING, 7, 2, 0))
     assert ours.accept(Frame(Kind.READING, 7, 1, 3))  # what an old boot left in a spool may come late
     assert ours.duplicates == 1
-    assert ours.missing() == {1: [(1, 2)]}
+    assert ours.missing() == {1: ((1, 2),)}
+    assert [ours.last_seen(boot) for boot in (1, 2, 3)] == [3, 0, -1]
 
 
 def test_an_acknowledgement_repeats_the_number_and_goes_the_other_way():
@@ -122,7 +167,7 @@ def test_whatever_the_air_does_each_message_arrives_once_or_is_given_up(data):
     base, mote = link(), Link(7, 1, down=False, policy=POLICY)
     posted = [base.post(message(bytes([n]))) for n in range(data.draw(st.integers(1, 5)))]
     received = []
-    for now in range(0, 100 * POLICY.attempts * len(posted) + 1, 100):
+    for now in range(0, 600 * len(posted) + 1, 100):
         for frame in base.due(now):
             if data.draw(st.booleans()):
                 if mote.accept(frame):

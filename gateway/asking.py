@@ -1,0 +1,50 @@
+"""Asking: which numbers of a mote have not come, and when to ask for them.
+
+A gap may be a frame that is still on its way by a slower one, so it is given a moment. Then it is asked for a few
+times, ever more slowly; a mote that has it no more says so. A gap that nobody answers for stays one.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gateway.frame import Frame, Kind, MoteId
+from gateway.payload import MAX_GAPS, Account, Gaps, encode_account
+
+
+@dataclass(slots=True)
+class Question:
+    """The gaps of one boot as they were when they last changed, and how often they were asked for since."""
+
+    gaps: Gaps
+    next_at: int
+    times: int = 0
+
+
+@dataclass(slots=True)
+class Asking:
+    """The questions to one mote, by its boot."""
+
+    patience_ms: int = 30_000
+    times: int = 5
+    _open: dict[int, Question] = field(default_factory=dict)
+
+    def due(self, missing: Mapping[int, Gaps], now: int) -> Iterator[tuple[int, Gaps]]:
+        """(boot, gaps) to be asked for now; each counts as asked when it is taken."""
+        for boot in [boot for boot in self._open if boot not in missing]:
+            del self._open[boot]
+        for boot, gaps in missing.items():
+            question = self._open.get(boot)
+            if question is None or question.gaps != gaps:
+                self._open[boot] = Question(gaps, now + self.patience_ms)
+            elif question.times < self.times and now >= question.next_at:
+                question.times += 1
+                question.next_at = now + (self.patience_ms << question.times)
+                yield boot, gaps
+
+
+def account(mote: MoteId, boot: int, seq: int, gaps: Gaps) -> Frame:
+    """The ACK that says: all of this boot up to `seq` came, but for these. It is as true as the gaps that it has room
+    for, so with more of them it ends where they do."""
+    if len(gaps) > MAX_GAPS:
+        seq, gaps = gaps[MAX_GAPS][0] - 1, gaps[:MAX_GAPS]
+    return Frame(Kind.ACK, mote, boot, seq, encode_account(Account(gaps)), down=True, want_ack=False)

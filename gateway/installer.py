@@ -1,0 +1,51 @@
+"""Installer: how a mote takes images, whole or not at all. Simulated motes run it, and firmware is tested against it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gateway.frame import Frame, Kind
+from gateway.image import NOTHING, Assembly, Chunk, Image, Stamp, decode_chunk
+from gateway.payload import IMAGES, Wants
+
+Number = tuple[int, int]
+"""(boot, seq) of a frame: what was numbered later was meant later."""
+
+
+@dataclass(slots=True)
+class Installer:
+    """`installed` is what runs. Whoever runs it calls `install` with what `take` gives, if it makes sense there."""
+
+    installed: dict[Kind, Stamp] = field(default_factory=lambda: dict.fromkeys(IMAGES, NOTHING))
+    _arriving: dict[Kind, Assembly] = field(default_factory=dict)
+    _begun: dict[Kind, Number] = field(default_factory=dict)
+
+    def take(self, frame: Frame) -> Image | None:
+        """The image, if this chunk makes it whole. FrameError `chunk` or `digest` if it is none.
+
+        A chunk of an image that was begun before the present one is left over from then, and does nothing.
+        """
+        kind, number, chunk = frame.kind, (frame.boot, frame.seq), decode_chunk(frame.payload)
+        assembly = self._arriving.get(kind)
+        if assembly is None or not assembly.fits(chunk):
+            if chunk.stamp == self.installed[kind] or number < self._begun.get(kind, number):
+                return None
+            assembly = self._arriving[kind] = Assembly.of(chunk)
+            self._begun[kind] = number
+        assembly.add(chunk)
+        if assembly.missing:
+            return None
+        del self._arriving[kind]
+        return assembly.image()
+
+    def has(self, kind: Kind, chunk: Chunk) -> bool:
+        """Whether a chunk is of what is installed already: whoever sent it does not know, and is to be told."""
+        return chunk.stamp == self.installed[kind]
+
+    def install(self, kind: Kind, image: Image) -> None:
+        """From now on this one is what runs."""
+        self.installed[kind] = image.stamp
+
+    def wants(self) -> Iterator[Wants]:
+        """What is still missing of the images on their way."""
+        for kind, assembly in self._arriving.items():
+            yield Wants(kind, assembly.stamp, assembly.missing)

@@ -1,0 +1,164 @@
+"""Keeper: brings one mote from what it reports to what is desired, for ever, by the table of its life.
+
+It finds out which event happened, and does what the table says. It posts to the mote's link and sends nothing itself;
+time is an argument.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gateway.asking import Asking, account
+from gateway.frame import MAX_PAYLOAD, Frame, Kind, Message
+from gateway.life import Action, Event, State, after
+from gateway.link import Link
+from gateway.payload import Lost, RefusedImage, Wants, decode_event, decode_hello
+from gateway.reconcile import ORDER, Desired, Reported, agrees, due
+
+DATA = (Kind.READING, Kind.PARTIAL)
+SETTLED = (State.INSTALLED, State.RUNNING, State.LATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When a keeper loses its patience. A pause grows by half with each that brings nothing, up to the longest.
+
+    The time is told every `clock_ms`, and to a mote that says a time which is off by more than `off_ms`.
+    """
+
+    pause_ms: int = 30_000
+    longest_ms: int = 900_000
+    silent_ms: int = 3_600_000
+    clock_ms: int = 3_600_000
+    off_ms: int = 500
+    gap_ms: int = 30_000
+
+
+@dataclass(slots=True)
+class Keeper:
+    """`time` makes the payload of a TIME out of now; what it means is no business of this package."""
+
+    link: Link
+    time: Callable[[int], bytes]
+    pace: Pace = field(default_factory=Pace)
+    room: int = MAX_PAYLOAD
+    state: State = State.UNHEARD
+    desired: Desired = field(default_factory=Desired)
+    reported: Reported = field(default_factory=Reported)
+    asking: Asking = field(init=False)
+    _unsaid: bool = True
+    _pause: int = field(init=False)
+    _said_at: int = 0
+    _tell_time: bool = False
+    _clock_at: int = 0
+    _heard_at: int = 0
+
+    def __post_init__(self) -> None:
+        self.asking, self._pause = Asking(self.pace.gap_ms), self.pace.pause_ms
+
+    def desire(self, desired: Desired, now: int) -> None:
+        """From now on the mote should have this. What was to be sent of another image is not sent any more."""
+        if desired == self.desired:
+            return
+        self.desired = desired
+        for kind in ORDER:
+            self.link.withdraw(kind)
+        self._changed()
+        self._compare(now)
+
+    def take(self, frame: Frame, now: int) -> None:
+        """A frame of the mote that was not here before; FrameError, and nothing else, if it makes no sense."""
+        said = None
+        if frame.kind is Kind.HELLO:
+            said = decode_hello(frame.payload)
+        elif frame.kind is Kind.EVENT:
+            said = decode_event(frame.payload)
+        self._heard_at = now
+        self.link.heard(now)
+        if frame.kind is Kind.HELLO:
+            self._greet(self.reported.after_hello(frame, said, now), now)
+        elif isinstance(said, Lost):
+            self.link.write_off(said)
+        elif self.reported.boot is None or frame.boot > self.reported.boot:
+            if self.reported.boot is not None:
+                self._changed()
+            self.reported = Reported()
+            self._happen(Event.STRANGER, now)
+        elif frame.boot == self.reported.boot:
+            if isinstance(said, Wants | RefusedImage):
+                self.reported = self.reported.after_event(said)
+                if self.link.idle:  # else some of what it wants is on its way, and it will say so again
+                    self._changed()
+            if frame.kind in DATA:
+                self._happen(Event.DATA, now)
+        self._compare(now)
+
+    def _greet(self, reported: Reported, now: int) -> None:
+        """It has said hello; `reported` is what was known before if that hello was an old one."""
+        if reported is self.reported:
+            return
+        if (reported.boot, reported.installed) != (self.reported.boot, self.reported.installed):
+            self._changed()
+        self.reported = reported
+        self.link.withdraw(Kind.HELLO)
+        self._happen(Event.HELLO, now)
+
+    def overdue(self, now: int) -> None:
+        """Whoever knows the schedule says that something due has not come."""
+        if self.state not in (State.UNHEARD, State.GREETED):
+            self._happen(Event.OVERDUE, now)
+
+    def look(self, now: int) -> list[Frame]:
+        """What the clock brings about. The frames are to be sent now or not at all: times, and questions for gaps."""
+        if self.state in (*SETTLED, State.LOADING) and now - self._heard_at >= self.pace.silent_ms:
+            self._happen(Event.SILENCE, now)
+        if not self.link.idle:
+            self._said_at = now
+        elif self.state in (State.UNHEARD, State.LOADING, State.LOST) and (
+            self._unsaid or now >= self._said_at + self._pause
+        ):
+            self._happen(Event.PAUSE_OVER, now)
+        if self.state not in (*SETTLED, State.LOADING) or not self.link.listening(now):
+            return []
+        if now >= self._clock_at + self.pace.clock_ms:
+            self._happen(Event.CLOCK_DUE, now)
+        if gaps := list(self.asking.due(self.link.missing(), now)):
+            self._happen(Event.GAP, now)
+        return [*self._time(now), *(account(self.link.mote, b, self.link.last_seen(b), g) for b, g in gaps)]
+
+    def _time(self, now: int) -> list[Frame]:
+        if not self._tell_time:
+            return []
+        self._tell_time, self._clock_at = False, now
+        return [self.link.numbered(Message(Kind.TIME, self.link.mote, self.time(now), want_ack=False))]
+
+    def _compare(self, now: int) -> None:
+        """Whether what it has is what it should have, where that is the question."""
+        same = agrees(self.desired, self.reported)
+        if (
+            self.state is State.GREETED
+            or (self.state is State.LOADING and same)
+            or (self.state in SETTLED and not same)
+        ):
+            self._happen(Event.AGREES if same else Event.DIFFERS, now)
+
+    def _happen(self, event: Event, now: int) -> None:
+        before = self.state
+        self.state, action = after(before, event)
+        if self.state is not before and State.LOST in (before, self.state):
+            self._changed()
+        if action is Action.TELL_TIME:
+            off = self.reported.clock_off_ms
+            self._tell_time |= event is Event.CLOCK_DUE or off is None or abs(off) > self.pace.off_ms
+        elif action in (Action.ASK, Action.LOAD) and self.link.idle and (self._unsaid or event is Event.PAUSE_OVER):
+            self._say(now)
+
+    def _changed(self) -> None:
+        """Nothing was said yet about how things are now."""
+        self._unsaid, self._pause = True, self.pace.pause_ms
+
+    def _say(self, now: int) -> None:
+        known = self.reported if self.state is State.LOADING else Reported()
+        for message in due(self.desired, known, self.link.mote, self.room):
+            self.link.post(message)
+        self._pause = self.pace.pause_ms if self._unsaid else min(self._pause * 3 // 2, self.pace.longest_ms)
+        self._unsaid, self._said_at = False, now

@@ -1,0 +1,93 @@
+"""docs/frames.md shows the golden frames and the table of the life as they are; SPEC.md numbers things as the code does.
+
+MOTELOOM_REWRITE=1 writes the examples and what is made from the table anew.
+"""
+
+import os
+import re
+
+import pytest
+
+from gateway.frame import HEADER_SIZE, LARGEST_FRAME, MAX_FRAME, MAX_PAYLOAD, MAX_ROUTE, VERSION, Kind
+from gateway.image import BLOCK, CHUNK, MAX_IMAGE
+from gateway.life import TRANSITIONS, Action, Event, State, picture
+from gateway.payload import Code, Reason
+from innet.payload.program import Section
+from tests.docs.pages import DOCS, ROOT, blocks
+
+PAGE = DOCS / "frames.md"
+GOLDEN = ROOT / "tests" / "golden" / "frames"
+SPEC = (ROOT / "gateway" / "SPEC.md").read_text(encoding="utf-8")
+
+
+def table(enum):
+    return "".join(f"| {member.name} | {member.value} |\n" for member in enum)
+
+
+def renewed(text):
+    """The page with its examples, its picture and its tables as they should be."""
+    text = re.sub(
+        r"```hex (\w+)\n.*?```\n",
+        lambda m: f"```hex {m[1]}\n{(GOLDEN / f'{m[1]}.txt').read_text()}```\n",
+        text,
+        flags=re.S,
+    )
+    text = re.sub(r"```mermaid\n.*?```\n", lambda _: f"```mermaid\n{picture()}```\n", text, flags=re.S)
+    for enum, word in ((State, "state"), (Event, "event"), (Action, "action")):
+        head = f"| {word} | means |\n|---|---|\n"
+        text = re.sub(re.escape(head) + r"(\|.*\n)+", lambda _, h=head, e=enum: h + table(e), text)
+    return text
+
+
+def test_the_page_is_up_to_date():
+    text = PAGE.read_text(encoding="utf-8")
+    if os.environ.get("MOTELOOM_REWRITE"):
+        PAGE.write_text(renewed(text), encoding="utf-8")
+    assert renewed(text) == text
+
+
+def test_there_is_an_example_of_every_kind():
+    shown = "".join(block.text for block in blocks(PAGE, "hex"))
+    assert set(re.findall(r"kind (\w+)", shown)) == {kind.name for kind in Kind}
+
+
+def test_the_picture_has_every_transition_once():
+    arrows = re.findall(r"(\w+) --> (\w+): ([\w, ]+?)(?: / (\w+))?$", picture(), flags=re.M)
+    drawn = {
+        (State[a], Event[e]): (State[b], Action[x] if x else None) for a, b, es, x in arrows for e in es.split(", ")
+    }
+    assert drawn == TRANSITIONS
+    assert sum(len(events.split(", ")) for _, _, events, _ in arrows) == len(TRANSITIONS)
+
+
+def rows(heading):
+    """The first two columns of the first table below a heading of SPEC.md."""
+    section = SPEC.split(f"\n{heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"^\| (\d+) \| (\w+)", section, flags=re.M)
+
+
+@pytest.mark.parametrize(("heading", "enum"), [("## Kinds", Kind), ("### PROGRAM", Section)])
+def test_the_specification_numbers_as_the_code_does(heading, enum):
+    assert [(int(number), name) for number, name in rows(heading)] == [(int(one), one.name) for one in enum]
+
+
+def test_the_specification_has_every_event_and_reason():
+    camel = {name.upper() for _, name in rows("## EVENT")}
+    assert [int(number) for number, _ in rows("## EVENT")] == [int(code) for code in Code]
+    assert camel == {code.name.replace("_", "") for code in Code} - {"REFUSED"} | {"REFUSEDIMAGE"}
+    reasons = re.search(r"Reasons: (.*?)\.", SPEC, flags=re.S)[1].replace("\n", " ")
+    assert reasons == ", ".join(
+        f"{r.value} {r.name.lower().replace('_', ' ' if 'switched' in r.name.lower() else '-')}" for r in Reason
+    )
+
+
+def test_the_specification_s_sizes_are_the_code_s():
+    said = " ".join(SPEC.split())
+    for sentence in (
+        f"Version {VERSION}.", f"A frame has at most {MAX_FRAME} bytes", f"up to {LARGEST_FRAME};",
+        f"at most {MAX_PAYLOAD} bytes, less the route", f"count u8, 1 to {MAX_ROUTE}", f"1 to {MAX_IMAGE} bytes",
+        f"blocks of {BLOCK} bytes",
+    ):  # fmt: skip
+        assert sentence in said
+    assert (HEADER_SIZE, CHUNK.size) == (12, 7)
+    assert "| 10–11 | receiver |" in SPEC

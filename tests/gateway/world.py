@@ -1,0 +1,162 @@
+"""One base station's keeper, one mote, and between them an air that does what it is told."""
+
+from gateway.codec import decode, encode
+from gateway.errors import FrameError
+from gateway.frame import Frame, Kind, Message
+from gateway.image import NOTHING, decode_chunk
+from gateway.installer import Installer
+from gateway.keeper import Keeper, Pace
+from gateway.link import Link, Policy, acknowledgement
+from gateway.payload import (
+    IMAGES,
+    Hello,
+    Reason,
+    RefusedImage,
+    decode_account,
+    encode_event,
+    encode_hello,
+)
+
+MOTE = 7
+POLICY = Policy(timeout_ms=1000, attempts=4, longest_ms=4000, keeps=8)
+PACE = Pace(pause_ms=5000, longest_ms=60_000, silent_ms=120_000, clock_ms=60_000, gap_ms=5000)
+REFUSED = b"refuse"
+
+
+class Mote:
+    """The least that a mote can be: it takes images by Installer, says what it has, and refuses what begins so."""
+
+    def __init__(self, boot):
+        self.boot, self.link = boot, Link(MOTE, boot, down=False, policy=POLICY)
+        self.installer, self.content = Installer(), {}
+        self.times, self.wanted_at, self.clock = [], 0, None
+        self.hello(Reason.SWITCHED_ON)
+
+    def hello(self, reason):
+        has = self.installer.installed
+        said = Hello(reason, 1, 3000, has[Kind.SCHEDULE], has[Kind.PROGRAM], self.clock)
+        self.link.post(Message(Kind.HELLO, MOTE, encode_hello(said)))
+
+    def event(self, event):
+        self.link.post(Message(Kind.EVENT, MOTE, encode_event(event)))
+
+    def measure(self, what):
+        return self.link.post(Message(Kind.READING, MOTE, what))
+
+    def receive(self, frame, now):
+        """What to answer. Its clock stands still between two frames, which does for less than `off_ms`."""
+        if frame.kind is Kind.ACK:
+            if frame.payload:
+                if (lost := self.link.send_again(frame.boot, decode_account(frame.payload).gaps)).gaps:
+                    self.event(lost)
+            else:
+                self.link.acknowledged(frame)
+            return []
+        if self.link.accept(frame):
+            if frame.kind is Kind.HELLO:
+                self.hello(Reason.ASKED)
+            elif frame.kind is Kind.TIME:
+                self.clock = int.from_bytes(frame.payload, "little")
+                self.times.append((now, self.clock))
+            else:
+                self.take(frame)
+        return [acknowledgement(frame)] if frame.want_ack else []
+
+    def take(self, frame):
+        chunk = decode_chunk(frame.payload)
+        if self.installer.has(frame.kind, chunk):
+            self.hello(Reason.INSTALLED)
+        elif image := self.installer.take(frame):
+            if image.content.startswith(REFUSED):
+                self.event(RefusedImage(frame.kind, image.stamp))
+                return
+            self.installer.install(frame.kind, image)
+            self.content[frame.kind] = image
+            self.hello(Reason.INSTALLED)
+
+    def due(self, now):
+        if now >= self.wanted_at + 10_000 and self.link.idle:
+            self.wanted_at = now
+            for wants in self.installer.wants():
+                self.event(wants)
+        return self.link.due(now)
+
+
+class World:
+    """`air(frame)` says after how many milliseconds each copy of a frame arrives: none, one or several."""
+
+    def __init__(self, air, listens_ms=None):
+        self.now, self.air, self.on_air, self.serial = 0, air, [], 0
+        self.policy = Policy(timeout_ms=1000, attempts=4, longest_ms=4000, listens_ms=listens_ms)
+        self.keeper = self.new_keeper(boot=1)
+        self.mote = Mote(boot=1)
+        self.received, self.sent = [], []
+
+    def new_keeper(self, boot):
+        return Keeper(Link(MOTE, boot, down=True, policy=self.policy), lambda now: now.to_bytes(6, "little"), PACE)
+
+    def restart_base(self):
+        """A base station that has forgotten what was sent and heard, and knows only what should be."""
+        desired = self.keeper.desired
+        self.keeper = self.new_keeper(self.keeper.link.boot + 1)
+        self.keeper.desire(desired, self.now)
+
+    def reboot_mote(self):
+        self.mote = Mote(self.mote.boot + 1)
+
+    def send(self, frame):
+        self.sent.append((self.now, frame))
+        for delay in self.air(frame):
+            self.serial += 1
+            self.on_air.append((self.now + delay, self.serial, encode(frame)))
+
+    def step(self, ms=1000):
+        """Time passes; then everything happens that can."""
+        self.now += ms
+        busy = True
+        while busy:
+            for frame in self.mote.due(self.now):
+                self.send(frame)
+            busy = self.deliver()
+            for frame in [*self.keeper.look(self.now), *self.keeper.link.due(self.now)]:
+                self.send(frame)
+                busy = True
+
+    def deliver(self):
+        arrived = sorted(one for one in self.on_air if one[0] <= self.now)
+        self.on_air = [one for one in self.on_air if one[0] > self.now]
+        for _, _, message in arrived:
+            frame = decode(message)
+            for answer in self.to_mote(frame) if frame.down else self.to_base(frame):
+                self.send(answer)
+        return bool(arrived)
+
+    def to_mote(self, frame):
+        return self.mote.receive(frame, self.now)
+
+    def to_base(self, frame):
+        if frame.kind is Kind.ACK:
+            self.keeper.link.acknowledged(frame)
+            return []
+        if self.keeper.link.accept(frame):
+            self.received.append(frame)
+            self.keeper.take(frame, self.now)
+        return [acknowledgement(frame)] if frame.want_ack else []
+
+    def run(self, seconds):
+        for _ in range(seconds):
+            self.step()
+
+    def installed(self):
+        """What really runs on the mote."""
+        return {kind: self.mote.content.get(kind) for kind in IMAGES}
+
+    def stamps(self):
+        return {kind: image.stamp if image else NOTHING for kind, image in self.installed().items()}
+
+
+def perfect(frame: Frame):
+    return [0]
+
+
+__all__ = ["MOTE", "REFUSED", "FrameError", "Mote", "World", "perfect"]
