@@ -43,7 +43,7 @@ def page():
     """docs/errors.md."""
     out = [
         "# Errors\n",
-        "Made by `moteloom errors -o markdown` from `basestation/errors.py`; a test fails when it is stale.",
+        "Made by `moteloom errors -o markdown` from `basestation/errors/`; a test fails when it is stale.",
         "Every error has a code that keeps its meaning, a kind, a place in the text, what was expected there, and help where",
         "there is any. With `-o json` it is one line:\n",
         "```json",

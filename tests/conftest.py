@@ -34,6 +34,13 @@ def pytest_configure(config):
         hypothesis.core.global_force_seed = SEED
 
 
+def pytest_collection_modifyitems(items):
+    """At full counts a test may take a quarter of an hour, unless it says itself how long it may take."""
+    for item in items if FULL else ():
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(900))
+
+
 def pytest_report_header():
     size = "full" if FULL else "small"
     return f"moteloom: MOTELOOM_SEED={SEED} MOTELOOM_COUNTS={size} STRICT={int(STRICT)}"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.errors import TANK
+from basestation.errors.deployment import TANK
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from gateway.source import Source

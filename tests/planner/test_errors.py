@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from basestation.errorpage import caused, page
-from basestation.errors import CATALOGUE, KINDS
+from basestation.errors import CATALOGUE, KINDS, TABLES
 from tests.golden.runner import files, read
 from tests.golden.telling import QUERIES
 
@@ -52,6 +52,10 @@ def test_every_error_of_the_binder_stands_in_a_golden_file():
     }
     wanted = {code for code in _BY_TEXT if CATALOGUE[code].kind not in ("syntax", "deployment")}
     assert sorted(wanted - told) == []
+
+
+def test_no_code_stands_in_two_tables():
+    assert len(CATALOGUE) == sum(map(len, TABLES))
 
 
 def test_the_page_of_errors_is_fresh():

@@ -1,0 +1,188 @@
+"""What a text can have wrong by itself: SN1 syntax, SN2 names, SN3 types."""
+
+from basestation.errors.entry import Entry
+
+SYNTAX = {
+    "SN101": Entry("syntax", "unknown character", "A character that no token begins with.", "SELECT temp ? FROM road"),
+    "SN102": Entry(
+        "syntax",
+        "string without an end",
+        "A string begins with a quote and ends with one; a quote inside is doubled.",
+        "SELECT temp FROM road WHERE 'a = temp",
+    ),
+    "SN103": Entry("syntax", "comment without an end", "`/*` needs its `*/`.", "SELECT temp FROM road /* all of it"),
+    "SN104": Entry(
+        "syntax", "malformed number", "A number is `12`, `1.5`, `2e-3` or `1.5E6`.", "SELECT 12abc FROM road"
+    ),
+    "SN105": Entry(
+        "syntax",
+        "something else was expected here",
+        "The grammar has no place for this word or sign here.",
+        "SELECT FROM road",
+    ),
+    "SN106": Entry(
+        "syntax",
+        "unknown unit",
+        "Units are MS, SEC, MIN, HOUR, DAY and ROW, in any case, also plural and long.",
+        "SELECT temp FROM road [FROM NOW-5 TO NOW SLIDE 5 FORTNIGHT]",
+    ),
+    "SN107": Entry(
+        "syntax",
+        "a positive whole number is needed",
+        "SLIDE, offsets, SCAN and durations count whole units, at least 1.",
+        "SELECT temp FROM road [FROM NOW-0 TO NOW SLIDE 5 MIN]",
+    ),
+    "SN108": Entry(
+        "syntax",
+        "comparisons do not chain",
+        "`1 < x < 3` has no meaning here; write `1 < x AND x < 3`.",
+        "SELECT temp FROM road WHERE 1 < temp < 3",
+    ),
+    "SN109": Entry(
+        "syntax",
+        "nested too deeply",
+        "Parentheses, subqueries and operators nest at most 100 deep; at most 300 JOINs stand in a row.",
+        "SELECT " + "(" * 101 + "temp" + ")" * 101 + " FROM road",
+    ),
+    "SN110": Entry(
+        "syntax",
+        "said twice",
+        "A clause may stand once.",
+        "SELECT temp FROM road ACQUIRE EVERY 2 MIN ACQUIRE EVERY 3 MIN",
+    ),
+    "SN111": Entry(
+        "syntax",
+        "a reserved word as a name",
+        "SELECT FROM WHERE GROUP BY HAVING AS AND OR NOT RSTREAM ISTREAM DSTREAM are never names.",
+        "SELECT temp AS group FROM road",
+    ),
+    "SN112": Entry(
+        "syntax",
+        "not a part of the language",
+        "SQL has it, SNEEql does not (SEMANTICS 2.1, 10).",
+        "SELECT temp FROM road UNION SELECT temp FROM road",
+    ),
+}
+
+NAME = {
+    "SN201": Entry(
+        "name",
+        "unknown extent or entry of FROM",
+        "Nothing of this name is declared in the schema, or stands in FROM.",
+        "SELECT temp FROM raod",
+    ),
+    "SN202": Entry(
+        "name", "unknown column", "What stands in FROM has no column of this name.", "SELECT tmep FROM road"
+    ),
+    "SN203": Entry(
+        "name",
+        "ambiguous column",
+        "More than one column has this name; say which with a qualifier.",
+        "SELECT site FROM road [NOW], traffic [FROM NOW TO NOW SLIDE 1 MIN]",
+    ),
+    "SN204": Entry(
+        "name",
+        "two entries with one name",
+        "Entries of FROM are told apart by their names.",
+        "SELECT 1 AS one FROM road [NOW], road [NOW]",
+    ),
+    "SN205": Entry(
+        "name",
+        "unknown function",
+        "There is no function or aggregate of this name (SEMANTICS 10.4, 10.5).",
+        "SELECT SQUARE(temp) FROM road",
+    ),
+    "SN206": Entry(
+        "name", "unknown type", "The types are integer, float, string and time.", "SELECT CAST(temp AS real) FROM road"
+    ),
+    "SN207": Entry(
+        "name",
+        "unknown unit of measurement",
+        "Units of attributes are UCUM codes, for example Cel, %, m/s2.",
+        "r: sensed (t:float {unit 'Celsius'}) every 1 min at sites 1",
+        schema=True,
+    ),
+    "SN208": Entry(
+        "name",
+        "declared twice",
+        "Extents, and attributes within one, have names of their own.",
+        "t: stored (a:integer, a:float)",
+        schema=True,
+    ),
+    "SN209": Entry(
+        "name",
+        "tick or index of a window's tuples",
+        "Tuples lose their tags when they enter a window (SEMANTICS 1.7).",
+        "SELECT tick FROM road [NOW]",
+    ),
+    "SN210": Entry(
+        "name",
+        "a name that cannot be declared",
+        "tick and index are there for every tuple of a stream; names with an underscore in front are the system's.",
+        "t: pushed (tick:integer)",
+        schema=True,
+    ),
+}
+
+TYPE = {
+    "SN301": Entry(
+        "type",
+        "numbers are needed",
+        "Arithmetic, SUM, AVG and their like work on numbers.",
+        "SELECT category + 1 FROM tempClass",
+    ),
+    "SN302": Entry(
+        "type",
+        "a string compared with a number",
+        "Values of these types are never equal, less or greater.",
+        "SELECT temp FROM tempClass WHERE category = 3",
+    ),
+    "SN303": Entry(
+        "type",
+        "a value is needed",
+        "A predicate has no value: there are no booleans (SEMANTICS 1.8).",
+        "SELECT temp > 3 FROM road",
+    ),
+    "SN304": Entry(
+        "type",
+        "a predicate is needed",
+        "WHERE, HAVING, ON, WHEN, AND, OR and NOT take predicates.",
+        "SELECT temp FROM road WHERE temp",
+    ),
+    "SN305": Entry(
+        "type",
+        "an argument of another type",
+        "The function takes values of another type, or all of one kind.",
+        "SELECT UPPER(temp) FROM road",
+    ),
+    "SN306": Entry(
+        "type",
+        "parts of UNION ALL that differ",
+        "The parts have as many columns, of the same types.",
+        "SELECT temp FROM road UNION ALL SELECT site, weight FROM traffic",
+    ),
+    "SN307": Entry(
+        "type",
+        "a call that the function does not take",
+        "The number of arguments, `*` or DISTINCT does not fit.",
+        "SELECT ABS(temp, 1) FROM road",
+    ),
+    "SN308": Entry(
+        "type",
+        "a number out of range",
+        "Integers have 64 bits, floats are IEEE doubles.",
+        "SELECT temp FROM road WHERE temp < 9223372036854775808",
+    ),
+    "SN309": Entry(
+        "type",
+        "a subquery with more than one column",
+        "Where a value stands, a subquery gives one column.",
+        "SELECT category FROM tempClass WHERE temp = (SELECT temp, category FROM tempClass)",
+    ),
+    "SN310": Entry(
+        "type",
+        "a value of another type than its attribute",
+        "An integer may become a float; nothing else changes by itself.",
+        "REVISE road SET temp = 'warm' WHERE site = 2",
+    ),
+}
