@@ -39,7 +39,7 @@ class _Waiting:
     frame: Frame
     encoded: Callable[[Frame, int], bytes]
     done: Callable[[bool], None]
-    message: bytes = b""
+    message: bytes
     pauses: int = 0
     attempts: int = 0  # since the last pause
     came: bool = False
@@ -71,7 +71,7 @@ class Carrier:
 
         `encoded` makes the bytes when the turn has come, for frames in which that moment matters.
         """
-        self._queue.append(_Waiting(frame, encoded, done))
+        self._queue.append(_Waiting(frame, encoded, done, encode(frame)))
         self._next()
 
     def by_agenda(self, slotted: bool) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.frame import Frame
-from innet.payload import decode_partials, encode_partials
 from innet.partials import Key, Partial
+from innet.payload import decode_partials, encode_partials
 from innet.program.memory import Memory
 from innet.program.program import MoteProgram, Table
 

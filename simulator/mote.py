@@ -32,6 +32,7 @@ from simulator.radio import Air
 from simulator.relay import Relay
 from simulator.sensor import Sensor
 from simulator.slots import Slots
+from simulator.standing import Standing
 from simulator.trace import Trace
 
 
@@ -93,12 +94,12 @@ class Mote:
         self.boot += 1
         self.start()
 
-    def install(self, schedule: Schedule, orders: Orders, slots: Slots | None, tick_ms: int) -> None:
+    def install(self, standing: Standing) -> None:
         """Begin as if all had been told before, with a clock that is right."""
         self.alive, self._born = True, self._kernel.now
         self.relay.switch_on()
-        self._memory.schedule, self._memory.tick_ms, self._slots = schedule, tick_ms, slots
-        self._obey(orders)
+        self._memory.schedule, self._memory.tick_ms, self._slots = standing.schedule, standing.tick_ms, standing.slots
+        self._obey(standing.orders)
         self.clock.set(self._kernel.now, self._kernel.now // MS)
         self._arm()
 
@@ -258,7 +259,7 @@ class Mote:
 
     def _post_waiting(self) -> None:
         waiting, self._memory.waiting = self._memory.waiting, {}
-        for sampling, first, rows in waiting.values():
+        for sampling, first, rows in sorted(waiting.values(), key=lambda each: each[0].number):
             if len(rows) < FILTERED_WAIT and all(row is None for row in rows):
                 self._memory.waiting[sampling.number] = (sampling, first, rows)
             else:

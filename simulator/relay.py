@@ -86,23 +86,23 @@ class Relay:
             return
         begin = number * slots.round_us
         for slot in slots.listen:
-            self._kernel.at(clock.when(begin + slot[0]), partial(self._listen, duty), priority=-1)
-            self._kernel.at(clock.when(begin + slot[1]), partial(self._listen_no_more, duty), priority=1)
+            until = clock.when(begin + slot[1])
+            self._kernel.at(clock.when(begin + slot[0]), partial(self._listen, duty, until), priority=-1)
         until = clock.when(begin + slots.send[1])
         following = begin + slots.round_us
         self._kernel.at(clock.when(begin + slots.send[0]), partial(self._open, duty, number, until, following))
         self._kernel.at(until, partial(self._close, duty), priority=1)
         self._kernel.at(clock.when(following), partial(self._round, duty, slots, clock, number + 1), priority=-1)
 
-    def _listen(self, duty: int) -> None:
+    def _listen(self, duty: int, until: int) -> None:
         if duty == self._duty:
             self._ears += 1
-            self._since_ear = self._kernel.now
+            self._kernel.at(until, partial(self._listen_no_more, duty, self._kernel.now), priority=1)
 
-    def _listen_no_more(self, duty: int) -> None:
+    def _listen_no_more(self, duty: int, since: int) -> None:
         if duty == self._duty:
             self._ears -= 1
-            self.account.awake_us += self.timing.startup + self._kernel.now - self._since_ear
+            self.account.awake_us += self.timing.startup + self._kernel.now - since
 
     def _open(self, duty: int, number: int, until: int, following: int) -> None:
         if duty != self._duty:

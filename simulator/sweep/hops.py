@@ -1,6 +1,6 @@
 """One hop of many frames at once: what `simulator.carrier` and `simulator.radio` do with them, attempt by attempt."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,11 +10,13 @@ from simulator.radio import TURNS, Bursts, Channel, is_bad, link_of
 from simulator.sweep.layout import Layout
 
 NEVER = np.int64(TRIES)
+ONES = np.array([bits.bit_count() for bits in range(1 << TRIES)])
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Frames where they are: `holder` is a place in the layout. `since` is when they came there, in microseconds."""
+    """Frames where they are: `holder` is a place in the layout. `since` is when they came there, in microseconds; `tag`
+    is a number that they keep."""
 
     holder: np.ndarray
     round: np.ndarray
@@ -22,9 +24,14 @@ class Frames:
     size: np.ndarray  # bytes
     origin: np.ndarray  # a place in the layout
     seq: np.ndarray
+    tag: np.ndarray
 
     def __len__(self) -> int:
         return len(self.holder)
+
+    def moved(self, holder: np.ndarray, since: np.ndarray) -> "Frames":
+        """Somewhere else."""
+        return replace(self, holder=holder, since=since)
 
     def take(self, which: np.ndarray) -> "Frames":
         return Frames(*(getattr(self, name)[which] for name in Frames.__slots__))
@@ -36,7 +43,10 @@ class Frames:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """What became of `frames`, which are in the order in which they were sent. `arrived` means something where `came`."""
+    """What became of `frames`, which are in the order in which they were sent. `arrived` means something where `came`.
+
+    `copies` is how often each came, `last_of_slot` whether it was the last that its sender sent in the round.
+    """
 
     frames: Frames
     attempts: np.ndarray
@@ -44,6 +54,8 @@ class Hop:
     known: np.ndarray
     arrived: np.ndarray
     ended: np.ndarray
+    copies: np.ndarray
+    last_of_slot: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +102,8 @@ def hand_over(frames: Frames, layout: Layout, weather: Weather, heard: np.ndarra
     frames, heard = frames.take(order), heard[order]
     first = _first_of_slot(frames)
     place = np.arange(len(frames)) - np.flatnonzero(first)[np.cumsum(first) - 1]
-    came_at, known_at = _luck(frames, layout, weather, heard, place)
-    return _in_time(frames, layout, first, came_at, known_at)
+    luck = _luck(frames, layout, weather, heard, place)
+    return _in_time(frames, layout, first, *luck)
 
 
 def _first_of_slot(frames: Frames) -> np.ndarray:
@@ -102,8 +114,10 @@ def _first_of_slot(frames: Frames) -> np.ndarray:
 
 
 def _luck(frames: Frames, layout: Layout, weather: Weather, heard: np.ndarray, place: np.ndarray):
-    """The attempts, counted from 0, at which a frame comes first, and at which that is first known; TRIES for never."""
+    """The attempts, counted from 0, at which a frame comes first, and at which that is first known (TRIES for never);
+    and for each attempt a bit that says whether the frame came with it."""
     came_at, known_at = np.full(len(frames), NEVER), np.full(len(frames), NEVER)
+    coming = np.zeros(len(frames), np.int64)
     trying = np.flatnonzero(heard)
     seed = weather.channel.seed
     for attempt in range(TRIES):
@@ -114,12 +128,13 @@ def _luck(frames: Frames, layout: Layout, weather: Weather, heard: np.ndarray, p
         name = round_.astype(np.uint64), (place[trying] * TURNS + attempt).astype(np.uint64)
         there = weather.ratio(weather.there, weather.there_bad, mote, round_)
         came = _comes(seed, Purpose.FRAME, link_of(number, parent), name, there)
+        coming[trying] |= came.astype(np.int64) << attempt
         came_at[trying] = np.where(came, np.minimum(came_at[trying], attempt), came_at[trying])
         back = weather.ratio(weather.back, weather.back_bad, mote, round_)
         known = came & _comes(seed, Purpose.ACK, link_of(parent, number), name, back)
         known_at[trying[known]] = attempt
         trying = trying[~known]
-    return came_at, known_at
+    return came_at, known_at, coming
 
 
 def _comes(seed: int, purpose: Purpose, link: np.ndarray, name: tuple[np.ndarray, np.ndarray], ratio: np.ndarray):
@@ -128,7 +143,8 @@ def _comes(seed: int, purpose: Purpose, link: np.ndarray, name: tuple[np.ndarray
     return uniform(draw(seed, purpose, link, *name)) < ratio
 
 
-def _in_time(frames: Frames, layout: Layout, first: np.ndarray, came_at: np.ndarray, known_at: np.ndarray) -> Hop:
+def _in_time(frames: Frames, layout: Layout, first: np.ndarray, came_at: np.ndarray, known_at: np.ndarray,
+             coming: np.ndarray) -> Hop:  # fmt: skip
     """When each frame is sent; from the first one that does not fit into its slot on, the rest is given up."""
     mote = frames.holder
     each = layout.attempt(mote, frames.size)
@@ -147,4 +163,6 @@ def _in_time(frames: Frames, layout: Layout, first: np.ndarray, came_at: np.ndar
     airtime = layout.airtime(mote, frames.size)
     arrived = opened + begin + came_at * each + layout.turnaround[mote] + airtime
     ended = opened + np.where(over | (earlier > 0), room, begin + wanted * each)
-    return Hop(frames, attempts, came, known, arrived, ended)
+    copies = ONES[coming & ((1 << attempts) - 1)]
+    last = np.append(first[1:], True) if len(first) else first
+    return Hop(frames, attempts, came, known, arrived, ended, copies, last)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from innet.costs.hardware import Hardware
 from simulator.energy import Timing
 from simulator.slots import Slots
 
@@ -43,31 +44,36 @@ class Layout:
         return self.airtime(mote, frame_bytes) + 2 * self.turnaround[mote] + self.ack[mote]
 
 
-def lay_out(slots: Mapping[int, Slots], timings: Mapping[int, Timing], ratios: Mapping[tuple[int, int], float],
-            round_us: int) -> Layout:  # fmt: skip
+def lay_out(
+    slots: Mapping[int, Slots], kinds: Mapping[int, Hardware], ratios: Mapping[tuple[int, int], float]
+) -> Layout:
     """CannotSweep where slots of neighbours overlap, or where a frame could not rise within its round."""
+    _check(slots, ratios)
     numbers = sorted(slots)
     place = {number: at for at, number in enumerate(numbers)}
     parents = [slots[number].parent for number in numbers]
-    _check(slots, ratios, round_us)
+    timings = [Timing.of(kinds[number]) for number in numbers]
 
-    def each(of, dtype=np.int64):
-        return np.array([of(number) for number in numbers], dtype)
+    def array(values) -> np.ndarray:
+        return np.array(list(values), np.int64)
 
     return Layout(
-        round_us=round_us,
-        number=each(lambda n: n),
-        parent=np.array([place.get(parent, GATEWAY) for parent in parents], np.int64),
-        heard_by=np.array(parents, np.int64),
+        round_us=slots[numbers[0]].round_us,
+        number=array(numbers),
+        parent=array(place.get(parent, GATEWAY) for parent in parents),
+        heard_by=array(parents),
         depth=_depths(parents, place),
-        send_begin=each(lambda n: slots[n].send[0]),
-        send_end=each(lambda n: slots[n].send[1]),
-        listen_us=each(lambda n: sum(end - begin + timings[n].startup for begin, end in slots[n].listen)),
-        startup=each(lambda n: timings[n].startup),
-        turnaround=each(lambda n: timings[n].turnaround),
-        ack=each(lambda n: timings[n].ack),
-        byte_ns=each(lambda n: timings[n].byte_ns),
-        overhead=each(lambda n: timings[n].overhead),
+        send_begin=array(slots[number].send[0] for number in numbers),
+        send_end=array(slots[number].send[1] for number in numbers),
+        listen_us=array(
+            sum(end - begin + timing.startup for begin, end in slots[number].listen)
+            for number, timing in zip(numbers, timings, strict=True)
+        ),
+        startup=array(timing.startup for timing in timings),
+        turnaround=array(timing.turnaround for timing in timings),
+        ack=array(timing.ack for timing in timings),
+        byte_ns=array(timing.byte_ns for timing in timings),
+        overhead=array(timing.overhead for timing in timings),
     )
 
 
@@ -81,10 +87,12 @@ def _depths(parents: Sequence[int], place: Mapping[int, int]) -> np.ndarray:
     return depths
 
 
-def _check(slots: Mapping[int, Slots], ratios: Mapping[tuple[int, int], float], round_us: int) -> None:
+def _check(slots: Mapping[int, Slots], ratios: Mapping[tuple[int, int], float]) -> None:
+    if len({own.round_us for own in slots.values()}) != 1:
+        raise CannotSweep("there is no mote, or not all have rounds of one length")
     for number, own in slots.items():
-        if own.send[1] > round_us:
-            raise CannotSweep(f"mote {number} sends beyond the end of its epoch")
+        if own.send[1] > own.round_us:
+            raise CannotSweep(f"mote {number} sends beyond the end of its round")
         above = slots.get(own.parent)
         if above and own.send[1] > above.send[0]:
             raise CannotSweep(f"mote {number} sends later than its parent, {own.parent}")

@@ -1,0 +1,158 @@
+"""Small networks under agendas that are made up: for tests that compare the two speeds."""
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from acquisition.instants import Epochs
+from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
+from innet.costs.hardware import hardware
+from innet.payload import Orders
+from innet.program.opcodes import assembled
+from innet.program.program import MoteProgram
+from simulator.carrier import TRIES
+from simulator.energy import Timing
+from simulator.field import Failing, Noise, Sum, Wave
+from simulator.folding import Provenance
+from simulator.kernel import MS, Kernel
+from simulator.mote import Mote
+from simulator.network import Gateway
+from simulator.radio import Air, Bursts
+from simulator.radio import Channel as Links
+from simulator.sensor import Sensor
+from simulator.slots import Slots
+from simulator.standing import Standing
+from simulator.sweep.record import record
+from simulator.sweep.run import Sweep
+from simulator.trace import Trace
+
+TICK_MS = 1_000
+GATEWAY = 0
+KIND = hardware("telosb")
+SENSORS = (
+    Sensor("temperature", Sum((Wave(20.0, 3.0, 60_000, 0.5), Noise(0.4, seed=9))), scale=2, sample_nc=176_000),
+    Sensor("voltage", Failing(Wave(2_950.0, 40.0, 7_000), site=2, begin=0, end=40_000), sample_nc=12),
+)
+
+
+@dataclass(frozen=True)
+class Made:
+    """All that both speeds are told."""
+
+    standing: dict[int, Standing]
+    links: dict[tuple[int, int], float]
+    seed: int
+    bursts: Bursts | None
+    begin: int  # the first tick
+    rounds: int
+
+    @property
+    def round_us(self):
+        return next(iter(self.standing.values())).slots.round_us
+
+    @property
+    def begin_us(self):
+        return self.begin * TICK_MS * MS
+
+    @property
+    def end_us(self):
+        return self.begin_us + self.rounds * self.round_us
+
+    def channel(self):
+        return Links(self.links, self.seed, self.bursts)
+
+    def one_by_one(self):
+        """The trace, and the joules of each mote."""
+        kernel, trace, provenance = Kernel(self.begin_us), Trace(), Provenance()
+        air = Air(kernel, trace, self.channel())
+        Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance).wire = Silence()
+        motes = [Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND, provenance=provenance) for site in self.standing]
+        for mote in motes:
+            mote.install(self.standing[mote.site])
+        kernel.run_until(self.end_us - 1)
+        return trace, {mote.site: mote.spent for mote in motes}
+
+    def swept(self, chunks=1):
+        sweep = Sweep(self.standing, dict.fromkeys(self.standing, SENSORS), dict.fromkeys(self.standing, KIND),
+                      self.channel(), self.begin_us)  # fmt: skip
+        trace = Trace()
+        for size in (self.rounds // chunks,) * (chunks - 1) + (self.rounds - self.rounds // chunks * (chunks - 1),):
+            record(sweep.advance(size), sweep.layout, trace, TICK_MS)
+        spent = sweep.spent(self.end_us - 1)
+        return trace, dict(zip(sweep.layout.number.tolist(), spent.tolist(), strict=True))
+
+
+class Silence:
+    """A wire that nobody listens at."""
+
+    def send(self, data):
+        pass
+
+
+def slots_along(parents, round_us, share):
+    """Slots one after the other, the deepest first; each long enough for all frames of its subtree, times `share`."""
+    depth = {}
+    for mote in parents:
+        at, hops = mote, 0
+        while at != GATEWAY:
+            at, hops = parents[at], hops + 1
+        depth[mote] = hops
+    below = {mote: 1 for mote in parents}
+    order = sorted(parents, key=lambda mote: (-depth[mote], mote))
+    for mote in order:
+        if parents[mote] != GATEWAY:
+            below[parents[mote]] += below[mote]
+    attempt = Timing.of(KIND).attempt(50)
+    send, at = {}, 20 * MS
+    for mote in order:
+        length = int(below[mote] * TRIES * attempt * share)
+        send[mote] = (at, at + length)
+        at += length
+    assert at <= round_us
+    listen = {mote: tuple(send[child] for child in order if parents[child] == mote) for mote in parents}
+    return {mote: Slots(round_us, parents[mote], send[mote], listen[mote]) for mote in parents}
+
+
+def collecting(channels, threshold=None):
+    """A program that sends all channels; with a threshold, only where the first is above it."""
+    code = assembled("WANT")
+    body = b"".join(assembled("LOAD", c) + assembled("OUT", c) for c in range(channels)) + assembled("SEND")
+    if threshold is not None:
+        code += assembled("LOAD", 0) + assembled("LIT16", threshold) + assembled("GT") + assembled("SKIP", len(body))
+    return code + body + assembled("HALT")
+
+
+@st.composite
+def networks(draw, loss=st.sampled_from((1.0, 0.9, 0.6, 0.3))):
+    motes = draw(st.lists(st.integers(1, 30), min_size=1, max_size=6, unique=True))
+    parents = {mote: draw(st.sampled_from([GATEWAY, *motes[:at]])) for at, mote in enumerate(motes)}
+    links = {}
+    for mote, parent in parents.items():
+        links[mote, parent], links[parent, mote] = draw(loss), draw(loss)
+    round_s = 10
+    slots = slots_along(parents, round_s * TICK_MS * MS, draw(st.sampled_from((1.0, 0.2, 0.05))))
+    interval = draw(st.sampled_from((5, 10, 20)))
+    if interval == 5:  # the slots have to come after all samples of a round
+        shift = 5_500 * MS
+        slots = {m: Slots(s.round_us, s.parent, _later(s.send, shift), tuple(_later(x, shift) for x in s.listen))
+                 for m, s in slots.items()}  # fmt: skip
+    channels = (Channel("", sensor_code("temperature"), draw(st.sampled_from((16, 8)))),
+                Channel("", sensor_code("voltage"), 16))[: draw(st.integers(1, 2))]  # fmt: skip
+    begin = 10 * draw(st.integers(0, 100))
+    sampling = Sampling(3, "", Epochs(begin, interval), channels)
+    code = collecting(len(channels), draw(st.sampled_from((None, 2_100, 2_600))))
+    standing = {
+        mote: Standing(
+            Schedule(mote, 1, (sampling,)),
+            Orders((MoteProgram(mote, 3, 1, len(channels), code),), parents[mote]),
+            slots[mote],
+            TICK_MS,
+        )
+        for mote in parents
+    }
+    bursts = draw(st.sampled_from((None, Bursts(0.1, 0.3, 0.2))))
+    return Made(standing, links, draw(st.integers(0, 2**32)), bursts, begin, draw(st.integers(1, 30)))
+
+
+def _later(slot, shift):
+    return slot[0] + shift, slot[1] + shift
