@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acquisition.bits import Bits
 from acquisition.errors import PayloadError, ScheduleError
 from acquisition.instants import Epochs
 from acquisition.schedule import REGISTER_BITS, Channel, Sampling, Schedule
@@ -114,14 +115,12 @@ class _Packed:
     def __init__(self, frames: Sequence[Frame], sampling: Sampling) -> None:
         self.frames, self.sampling = frames, sampling
         self.mote = np.fromiter((frame.mote for frame in frames), np.int64, len(frames))
-        self.size = np.fromiter((len(frame.payload) for frame in frames), np.int64, len(frames))
-        start = np.cumsum(self.size) - self.size
-        # Eight bytes can be read from any place: what lies behind a payload is masked, or its frame is refused.
-        data = b"".join([*(frame.payload for frame in frames), bytes(8)])
-        self._words = np.ndarray(len(data) - 7, "<u8", data, strides=(1,))
-        head = self._words[start].astype(np.int64)
-        self.first, self.flags, self.count = head >> 8 & 0xFFFFFFFF, head >> 40 & 0xFF, head >> 48 & 0xFF
-        self.body = 8 * (start + READING_HEADER.size)
+        self.bits = Bits([frame.payload for frame in frames])
+        start = self.bits.start
+        self.first, self.flags, self.count = (
+            self.bits.take(start + at, width) for at, width in ((8, 32), (40, 8), (48, 8))
+        )
+        self.body = start + 8 * READING_HEADER.size
         self._place()
 
     def _place(self) -> None:
@@ -136,24 +135,19 @@ class _Packed:
         self.out = np.zeros(len(self.owner), bool)
         if filtered.any():
             asked = np.flatnonzero(filtered[self.owner])
-            self.out[asked] = self._bits(self.body[self.owner[asked]] + self.epoch[asked], 1)
+            self.out[asked] = self.bits.take(self.body[self.owner[asked]] + self.epoch[asked], 1)
         here = np.cumsum(~self.out) - ~self.out  # readings before this one, over all frames
         first_here = np.append(here, np.count_nonzero(~self.out))
         kept = first_here[before + count] - first_here[before]
         rank = here - first_here[before][self.owner]
         used = filtered * count + kept * row_bits
         self.at = (self.body + filtered * count)[self.owner] + rank * row_bits[self.owner]
-        self.fits = self.size == READING_HEADER.size + -(-used // 8)
+        self.fits = self.bits.size == READING_HEADER.size + -(-used // 8)
         epochs = self.sampling.epochs
         self.sane = (self.flags <= NULLS | WIDE | FILTERED) & (
             self.first <= (LAST_TICK - epochs.start) // epochs.interval
         )
         self.good = self.fits & self.sane & (count > 0)
-
-    def _bits(self, at: np.ndarray, width: np.ndarray | int) -> np.ndarray:
-        """Unsigned numbers of up to 32 bits at any bit."""
-        words = self._words[np.minimum(at >> 3, len(self._words) - 1)]
-        return (words >> (at & 7).astype(np.uint64)).astype(np.int64) & ((1 << width) - 1)
 
     def errors(self) -> Iterator[PayloadError]:
         for at in np.flatnonzero(~self.good).tolist():
@@ -179,13 +173,12 @@ class _Packed:
         value, null = np.empty((len(at), len(channels)), np.int64), np.zeros((len(at), len(channels)), bool)
         if (nulls := (flags & NULLS) > 0).any():
             for c in range(len(channels)):
-                null[:, c] = nulls & (self._bits(at + c, 1) > 0)
+                null[:, c] = nulls & (self.bits.take(at + c, 1) > 0)
             at = at + nulls * len(channels)
         wide = (flags & WIDE) > 0
         for c, channel in enumerate(channels):
             bits = np.where(wide, REGISTER_BITS, channel.bits) if wide.any() else channel.bits
-            unsigned = self._bits(at, bits)
-            value[:, c] = unsigned - (unsigned >> (bits - 1) << bits)
+            value[:, c] = self.bits.take_signed(at, bits)
             at = at + bits
         return value, null
 

@@ -1,10 +1,11 @@
-"""DOOR UP: LINKS frames -> what motes say about their neighbours."""
+"""DOOR UP: LINKS frames -> what motes say about their neighbours; PARTIAL frames -> partials as columns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from gateway.frame import Frame
 from innet.errors import PayloadError
-from innet.payload import decode_links
+from innet.partials import PartialShape
+from innet.payload import Partials, decode_all, decode_links
 from innet.routing.topology import LinksReport
 
 
@@ -17,3 +18,8 @@ def rise(frames: Iterable[Frame]) -> tuple[list[LinksReport], list[PayloadError]
         except PayloadError as error:
             errors.append(error)
     return reports, errors
+
+
+def gather(frames: Sequence[Frame], shapes: Mapping[int, PartialShape]) -> tuple[list[Partials], list[PayloadError]]:
+    """The partials in the frames, those of one aggregation together, and what is wrong with frames that hold none."""
+    return decode_all(frames, shapes)

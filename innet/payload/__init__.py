@@ -1,5 +1,6 @@
 """The payloads of what happens inside the network: PROGRAM, PARTIAL and LINKS. gateway/SPEC.md has the bits."""
 
+from innet.payload.columns import Partials, decode_all
 from innet.payload.links import MAX_NEIGHBOURS, annotate_links, decode_links, encode_links
 from innet.payload.partial import annotate_partials, decode_partials, encode_partials
 from innet.payload.program import (
@@ -15,9 +16,11 @@ from innet.payload.program import (
 __all__ = [
     "MAX_NEIGHBOURS",
     "Orders",
+    "Partials",
     "annotate_links",
     "annotate_orders",
     "annotate_partials",
+    "decode_all",
     "decode_links",
     "decode_orders",
     "decode_partials",

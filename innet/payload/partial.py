@@ -1,10 +1,10 @@
 """PARTIAL: partial aggregates of slices and groups on their way up, and who contributed to each.
 
-    aggregation u8, first slice u32, whole u8, bare u8, then the partials without gaps from the lowest bit of the first
+    aggregation u8, first slice u48, whole u8, bare u8, then the partials without gaps from the lowest bit of the first
     byte, the whole ones first:
         slice - first slice 8 bits
-        contributors: one bit for each of the aggregation's slots, or, if it has more than 128, their number in 16 bits
-        readings 16 bits
+        contributors: one bit for each of the aggregation's slots, or, if it has more than 128, their number in 32 bits
+        readings 32 bits
         a whole one also: for each key of the group 1 bit (1: null) and 32 bits; then each aggregate's fields, in the
         bits of its layout (innet/aggregates)
 
@@ -20,8 +20,8 @@ from gateway.frame import MAX_PAYLOAD
 from innet.errors import PayloadError
 from innet.partials import Partial, PartialShape
 
-HEADER = struct.Struct("<BIBB")
-SLICE_BITS, COUNT_BITS, READINGS_BITS, KEY_BITS = 8, 16, 16, 32
+HEADER = struct.Struct("<B6sBB")
+SLICE_BITS, COUNT_BITS, READINGS_BITS, KEY_BITS = 8, 32, 32, 32
 MAX_SPAN = 1 << SLICE_BITS
 UNSIGNED = frozenset({"seen", "count", "site", "squares"})
 """The fields that are never negative; the others are in two's complement."""
@@ -69,7 +69,7 @@ def _encode(shape: PartialShape, partials: Sequence[Partial]) -> bytes:
         for value, width in _fields(shape, partial, first):
             bits |= (value & ((1 << width) - 1)) << at
             at += width
-    head = HEADER.pack(shape.aggregation, first, len(whole), len(bare))
+    head = HEADER.pack(shape.aggregation, first.to_bytes(6, "little"), len(whole), len(bare))
     return head + bits.to_bytes(-(-at // 8), "little")
 
 
@@ -96,8 +96,8 @@ def decode_partials(payload: bytes, shape: PartialShape, mote: int) -> list[Part
         raise PayloadError("aggregation", mote, f"a PARTIAL of aggregation {number}, not {shape.aggregation}")
     if len(payload) != size_of(shape, whole, bare) or whole + bare == 0:
         raise PayloadError("size", mote, f"a PARTIAL of {len(payload)} bytes with {whole} and {bare} partials")
-    bits = _Bits(payload[HEADER.size :])
-    return [_decode(bits, shape, first, at < whole) for at in range(whole + bare)]
+    bits, begin = _Bits(payload[HEADER.size :]), int.from_bytes(first, "little")
+    return [_decode(bits, shape, begin, at < whole) for at in range(whole + bare)]
 
 
 class _Bits:
@@ -131,7 +131,7 @@ def annotate_partials(shape: PartialShape, partials: Sequence[Partial]) -> Itera
     bare = sum(partial.bare for partial in partials)
     first = min(partial.slice for partial in partials)
     yield 1, f"aggregation {shape.aggregation}"
-    yield 4, f"first slice {first}"
+    yield 6, f"first slice {first}"
     yield 1, f"{len(partials) - bare} partials"
     yield 1, f"{bare} bare ones"
     who = f"who in {who_bits(shape)} bits" + ("" if shape.has_bitmap else " (their number)")

@@ -1,0 +1,139 @@
+"""An image arrives as a whole, whatever the order, the size and the copies of its chunks, or it does not arrive."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.errors import FrameError, LinkError
+from gateway.frame import MAX_PAYLOAD, Frame, Kind
+from gateway.image import (
+    BLOCK,
+    CHUNK,
+    MAX_IMAGE,
+    NOTHING,
+    Arriving,
+    Chunk,
+    Image,
+    Stamp,
+    chunks,
+    decode_chunk,
+    encode_chunk,
+    messages,
+)
+from gateway.installer import Installer
+from gateway.payload import Wants
+
+images = st.builds(Image, st.integers(1, 0xFFFF), st.binary(min_size=1, max_size=600))
+rooms = st.integers(CHUNK.size + BLOCK, MAX_PAYLOAD)
+
+
+def frame(chunk, seq=0, boot=1, kind=Kind.PROGRAM):
+    return Frame(kind, 3, boot, seq, encode_chunk(chunk), down=True)
+
+
+@given(images, st.lists(rooms, min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_chunks_of_any_size_in_any_order_make_the_image(image, sizes, random):
+    """Some come twice, and in chunks of several sizes: the room changes with the way."""
+    sent = [decode_chunk(encode_chunk(chunk)) for room in sizes for chunk in chunks(image, room)]
+    random.shuffle(sent)
+    arriving, whole = Arriving(), []
+    for chunk in sent:
+        assert len(encode_chunk(chunk)) <= max(sizes)
+        if found := arriving.take(Kind.PROGRAM, chunk):
+            whole.append(found)
+    assert whole
+    assert set(whole) == {image}
+
+
+@given(images, rooms, st.data())
+def test_only_the_blocks_that_are_wanted_are_sent(image, room, data):
+    wanted = data.draw(st.frozensets(st.sampled_from(sorted(image.blocks))))
+    sent = [block for chunk in chunks(image, room, wanted) for block in chunk.blocks]
+    assert sorted(sent) == sorted(wanted)
+
+
+@given(st.binary(max_size=120))
+def test_fuzz_chunks(payload):
+    """The invariant: a chunk that lies in its image and encodes to the very bytes, or FrameError."""
+    try:
+        chunk = decode_chunk(payload)
+    except FrameError as error:
+        assert error.code == "chunk"
+        return
+    assert encode_chunk(chunk) == payload
+    assert 0 < chunk.first * BLOCK + len(chunk.content) <= chunk.size <= MAX_IMAGE
+
+
+@given(st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=6))
+def test_fuzz_installers(payloads):
+    """The invariant: whatever chunks strangers send, nothing comes out but what has the digest that was announced."""
+    installer = Installer()
+    for seq, payload in enumerate(payloads):
+        try:
+            image = installer.take(Frame(Kind.PROGRAM, 3, 1, seq, b"\1\0" + payload, down=True))
+        except FrameError:
+            continue
+        assert image is None or image.stamp == decode_chunk(b"\1\0" + payload).stamp
+
+
+def test_bytes_that_are_not_those_that_were_sent_are_no_image():
+    [chunk] = chunks(Image(3, b"some code"), MAX_PAYLOAD)
+    damaged = Chunk(chunk.stamp, chunk.size, 0, b"some c0de")
+    with pytest.raises(FrameError, match="not what was sent"):
+        Arriving().take(Kind.PROGRAM, damaged)
+    installer = Installer()
+    with pytest.raises(FrameError, match="not what was sent"):
+        installer.take(frame(damaged))
+    assert list(installer.wants()) == []  # it begins afresh
+    assert installer.take(frame(chunk, seq=1)) == Image(3, b"some code")
+
+
+def test_an_installer_says_what_it_wants_and_keeps_what_it_has():
+    image, installer = Image(2, bytes(200)), Installer()
+    first, second, third, fourth = chunks(image, CHUNK.size + 4 * BLOCK)
+    assert installer.take(frame(second)) is None
+    assert list(installer.wants()) == [Wants(Kind.PROGRAM, image.stamp, frozenset({0, 1, 2, 3, 8, 9, 10, 11, 12}))]
+    for seq, chunk in enumerate((first, fourth), start=1):
+        assert installer.take(frame(chunk, seq)) is None
+    assert installer.installed[Kind.PROGRAM] == NOTHING
+    assert installer.take(frame(third, seq=3)) == image
+    installer.install(Kind.PROGRAM, image)
+    assert installer.has(Kind.PROGRAM, first)
+    assert installer.take(frame(first, seq=4)) is None
+    assert list(installer.wants()) == []
+
+
+def test_what_is_left_over_from_an_earlier_image_does_nothing():
+    old, new, installer = Image(1, b"a" * 100), Image(2, b"b" * 100), Installer()
+    [left, _], [head, tail] = chunks(old, MAX_PAYLOAD), chunks(new, MAX_PAYLOAD)
+    assert installer.take(frame(head, seq=7)) is None
+    assert installer.take(frame(left, seq=6)) is None
+    assert installer.take(frame(left, seq=9, boot=0)) is None  # of an earlier start of the base station
+    assert installer.take(frame(tail, seq=8)) == new
+    assert installer.take(frame(left, seq=9)) is None  # and one that is meant now begins anew
+    assert [wants.stamp for wants in installer.wants()] == [old.stamp]
+
+
+def test_two_images_of_one_version_are_told_apart():
+    assert Image(1, b"a").stamp != Image(1, b"b").stamp
+
+
+def test_messages_are_chunks_for_a_mote():
+    sent = messages(Kind.SCHEDULE, 9, Image(1, bytes(100)))
+    assert [(m.kind, m.mote, m.want_ack, len(m.payload)) for m in sent] == [
+        (Kind.SCHEDULE, 9, True, 71), (Kind.SCHEDULE, 9, True, 43)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("version", "content"), [(0, b"a"), (0x10000, b"a"), (1, b""), (1, bytes(MAX_IMAGE + 1))])
+def test_images_that_cannot_be(version, content):
+    with pytest.raises(LinkError):
+        Image(version, content)
+
+
+def test_a_room_without_room_for_a_block_is_refused():
+    with pytest.raises(LinkError, match="no room"):
+        chunks(Image(1, b"a"), CHUNK.size + BLOCK - 1)
+
+
+def test_a_stamp_is_the_checksum_that_everything_has():
+    assert Image(1, b"123456789").stamp == Stamp(1, 0x31C3)

@@ -1,0 +1,123 @@
+"""HELLO, ACK with gaps and EVENT survive the air; anything else is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.asking import Asking, account
+from gateway.errors import FrameError
+from gateway.frame import MAX_PAYLOAD, Kind
+from gateway.image import Stamp
+from gateway.payload import (
+    IMAGES,
+    MAX_GAPS,
+    MAX_SENSORS,
+    Account,
+    ClockMoved,
+    Counts,
+    Hello,
+    Lost,
+    Reason,
+    RefusedImage,
+    Wants,
+    annotate_account,
+    annotate_event,
+    annotate_hello,
+    decode_account,
+    decode_event,
+    decode_hello,
+    encode_account,
+    encode_event,
+    encode_hello,
+)
+from tests.gateway.strategies import words
+
+bytes_ = st.integers(0, 255)
+stamps = st.builds(Stamp, words, words)
+hellos = st.builds(
+    Hello, st.sampled_from(Reason), words, words, stamps, stamps, st.none() | st.integers(0, 2**48 - 2),
+    st.lists(words, max_size=MAX_SENSORS).map(tuple),
+)  # fmt: skip
+gaps = st.lists(words, max_size=2 * MAX_GAPS, unique=True).map(
+    lambda ends: tuple(zip(sorted(ends)[::2], sorted(ends)[1::2], strict=False))
+)
+kinds = st.sampled_from(IMAGES)
+events = st.one_of(
+    st.builds(Wants, kinds, stamps, st.frozensets(bytes_)),
+    st.builds(RefusedImage, kinds, stamps),
+    st.builds(Lost, words, gaps),
+    st.builds(Counts, bytes_, st.integers(0, 2**32 - 1), words, words, words, words, words),
+    st.builds(ClockMoved, st.integers(-(2**47), 2**47 - 1)),
+)
+
+
+@given(hellos)
+def test_a_hello_survives(hello):
+    payload = encode_hello(hello)
+    assert len(payload) <= MAX_PAYLOAD
+    assert decode_hello(payload) == hello
+    assert sum(size for size, _ in annotate_hello(hello)) == len(payload)
+
+
+@given(events)
+def test_an_event_survives(event):
+    payload = encode_event(event)
+    assert len(payload) <= MAX_PAYLOAD
+    assert decode_event(payload) == event
+    assert sum(size for size, _ in annotate_event(event)) == len(payload)
+
+
+@given(gaps)
+def test_gaps_survive(found):
+    payload = encode_account(Account(found))
+    assert len(payload) <= MAX_PAYLOAD
+    assert decode_account(payload) == Account(found)
+    assert sum(size for size, _ in annotate_account(Account(found))) == len(payload)
+
+
+@pytest.mark.parametrize(
+    ("decode", "encode"),
+    [(decode_hello, encode_hello), (decode_event, encode_event), (decode_account, encode_account)],
+)
+@given(st.data())
+def test_fuzz_payloads(decode, encode, data):
+    """The invariant: something that encodes to the very bytes, or FrameError."""
+    payload = data.draw(st.binary(max_size=40) | st.builds(lambda head, tail: bytes([head]) + tail,
+                                                           st.integers(0, 6), st.binary(max_size=24)))  # fmt: skip
+    try:
+        found = decode(payload)
+    except FrameError as error:
+        assert error.code == "payload"
+        return
+    assert encode(found) == payload
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"", b"\x00", b"\x06", b"\x01\x04" + bytes(4), b"\x01\x03" + bytes(5), b"\x02\x03" + bytes(5), b"\x03\x01\x00",
+        b"\x03\x01\x00\x01\x05\x00\x04\x00", b"\x03\x01\x00\x02" + b"\x05\x00\x06\x00" * 2, b"\x05" + bytes(5),
+    ],
+)  # fmt: skip
+def test_what_is_no_event(payload):
+    with pytest.raises(FrameError, match=r"no EVENT|ascending|gaps"):
+        decode_event(payload)
+
+
+def test_gaps_are_asked_for_after_a_moment_and_ever_more_slowly_until_nobody_is_hoped_for():
+    asking, asked = Asking(patience_ms=10, times=3), []
+    for now in range(0, 500, 5):
+        asked += [(now, gap) for gap in asking.due({1: ((3, 4),)}, now)]
+    assert asked == [(10, (1, ((3, 4),))), (30, (1, ((3, 4),))), (70, (1, ((3, 4),)))]
+    assert list(asking.due({1: ((3, 3),)}, 500)) == []  # another gap is another question
+    assert list(asking.due({1: ((3, 3),)}, 510)) == [(1, ((3, 3),))]
+    assert list(asking.due({}, 520)) == []
+    assert list(asking.due({1: ((3, 3),)}, 530)) == []
+
+
+def test_an_account_of_more_gaps_than_fit_ends_before_the_first_that_does_not():
+    many = tuple((n, n) for n in range(0, 100, 2))
+    frame = account(7, 1, 200, many)
+    assert (frame.kind, frame.down, frame.want_ack, frame.seq) == (Kind.ACK, True, False, many[MAX_GAPS][0] - 1)
+    assert decode_account(frame.payload).gaps == many[:MAX_GAPS]
+    assert account(7, 1, 200, many[:3]).seq == 200

@@ -1,0 +1,149 @@
+"""Partials, orders and link reports survive the air; many frames are decoded as one by one; nonsense is refused."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.frame import MAX_PAYLOAD, Frame, Kind
+from gateway.image import Image
+from innet.aggregates.fields import fields_of
+from innet.errors import PayloadError
+from innet.operators.slices import Slices
+from innet.partials import MAX_SLOTS, Partial, PartialShape
+from innet.payload import decode_all, decode_orders, decode_partials, encode_orders, encode_partials
+from innet.payload.partial import MAX_SPAN, UNSIGNED, size_of
+from innet.uplink import gather
+
+KINDS = ("COUNT", "SUM", "VARIANCE", "MIN", "MAX", "FIRST", "LAST")
+slots = st.integers(1, 12) | st.sampled_from([MAX_SLOTS, MAX_SLOTS + 1])
+shapes = st.builds(
+    PartialShape, st.integers(0, 255), slots.map(lambda n: tuple(range(1, n + 1))), st.integers(0, 2),
+    st.lists(st.sampled_from(KINDS), max_size=2).map(tuple), st.just(Slices(10, 0, 0)),
+)  # fmt: skip
+INT32 = st.integers(-(2**31), 2**31 - 1)
+
+
+def number(field):
+    """Any value of a field that a state can have, or nearly so."""
+    if field.name in UNSIGNED:
+        return st.integers(0, 2**field.bits - 1)
+    return st.integers(-(2 ** (field.bits - 1)), 2 ** (field.bits - 1) - 1)
+
+
+def partials_of(shape, slices):
+    who = st.integers(0, 2 ** len(shape.slots) - 1 if shape.has_bitmap else 2**32 - 1)
+    group = st.tuples(*[st.none() | INT32] * shape.keys)
+    states = st.tuples(*[st.tuples(*map(number, layout)) for layout in shape.layouts])
+    whole = st.builds(Partial, slices, who, st.integers(0, 2**32 - 1), group, states)
+    return whole | st.builds(Partial, slices, who, st.integers(0, 2**32 - 1))
+
+
+@st.composite
+def told(draw, most=12):
+    shape = draw(shapes)
+    first = draw(st.integers(0, 2**48 - 1000))
+    return shape, draw(st.lists(partials_of(shape, st.integers(first, first + 999)), min_size=1, max_size=most))
+
+
+def order(partial):
+    return partial.slice, partial.bare, repr(partial)
+
+
+@given(told())
+def test_partials_survive(case):
+    """In as few frames as they take: no two neighbours would have fitted into one."""
+    shape, partials = case
+    payloads = encode_partials(shape, partials)
+    found = [decode_partials(payload, shape, 3) for payload in payloads]
+    assert sorted((p for one in found for p in one), key=order) == sorted(partials, key=order)
+    assert all(len(payload) <= MAX_PAYLOAD for payload in payloads if payload[7] + payload[8] > 1)
+    for one, next_ in pairwise(found):
+        both = [*one, min(next_, key=lambda p: p.slice)]
+        bare = sum(partial.bare for partial in both)
+        span = max(p.slice for p in both) - min(p.slice for p in both)
+        assert size_of(shape, len(both) - bare, bare) > MAX_PAYLOAD or span >= MAX_SPAN
+
+
+def of_columns(found):
+    """The partials that columns say, one by one."""
+    for at in range(len(found.slice)):
+        bits = [int(bit) for bit in found.who[at]]
+        who = sum(bit << slot for slot, bit in enumerate(bits)) if found.shape.has_bitmap else bits[0]
+        partial = (int(found.slice[at]), who, int(found.readings[at]))
+        if at >= found.whole:
+            yield int(found.sender[at]), Partial(*partial)
+            continue
+        key, null = found.key[at].tolist(), found.null[at].tolist()
+        group = tuple(None if n else k for k, n in zip(key, null, strict=True))
+        states = tuple(tuple(int(field[at]) for field in fields) for fields in found.fields)
+        yield int(found.sender[at]), Partial(*partial, group, states)
+
+
+@given(told(), st.data())
+def test_partials_of_many_frames_are_decoded_as_one_by_one(case, data):
+    """Some of the frames are damaged."""
+    shape, partials = case
+    payloads = encode_partials(shape, partials)
+    payloads += [
+        bytes([shape.aggregation]) + data.draw(st.binary(max_size=60)) for _ in range(data.draw(st.integers(0, 3)))
+    ]
+    frames = [Frame(Kind.PARTIAL, mote, 1, 0, payload) for mote, payload in enumerate(payloads, start=1)]
+    expected, wrong = [], []
+    for frame in frames:
+        try:
+            expected += [(frame.mote, partial) for partial in decode_partials(frame.payload, shape, frame.mote)]
+        except PayloadError as error:
+            wrong.append((error.mote, error.code))
+    found, errors = gather(frames, {shape.aggregation: shape})
+    pairs = [pair for columns in found for pair in of_columns(columns)]
+    assert sorted(pairs, key=lambda p: (p[0], *order(p[1]))) == sorted(expected, key=lambda p: (p[0], *order(p[1])))
+    assert sorted((error.mote, error.code) for error in errors) == sorted(wrong)
+
+
+SHAPE = PartialShape(4, (3, 4), 0, ("SUM", "VARIANCE", "MIN"), Slices(10, 0, 0))
+
+
+def test_columns_become_the_states_of_the_base_station_s_aggregates():
+    large = (2**31 - 1) ** 2 * 3
+    rows = [((2, -7), (3, 9, large), (1, -5)), ((0, 0), (0, 0, 0), (0, 0))]
+    partials = [Partial(7, 1, 2, (), row) for row in rows]
+    [payload] = encode_partials(SHAPE, partials, room=200)
+    [found], _ = decode_all([Frame(Kind.PARTIAL, 3, 1, 0, payload)], {4: SHAPE})
+    for kind, state, at in zip(SHAPE.kinds, found.states(), range(3), strict=True):
+        assert fields_of(kind, state) == [row[at] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("payload", "code"),
+    [
+        (b"", "short"),
+        (b"\x04" + bytes(7), "short"),
+        (b"\x04" + bytes(8), "size"),
+        (b"\x05" + bytes(8), "aggregation"),
+        (encode_partials(SHAPE, [Partial(7, 1, 2)])[0] + b"\0", "size"),
+    ],
+)
+def test_partials_of_nonsense_are_told(payload, code):
+    good = Frame(Kind.PARTIAL, 3, 1, 1, encode_partials(SHAPE, [Partial(7, 1, 2)])[0])
+    [found], errors = gather([Frame(Kind.PARTIAL, 9, 1, 0, payload), good], {4: SHAPE})
+    assert [(error.mote, error.code) for error in errors] == [(9, code)]
+    assert (found.slice.tolist(), found.who.tolist(), found.readings.tolist()) == ([7], [[True, False]], [2])
+    with pytest.raises(PayloadError) as caught:
+        decode_partials(payload, SHAPE, 9)
+    assert caught.value.code == code
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=12)), max_size=4), st.binary(max_size=3))
+def test_fuzz_orders(sections, tail):
+    """The invariant: orders that a mote can follow, or PayloadError."""
+    content = b"".join(bytes([kind]) + len(body).to_bytes(2, "little") + body for kind, body in sections) + tail
+    if not content:
+        return
+    try:
+        orders = decode_orders(Image(3, content), site=7)
+    except PayloadError:
+        return
+    assert orders.parent != 7
+    assert decode_orders(encode_orders(3, orders), site=7) == orders
