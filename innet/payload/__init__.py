@@ -4,6 +4,7 @@ from innet.payload.columns import Partials, decode_all
 from innet.payload.links import MAX_NEIGHBOURS, annotate_links, decode_links, encode_links
 from innet.payload.partial import annotate_partials, decode_partials, encode_partials
 from innet.payload.program import (
+    Duty,
     Orders,
     annotate_orders,
     decode_orders,
@@ -15,6 +16,7 @@ from innet.payload.program import (
 
 __all__ = [
     "MAX_NEIGHBOURS",
+    "Duty",
     "Orders",
     "Partials",
     "annotate_links",

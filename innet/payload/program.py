@@ -5,6 +5,8 @@ does not know.
 
     1 CODE    sampling u8, version u16, channels u8, then the code
     2 PARENT  mote u16: whom to give what goes up; 0 is the base station
+    3 AGENDA  period in ms u32, then for each slot: what u8 (1 receive, 2 send), start in ms u32, length in ms u16,
+              peer u16; without it the mote's radio is always on
 """
 
 import struct
@@ -15,9 +17,13 @@ from enum import IntEnum
 from gateway.frame import COORDINATOR
 from gateway.image import Image
 from innet.errors import PayloadError, ProgramError
+from innet.placement.agenda import Activity, SiteAgenda, Slot
 from innet.program.program import MoteProgram, instructions
 
 SECTION, CODE, PARENT = struct.Struct("<BH"), struct.Struct("<BHB"), struct.Struct("<H")
+PERIOD, SLOT = struct.Struct("<I"), struct.Struct("<BIHH")
+ON_AIR = {1: Activity.RECEIVE, 2: Activity.SEND}
+"""The slots that a mote must be told; when it senses its schedule says, and it computes when it has sensed."""
 
 
 class Section(IntEnum):
@@ -25,37 +31,56 @@ class Section(IntEnum):
 
     CODE = 1
     PARENT = 2
+    AGENDA = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """When a mote's radio is on, and when it sends: `slots` of receiving and sending in each `period_ms`."""
+
+    period_ms: int
+    slots: tuple[Slot, ...]
+
+    @classmethod
+    def of(cls, agenda: SiteAgenda, period_ms: int) -> "Duty":
+        return cls(period_ms, tuple(slot for slot in agenda.slots if slot.activity in ON_AIR.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What one mote runs, and to whom it gives what goes up."""
+    """What one mote runs, to whom it gives what goes up, and when; without a duty at once, and it always listens."""
 
     programs: tuple[MoteProgram, ...] = ()
     parent: int = COORDINATOR
+    duty: Duty | None = None
 
 
 def encode_orders(version: int, orders: Orders) -> Image:
     bodies = [(Section.PARENT, PARENT.pack(orders.parent))]
+    bodies += [(Section.AGENDA, _encode_duty(orders.duty))] if orders.duty else []
     bodies += [(Section.CODE, encode_program(program)) for program in orders.programs]
     return Image(version, b"".join(SECTION.pack(section, len(body)) + body for section, body in bodies))
 
 
 def decode_orders(image: Image, site: int) -> Orders:
     """What a mote understands of an image that came whole. PayloadError if it is not to be run."""
-    programs, parents = [], []
+    programs, parents, duties = [], [], []
     for section, body in _sections(image.content, site):
         if section == Section.CODE:
             programs.append(decode_program(body, site))
         elif section == Section.PARENT and len(body) == PARENT.size:
             parents += PARENT.unpack(body)
+        elif section == Section.AGENDA:
+            duties.append(_decode_duty(body, site))
         else:
             raise PayloadError("section", site, f"a PROGRAM with a section of type {section} and {len(body)} bytes")
     if len(parents) != 1 or parents == [site]:
         raise PayloadError("parent", site, f"a PROGRAM with the parents {parents}")
+    if len(duties) > 1:
+        raise PayloadError("agenda", site, f"a PROGRAM with {len(duties)} agendas")
     if len({program.sampling for program in programs}) < len(programs):
         raise PayloadError("sampling", site, "a PROGRAM with two codes for one sampling")
-    return Orders(tuple(programs), parents[0])
+    return Orders(tuple(programs), parents[0], duties[0] if duties else None)
 
 
 def _sections(content: bytes, site: int) -> Iterator[tuple[int, bytes]]:
@@ -69,6 +94,25 @@ def _sections(content: bytes, site: int) -> Iterator[tuple[int, bytes]]:
         if at > len(content):
             raise PayloadError("short", site, f"a PROGRAM whose section of type {section} ends too early")
         yield section, content[start:at]
+
+
+def _encode_duty(duty: Duty) -> bytes:
+    numbers = {activity: number for number, activity in ON_AIR.items()}
+    slots = (SLOT.pack(numbers[s.activity], s.start_ms, s.length_ms, s.peer or COORDINATOR) for s in duty.slots)
+    return PERIOD.pack(duty.period_ms) + b"".join(slots)
+
+
+def _decode_duty(body: bytes, site: int) -> Duty:
+    if len(body) < PERIOD.size or (len(body) - PERIOD.size) % SLOT.size:
+        raise PayloadError("agenda", site, f"an agenda of {len(body)} bytes")
+    [period] = PERIOD.unpack_from(body)
+    slots, end = [], 0
+    for what, start, length, peer in SLOT.iter_unpack(body[PERIOD.size :]):
+        if what not in ON_AIR or start < end or start + length > period:
+            raise PayloadError("agenda", site, "an agenda whose slots overlap, leave the period or are none")
+        slots.append(Slot(start, length, ON_AIR[what], peer))
+        end = start + length
+    return Duty(period, tuple(slots))
 
 
 def encode_program(program: MoteProgram) -> bytes:
@@ -91,6 +135,15 @@ def annotate_orders(orders: Orders) -> Iterator[tuple[int, str]]:
     yield 1, "section PARENT"
     yield 2, f"of {PARENT.size} bytes"
     yield 2, "the base station" if orders.parent == COORDINATOR else f"mote {orders.parent}"
+    if orders.duty:
+        yield 1, "section AGENDA"
+        yield 2, f"of {PERIOD.size + SLOT.size * len(orders.duty.slots)} bytes"
+        yield 4, f"each {orders.duty.period_ms} ms"
+        for slot in orders.duty.slots:
+            yield 1, slot.activity.value
+            yield 4, f"from {slot.start_ms} ms on"
+            yield 2, f"for {slot.length_ms} ms"
+            yield 2, f"{'from' if slot.activity is Activity.RECEIVE else 'to'} {slot.peer or 'the base station'}"
     for program in orders.programs:
         yield 1, "section CODE"
         yield 2, f"of {CODE.size + len(program.code)} bytes"

@@ -1,5 +1,6 @@
 """Partials, orders and link reports survive the air; many frames are decoded as one by one; nonsense is refused."""
 
+import struct
 from itertools import pairwise
 
 import pytest
@@ -12,8 +13,9 @@ from innet.aggregates.fields import fields_of
 from innet.errors import PayloadError
 from innet.operators.slices import Slices
 from innet.partials import MAX_SLOTS, Partial, PartialShape
-from innet.payload import decode_all, decode_orders, decode_partials, encode_orders, encode_partials
+from innet.payload import Duty, Orders, decode_all, decode_orders, decode_partials, encode_orders, encode_partials
 from innet.payload.partial import MAX_SPAN, UNSIGNED, size_of
+from innet.placement.agenda import Activity, SiteAgenda, Slot
 from innet.uplink import gather
 
 KINDS = ("COUNT", "SUM", "VARIANCE", "MIN", "MAX", "FIRST", "LAST")
@@ -135,7 +137,40 @@ def test_partials_of_nonsense_are_told(payload, code):
     assert caught.value.code == code
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=12)), max_size=4), st.binary(max_size=3))
+def test_what_a_mote_must_know_of_an_agenda_survives():
+    sent = Slot(700, 20, Activity.SEND, 4)
+    slots = (Slot(0, 5, Activity.SENSE), Slot(100, 40, Activity.RECEIVE, 9), Slot(650, 3, Activity.COMPUTE), sent)
+    orders = Orders(parent=4, duty=Duty.of(SiteAgenda(3, 4, slots), 1000))
+    assert decode_orders(encode_orders(1, orders), 3) == orders
+    assert orders.duty.slots == (slots[1], sent)
+
+
+def agenda(*slots, period=1000):
+    body = period.to_bytes(4, "little") + b"".join(struct.pack("<BIHH", *slot) for slot in slots)
+    return bytes.fromhex("02 0200 0400 03") + len(body).to_bytes(2, "little") + body
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        agenda((3, 0, 1, 4)),
+        agenda((1, 10, 5, 4), (1, 14, 5, 6)),
+        agenda((1, 990, 11, 4)),
+        agenda((1, 10, 5, 4)) + agenda((1, 10, 5, 4))[5:],
+        bytes.fromhex("02 0200 0400 03 0100 ff"),
+        bytes.fromhex("02 0200 0700"),
+        bytes.fromhex("02 0200 0400 02 0200 0500"),
+        bytes.fromhex("01 0000"),
+        bytes.fromhex("02 0300 0400 00"),
+        bytes.fromhex("02 02"),
+    ],
+)
+def test_orders_that_are_none(content):
+    with pytest.raises(PayloadError):
+        decode_orders(Image(1, content), site=7)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=13)), max_size=4), st.binary(max_size=3))
 def test_fuzz_orders(sections, tail):
     """The invariant: orders that a mote can follow, or PayloadError."""
     content = b"".join(bytes([kind]) + len(body).to_bytes(2, "little") + body for kind, body in sections) + tail

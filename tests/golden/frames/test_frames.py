@@ -48,6 +48,7 @@ from gateway.payload import (
 from innet.operators.slices import Slices
 from innet.partials import Partial, PartialShape
 from innet.payload import (
+    Duty,
     Orders,
     annotate_links,
     annotate_orders,
@@ -59,6 +60,7 @@ from innet.payload import (
     encode_orders,
     encode_partials,
 )
+from innet.placement.agenda import Activity, Slot
 from innet.program.program import MoteProgram
 from innet.routing.topology import Heard, LinksReport
 
@@ -69,6 +71,7 @@ SAMPLING = Sampling(
 )  # fmt: skip
 SCHEDULE = Schedule(3, 7, (SAMPLING,))
 ORDERS = Orders((MoteProgram(3, 2, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")),), parent=4)
+TIMED = Orders(parent=4, duty=Duty(30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4))))
 LONG = Orders(tuple(MoteProgram(3, n, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")) for n in range(6)), parent=4)
 REPORT = LinksReport(3, (Heard(0, 255), Heard(4, 128)))
 ROWS = [(2010, 2987), (None, 2986), (-1, 2986)]
@@ -116,6 +119,7 @@ def cases():
         "hello_asked_for": (Frame(Kind.HELLO, 3, 9, 3, down=True), ()),
         "schedule": chunk(Kind.SCHEDULE, encode_schedule(SCHEDULE), 0, annotate_schedule(SCHEDULE), 0),
         "program": chunk(Kind.PROGRAM, program, 0, annotate_orders(ORDERS), 1),
+        "program_with_agenda": chunk(Kind.PROGRAM, encode_orders(8, TIMED), 0, annotate_orders(TIMED), 5),
         "program_second_chunk": chunk(Kind.PROGRAM, long, 1, (), 2),
         "routed": (replace(Frame(Kind.HELLO, 3, 9, 4, down=True), receiver=8, route=(4, 3)), ()),
         "time": (Frame(Kind.TIME, 3, 9, 2, time, down=True, want_ack=False), annotate_time(time)),
@@ -157,6 +161,8 @@ def test_what_the_files_say_is_what_was_meant():
         (c.sensor, c.bits) for c in SAMPLING.channels
     ]
     assert decode_orders(Arriving().take(Kind.PROGRAM, decode_chunk(golden("program").payload)), 3) == ORDERS
+    timed = Arriving().take(Kind.PROGRAM, decode_chunk(golden("program_with_agenda").payload))
+    assert decode_orders(timed, 3) == TIMED
     second = decode_chunk(golden("program_second_chunk").payload)
     assert second.content == encode_orders(7, LONG).content[second.first * BLOCK :]
     assert decode_links(golden("links").payload, 3) == REPORT
