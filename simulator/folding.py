@@ -85,7 +85,7 @@ class Folding:
         for number, partial in self._memory.take(tick):
             by_table.setdefault(number, []).append(partial)
         found = []
-        for number, partials in by_table.items():
+        for number, partials in sorted(by_table.items()):
             shape = self._memory.table(number).shape
             for payload in encode_partials(shape, partials):
                 places = [_place(number, partial) for partial in decode_partials(payload, shape, self._site)]

@@ -14,8 +14,19 @@ from acquisition.payload import Row, capacity, decode_schedule, decode_time, enc
 from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.errors import FrameError
 from gateway.frame import Frame, Kind, MoteId
-from gateway.image import Arriving, Chunk, decode_chunk
+from gateway.image import Image, decode_chunk
+from gateway.installer import Installer
 from gateway.link import Numbers
+from gateway.payload import (
+    EventPayload,
+    Hello,
+    Lost,
+    Reason,
+    RefusedImage,
+    decode_account,
+    encode_event,
+    encode_hello,
+)
 from innet.costs.hardware import Hardware, hardware
 from innet.errors import PayloadError as InnetPayloadError
 from innet.payload import Orders, decode_orders, encode_links
@@ -31,7 +42,7 @@ from simulator.kernel import MS, Kernel
 from simulator.radio import Air
 from simulator.relay import Relay
 from simulator.sensor import Sensor
-from simulator.slots import Slots
+from simulator.slots import Slots, slots_told
 from simulator.standing import Standing
 from simulator.trace import Trace
 
@@ -43,7 +54,8 @@ class Memory:
     schedule: Schedule
     folding: Folding
     orders: Orders = field(default_factory=Orders)
-    arriving: Arriving = field(default_factory=Arriving)
+    installer: Installer = field(default_factory=Installer)
+    chunks: int = 0  # that came
     tick_ms: int = 0
     sampled: dict[int, int] = field(default_factory=dict)  # the last tick of each sampling
     waiting: dict[int, tuple[Sampling, int, list[Row | None]]] = field(default_factory=dict)  # first epoch, readings
@@ -76,10 +88,11 @@ class Mote:
     # --- its life ---
 
     def start(self) -> None:
-        """Switch on, and tell who is heard as soon as everybody is there."""
+        """Switch on, say hello, and tell who is heard as soon as everybody is there."""
         self.alive, self._born = True, self._kernel.now
         self.relay.switch_on()
-        self._kernel.after(0, partial(self._report_links, self._plans), priority=1)
+        reason = Reason.RESET if self._plans else Reason.SWITCHED_ON
+        self._kernel.after(0, partial(self._introduce, self._plans, reason), priority=1)
 
     def die(self, why: str) -> None:
         """Switch off for good."""
@@ -128,6 +141,9 @@ class Mote:
     def _receive(self, frame: Frame) -> bool:
         """Do what a frame says, once; say whether it made sense, however often it comes."""
         try:
+            if frame.kind is Kind.ACK:
+                self._account(frame)
+                return True
             obey = self._understand(frame)
             if self._memory.received.setdefault(frame.boot, Numbers()).add(frame.seq):
                 self._trace.record(self._kernel.now, self.site, "received", kind=frame.kind.name, seq=frame.seq)
@@ -143,7 +159,10 @@ class Mote:
             case Kind.TIME:
                 return partial(self._set_clock, *decode_time(frame.payload, self.site))
             case Kind.SCHEDULE | Kind.PROGRAM:
-                return partial(self._take_chunk, frame.kind, decode_chunk(frame.payload))
+                decode_chunk(frame.payload)
+                return partial(self._take_chunk, frame)
+            case Kind.HELLO:
+                return partial(self._say_hello, Reason.ASKED)
         raise FrameError("kind", f"a mote does not know what to do with {frame.kind.name}")
 
     def _set_clock(self, ms: int, tick_ms: int) -> None:
@@ -151,15 +170,41 @@ class Mote:
         self._memory.tick_ms = tick_ms
         self._arm()
 
-    def _take_chunk(self, kind: Kind, chunk: Chunk) -> None:
-        """Install an image when it is whole, and as a whole."""
-        if (image := self._memory.arriving.take(kind, chunk)) is None:
+    def _take_chunk(self, frame: Frame) -> None:
+        """Install an image when it is whole, and as a whole; say so, also to somebody who does not know."""
+        memory = self._memory
+        if memory.installer.has(frame.kind, decode_chunk(frame.payload)):
+            self._say_hello(Reason.INSTALLED)
             return
-        if kind is Kind.PROGRAM:
-            self._obey(decode_orders(image, self.site))
-        else:
-            self._memory.schedule = decode_schedule(image, self.site)
-            self._arm()
+        if image := memory.installer.take(frame):
+            self._install(frame.kind, image)
+        memory.chunks += 1
+        self._kernel.after(CHUNK_WAIT, partial(self._say_wants, memory, memory.chunks))
+
+    def _install(self, kind: Kind, image: Image) -> None:
+        try:
+            if kind is Kind.PROGRAM:
+                orders = decode_orders(image, self.site)
+                self._obey(orders)
+                self._slots = slots_told(orders)
+            else:
+                self._memory.schedule = decode_schedule(image, self.site)
+        except (AcquisitionPayloadError, InnetPayloadError) as error:
+            self._trace.record(self._kernel.now, self.site, "rejected", code=error.code)
+            self._say(RefusedImage(kind, image.stamp))
+            return
+        self._memory.installer.install(kind, image)
+        self._arm()
+        self._say_hello(Reason.INSTALLED)
+
+    def _account(self, frame: Frame) -> None:
+        """The base station misses some of our frames: those that are not on their way any more are lost."""
+        lost = Numbers()
+        for first, last in decode_account(frame.payload).gaps:
+            for seq in range(first, last + 1):
+                if frame.boot != self.boot or seq not in self._memory.outstanding:
+                    lost.add(seq)
+        self._say(Lost(frame.boot, lost.ranges()))
 
     def _obey(self, orders: Orders) -> None:
         self._memory.orders = orders
@@ -278,10 +323,28 @@ class Mote:
         for payload, parts in self._memory.folding.take(tick):
             self._provenance.carry(self._post(Kind.PARTIAL, payload), parts)
 
-    def _report_links(self, plans: int) -> None:
+    def _introduce(self, plans: int, reason: Reason) -> None:
         if plans == self._plans:
+            self._say_hello(reason)
             heard = tuple(Heard(number, quality) for number, quality in self._air.neighbours(self.site))
             self._post(Kind.LINKS, encode_links(LinksReport(self.site, heard)))
+
+    def _say_hello(self, reason: Reason) -> None:
+        has, clock = self._memory.installer.installed, self.clock
+        now_ms = clock.reads(self._kernel.now) // MS if clock.runs else None
+        hello = Hello(reason, sensor_code(self.kind.name), 0, has[Kind.SCHEDULE], has[Kind.PROGRAM], now_ms,
+                      tuple(sorted(self._sensors)))  # fmt: skip
+        self._post(Kind.HELLO, encode_hello(hello))
+
+    def _say_wants(self, memory: Memory, chunks: int) -> None:
+        """No chunk came for a while: say which are missing."""
+        if memory is self._memory and memory.chunks == chunks:
+            for wants in list(memory.installer.wants()):
+                self._say(wants)
+                self._kernel.after(CHUNK_WAIT, partial(self._say_wants, memory, chunks))
+
+    def _say(self, event: EventPayload) -> None:
+        self._post(Kind.EVENT, encode_event(event))
 
     def _post(self, kind: Kind, payload: bytes) -> Frame:
         memory = self._memory
@@ -303,6 +366,8 @@ class Mote:
             self._send_readings()
 
 
+CHUNK_WAIT = 20_000 * MS
+"""So long after the last chunk of an image a mote says which are missing, and again."""
 FILTERED_WAIT = 10
 """After so many epochs a mote that filtered everything says so (SEMANTICS 12.3)."""
 

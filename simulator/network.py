@@ -19,8 +19,8 @@ from simulator.trace import Trace
 
 
 class Gateway:
-    """A radio of the base station. It takes a frame for good when the base station has; what nobody answers it sends
-    to it again after a while."""
+    """A radio of the base station. It keeps a frame until the base station has answered it, and sends it there again
+    after a while. Without a wire it is where frames end."""
 
     PATIENCE_MS = 10_000
 
@@ -48,9 +48,8 @@ class Gateway:
                                boot=frame.boot, seq=frame.seq, bytes=len(message))  # fmt: skip
             if frame.kind is Kind.PARTIAL:
                 self._tell_what_is_in(frame)
-            if frame.want_ack:
-                self._held[frame.identity] = frame
-            self._give(frame)
+            if self.wire:
+                self._hold(frame)
         return True
 
     def _tell_what_is_in(self, frame: Frame) -> None:
@@ -73,6 +72,11 @@ class Gateway:
         """The next hop has taken it: tell the base station."""
         if taken and frame.want_ack:
             self.wire.send(encode_stream(acknowledgement(frame)))
+
+    def _hold(self, frame: Frame) -> None:
+        if frame.want_ack:
+            self._held[frame.identity] = frame
+        self._give(frame)
 
     def _give(self, frame: Frame) -> None:
         """To the base station, again and again until it answers."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from innet.payload import Orders
 from innet.placement.agenda import Activity, SiteAgenda
 from simulator.kernel import MS
 
@@ -27,3 +28,10 @@ def slots_of(agenda: SiteAgenda, period_ms: int) -> Slots:
     listen = tuple((slot.start_ms * MS, slot.end_ms * MS) for slot in agenda.of(Activity.RECEIVE))
     [send] = agenda.of(Activity.SEND)
     return Slots(period_ms * MS, agenda.parent, (send.start_ms * MS, send.end_ms * MS), listen)
+
+
+def slots_told(orders: Orders) -> Slots | None:
+    """What a mote's orders mean to its radio."""
+    if orders.duty is None:
+        return None
+    return slots_of(SiteAgenda(-1, orders.parent, orders.duty.slots), orders.duty.period_ms)

@@ -24,6 +24,7 @@ class Layout:
     number: np.ndarray
     parent: np.ndarray
     heard_by: np.ndarray  # the number of the parent
+    gateway: np.ndarray  # the number of the one at which frames arrive
     depth: np.ndarray
     send_begin: np.ndarray
     send_end: np.ndarray
@@ -52,6 +53,7 @@ def lay_out(
     numbers = sorted(slots)
     place = {number: at for at, number in enumerate(numbers)}
     parents = [slots[number].parent for number in numbers]
+    ways = [_way(at, parents, place) for at in range(len(numbers))]
     timings = [Timing.of(kinds[number]) for number in numbers]
 
     def array(values) -> np.ndarray:
@@ -62,7 +64,8 @@ def lay_out(
         number=array(numbers),
         parent=array(place.get(parent, GATEWAY) for parent in parents),
         heard_by=array(parents),
-        depth=_depths(parents, place),
+        gateway=array(parents[way[-1]] for way in ways),
+        depth=array(len(way) for way in ways),
         send_begin=array(slots[number].send[0] for number in numbers),
         send_end=array(slots[number].send[1] for number in numbers),
         listen_us=array(
@@ -77,14 +80,12 @@ def lay_out(
     )
 
 
-def _depths(parents: Sequence[int], place: Mapping[int, int]) -> np.ndarray:
-    depths = np.zeros(len(parents), np.int64)
-    for at in range(len(parents)):
-        up, hops = at, 0
-        while up is not None:
-            up, hops = place.get(parents[up]), hops + 1
-        depths[at] = hops
-    return depths
+def _way(at: int, parents: Sequence[int], place: Mapping[int, int]) -> list[int]:
+    """The motes that a frame passes, by their places."""
+    way = [at]
+    while (up := place.get(parents[way[-1]])) is not None:
+        way.append(up)
+    return way
 
 
 def _check(slots: Mapping[int, Slots], ratios: Mapping[tuple[int, int], float]) -> None:

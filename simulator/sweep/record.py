@@ -7,6 +7,7 @@ from simulator.kernel import MS
 from simulator.sweep.hops import Hop
 from simulator.sweep.layout import GATEWAY, Layout
 from simulator.sweep.readings import Posted
+from simulator.sweep.rising import Merged
 from simulator.sweep.run import Swept
 from simulator.sweep.sampled import Sampled
 from simulator.trace import Trace
@@ -20,7 +21,9 @@ def record(swept: Swept, layout: Layout, trace: Trace, tick_ms: int) -> None:
     for sampled, posted, seq in zip(swept.told, swept.posted, swept.seqs, strict=True):
         _posted(sampled, posted, seq, layout, trace)
     for hop in swept.hops:
-        _sent(hop, layout, trace)
+        _sent(hop, swept.readings, layout, trace)
+    for merged in swept.merged:
+        _merged(merged, layout, trace)
 
 
 def _produced(sampled: Sampled, layout: Layout, trace: Trace, tick_ms: int) -> None:
@@ -42,20 +45,37 @@ def _posted(sampled: Sampled, posted: Posted, seq: np.ndarray, layout: Layout, t
                      first=first, count=count)  # fmt: skip
 
 
-def _sent(hop: Hop, layout: Layout, trace: Trace) -> None:
+def _sent(hop: Hop, readings: int, layout: Layout, trace: Trace) -> None:
     frames = hop.frames
     columns = (
         hop.ended, layout.number[frames.holder], layout.heard_by[frames.holder], layout.number[frames.origin], frames.seq,
         frames.size, hop.attempts, hop.came, hop.known, hop.arrived, layout.parent[frames.holder] == GATEWAY,
-        frames.holder == frames.origin,
+        frames.holder == frames.origin, frames.tag < readings,
     )  # fmt: skip
-    for ended, mote, to, origin, seq, size, attempts, came, known, arrived, home, own in zip(
+    for ended, mote, to, origin, seq, size, attempts, came, known, arrived, home, own, reading in zip(
         *(column.tolist() for column in columns), strict=True
     ):
-        kind = Kind.READING.name
+        kind = (Kind.READING if reading else Kind.PARTIAL).name
         trace.record(ended, mote, "sent", kind=kind, to=to, origin=origin, boot=1, seq=seq, bytes=size, attempts=attempts,
                      came=int(came), known=int(known))  # fmt: skip
         if own and not known:
             trace.record(ended, mote, "given_up", kind=kind, seq=seq)
         if home and came:
             trace.record(arrived, to, "delivered", kind=kind, origin=origin, boot=1, seq=seq, bytes=size)
+
+
+def _merged(merged: Merged, layout: Layout, trace: Trace) -> None:
+    """What was in each partial that came, by the number of the gateway."""
+    rows = merged.rows
+    keys = [np.where(key.there, key.values, None).tolist() for key in rows.keys]
+    groups = list(zip(*keys, strict=True)) if keys else [()] * len(rows)
+    within: dict[tuple, list[tuple[int, int]]] = {}
+    columns = merged.time, merged.frame, layout.gateway[rows.mote], rows.slice, rows.bare
+    places = zip(*(column.tolist() for column in columns), groups, strict=True)
+    readings = zip(layout.number[rows.mote].tolist(), rows.tick.tolist(), strict=True)
+    for (time, frame, gateway, slice_, bare, group), reading in zip(places, readings, strict=True):
+        within.setdefault((time, frame, gateway, slice_, bare, () if bare else group), []).append(reading)
+    for (time, _, gateway, slice_, bare, group), found in within.items():
+        of = ",".join(f"{site}:{tick}" for site, tick in sorted(found))
+        trace.record(time, gateway, "merged", table=merged.table.number, slice=slice_, bare=int(bare), group=group,
+                     readings=of)  # fmt: skip

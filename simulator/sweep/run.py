@@ -1,7 +1,8 @@
-"""The rounds of a network, many at a time: sampled, computed, carried up the tree level by level, and paid for."""
+"""The rounds of a network, many at a time: sampled, computed, carried up the tree, and paid for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -10,9 +11,11 @@ from simulator.energy import joules
 from simulator.radio import Channel
 from simulator.sensor import Sensor
 from simulator.standing import Standing
-from simulator.sweep.hops import Frames, Hop, Weather, hand_over
+from simulator.sweep.folded import Rows, rows_of
+from simulator.sweep.hops import Frames, Hop, Weather
 from simulator.sweep.layout import GATEWAY, CannotSweep, lay_out
 from simulator.sweep.readings import Posted, post
+from simulator.sweep.rising import Merged, Rising, TableOf
 from simulator.sweep.sampled import Sampled, batches, sample
 
 
@@ -27,7 +30,7 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What happened in some rounds. `posted` are the frames of `told`, numbered in `seqs`."""
+    """What happened in some rounds. `posted` are the frames of `told`, numbered in `seqs`; their tags count from 0."""
 
     rounds: range
     sampled: tuple[Sampled, ...]
@@ -36,6 +39,12 @@ class Swept:
     seqs: tuple[np.ndarray, ...]
     hops: tuple[Hop, ...]
     arrived: tuple[Arrived, ...]
+    merged: tuple[Merged, ...]
+
+    @property
+    def readings(self) -> int:
+        """How many frames of readings there were; a frame with a higher tag has partials."""
+        return sum(len(each.mote) for each in self.posted)
 
 
 @dataclass(slots=True)
@@ -61,12 +70,14 @@ class Sweep:
         self._channel = channel
         self._batches = batches(standing, sensors, self.layout, kinds)
         self._kinds = [kinds[number] for number in self.layout.number.tolist()]
+        self._tables = self._find_tables(standing)
         motes = len(self.layout)
         self.next_round = -(-begin_us // self.layout.round_us)
         self.alive = np.ones(motes, bool)
         self.accounts = Accounts(np.full(motes, begin_us, np.int64), *(np.zeros(motes, np.int64) for _ in range(4)))
         self._next_seq = np.zeros(motes, np.int64)
         self._waiting = {id(batch): np.zeros(motes, np.int64) for batch in self._batches}
+        self._held: dict[int, Rows] = {}
 
     def advance(self, count: int) -> Swept:
         """Let so many rounds go by."""
@@ -77,14 +88,18 @@ class Sweep:
             self._pay_for_sampling(each)
         told = [each for each in sampled if each.batch.program and each.batch.program.sends]
         posted = [post(each, rounds, self._waiting[id(each.batch)]) for each in told]
-        frames = self._numbered(posted)
         weather = Weather.over(self._channel, self.layout, rounds)
-        hops, arrived_at = self._rise(frames, weather, there, rounds)
+        rising = Rising(self.layout, weather, there, rounds, self._next_seq, self._frames(posted), self._tables,
+                        self._folded(sampled), self._pay_for_hop)  # fmt: skip
+        self._held = rising.left()
         self._pay_for_listening(there)
         self.next_round = rounds.stop
-        arrived = _arrived(told, posted, arrived_at)
-        seqs = np.split(frames.seq, np.cumsum([len(each.mote) for each in posted])[:-1])
-        return Swept(rounds, tuple(sampled), tuple(told), tuple(posted), tuple(seqs), tuple(hops), arrived)
+        edges = np.cumsum([0, *(len(each.mote) for each in posted)])
+        parts = [slice(*edge) for edge in pairwise(edges.tolist())]
+        seqs = [rising.seq[part] for part in parts]
+        arrived = [_arrived(a, b, rising.arrived_at[part]) for a, b, part in zip(told, posted, parts, strict=True)]
+        return Swept(rounds, tuple(sampled), tuple(told), tuple(posted), tuple(seqs), tuple(rising.hops), tuple(arrived),
+                     tuple(rising.merged()))  # fmt: skip
 
     def spent(self, now_us: int) -> np.ndarray:
         """Joules of each mote so far."""
@@ -95,6 +110,39 @@ class Sweep:
             for at, kind in enumerate(self._kinds)
         ])  # fmt: skip
 
+    def _find_tables(self, standing: Mapping[int, Standing]) -> list[TableOf]:
+        found: dict[int, TableOf] = {}
+        for at, number in enumerate(self.layout.number.tolist()):
+            for table in (table for program in standing[number].orders.programs for table in program.tables):
+                nobody = np.zeros(len(self.layout) + 1, bool)  # the last place is the gateway's, which keeps none
+                known = found.setdefault(table.number, TableOf(table.number, table.shape, table.room, nobody))
+                if (known.shape, known.room) != (table.shape, table.room):
+                    raise CannotSweep(f"table {table.number} is not the same everywhere")
+                known.kept[at] = True
+        return [found[number] for number in sorted(found)]
+
+    def _folded(self, sampled: Sequence[Sampled]) -> dict[int, Rows]:
+        """By table, what was held before and what was put into it now."""
+        parts: dict[int, list[Rows]] = {number: [rows] for number, rows in self._held.items()}
+        shapes = {table.number: table.shape for table in self._tables}
+        for each in sampled:
+            for number in each.outcomes.tables if each.outcomes else ():
+                rows = rows_of(each, number, shapes[number], self.layout, self._tick_ms)
+                parts.setdefault(number, []).append(rows)
+        return {number: Rows.together(found) for number, found in parts.items()}
+
+    def _frames(self, posted: Sequence[Posted]) -> Frames:
+        """All frames of readings, where they begin; in the order of samplings, rounds and epochs."""
+        if not posted:
+            return Frames(*(np.zeros(0, np.int64) for _ in Frames.__slots__))
+        mote = np.concatenate([each.mote for each in posted])
+        round_ = np.concatenate([each.round for each in posted])
+        size = np.concatenate([each.size for each in posted])
+        since = round_ * self.layout.round_us + self.layout.send_begin[mote]
+        return Frames(mote, round_, since, size, mote, np.zeros_like(mote), np.arange(len(mote)))
+
+    # --- accounts ---
+
     def _pay_for_sampling(self, sampled: Sampled) -> None:
         times = np.bincount(sampled.mote, minlength=len(self.layout))
         self.accounts.sampled_nc += times * sampled.batch.sampled_nc
@@ -103,66 +151,21 @@ class Sweep:
     def _pay_for_listening(self, there: np.ndarray) -> None:
         self.accounts.awake_us += there.sum(axis=1) * self.layout.listen_us
 
-    def _numbered(self, posted: Sequence[Posted]) -> Frames:
-        """All own frames, in the order in which their motes number them."""
-        mote = np.concatenate([each.mote for each in posted])
-        round_ = np.concatenate([each.round for each in posted])
-        kind = np.concatenate([np.full(len(each.mote), at) for at, each in enumerate(posted)])
-        first = np.concatenate([each.first for each in posted])
-        order = np.lexsort((first, kind, round_, mote))
-        mote_in_order = mote[order]
-        seq = np.empty(len(mote), np.int64)
-        begins = np.searchsorted(mote_in_order, mote_in_order)
-        seq[order] = np.arange(len(mote)) - begins + self._next_seq[mote_in_order]
-        self._next_seq += np.bincount(mote, minlength=len(self.layout))
-        since = round_ * self.layout.round_us + self.layout.send_begin[mote]
-        size = np.concatenate([each.size for each in posted])
-        return Frames(mote, round_, since, size, mote, seq, np.arange(len(mote)))
-
-    def _rise(self, frames: Frames, weather: Weather, there: np.ndarray, rounds: range) -> tuple[list[Hop], np.ndarray]:
-        """Level by level; when each frame arrived at a gateway, -1 for one that did not."""
-        layout = self.layout
-        arrived_at = np.full(len(frames), -1, np.int64)
-        on_the_way, hops = [frames], []
-        for depth in range(int(layout.depth.max(initial=0)), 0, -1):
-            together = Frames.together(on_the_way)
-            here = layout.depth[together.holder] == depth
-            on_the_way = [together.take(~here)]
-            going = together.take(here)
-            parent = layout.parent[going.holder]
-            heard = (parent == GATEWAY) | there[parent, going.round - rounds.start]
-            hop = hand_over(going, layout, weather, heard)
-            hops.append(hop)
-            self._pay_for_hop(hop)
-            came = hop.frames.take(hop.came)
-            time = hop.arrived[hop.came]
-            parent = layout.parent[came.holder]
-            home = parent == GATEWAY
-            arrived_at[came.tag[home]] = time[home]
-            on_the_way.append(came.moved(parent, time).take(~home))
-        return hops, arrived_at
-
     def _pay_for_hop(self, hop: Hop) -> None:
         layout, accounts, frames = self.layout, self.accounts, hop.frames
-        size = len(layout)
         airtime = hop.attempts * layout.airtime(frames.holder, frames.size)
         np.add.at(accounts.send_us, frames.holder, airtime)
         parent = layout.parent[frames.holder]
         inner = parent != GATEWAY
         np.add.at(accounts.send_us, parent[inner], (hop.copies * layout.ack[parent])[inner])
         # The radio is on from the beginning of the slot to the end of the last attempt, or of the slot.
-        last = hop.last_of_slot
         begun = frames.round * layout.round_us + layout.send_begin[frames.holder]
-        on = np.where(last, hop.ended - begun + layout.startup[frames.holder], 0)
-        accounts.awake_us += np.bincount(frames.holder, on, minlength=size).astype(np.int64)
+        on = np.where(hop.last_of_slot, hop.ended - begun + layout.startup[frames.holder], 0)
+        np.add.at(accounts.awake_us, frames.holder, on)
 
 
-def _arrived(told: Sequence[Sampled], posted: Sequence[Posted], arrived_at: np.ndarray) -> tuple[Arrived, ...]:
+def _arrived(sampled: Sampled, posted: Posted, arrived_at: np.ndarray) -> Arrived:
     """Which rows of what was sampled came, and when."""
-    found, offset = [], 0
-    for sampled, each in zip(told, posted, strict=True):
-        time = np.append(arrived_at[offset : offset + len(each.mote)], -1)[each.frame]
-        rows = np.flatnonzero(time >= 0)
-        found.append(Arrived(sampled, rows, time[rows]))
-        offset += len(each.mote)
-    return tuple(found)
+    time = np.append(arrived_at, -1)[posted.frame]
+    rows = np.flatnonzero(time >= 0)
+    return Arrived(sampled, rows, time[rows])

@@ -8,7 +8,8 @@ from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from innet.costs.hardware import hardware
 from innet.payload import Orders
-from innet.program.opcodes import assembled
+from innet.program.opcodes import NO_SLOT, assembled
+from innet.program.opcodes import Kind as ALL_KINDS
 from innet.program.program import MoteProgram
 from simulator.carrier import TRIES
 from simulator.energy import Timing
@@ -65,7 +66,7 @@ class Made:
         """The trace, and the joules of each mote."""
         kernel, trace, provenance = Kernel(self.begin_us), Trace(), Provenance()
         air = Air(kernel, trace, self.channel())
-        Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance).wire = Silence()
+        Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance)
         motes = [Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND, provenance=provenance) for site in self.standing]
         for mote in motes:
             mote.install(self.standing[mote.site])
@@ -80,13 +81,6 @@ class Made:
             record(sweep.advance(size), sweep.layout, trace, TICK_MS)
         spent = sweep.spent(self.end_us - 1)
         return trace, dict(zip(sweep.layout.number.tolist(), spent.tolist(), strict=True))
-
-
-class Silence:
-    """A wire that nobody listens at."""
-
-    def send(self, data):
-        pass
 
 
 def slots_along(parents, round_us, share):
@@ -122,6 +116,41 @@ def collecting(channels, threshold=None):
     return code + body + assembled("HALT")
 
 
+@dataclass(frozen=True)
+class Table:
+    """What motes fold: SUM and MAX of the temperature, by groups of it where there are keys."""
+
+    sites: tuple[int, ...]
+    period: int
+    edges: tuple[int, int]
+    grouped: bool
+    threshold: int | None
+
+    def code(self, site):
+        slot = self.sites.index(site) if site in self.sites else NO_SLOT
+        declared = assembled("TABLE", 5, len(self.sites), slot, int(self.grouped), 40, self.period, *self.edges)
+        return declared + b"".join(assembled("KEEP", ALL_KINDS[kind].value) for kind in ("SUM", "MAX"))
+
+    def folding(self):
+        temperature = assembled("LOAD", 0)
+        body = temperature + assembled("LIT16", 150) + assembled("DIV") + assembled("KEY") if self.grouped else b""
+        body += assembled("ENTER", 5)
+        body += b"".join(temperature + assembled("FOLD", place) for place in (0, 1))
+        code = assembled("MARK", 5)
+        if self.threshold is not None:
+            code += temperature + assembled("LIT16", self.threshold) + assembled("GT") + assembled("SKIP", len(body))
+        return code + body
+
+
+@st.composite
+def tables(draw, motes):
+    period = draw(st.sampled_from((5, 10, 20, 30)))
+    first = draw(st.integers(0, period - 1))
+    edges = first, draw(st.sampled_from((first, draw(st.integers(first, period - 1)))))
+    sites = tuple(sorted(draw(st.sets(st.sampled_from(motes), min_size=1))))
+    return Table(sites, period, edges, draw(st.booleans()), draw(st.sampled_from((None, 2_100, 2_600))))
+
+
 @st.composite
 def networks(draw, loss=st.sampled_from((1.0, 0.9, 0.6, 0.3))):
     motes = draw(st.lists(st.integers(1, 30), min_size=1, max_size=6, unique=True))
@@ -140,11 +169,22 @@ def networks(draw, loss=st.sampled_from((1.0, 0.9, 0.6, 0.3))):
                 Channel("", sensor_code("voltage"), 16))[: draw(st.integers(1, 2))]  # fmt: skip
     begin = 10 * draw(st.integers(0, 100))
     sampling = Sampling(3, "", Epochs(begin, interval), channels)
-    code = collecting(len(channels), draw(st.sampled_from((None, 2_100, 2_600))))
+    read = collecting(len(channels), draw(st.sampled_from((None, 2_100, 2_600))))
+    table = draw(st.none() | tables(motes))
+    sends = table is None or draw(st.booleans())
+    keepers = draw(st.sets(st.sampled_from(motes))) | set(table.sites) if table else ()
+
+    def code(mote):
+        """Sites of the table fold and perhaps send as well; some others merge what passes through them."""
+        if mote not in keepers:
+            return read if sends else assembled("HALT")
+        body = read[:-1] if sends else b""
+        return table.code(mote) + body + (table.folding() if mote in table.sites else b"") + assembled("HALT")
+
     standing = {
         mote: Standing(
             Schedule(mote, 1, (sampling,)),
-            Orders((MoteProgram(mote, 3, 1, len(channels), code),), parents[mote]),
+            Orders((MoteProgram(mote, 3, 1, len(channels), code(mote)),), parents[mote]),
             slots[mote],
             TICK_MS,
         )

@@ -1,0 +1,127 @@
+"""Mote-epochs a second at both speeds: a network that collects, of 54 motes at both, of 1,000 motes for a day swept.
+
+python bench/simulation.py [small]
+"""
+
+import csv
+import sys
+import time
+from pathlib import Path
+
+from acquisition.instants import Epochs
+from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
+from gateway.frame import COORDINATOR
+from innet.costs.hardware import hardware
+from innet.payload import Orders
+from innet.program.opcodes import assembled
+from innet.program.program import MoteProgram
+from simulator.energy import Timing
+from simulator.field import Noise, Sum, Wave
+from simulator.kernel import MS, Kernel
+from simulator.mote import Mote
+from simulator.network import Gateway
+from simulator.radio import Air
+from simulator.radio import Channel as Links
+from simulator.sensor import Sensor
+from simulator.slots import Slots
+from simulator.standing import Standing
+from simulator.sweep.run import Sweep
+from simulator.trace import Trace
+
+TICK_MS, EPOCH_S = 1_000, 30
+KIND = hardware("telosb")
+SENSORS = (Sensor("temperature", Sum((Wave(20.0, 3.0), Noise(0.2, seed=1))), scale=2, sample_nc=176_000),)
+CODE = b"".join((assembled("WANT"), assembled("LOAD", 0), assembled("OUT", 0), assembled("SEND"), assembled("HALT")))
+
+
+def network(motes, loss):
+    """A tree in which each mote has four children; slots as long as their frames need, the deepest first."""
+    parents = {mote: (mote - 1) // 4 for mote in range(1, motes + 1)}
+    below = dict.fromkeys(parents, 1)
+    for mote in sorted(parents, reverse=True):
+        if parents[mote] != COORDINATOR:
+            below[parents[mote]] += below[mote]
+    ratios = {}
+    for mote, parent in parents.items():
+        ratios[mote, parent] = ratios[parent, mote] = 1 - loss
+    # A level has its slots at the same time: nobody but parent and child hear each other here.
+    attempt = Timing.of(KIND).attempt(21)
+    send, at = {}, 0
+    for level in levels(parents):
+        for family in {parents[mote]: [m for m in level if parents[m] == parents[mote]] for mote in level}.values():
+            begin = at
+            for mote in family:
+                send[mote] = (begin, begin + below[mote] * 3 * attempt)
+                begin = send[mote][1]
+        at = max(send[mote][1] for mote in level)
+    round_us = EPOCH_S * 1_000 * MS
+    assert at <= round_us, f"{at / 1e6} s do not fit"
+    sampling = Sampling(0, "", Epochs(0, EPOCH_S), (Channel("", sensor_code("temperature"), 16),))
+    children = {}
+    for mote, parent in parents.items():
+        children.setdefault(parent, []).append(send[mote])
+    standing = {
+        mote: Standing(
+            Schedule(mote, 1, (sampling,)),
+            Orders((MoteProgram(mote, 0, 1, 1, CODE),), parents[mote]),
+            Slots(round_us, parents[mote], send[mote], tuple(children.get(mote, ()))),
+            TICK_MS,
+        )
+        for mote in parents
+    }
+    return standing, ratios
+
+
+def levels(parents):
+    """The motes by their distance, the farthest first."""
+    depth = {}
+    for mote in sorted(parents):
+        depth[mote] = depth.get(parents[mote], 0) + 1
+    return [[mote for mote in parents if depth[mote] == hops] for hops in range(max(depth.values()), 0, -1)]
+
+
+def one_by_one(motes, epochs, loss):
+    standing, ratios = network(motes, loss)
+    kernel, trace = Kernel(0), Trace(sink=lambda text: None)
+    air = Air(kernel, trace, Links(ratios, seed=1))
+    Gateway(COORDINATOR, Timing.of(KIND), kernel, air, trace)
+    for site, told in standing.items():
+        Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND).install(told)
+    begun = time.perf_counter()
+    for epoch in range(1, epochs + 1):
+        kernel.run_until(epoch * EPOCH_S * 1_000 * MS - 1)
+        trace.pass_on(kernel.now)
+    return time.perf_counter() - begun
+
+
+def swept(motes, epochs, loss, chunk=240):
+    standing, ratios = network(motes, loss)
+    sweep = Sweep(standing, dict.fromkeys(standing, SENSORS), dict.fromkeys(standing, KIND), Links(ratios, 1), 0)
+    begun = time.perf_counter()
+    for first in range(0, epochs, chunk):
+        sweep.advance(min(chunk, epochs - first))
+    return time.perf_counter() - begun
+
+
+RUNS = (
+    ("one by one", one_by_one, 54, 120),
+    ("swept", swept, 54, 2_880),
+    ("swept", swept, 1_000, 2_880),
+)
+
+
+def main(small):
+    rows = [("speed", "motes", "epochs", "loss", "seconds", "mote_epochs_per_second")]
+    for name, run, motes, epochs in RUNS:
+        epochs = min(epochs, 60) if small else epochs
+        for loss in (0.0, 0.2):
+            seconds = run(motes, epochs, loss)
+            rows.append((name, motes, epochs, loss, f"{seconds:.2f}", f"{motes * epochs / seconds:.0f}"))
+            print(*rows[-1], sep="\t")
+    if not small:
+        with Path(__file__).with_name("results").joinpath("simulation.csv").open("w", newline="") as file:
+            csv.writer(file).writerows(rows)
+
+
+if __name__ == "__main__":
+    main("small" in sys.argv[1:])

@@ -1,0 +1,146 @@
+"""Frames on their way up the tree, level by level, the farthest first: each mote sends its own and what came to it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from innet.partials import PartialShape
+from simulator.sweep.folded import Packed, Rows, pack
+from simulator.sweep.hops import Frames, Hop, Weather, hand_over
+from simulator.sweep.layout import GATEWAY, Layout
+
+HELD, LOST, HOME = -1, -2, -3
+"""Where readings of tables are that are in no frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableOf:
+    """One table, and which motes keep it."""
+
+    number: int
+    shape: PartialShape
+    room: int
+    kept: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Readings that reached a gateway in partials: in which frame, and when (microseconds)."""
+
+    table: TableOf
+    rows: Rows
+    frame: np.ndarray
+    time: np.ndarray
+
+
+class Rising:
+    """`readings` are frames of their own motes, not yet numbered; their tags count from 0. `there` is by mote and round."""
+
+    def __init__(self, layout: Layout, weather: Weather, there: np.ndarray, rounds: range, next_seq: np.ndarray,
+                 readings: Frames, tables: Sequence[TableOf], rows: Mapping[int, Rows],
+                 pay: Callable[[Hop], None]) -> None:  # fmt: skip
+        self._layout, self._weather, self._there, self._rounds = layout, weather, there, rounds
+        self._next_seq, self._pay = next_seq, pay
+        self._readings = readings
+        self._tables = [table for table in tables if table.number in rows]
+        self._rows = {table.number: rows[table.number] for table in self._tables}
+        self._frame = {number: np.full(len(found), HELD) for number, found in self._rows.items()}
+        self._time = {number: np.zeros(len(found), np.int64) for number, found in self._rows.items()}
+        self._frame_home = {number: np.zeros(len(found), np.int64) for number, found in self._rows.items()}
+        self.tags = len(readings)
+        self.seq = np.zeros(len(readings), np.int64)  # of the frames of readings
+        self.arrived_at = np.full(len(readings), -1, np.int64)
+        self.hops: list[Hop] = []
+        on_the_way: list[Frames] = []
+        for depth in range(int(layout.depth.max(initial=0)), 0, -1):
+            on_the_way = self._level(depth, on_the_way)
+
+    def merged(self) -> list[Merged]:
+        found = []
+        for table in self._tables:
+            home = np.flatnonzero(self._frame[table.number] == HOME)
+            rows, frame = self._rows[table.number].take(home), self._frame_home[table.number][home]
+            found.append(Merged(table, rows, frame, self._time[table.number][home]))
+        return found
+
+    def _level(self, depth: int, on_the_way: list[Frames]) -> list[Frames]:
+        layout = self._layout
+        together = Frames.together([self._own(depth), *on_the_way])
+        here = layout.depth[together.holder] == depth
+        going = together.take(here)
+        parent = layout.parent[going.holder]
+        heard = (parent == GATEWAY) | self._there[parent, going.round - self._rounds.start]
+        hop = hand_over(going, layout, self._weather, heard)
+        self.hops.append(hop)
+        self._pay(hop)
+        return [together.take(~here), self._arrive(hop)]
+
+    def _own(self, depth: int) -> Frames:
+        """What the motes of a level send of their own, numbered in the order in which they send it."""
+        layout, readings = self._layout, self._readings
+        at = np.flatnonzero(layout.depth[readings.holder] == depth)
+        parts, kinds = [readings.take(at)], [np.zeros(len(at), np.int64)]
+        for order, table in enumerate(self._tables, 1):
+            packed = self._pack(table, depth)
+            tags = np.arange(self.tags, self.tags + len(packed.mote))
+            self.tags += len(tags)
+            since = packed.round * layout.round_us + layout.send_begin[packed.mote]
+            parts.append(Frames(packed.mote, packed.round, since, packed.size, packed.mote, np.zeros_like(tags), tags))
+            kinds.append(np.full(len(tags), order))
+        own = Frames.together(parts)
+        order = np.lexsort((own.tag, np.concatenate(kinds), own.round, own.holder))
+        mote = own.holder[order]
+        own.seq[order] = np.arange(len(own)) - np.searchsorted(mote, mote) + self._next_seq[mote]
+        self._next_seq += np.bincount(mote, minlength=len(layout))
+        self.seq[at] = own.seq[: len(at)]
+        return own
+
+    def _pack(self, table: TableOf, depth: int) -> Packed:
+        rows, frame = self._rows[table.number], self._frame[table.number]
+        which = (frame == HELD) & (self._layout.depth[rows.holder] == depth) & (rows.emitted < self._rounds.stop)
+        which[which] = self._there[rows.holder[which], rows.emitted[which] - self._rounds.start]
+        which = np.flatnonzero(which)
+        packed = pack(rows.take(which), table.shape, table.room)
+        frame[which] = packed.frame + self.tags
+        rows.place[which] = packed.place
+        return packed
+
+    def _arrive(self, hop: Hop) -> Frames:
+        """What came is held, goes on, or is at home; what goes on is returned."""
+        layout = self._layout
+        parent, tag = layout.parent[hop.frames.holder], hop.frames.tag
+        partial = tag >= len(self._readings)
+        home = hop.came & (parent == GATEWAY)
+        self.arrived_at[tag[home & ~partial]] = hop.arrived[home & ~partial]
+        merged = np.zeros(len(tag), bool)
+        became = np.full(self.tags, HELD)  # of each frame with partials, if it is not under way any more
+        state = np.where(~hop.came, LOST, np.where(home, HOME, HELD))
+        to, when = np.zeros(self.tags, np.int64), np.zeros(self.tags, np.int64)
+        to[tag], when[tag], became[tag] = parent, hop.arrived, state
+        sent = np.zeros(self.tags, bool)
+        sent[tag] = True
+        for table in self._tables:
+            frame, rows = self._frame[table.number], self._rows[table.number]
+            which = np.flatnonzero((frame >= 0) & sent[np.maximum(frame, 0)])
+            of = frame[which]
+            ends = (became[of] != HELD) | table.kept[to[of]]
+            which, of = which[ends], of[ends]
+            self._frame_home[table.number][which] = of
+            self._time[table.number][which] = when[of]
+            frame[which] = became[of]
+            held = became[of] == HELD
+            rows.holder[which[held]], rows.since[which[held]] = to[of[held]], when[of[held]]
+            ended = np.zeros(self.tags, bool)
+            ended[of] = True
+            merged |= ended[tag]
+        goes_on = hop.came & ~home & ~merged
+        return hop.frames.take(goes_on).moved(parent[goes_on], hop.arrived[goes_on])
+
+    def left(self) -> dict[int, Rows]:
+        """What is held on for later rounds."""
+        found = {}
+        for number, rows in self._rows.items():
+            waits = (self._frame[number] == HELD) & (rows.emitted >= self._rounds.stop)
+            found[number] = rows.take(waits)
+        return found
