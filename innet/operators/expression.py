@@ -112,6 +112,11 @@ def walk(expression: Expression) -> Iterator[Expression]:
         yield from walk(part)
 
 
+def places(expression: Expression) -> int:
+    """How many places on the stack it takes to compute it."""
+    return max([1, *(depth + places(part) for depth, part in enumerate(expression.parts))])
+
+
 def measured(expression: Expression) -> frozenset[Measured]:
     """What has to be sampled for it."""
     return frozenset(part for part in walk(expression) if isinstance(part, Measured))

@@ -10,6 +10,7 @@ from innet.operators.expression import Expression, Measured, SiteNumber, conjunc
 from innet.operators.expression import walk as walk_expression
 from innet.operators.fold import Fold
 from innet.operators.join import Join
+from innet.operators.meaning import value_at
 from innet.operators.select import Select
 from innet.partials import PartialShape
 from innet.routing.tree import RoutingTree
@@ -69,11 +70,17 @@ def about_site(term: Expression) -> bool:
     return any(isinstance(p, SiteNumber) for p in parts) and not any(isinstance(p, Measured) for p in parts)
 
 
+def taking(operator: Placeable, sites: Iterable[int]) -> tuple[int, ...]:
+    """The sites that an operator runs at: those that its conditions about the site do not exclude."""
+    terms = [term for term in conditions(operator) if about_site(term)]
+    return tuple(site for site in sites if all(value_at(term, site) == 1 for term in terms))
+
+
 def extents_of(operator: Placeable) -> tuple[str, ...]:
     """The extents it reads, each once."""
     return tuple(dict.fromkeys(node.extent for node in walk(operator) if isinstance(node, Acquire)))
 
 
 def everywhere(operators: Iterable[Deliver], sites: dict[str, tuple[int, ...]]) -> tuple[Placed, ...]:
-    """Nothing but readings, from every site of their extents."""
-    return tuple(Placed(operator, sites[operator.extent]) for operator in dict.fromkeys(operators))
+    """Nothing but readings, from every site of their extents that may have any to send."""
+    return tuple(Placed(operator, taking(operator, sites[operator.extent])) for operator in dict.fromkeys(operators))

@@ -4,16 +4,15 @@ The C interpreter of the firmware is tested against it, and simulated motes run 
 same for many motes and ticks at once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from innet.aggregates.fields import BLANK, Fields, folded, merge_fields
+from innet.operators.meaning import BINARY, UNARY, Value, picked
 from innet.partials import Key, Partial
 from innet.program.memory import Memory
 from innet.program.opcodes import CELLS, DECLARING
 from innet.program.program import MoteProgram, Table, instructions
-
-Value = int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +71,11 @@ class _Frame:
         self.entered: Table | None = None
 
     def step(self, name: str, operands: tuple[int, ...]) -> None:
-        if name in _UNARY:
-            self.stack.append(_UNARY[name](self.stack.pop()))
-        elif name in _BINARY:
+        if name in UNARY:
+            self.stack.append(UNARY[name](self.stack.pop()))
+        elif name in BINARY:
             right, left = self.stack.pop(), self.stack.pop()
-            self.stack.append(_BINARY[name](left, right))
+            self.stack.append(BINARY[name](left, right))
         else:
             getattr(self, f"_{name.lower()}")(*operands)
 
@@ -125,7 +124,7 @@ class _Frame:
 
     def _pick(self) -> None:
         otherwise, value, truth = self.stack.pop(), self.stack.pop(), self.stack.pop()
-        self.stack.append(value if truth == 1 else otherwise)
+        self.stack.append(picked(truth, value, otherwise))
 
     # --- what goes out -----------------------------------------------------------------------------------------------
 
@@ -156,72 +155,3 @@ class _Frame:
         if value is not None:
             kind, states = table.kinds[place], self.groups[table.number][1]
             states[place] = merge_fields(kind, states[place], folded(kind, value, self.sampled.tick, self.site))
-
-
-# --- arithmetic and logic --------------------------------------------------------------------------------------------
-
-
-def _cut(value: int) -> int:
-    """The lowest 32 bits, with sign."""
-    return ((value + 0x8000_0000) & 0xFFFF_FFFF) - 0x8000_0000
-
-
-def _quotient(a: int, b: int) -> Value:
-    if b == 0:
-        return None
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-def _rest(a: int, b: int) -> Value:
-    return None if b == 0 else abs(a) % abs(b) * (-1 if a < 0 else 1)
-
-
-def _known(function: Callable[..., Value]) -> Callable[..., Value]:
-    """Null where an operand is null; else the result, cut."""
-
-    def computed(*operands: Value) -> Value:
-        if any(operand is None for operand in operands):
-            return None
-        result = function(*operands)
-        return None if result is None else _cut(int(result))
-
-    return computed
-
-
-def _either(function: Callable[[int, int], int]) -> Callable[[Value, Value], Value]:
-    """The other operand where one is null."""
-    return lambda a, b: b if a is None else a if b is None else function(a, b)
-
-
-def _and(a: Value, b: Value) -> Value:
-    return 0 if a == 0 or b == 0 else None if a is None or b is None else 1
-
-
-def _not(a: Value) -> Value:
-    return None if a is None else int(a == 0)
-
-
-_UNARY: dict[str, Callable[[Value], Value]] = {
-    "NEG": _known(lambda a: -a),
-    "ABS": _known(abs),
-    "NOT": _not,
-    "ISNULL": lambda a: int(a is None),
-}
-_BINARY: dict[str, Callable[[Value, Value], Value]] = {
-    "ADD": _known(lambda a, b: a + b),
-    "SUB": _known(lambda a, b: a - b),
-    "MUL": _known(lambda a, b: a * b),
-    "DIV": _known(_quotient),
-    "MOD": _known(_rest),
-    "LEAST": _either(min),
-    "GREATEST": _either(max),
-    "ELSE": lambda a, b: b if a is None else a,
-    "EQ": _known(lambda a, b: a == b),
-    "NE": _known(lambda a, b: a != b),
-    "LT": _known(lambda a, b: a < b),
-    "LE": _known(lambda a, b: a <= b),
-    "GT": _known(lambda a, b: a > b),
-    "GE": _known(lambda a, b: a >= b),
-    "AND": _and,
-    "OR": lambda a, b: _not(_and(_not(a), _not(b))),
-}

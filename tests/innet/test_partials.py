@@ -1,0 +1,210 @@
+"""Partials: merged on any tree, in any order, they finish to exactly what all readings at the base station give."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from innet.aggregates import make
+from innet.aggregates.fields import BLANK, fields_of, folded, merge_fields, state_of
+from innet.operators.slices import Slices
+from innet.partials import MAX_SLOTS, Partial, PartialShape, merged
+from innet.program.interpreter import Sampled, run
+from innet.program.memory import Memory, state_bytes
+from innet.program.opcodes import NO_SLOT, Kind, assembled
+from innet.program.program import MoteProgram
+from innet.routing.tree import RoutingTree
+
+KINDS = tuple(kind.name for kind in Kind)
+ASKED = ("COUNT", "SUM", "AVG", "VARIANCE", "STDEV", "MIN", "MAX", "FIRST", "LAST")
+STATE = {"AVG": "SUM", "STDEV": "VARIANCE"}
+INT = st.one_of(st.integers(-3, 3), st.integers(-(2**31), 2**31 - 1))
+VALUE = st.one_of(INT, st.none())
+
+
+def code(*words):
+    return b"".join(assembled(name, *map(int, rest)) for name, *rest in (word.split() for word in words))
+
+
+# --- fields and states -----------------------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(KINDS), st.lists(st.lists(st.tuples(INT, st.integers(0, 50), st.integers(1, 9))), max_size=4))
+def test_fields_say_what_the_aggregate_object_knows(kind, groups):
+    """Folded one by one as a mote does it, and columnar by the object itself."""
+    rows = []
+    for group in groups:
+        fields = BLANK[kind]
+        for value, tick, site in group:
+            fields = merge_fields(kind, fields, folded(kind, value, tick, site))
+        rows.append(fields)
+    aggregate, state = make(kind, "integer"), make(kind, "integer").init(len(groups))
+    number = np.array([i for i, group in enumerate(groups) for _ in group], np.int64)
+    value, tick, site = (np.array([row[i] for group in groups for row in group], np.int64) for i in range(3))
+    aggregate.update(state, number, value, None, None, (tick, site))
+    assert fields_of(kind, state) == rows
+    assert same(aggregate, state_of(kind, rows), state)
+
+
+@given(st.sampled_from(KINDS), st.data())
+def test_fields_merge_as_states_do(kind, data):
+    several = st.lists(st.tuples(INT, st.integers(0, 9), st.integers(1, 9)), max_size=5)
+    sides = []
+    for rows in (data.draw(several), data.draw(several)):
+        fields = BLANK[kind]
+        for value, tick, site in rows:
+            fields = merge_fields(kind, fields, folded(kind, value, tick, site))
+        sides.append(fields)
+    aggregate, whole = make(kind, "integer"), state_of(kind, [sides[0]])
+    aggregate.merge(whole, state_of(kind, [sides[1]]), np.zeros(1, np.int64))
+    assert fields_of(kind, whole) == [merge_fields(kind, *sides)]
+
+
+def same(aggregate, a, b):
+    left, right = aggregate.dump(a), aggregate.dump(b)
+    return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
+
+
+# --- slices ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 40), st.data())
+def test_slices_follow_each_other_without_a_gap(period, data):
+    edge, other = sorted((data.draw(st.integers(0, period - 1)), data.draw(st.integers(0, period - 1))))
+    slices = Slices(period, edge, other)
+    for tick in range(3 * period):
+        number = slices.number(tick)
+        assert slices.begin(number) <= tick < slices.end(number)
+        assert number - slices.number(tick + 1) == (-1 if (tick + 1) % period in (edge, other) else 0)
+    assert slices.number(np.arange(3 * period)).tolist() == [slices.number(t) for t in range(3 * period)]
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.integers(-80, 0), st.integers(-80, 0))
+def test_windows_are_runs_of_whole_slices(slide, interval, begin, end):
+    """Whatever the edges were moved to, no slice has sampled ticks on both sides of a window's end."""
+    slices = Slices.cut(slide, (begin, end + 1), interval)
+    sampled = range(0, 400, interval)
+    most = {}
+    for tick in sampled:
+        most[slices.number(tick)] = most.get(slices.number(tick), 0) + 1
+    assert max(most.values()) <= slices.most_ticks(interval)
+    for number in most:
+        assert [t for t in slices.ticks(number, interval) if t < 400] == [
+            t for t in sampled if slices.number(t) == number
+        ]
+    for window in range(0, 300, slide):
+        inside = {slices.number(t) for t in sampled if window + begin <= t <= window + end}
+        outside = {slices.number(t) for t in sampled if not window + begin <= t <= window + end}
+        assert not inside & outside
+
+
+# --- a network -------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def networks(draw):
+    """A tree of motes, and what some of them measured."""
+    count = draw(st.integers(1, 9))
+    parent = {site: draw(st.integers(0, site - 1)) for site in range(1, count + 1)}
+    contributing = draw(st.sets(st.sampled_from(sorted(parent)), min_size=1))
+    readings = [
+        (site, 10 * epoch, draw(VALUE), draw(st.sampled_from([None, 1, 2])))
+        for site in sorted(contributing)
+        for epoch in range(draw(st.integers(0, 7)))
+    ]
+    return RoutingTree((0,), parent), tuple(sorted(contributing)), readings
+
+
+PERIOD = 30
+FOLDS = tuple(word for place in range(len(KINDS)) for word in ("LOAD 0", f"FOLD {place}"))
+
+
+def programs_for(sites, contributing, room):
+    body = code("MARK 1", "LOAD 0", "LIT8 3", "NE", f"SKIP {len(code('LOAD 1', 'KEY', 'ENTER 1', *FOLDS))}")
+    body += code("LOAD 1", "KEY", "ENTER 1", *FOLDS)
+    kept = code(*(f"KEEP {kind}" for kind in Kind))
+    for site in sites:
+        slot = contributing.index(site) if site in contributing else NO_SLOT
+        declared = code(f"TABLE 1 {len(contributing)} {slot} 1 {room} {PERIOD} 0 0") + kept
+        yield site, MoteProgram(site, 0, 1, 2, declared + body + code("HALT"))
+
+
+def risen(tree, contributing, readings, room, rng):
+    """What reaches the root when every mote hands over what it has, children before parents, in any of their orders."""
+    programs = dict(programs_for(tree.parent, contributing, room))
+    memories = {site: Memory() for site in programs}
+    for site, program in programs.items():
+        memories[site].install([program])
+    came, due = [], sorted({tick for _, tick, _, _ in readings} | {10**6})
+    for tick in due:
+        for site, at, value, key in readings:
+            if at == tick:
+                run(programs[site], Sampled(at, (value, key)), memories[site])
+        for site in tree.leaves_first:
+            sent = memories[site].take(tick)
+            rng.shuffle(sent)
+            if tree.parent[site] == 0:
+                came += [partial for _, partial in sent]
+            else:
+                memories[tree.parent[site]].add(1, [partial for _, partial in sent])
+    assert not any(map(len, memories.values()))
+    return came
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@given(networks(), st.integers(1, 30), st.randoms(use_true_random=False))
+def test_any_tree_finishes_to_what_the_base_would_have_found(asked, network, room, rng):
+    tree, contributing, readings = network
+    kind = STATE.get(asked, asked)
+    place, aggregate = KINDS.index(kind), make(asked, "integer")
+    came = [partial for partial in risen(tree, contributing, readings, room, rng) if not partial.bare]
+    taken = [row for row in readings if row[2] is not None and row[2] != 3]
+    groups = sorted({(tick // PERIOD + 1, key) for _, tick, _, key in taken}, key=repr)
+    assert {(partial.slice, *partial.group) for partial in came} == set(groups)
+    state = aggregate.init(len(groups))
+    into = np.array([groups.index((p.slice, *p.group)) for p in came], np.int64)
+    aggregate.merge(state, state_of(kind, [p.states[place] for p in came]), into)
+    of_group = np.array([groups.index((row[1] // PERIOD + 1, row[3])) for row in taken], np.int64)
+    site, tick, value = (np.array([row[i] for row in taken], np.int64) for i in range(3))
+    expected = aggregate.evaluate(len(groups), of_group, value, None, (tick, site))
+    for found, wanted in zip(aggregate.finalize(state), expected, strict=True):
+        assert found.tobytes() == wanted.tobytes()
+
+
+@given(networks(), st.integers(1, 5), st.randoms(use_true_random=False))
+def test_every_reading_is_in_one_partial_and_its_contributor_is_named(network, room, rng):
+    tree, contributing, readings = network
+    came = risen(tree, contributing, readings, room, rng)
+    assert sum(partial.readings for partial in came) == len(readings)
+    for number in {tick // PERIOD + 1 for _, tick, _, _ in readings}:
+        who = 0
+        for partial in came:
+            who |= partial.who if partial.slice == number else 0
+        assert who == sum(1 << contributing.index(s) for s in {r[0] for r in readings if r[1] // PERIOD + 1 == number})
+
+
+@given(networks(), st.randoms(use_true_random=False))
+def test_how_it_was_handed_over_does_not_show(network, rng):
+    """One group at a time or all at once, on this tree or with every mote beside the base station."""
+    tree, contributing, readings = network
+    flat = RoutingTree((0,), dict.fromkeys(tree.parent, 0))
+    wholes = [
+        sorted(merged(risen(shape, contributing, readings, room, rng), KINDS, True), key=repr)
+        for shape, room in ((tree, 1), (tree, 200), (flat, 200))
+    ]
+    assert wholes[0] == wholes[1] == wholes[2]
+
+
+def test_above_128_sites_a_partial_has_a_count():
+    few, many = (PartialShape(1, tuple(range(n)), 0, ("SUM",), Slices(10, 0, 0)) for n in (MAX_SLOTS, MAX_SLOTS + 1))
+    assert (few.has_bitmap, few.who(7), many.has_bitmap, many.who(7)) == (True, 1 << 7, False, 1)
+    a, b = Partial(1, 1, 1, (), ((1, 5),)), Partial(1, 1, 1, (), ((1, 6),))
+    assert merged([a, b], ("SUM",), many.has_bitmap) == [Partial(1, 2, 2, (), ((2, 11),))]
+    assert merged([a, b], ("SUM",), few.has_bitmap) == [Partial(1, 1, 2, (), ((2, 11),))]
+
+
+def test_memory_is_known_beforehand():
+    [(_, program)] = programs_for([3], (3, 4), 5)
+    [table] = program.tables
+    bits = sum(field.bits for kind in KINDS for field in make(kind, "integer").layout())
+    assert state_bytes(table) == 5 * (4 + 5 + 1 + 2 + -(-bits // 8))
