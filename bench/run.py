@@ -8,11 +8,14 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 from dataclasses import asdict, replace
+from itertools import product
 from statistics import median
 
-from bench import record
+from bench import peers, record
 from bench.measure import Order
+from bench.peers import measure as peer_measure
 from bench.tasks import TASKS
 
 SYSTEMS = ("ours", "ceiling")
@@ -60,6 +63,17 @@ def main():
         rows = measured(case)
         record.keep("tasks", [head | row for row in rows])
         print(_line(case, rows), flush=True)
+    tasks = [task for task in peers.TASKS if not told.tasks or task in told.tasks]
+    with tempfile.TemporaryDirectory() as folder:
+        for peer in peers.PEERS:
+            for task, sites in product(tasks, SITES if told.full else SITES[1:]):
+                try:
+                    rows = list(peer_measure.rows_of(peer, task, sites, folder, REPETITIONS))
+                except peer_measure.LeftOut as why:
+                    print(f"{task} {sites:>5} sites, {peer.name} left out: {why}", flush=True)
+                    continue
+                record.keep("tasks", [head | row for row in rows])
+                print(peer_measure.line(rows), flush=True)
 
 
 def measured(case):
