@@ -47,7 +47,7 @@ class Block:
     def __init__(self, node, inputs, leaves, clock=-1, limit=None, loops=None, subqueries=None, within=None):
         """`within`: a window is answered at the latest so many ticks after its own (11)."""
         self.node, self.inputs, self._leaves, self._limit, self._within = node, inputs, leaves, limit, within
-        self._loops, self._subqueries = loops, subqueries
+        self.loops, self._subqueries = loops, subqueries
         self._written = node
         if subqueries is not None:
             self.node = subqueries.put_into(node)
@@ -91,8 +91,8 @@ class Block:
         if self._subqueries is not None:
             self._ask()
         found = None if self.halt is not None else self._combine(self._upto())
-        if self._loops is not None:
-            self.halt = self._loops.halt
+        if self.loops is not None:
+            self.halt = self.loops.halt
         if found is not None and self._shifts:
             dirty, found = self._compared(dirty, found)
         if found is not None and len(found):
@@ -194,8 +194,8 @@ class Block:
     def _combine(self, upto):
         """The new windows up to a tick: at each tick where an input has a window, all combinations of the most recent (4)."""
         certain = self.certain if self._shifts else upto
-        if self._loops is not None:
-            return self._combined(*self._loops.due(upto, certain, self._given))
+        if self.loops is not None:
+            return self._combined(*self.loops.due(upto, certain, self._given))
         due = [each.due(upto) for each in self.inputs]
         numbers = [given.add(found) for given, found in zip(self._given, due, strict=True)]
         if len(due) == 1:
@@ -333,6 +333,6 @@ class Block:
 
     def _coming(self, place):
         """The numbers of the windows of one input that stand in combinations to come."""
-        if self._loops is not None:
-            return self._loops.coming(place)
+        if self.loops is not None:
+            return self.loops.coming(place)
         return self._product.coming(place)

@@ -93,6 +93,11 @@ class Query:
         return next((block.halt for block in self._blocks if block.halt is not None), None)
 
     @property
+    def calm(self):
+        """Whether many clock ticks in which nothing comes late may be ended as one: nothing hangs on when it was told."""
+        return not (self.hasty or self._scans or any(block.loops for block in self._blocks))
+
+    @property
     def joins(self):
         """The joins of the query, those of subqueries before those around them."""
         return [block.join for block in self._blocks if block.join is not None]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.execution.wins import NEVER, ranges
+from basestation.execution.wins import ranges
 
 _NONE = np.empty(0, np.int64)
 

@@ -14,7 +14,7 @@ def correcting(correction):
     def carry_out(intake, clock, complete):
         if correction.how == "insert":
             for batch in _inserted(correction, clock):
-                intake.insert(batch, clock, complete)
+                intake.insert(batch, complete)
             return
         known = intake.known()
         if known is None:

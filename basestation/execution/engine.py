@@ -8,6 +8,7 @@ from basestation.algebra.node import walk
 from basestation.execution.build import NotYet, Query, TooEarly, begins, histories_of, unsupported
 from basestation.execution.correcting import correcting
 from basestation.execution.intake import Intake
+from basestation.execution.moments import moments
 from basestation.execution.tables import Table
 from basestation.planner.rewrite import RULES, rewrite
 from basestation.planner.rules.join_below_window import join_below_window
@@ -86,32 +87,47 @@ class Engine:
         del self._queries[number]
 
     def deliver(self, extent, batch):
-        """Take tuples that came in the clock tick that is going on; nothing is said before it ends."""
-        self._delivered[extent].append(batch)
+        """Take tuples, each of which was delivered in the clock tick of its arrival; nothing is said before that ends.
+
+        What arrived in a clock tick that has ended is taken to have come in the one that is going on.
+        """
+        if len(batch):
+            self._delivered[extent].append(batch)
 
     def correct(self, correction):
         """Carry out REVISE, DELETE or INSERT after the deliveries of the clock tick that is going on (12.2)."""
         self._corrections[correction.extent.name].append(correcting(correction))
 
     def on_clock(self, tick):
-        """The clock tick ends: what every query has to say, query by query."""
-        return self._step(tick, end=False)
+        """All clock ticks up to this one end: what every query has to say, query by query."""
+        return self._advance(tick, end=False)
 
     def finish(self, until):
         """Clock tick `until` ends, and with it the recording: all watermarks go to it (1.5)."""
-        return self._step(until, end=True)
+        return self._advance(until, end=True)
 
-    def _step(self, tick, end):
-        """What became due before this clock tick is answered before its deliveries revise it."""
+    def _advance(self, tick, end):
         if tick <= self.clock:
             raise ValueError(f"clock tick {tick} ends after {self.clock} has ended")
         delivered, self._delivered = self._delivered, {name: [] for name in self._intakes}
         corrections, self._corrections = self._corrections, {name: [] for name in self._intakes}
+        calm = all(query.calm for query in self._queries.values()) and not self._expected
+        corrected = any(corrections.values())
         said = []
-        while (moment := self._before(tick, delivered, corrections)) is not None:
+        for moment, batches, steady in moments(delivered, self._intakes, self.clock, tick, calm, corrected):
+            last = moment == tick
+            given = corrections if last else {name: [] for name in self._intakes}
+            said += self._step(moment, batches, given, end and last, steady)
+        return said
+
+    def _step(self, tick, delivered, corrections, end, calm):
+        """What became due before this clock tick is answered before its deliveries revise it."""
+        said = []
+        while not calm and (moment := self._before(tick, delivered, corrections)) is not None:
             said += self._end(moment, {name: each.step([], [], moment) for name, each in self._intakes.items()})
         steps = {
-            name: intake.step(delivered[name], corrections[name], tick, end) for name, intake in self._intakes.items()
+            name: intake.step(delivered[name], corrections[name], tick, end, calm)
+            for name, intake in self._intakes.items()
         }
         return said + self._end(tick, steps)
 

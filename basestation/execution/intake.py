@@ -68,9 +68,12 @@ class Intake:
 
     # --- one clock tick ----------------------------------------------------------------------------------------------
 
-    def step(self, batches, corrections, clock, end=False):
-        """Take the deliveries of clock tick `clock` in their order; at the end of a replay all time is complete."""
-        complete = self._complete(clock - 1)
+    def step(self, batches, corrections, clock, end=False, calm=False):
+        """Take the deliveries of clock tick `clock` in their order; at the end of a replay all time is complete.
+
+        In `calm` there may be deliveries of many clock ticks up to that one, each in that of its arrival, and none is late.
+        """
+        complete = None if calm else self._complete(clock - 1)
         self._began, self._come, self._gone = self._next, [], []
         if self.history is not None:
             self.history.begin_step()
@@ -79,7 +82,8 @@ class Intake:
                 if run.replaces is not None or (run.weight < 0).any():
                     self._correct_row(run, clock)
                 else:
-                    self.insert(run, clock, complete)
+                    at = run.arrival if calm else np.full(len(run), clock)
+                    self.insert(replace(run, arrival=at), complete)
         for correction in corrections:
             correction(self, clock, complete)
         self.clock = clock
@@ -112,7 +116,15 @@ class Intake:
         if corrections or (hasty and any(len(batch) for batch in batches)):
             return True
         complete = self._complete(clock - 1)
-        return any(b.replaces is not None or (b.weight < 0).any() or (b.tick <= complete).any() for b in batches)
+        return any((odd(b) | (b.tick <= complete)).any() for b in batches)
+
+    def disturbing(self, batch):
+        """Which tuples of a batch may change what was answered before the clock tick of their arrival."""
+        found = odd(batch) | (batch.tick < batch.arrival - self.extent.wait)
+        if self.sensed:
+            due = np.flatnonzero(self.epochs.due(batch.tick, batch.site))
+            found[due] |= self.epochs.free_again(batch.tick[due], batch.site[due])
+        return found
 
     def _complete(self, clock):
         """The watermark at the end of a clock tick, by the schedule (1.5)."""
@@ -138,28 +150,29 @@ class Intake:
 
     # --- insertions --------------------------------------------------------------------------------------------------
 
-    def insert(self, batch, clock, complete):
+    def insert(self, batch, complete):
+        """Take tuples that are delivered in the clock ticks of their `arrival`; those up to tick `complete` are late."""
         self.counts["received"] += len(batch)
-        batch = self._timely(batch, clock)
+        batch = self._timely(batch)
         while len(batch):
-            batch = self._take_first_of_each_key(batch, clock, complete)
+            batch = self._take_first_of_each_key(batch, complete)
 
-    def _timely(self, batch, clock):
+    def _timely(self, batch):
         """Leave out what is off the schedule, and set aside what is stamped too far ahead."""
         if self.sensed:
             due = self.epochs.due(batch.tick, batch.site)
             self.counts["rejected: off the schedule"] += int(len(batch) - due.sum())
             batch = batch.take(due)
         if self.extent.ahead is not None:
-            ahead = batch.tick - clock > self.extent.ahead
+            ahead = batch.tick - batch.arrival > self.extent.ahead
             self.counts["ahead"] += int(ahead.sum())
             batch = batch.take(~ahead)
         return batch
 
-    def _take_first_of_each_key(self, batch, clock, complete):
+    def _take_first_of_each_key(self, batch, complete):
         """Take the tuples whose key is not held; what is left of the batch are further copies of keys taken now."""
         again = batch.take(slice(0, 0))
-        tuples = self._tuples(batch, clock)
+        tuples = self._tuples(batch)
         if self.sensed:
             holder = self.epochs.holders(batch.tick, batch.site)
             held = holder >= 0
@@ -170,7 +183,7 @@ class Intake:
             if not first.all():
                 again = batch.take(~first)
                 tuples = tuples.take(first)
-        self._take(tuples, clock, complete)
+        self._take(tuples, complete)
         return again
 
     def _count_copies(self, tuples, holder):
@@ -181,11 +194,12 @@ class Intake:
         self.counts["duplicate"] += int(same.sum())
         self.counts["conflict"] += int((~same).sum())
 
-    def _take(self, tuples, clock, complete):
+    def _take(self, tuples, complete):
         count = len(tuples)
         if not count:
             return
-        late = tuples.tick <= complete
+        clock = tuples.arrival  # so far, when it was delivered
+        late = np.zeros(count, bool) if complete is None else tuples.tick <= complete
         numbers = self._next + np.arange(count)
         arrival = np.where(late, clock, tuples.tick if self.sensed else np.minimum(tuples.tick, clock))
         rank = np.where(late, tuples.tick + 1, 0) if self.sensed else np.zeros(count, np.int64)
@@ -224,7 +238,7 @@ class Intake:
                 outside = ((values < attribute.range[0]) | (values > attribute.range[1])) & vector.there
                 self.counts["out of range"] += int(outside.sum())
 
-    def _tuples(self, batch, clock):
+    def _tuples(self, batch):
         """A batch as Tuples under the names of the attributes; what is known without the sensor is filled in."""
         columns = {}
         for attribute in self.extent.schema:
@@ -239,7 +253,7 @@ class Intake:
                 columns[attribute.name] = _missing(len(batch), attribute)
         none = np.zeros(len(batch), np.int64)
         append = np.full(len(batch), self.extent.late is Late.APPEND)
-        return Tuples(none, batch.tick, none, none, none, none, batch.site, append, columns)
+        return Tuples(none, batch.tick, batch.arrival, none, none, none, batch.site, append, columns)
 
     # --- corrections (12.2) ------------------------------------------------------------------------------------------
 
@@ -254,7 +268,7 @@ class Intake:
             self.delete(np.array([number]), clock)
             return
         old = self._rows(np.array([number]))
-        new = self._tuples(replace(row, tick=old.tick, site=old.site), clock)
+        new = self._tuples(replace(row, tick=old.tick, site=old.site))
         self.revise(np.array([number]), new.columns, clock)
 
     def _named(self, row):
@@ -302,7 +316,7 @@ class Intake:
         return tuples.with_columns(columns)
 
     def _none(self):
-        return no_tuples(self._tuples(_empty_batch(self.extent), 0))
+        return no_tuples(self._tuples(_empty_batch(self.extent)))
 
     def keep_history(self):
         """The History of the extent, from now on; of what was before, what the log has."""
@@ -399,7 +413,7 @@ class Intake:
 
     def _settled(self):
         """What came and what is gone in this step: of each tuple the values it has now, and those it had before."""
-        empty = no_tuples(self._tuples(_empty_batch(self.extent), 0))
+        empty = no_tuples(self._tuples(_empty_batch(self.extent)))
         come, gone = joined([empty, *self._come]), joined([empty, *self._gone])
         if len(gone):
             come = come.take(_last_of_each(come.ident))
@@ -446,15 +460,19 @@ class Intake:
         return (self._index[log.ident] > 0) | ~self._live[log.ident]
 
 
+def odd(batch):
+    """Which tuples take one back or replace one."""
+    return batch.weight < 0 if batch.replaces is None else (batch.weight < 0) | (batch.replaces != 0)
+
+
 def _runs(batch):
     """A batch as runs of plain insertions and single corrections, in order."""
-    named = np.zeros(len(batch), bool) if batch.replaces is None else batch.replaces != 0
-    odd = named | (batch.weight < 0)
-    if not odd.any():
+    single = odd(batch)
+    if not single.any():
         return [replace(batch, replaces=None)] if len(batch) else []
-    edges = sorted({0, len(batch), *np.flatnonzero(odd).tolist(), *(np.flatnonzero(odd) + 1).tolist()})
+    edges = sorted({0, len(batch), *np.flatnonzero(single).tolist(), *(np.flatnonzero(single) + 1).tolist()})
     runs = [batch.take(slice(a, b)) for a, b in pairwise(edges)]
-    return [run if odd[a] else replace(run, replaces=None) for run, a in zip(runs, edges, strict=False)]
+    return [run if single[a] else replace(run, replaces=None) for run, a in zip(runs, edges, strict=False)]
 
 
 def _last_of_each(idents):

@@ -113,11 +113,22 @@ class StreamOutput:
         self._given[back.ident] = False
         self._arrivals.apply(change.come, change.fresh & (change.come.arrival >= self._since), change.gone)
         entering = self._arrivals.ready(change.watermark)
-        parts = [(back, -1), (again, 1), *([] if entering is None else [(entering, 1)])]
-        for tuples, weight in parts:
+        entering = back.take(NO_TICKS) if entering is None else entering
+        for tuples, weight in ((back, -1), (again, 1), (entering, 1)):
             self._given[tuples.ident] = weight == 1
-        said = [self._updates(tuples, weight) for tuples, weight in parts if len(tuples)]
-        return [*said, *self._marks()]
+        corrected = [self._updates(tuples, weight) for tuples, weight in ((back, -1), (again, 1)) if len(tuples)]
+        return [*corrected, *self._in_time(entering, list(self._marks()))]
+
+    def _in_time(self, entering, marks):
+        """Tuples, and the mark of an epoch behind those that arrived up to it; marks that say it anew behind all."""
+        updates, begin = self._updates(entering, 1), 0
+        for place, marked in sorted(_placed(marks, entering.arrival), key=lambda pair: pair[0]):
+            if begin < place:
+                yield updates.take(slice(begin, place))
+                begin = place
+            yield marked
+        if begin < len(updates):
+            yield updates.take(slice(begin, None))
 
     def _differing(self, back, again):
         """Without those that were corrected in what this query does not show."""
@@ -148,22 +159,32 @@ class StreamOutput:
         for which, of in groupby(range(len(keys)), lambda at: tuple(told[at].tolist())):
             names = {cover.extent for (_, covers), ours in zip(pairs, which, strict=True) if ours for cover in covers}
             if any(which):
-                yield from self._mark(keys, np.array(list(of)), {name: covered[name] for name in sorted(names)})
+                yield self._mark(keys, np.array(list(of)), {name: covered[name] for name in sorted(names)})
 
     def _mark(self, keys, which, covered):
-        """Marks of epochs that cover the same extents, where they are new or cover something else than was said."""
+        """Marks of epochs that cover the same extents, where they are new or cover something else; and which are new."""
         columns = [np.column_stack(of)[which].tolist() for of in covered.values() if of]
         said = list(zip(*columns, strict=True)) if columns else [()] * len(which)
-        other = []
+        told, new = [], []
         for at, (key, now) in enumerate(zip(map(tuple, keys[which].tolist()), said, strict=True)):
             if self._marked.get(key) != now:
+                told.append(at)
+                new.append(key not in self._marked)
                 self._marked[key] = now
-                other.append(at)
-        if other:
-            yield EpochMarks(self.query, keys[which[other], 0], coverage_of(covered, which[other]))
+        told = which[told]
+        return EpochMarks(self.query, keys[told, 0], coverage_of(covered, told)), np.array(new, bool)
 
     def forget(self, before):
         self.stream.forget(before)
         self._given.drop_before(self.stream.first)
         # A reading that came late is told of in its epoch's mark even where no window is corrected.
         self._marked = {key: covered for key, covered in self._marked.items() if key[0] >= before - KEYS}
+
+
+def _placed(marks, arrivals):
+    """(how many tuples stand before them, EpochMarks) of marks, of which some are new."""
+    for marked, new in marks:
+        places = np.where(new, np.searchsorted(arrivals, marked.tick, "right"), len(arrivals))
+        for place in np.unique(places).tolist():
+            which = np.flatnonzero(places == place)
+            yield place, marked if len(which) == len(places) else marked.take(which)

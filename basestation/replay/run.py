@@ -1,7 +1,6 @@
-"""Run: the deliveries of all inputs go to the engine clock tick by clock tick, and what it says comes back.
+"""Run: the deliveries of all inputs go to the engine, and what it says comes back.
 
-A clock tick is handed over whole and then ended; ticks in which nothing happens are skipped, the engine answers what
-became due in them. What is delivered behind the end is not delivered.
+The engine is handed many clock ticks at once; they end one by one only where somebody wants to see that.
 """
 
 import numpy as np
@@ -12,6 +11,11 @@ from basestation.language.diagnostics import Refused
 from basestation.results.shape import shape_of
 
 
+AT_ONCE = 65_536
+"""About how many tuples are handed over before what they give is asked for."""
+_NO_TICKS = np.empty(0, np.int64)
+
+
 class NotExecutable(Refused):
     """Valid statements that this version cannot execute; the diagnostics point at them."""
 
@@ -19,9 +23,12 @@ class NotExecutable(Refused):
 class Replay:
     """One pass over a recording. Statements are added here, so that one that cannot be executed is known at once."""
 
-    def __init__(self, recording, statements, until=None, every_tick=False):
-        """`every_tick` ends every clock tick one by one, which tells when each update is given and changes nothing else."""
-        self.every_tick = every_tick
+    def __init__(self, recording, statements, until=None, every_tick=False, at_once=AT_ONCE):
+        """`every_tick` ends every clock tick one by one, which tells when each update is given and changes nothing else.
+
+        Otherwise the engine is handed about `at_once` tuples at a time.
+        """
+        self.every_tick, self._at_once = every_tick, at_once
         self.recording = recording
         clocks = [given.clock for given in statements if given.clock]
         self.until = max([recording.end(), *clocks]) if until is None else until
@@ -57,14 +64,9 @@ class Replay:
             raise NotExecutable(refused)
 
     def updates(self):
-        """Lists of updates, each with those of one clock tick; ends with the end of the replay."""
+        """Lists of updates, each with those of some clock ticks; ends with the end of the replay."""
         deliveries = [_Deliveries(name, batch, self.until) for name, batch in self.recording.batches.items()]
-        # A query begins with the clock tick behind the last one that ended, so the one before it is ended too.
-        asked = [clock - 1 for clock, given in self._later.items() if any(each.query for each in given)]
-        moments = np.array([*self._later, *asked], np.int64)
-        ticks = np.unique(np.concatenate([moments, *(d.ticks for d in deliveries)]))
-        ticks = ticks[ticks <= self.until].tolist()
-        for clock in range(self.until + 1) if self.every_tick else ticks:
+        for clock in range(self.until + 1) if self.every_tick else self._ends(deliveries):
             for each in deliveries:
                 each.deliver(self.engine, clock)
             for given in self._later.get(clock, ()):
@@ -78,6 +80,15 @@ class Replay:
         self.clock = self.until
         yield self.engine.finish(self.until)
 
+    def _ends(self, deliveries):
+        """The clock ticks at which statements are given, and enough others that not too much is handed over at once."""
+        # A query begins with the clock tick behind the last one that ended, so the one before it is ended too.
+        asked = [clock - 1 for clock, given in self._later.items() if any(each.query for each in given)]
+        arrivals = np.sort(np.concatenate([_NO_TICKS, *(each.arrivals for each in deliveries)]))
+        enough = arrivals[self._at_once - 1 :: self._at_once].tolist()
+        ends = np.unique(np.array([*self._later, *asked, *enough, self.until], np.int64))
+        return ends[(ends >= 0) & (ends <= self.until)].tolist()
+
     def _correct(self, given):
         try:
             self.engine.correct(given.bound)
@@ -89,20 +100,21 @@ class Replay:
 
 
 class _Deliveries:
-    """The tuples of one extent in the order of their delivery, and where each clock tick begins in them."""
+    """The tuples of one extent in the order of their delivery."""
 
     def __init__(self, name, batch, until):
         if len(batch) and (np.diff(batch.arrival) < 0).any():
             batch = batch.take(np.argsort(batch.arrival, kind="stable"))
-        self.name = name
-        self.batch = batch.take(slice(0, int(np.searchsorted(batch.arrival, until, "right"))))
-        self.ticks, starts = np.unique(self.batch.arrival, return_index=True)
-        self._edges = [*starts.tolist(), len(self.batch)]
+        self._name = name
+        self._batch = batch.take(slice(0, int(np.searchsorted(batch.arrival, until, "right"))))
         self._next = 0
 
+    @property
+    def arrivals(self):
+        return self._batch.arrival
+
     def deliver(self, engine, clock):
-        """Hand over what was delivered in a clock tick, which come in order."""
-        if self._next < len(self.ticks) and self.ticks[self._next] == clock:
-            first, last = self._edges[self._next : self._next + 2]
-            engine.deliver(self.name, self.batch.take(slice(first, last)))
-            self._next += 1
+        """Hand over what was delivered up to a clock tick and was not before."""
+        first, self._next = self._next, int(np.searchsorted(self.arrivals, clock, "right"))
+        if first < self._next:
+            engine.deliver(self._name, self._batch.take(slice(first, self._next)))

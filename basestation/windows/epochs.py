@@ -78,6 +78,14 @@ class Epochs:
             return np.full(len(ticks), FREE)
         return np.where(known, self._holder[rows, self.positions(sites)], FREE)
 
+    def free_again(self, ticks, sites):
+        """Of which keys the site was heard of, and yet none holds them."""
+        rows, known = self._rows_of(ticks)
+        if not known.any():
+            return known
+        places = self.positions(sites)
+        return known & self._here[rows, places] & (self._holder[rows, places] == FREE)
+
     def first_of_each(self, ticks, sites):
         """A mask of the first of the entries with each key."""
         keys = ticks * max(1, len(self.sites)) + self.positions(sites)

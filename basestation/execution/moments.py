@@ -1,0 +1,62 @@
+"""Moments: at which clock ticks an engine takes a step, when it is handed deliveries of many clock ticks at once.
+
+Ticks in which nothing comes late, and nothing is corrected, change no answer of before: as many of them as there are in a
+row are one step. A tick that does disturb what was said before is a step of its own.
+"""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+_NONE = np.empty(0, np.int64)
+
+
+def moments(delivered, intakes, clock, tick, calm, corrected):
+    """(clock tick that ends, {extent: batches}, whether nothing in it disturbs) for the ticks behind `clock` up to one.
+
+    Where not all queries are `calm`, every clock tick in which something is delivered is a step. In the last one there are
+    corrections if it is `corrected`.
+    """
+    named = {name: [_by_arrival(b, clock, tick) for b in batches] for name, batches in delivered.items() if batches}
+    calm = calm and all(a.arrival[-1] <= b.arrival[0] for batches in named.values() for a, b in pairwise(batches))
+    steps = [b.arrival[intakes[name].disturbing(b)] if calm else b.arrival for name, of in named.items() for b in of]
+    edges = np.unique(np.concatenate([[tick] if corrected else _NONE, *steps])).astype(np.int64).tolist()
+    ends = _with_stretches(edges, named, clock) if calm else [(edge, False) for edge in edges]
+    if not ends or ends[-1][0] != tick:
+        ends.append((tick, calm))
+    begin = clock
+    for end, steady in ends:
+        yield end, {name: _between(named.get(name, ()), begin, end) for name in delivered}, steady
+        begin = end
+
+
+def _with_stretches(edges, named, clock):
+    """Each edge with the calm stretch before it, if something is delivered there."""
+    ends, before = [], clock
+    for edge in edges:
+        if any(_between(batches, before, edge - 1) for batches in named.values()):
+            ends.append((edge - 1, True))
+        ends.append((edge, False))
+        before = edge
+    return ends
+
+
+def _between(batches, begin, end):
+    """What was delivered behind one clock tick, up to another."""
+    found = []
+    for batch in batches:
+        first, behind = np.searchsorted(batch.arrival, (begin, end), "right").tolist()
+        if first < behind:
+            found.append(batch if behind - first == len(batch) else batch.take(slice(first, behind)))
+    return found
+
+
+def _by_arrival(batch, clock, tick):
+    """A batch in the order of its clock ticks; what is outside of those that end belongs to the last."""
+    inside = (batch.arrival > clock) & (batch.arrival <= tick)
+    if not inside.all():
+        batch = replace(batch, arrival=np.where(inside, batch.arrival, tick))
+    if (batch.arrival[1:] < batch.arrival[:-1]).any():
+        batch = batch.take(np.argsort(batch.arrival, kind="stable"))
+    return batch
