@@ -33,6 +33,10 @@ NEAREST = {
     "basestation/algebra": (ANSWERS, "tests/algebra"),
     "basestation/planner": (ANSWERS, "tests/planner/test_rules.py", CHOICES, "tests/agreement"),
     "innet/aggregates": (ANSWERS, "tests/innet/test_aggregates.py"),
+    "innet/routing": ("tests/innet/test_routing.py",),
+    "innet/costs": ("tests/innet/test_costs.py",),
+    "innet/deployment": ("tests/innet/test_deployment.py", "tests/golden/test_errors.py"),
+    "gateway/toml.py": ("tests/innet/test_deployment.py", "tests/golden/test_errors.py"),
 }
 """The tests of each folder, the fastest first."""
 

@@ -7,6 +7,7 @@ both directions), noise and antennas something from each direction; what is left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import combinations
 from math import dist, exp, log10
 from statistics import NormalDist
 
@@ -33,19 +34,16 @@ class Radio:
 def ratios(positions: Mapping[int, tuple[float, ...]], radio: Radio) -> dict[tuple[int, int], float]:
     """The share of frames that arrive, by (sender, receiver). The same seed gives the same links."""
     links = {}
-    places = sorted(positions)
-    for sender in places:
-        for receiver in places:
-            if sender == receiver:
-                continue
-            metres = max(1.0, dist(positions[sender], positions[receiver]))
-            level = radio.power - radio.loss - 10 * radio.exponent * log10(metres)
-            level += radio.shadowing * _drawn(radio.seed, min(sender, receiver), max(sender, receiver))
-            level += radio.asymmetry * _drawn(radio.seed, sender, receiver, "direction")
+    for pair in combinations(sorted(positions), 2):
+        metres = max(1.0, dist(*(positions[end] for end in pair)))
+        between = radio.power - radio.loss - 10 * radio.exponent * log10(metres)
+        between += radio.shadowing * _drawn(radio.seed, *pair)
+        for sender, receiver in (pair, pair[::-1]):
+            level = between + radio.asymmetry * _drawn(radio.seed, sender, receiver, "direction")
             ratio = round(radio.best / (1 + exp((radio.half - level) / radio.steepness)), 4)
             if ratio >= _FAINTEST:
                 links[sender, receiver] = ratio
-    return links
+    return dict(sorted(links.items()))
 
 
 def _drawn(*what: object) -> float:

@@ -144,6 +144,17 @@ def test_by_hand_what_one_mote_uses_in_a_minute():
     assert use.sleeping == pytest.approx(3 * 0.0051 * (60_000 - awake - computing) / 1e6)
 
 
+def test_by_hand_what_acknowledging_costs():
+    """Half of the frames arrive and half of the acknowledgements: 1.5 frames, 1 + 3/4 attempts each, half of which arrive."""
+    network = line(2, ratio=0.5, attempts=2)
+    ratio = network.topology.ratio(2, 1)
+    duties = {1: Duty(listen_ms=50.0, starts=1.0), 2: Duty(starts=1.0)}
+    found = predict(network, duties, [Traffic(2, 1, 1.5, 30)], 60_000)
+    sent = 1.5 * (1 + (1 - ratio**2)) * ratio * 11 * 8 / 250
+    assert found.motes[1].sending == pytest.approx(3 * (17.4 + 1.8) * sent / 1e6)
+    assert found.motes[1].listening == pytest.approx(3 * (19.7 + 1.8) * (50 + 0.58 - sent) / 1e6)
+
+
 def test_lifetime_is_the_battery_over_what_is_used_of_it():
     network = line(3)
     traffic = collecting(3)
