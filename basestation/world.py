@@ -8,7 +8,7 @@ from acquisition.scheduling import NOTHING, Scheduled
 from basestation.queries import Event, Query, State
 from gateway.frame import COORDINATOR
 from gateway.image import Image
-from innet.routing.choose import choose_tree
+from innet.routing.choose import rebuild
 from innet.routing.topology import LinksReport, Topology
 from innet.routing.tree import RoutingTree
 
@@ -29,7 +29,7 @@ class World:
         topology = self.topology.with_reports(reports)
         if topology is self.topology:
             return self
-        return replace(self, topology=topology, tree=choose_tree(topology, (COORDINATOR,)))
+        return replace(self, topology=topology, tree=rebuild(self.tree, topology))
 
     def with_query(self, query: Query) -> "World":
         return replace(self, queries={**self.queries, query.number: query})
