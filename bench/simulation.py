@@ -6,13 +6,16 @@ python bench/simulation.py [small]
 import csv
 import sys
 import time
+from dataclasses import replace
+from math import ceil
 from pathlib import Path
 
 from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from gateway.frame import COORDINATOR
 from innet.costs.hardware import hardware
-from innet.payload import Orders
+from innet.payload import Duty, Orders
+from innet.placement.agenda import Activity, Slot
 from innet.program.opcodes import assembled
 from innet.program.program import MoteProgram
 from simulator.energy import Timing
@@ -23,7 +26,6 @@ from simulator.network import Gateway
 from simulator.radio import Air
 from simulator.radio import Channel as Links
 from simulator.sensor import Sensor
-from simulator.slots import Slots
 from simulator.standing import Standing
 from simulator.sweep.run import Sweep
 from simulator.trace import Trace
@@ -45,26 +47,29 @@ def network(motes, loss):
     for mote, parent in parents.items():
         ratios[mote, parent] = ratios[parent, mote] = 1 - loss
     # A level has its slots at the same time: nobody but parent and child hear each other here.
-    attempt = Timing.of(KIND).attempt(21)
+    attempt = Timing.of(KIND).attempt(21) / MS
     send, at = {}, 0
     for level in levels(parents):
         for family in {parents[mote]: [m for m in level if parents[m] == parents[mote]] for mote in level}.values():
             begin = at
             for mote in family:
-                send[mote] = (begin, begin + below[mote] * 3 * attempt)
-                begin = send[mote][1]
-        at = max(send[mote][1] for mote in level)
-    round_us = EPOCH_S * 1_000 * MS
-    assert at <= round_us, f"{at / 1e6} s do not fit"
+                send[mote] = Slot(begin, ceil(below[mote] * 3 * attempt), Activity.SEND, parents[mote])
+                begin = send[mote].end_ms
+        at = max(send[mote].end_ms for mote in level)
+    round_ms = EPOCH_S * 1_000
+    assert at <= round_ms, f"{at / 1e3} s do not fit"
     sampling = Sampling(0, "", Epochs(0, EPOCH_S), (Channel("", sensor_code("temperature"), 16),))
     children = {}
     for mote, parent in parents.items():
-        children.setdefault(parent, []).append(send[mote])
+        children.setdefault(parent, []).append(replace(send[mote], activity=Activity.RECEIVE, peer=mote))
     standing = {
         mote: Standing(
             Schedule(mote, 1, (sampling,)),
-            Orders((MoteProgram(mote, 0, 1, 1, CODE),), parents[mote]),
-            Slots(round_us, parents[mote], send[mote], tuple(children.get(mote, ()))),
+            Orders(
+                (MoteProgram(mote, 0, 1, 1, CODE),),
+                parents[mote],
+                Duty(round_ms, (*children.get(mote, ()), send[mote])),
+            ),
             TICK_MS,
         )
         for mote in parents

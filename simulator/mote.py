@@ -42,7 +42,7 @@ from simulator.kernel import MS, Kernel
 from simulator.radio import Air
 from simulator.relay import Relay
 from simulator.sensor import Sensor
-from simulator.slots import Slots, slots_told
+from simulator.slots import Slots, slots_of
 from simulator.standing import Standing
 from simulator.trace import Trace
 
@@ -111,7 +111,7 @@ class Mote:
         """Begin as if all had been told before, with a clock that is right."""
         self.alive, self._born = True, self._kernel.now
         self.relay.switch_on()
-        self._memory.schedule, self._memory.tick_ms, self._slots = standing.schedule, standing.tick_ms, standing.slots
+        self._memory.schedule, self._memory.tick_ms = standing.schedule, standing.tick_ms
         self._obey(standing.orders)
         self.clock.set(self._kernel.now, self._kernel.now // MS)
         self._arm()
@@ -184,9 +184,7 @@ class Mote:
     def _install(self, kind: Kind, image: Image) -> None:
         try:
             if kind is Kind.PROGRAM:
-                orders = decode_orders(image, self.site)
-                self._obey(orders)
-                self._slots = slots_told(orders)
+                self._obey(decode_orders(image, self.site))
             else:
                 self._memory.schedule = decode_schedule(image, self.site)
         except (AcquisitionPayloadError, InnetPayloadError) as error:
@@ -210,6 +208,7 @@ class Mote:
         self._memory.orders = orders
         self._memory.folding.install(orders.programs)
         self.relay.parent = orders.parent
+        self._slots = slots_of(orders)
 
     def _merge(self, frame: Frame) -> bool:
         """Take the partials of a child into our own, where we keep such and will send some; else they are passed on."""

@@ -32,7 +32,8 @@ class Relay:
         self._below: dict[int, int] = {}  # whoever was heard through a child, and through which
         self._passed: set[tuple[int, int, int]] = set()  # what was sent to whoever hears it, so that it ends somewhere
         self._on = False
-        self._slots: Slots | None = None
+        self._told: Slots | None = None  # the agenda to keep to …
+        self._slots: Slots | None = None  # … from its first round on
         self._duty = 0  # the number of our orders: what was planned under others is void
         self._ears = 0  # slots of children that are open now
         self._since = self._since_ear = (
@@ -44,13 +45,13 @@ class Relay:
 
     def switch_on(self) -> None:
         """The radio stays on until there is an agenda."""
-        self._on, self._slots, self._since = True, None, self._kernel.now
+        self._on, self._told, self._slots, self._since = True, None, None, self._kernel.now
         self._carrier.by_agenda(False)
 
     def switch_off(self) -> None:
         """All that was in memory is gone."""
         self.settle()
-        self._on, self._slots, self._ears, self._sending = False, None, 0, False
+        self._on, self._told, self._slots, self._ears, self._sending = False, None, None, 0, False
         self._duty += 1
         self._below.clear()
         self._passed.clear()
@@ -58,41 +59,46 @@ class Relay:
         self.parent = BROADCAST
 
     def follow(self, slots: Slots | None, clock: Clock) -> None:
-        """Keep to an agenda from the next of its rounds on; None ends it."""
+        """Keep to an agenda from the next of its rounds on; None ends it. A clock that was set counts from then, too."""
+        if slots == self._told:
+            return
         self._duty += 1
+        self._told = slots
         if slots is None:
             self._keep_on()
             return
         self.parent = slots.parent
         first = -(-clock.reads(self._kernel.now) // slots.round_us)
         time = max(clock.when(first * slots.round_us), self._kernel.now)
-        self._kernel.at(time, partial(self._start, self._duty, slots, clock, first), priority=-1)
+        self._kernel.at(time, partial(self._start, self._duty, slots, clock), priority=-1)
 
     def _keep_on(self) -> None:
         if self._slots:
             self._slots, self._ears, self._since = None, 0, self._kernel.now
             self._carrier.by_agenda(False)
 
-    def _start(self, duty: int, slots: Slots, clock: Clock, number: int) -> None:
+    def _start(self, duty: int, slots: Slots, clock: Clock) -> None:
         if duty == self._duty:
             self.settle()
             self._slots, self._ears = slots, 0
             self._carrier.by_agenda(True)
-            self._round(duty, slots, clock, number)
+            self._round(duty, slots, clock)
 
-    def _round(self, duty: int, slots: Slots, clock: Clock, number: int) -> None:
-        """Plan the slots of one round, and the next round."""
+    def _round(self, duty: int, slots: Slots, clock: Clock) -> None:
+        """Plan the slots of the round that begins, and the next round, by the clock as it is now."""
         if duty != self._duty:
             return
-        begin = number * slots.round_us
+        number = (clock.reads(self._kernel.now) + slots.round_us // 2) // slots.round_us
+        begin, following = number * slots.round_us, (number + 1) * slots.round_us
         for slot in slots.listen:
-            until = clock.when(begin + slot[1])
-            self._kernel.at(clock.when(begin + slot[0]), partial(self._listen, duty, until), priority=-1)
+            self._plan(clock.when(begin + slot[0]), self._listen, duty, clock.when(begin + slot[1]), priority=-1)
         until = clock.when(begin + slots.send[1])
-        following = begin + slots.round_us
-        self._kernel.at(clock.when(begin + slots.send[0]), partial(self._open, duty, number, until, following))
-        self._kernel.at(until, partial(self._close, duty), priority=1)
-        self._kernel.at(clock.when(following), partial(self._round, duty, slots, clock, number + 1), priority=-1)
+        self._plan(clock.when(begin + slots.send[0]), self._open, duty, number, until, following)
+        self._plan(until, self._close, duty, priority=1)
+        self._plan(clock.when(following), self._round, duty, slots, clock, priority=-1)
+
+    def _plan(self, time: int, action: Callable[..., None], *arguments: object, priority: int = 0) -> None:
+        self._kernel.at(max(time, self._kernel.now), partial(action, *arguments), priority)
 
     def _listen(self, duty: int, until: int) -> None:
         if duty == self._duty:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from innet.payload import Orders
-from innet.placement.agenda import Activity, SiteAgenda
+from innet.placement.agenda import Activity
+from innet.placement.agenda import Slot as AgendaSlot
 from simulator.kernel import MS
 
 Slot = tuple[int, int]
@@ -23,15 +24,14 @@ class Slots:
     listen: tuple[Slot, ...] = ()
 
 
-def slots_of(agenda: SiteAgenda, period_ms: int) -> Slots:
-    """What a site's agenda means to its radio."""
-    listen = tuple((slot.start_ms * MS, slot.end_ms * MS) for slot in agenda.of(Activity.RECEIVE))
-    [send] = agenda.of(Activity.SEND)
-    return Slots(period_ms * MS, agenda.parent, (send.start_ms * MS, send.end_ms * MS), listen)
-
-
-def slots_told(orders: Orders) -> Slots | None:
-    """What a mote's orders mean to its radio."""
+def slots_of(orders: Orders) -> Slots | None:
+    """What a mote's orders mean to its radio; None where they leave it on."""
     if orders.duty is None:
         return None
-    return slots_of(SiteAgenda(-1, orders.parent, orders.duty.slots), orders.duty.period_ms)
+    listen = tuple(_slot(slot) for slot in orders.duty.slots if slot.activity is Activity.RECEIVE)
+    send = [_slot(slot) for slot in orders.duty.slots if slot.activity is Activity.SEND]
+    return Slots(orders.duty.period_ms * MS, orders.parent, send[0] if send else (0, 0), listen)
+
+
+def _slot(slot: AgendaSlot) -> Slot:
+    return slot.start_ms * MS, slot.end_ms * MS

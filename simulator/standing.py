@@ -4,14 +4,17 @@ from dataclasses import dataclass
 
 from acquisition.schedule import Schedule
 from innet.payload import Orders
-from simulator.slots import Slots
+from simulator.slots import Slots, slots_of
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`slots` are missing where there is no agenda: then the radio is always on."""
+    """Orders say whether there is an agenda; without one the radio is always on."""
 
     schedule: Schedule
     orders: Orders
-    slots: Slots | None
     tick_ms: int
+
+    @property
+    def slots(self) -> Slots | None:
+        return slots_of(self.orders)

@@ -114,11 +114,12 @@ class Rising:
         home = hop.came & (parent == GATEWAY)
         self.arrived_at[tag[home & ~partial]] = hop.arrived[home & ~partial]
         merged = np.zeros(len(tag), bool)
-        became = np.full(self.tags, HELD)  # of each frame with partials, if it is not under way any more
+        size = self.tags + 1  # so that there is a place to look at where there are no frames
+        became = np.full(size, HELD)  # of each frame with partials, if it is not under way any more
         state = np.where(~hop.came, LOST, np.where(home, HOME, HELD))
-        to, when = np.zeros(self.tags, np.int64), np.zeros(self.tags, np.int64)
+        to, when = np.zeros(size, np.int64), np.zeros(size, np.int64)
         to[tag], when[tag], became[tag] = parent, hop.arrived, state
-        sent = np.zeros(self.tags, bool)
+        sent = np.zeros(size, bool)
         sent[tag] = True
         for table in self._tables:
             frame, rows = self._frame[table.number], self._rows[table.number]
@@ -131,7 +132,7 @@ class Rising:
             frame[which] = became[of]
             held = became[of] == HELD
             rows.holder[which[held]], rows.since[which[held]] = to[of[held]], when[of[held]]
-            ended = np.zeros(self.tags, bool)
+            ended = np.zeros(size, bool)
             ended[of] = True
             merged |= ended[tag]
         goes_on = hop.came & ~home & ~merged

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from innet.costs.hardware import hardware
-from innet.payload import Orders
+from innet.payload import Duty, Orders
+from innet.placement.agenda import Activity, Slot
 from innet.program.opcodes import NO_SLOT, assembled
 from innet.program.opcodes import Kind as ALL_KINDS
 from innet.program.program import MoteProgram
@@ -21,7 +22,6 @@ from simulator.network import Gateway
 from simulator.radio import Air, Bursts
 from simulator.radio import Channel as Links
 from simulator.sensor import Sensor
-from simulator.slots import Slots
 from simulator.standing import Standing
 from simulator.sweep.record import record
 from simulator.sweep.run import Sweep
@@ -83,7 +83,7 @@ class Made:
         return trace, dict(zip(sweep.layout.number.tolist(), spent.tolist(), strict=True))
 
 
-def slots_along(parents, round_us, share):
+def duties_along(parents, round_ms, share, begin_ms):
     """Slots one after the other, the deepest first; each long enough for all frames of its subtree, times `share`."""
     depth = {}
     for mote in parents:
@@ -96,15 +96,27 @@ def slots_along(parents, round_us, share):
     for mote in order:
         if parents[mote] != GATEWAY:
             below[parents[mote]] += below[mote]
-    attempt = Timing.of(KIND).attempt(50)
-    send, at = {}, 20 * MS
+    attempt = Timing.of(KIND).attempt(50) / MS
+    length = {mote: max(1, int(below[mote] * TRIES * attempt * share)) for mote in order}
+    start = {}
     for mote in order:
-        length = int(below[mote] * TRIES * attempt * share)
-        send[mote] = (at, at + length)
-        at += length
-    assert at <= round_us
-    listen = {mote: tuple(send[child] for child in order if parents[child] == mote) for mote in parents}
-    return {mote: Slots(round_us, parents[mote], send[mote], listen[mote]) for mote in parents}
+        start[mote] = begin_ms
+        begin_ms += length[mote]
+    assert begin_ms <= round_ms
+    return {
+        mote: Duty(
+            round_ms,
+            (
+                *(
+                    Slot(start[child], length[child], Activity.RECEIVE, child)
+                    for child in order
+                    if parents[child] == mote
+                ),
+                Slot(start[mote], length[mote], Activity.SEND, parents[mote]),
+            ),
+        )
+        for mote in parents
+    }
 
 
 def collecting(channels, threshold=None):
@@ -158,13 +170,9 @@ def networks(draw, loss=st.sampled_from((1.0, 0.9, 0.6, 0.3))):
     links = {}
     for mote, parent in parents.items():
         links[mote, parent], links[parent, mote] = draw(loss), draw(loss)
-    round_s = 10
-    slots = slots_along(parents, round_s * TICK_MS * MS, draw(st.sampled_from((1.0, 0.2, 0.05))))
     interval = draw(st.sampled_from((5, 10, 20)))
-    if interval == 5:  # the slots have to come after all samples of a round
-        shift = 5_500 * MS
-        slots = {m: Slots(s.round_us, s.parent, _later(s.send, shift), tuple(_later(x, shift) for x in s.listen))
-                 for m, s in slots.items()}  # fmt: skip
+    # The slots come after all samples of a round.
+    slots = duties_along(parents, 10 * TICK_MS, draw(st.sampled_from((1.0, 0.2, 0.05))), 20 if interval > 5 else 5_500)
     channels = (Channel("", sensor_code("temperature"), draw(st.sampled_from((16, 8)))),
                 Channel("", sensor_code("voltage"), 16))[: draw(st.integers(1, 2))]  # fmt: skip
     begin = 10 * draw(st.integers(0, 100))
@@ -184,15 +192,10 @@ def networks(draw, loss=st.sampled_from((1.0, 0.9, 0.6, 0.3))):
     standing = {
         mote: Standing(
             Schedule(mote, 1, (sampling,)),
-            Orders((MoteProgram(mote, 3, 1, len(channels), code(mote)),), parents[mote]),
-            slots[mote],
+            Orders((MoteProgram(mote, 3, 1, len(channels), code(mote)),), parents[mote], slots[mote]),
             TICK_MS,
         )
         for mote in parents
     }
     bursts = draw(st.sampled_from((None, Bursts(0.1, 0.3, 0.2))))
     return Made(standing, links, draw(st.integers(0, 2**32)), bursts, begin, draw(st.integers(1, 30)))
-
-
-def _later(slot, shift):
-    return slot[0] + shift, slot[1] + shift

@@ -7,7 +7,18 @@ from acquisition.payload import decode_readings, encode_schedule, encode_time
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from gateway.codec import decode
 from gateway.frame import COORDINATOR, MAX_PAYLOAD, Frame, Kind
-from gateway.image import chunks, encode_chunk
+from gateway.image import Image, chunks, encode_chunk
+from gateway.payload import Account as BaseAccount
+from gateway.payload import (
+    Hello,
+    Lost,
+    Reason,
+    RefusedImage,
+    Wants,
+    decode_event,
+    decode_hello,
+    encode_account,
+)
 from innet.costs.hardware import hardware
 from innet.payload import Orders, decode_links, encode_orders
 from innet.program.program import MoteProgram
@@ -154,6 +165,56 @@ def test_a_second_copy_is_answered_and_not_obeyed_again():
     base.deploy()
     assert base.tell(Kind.SCHEDULE, SCHEDULE, seq=2)
     assert [e["seq"] for e in base.trace.of("received")] == [0, 1, 2]
+
+
+def told(base, kind, decode):
+    return [decode(frame.payload) for _, frame in base.received if frame.kind is kind]
+
+
+def test_it_says_what_it_has_installed_and_again_to_whoever_does_not_know():
+    base = Base()
+    base.deploy()
+    base.run_for(100)
+    last = told(base, Kind.HELLO, decode_hello)[-1]
+    assert (last.reason, last.schedule, last.program) == (
+        Reason.INSTALLED, encode_schedule(Schedule(3, 1, (SAMPLING,))).stamp, encode_orders(1, ORDERS).stamp)  # fmt: skip
+    assert base.kernel.now // 1000 - 500 < last.clock_ms < base.kernel.now // 1000  # when it said so
+    base.tell(Kind.PROGRAM, PROGRAM)
+    base.run_for(100)
+    again = told(base, Kind.HELLO, decode_hello)
+    assert len(again) == 4
+    base.tell(Kind.HELLO, b"")
+    base.run_for(100)
+    assert told(base, Kind.HELLO, decode_hello)[-1].reason is Reason.ASKED
+
+
+def test_it_asks_for_the_blocks_that_did_not_come():
+    base = Base()
+    image = Image(4, bytes(100))
+    _, last = chunks(image, MAX_PAYLOAD)
+    base.tell(Kind.PROGRAM, encode_chunk(last))
+    base.run_for(45_000)
+    assert told(base, Kind.EVENT, decode_event) == [Wants(Kind.PROGRAM, image.stamp, frozenset(range(4)))] * 2
+
+
+def test_it_refuses_an_image_that_makes_no_sense_to_it_and_keeps_what_it_has():
+    base = Base()
+    base.deploy()
+    nonsense = Image(4, b"no program")
+    [chunk] = chunks(nonsense, MAX_PAYLOAD)
+    assert base.tell(Kind.PROGRAM, encode_chunk(chunk))  # it came; that it is of no use is another matter
+    base.run_until_tick(105)
+    assert told(base, Kind.EVENT, decode_event) == [RefusedImage(Kind.PROGRAM, nonsense.stamp)]
+    assert base.readings() == [(100, 200)]
+
+
+def test_it_says_of_what_it_is_asked_for_and_has_no_more_that_it_is_lost():
+    base = Base()
+    base.run_for(100)
+    account = Frame(Kind.ACK, 3, 1, 9, encode_account(BaseAccount(((0, 1), (7, 9)))), True, False, receiver=3)
+    base.carrier.hand_over(account, lambda _: None)
+    base.run_for(200)
+    assert told(base, Kind.EVENT, decode_event) == [Lost(1, ((0, 1), (7, 9)))]
 
 
 @pytest.mark.parametrize(
