@@ -7,12 +7,9 @@ from basestation.algebra.vector import Vector
 from basestation.execution.engine import Engine
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.revisions.answers import TupleUpdates, WindowUpdate
+from basestation.revisions.answers import TupleUpdates, WindowUpdates
 from bench import data
 from bench.answers import Tuples, Windows
-
-SPANS = False
-"""Whether the engine takes a batch that spans several clock ticks; else it is given one clock tick at a time."""
 
 
 class Ours:
@@ -28,23 +25,13 @@ class Ours:
             self.engine.add(number, bind_text(text, catalog)[0])
 
     def prepare(self, parts, last):
-        if SPANS:
-            return [([(name, _batch(stream)) for name, stream in parts.items()], last)]
-        clocks = np.unique(np.concatenate([stream.arrival for stream in parts.values()])).tolist()
-        steps = {clock: [] for clock in clocks}
-        for name, stream in parts.items():
-            for clock in np.unique(stream.arrival).tolist():
-                first, behind = np.searchsorted(stream.arrival, [clock, clock + 1])
-                steps[clock].append((name, _batch(stream.take(slice(first, behind)))))
-        return [(delivered, clock) for clock, delivered in steps.items()]
+        return [(name, _batch(stream)) for name, stream in parts.items()], last
 
     def step(self, prepared):
-        said = []
-        for delivered, clock in prepared:
-            for name, batch in delivered:
-                self.engine.deliver(name, batch)
-            said += self.engine.on_clock(clock)
-        return said
+        parts, last = prepared
+        for name, batch in parts:
+            self.engine.deliver(name, batch)
+        return self.engine.on_clock(last)
 
 
 def _batch(stream):
@@ -60,12 +47,11 @@ def answers(updates):
             case TupleUpdates():
                 sign = int(update.weight[0])
                 said.append(Tuples(update.tick, update.index, _columns(update.rows), sign, update.query))
-            case WindowUpdate():
-                tick = np.array([update.tick])
-                for rows, sign in ((update.added, 1), (update.removed, -1)):
-                    if sign > 0 or update.revision:
-                        bounds = np.array([0, len(rows)])
-                        said.append(Windows(tick, bounds, _columns(rows), update.revision, sign, update.query))
+            case WindowUpdates(tick=tick, revision=revision):
+                said.append(Windows(tick, update.added_at, _columns(update.added), revision, 1, update.query))
+                again = revision > 0  # only these take rows back
+                bounds = np.append(update.removed_at[:-1][again], update.removed_at[-1])
+                said.append(Windows(tick[again], bounds, _columns(update.removed), revision[again], -1, update.query))
     return said
 
 
