@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 
+import acquisition.downlink
 import gateway.downlink
 import gateway.uplink
 from acquisition.extent import Catalog
@@ -21,6 +22,7 @@ from basestation.results.feed import Feed
 from basestation.results.shape import shape_of
 from basestation.world import World
 from gateway.codec import FrameDecoder
+from gateway.keeper import Keepers
 from gateway.link import Links, Policy
 from gateway.transports import Transport
 
@@ -33,6 +35,7 @@ class Station:
         self.world = World(catalog)
         self.feed = Feed()
         self.links = Links(boot, policy or Policy())
+        self.keepers = Keepers(self.links, lambda ms: acquisition.downlink.clock(ms, catalog.tick_ms))
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
@@ -46,22 +49,23 @@ class Station:
     def submit(self, text: str, now_ms: int) -> Query:
         """Accept a query and send its motes what they need. Refused says why it cannot be."""
         self._end_ticks(now_ms)
-        return self._carry_out(downlink.deploy(text, self.world, self.engine, now_ms), now_ms)
+        return self._carry_out(downlink.deploy(text, self.world, self.engine), now_ms)
 
     def stop(self, number: int, now_ms: int) -> Query:
         """Stop a query; KeyError if there is none of that number."""
         self._end_ticks(now_ms)
-        return self._carry_out(downlink.withdraw(number, self.world, self.engine, now_ms), now_ms)
+        return self._carry_out(downlink.withdraw(number, self.world, self.engine), now_ms)
 
     def step(self, now_ms: int) -> None:
-        """End the clock ticks that are over, take what came, acknowledge it, send what is due."""
+        """End the clock ticks that are over, take what came, acknowledge it, look after the motes."""
         self._end_ticks(now_ms)
         arrivals = gateway.uplink.rise(self._transport.receive(), self._decoder, self.links)
         risen = uplink.rise(arrivals.frames, self.world, self.engine, self._archive, self._tick)
-        self.errors.update(error.code for error in (*arrivals.errors, *risen.errors))
+        strange = self.keepers.take(arrivals.frames, now_ms)
+        self.errors.update(error.code for error in (*arrivals.errors, *risen.errors, *strange))
         gateway.downlink.answer(arrivals.answers, self._transport)
-        self.world = risen.world.with_acknowledged(self._unanswered())
-        gateway.downlink.descend(self.links, self._transport, now_ms)
+        self.world = risen.world.with_settled(self.keepers.settled())
+        self._speak(now_ms)
 
     def _end_ticks(self, now_ms: int) -> None:
         """What was delivered belongs to the tick of the last step; then there may have been ticks without a step."""
@@ -69,21 +73,19 @@ class Station:
         for ended in (self._tick, now - 1):
             if self.engine.clock < ended < now:
                 for number in uplink.answer(self.engine, self.feed, ended):
-                    self._carry_out(downlink.release(number, Event.FAIL, self.world, ended + 1, now_ms), now_ms)
+                    self._carry_out(downlink.release(number, Event.FAIL, self.world, ended + 1), now_ms)
         self._tick = max(self._tick, now)
 
     def _carry_out(self, deployment: downlink.Deployment, now_ms: int) -> Query:
         self.feed.open(shape_of(deployment.query.number, deployment.query.plan))
-        frames = gateway.downlink.post(deployment.messages, self.links)
-        query = deployment.query.waiting_for(frame.identity for frame in frames if frame.want_ack)
-        self.world = deployment.world.with_query(query)
-        gateway.downlink.descend(self.links, self._transport, now_ms)
-        return query
+        gateway.downlink.desire(deployment.world.desired, self.keepers, now_ms)
+        self.world = deployment.world
+        self._speak(now_ms)
+        return deployment.query
 
-    def _unanswered(self) -> frozenset[tuple[int, int, int]]:
-        links = self.links.by_mote.values()
-        given_up = frozenset(frame.identity for link in links for frame in link.given_up)
-        return given_up.union(*(link.outstanding for link in links))
+    def _speak(self, now_ms: int) -> None:
+        gateway.downlink.tend(self.keepers, self._transport, now_ms)
+        gateway.downlink.descend(self.links, self._transport, now_ms)
 
 
 class RestServer:

@@ -10,12 +10,12 @@ from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
 from basestation.language.diagnostics import Diagnostic, Refused
 from basestation.planner.bind import bind_text
-from basestation.planner.lower import lower
+from basestation.planner.lower import collected
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
 from basestation.queries import Event, Query
 from basestation.world import World
-from gateway.frame import Message
+from gateway.reconcile import Desired
 from gateway.source import Source
 from innet.placement.placement import everywhere
 from innet.program.compile import compile_programs
@@ -23,20 +23,19 @@ from innet.program.compile import compile_programs
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The world with the change in it, and what the motes have to be told."""
+    """The world with the change in it, and the query that changed it."""
 
     world: World
     query: Query
-    messages: tuple[Message, ...]
 
 
-def deploy(text: str, world: World, engine: Engine, now_ms: int) -> Deployment:
+def deploy(text: str, world: World, engine: Engine) -> Deployment:
     """Accept a query: from its first window after now on the engine answers it. Refused says why it cannot be."""
     plan = _one_query(text, world)
     better, _ = rewrite(plan)
-    query = Query(world.next_number(), text, plan, lower(better.root))
+    query = Query(world.next_number(), text, plan, collected(better.root))
     try:
-        changed, messages = _tell_motes(world.with_query(query), engine.clock + 1, now_ms)
+        changed = _with_motes(world.with_query(query), engine.clock + 1)
         engine.add(query.number, plan)
     except NotYet as error:
         raise _refused(text, "SN601", str(error), plan) from error
@@ -44,38 +43,40 @@ def deploy(text: str, world: World, engine: Engine, now_ms: int) -> Deployment:
         raise _refused(text, "SN434", f"{error}; the first possible tick is {error.first}", plan) from error
     except ScheduleError as error:
         raise _refused(text, error.code, str(error), plan) from error
-    return Deployment(changed, query, messages)
+    return _deployment(changed, query, world)
 
 
-def withdraw(number: int, world: World, engine: Engine, now_ms: int) -> Deployment:
+def withdraw(number: int, world: World, engine: Engine) -> Deployment:
     """Stop a query: the engine forgets it, the motes stop what only it needed."""
-    deployment = release(number, Event.STOP, world, engine.clock + 1, now_ms)
+    deployment = release(number, Event.STOP, world, engine.clock + 1)
     engine.remove(number)
     return deployment
 
 
-def release(number: int, event: Event, world: World, tick: int, now_ms: int) -> Deployment:
+def release(number: int, event: Event, world: World, tick: int) -> Deployment:
     """A query is over by an event: the motes stop what only it needed."""
     query = world.queries[number].after(event)
-    changed, messages = _tell_motes(world.with_query(query), tick, now_ms)
-    return Deployment(changed, query, messages)
+    return _deployment(_with_motes(world.with_query(query), tick), query, world)
 
 
-def _tell_motes(world: World, tick: int, now_ms: int) -> tuple[World, tuple[Message, ...]]:
-    """Schedules and programs for all live queries together, and the messages that differ from what motes have."""
+def _deployment(changed: World, query: Query, before: World) -> Deployment:
+    """The query waits for the motes that are to have something else than before."""
+    told = [site for site, desired in changed.desired.items() if before.desired.get(site) != desired]
+    query = query.waiting_for(told)
+    return Deployment(changed.with_query(query), query)
+
+
+def _with_motes(world: World, tick: int) -> World:
+    """The world with schedules and programs for all live queries together: what each mote should have."""
     queries = world.queries.values()
     scheduled = share([need for query in queries for need in query.needs], world.catalog, world.scheduled, tick)
     delivered = [operator for query in queries if query.needs for operator in query.inside]
     sites = {name: world.catalog.find(name).sites for name in {operator.extent for operator in delivered}}
     compiled = compile_programs(everywhere(delivered, sites), scheduled.schedules.values())
     programs = innet.downlink.images(compiled)
-    changed = [s for site, s in scheduled.schedules.items() if world.scheduled.schedules.get(site) is not s]
-    messages = (
-        *acquisition.downlink.clock([schedule.site for schedule in changed], now_ms, world.catalog.tick_ms),
-        *innet.downlink.programs({site: p for site, p in programs.items() if world.programs.get(site) != p}),
-        *acquisition.downlink.schedules(changed),
-    )
-    return replace(world, scheduled=scheduled, programs=programs), messages
+    schedules = acquisition.downlink.images(scheduled.schedules)
+    desired = {site: Desired(schedule, programs.get(site)) for site, schedule in schedules.items()}
+    return replace(world, scheduled=scheduled, desired=desired)
 
 
 def _one_query(text: str, world: World) -> Plan:

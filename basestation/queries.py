@@ -1,10 +1,10 @@
 """A query's life as a table, and what the base station remembers of a query.
 
-    DEPLOYING ──ALL_ACKED──▶ RUNNING ──STOP──▶ STOPPED
-        ├────────────STOP─────────│────────────┘
-        └────────────FAIL─────────┴──FAIL──▶ FAILED
+    DEPLOYING ──ALL_SETTLED─▶ RUNNING ──STOP──▶ STOPPED
+        ├─────────────STOP─────────│────────────┘
+        └─────────────FAIL─────────┴──FAIL──▶ FAILED
 
-A query answers from the moment it is accepted; DEPLOYING says that some mote has not confirmed its part yet, which the
+A query answers from the moment it is accepted; DEPLOYING says that some mote has not said yet that it has its part, which the
 coverage of the windows shows as well.
 """
 
@@ -26,13 +26,13 @@ class State(Enum):
 
 
 class Event(Enum):
-    ALL_ACKED = "all acknowledged"
+    ALL_SETTLED = "all motes have it"
     STOP = "stop"
     FAIL = "fail"  # it cannot be evaluated on its data (SEMANTICS 14)
 
 
 TRANSITIONS = {
-    (State.DEPLOYING, Event.ALL_ACKED): State.RUNNING,
+    (State.DEPLOYING, Event.ALL_SETTLED): State.RUNNING,
     (State.DEPLOYING, Event.STOP): State.STOPPED,
     (State.DEPLOYING, Event.FAIL): State.FAILED,
     (State.RUNNING, Event.STOP): State.STOPPED,
@@ -42,14 +42,14 @@ TRANSITIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query that was accepted. `awaited` are the frames whose acknowledgement makes it RUNNING."""
+    """One query that was accepted. `awaited` are the motes that must have what they should for it to be RUNNING."""
 
     number: int
     text: str
     plan: Plan
     inside: tuple[Deliver, ...]
     state: State = State.DEPLOYING
-    awaited: frozenset[tuple[int, int, int]] = frozenset()
+    awaited: frozenset[int] = frozenset()
 
     def after(self, event: Event) -> "Query":
         """The query after an event; an event that cannot happen now is an error of ours."""
@@ -57,9 +57,9 @@ class Query:
             raise ValueError(f"query {self.number} is {self.state.value}; it cannot meet `{event.value}`")
         return replace(self, state=TRANSITIONS[self.state, event])
 
-    def waiting_for(self, frames: Iterable[tuple[int, int, int]]) -> "Query":
-        """The query with the frames that it waits for."""
-        return replace(self, awaited=frozenset(frames))
+    def waiting_for(self, motes: Iterable[int]) -> "Query":
+        """The query with the motes that it waits for."""
+        return replace(self, awaited=frozenset(motes))
 
     @property
     def needs(self) -> tuple[Need, ...]:

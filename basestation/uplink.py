@@ -14,6 +14,9 @@ from basestation.world import World
 from gateway.frame import Frame, Kind
 from innet.errors import PayloadError as ReportError
 
+OF_MOTES = (Kind.HELLO, Kind.EVENT)
+"""What motes say of themselves, which is for their keepers (`gateway.keeper`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Risen:
@@ -27,7 +30,7 @@ def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, 
     """Frames that came in the clock tick `delivery`. On return their readings are in the archive."""
     readings = [frame for frame in frames if frame.kind is Kind.READING]
     links = [frame for frame in frames if frame.kind is Kind.LINKS]
-    others = [frame for frame in frames if frame.kind not in (Kind.READING, Kind.LINKS)]
+    others = [frame for frame in frames if frame.kind not in (Kind.READING, Kind.LINKS, *OF_MOTES)]
     measured = acquisition.uplink.rise(readings, world.scheduled.samplings, world.catalog, delivery)
     reports, report_errors = innet.uplink.rise(links)
     for name, batch in measured.batches:

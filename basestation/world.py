@@ -7,7 +7,7 @@ from acquisition.extent import Catalog
 from acquisition.scheduling import NOTHING, Scheduled
 from basestation.queries import Event, Query, State
 from gateway.frame import COORDINATOR
-from gateway.image import Image
+from gateway.reconcile import Desired
 from innet.routing.choose import rebuild
 from innet.routing.topology import LinksReport, Topology
 from innet.routing.tree import RoutingTree
@@ -15,11 +15,11 @@ from innet.routing.tree import RoutingTree
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`scheduled` and `programs` are what the motes should run: the desired state."""
+    """`desired` is what each mote should have; what it says it has is known to its keeper (`gateway.keeper`)."""
 
     catalog: Catalog
     scheduled: Scheduled = NOTHING
-    programs: Mapping[int, Image] = field(default_factory=dict)
+    desired: Mapping[int, Desired] = field(default_factory=dict)
     topology: Topology = field(default_factory=Topology)
     tree: RoutingTree = field(default_factory=lambda: RoutingTree((COORDINATOR,), {}))
     queries: Mapping[int, Query] = field(default_factory=dict)
@@ -34,12 +34,12 @@ class World:
     def with_query(self, query: Query) -> "World":
         return replace(self, queries={**self.queries, query.number: query})
 
-    def with_acknowledged(self, outstanding: frozenset[tuple[int, int, int]]) -> "World":
-        """A query whose frames are all acknowledged runs. `outstanding` also has those that nobody ever answered."""
+    def with_settled(self, settled: frozenset[int]) -> "World":
+        """A query runs when all motes that it waits for are among those that have what they should have."""
         world = self
         for query in self.queries.values():
-            if query.state is State.DEPLOYING and not query.awaited & outstanding:
-                world = world.with_query(query.after(Event.ALL_ACKED))
+            if query.state is State.DEPLOYING and query.awaited <= settled:
+                world = world.with_query(query.after(Event.ALL_SETTLED))
         return world
 
     def next_number(self) -> int:

@@ -1,16 +1,23 @@
-"""DOOR DOWN: messages for motes -> bytes on a transport, until acknowledged or given up."""
+"""DOOR DOWN: what motes should have -> bytes on a transport, until they say that they have it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gateway.codec import encode_stream
-from gateway.frame import Frame, Message
+from gateway.frame import Frame, MoteId
+from gateway.keeper import Keepers
 from gateway.link import Links
+from gateway.reconcile import Desired
 from gateway.transports import Transport
 
 
-def post(messages: Iterable[Message], links: Links) -> list[Frame]:
-    """Number the messages and queue each on its mote's link."""
-    return [links.of(message.mote).post(message) for message in messages]
+def desire(desired: Mapping[MoteId, Desired], keepers: Keepers, now: int) -> None:
+    """From now on motes should have this; what lacks is queued on their links."""
+    keepers.desire(desired, now)
+
+
+def tend(keepers: Keepers, transport: Transport, now: int) -> None:
+    """Look after each mote: what is due by the clock is sent at once, or queued on its link."""
+    answer(keepers.look(now), transport)
 
 
 def descend(links: Links, transport: Transport, now: int) -> list[Frame]:
@@ -19,7 +26,7 @@ def descend(links: Links, transport: Transport, now: int) -> list[Frame]:
 
 
 def answer(answers: Iterable[Frame], transport: Transport) -> None:
-    """Send acknowledgements; they are never repeated by themselves."""
+    """Send what is never repeated by itself: acknowledgements, times, questions for gaps."""
     for frame in answers:
         transport.send(encode_stream(frame))
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gateway.errors import FrameError, LinkError
-from gateway.frame import MAX_PAYLOAD, Kind, Message, MoteId
 from gateway.framing import checksum
 
 CHUNK = struct.Struct("<HHHB")
@@ -110,11 +109,6 @@ def chunks(image: Image, room: int, wanted: Iterable[int] | None = None) -> list
     return [Chunk(stamp, size, run[0], image.content[run[0] * BLOCK : (run[-1] + 1) * BLOCK]) for run in runs]
 
 
-def messages(kind: Kind, mote: MoteId, image: Image, room: int = MAX_PAYLOAD) -> list[Message]:
-    """An image as messages for a mote."""
-    return [Message(kind, mote, encode_chunk(chunk)) for chunk in chunks(image, room)]
-
-
 @dataclass(slots=True)
 class Assembly:
     """An image on its way into a mote. It is whole when every block is there and the digest is right, never before."""
@@ -147,20 +141,3 @@ class Assembly:
         if image.stamp != self.stamp:
             raise FrameError("digest", f"an image of version {self.stamp.version} is not what was sent")
         return image
-
-
-@dataclass(slots=True)
-class Arriving:
-    """The images on their way into one mote, at most one of each kind: a newer one takes the place of an older."""
-
-    by_kind: dict[Kind, Assembly] = field(default_factory=dict)
-
-    def take(self, kind: Kind, chunk: Chunk) -> Image | None:
-        """The image, if this chunk makes it whole. FrameError `digest` if its bytes are not those that were sent."""
-        if not (assembly := self.by_kind.get(kind)) or not assembly.fits(chunk):
-            assembly = self.by_kind[kind] = Assembly.of(chunk)
-        assembly.add(chunk)
-        if assembly.missing:
-            return None
-        del self.by_kind[kind]
-        return assembly.image()

@@ -4,13 +4,14 @@ It finds out which event happened, and does what the table says. It posts to the
 time is an argument.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gateway.asking import Asking, account
-from gateway.frame import MAX_PAYLOAD, Frame, Kind, Message
+from gateway.errors import FrameError
+from gateway.frame import MAX_PAYLOAD, Frame, Kind, Message, MoteId
 from gateway.life import Action, Event, State, after
-from gateway.link import Link
+from gateway.link import Link, Links
 from gateway.payload import Lost, RefusedImage, Wants, decode_event, decode_hello
 from gateway.reconcile import ORDER, Desired, Reported, agrees, due
 
@@ -162,3 +163,41 @@ class Keeper:
             self.link.post(message)
         self._pause = self.pace.pause_ms if self._unsaid else min(self._pause * 3 // 2, self.pace.longest_ms)
         self._unsaid, self._said_at = False, now
+
+
+@dataclass(slots=True)
+class Keepers:
+    """One keeper for each mote that should have something or was heard."""
+
+    links: Links
+    time: Callable[[int], bytes]
+    pace: Pace = field(default_factory=Pace)
+    by_mote: dict[MoteId, Keeper] = field(default_factory=dict)
+
+    def of(self, mote: MoteId) -> Keeper:
+        if mote not in self.by_mote:
+            self.by_mote[mote] = Keeper(self.links.of(mote), self.time, self.pace)
+        return self.by_mote[mote]
+
+    def desire(self, desired: Mapping[MoteId, Desired], now: int) -> None:
+        """From now on the motes should have this."""
+        for mote, what in desired.items():
+            self.of(mote).desire(what, now)
+
+    def take(self, frames: Iterable[Frame], now: int) -> list[FrameError]:
+        """Frames that were not here before; what is wrong with those that say nothing sensible about their mote."""
+        errors = []
+        for frame in frames:
+            try:
+                self.of(frame.mote).take(frame, now)
+            except FrameError as error:
+                errors.append(error)
+        return errors
+
+    def look(self, now: int) -> list[Frame]:
+        """What the clock brings about, of all motes; to be sent now or not at all."""
+        return [frame for keeper in self.by_mote.values() for frame in keeper.look(now)]
+
+    def settled(self) -> frozenset[MoteId]:
+        """The motes that have said that they have what they should have."""
+        return frozenset(mote for mote, keeper in self.by_mote.items() if agrees(keeper.desired, keeper.reported))

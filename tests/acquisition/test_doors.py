@@ -6,7 +6,6 @@ from acquisition import downlink, uplink
 from acquisition.payload import decode_schedule, decode_time, encode_readings
 from acquisition.scheduling import NOTHING, share
 from gateway.frame import Frame, Kind
-from gateway.image import Arriving, decode_chunk
 from tests.acquisition.test_scheduling import CATALOG, need
 
 
@@ -47,13 +46,7 @@ def test_readings_of_an_earlier_sampling_are_still_understood():
 
 def test_down():
     scheduled = share([need("temp")], CATALOG, NOTHING, now=0)
-    told = downlink.schedules(scheduled.schedules.values())
-    assert [(message.kind, message.mote, message.want_ack) for message in told] == [
-        (Kind.SCHEDULE, 3, True),
-        (Kind.SCHEDULE, 4, True),
-    ]
-    image = Arriving().take(Kind.SCHEDULE, decode_chunk(told[0].payload))
-    assert decode_schedule(image, 3).samplings[0].epochs == scheduled.samplings[0].epochs
-    [time] = downlink.clock([3], 12_345, 1000)
-    assert (time.kind, time.mote, time.want_ack) == (Kind.TIME, 3, False)
-    assert decode_time(time.payload, 3) == (12_345, 1000)
+    images = downlink.images(scheduled.schedules)
+    assert set(images) == {3, 4}
+    assert decode_schedule(images[3], 3).samplings[0].epochs == scheduled.samplings[0].epochs
+    assert decode_time(downlink.clock(12_345, 1000), 3) == (12_345, 1000)

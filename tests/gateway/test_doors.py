@@ -5,8 +5,12 @@ import pytest
 from gateway import downlink, uplink
 from gateway.codec import NEED_DATA, FrameDecoder, encode_stream
 from gateway.errors import TransportError
-from gateway.frame import Frame, Kind, Message
+from gateway.frame import Frame, Kind
+from gateway.image import Image
+from gateway.keeper import Keepers
 from gateway.link import Links, Policy
+from gateway.payload import Hello, Reason, encode_hello
+from gateway.reconcile import Desired
 from gateway.transports.memory import pair
 
 
@@ -52,15 +56,33 @@ def test_a_downward_frame_from_below_is_an_error(ends):
     assert [error.code for error in arrivals.errors] == ["direction"]
 
 
-def test_down_until_acknowledged(ends):
+def test_down_until_it_is_there(ends):
+    """What a mote should have goes down when it has said what it has, and again until it is acknowledged."""
     ours, theirs = ends
     links = Links(boot=5, policy=Policy(timeout_ms=100))
-    posted = downlink.post([Message(Kind.PROGRAM, 3, b"p"), Message(Kind.SCHEDULE, 4, b"s")], links)
-    assert downlink.descend(links, ours, 0) == posted
-    assert frames_in(theirs.receive()) == posted
-    theirs.send(encode_stream(Frame(Kind.ACK, 3, 5, 0, want_ack=False)))
+    keepers = Keepers(links, lambda ms: ms.to_bytes(6, "little"))
+    downlink.desire({3: Desired(program=Image(1, b"p"))}, keepers, 0)
+
+    def spoken(now):
+        downlink.tend(keepers, ours, now)
+        downlink.descend(links, ours, now)
+        return [frame.kind for frame in frames_in(theirs.receive())]
+
+    assert spoken(0) == [Kind.HELLO]
+    assert keepers.settled() == frozenset()
+    hello = encode_hello(Hello(Reason.ASKED, 1, 3000))
+    theirs.send(encode_stream(Frame(Kind.HELLO, 3, 1, 0, hello)) + encode_stream(Frame(Kind.EVENT, 3, 1, 1, b"?")))
+    arrivals = uplink.rise(ours.receive(), FrameDecoder(), links)
+    assert [error.code for error in keepers.take(arrivals.frames, 10)] == ["payload"]
+    assert spoken(10) == [Kind.TIME, Kind.PROGRAM]
+    assert spoken(110) == [Kind.PROGRAM]
+    theirs.send(encode_stream(Frame(Kind.ACK, 3, 5, 1, want_ack=False)))
     assert uplink.rise(ours.receive(), FrameDecoder(), links).frames == ()
-    assert downlink.descend(links, ours, 100) == posted[1:]
+    assert spoken(1000) == []
+    has = encode_hello(Hello(Reason.INSTALLED, 1, 3000, program=Image(1, b"p").stamp))
+    theirs.send(encode_stream(Frame(Kind.HELLO, 3, 1, 2, has)))
+    assert keepers.take(uplink.rise(ours.receive(), FrameDecoder(), links).frames, 1000) == []
+    assert keepers.settled() == {3}
 
 
 def test_answers_go_down(ends):

@@ -11,14 +11,12 @@ from gateway.image import (
     CHUNK,
     MAX_IMAGE,
     NOTHING,
-    Arriving,
     Chunk,
     Image,
     Stamp,
     chunks,
     decode_chunk,
     encode_chunk,
-    messages,
 )
 from gateway.installer import Installer
 from gateway.payload import Wants
@@ -36,10 +34,10 @@ def test_chunks_of_any_size_in_any_order_make_the_image(image, sizes, random):
     """Some come twice, and in chunks of several sizes: the room changes with the way."""
     sent = [decode_chunk(encode_chunk(chunk)) for room in sizes for chunk in chunks(image, room)]
     random.shuffle(sent)
-    arriving, whole = Arriving(), []
-    for chunk in sent:
+    installer, whole = Installer(), []
+    for seq, chunk in enumerate(sent):
         assert len(encode_chunk(chunk)) <= max(sizes)
-        if found := arriving.take(Kind.PROGRAM, chunk):
+        if found := installer.take(frame(chunk, seq)):
             whole.append(found)
     assert whole
     assert set(whole) == {image}
@@ -79,8 +77,6 @@ def test_fuzz_installers(payloads):
 def test_bytes_that_are_not_those_that_were_sent_are_no_image():
     [chunk] = chunks(Image(3, b"some code"), MAX_PAYLOAD)
     damaged = Chunk(chunk.stamp, chunk.size, 0, b"some c0de")
-    with pytest.raises(FrameError, match="not what was sent"):
-        Arriving().take(Kind.PROGRAM, damaged)
     installer = Installer()
     with pytest.raises(FrameError, match="not what was sent"):
         installer.take(frame(damaged))
@@ -116,12 +112,6 @@ def test_what_is_left_over_from_an_earlier_image_does_nothing():
 
 def test_two_images_of_one_version_are_told_apart():
     assert Image(1, b"a").stamp != Image(1, b"b").stamp
-
-
-def test_messages_are_chunks_for_a_mote():
-    sent = messages(Kind.SCHEDULE, 9, Image(1, bytes(100)))
-    assert [(m.kind, m.mote, m.want_ack, len(m.payload)) for m in sent] == [
-        (Kind.SCHEDULE, 9, True, 71), (Kind.SCHEDULE, 9, True, 43)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("version", "content"), [(0, b"a"), (0x10000, b"a"), (1, b""), (1, bytes(MAX_IMAGE + 1))])

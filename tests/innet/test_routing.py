@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.frame import Frame, Kind
-from gateway.image import Arriving, decode_chunk
 from innet import downlink, uplink
 from innet.errors import PayloadError, RoutingError
 from innet.payload import MAX_NEIGHBOURS, Orders, decode_links, decode_orders, encode_links
@@ -258,10 +257,7 @@ def test_fuzz_reports(payload):
 
 def test_doors():
     program = MoteProgram(3, 0, 1, 0, b"\x00")
-    [message] = downlink.programs(downlink.images([program]))
-    assert (message.kind, message.mote) == (Kind.PROGRAM, 3)
-    image = Arriving().take(Kind.PROGRAM, decode_chunk(message.payload))
-    assert decode_orders(image, 3) == Orders((program,))
+    assert decode_orders(downlink.images([program])[3], 3) == Orders((program,))
     good = Frame(Kind.LINKS, 3, 1, 0, encode_links(LinksReport(3, (Heard(0, 9),))))
     reports, errors = uplink.rise([Frame(Kind.LINKS, 4, 1, 0, b"\x05"), good])
     assert reports == [LinksReport(3, (Heard(0, 9),))]

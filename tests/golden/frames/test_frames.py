@@ -24,7 +24,8 @@ from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from gateway.codec import decode, encode
 from gateway.describe import describe
 from gateway.frame import MAX_PAYLOAD, Frame, Kind
-from gateway.image import BLOCK, Arriving, Stamp, annotate_chunk, chunks, decode_chunk, encode_chunk
+from gateway.image import BLOCK, Stamp, annotate_chunk, chunks, decode_chunk, encode_chunk
+from gateway.installer import Installer
 from gateway.link import acknowledgement
 from gateway.payload import (
     Account,
@@ -155,13 +156,13 @@ def golden(name):
 
 
 def test_what_the_files_say_is_what_was_meant():
-    decoded = decode_schedule(Arriving().take(Kind.SCHEDULE, decode_chunk(golden("schedule").payload)), 3)
+    decoded = decode_schedule(Installer().take(golden("schedule")), 3)
     assert (decoded.version, decoded.samplings[0].epochs) == (7, SAMPLING.epochs)
     assert [(c.sensor, c.bits) for c in decoded.samplings[0].channels] == [
         (c.sensor, c.bits) for c in SAMPLING.channels
     ]
-    assert decode_orders(Arriving().take(Kind.PROGRAM, decode_chunk(golden("program").payload)), 3) == ORDERS
-    timed = Arriving().take(Kind.PROGRAM, decode_chunk(golden("program_with_agenda").payload))
+    assert decode_orders(Installer().take(golden("program")), 3) == ORDERS
+    timed = Installer().take(golden("program_with_agenda"))
     assert decode_orders(timed, 3) == TIMED
     second = decode_chunk(golden("program_second_chunk").payload)
     assert second.content == encode_orders(7, LONG).content[second.first * BLOCK :]
