@@ -7,6 +7,7 @@ from basestation.errors import CATALOGUE, KINDS, ROAD
 from basestation.language.diagnostics import Diagnostic, Refused
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
+from basestation.planner.deployed import read_deployed
 from gateway.toml import Faulty
 from innet.deployment.description import parse_deployment
 
@@ -18,7 +19,7 @@ def caused(code):
         return ()  # caused by data, not by a text
     try:
         if entry.kind == "deployment":
-            parse_deployment(entry.example, None, _nothing_beside)
+            read_deployed(parse_deployment(entry.example, None, _nothing_beside))
         elif entry.schema:
             read_schema(entry.example)
         else:

@@ -62,4 +62,22 @@ DEPLOYMENT = {
         "Files are found beside the one that names them, and are texts in UTF-8.",
         TANK.replace("table = [[0, 1, 0.98], [1, 0, 0.95]]", 'file = "links.csv"'),
     ),
+    "SN709": Entry(
+        "deployment",
+        "a site without a mote",
+        "The sites of a sensed extent are numbers of motes.",
+        TANK.replace("at sites 1", "at sites 1, 2"),
+    ),
+    "SN710": Entry(
+        "deployment",
+        "a mote without the sensor",
+        "Every site of an extent has a sensor for each attribute but `site` and `time`; `sensor 'name'` says which.",
+        TANK.replace("sensors.level", "sensors.depth"),
+    ),
+    "SN711": Entry(
+        "deployment",
+        "an attribute that is not what the sensor gives",
+        "Scale and unit of an attribute are those of its sensor: motes compute with its numbers as they are.",
+        TANK.replace("scale = 2", "scale = 3"),
+    ),
 }

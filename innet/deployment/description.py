@@ -260,7 +260,7 @@ def _fields(line: str) -> list[int | float] | None:
 
 
 def _extents(top: Table, beside: Callable[[str], str]) -> Source | None:
-    """A schema in a file of its own, or in this one; then its lines keep their numbers."""
+    """A schema in a file of its own, or in this one; then what it says keeps its place."""
     if "extents" not in top:
         top.fault("SN703", "the file does not say `extents`")
     if (table := top.table("extents")) is None:
@@ -274,9 +274,13 @@ def _extents(top: Table, beside: Callable[[str], str]) -> Source | None:
     if text is None:
         return None
     _, span = table.places[*table.path, "text"]
-    line, _ = table.source.line_column(span.start)
-    opened = table.source.text.startswith(('"""\n', "'''\n", '"""\r\n', "'''\r\n"), span.start)
-    return Source("\n" * (line if opened else line - 1) + text, table.source.name)
+    line, column = table.source.line_column(span.start)
+    quotes = 3 if table.source.text.startswith(('"""', "'''"), span.start) else 1
+    opened = table.source.text.startswith(
+        ("\n", "\r\n"), span.start + quotes
+    )  # a line end there is no part of the text
+    before = "\n" * line if opened and quotes == 3 else "\n" * (line - 1) + " " * (column - 1 + quotes)
+    return Source(before + text, table.source.name)
 
 
 def _file(table: Table, key: str, name: str, beside: Callable[[str], str]) -> Source | None:

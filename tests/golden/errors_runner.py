@@ -12,8 +12,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from basestation.language.diagnostics import Refused
 from basestation.language.parser import parse
 from basestation.language.schema_parser import parse_schema
+from basestation.planner.deployed import read_deployed
 from gateway.source import Source
 from gateway.toml import Faulty
 from innet.deployment.description import parse_deployment
@@ -49,9 +51,11 @@ def _deployment_faults(text):
         raise FileNotFoundError(name)
 
     try:
-        parse_deployment(text, "tank.toml", beside)
+        read_deployed(parse_deployment(text, "tank.toml", beside))
     except Faulty as faulty:
         return "\n\n".join(fault.render() for fault in faulty.faults)
+    except Refused as refused:
+        return "\n\n".join(diagnostic.render() for diagnostic in refused.diagnostics)
     return ""
 
 

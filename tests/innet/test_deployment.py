@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acquisition.extent import Kind
 from basestation.errors.deployment import TANK
 from basestation.planner.bind import bind_text
-from basestation.planner.catalog import read_schema
+from basestation.planner.deployed import read_deployed
 from gateway.source import Source
 from gateway.toml import Faulty, read_toml
 from innet.deployment import Deployment, SensorSpec, Site
@@ -62,12 +63,15 @@ def test_a_mote_without_a_board_or_a_battery():
     assert (mote.hardware, mote.sensors, mote.battery) == ("esp32", {}, inf)
 
 
-@pytest.mark.parametrize("lead", ["", "\n"], ids=["on the line", "below it"])
-def test_extents_keep_their_place_in_the_file(lead):
-    text = TANK.replace('text = "tank', f'text = """{lead}tank').replace('sites 1"', 'sites 1"""')
+@pytest.mark.parametrize(
+    "quotes, lead",
+    [('"', ""), ("'", ""), ('"""', ""), ("'''", ""), ('"""', "\n"), ('"""', "\r\n"), ("'''", "\n\n  ")],
+)
+def test_extents_keep_their_place_in_the_file(quotes, lead):
+    text = TANK.replace('text = "tank', f"text = {quotes}{lead}tank").replace('sites 1"', f"sites 1{quotes}")
     source = read(text).extents
     at = source.text.index("tank:")
-    assert source.line_column(at)[0] == text[: text.index("tank: sensed")].count("\n") + 1
+    assert source.line_column(at) == Source(text).line_column(text.index("tank: sensed"))
 
 
 def test_what_is_read_beside_a_deployment(tmp_path):
@@ -192,24 +196,22 @@ def test_at_the_level_of_half_a_half_arrives():
 
 @pytest.mark.parametrize("name", ["lab54", "roadbridge"])
 def test_an_example_is_a_deployment_whose_extents_fit_it(name):
-    """Every site has a mote, every attribute that needs one a sensor with its scale; all motes are reached."""
     found = read_deployment(EXAMPLES / name / "deployment.toml")
-    catalog = read_schema(found.extents.text, found.extents.name, found.tick_ms)
-    sensed = [extent for extent in catalog if extent.kind.value == "sensed"]
-    assert sensed
-    for extent in sensed:
-        assert set(extent.sites) == set(found.motes)
-        for attribute in extent.schema:
-            if attribute not in (extent.site_attribute, extent.time_attribute):
-                for mote in found.motes.values():
-                    sensor = mote.sensors[attribute.sensor or attribute.name]
-                    assert (sensor.scale, sensor.unit) == (attribute.scale or 0, attribute.unit)
+    sensed = [extent for extent in read_deployed(found) if extent.kind is Kind.SENSED]
+    assert [set(extent.sites) for extent in sensed] == [set(found.motes)]
     assert choose_tree(found.topology, found.gateways).unreached(found.motes) == ()
+
+
+def test_all_sites_are_those_that_have_the_sensors():
+    mote = '{ at = [1, 1], hardware = "mica2" }'
+    text = TANK.replace("[links]", f'7 = {mote}\n3 = {{ at = [1, 1], board = "probe" }}\n[links]')
+    catalog = read_deployed(read(text.replace("at sites 1", "at sites all")))
+    assert catalog.find("tank").sites == (1, 3)
 
 
 def test_the_queries_of_the_office_are_accepted_and_say_why():
     found = read_deployment(EXAMPLES / "lab54" / "deployment.toml")
-    catalog = read_schema(found.extents.text, found.extents.name, found.tick_ms)
+    catalog = read_deployed(found)
     queries = sorted((EXAMPLES / "lab54" / "queries").glob("*.sneeql"))
     assert len(queries) == 10
     for path in queries:
