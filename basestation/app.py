@@ -35,7 +35,7 @@ class Station:
         self.world = World(catalog)
         self.feed = Feed()
         self.links = Links(boot, policy or Policy())
-        self.keepers = Keepers(self.links, lambda ms: acquisition.downlink.clock(ms, catalog.tick_ms))
+        self.keepers = Keepers(self.links, self._clock, lambda mote: self.world.way(mote))
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
@@ -64,7 +64,11 @@ class Station:
         strange = self.keepers.take(arrivals.frames, now_ms)
         self.errors.update(error.code for error in (*arrivals.errors, *risen.errors, *strange))
         gateway.downlink.answer(arrivals.answers, self._transport)
-        self.world = risen.world.with_settled(self.keepers.settled())
+        world = risen.world.with_settled(self.keepers.settled())
+        if world.tree.parent != self.world.tree.parent:
+            world = downlink.reroute(world, self.engine.clock + 1)
+            gateway.downlink.desire(world.desired, self.keepers, now_ms)
+        self.world = world
         self._speak(now_ms)
 
     def _end_ticks(self, now_ms: int) -> None:
@@ -83,9 +87,12 @@ class Station:
         self._speak(now_ms)
         return deployment.query
 
+    def _clock(self, now_ms: int) -> bytes:
+        return acquisition.downlink.clock(now_ms, self.world.catalog.tick_ms)
+
     def _speak(self, now_ms: int) -> None:
         gateway.downlink.tend(self.keepers, self._transport, now_ms)
-        gateway.downlink.descend(self.links, self._transport, now_ms)
+        gateway.downlink.descend(self.keepers, self._transport, now_ms)
 
 
 class RestServer:

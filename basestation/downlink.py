@@ -59,6 +59,11 @@ def release(number: int, event: Event, world: World, tick: int) -> Deployment:
     return _deployment(_with_motes(world.with_query(query), tick), query, world)
 
 
+def reroute(world: World, tick: int) -> World:
+    """After the routing tree has changed: motes are to send to their new parents."""
+    return _with_motes(world, tick)
+
+
 def _deployment(changed: World, query: Query, before: World) -> Deployment:
     """The query waits for the motes that are to have something else than before."""
     told = [site for site, desired in changed.desired.items() if before.desired.get(site) != desired]
@@ -73,7 +78,7 @@ def _with_motes(world: World, tick: int) -> World:
     delivered = [operator for query in queries if query.needs for operator in query.inside]
     sites = {name: world.catalog.find(name).sites for name in {operator.extent for operator in delivered}}
     compiled = compile_programs(everywhere(delivered, sites), scheduled.schedules.values())
-    programs = innet.downlink.images(compiled)
+    programs = innet.downlink.images(compiled, world.tree)
     schedules = acquisition.downlink.images(scheduled.schedules)
     desired = {site: Desired(schedule, programs.get(site)) for site, schedule in schedules.items()}
     return replace(world, scheduled=scheduled, desired=desired)

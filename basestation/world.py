@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from acquisition.extent import Catalog
 from acquisition.scheduling import NOTHING, Scheduled
 from basestation.queries import Event, Query, State
-from gateway.frame import COORDINATOR
+from gateway.frame import COORDINATOR, MoteId, Way
 from gateway.reconcile import Desired
 from innet.routing.choose import rebuild
 from innet.routing.topology import LinksReport, Topology
@@ -33,6 +33,10 @@ class World:
 
     def with_query(self, query: Query) -> "World":
         return replace(self, queries={**self.queries, query.number: query})
+
+    def way(self, mote: MoteId) -> Way:
+        """How a mote is reached, by whom it says it hears; empty where it is not in the tree."""
+        return self.tree.path(mote)[::-1] if mote in self.tree.parent else ()
 
     def with_settled(self, settled: frozenset[int]) -> "World":
         """A query runs when all motes that it waits for are among those that have what they should have."""

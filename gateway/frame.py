@@ -1,6 +1,6 @@
 """What a frame is: an envelope with twelve bytes of header around a payload that stays opaque. SPEC.md has the bits."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NewType
 
@@ -32,6 +32,15 @@ def payload_room(mtu: int = MAX_FRAME, hops: int = 0) -> int:
 def route_size(hops: int) -> int:
     """The bytes that a route of so many hops takes behind the header."""
     return 1 + 2 * hops if hops else 0
+
+
+Way = tuple[MoteId, ...]
+"""How a mote is reached: the gateway, the motes that hand a frame on, the mote itself. Empty where it is not known."""
+
+
+def route_of(way: Way) -> tuple[MoteId, ...]:
+    """What of a way goes behind the header: all but the first hop, up to what a route may have."""
+    return way[2 : 2 + MAX_ROUTE]
 
 
 MAX_PAYLOAD = payload_room()
@@ -88,6 +97,10 @@ class Frame:
             raise LinkError(f"a payload of {len(self.payload)} bytes fits on no link")
         if len(self.seal) not in (0, SEAL_SIZE):
             raise LinkError(f"a seal has {SEAL_SIZE} bytes, not {len(self.seal)}")
+
+    def along(self, way: Way) -> "Frame":
+        """The frame as it sets out on a way down; where none is known, to the mote itself."""
+        return replace(self, sender=way[0], receiver=way[1], route=route_of(way)) if len(way) > 1 else self
 
     @property
     def identity(self) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gateway.asking import Asking, account
 from gateway.errors import FrameError
-from gateway.frame import MAX_PAYLOAD, Frame, Kind, Message, MoteId
+from gateway.frame import Frame, Kind, Message, MoteId, Way, payload_room, route_of
 from gateway.life import Action, Event, State, after
 from gateway.link import Link, Links
 from gateway.payload import Lost, RefusedImage, Wants, decode_event, decode_hello
@@ -36,12 +36,13 @@ class Pace:
 
 @dataclass(slots=True)
 class Keeper:
-    """`time` makes the payload of a TIME out of now; what it means is no business of this package."""
+    """`time` makes the payload of a TIME out of now; what it means is no business of this package. `room` says what a
+    payload may have on its way to the mote, which changes as the way does."""
 
     link: Link
     time: Callable[[int], bytes]
     pace: Pace = field(default_factory=Pace)
-    room: int = MAX_PAYLOAD
+    room: Callable[[], int] = payload_room
     state: State = State.UNHEARD
     desired: Desired = field(default_factory=Desired)
     reported: Reported = field(default_factory=Reported)
@@ -149,7 +150,10 @@ class Keeper:
             self._changed()
         if action is Action.TELL_TIME:
             off = self.reported.clock_off_ms
-            self._tell_time |= event is Event.CLOCK_DUE or off is None or abs(off) > self.pace.off_ms
+            if event is not Event.HELLO or off is None or abs(off) > self.pace.off_ms:
+                self._tell_time = True
+            else:
+                self._clock_at = now
         elif action in (Action.ASK, Action.LOAD) and self.link.idle and (self._unsaid or event is Event.PAUSE_OVER):
             self._say(now)
 
@@ -159,7 +163,7 @@ class Keeper:
 
     def _say(self, now: int) -> None:
         known = self.reported if self.state is State.LOADING else Reported()
-        for message in due(self.desired, known, self.link.mote, self.room):
+        for message in due(self.desired, known, self.link.mote, self.room()):
             self.link.post(message)
         self._pause = self.pace.pause_ms if self._unsaid else min(self._pause * 3 // 2, self.pace.longest_ms)
         self._unsaid, self._said_at = False, now
@@ -167,17 +171,22 @@ class Keeper:
 
 @dataclass(slots=True)
 class Keepers:
-    """One keeper for each mote that should have something or was heard."""
+    """One keeper for each mote that should have something or was heard. `ways` says how a mote is reached."""
 
     links: Links
     time: Callable[[int], bytes]
+    ways: Callable[[MoteId], Way] = lambda mote: ()
     pace: Pace = field(default_factory=Pace)
     by_mote: dict[MoteId, Keeper] = field(default_factory=dict)
 
     def of(self, mote: MoteId) -> Keeper:
         if mote not in self.by_mote:
-            self.by_mote[mote] = Keeper(self.links.of(mote), self.time, self.pace)
+            self.by_mote[mote] = Keeper(self.links.of(mote), self.time, self.pace, lambda: self.room(mote))
         return self.by_mote[mote]
+
+    def room(self, mote: MoteId) -> int:
+        """What a payload may have on its way to a mote."""
+        return payload_room(hops=len(route_of(self.ways(mote))))
 
     def desire(self, desired: Mapping[MoteId, Desired], now: int) -> None:
         """From now on the motes should have this."""

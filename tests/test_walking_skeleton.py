@@ -20,6 +20,7 @@ from basestation.planner.catalog import read_schema
 from basestation.queries import State
 from basestation.results.view import current_tuples, current_windows
 from basestation.revisions.answers import Ended, EpochMark, TupleUpdates, singly
+from gateway import downlink
 from gateway.frame import COORDINATOR
 from gateway.transports.memory import pair
 from innet.routing.topology import QUALITY_MAX
@@ -27,7 +28,7 @@ from simulator.field import Failing, Wave
 from simulator.kernel import Kernel
 from simulator.mote import Mote
 from simulator.network import Gateway, Network
-from simulator.radio import Air, NullChannel
+from simulator.radio import Air, Channel, NullChannel
 from simulator.sensor import Sensor
 from simulator.trace import Trace
 from simulator.transport import connect
@@ -44,10 +45,10 @@ TOKEN = "only for this test"
 class World:
     """A station, and a network that lives in its own time; `run` moves both, a second at a time."""
 
-    def __init__(self, folder, failing=None):
+    def __init__(self, folder, failing=None, channel=None):
         self.catalog = read_schema(SCHEMA)
         self.trace, kernel = Trace(), Kernel(BEGIN * 1_000_000)
-        self.air = Air(kernel, self.trace, NullChannel())
+        self.air = Air(kernel, self.trace, channel or NullChannel())
         temperature = Wave(mean=20.0, swing=3.0, period_ms=600_000, per_site=0.1)
         sensors = (Sensor("temperature", failing or temperature, scale=2), Sensor("volt", Wave(2987.0)))
         motes = [Mote(site, 1, kernel, self.air, self.trace, sensors) for site in (3, 4)]
@@ -340,3 +341,38 @@ def test_the_same_run_gives_the_same_trace(tmp_path):
         traces.append(str(world.trace))
     assert traces[0] == traces[1]
     assert "produced" in traces[0]
+
+
+def test_a_mote_out_of_reach_is_told_and_heard_through_another(tmp_path):
+    hops = {(0, 3): 1.0, (3, 0): 1.0, (3, 4): 1.0, (4, 3): 1.0}
+    world = World(tmp_path, channel=Channel(hops, seed=1))
+    world.station.submit(QUERY, world.now_ms)
+    world.run(4)
+    assert world.station.world.tree.parent == {3: COORDINATOR, 4: 3}
+    assert world.station.world.queries[1].state is State.RUNNING
+    world.run(30)
+    assert [(u.tick - BEGIN, u.coverage["field"]) for u in world.said()] == [(at, (2, 2)) for at in (5, 15, 25)]
+    assert not world.station.errors
+
+
+def test_a_mote_that_reboots_without_its_program_gets_it_again(world):
+    world.station.submit(QUERY, world.now_ms)
+    world.run(7)
+    world.network.motes[4].reboot()
+    world.run(30)
+    assert [(u.tick - BEGIN, u.coverage["field"]) for u in world.said()] == [(at, (2, 2)) for at in (5, 15, 25, 35)]
+    assert not world.station.errors
+
+
+def test_a_station_that_restarts_asks_before_it_tells_and_motes_that_have_what_they_should_are_told_nothing(world):
+    world.station.submit(QUERY, world.now_ms)
+    world.run(7)
+    received = len(world.trace.of("received"))
+    before = world.station
+    world.station = Station(before.world.catalog, before._transport, world.archive, boot=2, now_ms=world.now_ms)
+    world.station.world = before.world  # what should be is what survives
+    downlink.desire(before.world.desired, world.station.keepers, world.now_ms)
+    world.run(20)
+    kinds = [event["kind"] for event in world.trace.of("received")[received:]]
+    assert set(kinds) == {"HELLO"}
+    assert world.station.keepers.settled() == {3, 4}

@@ -65,7 +65,7 @@ def test_down_until_it_is_there(ends):
 
     def spoken(now):
         downlink.tend(keepers, ours, now)
-        downlink.descend(links, ours, now)
+        downlink.descend(keepers, ours, now)
         return [frame.kind for frame in frames_in(theirs.receive())]
 
     assert spoken(0) == [Kind.HELLO]
@@ -83,6 +83,35 @@ def test_down_until_it_is_there(ends):
     theirs.send(encode_stream(Frame(Kind.HELLO, 3, 1, 2, has)))
     assert keepers.take(uplink.rise(ours.receive(), FrameDecoder(), links).frames, 1000) == []
     assert keepers.settled() == {3}
+
+
+def test_down_along_the_way(ends):
+    """The chunks are as large as the way leaves room for, and each frame knows its way."""
+    ours, theirs = ends
+    links, image = Links(boot=5), Image(1, bytes(300))
+    keepers = Keepers(links, lambda ms: b"", ways=lambda mote: tuple(range(12)))
+    downlink.desire({11: Desired(program=image)}, keepers, 0)
+    hello = Frame(Kind.HELLO, 11, 1, 0, encode_hello(Hello(Reason.SWITCHED_ON, 1, 3000)), sender=1)
+    assert keepers.take([hello], 0) == []
+    downlink.tend(keepers, ours, 0)
+    downlink.descend(keepers, ours, 0)
+    time, chunk = frames_in(theirs.receive())
+    assert (time.kind, chunk.kind) == (Kind.TIME, Kind.PROGRAM)
+    assert (time.route, chunk.sender, chunk.receiver, chunk.route) == (chunk.route, 0, 1, tuple(range(2, 12)))
+    assert len(chunk.payload) == 7 + 3 * 16
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 18, 30])
+def test_a_way_of_any_length(length):
+    way = tuple(range(40, 40 + length))
+    frame = Frame(Kind.HELLO, 39 + length, 1, 0, down=True)
+    sent = frame.along(way)
+    assert sent.identity == frame.identity
+    if length < 2:
+        assert sent is frame
+    else:
+        assert (sent.sender, sent.receiver, *sent.route) == way[:18]
+        assert len(encode_stream(sent)) > 12
 
 
 def test_answers_go_down(ends):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.frame import Frame, Kind
+from gateway.frame import BROADCAST, Frame, Kind
 from innet import downlink, uplink
 from innet.errors import PayloadError, RoutingError
 from innet.payload import MAX_NEIGHBOURS, Orders, decode_links, decode_orders, encode_links
@@ -257,7 +257,10 @@ def test_fuzz_reports(payload):
 
 def test_doors():
     program = MoteProgram(3, 0, 1, 0, b"\x00")
-    assert decode_orders(downlink.images([program])[3], 3) == Orders((program,))
+    tree = RoutingTree((0,), {3: 9, 9: 0})
+    assert decode_orders(downlink.images([program], tree)[3], 3) == Orders((program,), parent=9)
+    unheard = downlink.images([program], RoutingTree((0,), {}))
+    assert decode_orders(unheard[3], 3).parent == BROADCAST
     good = Frame(Kind.LINKS, 3, 1, 0, encode_links(LinksReport(3, (Heard(0, 9),))))
     reports, errors = uplink.rise([Frame(Kind.LINKS, 4, 1, 0, b"\x05"), good])
     assert reports == [LinksReport(3, (Heard(0, 9),))]
