@@ -107,6 +107,11 @@ class Mote:
         self.boot += 1
         self.start()
 
+    def jump(self, by_ms: int) -> None:
+        """Its clock goes wrong."""
+        self.clock.jump(self._kernel.now, by_ms)
+        self._arm()
+
     def install(self, standing: Standing) -> None:
         """Begin as if all had been told before, with a clock that is right."""
         self.alive, self._born = True, self._kernel.now

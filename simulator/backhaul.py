@@ -1,0 +1,43 @@
+"""The way between the gateways and the base station: in order and whole, or not."""
+
+from functools import partial
+
+from gateway.transports import Transport
+from simulator.chance import Purpose, draw, uniform
+from simulator.kernel import MS, Kernel
+from simulator.scenario import Wire
+
+
+class Backhaul:
+    """A transport for gateways: what they send goes on to another, some of it twice, late, or damaged."""
+
+    def __init__(self, transport: Transport, kernel: Kernel, wire: Wire, seed: int) -> None:
+        self._transport, self._kernel, self._wire, self._seed = transport, kernel, wire, seed
+        self._count = 0
+
+    def send(self, data: bytes) -> None:
+        self._count += 1
+        copies = 2 if self._luck(Purpose.DUPLICATE) < self._wire.duplicated else 1
+        for copy in range(copies):
+            self._pass_on(self._damaged(data, copy), copy)
+
+    def receive(self) -> bytes:
+        return self._transport.receive()
+
+    def _luck(self, purpose: Purpose, copy: int = 0) -> float:
+        return uniform(draw(self._seed, purpose, self._count, copy))
+
+    def _damaged(self, data: bytes, copy: int) -> bytes:
+        """One bit is wrong; never one of the delimiter, so that damage is of one frame."""
+        if self._luck(Purpose.CORRUPTION, copy) >= self._wire.damaged:
+            return data
+        bit = draw(self._seed, Purpose.PLACE, self._count, copy) % (8 * (len(data) - 1))
+        return bytes(byte ^ (1 << bit % 8 if at == bit // 8 else 0) for at, byte in enumerate(data))
+
+    def _pass_on(self, data: bytes, copy: int) -> None:
+        share = self._luck(Purpose.DELAY, copy)
+        if share < self._wire.delayed:
+            wait = int(self._wire.delay_ms * MS * share / self._wire.delayed)
+            self._kernel.after(wait, partial(self._transport.send, data))
+        else:
+            self._transport.send(data)

@@ -1,0 +1,323 @@
+"""A scenario's TOML file -> Scenario, or everything that is wrong with the file, each with its place.
+
+A scenario names a deployment and says what the world is like around it, what goes wrong, and what is asked;
+docs/simulator.md says what may stand in it. It is frozen: the same scenario and seed are the same simulation.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from acquisition.units import unit_of
+from gateway.source import Source
+from gateway.toml import Faulty, Table, is_number, is_whole, read_toml
+from innet.deployment import Deployment, Position
+from innet.deployment.description import read_deployment
+from simulator.radio import Bursts
+
+_SPAN = re.compile(r"(?P<count>\d{1,9}) (?P<unit>[a-z]+)")
+_UNITS = {"MS": 1, "SEC": 1_000, "MIN": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
+_WANTED = 'a span of time, as "90 sec" or "2 hours"'
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Something that comes and goes. `phase_ms` is when it passes its mean upwards."""
+
+    swing: float
+    period_ms: int
+    phase_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What a kind of sensor measures: a formula, or a recording (a file with `_tick`, `_site` and a column)."""
+
+    mean: float = 0.0
+    noise: float = 0.0
+    east: float = 0.0  # for each metre, as are the next two
+    north: float = 0.0
+    up: float = 0.0
+    cycles: tuple[Cycle, ...] = ()
+    file: Path | None = None
+    column: str | None = None
+    hold_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What happens to frames between the gateways and the base station: shares, and the longest delay."""
+
+    duplicated: float = 0.0
+    delayed: float = 0.0
+    delay_ms: int = 0
+    damaged: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that goes wrong, `at_ms` after the beginning, and until when, where it ends."""
+
+    name: str
+    what: str
+    at_ms: int
+    until_ms: int | None = None
+    motes: tuple[int, ...] = ()
+    by_ms: int = 0
+    links: tuple[tuple[int, int, float], ...] = ()
+    sensor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query, when it is submitted, and when it is stopped."""
+
+    name: str
+    text: str
+    at_ms: int
+    until_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """`delivery` is what all links are worse by: each ratio is multiplied with it."""
+
+    name: str
+    source: Source
+    deployment: Deployment
+    begin_ms: int
+    seed: int
+    world: Mapping[str, Quantity]
+    delivery: float
+    bursts: Bursts | None
+    wire: Wire
+    ppm: int
+    faults: tuple[Fault, ...]
+    queries: tuple[Asked, ...]
+
+
+FAULTS = {
+    "dies": ("mote",),
+    "reboots": ("mote",),
+    "cut": ("mote", "until"),
+    "sensor_fails": ("mote", "sensor", "until"),
+    "clock_jumps": ("mote", "by"),
+    "moves": ("mote", "links"),
+    "links_change": ("links", "until"),
+    "base_away": ("until",),
+}
+"""What can go wrong, and what must be said of it besides when."""
+
+
+def read_scenario(path: str | Path) -> Scenario:
+    """The scenario that a file describes; raises Faulty with everything that is wrong with it, and OSError."""
+    path = Path(path)
+    return parse_scenario(path.read_text(encoding="utf-8-sig"), path)
+
+
+def parse_scenario(text: str, path: Path) -> Scenario:
+    """The same from a text; files that it names are found beside `path`."""
+    top = read_toml(Source(text, str(path)))
+    deployment = _deployment(top, path)
+    motes, sensors = _known(deployment)
+    bursts, delivery, wire = _radio(top)
+    scenario = Scenario(
+        name=top.text("name", path.name.removesuffix(".toml").removesuffix(".scenario")),
+        source=top.source,
+        deployment=deployment,
+        begin_ms=_span(top, "begin", 0),
+        seed=top.integer("seed", 0, 2**63 - 1, 1),
+        world={name: _quantity(table, path) for name, table in _named(top, "world", sensors)},
+        delivery=delivery,
+        bursts=bursts,
+        wire=wire,
+        ppm=_clocks(top),
+        faults=tuple(_fault(name, table, motes, sensors) for name, table in _named(top, "faults")),
+        queries=tuple(_query(name, table, path) for name, table in _named(top, "queries")),
+    )
+    top.close()
+    if top.faults:
+        raise Faulty(top.faults)
+    return scenario
+
+
+def _deployment(top: Table, path: Path) -> Deployment | None:
+    name = top.text("deployment")
+    if name is None:
+        return None
+    try:
+        return read_deployment(path.parent / name)
+    except OSError as error:
+        top.fault("SN708", f"`{name}` cannot be read: {error.strerror}", "deployment")
+        return None
+
+
+def _known(deployment: Deployment | None) -> tuple[set[int], set[str]]:
+    if deployment is None:
+        return set(), set()
+    sensors = {name for site in deployment.motes.values() if site for name in site.sensors}
+    return {*deployment.motes, *deployment.gateways}, sensors
+
+
+def _named(top: Table, key: str, known: set[str] | None = None) -> list[tuple[str, Table]]:
+    """The tables under a key; where names are known, only those."""
+    tables = top.table(key)
+    found = list(tables.tables()) if tables else []
+    for name, table in found:
+        if known and name not in known:
+            table.fault("SN706", f"no mote has a sensor `{name}`", help=f"there are {', '.join(sorted(known))}")
+    return found
+
+
+def _span(table: Table, key: str, default: int | None = ...) -> int | None:
+    """Milliseconds."""
+
+    def checked(value) -> bool:
+        return isinstance(value, str) and _milliseconds(value) is not None
+
+    value = table.get(key, _WANTED, checked, default)
+    return _milliseconds(value) if isinstance(value, str) else value
+
+
+def _milliseconds(text: str) -> int | None:
+    found = _SPAN.fullmatch(text)
+    unit = unit_of(found["unit"]) if found else None
+    return int(found["count"]) * _UNITS[unit] if unit in _UNITS else None
+
+
+def _quantity(table: Table, path: Path) -> Quantity:
+    quantity = Quantity(
+        mean=table.number("mean", -1e12, 1e12, 0.0),
+        noise=table.number("noise", 0, 1e12, 0.0),
+        east=table.number("east", -1e6, 1e6, 0.0),
+        north=table.number("north", -1e6, 1e6, 0.0),
+        up=table.number("up", -1e6, 1e6, 0.0),
+        cycles=tuple(_cycle(inner) for _, inner in _named(table, "cycles")),
+        file=path.parent / name if (name := table.text("file", None)) is not None else None,
+        column=table.text("column") if "file" in table else None,
+        hold_ms=_span(table, "hold", 3_600_000),
+    )
+    if "file" in table and {"mean", "cycles"} & table.values.keys():
+        table.fault("SN705", "a quantity is a formula or a recording, not both", "file")
+    if quantity.file is not None and not quantity.file.is_file():
+        table.fault("SN708", f"there is no file `{quantity.file}`", "file")
+    table.close()
+    return quantity
+
+
+def _cycle(table: Table) -> Cycle:
+    cycle = Cycle(table.number("swing", -1e12, 1e12), _span(table, "period"), _span(table, "phase", 0))
+    if cycle.period_ms == 0:
+        table.fault("SN704", "`period` is longer than nothing", "period")
+    table.close()
+    return cycle
+
+
+def _radio(top: Table) -> tuple[Bursts | None, float, Wire]:
+    radio, wire = top.table("radio"), top.table("wire")
+    bursts, delivery = None, 1.0
+    if radio is not None:
+        delivery = radio.number("delivery", 0, 1, 1.0)
+        bursts = _bursts(radio)
+        radio.close()
+    if wire is None:
+        return bursts, delivery, Wire()
+    found = Wire(
+        duplicated=wire.number("duplicated", 0, 1, 0.0),
+        delayed=wire.number("delayed", 0, 1, 0.0),
+        delay_ms=_span(wire, "delay", 0),
+        damaged=wire.number("damaged", 0, 1, 0.0),
+    )
+    wire.close()
+    return bursts, delivery, found
+
+
+def _bursts(radio: Table) -> Bursts | None:
+    if (table := radio.table("bursts")) is None:
+        return None
+    said = [table.number(name, 0, 1) for name in ("begin", "end", "left")]
+    table.close()
+    if None in said:
+        return None
+    try:
+        return Bursts(*said)
+    except ValueError as error:
+        table.fault("SN704", str(error))
+        return None
+
+
+def _clocks(top: Table) -> int:
+    if (table := top.table("clocks")) is None:
+        return 0
+    ppm = table.integer("ppm", 0, 10_000, 0)
+    table.close()
+    return ppm
+
+
+def _fault(name: str, table: Table, motes: set[int], sensors: set[str]) -> Fault:
+    what = table.one_of("what", "fault", FAULTS)
+    needs = FAULTS.get(what, ())
+    found = table.get("mote", "the number of a mote, or a list of some", _is_motes, ... if "mote" in needs else ())
+    some = tuple(found) if isinstance(found, list) else () if found in (None, ()) else (found,)
+    if motes and (strange := sorted(set(some) - motes)):
+        table.fault("SN706", f"there is no mote {strange[0]}", "mote")
+    fault = Fault(
+        name,
+        what,
+        at_ms=_span(table, "at"),
+        until_ms=_span(table, "until", None),
+        motes=some,
+        by_ms=_span(table, "by") * (1 if table.get("back", "true or false", _is_truth, False) is False else -1)
+        if "by" in needs and "by" in table
+        else 0,
+        links=_links(table, motes) if "links" in needs else (),
+        sensor=table.one_of("sensor", "sensor", sensors) if "sensor" in needs else None,
+    )
+    for key in needs:
+        if key not in table and key not in ("until", "links", "sensor", "mote"):
+            table.fault("SN703", f"`{what}` needs `{key}`")
+    table.close()
+    return fault
+
+
+def _is_truth(value) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_motes(value) -> bool:
+    return is_whole(value) or (isinstance(value, list) and bool(value) and all(map(is_whole, value)))
+
+
+def _links(table: Table, motes: set[int]) -> tuple[tuple[int, int, float], ...]:
+    rows = table.get("links", "a list of [sender, receiver, ratio]", lambda rows: isinstance(rows, list))
+    found = []
+    for index, row in enumerate(rows or ()):
+        if not (isinstance(row, list) and len(row) == 3 and all(map(is_whole, row[:2])) and is_number(row[2])):
+            table.fault("SN704", "a link is sender, receiver and ratio", "links", index, help="for example 1, 2, 0.95")
+        elif motes and (strange := sorted(set(row[:2]) - motes)):
+            table.fault("SN706", f"there is no mote or gateway {strange[0]}", "links", index)
+        elif not 0 <= row[2] <= 1:
+            table.fault("SN704", "the ratio of a link is from 0 to 1", "links", index)
+        else:
+            found.append((row[0], row[1], float(row[2])))
+    return tuple(found)
+
+
+def _query(name: str, table: Table, path: Path) -> Asked:
+    text, file = table.text("text", None), table.text("file", None)
+    if (text is None) == (file is None):
+        table.fault("SN705" if text else "SN703", "a query is said by `text` or by `file`")
+    if file is not None:
+        try:
+            text = (path.parent / file).read_text(encoding="utf-8-sig")
+        except OSError as error:
+            table.fault("SN708", f"`{file}` cannot be read: {error.strerror}", "file")
+    asked = Asked(name, text, _span(table, "at", 0), _span(table, "until", None))
+    table.close()
+    return asked
+
+
+def positions(deployment: Deployment) -> dict[int, Position]:
+    """Where the motes are."""
+    return {number: site.position for number, site in deployment.motes.items()}
