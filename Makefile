@@ -26,7 +26,7 @@ check: $(STAMP) ## the same tests at full counts
 	@MOTELOOM_COUNTS=full $(PYTEST) $(ARGS)
 
 coverage: $(STAMP) ## the tests at small counts; at least 95 % of the lines of each package of COVERED must run
-	@MOTELOOM_COUNTS=small $(PYTEST) $(COVERED:%=--cov=basestation.%) --cov-report= $(ARGS)
+	@MOTELOOM_COUNTS=small $(PYTEST) -o timeout=900 $(COVERED:%=--cov=basestation.%) --cov-report= $(ARGS)
 	@for package in $(COVERED); do echo "coverage: basestation.$$package"; \
 	  $(VENV)/bin/coverage report --include="basestation/$$package/*" --skip-covered --show-missing --fail-under=95 \
 	  || exit 1; done
