@@ -3,6 +3,10 @@
 Outside of an agenda it sends when it has something, and its radio is always on; a frame that nobody acknowledges is
 tried again after a pause. Under an agenda it sends in its own slots only, and what does not fit into the slot of its
 epoch is given up.
+
+Attempts and acknowledgements between neighbours are the radio's own (hardware acknowledgements of IEEE 802.15.4, say):
+they are the ACK without payload of gateway/SPEC.md on these hops. So TIME is acknowledged, too, and each attempt has the
+time of its own.
 """
 
 from collections import deque
@@ -46,7 +50,8 @@ class _Waiting:
 
     @property
     def once(self) -> bool:
-        return self.frame.receiver == BROADCAST or not self.frame.want_ack
+        """Nobody acknowledges what is for whoever hears it."""
+        return self.frame.receiver == BROADCAST
 
 
 def as_it_is(frame: Frame, _: int) -> bytes:
@@ -69,7 +74,7 @@ class Carrier:
                   encoded: Callable[[Frame, int], bytes] = as_it_is) -> None:  # fmt: skip
         """Send a frame to its `receiver`, in its turn; `done` hears False if it was given up.
 
-        `encoded` makes the bytes when the turn has come, for frames in which that moment matters.
+        `encoded` makes the bytes of each attempt, for frames in which the moment matters.
         """
         self._queue.append(_Waiting(frame, encoded, done, encode(frame)))
         self._next()
@@ -105,7 +110,6 @@ class Carrier:
         if self._busy or not self._queue:
             return
         waiting = self._queue[0]
-        waiting.message = waiting.encoded(waiting.frame, self._kernel.now)
         if not self._fits(waiting):
             return
         self._busy = self._queue.popleft()
@@ -118,6 +122,7 @@ class Carrier:
 
     def _attempt(self, waiting: _Waiting, epoch: int) -> None:
         receiver = waiting.frame.receiver
+        waiting.message = waiting.encoded(waiting.frame, self._kernel.now)
         turn = Turn(self._number, epoch, self._draws[receiver][1] * TURNS + waiting.attempts)
         done = partial(self._attempted, waiting, epoch)
         waiting.attempts += 1
@@ -141,7 +146,8 @@ class Carrier:
             boot=frame.boot, seq=frame.seq, bytes=len(waiting.message), attempts=waiting.attempts,
             came=int(waiting.came), known=int(known),
         )  # fmt: skip
-        if known or waiting.once or self._slotted or waiting.pauses >= self._patience.again:
+        again = frame.want_ack and not self._slotted and waiting.pauses < self._patience.again
+        if known or waiting.once or not again:
             waiting.done(known or waiting.once)
         else:
             self._kernel.after(self._patience.pause(waiting.pauses), partial(self._again, waiting, self._life))
