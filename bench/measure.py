@@ -5,16 +5,15 @@ taken or `limit` seconds have been spent in steps. `check` digests the answers, 
 """
 
 import json
-import resource
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from bench.answers import Digest
 from bench.data import batches
+from bench.memory import forget_peak, held, peak
 from bench.tasks import TASKS, Case
 
 MOST = 3.0
@@ -39,23 +38,25 @@ class Order:
         return Case(TASKS[self.task], self.sites, self.readings, self.batch or self.readings * 2, self.queries)
 
 
-def system_of(order, case, streams):
-    """(the system, how its answers get the common form)."""
-    if order.system == "ours":
+def system_of(name, task):
+    """(what makes the system, how its answers get the common form)."""
+    if name == "ours":
         from bench.ours import Ours, answers
 
-        return Ours(case, streams), answers
-    from bench.ceiling import ceiling
+        return Ours, answers
+    from bench.ceiling import ceiling_of
 
-    return ceiling(case, streams), lambda said: said
+    return ceiling_of(task), lambda said: said
 
 
 def measured(order):
     case = order.case
+    make, common = system_of(order.system, order.task)
     streams = case.streams()
-    system, common = system_of(order, case, streams)
     digest, marks, taken, times = Digest(), {}, 0, []
-    before = _forget_peak()
+    before = forget_peak()
+    system = make(case, streams)
+    built = held()
     began, spent = time.perf_counter(), 0.0
     for number, (parts, last) in enumerate(batches(streams, case.batch), 1):
         batch = system.prepare(parts, last)
@@ -76,27 +77,10 @@ def measured(order):
         "seconds": spent,
         "median_us": float(np.median(times)) * 1e6,
         "p99_us": float(np.quantile(times, 0.99)) * 1e6,
-        "peak_bytes": _peak() - before,
+        "built_bytes": built - before,
+        "peak_bytes": peak() - before,
         "marks": marks if order.check else {},
     }
-
-
-def _forget_peak():
-    """What the process holds now; the highest there ever was begins anew where the system lets us."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return _peak()
-    return _peak()
-
-
-def _peak():
-    """The most memory that was held at once, in bytes."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        # Not `ru_maxrss`, which on Linux begins with what the process that started this one held.
-        return next(int(line.split()[1]) << 10 for line in status.open() if line.startswith("VmHWM"))
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 if __name__ == "__main__":

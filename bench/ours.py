@@ -25,13 +25,18 @@ class Ours:
             self.engine.add(number, bind_text(text, catalog)[0])
 
     def prepare(self, parts, last):
-        return [(name, _batch(stream)) for name, stream in parts.items()], last
+        return prepared(parts), last
 
-    def step(self, prepared):
-        parts, last = prepared
-        for name, batch in parts:
-            self.engine.deliver(name, batch)
+    def step(self, batch):
+        parts, last = batch
+        for name, part in parts:
+            self.engine.deliver(name, part)
         return self.engine.on_clock(last)
+
+
+def prepared(parts):
+    """The parts of a batch as the engine takes them."""
+    return [(name, _batch(stream)) for name, stream in parts.items()]
 
 
 def _batch(stream):

@@ -1,9 +1,11 @@
 """Raw numbers as CSV in bench/results/: one file for each kind of measurement, rows of a run under one time."""
 
 import csv
+import json
 import os
 import platform
 import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,6 +40,21 @@ def keep(name, rows):
         if new:
             writer.writeheader()
         writer.writerows(rows)
+
+
+def keep_figures(name, size, figures):
+    """Append single figures, (case, figure, value, unit) each, under one time."""
+    head = conditions(size)
+    names = ("case", "figure", "value", "unit")
+    keep(name, [head | dict(zip(names, figure, strict=True)) for figure in figures])
+
+
+def child(module, *arguments):
+    """What a module says as JSON in a process of its own, which has no other memory than what it needs."""
+    done = subprocess.run([sys.executable, "-m", module, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"bench: {module} failed with {' '.join(arguments)}")
+    return json.loads(done.stdout)
 
 
 def kept(name):

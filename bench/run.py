@@ -6,8 +6,6 @@ wherever both came to after the same batch: so each has handed out, batch by bat
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 from dataclasses import asdict, replace
 from itertools import product
@@ -97,21 +95,14 @@ def _row(case, system, repetition, found, agrees):
         "seconds": round(found["seconds"], 6),
         "median_us": round(found["median_us"], 2),
         "p99_us": round(found["p99_us"], 2),
+        "built_bytes": found["built_bytes"],
         "peak_bytes": found["peak_bytes"],
         "agrees": agrees,
     }
 
 
 def _run(order):
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.measure", json.dumps(asdict(order))],
-        cwd=record.ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    if done.returncode:
-        raise SystemExit(f"bench: {order.system} failed at {order}")
-    return json.loads(done.stdout)
+    return record.child("bench.measure", json.dumps(asdict(order)))
 
 
 def _agree(one, other):

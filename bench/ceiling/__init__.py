@@ -19,6 +19,6 @@ FILES = {
 }  # fmt: skip
 
 
-def ceiling(case, streams):
-    """The ceiling of a case, ready to take batches."""
-    return import_module(f"bench.ceiling.{FILES[case.task.name]}").Ceiling(case, streams)
+def ceiling_of(task):
+    """The ceiling of a task: a class."""
+    return import_module(f"bench.ceiling.{FILES[task]}").Ceiling

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from bench import data
-from bench.ceiling import ceiling
+from bench.ceiling import ceiling_of
 from bench.record import ROOT
 from bench.tasks import TASKS, Case
 
@@ -115,7 +115,7 @@ def _said(out, task):
 def _expected(task, sites, readings):
     case = Case(TASKS[task], sites, readings, BATCH)
     streams = case.streams()
-    system = ceiling(case, streams)
+    system = ceiling_of(task)(case, streams)
     rows = []
     for parts, last in data.batches(streams, BATCH):
         for said in system.step(system.prepare(parts, last)):
@@ -145,6 +145,7 @@ def rows_of(peer, task, sites, folder, repetitions):
             "seconds": round(seconds, 6),
             "median_us": "",
             "p99_us": "",
+            "built_bytes": "",
             "peak_bytes": peak,
             "agrees": right,
         }

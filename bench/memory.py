@@ -1,0 +1,31 @@
+"""How much memory this process holds and has held, by the system's own books."""
+
+import resource
+from pathlib import Path
+
+STATUS = Path("/proc/self/status")
+
+
+def peak():
+    """The most that was held at once, in bytes."""
+    if STATUS.exists():
+        # Not `ru_maxrss`, which on Linux begins with what the process that started this one held.
+        return _line("VmHWM")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def held():
+    """What is held now; where the system does not tell, the most that ever was."""
+    return _line("VmRSS") if STATUS.exists() else peak()
+
+
+def forget_peak():
+    """The peak begins anew, where the system lets us; returns it."""
+    clear = Path("/proc/self/clear_refs")
+    if clear.exists():
+        clear.write_text("5")
+    return peak()
+
+
+def _line(name):
+    return next(int(line.split()[1]) << 10 for line in STATUS.open() if line.startswith(name))

@@ -1,0 +1,185 @@
+"""Write the tables of docs/benchmarks.md from bench/results: `python -m bench.report`. What is between the marks is generated."""
+
+import sys
+from statistics import median
+
+from bench import record
+from bench.peers import PEERS
+from bench.tasks import TASKS
+
+PAGE = record.ROOT / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- made by `make bench` -->", "<!-- end of what is made -->"
+CASE = ("task", "sites", "readings", "batch", "queries")
+OURS, CEILING = "ours", "ceiling"
+WIDE = 65_536
+MB = 1 << 20
+
+
+class Found:
+    """The newest run of one system at one case."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        rates = sorted(int(row["done"]) / float(row["seconds"]) for row in rows)
+        self.rate, self.least, self.most = median(rates), rates[0], rates[-1]
+        self.peak = median(int(row["peak_bytes"]) for row in rows)
+        self.built = median(int(row["built_bytes"] or 0) for row in rows)
+        self.agrees = int(rows[0]["agrees"])
+
+    def micros(self, which):
+        return median(float(row[which]) for row in self.rows)
+
+
+def newest(rows):
+    """By case and system: the rows of the last run that measured it."""
+    runs = {}
+    for row in rows:
+        key = tuple(row["task"] if name == "task" else int(row[name]) for name in CASE)
+        runs.setdefault(key, {}).setdefault(row["system"], {}).setdefault(row["when"], []).append(row)
+    return {
+        key: {system: Found(by_time[max(by_time)]) for system, by_time in systems.items()}
+        for key, systems in sorted(runs.items())
+    }
+
+
+def tables(found):
+    """The lines of the page."""
+    measured = {key: systems for key, systems in found.items() if OURS in systems and CEILING in systems}
+    rows = [row for systems in measured.values() for row in systems[OURS].rows]
+    if not rows:
+        return ["Nothing has been measured yet."]
+    peers = _best_peers(found)
+    lines = [*_conditions(rows), ""]
+    lines += [
+        "| | task | sites | readings | batch | ours, a second | spread | ceiling | share of it | goal |",
+        "|---" * 10 + "|",
+    ]
+    lines += [_speed(key, systems) for key, systems in measured.items()]
+    lines += [
+        "",
+        "A batch of one reading, in microseconds:",
+        "",
+        "| | sites | ours, median | 99th percentile | ceiling | goal |",
+        "|---" * 6 + "|",
+    ]
+    lines += [_single(key, systems) for key, systems in measured.items() if key[3] == 1]
+    lines += [
+        "",
+        "Peak memory, above what the data and the imports take:",
+        "",
+        "| | sites | readings | batch | ours | ceiling | times | goal |",
+        "|---" * 8 + "|",
+    ]
+    lines += [_memory(key, systems) for key, systems in measured.items()]
+    if peers:
+        lines += [
+            "",
+            "Peers, start taken out:",
+            "",
+            "| | sites | peer | readings a second | ours at 65,536, times | goal |",
+            "|---" * 6 + "|",
+        ]
+        lines += list(_peers(found, measured))
+    lines += ["", *_sums(measured)]
+    return lines
+
+
+def _conditions(rows):
+    last = max(rows, key=lambda row: row["when"])
+    alike = {name: sorted({row[name] for row in rows}) for name in ("commit", "machine", "cores", "python", "numpy")}
+    return [
+        f"Measured until {last['when'][:10]} on {', '.join(alike['machine'])}, {', '.join(alike['cores'])} cores, "
+        f"Python {', '.join(alike['python'])}, numpy {', '.join(alike['numpy'])}; commits {', '.join(alike['commit'])}. "
+        "Rates are medians of the repetitions, the spread is from the slowest to the fastest."
+    ]
+
+
+def _speed(key, systems):
+    task, sites, readings, batch, queries = key
+    ours, top = systems[OURS], systems[CEILING]
+    share = ours.rate / top.rate
+    goal = ""
+    if task in ("W1", "W2", "W3", "W4") and batch == WIDE:
+        goal = _held(share >= 0.5, "1/2")
+    elif (task, sites, batch) == ("W2", 1_000, 100):
+        goal = _held(share >= 0.25, "1/4")
+    elif (task, sites, batch, queries) == ("W6", 1_000, WIDE, 10_000):
+        goal = _held(ours.rate >= 1e6, "1 M a second")
+    name = task if queries == 1 else f"{task}, {queries:,} queries"
+    note = "" if min(ours.agrees, top.agrees) >= 0 else " **differs**"
+    spread = f"{_short(ours.least)} … {_short(ours.most)}"
+    return (
+        f"| {name} | {TASKS[task].what}{note} | {sites:,} | {_short(readings)} | {f'{batch:,}' if batch else 'whole'} | {_short(ours.rate)} "
+        f"| {spread} | {_short(top.rate)} | {share:.3f} | {goal} |"
+    )
+
+
+def _single(key, systems):
+    ours, top = systems[OURS], systems[CEILING]
+    middle = ours.micros("median_us")
+    worst = ours.micros("p99_us")
+    return f"| {key[0]} | {key[1]:,} | {middle:.0f} | {worst:.0f} | {top.micros('median_us'):.1f} | {_held(worst <= 200, '200')} |"
+
+
+def _memory(key, systems):
+    task, sites, readings, batch, queries = key
+    ours, top = systems[OURS], systems[CEILING]
+    times = ours.peak / max(top.peak, 1)
+    name = task if queries == 1 else f"{task}, {queries:,} queries"
+    shown = f"{batch:,}" if batch else "whole"
+    return f"| {name} | {sites:,} | {_short(readings)} | {shown} | {ours.peak / MB:.0f} MB | {top.peak / MB:.0f} MB | {times:.1f} | {_held(times <= 2, '2')} |"
+
+
+def _best_peers(found):
+    names = {peer.name for peer in PEERS}
+    return [(key, systems) for key, systems in found.items() if names & systems.keys()]
+
+
+def _peers(found, measured):
+    for peer in PEERS:
+        for key, systems in found.items():
+            if peer.name in systems:
+                theirs = systems[peer.name]
+                ours = [s[OURS].rate for k, s in measured.items() if (k[0], k[1], k[3]) == (key[0], key[1], WIDE)]
+                times = f"{ours[-1] / theirs.rate:.1f}" if ours else ""
+                goal = _held(ours[-1] >= 10 * theirs.rate, "10") if ours else ""
+                note = "" if theirs.agrees >= 0 else " **differs**"
+                yield f"| {key[0]} | {key[1]:,} | {peer.name}{note} | {_short(theirs.rate)} | {times} | {goal} |"
+
+
+def _sums(measured):
+    """What is said of two cases together."""
+    rates = {key: systems[OURS] for key, systems in measured.items()}
+    for key, late in rates.items():
+        plain = rates.get(("W2", *key[1:]))
+        if key[0] == "W8" and plain:
+            times = plain.rate / late.rate
+            yield f"* W8 takes {times:.1f} times as long as W2 at {key[1]:,} sites, batches of {key[3]:,} (goal: 2, {_held(times <= 2, 'met')})."
+    many = rates.get(("W6", 1_000, 1_000_000, WIDE, 10_000))
+    few = rates.get(("W6", 1_000, 1_000_000, WIDE, 10))
+    if many and few:
+        each = (many.built - few.built) / 9_990 / 1024
+        yield f"* A standing query of W6 takes {each:.0f} kB when it is added (goal: 50, {_held(each <= 50, 'met')})."
+
+
+def _held(met, goal):
+    return goal if met else f"{goal}, missed"
+
+
+def _short(number):
+    for unit, name in ((1e6, " M"), (1e3, " k")):
+        if number >= unit:
+            return f"{number / unit:.3g}{name}"
+    return f"{number:.3g}"
+
+
+def main():
+    page = PAGE.read_text()
+    before, rest = page.split(BEGIN)
+    after = rest.split(END)[1]
+    PAGE.write_text("\n".join([before + BEGIN, "", *tables(newest(record.kept("tasks"))), "", END + after]))
+    print(f"bench: the tables in {PAGE.relative_to(record.ROOT)} are made anew", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
