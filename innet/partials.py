@@ -42,6 +42,13 @@ class PartialShape:
     def has_bitmap(self) -> bool:
         return len(self.slots) <= MAX_SLOTS
 
+    @property
+    def group_bytes(self) -> int:
+        """What a mote needs to keep one group of a slice: which, who, how many readings, and the states."""
+        who = -(-len(self.slots) // 8) if self.has_bitmap else 4
+        bits = sum(field.bits for layout in self.layouts for field in layout)
+        return 4 + 5 * self.keys + who + 4 + -(-bits // 8)
+
     def who(self, site: int) -> int:
         """The contributors, if a site is the only one."""
         return 1 << self.slots.index(site) if self.has_bitmap else 1

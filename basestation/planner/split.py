@@ -35,10 +35,8 @@ from innet.operators.select import Select
 from innet.operators.slices import Slices
 from innet.program.opcodes import MAX_KEYS
 
-MOST_READINGS = 2**16 - 1
-"""In one partial, as its frames count them."""
-SHORTEST_SLICE_MS = 1_000
-"""So that the numbers of slices have 32 bits for some decades to come."""
+MOST_READINGS = 2**32 - 1
+"""In one partial, as its states and its frames count them."""
 READINGS = None
 """Of a source: the aggregate is the number of readings, which every partial has."""
 
@@ -292,8 +290,6 @@ class _Splitting:
         most = len(extent.sites or ()) * slices.most_ticks(interval)
         if most > MOST_READINGS:
             raise Stays("wide", f"a slice has up to {most} readings, a partial counts up to {MOST_READINGS}")
-        if slices.period * self.plan.catalog.tick_ms < SHORTEST_SLICE_MS * slices.edges:
-            raise Stays("wide", "slices shorter than a second have numbers of more than 32 bits")
 
     # --- readings ----------------------------------------------------------------------------------------------------
 

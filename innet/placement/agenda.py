@@ -56,3 +56,8 @@ class Agenda:
     @property
     def period_ms(self) -> int:
         return self.period * self.tick_ms
+
+    @property
+    def latest_ms(self) -> int:
+        """How long after the first sample of a period the last frame of it has arrived."""
+        return max((slot.end_ms for site in self.sites.values() for slot in site.of(Activity.SEND)), default=0)

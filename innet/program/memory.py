@@ -58,10 +58,8 @@ class Memory:
 
 
 def state_bytes(table: Table) -> int:
-    """The memory that a table takes on a mote: for each group slice, key, contributors, readings and states."""
-    who = -(-table.slots // 8) if table.shape.has_bitmap else 2
-    bits = sum(field.bits for layout in table.shape.layouts for field in layout)
-    return table.room * (4 + 5 * table.keys + who + 2 + -(-bits // 8))
+    """The memory that a table takes on a mote."""
+    return table.room * table.shape.group_bytes
 
 
 def total_bytes(tables: Sequence[Table]) -> int:

@@ -207,4 +207,4 @@ def test_memory_is_known_beforehand():
     [(_, program)] = programs_for([3], (3, 4), 5)
     [table] = program.tables
     bits = sum(field.bits for kind in KINDS for field in make(kind, "integer").layout())
-    assert state_bytes(table) == 5 * (4 + 5 + 1 + 2 + -(-bits // 8))
+    assert state_bytes(table) == 5 * (4 + 5 + 1 + 4 + -(-bits // 8))

@@ -1,0 +1,202 @@
+"""Expected: what placed operators send and compute in a round, before anybody has measured it.
+
+A *round* is so many epochs of the network, at the end of which everything goes out. How often a condition holds, and how
+many groups there are, is not known beforehand; what is taken for it stands here and nowhere else. Answers never depend on it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, prod
+
+from acquisition.schedule import Sampling, Schedule
+from innet.costs.model import Traffic
+from innet.operators.acquire import acquired
+from innet.operators.deliver import Deliver
+from innet.operators.expression import Apply, Expression, Measured, Number, SiteNumber
+from innet.operators.expression import walk as parts_of
+from innet.operators.fold import Fold
+from innet.partials import PartialShape
+from innet.placement.placement import Placed, Placement, about_site, conditions
+from innet.routing.tree import RoutingTree
+
+OFTEN = {"EQ": 0.1, "NE": 0.9, "LT": 0.3, "LE": 0.3, "GT": 0.3, "GE": 0.3, "ISNULL": 0.05}
+"""The share of readings for which a comparison is taken to hold."""
+DISTINCT = 8
+"""How many values a grouping column is taken to have, in one slice; of the site, as many as there are sites below."""
+REPORT_EPOCHS = 10
+"""Filtered readings are reported at the latest after so many epochs (SEMANTICS 12.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The bits of frames, which are known further up: the bytes of whole frames of ours.
+
+    `readings(sampling, epochs)` are those of a frame with so many readings, `fit(sampling)` is how many go into one;
+    `partials(shape, whole, bare)` are those of so many partials; `room` is what the largest frame has.
+    """
+
+    readings: Callable[[Sampling, float], float]
+    fit: Callable[[Sampling], int]
+    partials: Callable[[PartialShape, float, float], float]
+    room: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """So many `epochs` of `interval` ticks."""
+
+    epochs: int
+    interval: int
+
+    @property
+    def ticks(self) -> int:
+        return self.epochs * self.interval
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one mote sends of its own accord in a round: frames and their bytes each, on average and at worst."""
+
+    frames: float
+    size: float
+    most: float
+
+
+def share_of(term: Expression) -> float:
+    """For which share of the readings a condition is taken to hold."""
+    match term:
+        case Number(value):
+            return 1.0 if value == 1 else 0.0
+        case Apply("AND", parts):
+            return prod(share_of(part) for part in parts)
+        case Apply("OR", parts):
+            return 1 - prod(1 - share_of(part) for part in parts)
+        case Apply("NOT", (part,)):
+            return 1 - share_of(part)
+        case Apply(name, (left, right)) if left == right and name in ("EQ", "NE"):
+            return 1.0 if name == "EQ" else 0.0  # what always holds of a value that is there
+        case Apply(name):
+            return OFTEN.get(name, 0.5)
+    return 0.5
+
+
+def passing(placed: Placed) -> float:
+    """The share of its readings that an operator takes."""
+    return prod(share_of(term) for term in conditions(placed.operator) if not about_site(term))
+
+
+def groups_of(fold: Fold, sites: int) -> int:
+    """How many groups a slice is taken to have, with readings of so many sites."""
+    keys = [sites if isinstance(key, SiteNumber) else DISTINCT for key in fold.keys]
+    most = fold.slices.most_ticks(fold.interval) * sites
+    return max(1, min(prod(keys), most))
+
+
+def traffic(placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round) -> list[Traffic]:
+    """Everything that rises in a round, hop by hop, while nothing is lost."""
+    tree, found = placement.tree, []
+    for site, loads in readings_of(placement, schedules, sizes, round).items():
+        path = tree.path(site)
+        for load in loads:
+            for hop, (sender, receiver) in enumerate(pairwise(path)):
+                found.append(Traffic(sender, receiver, load.frames, load.size, hop > 0))
+    for site, loads in partials_of(placement, sizes, round).items():
+        found += [Traffic(site, tree.parent[site], load.frames, load.size) for load in loads]
+    return found
+
+
+def most_frames(
+    placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round
+) -> dict[int, float]:
+    """By mote, how many frames it may have to hand over in a round: its own, and all that pass through it."""
+    most = dict.fromkeys(placement.tree.parent, 0.0)
+    for site, loads in readings_of(placement, schedules, sizes, round).items():
+        for sender in placement.tree.path(site)[:-1]:
+            most[sender] += sum(load.most for load in loads)
+    for site, loads in partials_of(placement, sizes, round).items():
+        most[site] += sum(load.most for load in loads)
+    return most
+
+
+def readings_of(
+    placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round
+) -> dict[int, list[Load]]:
+    """What each site sends as readings: what any of the operators wants, once."""
+    wanted: dict[tuple[int, str], list[Placed]] = {}
+    for placed in placement.placed:
+        if isinstance(placed.operator, Deliver):
+            for site in placed.sites:
+                wanted.setdefault((site, placed.operator.extent), []).append(placed)
+    found: dict[int, list[Load]] = {}
+    for (site, extent), operators in wanted.items():
+        sampling = next(s for s in schedules[site].samplings if s.extent == extent)
+        if site in placement.tree.parent:
+            found.setdefault(site, []).append(_readings(sampling, operators, sizes, round))
+    return found
+
+
+def _readings(sampling: Sampling, operators: list[Placed], sizes: Sizes, round: Round) -> Load:
+    epochs = round.ticks / sampling.epochs.interval
+    missed = prod(1 - passing(p) * sampling.epochs.interval / _interval(p) for p in operators)
+    share = 1 - missed
+    most = max(1, ceil(epochs / sizes.fit(sampling))) if epochs >= 1 else epochs
+    if share == 1.0:
+        return Load(most, sizes.readings(sampling, epochs / most), max(1.0, most))
+    spoken = max(1 - missed ** max(epochs, 1.0), 1 / REPORT_EPOCHS)  # a round in which there is something to say
+    frames = most * spoken
+    return Load(frames, sizes.readings(sampling, max(1.0, share * epochs / most)), max(1.0, most))
+
+
+def _interval(placed: Placed) -> int:
+    return acquired(placed.operator)[placed.operator.extent].interval
+
+
+def partials_of(placement: Placement, sizes: Sizes, round: Round) -> dict[int, list[Load]]:
+    """What each site sends as partials: its own and those of everybody below it, merged."""
+    found: dict[int, list[Load]] = {}
+    for placed in placement.folds:
+        below = sites_below(placement.tree, placed.sites)
+        for site, contributing in below.items():
+            found.setdefault(site, []).append(_partials(placed, contributing, sizes, round))
+    return found
+
+
+def _partials(placed: Placed, contributing: int, sizes: Sizes, round: Round) -> Load:
+    fold, shape = placed.operator, placed.shape
+    slices = round.ticks * fold.slices.edges / fold.slices.period
+    whole = max(1.0, slices) * groups_of(fold, contributing)
+    bare = max(1.0, slices) * (passing(placed) < 1)
+    most = ceil(sizes.partials(shape, whole, bare) / sizes.room)
+    often = min(1.0, slices)
+    return Load(most * often, sizes.partials(shape, whole / most, bare / most), float(most))
+
+
+def sites_below(tree: RoutingTree, sites: tuple[int, ...]) -> dict[int, int]:
+    """For each mote that something of these sites passes through, of how many of them; they themselves included."""
+    below: dict[int, int] = {}
+    for site in sites:
+        if site in tree.parent:
+            for member in tree.path(site)[:-1]:
+                below[member] = below.get(member, 0) + 1
+    return below
+
+
+def instructions_of(placement: Placement, schedules: Mapping[int, Schedule], round: Round) -> dict[int, float]:
+    """How many instructions each mote interprets in a round, roughly: all of its operators', as if nothing were skipped."""
+    found: dict[int, float] = {}
+    for placed in placement.placed:
+        length = sum(1 for e in _expressions(placed.operator) for _ in parts_of(e)) + 2 * len(
+            _expressions(placed.operator)
+        )
+        for site in placed.sites:
+            sampling = next(s for s in schedules[site].samplings if s.extent == placed.operator.extent)
+            found[site] = found.get(site, 0.0) + (length + 4) * round.ticks / sampling.epochs.interval
+    return found
+
+
+def _expressions(operator: Deliver | Fold) -> list[Expression]:
+    """What is computed for one reading; a value that is sent is one."""
+    if isinstance(operator, Fold):
+        return [*conditions(operator), *operator.keys, *(value for _, value in operator.states)]
+    return [*conditions(operator), *(Measured(operator.extent, attribute) for attribute in operator.sent)]

@@ -1,0 +1,226 @@
+"""Place: where operators run. Pure: the same questions on the same network give the same placement.
+
+A condition runs where its reading is made: nothing is cheaper than a message that is not sent. A fold runs wherever its
+readings pass, or not at all: then they are delivered and folded at the base station. Which of them run is chosen by what
+the whole network uses, together with all other queries: a fold of readings that somebody wants anyway saves nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, prod
+
+from acquisition.schedule import Schedule
+from innet.costs.handover import hand_over
+from innet.costs.model import Duty, Network, Prediction, attempt_ms, predict
+from innet.operators.acquire import acquired
+from innet.operators.deliver import Deliver
+from innet.operators.expression import Expression
+from innet.operators.fold import Fold
+from innet.placement.expected import (
+    Round,
+    Sizes,
+    groups_of,
+    instructions_of,
+    most_frames,
+    passing,
+    sites_below,
+    traffic,
+)
+from innet.placement.placement import Placed, Placement, taking
+
+SUMS = ("COUNT", "SUM", "VARIANCE")
+"""Each holds what those before it hold."""
+MOST_ROOM = 255
+MOST_NUMBERS = 256
+SPARE = 1.5
+"""How many times the expected attempts a slot has room for, over links that lose anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A fold, and what is to be delivered where it does not run."""
+
+    fold: Fold
+    instead: tuple[Deliver, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What was decided about a fold, with what the network uses in an hour if it runs and if it does not."""
+
+    fold: Fold
+    runs: bool
+    joules: tuple[float, float]  # of all motes: running, not running
+    messages: tuple[float, float]  # attempts
+
+    @property
+    def reason(self) -> str:
+        """The decision as a sentence."""
+        less, more = (
+            ("in the network", "at the base station") if self.runs else ("at the base station", "in the network")
+        )
+        joules, messages = (pair if self.runs else pair[::-1] for pair in (self.joules, self.messages))
+        figures = (
+            f"{joules[0]:.3g} J and {messages[0]:.4g} messages an hour, {more} {joules[1]:.3g} J and {messages[1]:.4g}"
+        )
+        return f"folded {less}: all motes use {figures}"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a placement is chosen for. `samples` are the milliseconds and milliampere of one, by site and attribute."""
+
+    network: Network
+    sites: Mapping[str, tuple[int, ...]]  # of each extent
+    schedules: Mapping[int, Schedule]
+    sizes: Sizes
+    round: Round
+    tick_ms: int
+    samples: Mapping[tuple[int, str], tuple[float, float]]
+
+
+def place(
+    delivered: Iterable[Deliver],
+    choices: Iterable[Choice],
+    world: World,
+    numbers: Mapping[Fold, int] | None = None,
+) -> tuple[Placement, tuple[Weighed, ...]]:
+    """The cheapest of what was tried: everything folded, nothing folded, and from there one fold at a time.
+
+    `numbers` are what folds were called before: a fold that is still there keeps its number, and its partials their way.
+    """
+    delivered, numbers = tuple(dict.fromkeys(delivered)), dict(numbers or {})
+    found = tuple(dict.fromkeys(choices))
+    tried: dict[frozenset[int], tuple[Placement, Prediction]] = {}
+
+    def cost(running: frozenset[int]) -> tuple[float, int]:
+        """All motes' joules; of equal ones, more folds are better: they leave the radio to others."""
+        if running not in tried:
+            placement = arranged(delivered, found, running, world, numbers)
+            tried[running] = placement, predicted(placement, world)
+        return sum(use.total for use in tried[running][1].motes.values()), -len(running)
+
+    everything = frozenset(range(len(found)))
+    running = min((everything, frozenset()), key=cost)
+    changed = True
+    while changed:
+        better = min((running ^ {number} for number in everything), key=cost, default=running)
+        changed = cost(better) < cost(running)
+        running = better if changed else running
+    weighed = tuple(_weighed(number, found[number], running, cost, tried, world) for number in sorted(everything))
+    return tried[running][0], weighed
+
+
+def _weighed(number, choice, running, cost, tried, world) -> Weighed:
+    ways = running | {number}, running - {number}
+    hours = world.round.ticks * world.tick_ms / 3_600_000
+    joules = tuple(cost(way)[0] / hours for way in ways)
+    messages = tuple(tried[way][1].total.attempts / hours for way in ways)
+    return Weighed(choice.fold, number in running, joules, messages)
+
+
+def arranged(
+    delivered: Sequence[Deliver],
+    choices: Sequence[Choice],
+    running: Iterable[int],
+    world: World,
+    numbers: Mapping[Fold, int],
+) -> Placement:
+    """The placement in which these of the choices run as folds, and the others are delivered."""
+    running = frozenset(running)
+    readings = [*delivered, *(d for n, choice in enumerate(choices) if n not in running for d in choice.instead)]
+    folds = united_folds(choices[number].fold for number in sorted(running))
+    named = _numbered(folds, numbers)
+    tree = world.network.tree
+    placed = [Placed(d, taking(d, world.sites[d.extent])) for d in dict.fromkeys(readings)]
+    placed += [_fold(fold, named[fold], world, len(folds)) for fold in folds]
+    unreached = tree.unreached(site for found in placed for site in found.sites)
+    return Placement(tree, tuple(placed), unreached)
+
+
+def united_folds(folds: Iterable[Fold]) -> tuple[Fold, ...]:
+    """Folds of the same tuples in the same slices and groups as one: it keeps what any of them keeps, once."""
+    alike: dict[tuple, list[tuple[str, Expression]]] = {}
+    for fold in folds:
+        states = alike.setdefault((fold.child, fold.extent, fold.slices, fold.keys), [])
+        for kind, value in fold.states:
+            same = [i for i, (k, v) in enumerate(states) if v == value and (k == kind or {k, kind} <= set(SUMS))]
+            if not same:
+                states.append((kind, value))
+            elif kind in SUMS and SUMS.index(kind) > SUMS.index(states[same[0]][0]):
+                states[same[0]] = kind, value
+    return tuple(Fold(*key, tuple(states)) for key, states in alike.items())
+
+
+def holder(fold: Fold, folds: Iterable[Fold]) -> Fold:
+    """The one of some united folds that keeps what a fold asks for."""
+    same = (fold.child, fold.extent, fold.slices, fold.keys)
+    return next(f for f in folds if (f.child, f.extent, f.slices, f.keys) == same)
+
+
+def _numbered(folds: Sequence[Fold], before: Mapping[Fold, int]) -> dict[Fold, int]:
+    """A number for each; one that changed gets another, so that partials of before are not taken for its own."""
+    named = {fold: before[fold] for fold in folds if fold in before}
+    free = (n for n in range(1, MOST_NUMBERS) if n not in before.values())
+    return {fold: named[fold] if fold in named else next(free) for fold in folds}
+
+
+def _fold(fold: Fold, number: int, world: World, folds: int) -> Placed:
+    """A fold where its readings are made and pass, with room for the groups expected, as far as its share of RAM goes."""
+    tree, hardware = world.network.tree, world.network.hardware
+    sites = taking(fold, world.sites[fold.extent])
+    below = sites_below(tree, sites)
+    merging = tuple(sorted(below.keys() - set(sites)))
+    placed = Placed(fold, sites, number, merging)
+    groups = groups_of(fold, max(below.values(), default=1)) + (passing(placed) < 1)
+    open_slices = ceil(world.round.ticks * fold.slices.edges / fold.slices.period) + 1
+    ram = min((hardware[site].processor.ram_bytes for site in below), default=0)
+    fits = ram // folds // placed.shape.group_bytes
+    return replace(placed, room=max(1, min(MOST_ROOM, open_slices * groups, fits)))
+
+
+# --- what it uses ----------------------------------------------------------------------------------------------------
+
+
+def predicted(placement: Placement, world: World) -> Prediction:
+    """What a placement uses in a round."""
+    network, tree = world.network, placement.tree
+    rising = traffic(placement, world.schedules, world.sizes, world.round)
+    slots = slots_ms(placement, world)
+    computing = instructions_of(placement, world.schedules, world.round)
+    children = tree.children
+    duties = {}
+    for site in tree.parent:
+        heard = [slots[child] for child in children[site]]
+        sampled = sum(
+            prod(world.samples.get((site, attribute), (0.0, 0.0))) * world.round.ticks / interval
+            for attribute, interval in sampled_at(placement, site)
+        )
+        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard), len(heard) + 1)
+    return predict(network, duties, rising, world.round.ticks * world.tick_ms)
+
+
+def sampled_at(placement: Placement, site: int) -> list[tuple[str, int]]:
+    """Each attribute that a site samples for what runs there, once, with the shortest interval wanted."""
+    wanted: dict[tuple[str, str], int] = {}
+    for placed in placement.placed:
+        if site in placed.sites:
+            for acquire in acquired(placed.operator).values():
+                for attribute in acquire.sampled:
+                    key = acquire.extent, attribute
+                    wanted[key] = min(acquire.interval, wanted.get(key, acquire.interval))
+    return [(attribute, interval) for (_, attribute), interval in wanted.items()]
+
+
+def slots_ms(placement: Placement, world: World) -> dict[int, float]:
+    """By mote, how long its slot for sending has to be: for the most frames it may have, and for some attempts more."""
+    network = world.network
+    most = most_frames(placement, world.schedules, world.sizes, world.round)
+    found = {}
+    for site, parent in placement.tree.parent.items():
+        there, back = network.topology.ratio(site, parent), network.topology.ratio(parent, site)
+        attempts = hand_over(there, back, network.attempts).attempts
+        tries = ceil(max(1.0, most[site]) * attempts * (SPARE if attempts > 1 else 1.0))
+        hardware = network.hardware[site]
+        found[site] = hardware.radio.startup_ms + tries * attempt_ms(hardware, world.sizes.room)
+    return found

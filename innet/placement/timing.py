@@ -1,0 +1,152 @@
+"""Timing: makes agendas. Children send before their parents, and nobody sends while a neighbour's receiver would hear it.
+
+Greedy: the deepest motes first, each as early as it can. That is not the shortest agenda there is; it is one that
+can be told in a sentence.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+
+from innet.errors import PlacementError
+from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
+from innet.placement.expected import Round, instructions_of
+from innet.placement.place import World, sampled_at, slots_ms
+from innet.placement.placement import Placement
+from innet.routing.topology import Topology
+from innet.routing.tree import RoutingTree
+
+MOST_EPOCHS = 16
+"""No more epochs wait for each other: their readings are in a mote's RAM meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one mote has to do in a round. It samples at `ticks` from the beginning of the round on."""
+
+    ticks: tuple[int, ...] = ()
+    sense_ms: float = 0.0
+    compute_ms: float = 0.0
+    send_ms: float = 1.0
+
+
+def make_agenda(
+    tree: RoutingTree, work: Mapping[int, Work], period: int, tick_ms: int, topology: Topology | None = None
+) -> Agenda:
+    """An agenda for every mote of the tree. Without a topology, all motes are taken to hear each other.
+
+    PlacementError, with the mote, where a round is too short for what has to go out at its end.
+    """
+    earshot = _Earshot(tree, topology)
+    own = {site: _own_slots(work.get(site, Work()), tick_ms) for site in tree.parent}
+    sends: dict[int, Slot] = {}
+    children = tree.children
+    for site in tree.leaves_first:
+        parent, length = tree.parent[site], max(1, ceil(work.get(site, Work()).send_ms))
+        ready = max([slot.end_ms for slot in own[site]] + [sends[child].end_ms for child in children[site]], default=0)
+        others = [sends[other] for other in earshot.of(site) if other in sends]
+        start = _first_gap(ready, length, [*others, *own.get(parent, ())])
+        if start + length > period * tick_ms:
+            late = f"it would send until {start + length} ms, and after {period * tick_ms} ms the next round begins"
+            raise PlacementError(late, site)
+        sends[site] = Slot(start, length, Activity.SEND, parent)
+    sites = {}
+    for site in sorted(tree.parent):
+        heard = (Slot(s.start_ms, s.length_ms, Activity.RECEIVE, c) for c in children[site] for s in [sends[c]])
+        slots = sorted([*own[site], *heard, sends[site]], key=lambda slot: slot.start_ms)
+        sites[site] = SiteAgenda(site, tree.parent[site], tuple(slots))
+    return Agenda(period, tick_ms, sites)
+
+
+def agenda_of(placement: Placement, world: World, within_ms: int | None = None) -> Agenda:
+    """The agenda of a placement, as in `longest_agenda`; its rounds are whole epochs of `world.round.interval`."""
+
+    def make(epochs: int) -> Agenda:
+        round = Round(epochs, world.round.interval)
+        return make_agenda(
+            placement.tree,
+            _work(placement, replace(world, round=round)),
+            round.ticks,
+            world.tick_ms,
+            world.network.topology,
+        )
+
+    return longest_agenda(make, within_ms)
+
+
+def _work(placement: Placement, world: World) -> dict[int, Work]:
+    slots, computing = slots_ms(placement, world), instructions_of(placement, world.schedules, world.round)
+    work = {}
+    for site, slot in slots.items():
+        sampled = sampled_at(placement, site)
+        ticks = sorted({tick for _, interval in sampled for tick in range(0, world.round.ticks, interval)})
+        sense = sum(world.samples.get((site, attribute), (0.0, 0.0))[0] for attribute, _ in sampled)
+        instruction_us = world.network.hardware[site].processor.instruction_us
+        compute = computing.get(site, 0.0) * instruction_us / 1_000 / max(1, len(ticks))
+        work[site] = Work(tuple(ticks), sense, compute, slot)
+    return work
+
+
+def longest_agenda(
+    make: Callable[[int], Agenda], within_ms: int | None = None, epochs: Iterable[int] = range(MOST_EPOCHS, 0, -1)
+) -> Agenda:
+    """The agenda of the most epochs whose readings all arrive `within_ms` after they were sampled; of one, if nothing is said.
+
+    `make` gives the agenda of so many epochs. PlacementError if there is none for one epoch.
+    """
+    if within_ms is None:
+        return make(1)
+    for count in sorted(epochs, reverse=True):
+        try:
+            found = make(count)
+        except PlacementError:
+            if count == 1:
+                raise
+            continue
+        if found.latest_ms <= within_ms:
+            return found
+    raise PlacementError(f"what is sampled arrives after {make(1).latest_ms} ms, and is to be there within {within_ms}")
+
+
+def _own_slots(work: Work, tick_ms: int) -> list[Slot]:
+    """Sensing and computing, at each tick at which something is sampled."""
+    slots = []
+    for tick in work.ticks:
+        sensed = tick * tick_ms + ceil(work.sense_ms)
+        if work.sense_ms:
+            slots.append(Slot(tick * tick_ms, ceil(work.sense_ms), Activity.SENSE))
+        if work.compute_ms:
+            slots.append(Slot(sensed, ceil(work.compute_ms), Activity.COMPUTE))
+    return slots
+
+
+def _first_gap(ready: int, length: int, taken: list[Slot]) -> int:
+    """The first moment from `ready` on at which nothing is taken for so long."""
+    start = ready
+    for slot in sorted(taken, key=lambda slot: slot.start_ms):
+        if slot.start_ms >= start + length:
+            break
+        start = max(start, slot.end_ms)
+    return start
+
+
+class _Earshot:
+    """Whose sending would be heard where another is listened to."""
+
+    def __init__(self, tree: RoutingTree, topology: Topology | None) -> None:
+        self._tree, self._topology = tree, topology
+        self._children = tree.children
+        self._hearing: dict[int, list[int]] = {}
+        for receiver, links in (topology.heard if topology else {}).items():
+            for sender, quality in links.items():
+                if quality:
+                    self._hearing.setdefault(sender, []).append(receiver)
+
+    def of(self, site: int) -> set[int]:
+        """The motes that must not send while this one does."""
+        if self._topology is None:
+            return set(self._tree.parent) - {site}
+        parent = self._tree.parent[site]
+        heard = {sender for sender, quality in self._topology.heard.get(parent, {}).items() if quality}
+        disturbed = {child for receiver in self._hearing.get(site, ()) for child in self._children.get(receiver, ())}
+        return (heard | disturbed | set(self._children[parent]) | {parent} | set(self._children[site])) - {site}

@@ -1,0 +1,128 @@
+"""Agendas: what is true of every one, and the few that can be checked by eye."""
+
+from math import ceil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from innet.errors import PlacementError
+from innet.placement.agenda import Activity, Slot
+from innet.placement.place import Choice, arranged, slots_ms
+from innet.placement.timing import MOST_EPOCHS, Work, agenda_of, longest_agenda, make_agenda
+from innet.routing.choose import choose_tree
+from innet.routing.topology import Topology
+from innet.routing.tree import RoutingTree
+from tests.innet.placing import deliver, line, mean, world_of
+
+CHAIN = RoutingTree((0,), {1: 0, 2: 1, 3: 2})
+
+
+def test_a_chain_sends_one_after_another():
+    work = {site: Work((0,), 20.0, 1.0, 5.0) for site in (1, 2, 3)}
+    agenda = make_agenda(CHAIN, work, 10, 1000)
+    assert agenda.sites[3].slots == (
+        Slot(0, 20, Activity.SENSE), Slot(20, 1, Activity.COMPUTE), Slot(21, 5, Activity.SEND, 2),
+    )  # fmt: skip
+    assert agenda.sites[2].slots[2:] == (Slot(21, 5, Activity.RECEIVE, 3), Slot(26, 5, Activity.SEND, 1))
+    assert agenda.sites[1].slots[2:] == (Slot(26, 5, Activity.RECEIVE, 2), Slot(31, 5, Activity.SEND, 0))
+    assert (agenda.latest_ms, agenda.period_ms, agenda.sites[1].awake_ms) == (36, 10_000, 31)
+
+
+def test_who_is_out_of_earshot_sends_at_the_same_time():
+    ratios = {**line(2), **{pair: 1.0 for pair in ((0, 11), (11, 0), (11, 12), (12, 11))}}
+    tree = choose_tree(Topology.of_ratios(ratios), (0,))
+    work = {site: Work(send_ms=5.0) for site in tree.parent}
+    apart = make_agenda(tree, work, 10, 1000, Topology.of_ratios(ratios))
+    assert [apart.sites[site].of(Activity.SEND)[0].start_ms for site in (2, 12, 1, 11)] == [0, 0, 5, 10]
+    together = make_agenda(tree, work, 10, 1000)
+    assert [together.sites[site].of(Activity.SEND)[0].start_ms for site in (2, 12, 1, 11)] == [0, 5, 10, 15]
+
+
+def test_what_does_not_fit_names_the_mote():
+    with pytest.raises(PlacementError, match="site 1: it would send until 1200 ms, and after 1000 ms"):
+        make_agenda(CHAIN, {site: Work(send_ms=400.0) for site in (1, 2, 3)}, 1, 1000)
+
+
+def test_epochs_wait_for_each_other_as_long_as_answers_may():
+    work = {site: Work(send_ms=5.0) for site in (1, 2, 3)}
+
+    def make(epochs):
+        return make_agenda(CHAIN, {**work, 3: Work(tuple(range(0, 10 * epochs, 10)), 20.0)}, 10 * epochs, 1000)
+
+    assert longest_agenda(make).period == 10
+    assert longest_agenda(make, within_ms=30_050).period == 40
+    assert longest_agenda(make, within_ms=30_031).period == 40
+    assert longest_agenda(make, within_ms=30_030).period == 30
+    assert longest_agenda(make, within_ms=10**9).period == 10 * MOST_EPOCHS
+    with pytest.raises(PlacementError, match="arrives after 31 ms, and is to be there within 20"):
+        longest_agenda(make, within_ms=20)
+
+
+# --- true of every agenda --------------------------------------------------------------------------------------------
+
+
+@st.composite
+def networks(draw):
+    """Links at random, some of one direction, and the work of each mote."""
+    count = draw(st.integers(1, 10))
+    ratios = {}
+    for site in range(1, count + 1):
+        for other in {draw(st.integers(0, site - 1)), draw(st.integers(0, site - 1))}:
+            ratios[site, other] = draw(st.sampled_from([1.0, 0.7]))
+            ratios[other, site] = draw(st.sampled_from([1.0, 0.7]))
+    for _ in range(draw(st.integers(0, count))):
+        pair = draw(st.integers(0, count)), draw(st.integers(1, count))
+        if pair[0] != pair[1]:
+            ratios.setdefault(pair, 0.2)
+    ms = st.floats(0, 40)
+    work = {
+        site: Work(tuple(sorted(draw(st.sets(st.integers(0, 3))))), draw(ms), draw(ms), draw(ms))
+        for site in range(1, count + 1)
+        if draw(st.booleans())
+    }
+    return Topology.of_ratios(ratios), work
+
+
+@given(networks(), st.booleans())
+def test_of_every_agenda(network, told):
+    topology, work = network
+    tree = choose_tree(topology, (0,))
+    agenda = make_agenda(tree, work, 5, 1000, topology if told else None)
+    assert agenda.sites.keys() == tree.parent.keys()
+    sends = {}
+    for site, own in agenda.sites.items():
+        assert own.parent == tree.parent[site]
+        for slot, following in zip(own.slots, own.slots[1:], strict=False):
+            assert slot.end_ms <= following.start_ms  # a mote does one thing at a time
+        assert 0 <= own.slots[0].start_ms and own.slots[-1].end_ms <= agenda.period_ms
+        [sends[site]] = own.of(Activity.SEND)
+        assert own.slots[-1] == sends[site]  # children have sent, everything is measured
+        assert sends[site].length_ms >= work.get(site, Work()).send_ms
+    for site, own in agenda.sites.items():
+        heard = {slot.peer: (slot.start_ms, slot.end_ms) for slot in own.of(Activity.RECEIVE)}
+        assert heard == {c: (sends[c].start_ms, sends[c].end_ms) for c in tree.children[site]}
+        wanted = work.get(site, Work())
+        assert sum(s.length_ms for s in own.of(Activity.SENSE)) == len(wanted.ticks) * ceil(wanted.sense_ms)
+    for one, slot in sends.items():
+        for two, other in sends.items():
+            if one != two and slot.start_ms < other.end_ms and other.start_ms < slot.end_ms:
+                assert told
+                assert tree.parent[one] not in (two, tree.parent[two])
+                assert topology.ratio(two, tree.parent[one]) == 0
+
+
+@given(st.integers(1, 6), st.sampled_from([1.0, 0.6]), st.sampled_from([None, 15_000, 61_000]))
+def test_of_a_placement(count, ratio, within):
+    world = world_of(line(count, ratio))
+    placement = arranged([deliver()], [Choice(mean(), (deliver(),))], (0,), world, {})
+    agenda = agenda_of(placement, world, within)
+    assert agenda.period % world.round.interval == 0
+    assert within is None or agenda.latest_ms <= within
+    slots = slots_ms(placement, world)
+    if agenda.period == world.round.interval:
+        assert {site: own.of(Activity.SEND)[0].length_ms for site, own in agenda.sites.items()} == {
+            site: ceil(length) for site, length in slots.items()
+        }
+    for own in agenda.sites.values():
+        assert [slot.start_ms for slot in own.of(Activity.SENSE)] == list(range(0, agenda.period_ms, 10_000))

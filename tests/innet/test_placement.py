@@ -1,0 +1,218 @@
+"""Placements: what is chosen, what it is reckoned to cost, and what is true of every one."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from innet.operators.expression import TRUE, Number, SiteNumber, apply
+from innet.operators.fold import Fold
+from innet.operators.select import Select
+from innet.operators.slices import Slices
+from innet.placement.expected import OFTEN, Round, groups_of, partials_of, readings_of, share_of, traffic
+from innet.placement.place import Choice, arranged, holder, place, predicted, united_folds
+from innet.placement.placement import Placed, about_site, conditions, taking
+from innet.routing.tree import RoutingTree
+from tests.innet.placing import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, line, mean, world_of
+
+MEAN = Choice(mean(), (deliver(),))
+
+
+def chosen(world, *choices, delivered=()):
+    placement, weighed = place(delivered, choices, world)
+    return placement, [each.runs for each in weighed]
+
+
+def test_a_mean_is_folded_on_the_way():
+    placement, runs = chosen(world_of(line(4)), MEAN)
+    assert runs == [True]
+    [placed] = placement.placed
+    assert (placed.sites, placed.merging, placed.number) == ((1, 2, 3, 4), (), 1)
+
+
+def test_readings_that_somebody_wants_anyway_are_not_folded_as_well():
+    placement, runs = chosen(world_of(line(4)), MEAN, delivered=[deliver()])
+    assert runs == [False]
+    assert [placed.operator for placed in placement.placed] == [deliver()]
+
+
+def test_two_folds_alone_may_not_pay_and_together_do():
+    """Each would have to be added to the readings that the other one needs; the search begins with all of them as well."""
+    high = Choice(mean(kind="MAX"), (deliver(),))
+    _, runs = chosen(world_of(line(4)), MEAN, high)
+    assert runs == [True, True]
+
+
+def test_a_group_for_each_site_saves_only_frames():
+    """As many groups as readings: in each slice of six epochs there is still one message instead of six."""
+    long = Choice(mean(BY_SITE), (deliver(),))
+    short = Choice(mean(BY_SITE, slices=Slices.cut(10, (0,), 10)), (deliver(),))
+    assert chosen(world_of(line(6)), long)[1] == [True]
+    [weighed] = place((), [short], world_of(line(12)))[1]
+    assert weighed.messages[0] > 0 and weighed.joules[0] > 0
+
+
+def test_the_reason_is_a_sentence_with_both_figures():
+    [weighed] = place((), [MEAN], world_of(line(4)))[1]
+    assert weighed.reason.startswith("folded in the network: all motes use ")
+    assert weighed.joules[0] < weighed.joules[1] and weighed.messages[0] < weighed.messages[1]
+    assert weighed.reason.count(" J and ") == 2
+
+
+def test_folds_of_the_same_tuples_are_one():
+    both = united_folds([mean(), mean(kind="MAX"), mean(kind="VARIANCE"), mean(BY_SITE), mean(kind="COUNT")])
+    assert [fold.states for fold in both] == [(("VARIANCE", TEMP), ("MAX", TEMP)), (("SUM", TEMP),)]
+    assert holder(mean(), both) is both[0]
+    assert holder(mean(BY_SITE), both) is both[1]
+
+
+def test_a_fold_that_stays_keeps_its_number():
+    world = world_of(line(3))
+    first, _ = place((), [MEAN], world)
+    numbers = {placed.operator: placed.number for placed in first.folds}
+    grouped = Choice(mean(BY_SITE), (deliver(),))
+    second, _ = place((), [grouped, MEAN], world, numbers)
+    assert {placed.operator: placed.number for placed in second.folds} == {mean(BY_SITE): 2, mean(): 1}
+    third, _ = place((), [Choice(mean(kind="VARIANCE"), (deliver(),))], world, numbers)
+    assert [placed.number for placed in third.folds] == [2]
+
+
+def test_conditions_about_the_site_choose_sites():
+    here = Select(WARM, apply("LE", SiteNumber(), Number(2)))
+    assert taking(deliver(here), (1, 2, 3)) == (1, 2)
+    assert [about_site(term) for term in conditions(deliver(here))] == [True, False]
+    never = Select(ACQUIRE, apply("GT", SiteNumber(), Number(None)))
+    assert taking(deliver(never), (1, 2, 3)) == ()
+
+
+def test_whoever_passes_partials_on_merges_them():
+    fold = replace(mean(), child=Select(ACQUIRE, apply("EQ", SiteNumber(), Number(3))))
+    placement = arranged((), [Choice(fold, ())], [0], world_of(line(4)), {})
+    [placed] = placement.placed
+    assert (placed.sites, placed.merging) == ((3,), (1, 2))
+
+
+def test_sites_without_a_way_are_told():
+    world = world_of({**line(2), (7, 8): 1.0, (8, 7): 1.0})
+    placement, _ = place([deliver()], [], world)
+    assert placement.unreached == (7, 8)
+    assert set(readings_of(placement, world.schedules, world.sizes, world.round)) == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("term", "share"),
+    [
+        (TRUE, 1.0),
+        (Number(None), 0.0),
+        (apply("EQ", TEMP, TEMP), 1.0),
+        (apply("NE", TEMP, TEMP), 0.0),
+        (apply("NOT", apply("EQ", TEMP, VOLT)), 1 - OFTEN["EQ"]),
+        (apply("AND", apply("GT", TEMP, VOLT), apply("LT", TEMP, VOLT)), OFTEN["GT"] * OFTEN["LT"]),
+        (apply("OR", apply("GT", TEMP, VOLT), TRUE), 1.0),
+    ],
+)
+def test_what_is_taken_for_the_share_that_passes(term, share):
+    assert share_of(term) == pytest.approx(share)
+
+
+def test_groups_are_bounded_by_readings():
+    assert groups_of(mean(), 5) == 1
+    assert groups_of(mean(BY_SITE), 5) == 5
+    assert groups_of(mean(BY_VOLT, slices=Slices.cut(10, (0,), 10)), 3) == 3
+
+
+# --- costs by hand ---------------------------------------------------------------------------------------------------
+
+
+def test_collecting_costs_a_message_for_each_hop_and_folding_one_for_each_mote():
+    world = world_of(line(3), epochs=6)
+    collected = arranged([deliver()], [MEAN], (), world, {})
+    folded = arranged((), [MEAN], (0,), world, {})
+    hops = [(t.sender, t.receiver, t.frames) for t in traffic(collected, world.schedules, world.sizes, world.round)]
+    assert sorted(hops) == [(1, 0, 1), (1, 0, 1), (1, 0, 1), (2, 1, 1), (2, 1, 1), (3, 2, 1)]
+    hops = [(t.sender, t.receiver, t.frames) for t in traffic(folded, world.schedules, world.sizes, world.round)]
+    assert sorted(hops) == [(1, 0, 1), (2, 1, 1), (3, 2, 1)]
+    assert predicted(collected, world).total.attempts == pytest.approx(6)
+    assert predicted(folded, world).total.attempts == pytest.approx(3)
+
+
+def test_a_condition_saves_messages_down_to_the_reports():
+    world = world_of(line(3))
+    everything = predicted(arranged([deliver()], [], (), world, {}), world)
+    some = predicted(arranged([deliver(WARM)], [], (), world, {}), world)
+    assert some.total.attempts == pytest.approx(OFTEN["GT"] * everything.total.attempts)
+
+
+# --- true of every placement -----------------------------------------------------------------------------------------
+
+CHILDREN = [ACQUIRE, WARM, Select(ACQUIRE, apply("LE", SiteNumber(), Number(3)))]
+CHOICES = [
+    Choice(mean(*keys, child=child, kind=kind), (deliver(child),))
+    for keys in ((), (BY_SITE,))
+    for child in CHILDREN
+    for kind in ("SUM", "MAX")
+]
+
+
+@st.composite
+def worlds(draw):
+    """A random tree with its links, some of them bad."""
+    count = draw(st.integers(1, 9))
+    parent = {site: draw(st.integers(0, site - 1)) for site in range(1, count + 1)}
+    ratio = {site: draw(st.sampled_from([1.0, 0.8, 0.5])) for site in parent}
+    ratios = {pair: ratio[site] for site, up in parent.items() for pair in ((site, up), (up, site))}
+    sites = draw(st.sets(st.sampled_from(sorted(parent)), min_size=1))
+    return world_of(ratios, draw(st.integers(1, 4)), sorted(sites))
+
+
+@given(worlds(), st.lists(st.sampled_from(CHOICES), max_size=4), st.booleans())
+def test_every_operator_gets_its_tuples_and_nobody_loses_any(world, choices, collected):
+    delivered = [deliver()] if collected else []
+    placement, weighed = place(delivered, choices, world)
+    tree = world.network.tree
+    running = {each.fold for each in weighed if each.runs}
+    placed = {p.operator: p for p in placement.placed}
+    for choice in choices:
+        if choice.fold in running:
+            held = placed[holder(choice.fold, placed)]
+            assert set(held.sites) == set(taking(choice.fold, world.sites["field"]))
+            for site in held.sites:  # whoever partials pass through keeps a table for them
+                assert set(tree.path(site)[:-1]) <= {*held.sites, *held.merging}
+            assert held.room >= 1 and not set(held.sites) & set(held.merging)
+        else:
+            assert all(d in placed for d in choice.instead)
+    assert all(d in placed for d in delivered)
+    numbers = [p.number for p in placement.placed if isinstance(p.operator, Fold)]
+    assert len(set(numbers)) == len(numbers) and 0 not in numbers
+    assert place(delivered, choices, world) == (placement, weighed)
+
+
+@given(worlds(), st.lists(st.sampled_from(CHOICES), max_size=4))
+def test_it_is_never_dearer_than_all_or_nothing(world, choices):
+    placement, _ = place((), choices, world)
+
+    def joules(arrangement):
+        return sum(use.total for use in predicted(arrangement, world).motes.values())
+
+    found = tuple(dict.fromkeys(choices))
+    for running in (range(len(found)), ()):
+        assert joules(placement) <= joules(arranged((), found, running, world, {})) * (1 + 1e-12)
+
+
+@given(worlds(), st.sampled_from(CHOICES))
+def test_a_slice_costs_at_most_one_message_for_each_mote(world, choice):
+    """Where a partial fits into a frame: the measure of the whole idea."""
+    world = replace(world, round=Round(6, 10))
+    placement = arranged((), [choice], (0,), world, {})
+    for loads in partials_of(placement, world.sizes, world.round).values():
+        assert len(loads) == 1
+        if not choice.fold.keys:
+            assert loads[0].most == 1.0
+
+
+def test_placed_shapes_are_what_frames_need():
+    tree = RoutingTree((0,), {1: 0})
+    placed = Placed(mean(BY_SITE), (1,), 5)
+    assert (placed.shape.aggregation, placed.shape.keys, placed.shape.kinds) == (5, 1, ("SUM",))
+    assert arranged((), [MEAN], (0,), world_of(line(1)), {}).tree == tree
