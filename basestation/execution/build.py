@@ -1,5 +1,7 @@
 """Build: a plan becomes operators: streams, windows over them, blocks; in the order in which they take their steps."""
 
+from collections import Counter
+
 from basestation.algebra import converters, table, window
 from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
@@ -68,6 +70,8 @@ class Query:
         self._limit = None if plan.asked.lasting is None else start + plan.asked.lasting
         self._named = {c.id for node in walk(root) for e in node.expressions for c in ex.columns_of(e)}
         self._excludes = excludes_of(plan.root, intakes)
+        streams = [node for node in walk(plan.root) if isinstance(node, StreamAcquire | StreamReceive)]
+        self._reads = Counter(node.extent.name for node in streams)
         acquired = {node.extent.name for node in walk(plan.root) if isinstance(node, StreamAcquire)}
         self.sensed = [intakes[name] for name in sorted(acquired)]
         self._first = first
@@ -133,7 +137,8 @@ class Query:
             case StreamAcquire() | StreamReceive():
                 names_index = node.tags[1].id in self._named
                 excludes = self._excludes.get(node.tags[0].id, ())
-                return ExtentStream(node, self._intakes[node.extent.name], names_index, excludes, self._start)
+                alone = self._reads[node.extent.name] == 1
+                return ExtentStream(node, self._intakes[node.extent.name], names_index, excludes, self._start, alone)
             case StreamProject(outputs=outputs, child=StreamSelect(predicate=predicate, child=child)):
                 return FilterStream(self._stream(child), predicate, outputs, node.tags, limit)
             case StreamProject(outputs=outputs, child=child):

@@ -162,6 +162,10 @@ class ConverterStream:
         """A mark at each window's tick (12.3)."""
         return self._changed
 
+    def anchor(self, low):
+        """Coverage is that of inner windows, which are asked one by one."""
+        return False
+
     def epoch_covers(self, keys):
         answered = self.block.answered.all()
         place = {key: at for at, key in enumerate(zip(answered.tick.tolist(), answered.n.tolist(), strict=True))}

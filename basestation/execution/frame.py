@@ -44,14 +44,33 @@ def codes(vectors, length):
     """A number for each row, equal where all values are equal, null with null (5.7, 6.1); and how many there can be."""
     code, count = np.zeros(length, np.int64), 1
     for vector in vectors:
-        _, inverse = np.unique(vector.values, return_inverse=True)
-        inverse = inverse + 1
+        more, size = _numbered(vector.values)
         if vector.valid is not None:
-            inverse = np.where(vector.valid, inverse, 0)
-        code = code * (int(inverse.max(initial=0)) + 1) + inverse
-        _, code = np.unique(code, return_inverse=True)
-        count = int(code.max(initial=-1)) + 1
+            more, size = np.where(vector.valid, more + 1, 0), size + 1
+        code, count = (code * size + more, count * size) if count > 1 else (more, size)
+        if count > _LOOSE * length + _SMALL:
+            _, code = np.unique(code, return_inverse=True)
+            count = int(code.max(initial=-1)) + 1
     return code, max(count, 1)
+
+
+_LOOSE, _SMALL = 4, 1024  # so many numbers for each row, and some more, are fewer than it costs to sort rows
+
+
+def _numbered(values):
+    """A number for each value, equal where they are, and how many there can be."""
+    if values.dtype == object:
+        numbers = {}
+        code = np.fromiter(
+            (numbers.setdefault(value, len(numbers)) for value in values.tolist()), np.int64, len(values)
+        )
+        return code, max(1, len(numbers))
+    if values.dtype == np.int64 and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low < _LOOSE * len(values) + _SMALL:
+            return values - low, high - low + 1
+    found, code = np.unique(values, return_inverse=True)
+    return code, max(1, len(found))
 
 
 def occurrence(keys):

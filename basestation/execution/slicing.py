@@ -7,13 +7,9 @@ all of its aggregates can, and is made again from the readings otherwise; both g
 
 import numpy as np
 
-from basestation.algebra.vector import Vector, dtype_of
-from basestation.execution.aggregating import answer, grouped, keys_of, made_for, values_of
-from basestation.execution.frame import Frame
-from basestation.execution.tuples import concatenated
+from basestation.execution.folding import Folding
 from basestation.execution.windowing import TimeWindows
 from basestation.execution.wins import NEVER
-from innet.aggregates import make
 
 
 class SliceWindows(TimeWindows):
@@ -22,10 +18,12 @@ class SliceWindows(TimeWindows):
     def __init__(self, stream, node, start):
         super().__init__(stream, node.child.columns, node.begin, node.end, node.slide, start)
         self._folding = Folding(node)
-        self._slices = {}  # number -> Partial
-        self._settled = None  # of a landmark window: the Partial of all slices that can change no more
+        self._parts = []  # Cells, ascending: no slice is in two of them
         self._base = 1 if self.begin is None else self.begin
         self._cut = (self.end + 1 - self._base) % self.slide  # where in a slide windows end; 0: where they begin
+        self._from = -NEVER  # slices before it are let go of
+        self._settled = -NEVER  # of a landmark window: the slice in which all that can change no more is put together
+        self._anchored = self.begin is None and stream.anchor(start)
 
     def _numbers(self, ticks):
         """The slice of each tick. Windows begin at multiples of the slide from the base, and end at the cut."""
@@ -51,196 +49,89 @@ class SliceWindows(TimeWindows):
         self._fold(change.come)
 
     def _fold(self, tuples):
+        slices, tuples = self._held_of(tuples)
+        if len(tuples):
+            self._put(self._folding.cells(slices, tuples, self.stream))
+
+    def _held_of(self, tuples):
+        """(slices, tuples) of those that windows may still hold."""
+        slices = self._numbers(tuples.tick)
+        held = slices >= self._from
         if self.begin is None:
-            tuples = tuples.take(tuples.tick >= self.start)
-        for number, part in self._by_slice(tuples):
-            partial = self._folding.partial(part, self.stream)
-            held = self._slices.get(number)
-            self._slices[number] = partial if held is None else self._folding.merged([held, partial])
+            held &= tuples.tick >= self.start
+        return (slices, tuples) if held.all() else (slices[held], tuples.take(held))
+
+    def _put(self, cells):
+        """Take cells in: those of slices that are there already are put together with them."""
+        later = self._cut_off(int(cells.slice[0]))
+        self._parts.append(self._folding.united(self._folding.joined([*later, cells])) if later else cells)
+
+    def _cut_off(self, first):
+        """The cells of a slice and those behind it, which are no longer held, in parts."""
+        found = []
+        while self._parts and self._parts[-1].slice[-1] >= first:
+            part = self._parts.pop()
+            at = int(np.searchsorted(part.slice, first))
+            if at:
+                self._parts.append(self._folding.take(part, slice(0, at)))
+            found.append(self._folding.take(part, slice(at, None)) if at else part)
+        return found[::-1]
 
     def _take_back(self, change):
         """Slices that lost tuples: undone where that is exact, or else made again from what is there now."""
-        lost = []
-        for number, part in self._by_slice(change.gone):
-            held = self._slices.get(number)
-            if held is None or self._folding.can_take_back(held, part):
-                if held is not None:
-                    self._slices[number] = self._folding.without(held, part)
-            else:
-                lost.append(number)
+        slices, gone = self._held_of(change.gone)
+        lost = np.empty(0, np.int64)
+        if len(gone):
+            later = self._cut_off(int(slices.min()))
+            later, lost = self._folding.without(self._folding.copied(later), slices, gone)
+            if len(later):
+                self._parts.append(later)
         self._fold(change.come.take(~np.isin(self._numbers(change.come.tick), lost)))
-        for number in lost:
-            self._slices.pop(number)
+        for number in lost.tolist():
             self._fold(self.stream.between(self._low(number), self._low(number + 1) - 1))
-
-    def _by_slice(self, tuples):
-        """Pairs of a slice's number and its tuples."""
-        numbers = self._numbers(tuples.tick)
-        for number in np.unique(numbers).tolist():
-            mask = numbers == number
-            yield number, tuples if mask.all() else tuples.take(mask)
 
     # --- what is asked for -------------------------------------------------------------------------------------------
 
     def content(self, given):
-        held = sorted(self._slices)
-        partials, window = [], []
         first, last = self._numbers(given.left), self._numbers(given.right)
-        begins, ends = np.searchsorted(held, first), np.searchsorted(held, last, "right")
-        for place, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
-            if self._settled is not None:
-                partials.append(self._settled)
-                window.append(place)
-            for number in held[begin:end]:
-                partials.append(self._slices[number])
-                window.append(place)
-        return self._folding.finished(partials, np.array(window, np.int64), len(given))
+        low, high = int(first.min(initial=NEVER)), int(last.max(initial=-NEVER))
+        parts = []
+        for part in self._parts:
+            if part.slice[-1] >= low and part.slice[0] <= high:
+                begin, end = np.searchsorted(part.slice, low), np.searchsorted(part.slice, high, "right")
+                whole = begin == 0 and end == len(part)
+                parts.append(part if whole else self._folding.take(part, slice(begin, end)))
+        return self._folding.windows(self._folding.joined(parts), np.maximum(first, self._settled), last)
 
     def empty(self, count):
-        return self._folding.finished([], np.empty(0, np.int64), count)
+        none = np.zeros(count, np.int64)
+        return self._folding.windows(self._folding.joined([]), none, none - 1)
 
     def forget(self, before, kept):
         """Drop the slices that no window asks for; of a landmark window, put together those that are settled."""
-        earliest = self._earliest(kept)
+        if self.begin is None:
+            last = int(self._numbers(min(before, int(kept.right.min(initial=NEVER)))))
+            settled = self._cut_off_before(last)
+            if settled:
+                together = self._folding.joined(settled)
+                together.slice[:] = self._settled = last - 1
+                self._parts.insert(0, self._folding.united(together))
+            self._from = max(self._from, last)
+            earliest = self._low(last) if self._anchored else self.start
+        else:
+            earliest = self._earliest(kept)
+            self._from = int(self._numbers(earliest))
+            self._cut_off_before(self._from)
+        self._parts = self._folding.tidied(self._parts)
         self.stream.forget(min(before, earliest))
-        if self.begin is not None:
-            first = int(self._numbers(earliest))
-            self._slices = {number: partial for number, partial in self._slices.items() if number >= first}
-            return
-        last = int(self._numbers(min(before, int(kept.right.min(initial=NEVER)))))
-        settled = [number for number in sorted(self._slices) if number < last]
-        if settled:
-            parts = [self._slices.pop(number) for number in settled]
-            self._settled = self._folding.merged(parts if self._settled is None else [self._settled, *parts])
 
-
-class Partial:
-    """What a slice knows: for each of its groups the key, when its first tuple enters the stream, and the states.
-
-    `first` has a row for each part of the order of entry (arrival, part, rank, place), a column for each group.
-    """
-
-    __slots__ = ("first", "keys", "rows", "states")
-
-    def __init__(self, keys, first, rows, states):
-        self.keys, self.first, self.rows, self.states = keys, first, rows, states
-
-    def __len__(self):
-        return self.first.shape[1]
-
-
-class Folding:
-    """How tuples become partial states, and partial states an answer, for one SliceAggregation."""
-
-    def __init__(self, node):
-        self._node = node
-        self._aggregates = [aggregate for _, aggregate in node.aggregates]
-        self._made = [made_for(aggregate) for aggregate in self._aggregates]
-        self._rows = make("COUNT", "integer")  # how many tuples a group has: a group without any is gone
-        self._can_undo = all(made.can_undo for made in self._made)
-
-    def partial(self, tuples, stream):
-        """The Partial of the tuples of one slice."""
-        keys = keys_of(self._node, tuples.columns)
-        none = np.zeros(len(tuples), np.int64)
-        group, _, first = grouped(none, 1, keys, self._node.grouped)
-        count = len(first) if self._node.grouped else 1
-        entry = _entry(tuples)
-        # Of one tick, tuples take their indexes in the order in which they came; not in a union, which is not sliced.
-        order = tuples.tick, tuples.site if stream.by_site else tuples.ident
-        rows = self._rows.init(count)
-        self._rows.update(rows, group)
-        states = []
-        for made, aggregate in zip(self._made, self._aggregates, strict=True):
-            state = made.init(count)
-            made.update(state, group, *values_of(aggregate, tuples.columns, len(tuples)), order=order)
-            states.append(state)
-        return Partial([key.take(first) for key in keys], _earliest(entry, group, count), rows, states)
-
-    def merged(self, partials):
-        """Several Partials as one."""
-        return self._merge(partials, np.zeros(len(partials), np.int64), 1)[0]
-
-    def can_take_back(self, partial, tuples):
-        """Whether tuples can be undone: of a group that stays without its first, nobody knows which is the first then."""
-        if not self._can_undo:
-            return False
-        if not self._node.grouped:
-            return True
-        group = self._groups_of(partial, tuples)
-        is_first = (partial.first[:, group] == _entry(tuples)).all(axis=0)
-        stays = self._rows.finalize(partial.rows)[0] > np.bincount(group, minlength=len(partial))
-        return not (is_first & stays[group]).any()
-
-    def _groups_of(self, partial, tuples):
-        """The place in a Partial of each tuple's group."""
-        keys = keys_of(self._node, tuples.columns)
-        both = [concatenated([held, lost]) for held, lost in zip(partial.keys, keys, strict=True)]
-        total = len(partial) + len(tuples)
-        return grouped(np.zeros(total, np.int64), 1, both, self._node.grouped)[0][len(partial) :]
-
-    def without(self, partial, tuples):
-        """A Partial without tuples that it holds; groups that lose all of theirs are gone."""
-        group = self._groups_of(partial, tuples)
-        self._rows.undo(partial.rows, group)
-        for made, state, aggregate in zip(self._made, partial.states, self._aggregates, strict=True):
-            made.undo(state, group, *values_of(aggregate, tuples.columns, len(tuples)))
-        left = self._rows.finalize(partial.rows)[0] > 0
-        if left.all():
-            return partial
-        states = [made.take(state, left) for made, state in zip(self._made, partial.states, strict=True)]
-        keys = [key.take(left) for key in partial.keys]
-        return Partial(keys, partial.first[:, left], self._rows.take(partial.rows, left), states)
-
-    def finished(self, partials, window, windows):
-        """The Frame of windows; `window` says which of them each Partial belongs to."""
-        partial, window = self._merge(partials, window, windows)
-        columns = {c.id: key for (c, _), key in zip(self._node.groups, partial.keys, strict=True)}
-        for (column, _), made, state in zip(self._node.aggregates, self._made, partial.states, strict=True):
-            columns[column.id] = answer(made, *made.finalize(state))
-        return Frame(windows, window, columns)
-
-    def _merge(self, partials, window, windows):
-        """The groups of all Partials, put together window by window; and the window of each."""
-        window = np.repeat(window, [len(p) for p in partials])
-        keys = [_keys_of([p.keys[i] for p in partials], c) for i, (c, _) in enumerate(self._node.groups)]
-        entry = np.concatenate([np.empty((4, 0), np.int64), *(p.first for p in partials)], axis=1)
-        group, of_group, first = grouped(window, windows, keys, self._node.grouped)
-        count = len(of_group)
-        earliest = _earliest(entry, group, count)
-        # Groups stand in the order of their first tuple, which may be in a slice that was looked at later.
-        order = np.lexsort((*earliest[::-1], of_group))
-        rank = np.empty(count, np.int64)
-        rank[order] = np.arange(count)
-        into = rank[group]
-        rows = self._united(self._rows, [p.rows for p in partials], into, count)
-        states = [self._united(made, [p.states[i] for p in partials], into, count) for i, made in enumerate(self._made)]
-        kept = [key.take(first[order]) for key in keys]
-        return Partial(kept, earliest[:, order], rows, states), of_group[order]
-
-    def _united(self, made, states, into, count):
-        whole = made.init(count)
-        if states:
-            made.merge(whole, made.concatenate(states), into)
-        return whole
-
-
-def _entry(tuples):
-    """The order of entry of tuples: a row for each part of it."""
-    return np.stack([tuples.arrival, tuples.part, tuples.rank, tuples.place])
-
-
-def _earliest(entry, group, count):
-    """The order of entry of the first tuple of each group; the last there is for a group without any."""
-    out = np.full((4, count), np.iinfo(np.int64).max)
-    order = np.lexsort((*entry[::-1], group))
-    first = np.flatnonzero(np.concatenate([[True], group[order][1:] != group[order][:-1]])) if len(group) else order
-    out[:, group[order][first]] = entry[:, order][:, first]
-    return out
-
-
-def _keys_of(keys, column):
-    if keys:
-        return concatenated(keys)
-    held = np.int64 if column.scale is not None else dtype_of(column.type)
-    return Vector(np.empty(0, held))
+    def _cut_off_before(self, first):
+        """The cells of the slices before one, which are no longer held, in parts."""
+        found = []
+        while self._parts and self._parts[0].slice[0] < first:
+            part = self._parts.pop(0)
+            at = int(np.searchsorted(part.slice, first))
+            found.append(self._folding.copied([self._folding.take(part, slice(0, at))]))
+            if at < len(part):
+                self._parts.insert(0, self._folding.copied([self._folding.take(part, slice(at, None))]))
+        return found

@@ -27,9 +27,10 @@ class ExtentStream:
     when it gets one (14).
     """
 
-    def __init__(self, node, intake, names_index, excludes, start):
+    def __init__(self, node, intake, names_index, excludes, start, alone):
+        """`alone`: the query reads the extent nowhere else."""
         self.intake, self.extent = intake, node.extent
-        self._excludes, self._start, self._marked = excludes, start, start - 1
+        self._excludes, self._start, self._marked, self._alone = excludes, start, start - 1, alone
         self.interval = getattr(node, "interval", None)
         self.columns = node.columns
         self._ids = {column.id: column.name for column in node.columns}
@@ -116,6 +117,16 @@ class ExtentStream:
 
     def epochs(self):
         return self._epochs
+
+    def anchor(self, low):
+        """Whether coverage from a tick on can be told for ever without keeping all epochs since."""
+        if not self.intake.sensed:
+            return True
+        [cover] = self.nothing()
+        if not self._alone or cover.tally is None:
+            return False
+        cover.tally.anchor(low)
+        return True
 
     def epoch_covers(self, keys):
         """Pairs: which of the keys are epochs of a stream below, and what those cover."""
@@ -238,6 +249,9 @@ class FilterStream:
 
     def epochs(self):
         return self.child.epochs()
+
+    def anchor(self, low):
+        return self.child.anchor(low)
 
     def epoch_covers(self, keys):
         return self.child.epoch_covers(keys)

@@ -109,6 +109,9 @@ class UnionStream:
         self._marks = found[~reached]
         return found[reached]
 
+    def anchor(self, low):
+        return all([part.anchor(low) for part in self.parts])
+
     def epoch_covers(self, keys):
         """An epoch that several parts have is covered by all of them."""
         return [pair for part in self.parts for pair in part.epoch_covers(keys)]

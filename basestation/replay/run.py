@@ -10,7 +10,6 @@ from basestation.language import syntax
 from basestation.language.diagnostics import Refused
 from basestation.results.shape import shape_of
 
-
 AT_ONCE = 65_536
 """About how many tuples are handed over before what they give is asked for."""
 _NO_TICKS = np.empty(0, np.int64)

@@ -7,13 +7,17 @@ but for the places where landmark windows begin.
 import numpy as np
 
 
+_AT_ONCE = 2**20  # readings that are looked at together
+
+
 class Tally:
     """A place is a multiple of `interval` from the first scheduled one on. `excluded` sites are used at every place."""
 
     def __init__(self, intake, interval, excluded):
         self.sites = len(intake.epochs.sites)
         self._intake, self._interval, self._excluded = intake, interval, excluded
-        self._base = 0  # the place of the first sum
+        # The place of the first sum: what is let go of before it, nobody asks for.
+        self._base = int(self.places(*np.array([[intake.begun], [intake.begun]]))[0][0])
         self._sums = np.zeros(1, np.int64)  # sums[i]: of all places before base + i
         self._anchors = {}  # place -> the sum before it, where that is let go of
 
@@ -55,14 +59,20 @@ class Tally:
             return self._sums[at]
         out = self._sums[np.maximum(at, 0)]
         early = np.flatnonzero(at < 0)
-        out[early] = [self._anchors[place] for place in places[early].tolist()]
+        unknown = int(self._excluded.sum())  # of what is let go of, nobody was known
+        out[early] = [self._anchors.get(place, self._sums[0] - (self._base - place) * unknown)
+                      for place in places[early].tolist()]  # fmt: skip
         return out
 
     def _reach(self, behind):
         """Sums up to a place."""
         first = self._base + len(self._sums) - 1
-        if behind > first:
-            begun = self._intake.epochs.begun
-            ticks = begun + -begun % self._interval + np.arange(first, behind) * self._interval
-            counts = (self._intake.known_sites(ticks) | self._excluded).sum(axis=1)
-            self._sums = np.concatenate([self._sums, self._sums[-1] + np.cumsum(counts)])
+        begun = self._intake.epochs.begun
+        portion = max(1, _AT_ONCE // max(1, self.sites))
+        counts = [np.empty(0, np.int64)]
+        for begin in range(first, behind, portion):
+            places = np.arange(begin, min(begin + portion, behind))
+            ticks = begun + -begun % self._interval + places * self._interval
+            counts.append((self._intake.known_sites(ticks) | self._excluded).sum(axis=1))
+        if len(counts) > 1:
+            self._sums = np.concatenate([self._sums, self._sums[-1] + np.cumsum(np.concatenate(counts))])

@@ -20,6 +20,14 @@ def count_rows(counts, groups, weights) -> None:
         counts += np.bincount(groups, weights, len(counts)).astype(np.int64)
 
 
+def add_counts(counts, others, into) -> None:
+    """Add counts to those of the groups that they go into; None: to their own."""
+    if into is None:
+        counts += others
+    else:
+        np.add.at(counts, into, others)
+
+
 class Count(Partial):
     name = "COUNT"
     result = "integer"
@@ -33,7 +41,7 @@ class Count(Partial):
         count_rows(state.cells["count"], groups, weights)
 
     def merge(self, state, other, into):
-        np.add.at(state.cells["count"], into, other.cells["count"])
+        add_counts(state.cells["count"], other.cells["count"], into)
 
     def finalize(self, state):
         return state.cells["count"].copy(), np.ones(state.n_groups, bool)  # 5.6: of nothing, 0

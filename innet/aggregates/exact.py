@@ -103,12 +103,16 @@ class ExactSums:
         else:
             column += np.ldexp(np.bincount(groups, units, self.n_groups), exponent).astype(np.int64)
 
-    def merge(self, other: "ExactSums", into: np.ndarray) -> None:
-        if other._bound * len(into) > HEADROOM:
+    def merge(self, other: "ExactSums", into: np.ndarray | None) -> None:
+        meeting = 1 if into is None else len(into)  # how many may meet in one group
+        if other._bound * meeting > HEADROOM:
             other.carry()
-        self._make_room(other._bound * len(into))
+        self._make_room(other._bound * meeting)
         for limb, column in other.columns.items():
-            np.add.at(self._column(limb), into, column)
+            if into is None:
+                self._column(limb)[:] += column
+            else:
+                np.add.at(self._column(limb), into, column)
 
     # --- digits ------------------------------------------------------------------------------------------------------
 

@@ -47,6 +47,11 @@ class Extreme(Partial):
         value[targets] = best
 
     def merge(self, state, other, into):
+        if into is None and self.type != "string":  # what was not seen is the worst
+            for name, pick in (("value", self.pick), ("seen", np.logical_or)):
+                pick(state.cells[name], other.cells[name], out=state.cells[name])
+            return
+        into = np.arange(state.n_groups) if into is None else into
         self.update(state, into, other.cells["value"], other.cells["seen"])
 
     def finalize(self, state):

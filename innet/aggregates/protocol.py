@@ -76,8 +76,8 @@ class Aggregate(Evaluating, Protocol):
     ) -> None:
         """Take back rows that were folded in."""
 
-    def merge(self, state: Any, other: Any, into: Numbers) -> None:
-        """Fold group g of another state into the group into[g]; several may go into one."""
+    def merge(self, state: Any, other: Any, into: Numbers | None) -> None:
+        """Fold group g of another state into the group into[g]; several may go into one. None: into group g itself."""
 
     def finalize(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The answers, one for each group, and which of them are there (5.6). The state can be used further."""

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from innet.aggregates.count import COUNT_BITS, count_rows
+from innet.aggregates.count import COUNT_BITS, add_counts, count_rows
 from innet.aggregates.protocol import Field
 from innet.aggregates.rounding import quotients
 from innet.aggregates.state import Partial
@@ -28,7 +28,7 @@ class Summing(Partial):
         add(groups, values, weights)
 
     def merge(self, state, other, into):
-        np.add.at(state.cells["count"], into, other.cells["count"])
+        add_counts(state.cells["count"], other.cells["count"], into)
         for name, sums in state.sums.items():
             sums.merge(other.sums[name], into)
 

@@ -1,0 +1,56 @@
+"""Groups: the keys that tuples are grouped by, each known by a number for as long as some state refers to it."""
+
+import numpy as np
+
+from basestation.algebra.vector import Vector, dtype_of
+from basestation.execution.frame import codes
+from basestation.execution.tuples import concatenated
+
+
+class Groups:
+    """Of `columns`: (column, expression) pairs of an aggregation; none where all is one group."""
+
+    def __init__(self, columns):
+        self._numbers = {}  # key -> number
+        self._keys = [_empty(column) for column, _ in columns]
+
+    def __len__(self):
+        return max(1, len(self._numbers)) if not self._keys else len(self._numbers)
+
+    def of(self, keys, length):
+        """The number of each of so many tuples' groups, new ones included."""
+        if not self._keys:
+            return np.zeros(length, np.int64)
+        code, count = codes(keys, length)
+        first = np.full(count, length)
+        first[code[::-1]] = np.arange(length)[::-1]
+        there = np.flatnonzero(first < length)
+        told = [key.take(first[there]) for key in keys]
+        known, new = len(self._numbers), []
+        numbers = np.empty(len(there), np.int64)
+        for at, key in enumerate(zip(*(vector.to_list() for vector in told), strict=True)):
+            numbers[at] = number = self._numbers.setdefault(key, len(self._numbers))
+            if number >= known + len(new):
+                new.append(at)
+        if new:
+            self._keys = [concatenated([held, key.take(new)]) for held, key in zip(self._keys, told, strict=True)]
+        table = np.empty(count, np.int64)
+        table[there] = numbers
+        return table[code]
+
+    def keys(self, numbers):
+        """The Vectors of the keys of groups."""
+        return [key.take(numbers) for key in self._keys]
+
+    def keep(self, numbers):
+        """Let go of all but these, in ascending order; their new numbers by the old ones."""
+        renumbered = np.full(len(self._numbers), -1)
+        renumbered[numbers] = np.arange(len(numbers))
+        self._keys = self.keys(numbers)
+        listed = renumbered.tolist()
+        self._numbers = {key: listed[number] for key, number in self._numbers.items() if listed[number] >= 0}
+        return renumbered
+
+
+def _empty(column):
+    return Vector(np.empty(0, np.int64 if column.scale is not None else dtype_of(column.type)))
