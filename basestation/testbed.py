@@ -34,7 +34,7 @@ class Testbed:
         kernel, trace = self.built.kernel, self.built.trace
 
         def network(end):
-            wire = Backhaul(end, kernel, scenario.wire, seed)
+            wire = Backhaul(end, kernel, trace, scenario.wire, seed)
             return Network(kernel, trace, list(self.built.motes.values()), self.built.gateways, wire)
 
         wire, self.network = connect(network)

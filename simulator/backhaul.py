@@ -2,24 +2,36 @@
 
 from functools import partial
 
+from gateway import framing
+from gateway.codec import decode
+from gateway.frame import Kind
 from gateway.transports import Transport
 from simulator.chance import Purpose, draw, uniform
 from simulator.kernel import MS, Kernel
 from simulator.scenario import Wire
+from simulator.trace import Trace
 
 
 class Backhaul:
     """A transport for gateways: what they send goes on to another, some of it twice, late, or damaged."""
 
-    def __init__(self, transport: Transport, kernel: Kernel, wire: Wire, seed: int) -> None:
-        self._transport, self._kernel, self._wire, self._seed = transport, kernel, wire, seed
+    def __init__(self, transport: Transport, kernel: Kernel, trace: Trace, wire: Wire, seed: int) -> None:
+        self._transport, self._kernel, self._trace = transport, kernel, trace
+        self._wire, self._seed = wire, seed
         self._count = 0
 
     def send(self, data: bytes) -> None:
         self._count += 1
         copies = 2 if self._luck(Purpose.DUPLICATE) < self._wire.duplicated else 1
         for copy in range(copies):
-            self._pass_on(self._damaged(data, copy), copy)
+            passed = self._damaged(data, copy)
+            share = self._luck(Purpose.DELAY, copy)
+            late = share < self._wire.delayed
+            wait = int(self._wire.delay_ms * MS * share / self._wire.delayed) if late else 0
+            if late:
+                self._kernel.after(wait, partial(self._pass_on, passed, passed == data))
+            else:
+                self._pass_on(passed, passed == data)
 
     def receive(self) -> bytes:
         return self._transport.receive()
@@ -34,10 +46,12 @@ class Backhaul:
         bit = draw(self._seed, Purpose.PLACE, self._count, copy) % (8 * (len(data) - 1))
         return bytes(byte ^ (1 << bit % 8 if at == bit // 8 else 0) for at, byte in enumerate(data))
 
-    def _pass_on(self, data: bytes, copy: int) -> None:
-        share = self._luck(Purpose.DELAY, copy)
-        if share < self._wire.delayed:
-            wait = int(self._wire.delay_ms * MS * share / self._wire.delayed)
-            self._kernel.after(wait, partial(self._transport.send, data))
+    def _pass_on(self, data: bytes, whole: bool) -> None:
+        if whole:
+            frame = decode(framing.unstuff(data.rstrip(framing.DELIMITER)))
+            if frame.kind is not Kind.ACK:
+                self._trace.record(self._kernel.now, 0, "arrived", kind=frame.kind.name, origin=frame.mote, boot=frame.boot,
+                                   seq=frame.seq)  # fmt: skip
         else:
-            self._transport.send(data)
+            self._trace.record(self._kernel.now, 0, "damaged", bytes=len(data))
+        self._transport.send(data)

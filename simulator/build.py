@@ -22,6 +22,7 @@ from simulator.network import Gateway
 from simulator.radio import Air, Channel
 from simulator.scenario import Quantity, Scenario
 from simulator.sensor import Sensor
+from simulator.tally import Tally
 from simulator.trace import Trace
 
 
@@ -31,6 +32,7 @@ class Built:
 
     kernel: Kernel
     trace: Trace
+    tally: Tally
     declared: dict[tuple[int, int], float]  # the ratios of links as they were at the beginning
     channel: Channel
     air: Air
@@ -40,7 +42,8 @@ class Built:
 
 def build(scenario: Scenario, seed: int, sink: Callable[[str], object] | None = None) -> Built:
     """Motes one by one."""
-    kernel, trace, provenance = Kernel(scenario.begin_ms * MS), Trace(sink), Provenance()
+    tally = Tally()
+    kernel, trace, provenance = Kernel(scenario.begin_ms * MS), Trace(sink, tally.watch), Provenance()
     channel = channel_of(scenario, seed)
     air = Air(kernel, trace, channel)
     kinds, sensors = kinds_of(scenario.deployment), sensors_of(scenario, seed)
@@ -53,7 +56,7 @@ def build(scenario: Scenario, seed: int, sink: Callable[[str], object] | None = 
     gateways = [
         Gateway(number, timing, kernel, air, trace, provenance) for number in sorted(scenario.deployment.gateways)
     ]
-    return Built(kernel, trace, dict(channel.ratios), channel, air, motes, gateways)
+    return Built(kernel, trace, tally, dict(channel.ratios), channel, air, motes, gateways)
 
 
 def channel_of(scenario: Scenario, seed: int) -> Channel:

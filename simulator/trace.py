@@ -25,13 +25,20 @@ class Event:
 
 @dataclass(slots=True)
 class Trace:
-    """Kept in memory and given out by `str()`; or, with a `sink`, written line by line as time goes by and forgotten."""
+    """Kept in memory and given out by `str()`; or, with a `sink`, written line by line as time goes by and forgotten.
+
+    `watch` sees each event when it is recorded.
+    """
 
     sink: Callable[[str], object] | None = None
+    watch: Callable[[Event], object] | None = None
     events: list[Event] = field(default_factory=list)
 
     def record(self, time: int, mote: int, what: str, **details: object) -> None:
-        self.events.append(Event(time, mote, what, tuple(details.items())))
+        event = Event(time, mote, what, tuple(details.items()))
+        self.events.append(event)
+        if self.watch:
+            self.watch(event)
 
     def of(self, what: str) -> list[Event]:
         return [event for event in self.events if event.what == what]

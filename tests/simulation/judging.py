@@ -1,0 +1,73 @@
+"""A scenario is run; what its trace says was delivered is replayed; the station must have answered the same."""
+
+from pathlib import Path
+
+from basestation.replay import replay
+from basestation.results.view import current_windows
+from basestation.testbed import Testbed
+from simulator.scenario import read_scenario
+
+FOLDER = Path(__file__).parent
+
+
+def run(name, seconds, seed=1):
+    bed = Testbed(read_scenario(FOLDER / f"{name}.toml"), seed)
+    bed.run_until(seconds * 1_000)
+    return bed
+
+
+def delivered(bed):
+    """(site, tick) -> the tick in which it reached the base station first, and what was measured; by the trace alone."""
+    tick_us = bed.scenario.deployment.tick_ms * 1_000
+    trace = bed.built.trace
+    measured = {(e.mote, e["sampling"], e["tick"]): e["values"] for e in trace.of("produced")}
+    samplings = bed.station.world.scheduled.samplings
+    within = {}
+    for e in trace.of("posted"):
+        epochs = range(e["first"], e["first"] + e["count"])
+        within[e.mote, e["boot"], e["seq"]] = [(e["sampling"], samplings[e["sampling"]].epochs.tick(k)) for k in epochs]
+    found = {}
+    for e in trace.of("arrived"):
+        for sampling, tick in within.get((e["origin"], e["boot"], e["seq"]), ()):
+            values = measured[e["origin"], sampling, tick]
+            names = [channel.attribute for channel in samplings[sampling].channels]
+            found.setdefault((e["origin"], tick), (e.time // tick_us, dict(zip(names, values, strict=True))))
+    return found
+
+
+def replayed(bed, name):
+    """What a replay of the delivered readings answers to a query that was asked at the beginning."""
+    extent = next(iter(bed.catalog))
+    scales = {a.name: a.scale for a in extent.schema}
+    rows = []
+    for (site, tick), (arrival, values) in sorted(delivered(bed).items(), key=lambda each: each[1][0]):
+        row = {"_tick": tick, "_site": site, "_arrival": arrival}
+        for attribute, value in values.items():
+            scale = scales[attribute]
+            row[attribute] = value if value is None or scale is None else float(f"{value}e-{scale}")
+        rows.append(row)
+    asked = next(asked for asked in bed.scenario.queries if asked.name == name)
+    until = bed.station.engine.clock
+    schema = bed.scenario.deployment.extents.text
+    return replay(schema, {extent.name: rows}, asked.text, until)
+
+
+def answers(bed, name):
+    """What the station says now: (tick, n) -> coverage and rows."""
+    number = bed.numbers[name]
+    feed = bed.station.feed
+    scales = feed.shape(number).scales
+    said = [numbered.update for numbered in feed.read(number, 0)]
+    return {
+        (w.tick, w.n): ({k: list(v) for k, v in w.coverage.items()}, sorted(w.rows.to_lists(scales)))
+        for w in current_windows(said)
+    }
+
+
+def judge(bed, name):
+    """The answers of a query are those of a replay, window by window, coverage included; how many windows there are."""
+    found, result = answers(bed, name), replayed(bed, name)
+    coverage = {window.key: window.coverage for window in result.windows()}
+    expected = {key: (dict(coverage[key]), sorted(rows)) for key, rows in result.current().items() if key in found}
+    assert found == expected
+    return len(found)
