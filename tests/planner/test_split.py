@@ -1,5 +1,7 @@
 """What may move into the network and why the rest stays; what moved means there exactly what it means at the base."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,17 +17,20 @@ from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.vector import vector_of
 from basestation.execution.arrived import arrived
-from basestation.execution.slicing import Folding
+from basestation.execution.folding import Folding
 from basestation.execution.tuples import Tuples
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewrite import rewrite
 from basestation.planner.split import raw_of, split
+from gateway.frame import Frame, Kind, MoteId
 from innet.deployment import Deployment, SensorSpec, Site
 from innet.operators import outline
-from innet.operators.expression import Measured
+from innet.operators.expression import Measured, SiteNumber
 from innet.operators.fold import Fold
 from innet.operators.ranges import Interval
+from innet.payload import decode_all, encode_partials
+from innet.placement.place import united_folds
 from innet.placement.placement import Placed, taking
 from innet.program.compile import compile_programs
 from innet.program.interpreter import Sampled, run
@@ -305,20 +310,41 @@ def test_partials_finish_to_what_all_readings_give(text, rows, rng):
     found, root = split_of(text, RAW[1])
     rows = within(rows, RAW[1])
     if not found.feeds:
-        assert all(decision.code in ("float", "wide", "long", "function") for decision in found.decisions if not decision.moves)
+        assert all(
+            decision.code in ("float", "wide", "long", "function") for decision in found.decisions if not decision.moves
+        )
         return
     [feed] = found.feeds
-    came = in_network(feed.fold, rows, rng)
+    [held] = united_folds([feed.fold, dataclasses.replace(feed.fold, states=OTHERS)])
+    came = in_network(held, rows, rng)
     assert sum(partial.readings for partial in came) == sum(row[0] in taking(feed.fold, SITES) for row in rows)
     node = next(n for n in walk(root) if isinstance(n, SliceAggregation))
     folding = Folding(node)
-    slices = [(begin, part) for begin, part in arrived(feed, came)]
+    cells = arrived(feed, held, folding, np.asarray, framed(placed(held), came)) if came else folding.joined([])
     tuples = streamed(node.child, measured(root, rows))
     for window in list(range(0, 200, node.slide))[:: -(-200 // node.slide // 12)]:
         low, high = window + node.begin, window + node.end
-        whole = tuples.take((tuples.tick >= low) & (tuples.tick <= high))
-        inside = [part for begin, part in slices if reaches(feed.fold, begin, low, high)]
-        assert bag(folding, inside) == bag(folding, [folding.partial(whole, Stream())])
+        within_window = (tuples.tick >= low) & (tuples.tick <= high)
+        inside = np.array([reaches(feed.fold, begin, low, high) for begin in cells.slice.tolist()], bool)
+        assert bag(folding, folding.take(cells, inside)) == bag(folding, all_of(folding, tuples.take(within_window)))
+
+
+OTHERS = (("VARIANCE", SiteNumber()), ("MIN", SiteNumber()))
+"""What another query wants of the same tuples, slices and groups."""
+
+
+def all_of(folding, tuples):
+    """Every reading of one window, folded at the base station."""
+    return folding.cells(np.zeros(len(tuples), np.int64), tuples, Stream())
+
+
+def framed(placed, came):
+    """The partials as the base station has them from frames."""
+    payloads = encode_partials(placed.shape, came)
+    frames = [Frame(Kind.PARTIAL, MoteId(3), 1, seq, payload) for seq, payload in enumerate(payloads)]
+    [decoded], errors = decode_all(frames, {placed.number: placed.shape})
+    assert not errors
+    return decoded
 
 
 class Stream:
@@ -333,10 +359,14 @@ def reaches(fold, begin, low, high):
     return any(inside)
 
 
+def placed(fold: Fold) -> Placed:
+    sites = taking(fold, SITES)
+    return Placed(fold, sites, 7, tuple(site for site in SITES if site not in sites), 2)
+
+
 def in_network(fold: Fold, rows, rng):
     """What arrives of the readings: 9 hands over to 4, 4 to 3, 3 to the base; with room for two groups only."""
-    sites = taking(fold, SITES)
-    fold_at = Placed(fold, sites, 7, tuple(site for site in SITES if site not in sites), 2)
+    sites, fold_at = taking(fold, SITES), placed(fold)
     names = tuple(sorted(fold.child.attributes))
     programs = {p.site: p for p in compile_programs([fold_at], schedules(names))}
     memories = {site: Memory() for site in SITES}
@@ -358,8 +388,9 @@ def in_network(fold: Fold, rows, rng):
     return came
 
 
-def bag(folding, partials):
-    """The rows of one window, whatever their order."""
-    frame = folding.finished(partials, np.zeros(len(partials), np.int64), 1)
+def bag(folding, cells):
+    """The rows of one window over all these cells, whatever their order."""
+    cells = folding.united(dataclasses.replace(cells, slice=np.zeros(len(cells), np.int64)))
+    frame = folding.windows(cells, np.zeros(1, np.int64), np.zeros(1, np.int64))
     columns = [frame.columns[id].to_list() for id in frame.columns]
     return sorted(zip(*columns, strict=True), key=repr)
