@@ -21,7 +21,7 @@ def plan_faults(scenario: Scenario, built: Built, base: Callable[[bool], None]) 
 
 def _happen(begin: Callable, fault: Fault, built: Built, base: Callable[[bool], None]) -> None:
     for mote in fault.motes or (0,):
-        built.trace.record(built.kernel.now, mote, "fault", name=fault.name, what=fault.what)
+        built.trace.record(built.kernel.now, mote, "fault", name=fault.name)
     begin(fault, built, base)
 
 
