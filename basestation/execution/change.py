@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.execution.tuples import Tuples
+from basestation.execution.wins import NEVER
 
 NO_TICKS = np.empty(0, np.int64)
 NO_KEYS = np.empty((0, 2), np.int64)
@@ -29,3 +30,8 @@ class Change:
     def ticks(self):
         """The ticks at which anything may look different now."""
         return np.unique(np.concatenate([self.come.tick, self.gone.tick, self.touched]))
+
+    @property
+    def first(self):
+        """The first of them; NEVER where there are none."""
+        return min(int(ticks.min(initial=NEVER)) for ticks in (self.come.tick, self.gone.tick, self.touched))

@@ -146,54 +146,59 @@ class Folding:
 
     def windows(self, cells, first, last):
         """The Frame of windows, each over the slices first to last."""
-        slices = cells.slice[np.flatnonzero(np.diff(cells.slice, prepend=-NEVER))]
+        new = np.diff(cells.slice, prepend=-NEVER) > 0
+        slices, row = cells.slice[new], np.cumsum(new) - 1
         begin, end = np.searchsorted(slices, first), np.searchsorted(slices, last, "right")
         end = np.maximum(begin, end)
-        needed = np.cumsum(np.bincount(begin, minlength=len(slices) + 1) - np.bincount(end, minlength=len(slices) + 1))
-        needed = needed[:-1] > 0
-        if not needed.all():  # windows far apart
-            row = np.cumsum(needed) - 1
-            cells = self.take(cells, needed[np.searchsorted(slices, cells.slice)])
-            some = begin < end
-            begin = np.where(some, row[np.minimum(begin, len(row) - 1)], 0)
-            end = np.where(some, row[np.maximum(end, 1) - 1] + 1, 0)
-            slices = slices[needed]
+        asked = np.cumsum(np.bincount(begin, minlength=len(slices) + 1) - np.bincount(end, minlength=len(slices) + 1))
+        asked = asked[:-1] > 0
+        if not asked.all():  # windows far apart
+            which = asked[row]
+            cells, row, number = self.take(cells, which), row[which], np.append(0, np.cumsum(asked))
+            slices, begin, end, row = slices[asked], number[begin], number[end], number[row]
+        groups = self._present(cells)
+        column = np.zeros(len(self.groups), np.int64)
+        column[groups] = np.arange(len(groups))
+        column = column[cells.group]
+        if len(slices) * len(groups) <= _FULL * len(cells) + _SMALL:
+            steady = len(slices) * len(groups) == len(cells) and bool(_ascending(cells.arrival, cells.place).all())
+            window, at, found = self._of_matrix(cells, row, column, len(groups), begin, end, steady)
+        else:
+            steady = False
+            window, at, found = self._one_by_one(cells, row, column, len(groups), begin, end)
+        return self._finished(window, groups[at], found, len(first), steady)
+
+    def _present(self, cells):
+        """The groups of cells; without grouping there is one whether or not something is in it."""
+        if not self._node.grouped:
+            return np.zeros(1, np.int64)
         present = np.zeros(len(self.groups), bool)
         present[cells.group] = True
-        groups = np.flatnonzero(present) if self._node.grouped else np.zeros(1, np.int64)
-        column = np.cumsum(present) - 1 if self._node.grouped else np.zeros(1, np.int64)
-        size = len(slices) * len(groups)
-        if size <= _FULL * len(cells) + _SMALL:
-            found = self._of_matrix(
-                cells, np.searchsorted(slices, cells.slice), column[cells.group], len(groups), begin, end
-            )
-        else:
-            found = self._one_by_one(cells, slices, column, len(groups), begin, end)
-        window, at, found = found
-        return self._finished(window, groups[at], found, len(first))
+        return np.flatnonzero(present)
 
-    def _of_matrix(self, cells, row, column, width, begin, end):
-        """(window, number among the groups, Cells) of what is there: of slices one, two, four, … are put together."""
+    def _of_matrix(self, cells, row, column, width, begin, end, steady):
+        """(window, number among the groups, Cells) of what is there: of slices one, two, four, … are put together.
+
+        The order of entry is not looked at where it is `steady`.
+        """
         rows, windows = int(row[-1]) + 1 if len(row) else 0, len(begin)
-        level = self._spread(cells, row * width + column, rows * width)
+        level = cells if steady else self._merged(self._blank(rows * width), cells, row * width + column)
         whole, length, step = None, end - begin, 1
         while True:
             which = np.flatnonzero(length & step)
             if len(which):
-                at = ((begin[which] * width)[:, None] + np.arange(width)).ravel()
-                part = self.take(level, at)
-                if whole is None and len(which) == windows:
-                    whole = part
+                part = self.take(level, _rows(begin[which], width))
+                if len(which) == windows:
+                    whole = self.copied([part]) if whole is None else self._merged(whole, part, None, steady)
                 else:
                     whole = self._blank(windows * width) if whole is None else whole
-                    into = None if len(which) == windows else ((which * width)[:, None] + np.arange(width)).ravel()
-                    whole = self._merged(whole, part, into)
+                    whole = self._merged(whole, part, _rows(which, width), steady)
                 begin = begin + (length & step)
-            if rows < 2 * step or step > int(length.max(initial=0)):
+            if rows < 2 * step or 2 * step > int(length.max(initial=0)):
                 break
             last = (rows - 2 * step + 1) * width
             halves = self.copied([self.take(level, slice(0, last))])
-            level = self._merged(halves, self.take(level, slice(step * width, step * width + last)), None)
+            level = self._merged(halves, self.take(level, slice(step * width, step * width + last)), None, steady)
             step *= 2
         whole = self._blank(windows * width) if whole is None else whole
         window, at = np.divmod(np.arange(windows * width), width)
@@ -208,16 +213,12 @@ class Folding:
             none, none, np.full(count, NEVER), np.full(count, NEVER), [made.init(count) for made in self._made]
         )
 
-    def _spread(self, cells, at, count):
-        """Cells as a matrix in which some may be empty."""
-        if len(cells) == count and (at[1:] > at[:-1]).all():
-            return cells
-        return self._merged(self._blank(count), cells, at)
-
-    def _merged(self, whole, part, into):
+    def _merged(self, whole, part, into, steady=False):
         """A matrix of which cells, each at most once, have taken others in; None: each has."""
         for made, state, other in zip(self._made, whole.states, part.states, strict=True):
-            made.merge(state, other, into)
+            made.merge(state, other, _numbers(into))
+        if steady:
+            return whole
         into = slice(None) if into is None else into
         arrival, place = whole.arrival.copy(), whole.place.copy()
         held, comes = arrival[into], part.arrival
@@ -225,24 +226,19 @@ class Folding:
         arrival[into], place[into] = np.where(earlier, comes, held), np.where(earlier, part.place, place[into])
         return Cells(whole.slice, whole.group, arrival, place, whole.states)
 
-    def _one_by_one(self, cells, slices, column, width, begin, end):
+    def _one_by_one(self, cells, row, column, width, begin, end):
         """The same where few groups are in each slice: every window's cells are brought together."""
-        bounds = np.searchsorted(cells.slice, slices)
-        bounds = np.append(bounds, len(cells))
+        bounds = np.searchsorted(row, np.arange(int(row[-1]) + 2 if len(row) else 1))
         first, counts = bounds[begin], bounds[end] - bounds[begin]
         window = np.repeat(np.arange(len(begin)), counts)
-        all_of = self.take(cells, ranges(first, counts))
-        found, into = np.unique(window * width + column[all_of.group], return_inverse=True)
+        places = ranges(first, counts)
+        found, into = np.unique(window * width + column[places], return_inverse=True)
         window, at = np.divmod(found, width)
-        return window, at, self._united(all_of, into, window, at)
+        return window, at, self._united(self.take(cells, places), into, window, at)
 
-    def _finished(self, window, group, cells, windows):
+    def _finished(self, window, group, cells, windows, steady):
         """The Frame: each window's groups in the order of their first tuples."""
-        same = window[1:] == window[:-1]
-        later = (cells.arrival[1:] > cells.arrival[:-1]) | (
-            (cells.arrival[1:] == cells.arrival[:-1]) & (cells.place[1:] > cells.place[:-1])
-        )
-        if not (later | ~same).all():
+        if not steady and not (_ascending(cells.arrival, cells.place) | (window[1:] != window[:-1])).all():
             order = np.lexsort((cells.place, cells.arrival, window))
             window, group, cells = window[order], group[order], self.take(cells, order)
         columns = {c.id: key for (c, _), key in zip(self._node.groups, self.groups.keys(group), strict=True)}
@@ -262,11 +258,27 @@ def _places(tuples):
     return np.where(tuples.rank == ADDED, ADDED + tuples.place, (tuples.rank << 20) + tuples.place)
 
 
+def _ascending(arrival, place):
+    """Where an order of entry is not before the one before it."""
+    return (arrival[1:] > arrival[:-1]) | ((arrival[1:] == arrival[:-1]) & (place[1:] >= place[:-1]))
+
+
+def _rows(numbers, width):
+    """Where some rows of a matrix are: a slice if they follow each other."""
+    if len(numbers) and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1 and (np.diff(numbers) == 1).all():
+        return slice(int(numbers[0]) * width, (int(numbers[-1]) + 1) * width)
+    return ((numbers * width)[:, None] + np.arange(width)).ravel()
+
+
+def _numbers(into):
+    return np.arange(into.start, into.stop) if isinstance(into, slice) else into
+
+
 def _earliest(arrival, place, group, count):
     """The least (arrival, place) of each group; those of a group without any are NEVER."""
     out = np.full(count, NEVER), np.full(count, NEVER)
-    later = (arrival[1:] > arrival[:-1]) | ((arrival[1:] == arrival[:-1]) & (place[1:] >= place[:-1]))
-    order = np.arange(len(group)) if later.all() else np.lexsort((place, arrival))
+    in_order = _ascending(arrival, place).all()
+    order = np.arange(len(group)) if in_order else np.lexsort((place, arrival))
     backwards = order[::-1]  # of several values for one group the last stays
     for best, values in zip(out, (arrival, place), strict=True):
         best[group[backwards]] = values[backwards]

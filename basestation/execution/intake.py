@@ -94,7 +94,7 @@ class Intake:
         if len(touched):
             for tally in self._tallies.values():
                 tally.changed(int(touched[0]))
-        fresh = ~np.isin(come.ident, gone.ident)
+        fresh = ~np.isin(come.ident, gone.ident) if len(gone) else np.ones(len(come), bool)
         return Step(Change(come, fresh, gone, touched, self.watermark), entered)
 
     def entries(self):
@@ -414,7 +414,7 @@ class Intake:
     def _settled(self):
         """What came and what is gone in this step: of each tuple the values it has now, and those it had before."""
         empty = no_tuples(self._tuples(_empty_batch(self.extent)))
-        come, gone = joined([empty, *self._come]), joined([empty, *self._gone])
+        come, gone = joined(self._come or [empty]), joined(self._gone or [empty])
         if len(gone):
             come = come.take(_last_of_each(come.ident))
             come = come.take(self._live[come.ident])

@@ -31,6 +31,8 @@ class Tuples:
 
     def take(self, which):
         """Those at positions, or under a mask."""
+        if everything(which):
+            return self
         system = {name: getattr(self, name)[which] for name in _SYSTEM}
         return Tuples(**system, columns={id: vector.take(which) for id, vector in self.columns.items()})
 
@@ -39,7 +41,14 @@ class Tuples:
 
     def in_order(self):
         """In the order of entry."""
+        if (self.arrival[1:] > self.arrival[:-1]).all():
+            return self
         return self.take(np.lexsort((self.place, self.rank, self.part, self.arrival)))
+
+
+def everything(which):
+    """Whether a selection is a mask that leaves nothing out: then no copy is needed."""
+    return isinstance(which, np.ndarray) and which.dtype == bool and which.all()
 
 
 def no_tuples(like):
@@ -70,6 +79,9 @@ def equal(a, b):
     return (there & (a.values == b.values)) | (~a.there & ~b.there)
 
 
+_LARGE = 2**14  # parts of so many tuples stay apart until all are looked at
+
+
 class Growing:
     """Tuples that are added at the end and dropped, as one Tuples whenever it is looked at.
 
@@ -83,7 +95,7 @@ class Growing:
     def add(self, tuples):
         if len(tuples):
             self._parts.append(tuples)
-            while len(self._parts) > 1 and 2 * len(self._parts[-1]) >= len(self._parts[-2]):
+            while len(self._parts) > 1 and len(self._parts[-2]) <= min(2 * len(self._parts[-1]), _LARGE):
                 self._parts[-2:] = [joined(self._parts[-2:])]
 
     def all(self):

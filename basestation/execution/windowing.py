@@ -104,8 +104,7 @@ class TimeWindows(OverStream):
     @property
     def disturbed(self):
         """Whether the stream's change reaches back into a window that was given: seldom, and then `dirty` says which."""
-        ticks = self.stream.change.ticks
-        return len(ticks) > 0 and int(ticks[0]) - self.end <= self._next - self.slide
+        return self.stream.change.first - self.end <= self._next - self.slide
 
     def dirty(self, given):
         """A mask of the windows that hold a tick of the stream's change."""

@@ -6,7 +6,6 @@ but for the places where landmark windows begin.
 
 import numpy as np
 
-
 _AT_ONCE = 2**20  # readings that are looked at together
 
 
