@@ -9,6 +9,7 @@ from basestation.planner.additions import additions_of
 from basestation.planner.physical import memory, physical
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
+from basestation.planner.split import split
 
 _ASKED = {
     "since": "begins at tick {}", "since_ago": "begins {} ticks before now", "acquire_every": "sampled every {} ticks",
@@ -59,6 +60,10 @@ def _plan(plan, number):
                 "changes": _changes(s.before, s.after),
             }
             for s in steps
+        ],
+        "network": [
+            {"operator": d.operator, "moves": d.moves, "code": d.code, "reason": d.reason}
+            for d in split(plan, better.root).decisions
         ],
         "physical": [
             {"depth": o.depth, "operator": o.label, "how": o.how, "state": _state(o.state)} for o in operators
@@ -112,6 +117,8 @@ def as_text(told):
     parts.append(_paragraph("algebra", told["algebra"].splitlines()))
     for number, step in enumerate(told["rewrites"], 1):
         parts.append(_paragraph(f"rewrite {number}: {step['rule']}", [step["reason"], *step["changes"]]))
+    if told["network"]:
+        parts.append(_paragraph("in the network", _network_lines(told["network"])))
     parts.append(_paragraph("physical plan", physical_lines(told)))
     parts.append(_paragraph("memory", [memory_line(told)]))
     return "\n".join(parts)
@@ -131,6 +138,15 @@ def _paragraph(head, lines):
 def asked_lines(told):
     """What a query asks of time and of the network, a line each."""
     return [_ASKED[name].format(value) for name, value in told["asked"].items()]
+
+
+def _network_lines(decisions):
+    """Each operator that motes might run, and why they may or may not."""
+    lines = []
+    for d in decisions:
+        verdict = "may run on motes" if d["moves"] else f"stays at the base station ({d['code']})"
+        lines += [d["operator"], f"  {verdict}: {d['reason']}"]
+    return lines
 
 
 def physical_lines(told):

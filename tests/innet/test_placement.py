@@ -175,7 +175,7 @@ def test_every_operator_gets_its_tuples_and_nobody_loses_any(world, choices, col
     placed = {p.operator: p for p in placement.placed}
     for choice in choices:
         if choice.fold in running:
-            held = placed[holder(choice.fold, placed)]
+            held = placed[holder(choice.fold, [p.operator for p in placement.folds])]
             assert set(held.sites) == set(taking(choice.fold, world.sites["field"]))
             for site in held.sites:  # whoever partials pass through keeps a table for them
                 assert set(tree.path(site)[:-1]) <= {*held.sites, *held.merging}

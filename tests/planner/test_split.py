@@ -1,6 +1,7 @@
 """What may move into the network and why the rest stays; what moved means there exactly what it means at the base."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from basestation.algebra.vector import vector_of
 from basestation.execution.arrived import arrived
 from basestation.execution.folding import Folding
 from basestation.execution.tuples import Tuples
+from basestation.explain import as_text, explained
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewrite import rewrite
@@ -168,6 +170,17 @@ def test_of_one_expression_the_largest_state_holds_the_others():
 def test_a_fold_takes_the_place_of_the_readings_below_it():
     found, _ = split_of(f"SELECT AVG(v) FROM f {WINDOW}")
     assert (found.readings, len(found.unfed)) == ((), 1)
+
+
+def test_explain_tells_what_moves_and_why_the_rest_stays():
+    (plan,) = bind_text("SELECT v FROM f WHERE z > 1 AND v > 2", CATALOG)
+    told = json.loads(json.dumps(explained(plan)))
+    assert [(d["moves"], d["code"]) for d in told["network"]] == [(True, "moves"), (True, "moves")]
+    text = as_text(told)
+    assert "\nin the network\n  StreamSelect " in text
+    assert "    may run on motes: in part: `f.z` is a float without a scale, and a mote has integers only\n" in text
+    (pushed,) = bind_text("SELECT a FROM p", CATALOG)
+    assert "in the network" not in as_text(explained(pushed))
 
 
 # --- it means the same -----------------------------------------------------------------------------------------------
