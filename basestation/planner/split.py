@@ -20,6 +20,7 @@ from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_join import StreamJoin
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
+from basestation.algebra.table import Once, Scan
 from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, TimeWindow
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.planner.lower import Lowering, Raw, Stays, acquire_of
@@ -55,21 +56,22 @@ class Decision:
 class Feed:
     """An aggregation that partials come for instead of readings.
 
-    `sources` has for each of its aggregates the place of the state, in the fold, that holds it.
+    `sources` has for each of its aggregates the place of the state, in the fold, that holds it; `instead` is what has
+    to be delivered where the fold does not run.
     """
 
     node: SliceAggregation
     fold: Fold
     sources: tuple[int | None, ...]
+    instead: tuple[Deliver, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """`readings` are what has to be delivered if all feeds run in the network; without them, see `unfed`."""
+    """`readings` are what has to be delivered whatever is folded."""
 
     readings: tuple[Deliver, ...]
     feeds: tuple[Feed, ...]
-    unfed: tuple[Deliver, ...]
     decisions: tuple[Decision, ...]
 
     @property
@@ -115,13 +117,13 @@ class _Splitting:
         self.decisions: list[Decision] = []
         self.feeds: list[Feed] = []
         named = {column for node in walk(root) for e in node.expressions for column in ex.columns_of(e)}
+        self.recorded = {n.extent.name for n in walk(root) if isinstance(n, Scan | Once) and n.history}
         self.indexed = {n.extent.name for n in walk(root) if isinstance(n, StreamAcquire) and n.tags[1] in named}
 
     def split(self) -> Split:
         self._look(self.root, ordered=False)
         fed = {id(feed.node) for feed in self.feeds}
-        readings = tuple(self._deliveries(self.root, fed))
-        return Split(readings, tuple(self.feeds), tuple(self._deliveries(self.root, set())), tuple(self.decisions))
+        return Split(tuple(self._deliveries(self.root, fed)), tuple(self.feeds), tuple(self.decisions))
 
     # --- what is decided ---------------------------------------------------------------------------------------------
 
@@ -155,9 +157,9 @@ class _Splitting:
         """Stays where every reading is needed here, whatever is asked of it."""
         for extent in extents:
             if extent.name in self.corrected:
-                raise Stays(
-                    "corrected", f"readings of `{extent.name}` may be corrected, and one that is here only can be"
-                )
+                raise Stays("corrected", f"readings of `{extent.name}` may be corrected, which takes having them here")
+            if extent.name in self.recorded:
+                raise Stays("history", f"the query reads the history of `{extent.name}`, where all readings have to be")
 
     def _selection(self, node: StreamSelect) -> str:
         acquired = _sensed(node)
@@ -272,7 +274,8 @@ class _Splitting:
         if len(keys) > MAX_KEYS:
             raise Stays("long", f"it groups by more than {MAX_KEYS} columns")
         states, sources = _states([aggregate for _, aggregate in node.aggregates], lowering, values)
-        self.feeds.append(Feed(node, Fold(child, extent.name, slices, keys, states), sources))
+        instead = tuple(self._deliveries(node.child, set()))
+        self.feeds.append(Feed(node, Fold(child, extent.name, slices, keys, states), sources, instead))
         return f"each mote sends one partial for each slice and group: {slices.label()}"
 
     def _in_time(self, extent: Extent, slices: Slices, interval: int) -> None:
@@ -324,7 +327,7 @@ class _Splitting:
                     return None
         below = self._as_far_as_it_moves(node.child)
         acquired = _sensed(node)
-        if below is None or any(a.extent.name in self.corrected | self.indexed for a in acquired):
+        if below is None or any(a.extent.name in self.corrected | self.recorded | self.indexed for a in acquired):
             return below
         moved, _ = self._conjuncts(node, acquired)
         return Select(below, all_of(moved)) if moved else below

@@ -100,6 +100,7 @@ WINDOW = "[FROM NOW-60 TO NOW SLIDE 30 SEC]"
         ("SELECT AVG(n) FROM short [FROM NOW-29 TO NOW SLIDE 30 SEC]", ["moves"]),
         (f"SELECT AVG(n), MAX(a) FROM g {WINDOW}, p {WINDOW}", ["nested", "moves"]),
         (f"SELECT AVG(a) FROM p {WINDOW}", ["pushed"]),
+        ("SELECT f.v FROM f [NOW], f.HISTORY h [SCAN 1 HOUR] WHERE f.v > 2", ["history", "moves"]),
         ("SELECT AVG(v) FROM f [FROM NOW-20000 HOUR TO NOW SLIDE 20000 HOUR]", ["late", "moves"]),
     ],
 )
@@ -169,7 +170,15 @@ def test_of_one_expression_the_largest_state_holds_the_others():
 
 def test_a_fold_takes_the_place_of_the_readings_below_it():
     found, _ = split_of(f"SELECT AVG(v) FROM f {WINDOW}")
-    assert (found.readings, len(found.unfed)) == ((), 1)
+    [feed] = found.feeds
+    assert (found.readings, found.inside) == ((), (feed.fold,))
+    assert [[text for _, text in outline(deliver)] for deliver in feed.instead] == [
+        ["deliver v of f", "acquire v of f every 10 ticks"]
+    ]
+    found, _ = split_of(
+        f"SELECT a.m, v FROM (RSTREAM(SELECT AVG(v) AS m FROM f {WINDOW})) a [FROM NOW TO NOW SLIDE 30 SEC], f [NOW]"
+    )
+    assert ([len(found.readings), len(found.feeds)]) == [1, 1]
 
 
 def test_explain_tells_what_moves_and_why_the_rest_stays():
