@@ -37,6 +37,18 @@ NEAREST = {
     "innet/costs": ("tests/innet/test_costs.py",),
     "innet/deployment": ("tests/innet/test_deployment.py", "tests/golden/test_errors.py"),
     "gateway/toml.py": ("tests/innet/test_deployment.py", "tests/golden/test_errors.py"),
+    "gateway/codec.py": ("tests/gateway/test_codec.py",),
+    "gateway/frame.py": ("tests/gateway/test_codec.py", "tests/gateway/test_doors.py"),
+    "gateway/link.py": ("tests/gateway/test_link.py", "tests/golden/frames"),
+    "gateway/image.py": ("tests/gateway/test_image.py",),
+    "gateway/installer.py": ("tests/gateway/test_image.py",),
+    "gateway/payload.py": ("tests/gateway/test_payload.py",),
+    "gateway/asking.py": ("tests/gateway/test_payload.py",),
+    "gateway/reconcile.py": ("tests/gateway/test_keeper.py",),
+    "gateway/keeper.py": ("tests/gateway/test_keeper.py",),
+    "gateway/life.py": ("tests/gateway/test_keeper.py",),
+    "acquisition": ("tests/acquisition/test_payload.py", "tests/innet/test_payload.py"),
+    "innet/payload": ("tests/innet/test_payload.py", "tests/golden/frames"),
 }
 """The tests of each folder, the fastest first."""
 

@@ -21,7 +21,10 @@ from gateway.image import (
 from gateway.installer import Installer
 from gateway.payload import Wants
 
-images = st.builds(Image, st.integers(1, 0xFFFF), st.binary(min_size=1, max_size=600))
+contents = st.builds(
+    lambda size, seed: bytes((seed + at * at) % 251 for at in range(size)), st.integers(1, 600), st.integers(0, 250)
+)
+images = st.builds(Image, st.integers(1, 0xFFFF), contents)
 rooms = st.integers(CHUNK.size + BLOCK, MAX_PAYLOAD)
 
 
@@ -46,8 +49,10 @@ def test_chunks_of_any_size_in_any_order_make_the_image(image, sizes, random):
 @given(images, rooms, st.data())
 def test_only_the_blocks_that_are_wanted_are_sent(image, room, data):
     wanted = data.draw(st.frozensets(st.sampled_from(sorted(image.blocks))))
-    sent = [block for chunk in chunks(image, room, wanted) for block in chunk.blocks]
-    assert sorted(sent) == sorted(wanted)
+    sent = chunks(image, room, wanted)
+    assert sorted(block for chunk in sent for block in chunk.blocks) == sorted(wanted)
+    for chunk in sent:
+        assert chunk.content == image.content[chunk.first * BLOCK :][: len(chunk.content)]
 
 
 @given(st.binary(max_size=120))
@@ -60,6 +65,23 @@ def test_fuzz_chunks(payload):
         return
     assert encode_chunk(chunk) == payload
     assert 0 < chunk.first * BLOCK + len(chunk.content) <= chunk.size <= MAX_IMAGE
+
+
+@pytest.mark.parametrize(
+    ("size", "first", "length"), [(100, 0, 17), (100, 6, 5), (100, 7, 1), (30, 1, 15), (MAX_IMAGE + 1, 0, 16)]
+)
+def test_chunks_that_cannot_be(size, first, length):
+    with pytest.raises(FrameError):
+        decode_chunk(encode_chunk(Chunk(Stamp(1, 2), size, first, bytes(length))))
+
+
+def test_chunks_of_two_images_are_not_put_together():
+    """They have the same version: a base station without memory has made one of them."""
+    (a, b), (c, d) = (chunks(Image(1, fill * 100), MAX_PAYLOAD) for fill in (b"a", b"c"))
+    installer = Installer()
+    for seq, chunk in enumerate((a, d, b, c, a, c)):
+        assert installer.take(frame(chunk, seq)) is None
+    assert installer.take(frame(d, seq=6)) == Image(1, b"c" * 100)
 
 
 @given(st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=6))

@@ -121,3 +121,4 @@ def test_an_account_of_more_gaps_than_fit_ends_before_the_first_that_does_not():
     assert (frame.kind, frame.down, frame.want_ack, frame.seq) == (Kind.ACK, True, False, many[MAX_GAPS][0] - 1)
     assert decode_account(frame.payload).gaps == many[:MAX_GAPS]
     assert account(7, 1, 200, many[:3]).seq == 200
+    assert decode_account(encode_account(Account(many))).gaps == many[:MAX_GAPS]  # the oldest ones

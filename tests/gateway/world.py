@@ -113,8 +113,10 @@ class World:
     def step(self, ms=1000):
         """Time passes; then everything happens that can."""
         self.now += ms
-        busy = True
+        busy, rounds = True, 0
         while busy:
+            rounds += 1
+            assert rounds < 1000, "they never stop talking"
             for frame in self.mote.due(self.now):
                 self.send(frame)
             busy = self.deliver()
