@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from basestation.app import Station
 from basestation.archive.memory import MemoryArchive
+from basestation.archive.store import Store
 from basestation.language.diagnostics import Refused
 from basestation.planner.catalog import read_schema
 from basestation.queries import Query
@@ -17,10 +18,18 @@ if TYPE_CHECKING:
     from simulator.scenario import Asked, Scenario
 
 
+def load(path: str) -> "Scenario":
+    """The scenario that a file describes; Faulty says what is wrong with it, all of it."""
+    from simulator.scenario import read_scenario
+
+    return read_scenario(path)
+
+
 class Testbed:
     """One run of a scenario. `numbers` are those of its queries; `refused` are the queries that the station refused."""
 
-    def __init__(self, scenario: "Scenario", seed: int, sink: Callable[[str], object] | None = None) -> None:
+    def __init__(self, scenario: "Scenario", seed: int, sink: Callable[[str], object] | None = None,
+                 traced: bool = True, archive: Store | None = None) -> None:  # fmt: skip
         from simulator.backhaul import Backhaul
         from simulator.build import build
         from simulator.faults import plan_faults
@@ -30,7 +39,7 @@ class Testbed:
         self.scenario = scenario
         self.numbers: dict[str, int] = {}
         self.refused: dict[str, Refused] = {}
-        self.built = build(scenario, seed, sink)
+        self.built = build(scenario, seed, sink, traced)
         kernel, trace = self.built.kernel, self.built.trace
 
         def network(end):
@@ -41,7 +50,7 @@ class Testbed:
         wire.open()
         extents = scenario.deployment.extents
         self.catalog = read_schema(extents.text, extents.name, scenario.deployment.tick_ms)
-        self.archive = MemoryArchive()
+        self.archive = MemoryArchive() if archive is None else archive
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms)
         self._here = True
         self._now_ms = scenario.begin_ms

@@ -40,10 +40,10 @@ class Built:
     gateways: list[Gateway]
 
 
-def build(scenario: Scenario, seed: int, sink: Callable[[str], object] | None = None) -> Built:
-    """Motes one by one."""
+def build(scenario: Scenario, seed: int, sink: Callable[[str], object] | None = None, traced: bool = True) -> Built:
+    """Motes one by one. The trace goes to `sink`, or is kept; or, if it is not to be `traced`, it is counted only."""
     tally = Tally()
-    kernel, trace, provenance = Kernel(scenario.begin_ms * MS), Trace(sink, tally.watch), Provenance()
+    kernel, trace, provenance = Kernel(scenario.begin_ms * MS), Trace(sink, tally.watch, traced), Provenance()
     channel = channel_of(scenario, seed)
     air = Air(kernel, trace, channel)
     kinds, sensors = kinds_of(scenario.deployment), sensors_of(scenario, seed)

@@ -27,16 +27,18 @@ class Event:
 class Trace:
     """Kept in memory and given out by `str()`; or, with a `sink`, written line by line as time goes by and forgotten.
 
-    `watch` sees each event when it is recorded.
+    `watch` sees each event when it is recorded; a trace that is not `wanted` forgets it at once.
     """
 
     sink: Callable[[str], object] | None = None
     watch: Callable[[Event], object] | None = None
+    wanted: bool = True
     events: list[Event] = field(default_factory=list)
 
     def record(self, time: int, mote: int, what: str, **details: object) -> None:
         event = Event(time, mote, what, tuple(details.items()))
-        self.events.append(event)
+        if self.wanted:
+            self.events.append(event)
         if self.watch:
             self.watch(event)
 

@@ -1,0 +1,181 @@
+"""moteloom sim: a scenario in virtual time: a station and simulated motes, once or under many seeds."""
+
+import argparse
+import csv
+import json
+import math
+import re
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from basestation.cli.asking import BAD_INPUT, REFUSED
+
+HELP = "run a scenario of simulated motes: answers, what they cost, and how sure that is"
+EXAMPLE = "moteloom sim run examples/lab54/calm.scenario.toml --for 1h --seeds 1..3 --out lab"
+_SPAN = re.compile(r"(\d{1,9}) ?([a-z]+)", re.IGNORECASE)
+_SHORT = {"s": "SEC", "m": "MIN", "h": "HOUR", "d": "DAY"}
+_MS = {"MS": 1, "SEC": 1_000, "MIN": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
+
+
+def configure(parser):
+    parser.epilog = f"""with --out each seed has a folder there: answers.jsonl, motes.csv, ledger.json, trace.txt
+exit codes: 0 done, 2 the deployment's schema or a query refused, 3 a file that cannot be taken
+
+example:
+  {EXAMPLE}"""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="run")
+    run_ = verbs.add_parser("run", help="run a scenario", formatter_class=argparse.RawDescriptionHelpFormatter)
+    run_.add_argument(
+        "scenario", metavar="SCENARIO", help="a scenario's TOML file; docs/simulator.md says what is in it"
+    )
+    run_.add_argument(
+        "--for", dest="span", type=span, required=True, metavar="SPAN", help="such as 90s, 30min, 24h, 7d"
+    )
+    run_.add_argument("--seeds", type=seeds, metavar="A..B", help="such as 7 or 1..30; default: the scenario's own")
+    run_.add_argument("--out", type=Path, metavar="DIR", help="where answers, figures and traces are written")
+    run_.add_argument(
+        "-o", "--output", choices=("table", "json", "csv"), default="table", help="json is one object a line"
+    )
+
+
+def span(text):
+    """Milliseconds."""
+    from acquisition.units import unit_of
+
+    found = _SPAN.fullmatch(text)
+    unit = found and (_SHORT.get(found[2].lower()) or unit_of(found[2]))
+    if unit not in _MS or int(found[1]) == 0:
+        raise argparse.ArgumentTypeError(f"`{text}` is no span of time, such as 90s, 30min or 24h")
+    return int(found[1]) * _MS[unit]
+
+
+def seeds(text):
+    found = re.fullmatch(r"(\d{1,18})(?:\.\.(\d{1,18}))?", text)
+    if not found or (found[2] and int(found[2]) < int(found[1])):
+        raise argparse.ArgumentTypeError(f"`{text}` is neither a seed, such as 7, nor a range of them, such as 1..30")
+    return range(int(found[1]), int(found[2] or found[1]) + 1)
+
+
+def run(args):
+    from acquisition.errors import InputError
+    from basestation.language.diagnostics import Refused
+    from basestation.testbed import load
+    from gateway.toml import Faulty
+
+    try:
+        scenario = load(args.scenario)
+        trials = _run(scenario, args)
+    except Faulty as faulty:
+        print(faulty, file=sys.stderr)
+        return BAD_INPUT
+    except (OSError, InputError) as why:
+        print(f"moteloom sim: {why}", file=sys.stderr)
+        return BAD_INPUT
+    except Refused as refused:
+        print(refused, file=sys.stderr)
+        return REFUSED
+    _print(scenario, trials, args)
+    refused = {name: why for trial in trials for name, why in trial.refused.items()}
+    for name, why in refused.items():
+        print(f"moteloom sim: query `{name}` was refused: {why}", file=sys.stderr)
+    return REFUSED if refused else 0
+
+
+def _run(scenario, args):
+    from basestation.trials import Trying
+
+    chosen = args.seeds or range(scenario.seed, scenario.seed + 1)
+    progress = _Progress(args.span * len(chosen))
+    trials = []
+    for at, seed in enumerate(chosen):
+        folder = args.out / f"seed-{seed}" if args.out else None
+        trying = Trying(scenario, seed, folder)
+        trials.append(trying.run(args.span, _line, lambda ms, before=at * args.span: progress.at(before + ms)))
+        if folder:
+            _write_figures(folder, trials[-1])
+    progress.end()
+    return trials
+
+
+def _line(told):
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+
+
+def _write_figures(folder, trial):
+    with (folder / "motes.csv").open("w", newline="") as file:
+        rows = [asdict(mote) for mote in trial.motes]
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    told = {"ledger": trial.ledger, "errors": trial.errors, "figures": _plain(trial.figures())}
+    (folder / "ledger.json").write_text(json.dumps(told, indent=2) + "\n")
+
+
+def _plain(figures):
+    """JSON has no infinity: a lifetime without end is null."""
+    return {name: value if math.isfinite(value) else None for name, value in figures.items()}
+
+
+def _print(scenario, trials, args):
+    from basestation.trials import summarised
+
+    summary = summarised(trials)
+    if args.output == "json":
+        for trial in trials:
+            told = {"type": "run", "scenario": scenario.name, "seed": trial.seed, "figures": _plain(trial.figures()),
+                    "ledger": trial.ledger}  # fmt: skip
+            print(_line(told))
+        told = {name: _plain(asdict(each)) for name, each in summary.items()}
+        print(_line({"type": "summary", "scenario": scenario.name, "seeds": len(trials), "figures": told}))
+    elif args.output == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(["scenario", "seed", *summary])
+        for trial in trials:
+            writer.writerow([scenario.name, trial.seed, *(_number(value) for value in trial.figures().values())])
+    else:
+        _table(scenario, trials, summary)
+
+
+def _table(scenario, trials, summary):
+    several = len(trials) > 1
+    title = f"{scenario.name}, {'seeds' if several else 'seed'} {', '.join(str(trial.seed) for trial in trials)}"
+    rows = [("", "mean", "± 95 %", "least", "most") if several else ("", "")]
+    for name, each in summary.items():
+        told = [each.mean, each.margin, each.least, each.most] if several else [each.mean]
+        rows.append((name, *map(_number, told)))
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    print(title)
+    for row in rows:
+        if any(row):
+            cells = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+            print("  ".join(["", row[0].ljust(widths[0]), *cells]).rstrip())
+
+
+def _number(value):
+    if not math.isfinite(value):
+        return "-" if math.isnan(value) else "endless"
+    return f"{value:,.0f}".replace(",", "") if value == int(value) else f"{value:.4g}"
+
+
+class _Progress:
+    """A bar on standard error; nothing where nobody looks at it."""
+
+    WIDTH = 40
+
+    def __init__(self, whole):
+        self._whole, self._next = whole, 0.0
+        self._watched = sys.stderr.isatty()
+
+    def at(self, done):
+        now = time.monotonic()
+        if self._watched and now >= self._next:
+            self._next = now + 0.2
+            share = done / self._whole
+            full = round(share * self.WIDTH)
+            print(f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {share:4.0%}", end="", file=sys.stderr, flush=True)
+
+    def end(self):
+        if self._watched:
+            print("\r" + " " * (self.WIDTH + 8) + "\r", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,205 @@
+"""Trials: a scenario run under several seeds: the figures of each, their means, and how sure one can be of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from acquisition.batch import Batch, empty
+from acquisition.extent import Extent
+from basestation.results.wire import schema_as_json, update_as_json
+from basestation.revisions.answers import EpochMarks, WindowUpdates
+from basestation.testbed import Testbed
+
+if TYPE_CHECKING:
+    from basestation.testbed import Scenario
+
+DAY_MS = 86_400_000
+# Student's t, 97.5 %, for 1, 2, … degrees of freedom (NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2).
+T_975 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110,
+    2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+class Forgetful:
+    """An archive that keeps nothing: what happened is in the trace."""
+
+    def append(self, extent: Extent, batch: Batch) -> None:
+        """It is safe in the trace."""
+
+    def read(self, extent: Extent, first: int, last: int) -> Batch:
+        return empty(extent.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class MoteFigures:
+    """What one mote did. `lifetime_days` is until its battery is empty if it goes on like this; or was."""
+
+    mote: int
+    produced: int
+    frames: int
+    attempts: int
+    bytes: int
+    lost: int
+    joules: float
+    lifetime_days: float
+    died: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run. `coverage` is, by query, the share of what was due that its windows have, as they stand now."""
+
+    seed: int
+    motes: tuple[MoteFigures, ...]
+    ledger: Mapping[str, Mapping[str, int]]
+    answers: Mapping[str, int]
+    revisions: Mapping[str, int]
+    coverage: Mapping[str, float]
+    refused: Mapping[str, str]
+    errors: Mapping[str, int]
+
+    def figures(self) -> dict[str, float]:
+        """What is compared between seeds."""
+        found: dict[str, float] = {
+            "readings produced": sum(mote.produced for mote in self.motes),
+            "readings received": sum(counts["received"] for counts in self.ledger.values()),
+            "frames": sum(mote.frames for mote in self.motes),
+            "attempts": sum(mote.attempts for mote in self.motes),
+            "bytes": sum(mote.bytes for mote in self.motes),
+            "frames lost": sum(mote.lost for mote in self.motes),
+            "joules": sum(mote.joules for mote in self.motes),
+            "worst lifetime in days": min((mote.lifetime_days for mote in self.motes), default=inf),
+            "motes that died": sum(mote.died is not None for mote in self.motes),
+        }
+        for name in self.answers:
+            found[f"{name}: answers"] = self.answers[name]
+            found[f"{name}: revisions"] = self.revisions[name]
+            found[f"{name}: coverage"] = self.coverage[name]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Of one figure: the mean over all seeds, and the half width of its 95 % interval; nan for one seed."""
+
+    mean: float
+    margin: float
+    least: float
+    most: float
+
+
+def summarised(trials: Sequence[Trial]) -> dict[str, Summary]:
+    """Each figure over all seeds."""
+    figures = [trial.figures() for trial in trials]
+    return {name: _summary([each[name] for each in figures]) for name in figures[0]}
+
+
+def _summary(values: Sequence[float]) -> Summary:
+    count = len(values)
+    if max(values) == inf:
+        return Summary(inf, float("nan"), min(values), inf)
+    mean = sum(values) / count
+    margin = float("nan")
+    if count > 1:
+        variance = sum((value - mean) ** 2 for value in values) / (count - 1)
+        margin = student(count - 1) * sqrt(variance / count)
+    return Summary(mean, margin, min(values), max(values))
+
+
+def student(freedom: int) -> float:
+    """Student's t, 97.5 %; beyond the table by its first correction to the normal distribution."""
+    return T_975[freedom - 1] if freedom <= len(T_975) else 1.960 + 2.37 / freedom
+
+
+class Trying:
+    """One run while it goes on; where a folder is given, answers and trace are written there as they come."""
+
+    def __init__(self, scenario: "Scenario", seed: int, folder: Path | None = None) -> None:
+        self.seed, self._scenario = seed, scenario
+        self._files: list[TextIO] = []
+        self._answers = self._open(folder, "answers.jsonl")
+        trace = self._open(folder, "trace.txt")
+        self.bed = Testbed(scenario, seed, trace and trace.write, trace is not None, Forgetful())
+        self._read: dict[str, int] = {}
+        self._windows: dict[str, dict] = {}
+        self._revisions: dict[str, int] = {}
+
+    def _open(self, folder: Path | None, name: str) -> TextIO | None:
+        if folder is None:
+            return None
+        folder.mkdir(parents=True, exist_ok=True)
+        self._files.append((folder / name).open("w", encoding="utf-8"))
+        return self._files[-1]
+
+    def run(self, ms: int, write: Callable[[dict], str], told: Callable[[int], None]) -> Trial:
+        """For so many milliseconds; `write` makes a line of an answer."""
+
+        def tick(done: int) -> None:
+            self._listen(write)
+            told(done)
+
+        try:
+            self.bed.run_until(ms, tick)
+        finally:
+            for file in self._files:
+                file.close()
+        return self._trial(ms)
+
+    def _listen(self, write: Callable[[dict], str]) -> None:
+        """Take what the queries said since the last time."""
+        feed = self.bed.station.feed
+        for name, number in self.bed.numbers.items():
+            shape = feed.shape(number)
+            if name not in self._read:
+                self._read[name], self._windows[name], self._revisions[name] = 0, {}, 0
+                self._tell(write, schema_as_json(shape))
+            for numbered in feed.read(number, self._read[name]):
+                update = numbered.update
+                self._read[name] = numbered.number - 1 + (len(update) if hasattr(update, "__len__") else 1)
+                for line in update_as_json(update, shape.scales):
+                    self._tell(write, line)
+                if isinstance(update, WindowUpdates | EpochMarks):
+                    self._count(name, update)
+
+    def _count(self, name: str, update: WindowUpdates | EpochMarks) -> None:
+        for each in update:
+            key = each.tick, getattr(each, "n", 1)
+            self._revisions[name] += key in self._windows[name]
+            self._windows[name][key] = [
+                sum(part) for part in zip(*(of for of in each.coverage.values() if of), strict=True)
+            ]
+
+    def _tell(self, write: Callable[[dict], str], line: dict) -> None:
+        if self._answers:
+            self._answers.write(write(line) + "\n")
+
+    def _trial(self, ms: int) -> Trial:
+        bed = self.bed
+        coverage = {}
+        for name, windows in self._windows.items():
+            used, due = (sum(of[part] for of in windows.values() if of) for part in (0, 1))
+            coverage[name] = used / due if due else 1.0
+        return Trial(
+            seed=self.seed,
+            motes=tuple(self._mote(number, ms) for number in bed.built.motes),
+            ledger={name: dict(counts) for name, counts in bed.station.engine.ledger().items()},
+            answers={name: len(windows) for name, windows in self._windows.items()},
+            revisions=dict(self._revisions),
+            coverage=coverage,
+            refused={name: str(why) for name, why in bed.refused.items()},
+            errors=dict(bed.station.errors),
+        )
+
+    def _mote(self, number: int, ms: int) -> MoteFigures:
+        tally, mote = self.bed.built.tally, self.bed.built.motes[number]
+        spent, died = mote.spent, tally.died.get(number)
+        lived_ms = ms if died is None else died[0] / 1_000 - self._scenario.begin_ms
+        lifetime = mote.battery / spent * lived_ms / DAY_MS if spent else inf
+        return MoteFigures(
+            number, tally.produced[number], tally.frames[number], tally.attempts[number], tally.bytes[number],
+            tally.lost[number], spent, lived_ms / DAY_MS if died and died[1] == "battery" else lifetime,
+            died and died[1],
+        )  # fmt: skip

@@ -1,0 +1,141 @@
+"""moteloom sim run: what it prints and writes, and how it says what is wrong."""
+
+import csv
+import json
+import math
+from statistics import mean, stdev
+
+import pytest
+
+from basestation.cli import sim
+from basestation.trials import _summary, student
+from gateway.cli import parser_of
+from tests.simulation.judging import FOLDER
+
+
+def moteloom_sim(*arguments):
+    return sim.run(parser_of("sim", sim).parse_args(["run", *map(str, arguments)]))
+
+
+def test_one_seed_is_a_table_and_a_folder(tmp_path, capsys):
+    assert moteloom_sim(FOLDER / "calm.toml", "--for", "2min", "--out", tmp_path) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("calm, seed 1\n")
+    assert "now: coverage" in out
+    assert err == ""  # no progress bar where nobody looks at it
+    folder = tmp_path / "seed-1"
+    assert sorted(file.name for file in folder.iterdir()) == ["answers.jsonl", "ledger.json", "motes.csv", "trace.txt"]
+    answers = [json.loads(line) for line in (folder / "answers.jsonl").read_text().splitlines()]
+    assert [line["type"] for line in answers[:2]] == ["schema", "schema"]
+    windows = [line for line in answers if line["type"] == "window" and line["query"] == 1]
+    assert [w["tick"] for w in windows] == list(range(windows[0]["tick"], windows[0]["tick"] + 10 * len(windows), 10))
+    told = json.loads((folder / "ledger.json").read_text())
+    trace = (folder / "trace.txt").read_text()
+    assert told["figures"]["readings produced"] == trace.count(" produced ")
+    with (folder / "motes.csv").open() as file:
+        motes = list(csv.DictReader(file))
+    assert [row["mote"] for row in motes] == [str(n) for n in range(1, 9)]
+    assert sum(int(row["frames"]) for row in motes) == told["figures"]["frames"]
+    sent = [line for line in trace.splitlines() if " sent " in line and " mote=0 " not in line]
+    assert len(sent) == told["figures"]["frames"]
+
+
+def test_the_same_seed_writes_the_same_bytes(tmp_path, capsys):
+    for name in ("a", "b"):
+        assert (
+            moteloom_sim(FOLDER / "loses_forty_percent_in_bursts.toml", "--for", "1min", "--out", tmp_path / name) == 0
+        )
+    for file in (tmp_path / "a" / "seed-1").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / "seed-1" / file.name).read_bytes()
+
+
+def test_several_seeds_have_means_and_intervals(capsys):
+    assert moteloom_sim(FOLDER / "calm.toml", "--for", "1min", "--seeds", "3..5", "-o", "json") == 0
+    *runs, summary = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [run["seed"] for run in runs] == [3, 4, 5]
+    frames = [run["figures"]["frames"] for run in runs]
+    told = summary["figures"]["frames"]
+    assert told["mean"] == pytest.approx(mean(frames))
+    assert told["margin"] == pytest.approx(4.303 * stdev(frames) / math.sqrt(3))
+    assert moteloom_sim(FOLDER / "calm.toml", "--for", "1min", "--seeds", "3..5", "-o", "csv") == 0
+    header, *rows = csv.reader(capsys.readouterr().out.splitlines())
+    assert [int(row[header.index("frames")]) for row in rows] == frames
+
+
+def test_an_interval_is_missed_as_rarely_as_it_says(rng):
+    """Of many means of five numbers with mean 0, one in twenty is farther from 0 than its margin."""
+    missed = 0
+    for _ in range(2_000):
+        found = _summary([rng.gauss(0, 1) for _ in range(5)])
+        missed += abs(found.mean) > found.margin
+    assert 0.03 < missed / 2_000 < 0.07
+
+
+def test_student_s_t_goes_on_behind_its_table():
+    assert student(1) == 12.706
+    assert abs(student(31) - 2.0395) < 0.005
+    assert abs(student(10**6) - 1.96) < 0.001
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("mean = 20.0", "maen = 20.0", ["SN702: `world.temperature` has no `maen`", "did you mean `mean`?"]),
+        ('period = "1 hour"', 'period = "1 our"', ["SN704: `period` is a span of time"]),
+        ("[world.supply]", "[world.suply]", ["SN706: no mote has a sensor `suply`"]),
+        ("text =", "txt =", ["SN703: a query is said by `text` or by `file`", "SN702: `queries.now` has no `txt`"]),
+        (
+            "[queries.now]",
+            '[faults.a]\nwhat = "dyes"\nat = "1 sec"\n[queries.now]',
+            ["SN706: there is no fault `dyes`"],
+        ),
+        (
+            "[queries.now]",
+            '[faults.a]\nwhat = "dies"\nmote = 77\nat = "1 sec"\n[queries.now]',
+            ["SN706: there is no mote 77"],
+        ),
+        ("[queries.now]", '[faults.a]\nwhat = "clock_jumps"\nmote = 1\nat = "1 sec"\n[queries.now]', ["needs `by`"]),
+        (
+            "[queries.now]",
+            "[radio]\nbursts = { begin = 0.7, end = 0.7, left = 0 }\n[queries.now]",
+            ["SN704", "add up to"],
+        ),
+        ("[world.supply]", "[world.supply", ["SN701: this is no TOML"]),
+    ],
+)
+def test_what_is_wrong_with_a_scenario_is_pointed_at(tmp_path, capsys, right, wrong, said):
+    text = (FOLDER / "calm.toml").read_text().replace('"hall.toml"', f'"{FOLDER / "hall.toml"}"')
+    (tmp_path / "wrong.toml").write_text(text.replace(right, wrong))
+    assert moteloom_sim(tmp_path / "wrong.toml", "--for", "1min") == 3
+    err = capsys.readouterr().err
+    assert "wrong.toml:" in err and "^" in err
+    for part in said:
+        assert part in err
+
+
+def test_a_query_that_is_refused_is_told_and_the_rest_goes_on(tmp_path, capsys):
+    text = (FOLDER / "calm.toml").read_text().replace('"hall.toml"', f'"{FOLDER / "hall.toml"}"')
+    (tmp_path / "asks.toml").write_text(text + '\n[queries.strange]\ntext = "SELECT heat FROM hall [NOW]"\n')
+    assert moteloom_sim(tmp_path / "asks.toml", "--for", "1min") == 2
+    out, err = capsys.readouterr()
+    assert "now: answers" in out
+    assert "query `strange` was refused" in err and "heat" in err
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path, capsys):
+    assert moteloom_sim(tmp_path / "none.toml", "--for", "1min") == 3
+    assert "none.toml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"), [("90s", 90_000), ("30min", 1_800_000), ("24h", 86_400_000), ("2 days", 172_800_000)]
+)
+def test_spans_as_people_write_them(text, ms):
+    assert sim.span(text) == ms
+
+
+@pytest.mark.parametrize("arguments", [["--for", "0s"], ["--for", "3 rows"], ["--for", "1h", "--seeds", "5..3"]])
+def test_what_makes_no_sense_is_misuse(arguments, capsys):
+    with pytest.raises(SystemExit) as left:
+        moteloom_sim(FOLDER / "calm.toml", *arguments)
+    assert left.value.code == 2
