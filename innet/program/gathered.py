@@ -13,6 +13,8 @@ from innet.aggregates.state import State
 from innet.partials import Partial, PartialShape
 from innet.program.vectorised import Columns, Folded, Mask
 
+WIDEST = 1 << 62
+
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
@@ -56,8 +58,8 @@ def gathered(shape: PartialShape, columns: Columns, folded: Folded, place: np.nd
     for key in folded.keys:
         there = key.there[which] & in_group
         parts += [there, np.where(there, key.values[which], 0)]
-    rows, first, group = np.unique(np.stack(parts).astype(np.int64), axis=1, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
+    first, group = _grouped([part.astype(np.int64) for part in parts])
+    rows = [part[first] for part in parts]
     states = []
     for number, kind in enumerate(shape.kinds):
         aggregate = make(kind, "integer")
@@ -68,18 +70,36 @@ def gathered(shape: PartialShape, columns: Columns, folded: Folded, place: np.nd
                 order = tick[mask], site[mask]
                 aggregate.update(state, group[mask], lane.values[which][mask], None, None, order)
         states.append(state)
-    who = _who(shape, group, site, len(first))
     readings = np.bincount(group, minlength=len(first))
-    keys, there = tuple(rows[4::2]), tuple(rows[3::2].astype(bool))
+    keys, there = tuple(rows[4::2]), tuple(row.astype(bool) for row in rows[3::2])
+    who = _who(shape, group, site, readings)
     return Gathered(shape, rows[0], rows[1], rows[2].astype(bool), keys, there, who, readings, tuple(states))
 
 
-def _who(shape: PartialShape, group: np.ndarray, site: np.ndarray, count: int) -> list[int]:
+def _grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The first row of each combination of values, in order of the values, and which combination each row has."""
+    code, width = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        low = int(column.min(initial=0))
+        span = int(column.max(initial=0)) - low + 1
+        if width * span > WIDEST:  # numbered anew, there are no more than rows
+            code, width = np.unique(code, return_inverse=True)[1], len(code)
+        if width * span > WIDEST:
+            column, low, span = np.unique(column, return_inverse=True)[1], 0, len(column)
+        code, width = code * span + (column - low), width * span
+    _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    return first, group
+
+
+def _who(shape: PartialShape, group: np.ndarray, site: np.ndarray, readings: np.ndarray) -> list[int]:
     """The contributors of each group: their bits, or how many entries there are."""
     if not shape.has_bitmap:
-        return np.bincount(group, minlength=count).tolist()
-    bit = {member: 1 << slot for slot, member in enumerate(shape.slots)}
-    who = [0] * count
-    for of_group, member in set(zip(group.tolist(), site.tolist(), strict=True)):
-        who[of_group] |= bit[member]
+        return readings.tolist()
+    slots = np.array(shape.slots, np.int64)
+    by_site = np.argsort(slots)
+    slot = by_site[np.searchsorted(slots[by_site], site)]
+    who = [0] * len(readings)
+    for found in np.unique(group * len(slots) + slot).tolist():
+        of_group, bit = divmod(found, len(slots))
+        who[of_group] |= 1 << bit
     return who

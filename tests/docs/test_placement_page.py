@@ -1,0 +1,66 @@
+"""The page that says what runs where and why is true: its reasons are those there are, its example is what comes out."""
+
+import re
+from pathlib import Path
+
+from acquisition.instants import Epochs
+from acquisition.schedule import Sampling, Schedule, channel_of
+from basestation.planner.bind import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.planner.rewrite import rewrite
+from basestation.planner.split import split
+from innet.placement.placement import Placed, taking
+from innet.program.compile import compile_programs
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/placement.md").read_text()
+SCHEMA, *QUERIES = re.search(r"```sneeql\n(.*?)```", PAGE, re.DOTALL)[1].strip().split("\n\n")
+SITES = (1, 2, 3)
+
+
+def block(name):
+    """The fenced block of the page with that name."""
+    return re.search(rf"```text {name}\n(.*?)```", PAGE, re.DOTALL)[1]
+
+
+def splits_of(*queries):
+    catalog = read_schema(SCHEMA)
+    plans = [bind_text(text, catalog)[0] for text in queries]
+    return catalog, [split(plan, rewrite(plan)[0].root) for plan in plans]
+
+
+def decisions_of(*queries):
+    lines = []
+    for number, found in enumerate(splits_of(*queries)[1], 1):
+        for d in found.decisions:
+            verdict = "may run on motes" if d.moves else f"stays ({d.code})"
+            lines += [f"query {number}: {d.operator}", f"  {verdict}: {d.reason}"]
+    return "\n".join(lines) + "\n"
+
+
+def program_of(*queries):
+    """What site 2 runs for all of them, everything that may move being moved."""
+    catalog, found = splits_of(*queries)
+    operators = list(dict.fromkeys(operator for each in found for operator in each.inside))
+    extent = catalog.find("hall")
+    channels = tuple(channel_of(extent.schema.find(name)) for name in ("temp", "volt"))
+    sampling = Sampling(0, "hall", Epochs(0, extent.interval), channels)
+    placed = [
+        Placed(o, taking(o, SITES), number * (not hasattr(o, "sent")), (), 3) for number, o in enumerate(operators, 1)
+    ]
+    programs = compile_programs(placed, [Schedule(site, 1, (sampling,)) for site in SITES])
+    return next(program for program in programs if program.site == 2).disassembly() + "\n"
+
+
+def test_every_reason_to_stay_is_on_the_page_and_no_other():
+    said = "".join((ROOT / f"basestation/planner/{name}.py").read_text() for name in ("split", "lower"))
+    codes = set(re.findall(r'Stays\(\s*"(\w+)"', said))
+    assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) == codes
+
+
+def test_the_example_is_decided_as_the_page_says():
+    assert decisions_of(*QUERIES) == block("decisions")
+
+
+def test_the_example_is_compiled_as_the_page_says():
+    assert program_of(*QUERIES[:2]) == block("program")
