@@ -17,14 +17,14 @@ def desire(desired: Mapping[MoteId, Desired], keepers: Keepers, now: int) -> Non
 def tend(keepers: Keepers, transport: Transport, now: int) -> None:
     """Look after each mote: what the clock brings about is sent at once, or queued on its link."""
     for frame in keepers.look(now):
-        transport.send(encode_stream(frame.along(keepers.ways(frame.mote))))
+        transport.send(encode_stream(frame.along(keepers.way(frame.mote))))
 
 
 def descend(keepers: Keepers, transport: Transport, now: int) -> list[Frame]:
     """Send what is due on any link at `now` (ms): new frames, and those nobody answered in time."""
     sent = [frame for link in keepers.links.by_mote.values() for frame in link.due(now)]
     for frame in sent:
-        transport.send(encode_stream(frame.along(keepers.ways(frame.mote))))
+        transport.send(encode_stream(frame.along(keepers.way(frame.mote))))
     return sent
 
 

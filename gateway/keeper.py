@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gateway.asking import Asking, account
 from gateway.errors import FrameError
-from gateway.frame import Frame, Kind, Message, MoteId, Way, payload_room, route_of
+from gateway.frame import COORDINATOR, Frame, Kind, Message, MoteId, Way, payload_room, route_of
 from gateway.life import Action, Event, State, after
 from gateway.link import Link, Links
 from gateway.payload import Lost, RefusedImage, Wants, decode_event, decode_hello
@@ -44,6 +44,7 @@ class Keeper:
     pace: Pace = field(default_factory=Pace)
     room: Callable[[], int] = payload_room
     state: State = State.UNHEARD
+    heard_from: MoteId = field(init=False)
     desired: Desired = field(default_factory=Desired)
     reported: Reported = field(default_factory=Reported)
     asking: Asking = field(init=False)
@@ -56,6 +57,7 @@ class Keeper:
 
     def __post_init__(self) -> None:
         self.asking, self._pause = Asking(self.pace.gap_ms), self.pace.pause_ms
+        self.heard_from = self.link.mote
 
     def desire(self, desired: Desired, now: int) -> None:
         """From now on the mote should have this. What was to be sent of another image is not sent any more."""
@@ -74,7 +76,7 @@ class Keeper:
             said = decode_hello(frame.payload)
         elif frame.kind is Kind.EVENT:
             said = decode_event(frame.payload)
-        self._heard_at = now
+        self._heard_at, self.heard_from = now, frame.sender
         self.link.heard(now)
         if frame.kind is Kind.HELLO:
             self._greet(self.reported.after_hello(frame, said, now), now)
@@ -184,9 +186,13 @@ class Keepers:
             self.by_mote[mote] = Keeper(self.links.of(mote), self.time, self.pace, lambda: self.room(mote))
         return self.by_mote[mote]
 
+    def way(self, mote: MoteId) -> Way:
+        """How a mote is reached. One that is on no map is looked for where its last frame came from."""
+        return self.ways(mote) or (COORDINATOR, self.of(mote).heard_from)
+
     def room(self, mote: MoteId) -> int:
         """What a payload may have on its way to a mote."""
-        return payload_room(hops=len(route_of(self.ways(mote))))
+        return payload_room(hops=len(route_of(self.way(mote))))
 
     def desire(self, desired: Mapping[MoteId, Desired], now: int) -> None:
         """From now on the motes should have this."""

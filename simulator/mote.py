@@ -13,7 +13,7 @@ from acquisition.instants import grid_at_or_after
 from acquisition.payload import Row, capacity, decode_schedule, decode_time, encode_readings
 from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.errors import FrameError
-from gateway.frame import Frame, Kind, MoteId
+from gateway.frame import BROADCAST, Frame, Kind, MoteId
 from gateway.image import Image, decode_chunk
 from gateway.installer import Installer
 from gateway.link import Numbers
@@ -92,7 +92,7 @@ class Mote:
         self.alive, self._born = True, self._kernel.now
         self.relay.switch_on()
         reason = Reason.RESET if self._plans else Reason.SWITCHED_ON
-        self._kernel.after(0, partial(self._introduce, self._plans, reason), priority=1)
+        self._kernel.after(0, partial(self._introduce, self._memory, reason, ALONE), priority=1)
 
     def die(self, why: str) -> None:
         """Switch off for good."""
@@ -327,11 +327,15 @@ class Mote:
         for payload, parts in self._memory.folding.take(tick):
             self._provenance.carry(self._post(Kind.PARTIAL, payload), parts)
 
-    def _introduce(self, plans: int, reason: Reason) -> None:
-        if plans == self._plans:
-            self._say_hello(reason)
-            heard = tuple(Heard(number, quality) for number, quality in self._air.neighbours(self.site))
-            self._post(Kind.LINKS, encode_links(LinksReport(self.site, heard)))
+    def _introduce(self, memory: Memory, reason: Reason, pause: int) -> None:
+        """Say hello, and whom we hear; again and again as long as nobody has told us a parent (SPEC.md: HELLO)."""
+        if memory is not self._memory or (pause > ALONE and self.relay.parent != BROADCAST):
+            return
+        self._say_hello(reason)
+        heard = tuple(Heard(number, quality) for number, quality in self._air.neighbours(self.site))
+        self._post(Kind.LINKS, encode_links(LinksReport(self.site, heard)))
+        longer = min(2 * pause, ALONE_LONGEST)
+        self._kernel.after(pause, partial(self._introduce, memory, reason, longer), priority=1)
 
     def _say_hello(self, reason: Reason) -> None:
         has, clock = self._memory.installer.installed, self.clock
@@ -370,6 +374,8 @@ class Mote:
             self._send_readings()
 
 
+ALONE, ALONE_LONGEST = 10_000 * MS, 3_600_000 * MS
+"""The pauses after which a mote without a parent introduces itself again: the first, and the longest."""
 CHUNK_WAIT = 20_000 * MS
 """So long after the last chunk of an image a mote says which are missing, and again."""
 FILTERED_WAIT = 10

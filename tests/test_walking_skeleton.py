@@ -376,3 +376,18 @@ def test_a_station_that_restarts_asks_before_it_tells_and_motes_that_have_what_t
     kinds = [event["kind"] for event in world.trace.of("received")[received:]]
     assert set(kinds) == {"HELLO"}
     assert world.station.keepers.settled() == {3, 4}
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_with_two_of_five_frames_lost_all_motes_are_told_and_each_reading_comes_or_is_known_to_be_lost(tmp_path, seed):
+    hops = {(0, 3): 0.6, (3, 0): 0.6, (3, 4): 0.6, (4, 3): 0.6}
+    world = World(tmp_path, channel=Channel(hops, seed))
+    world.station.submit(QUERY, world.now_ms)
+    world.run(400)
+    keepers = world.station.keepers
+    assert keepers.settled() == {3, 4}
+    batch = world.archive.read(world.catalog.find("field"), 0, 2**62)
+    came = set(zip(batch.tick.tolist(), batch.site.tolist(), strict=True))
+    gone = {(tick, site) for tick, site in set(world.produced()) - came if tick < BEGIN + 250}
+    assert len(came) > 60
+    assert len(gone) <= sum(keeper.link.lost for keeper in keepers.by_mote.values())

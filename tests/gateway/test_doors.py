@@ -101,6 +101,15 @@ def test_down_along_the_way(ends):
     assert len(chunk.payload) == 7 + 3 * 16
 
 
+def test_a_mote_that_is_on_no_map_is_looked_for_where_its_last_frame_came_from():
+    keepers = Keepers(Links(boot=5), lambda ms: b"")
+    assert keepers.way(3) == (0, 3)
+    keepers.take([Frame(Kind.READING, 3, 1, 0, sender=8)], 0)
+    assert keepers.way(3) == (0, 8)
+    sent = Frame(Kind.TIME, 3, 5, 0, down=True).along(keepers.way(3))
+    assert (sent.mote, sent.receiver, sent.route) == (3, 8, ())
+
+
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 18, 30])
 def test_a_way_of_any_length(length):
     way = tuple(range(40, 40 + length))

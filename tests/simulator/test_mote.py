@@ -188,6 +188,17 @@ def test_it_says_what_it_has_installed_and_again_to_whoever_does_not_know():
     assert told(base, Kind.HELLO, decode_hello)[-1].reason is Reason.ASKED
 
 
+def test_without_a_parent_it_introduces_itself_again_ever_more_slowly():
+    base = Base()
+    base.run_for(100_000)
+    begun = [round((now - BEGIN_US) / 10_000_000) for now, frame in base.received if frame.kind is Kind.HELLO]
+    assert begun == [0, 1, 3, 7]
+    base.deploy()  # the program says who is its parent
+    before = len(told(base, Kind.LINKS, bytes))
+    base.run_for(400_000)
+    assert before == len(told(base, Kind.LINKS, bytes)) == 4
+
+
 def test_it_asks_for_the_blocks_that_did_not_come():
     base = Base()
     image = Image(4, bytes(100))
