@@ -59,15 +59,17 @@ def as_it_is(frame: Frame, _: int) -> bytes:
 
 
 class Carrier:
-    """`station` is for whom."""
+    """`station` is for whom; `awake` hears how long each attempt takes."""
 
-    def __init__(self, station: Station, kernel: Kernel, air: Air, trace: Trace, patience: Patience) -> None:
+    def __init__(self, station: Station, kernel: Kernel, air: Air, trace: Trace, patience: Patience,
+                 awake: Callable[[int], None] = lambda us: None) -> None:  # fmt: skip
         self._station, self._kernel, self._air, self._trace, self._patience = station, kernel, air, trace, patience
+        self._awake = awake
         self._queue: deque[_Waiting] = deque()
         self._busy: _Waiting | None = None
         self._slotted, self._until, self._epoch = False, 0, 0
         self._life = 0
-        self._number = 0  # of the hand-over, so that a copy is known as one
+        self._number = 0  # of the hand-over
         self._draws: dict[int, tuple[int, int]] = {}  # by receiver: the epoch, and how many frames were sent in it
 
     def hand_over(self, frame: Frame, done: Callable[[bool], None],
@@ -117,7 +119,7 @@ class Carrier:
         epoch = self._epoch if self._slotted else self._kernel.now // FREE_EPOCH
         before, count = self._draws.get(receiver, (epoch, -1))
         self._draws[receiver] = (epoch, count + 1 if before == epoch else 0)
-        self._number += 1
+        self._number = self._air.number()
         self._attempt(waiting, epoch)
 
     def _attempt(self, waiting: _Waiting, epoch: int) -> None:
@@ -126,6 +128,7 @@ class Carrier:
         turn = Turn(self._number, epoch, self._draws[receiver][1] * TURNS + waiting.attempts)
         done = partial(self._attempted, waiting, epoch)
         waiting.attempts += 1
+        self._awake(self._station.timing.attempt(len(waiting.message)))
         self._air.attempt(waiting.message, self._station, receiver, turn, self._slotted, done)
 
     def _attempted(self, waiting: _Waiting, epoch: int, came: bool, known: bool) -> None:

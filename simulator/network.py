@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from gateway.codec import NEED_DATA, FrameDecoder, decode, encode_stream
 from gateway.errors import FrameError
@@ -11,6 +12,7 @@ from gateway.transports import Transport
 from simulator.carrier import Carrier, Patience, as_it_is
 from simulator.energy import Account, Timing
 from simulator.folding import Provenance
+from simulator.held import Held
 from simulator.kernel import MS, Kernel
 from simulator.mote import Mote
 from simulator.radio import Air
@@ -29,7 +31,7 @@ class Gateway:
         self.number, self.timing, self.account, self.listening = number, timing, Account(), True
         self._provenance = Provenance() if provenance is None else provenance
         self._kernel, self._trace = kernel, trace
-        self._carrier = Carrier(self, kernel, air, trace, Patience(again=0))
+        self._down = Held(Carrier(self, kernel, air, trace, Patience(again=0)))
         self._held: dict[tuple[int, int, int], Frame] = {}
         self.wire: Transport | None = None
         air.join(self)
@@ -64,13 +66,21 @@ class Gateway:
             self._held.pop((frame.mote, frame.boot, frame.seq), None)
             return
         sent = replace(frame, sender=MoteId(self.number))
-        since = self._kernel.now
-        encoded = (lambda what, now: aged(self.timing, since, what, now)) if frame.kind is Kind.TIME else as_it_is
-        self._carrier.hand_over(sent, lambda taken: self._answer(frame, taken), encoded)
+        encoded = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
+        self._down.send(sent, True, partial(self._answer, frame), encoded)
 
-    def _answer(self, frame: Frame, taken: bool) -> None:
+    def has_for(self, number: int) -> bool:
+        return self._down.has_for(number)
+
+    def release(self, number: int) -> None:
+        self._down.release(number)
+
+    def pending(self) -> None:
+        """Nobody keeps anything for a gateway, which never sleeps."""
+
+    def _answer(self, frame: Frame) -> None:
         """The next hop has taken it: tell the base station."""
-        if taken and frame.want_ack:
+        if frame.want_ack:
             self.wire.send(encode_stream(acknowledgement(frame)))
 
     def _hold(self, frame: Frame) -> None:

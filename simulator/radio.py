@@ -31,6 +31,15 @@ class Station(Protocol):
     def take(self, message: bytes) -> bool:
         """A frame for it (or for all) was heard, for the first time. True if it takes the responsibility for it."""
 
+    def has_for(self, number: int) -> bool:
+        """Whether something waits here for that neighbour, which is asleep most of the time."""
+
+    def release(self, number: int) -> None:
+        """That neighbour listens now."""
+
+    def pending(self) -> None:
+        """Somebody who acknowledged our frame has something for us."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
@@ -98,7 +107,7 @@ def is_bad(bursts: Bursts, seed: int, link: int, epoch: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One attempt at a hand-over: the sender's number of the hand-over, and what names its luck."""
+    """One attempt at a hand-over: the number of the hand-over, and what names its luck."""
 
     number: int
     epoch: int
@@ -121,6 +130,7 @@ class Air:
         self._stations: dict[int, Station] = {}
         self._cut: set[int] = set()
         self._slotted: list[_Sending] = []
+        self._numbers = 0
         self._last: dict[tuple[int, int], int] = {}  # by sender and receiver: the last hand-over that was taken
 
     def join(self, station: Station) -> None:
@@ -128,6 +138,11 @@ class Air:
         if station.number in self._stations:
             raise ValueError(f"there are two motes with the number {station.number}")
         self._stations[station.number] = station
+
+    def number(self) -> int:
+        """A number for a hand-over, so that a copy is known as one."""
+        self._numbers += 1
+        return self._numbers
 
     def attempt(self, message: bytes, sender: Station, receiver: int, turn: Turn, slotted: bool,
                 done: Callable[[bool, bool], None]) -> None:  # fmt: skip
@@ -160,6 +175,8 @@ class Air:
                 if self._taken(message, sender.number, station, turn.number) and receiver != BROADCAST:
                     station.account.send_us += station.timing.ack
                     known = self.channel.comes_through(Purpose.ACK, number, sender.number, turn.epoch, turn.draw)
+                    if known and station.has_for(sender.number):
+                        sender.pending()
         self._kernel.at(sending.end + sender.timing.turnaround + sender.timing.ack, partial(done, came, known))
 
     def _taken(self, message: bytes, sender: int, station: Station, number: int) -> bool:
@@ -182,6 +199,12 @@ class Air:
 
     def _hearers(self, sender: int) -> Iterable[int]:
         return [number for number in sorted(self._stations) if number != sender]
+
+    def ask(self, sender: Station, receiver: int) -> None:
+        """Who has something for us, and has heard us just now, may send it."""
+        sender.account.send_us += sender.timing.ack
+        if (station := self._stations.get(receiver)) and station.has_for(sender.number):
+            station.release(sender.number)
 
     def neighbours(self, number: int) -> list[tuple[int, int]]:
         """Who a mote hears, and how well (0 to 255)."""

@@ -11,10 +11,15 @@ from gateway.frame import BROADCAST, Frame, Kind, MoteId
 from simulator.carrier import Carrier, Patience, as_it_is
 from simulator.clock import Clock
 from simulator.energy import Account, Timing
+from simulator.held import Held
 from simulator.kernel import MS, Kernel
 from simulator.radio import Air
 from simulator.slots import Slots
 from simulator.trace import Trace
+
+
+QUIET_US = 100 * MS
+"""Who stays awake for what its parent has goes to sleep when nothing has come for so long."""
 
 
 class Relay:
@@ -28,7 +33,10 @@ class Relay:
         self.parent: int = BROADCAST
         self._kernel, self._trace, self._in_slot = kernel, trace, in_slot
         self._deliver, self._merge = deliver, merge
+        self._air = air
         self._carrier = Carrier(self, kernel, air, trace, patience)
+        self._down = Carrier(self, kernel, air, trace, replace(patience, again=0), self._awake_for)
+        self._held = Held(self._down)
         self._below: dict[int, int] = {}  # whoever was heard through a child, and through which
         self._passed: set[tuple[int, int, int]] = set()  # what was sent to whoever hears it, so that it ends somewhere
         self._on = False
@@ -40,6 +48,8 @@ class Relay:
             0  # when the radio went on to stay on, or when our own slot, or a child's, began
         )
         self._sending = False
+        self._called = False  # the parent has something for us
+        self._staying: tuple[int, int] | None = None  # awake for it since, and until
 
     # --- on and off ---
 
@@ -55,6 +65,9 @@ class Relay:
         self._duty += 1
         self._below.clear()
         self._passed.clear()
+        self._held.forget()
+        self._down.forget()
+        self._called, self._staying = False, None
         self._carrier.forget()
         self.parent = BROADCAST
 
@@ -122,6 +135,11 @@ class Relay:
         if duty == self._duty:
             self._carrier.close()
 
+    def _awake_for(self, us: int) -> None:
+        """For a frame to a child, outside of our slots."""
+        if self._slots:
+            self.account.awake_us += us
+
     def settle(self) -> None:
         """Count the time that the radio has been on until now."""
         if self._on and self._slots is None:
@@ -132,7 +150,34 @@ class Relay:
 
     @property
     def listening(self) -> bool:
-        return self._on and (self._slots is None or self._ears > 0)
+        return self._on and (self._slots is None or self._ears > 0 or self._staying is not None)
+
+    def has_for(self, number: int) -> bool:
+        return self._held.has_for(number)
+
+    def release(self, number: int) -> None:
+        self._held.release(number)
+
+    def pending(self) -> None:
+        self._called = True
+
+    def _ask(self) -> None:
+        """Our own frames are out: stay awake for what the parent has, until nothing comes for a while."""
+        self._called = False
+        if self._slots and self._staying is None:
+            self._staying = self._kernel.now, self._kernel.now + QUIET_US
+            self._kernel.after(QUIET_US, partial(self._asleep, self._duty))
+        self._air.ask(self, self.parent)
+
+    def _asleep(self, duty: int) -> None:
+        if duty != self._duty or self._staying is None:
+            return
+        since, until = self._staying
+        if self._kernel.now < until:
+            self._kernel.at(until, partial(self._asleep, duty))
+        else:
+            self.account.awake_us += self.timing.startup + self._kernel.now - since
+            self._staying = None
 
     def take(self, message: bytes) -> bool:
         try:
@@ -141,6 +186,8 @@ class Relay:
             self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
             return False
         if frame.down:
+            if self._staying:
+                self._staying = self._staying[0], self._kernel.now + QUIET_US
             return self._descend(frame)
         again = frame.mote == self.number or (frame.receiver == BROADCAST and frame.identity in self._passed)
         if not again:
@@ -165,18 +212,21 @@ class Relay:
             )
             return False
         onward = replace(frame, sender=MoteId(self.number), receiver=following, route=frame.route[1:])
-        self._hand_over(onward, lambda _: None)
+        encoded = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
+        self._held.send(onward, self._slots is None, encoded=encoded)
         return True
 
     def _hand_over(self, frame: Frame, done: Callable[[bool], None]) -> None:
         if self._on:
-            encoded = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
-            self._carrier.hand_over(frame, partial(self._handed_over, done), encoded)
+            self._carrier.hand_over(frame, partial(self._handed_over, done))
 
     def _handed_over(self, done: Callable[[bool], None], taken: bool) -> None:
-        if self._sending and self._carrier.idle:
-            self._sending = False
-            self.account.awake_us += self.timing.startup + self._kernel.now - self._since
+        if self._carrier.idle:
+            if self._sending:
+                self._sending = False
+                self.account.awake_us += self.timing.startup + self._kernel.now - self._since
+            if self._called:
+                self._ask()
         done(taken)
 
 

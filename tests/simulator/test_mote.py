@@ -60,6 +60,9 @@ class Base:
         self.received.append((self.kernel.now, decode(message)))
         return self.answering
 
+    def has_for(self, number):
+        return False
+
     def tell(self, kind, payload, want_ack=True, seq=None):
         """Send a frame; whether it was acknowledged."""
         frame = Frame(kind, 3, 1, self.seq if seq is None else seq, payload, True, want_ack, receiver=3)

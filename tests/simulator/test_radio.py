@@ -34,6 +34,9 @@ class Ear:
         self.heard.append(decode(message))
         return True
 
+    def has_for(self, number):
+        return False
+
 
 class Bench:
     """Stations 1 to n on one air, each with a carrier."""

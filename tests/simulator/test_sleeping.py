@@ -1,0 +1,65 @@
+"""Motes that sleep but for their slots still hear what the base station has to say to them, a hop and a round at a time."""
+
+import pytest
+
+from acquisition.payload import encode_time
+from gateway.frame import Frame, Kind, MoteId
+from simulator.energy import Timing
+from simulator.kernel import Kernel
+from simulator.mote import Mote
+from simulator.network import Gateway
+from simulator.radio import Air
+from simulator.trace import Trace
+from tests.simulator.networks import GATEWAY, KIND, SENSORS
+from tests.simulator.test_speeds import collecting_network
+
+PARENTS = {1: GATEWAY, 2: 1, 3: 2}
+ROUND_US = 10_000_000
+
+
+class Line:
+    """Three motes in a row, under an agenda."""
+
+    def __init__(self, ratio):
+        links = {link: ratio for mote, parent in PARENTS.items() for link in ((mote, parent), (parent, mote))}
+        made = collecting_network(PARENTS, links, rounds=1)
+        self.kernel, self.trace = Kernel(0), Trace()
+        air = Air(self.kernel, self.trace, made.channel())
+        self.gateway = Gateway(GATEWAY, Timing.of(KIND), self.kernel, air, self.trace)
+        self.motes = {n: Mote(n, 1, self.kernel, air, self.trace, SENSORS, kind=KIND) for n in PARENTS}
+        for number, mote in self.motes.items():
+            mote.install(made.standing[number])
+
+    def tell(self, mote, seq, ms):
+        hops = [MoteId(n) for n in range(1, mote + 1)]
+        payload = encode_time(ms, 1_000)
+        self.gateway.descend(
+            Frame(Kind.TIME, mote, 1, seq, payload, True, False, receiver=hops[0], route=tuple(hops[1:]))
+        )
+
+
+@pytest.mark.parametrize("mote", [1, 2, 3])
+@pytest.mark.parametrize("ratio", [1.0, 0.7])
+def test_a_frame_goes_down_a_hop_each_round(mote, ratio):
+    line = Line(ratio)
+    line.kernel.run_until(ROUND_US * 3 // 2)
+    line.tell(mote, 0, 15_000)
+    line.kernel.run_until(ROUND_US * (3 + mote))
+    [received] = [event for event in line.trace.of("received")]
+    assert received.mote == mote
+    # The time is right when it arrives, however long it lay about.
+    clock = line.motes[mote].clock
+    assert clock.reads(line.kernel.now) == pytest.approx(line.kernel.now, abs=3_000)
+
+
+def test_who_has_nothing_to_hear_sleeps_and_who_has_is_awake_a_little_longer():
+    quiet, told = Line(1.0), Line(1.0)
+    for line in (quiet, told):
+        line.kernel.run_until(ROUND_US * 3 // 2)
+    told.tell(1, 0, 15_000)
+    for line in (quiet, told):
+        line.kernel.run_until(ROUND_US * 4 - 1)
+    awake = {line: {n: mote.relay.account.awake_us for n, mote in line.motes.items()} for line in (quiet, told)}
+    assert 100_000 < awake[told][1] - awake[quiet][1] < 250_000
+    assert awake[told][2] == awake[quiet][2]
+    assert max(awake[quiet].values()) < 0.02 * 4 * ROUND_US
