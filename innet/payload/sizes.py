@@ -1,7 +1,9 @@
 """Sizes: how long frames with readings and with partials are, for placements that are to be compared."""
 
+from math import ceil
+
 from acquisition.payload import READING_HEADER, capacity
-from acquisition.schedule import Sampling
+from acquisition.schedule import REGISTER_BITS, Sampling
 from gateway.frame import HEADER_SIZE, MAX_FRAME, payload_room
 from innet.partials import PartialShape
 from innet.payload.partial import HEADER, bare_bits, whole_bits
@@ -11,13 +13,19 @@ from innet.placement.expected import Sizes
 def sizes(mtu: int = MAX_FRAME) -> Sizes:
     """Those of frames on links that carry so many bytes."""
     room = payload_room(mtu)
-    return Sizes(_readings, lambda sampling: capacity(sampling, room), _partials, HEADER_SIZE + room)
+    return Sizes(
+        _readings,
+        lambda sampling: capacity(sampling, room),
+        _partials,
+        lambda shape: max(1, 8 * (room - HEADER.size) // whole_bits(shape)),
+        HEADER_SIZE + room,
+    )
 
 
-def _readings(sampling: Sampling, epochs: float) -> float:
-    bits = sum(channel.bits for channel in sampling.channels)
-    return HEADER_SIZE + READING_HEADER.size + epochs * bits / 8
+def _readings(sampling: Sampling, epochs: float, worst: bool) -> float:
+    bits = sum(1 + REGISTER_BITS if worst else channel.bits for channel in sampling.channels) + worst
+    return HEADER_SIZE + READING_HEADER.size + ceil(epochs * bits / 8)
 
 
 def _partials(shape: PartialShape, whole: float, bare: float) -> float:
-    return HEADER_SIZE + HEADER.size + (whole * whole_bits(shape) + bare * bare_bits(shape)) / 8
+    return HEADER_SIZE + HEADER.size + ceil((whole * whole_bits(shape) + bare * bare_bits(shape)) / 8)

@@ -4,6 +4,7 @@ A *round* is so many epochs of the network, at the end of which everything goes 
 many groups there are, is not known beforehand; what is taken for it stands here and nowhere else. Answers never depend on it.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -32,13 +33,15 @@ REPORT_EPOCHS = 10
 class Sizes:
     """The bits of frames, which are known further up: the bytes of whole frames of ours.
 
-    `readings(sampling, epochs)` are those of a frame with so many readings, `fit(sampling)` is how many go into one;
-    `partials(shape, whole, bare)` are those of so many partials; `room` is what the largest frame has.
+    `readings(sampling, epochs, worst)` is one with so many readings, `worst` if every value is as wide as can be, and
+    `fit(sampling)` how many go into one; `partials(shape, whole, bare)` is one with so many partials, and
+    `partials_fit(shape)` how many go into one; `room` is the largest.
     """
 
-    readings: Callable[[Sampling, float], float]
+    readings: Callable[[Sampling, float, bool], float]
     fit: Callable[[Sampling], int]
     partials: Callable[[PartialShape, float, float], float]
+    partials_fit: Callable[[PartialShape], int]
     room: int
 
 
@@ -56,11 +59,12 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one mote sends of its own accord in a round: frames and their bytes each, on average and at worst."""
+    """What one mote sends of its own accord in a round: frames and the bytes of each, on average and at worst."""
 
     frames: float
     size: float
-    most: float
+    most: int
+    most_size: float
 
 
 def share_of(term: Expression) -> float:
@@ -89,8 +93,21 @@ def passing(placed: Placed) -> float:
 def groups_of(fold: Fold, sites: int) -> int:
     """How many groups a slice is taken to have, with readings of so many sites."""
     keys = [sites if isinstance(key, SiteNumber) else DISTINCT for key in fold.keys]
-    most = fold.slices.most_ticks(fold.interval) * sites
-    return max(1, min(prod(keys), most))
+    return max(1, min(prod(keys), fold.slices.most_ticks(fold.interval) * sites))
+
+
+def most_partials(placed: Placed, sites: int, slices: int) -> int:
+    """How many partials of so many slices there can be, whatever is measured, with readings of so many sites.
+
+    Each is of one group at least, and has one reading at least; where there is room for all groups, none is in two.
+    """
+    fold = placed.operator
+    bare = int(any(not about_site(term) for term in conditions(fold)))
+    readings = sites * fold.slices.most_ticks(fold.interval)
+    groups = sites if all(isinstance(key, SiteNumber) for key in fold.keys) and fold.keys else readings
+    groups = min(groups, readings) if fold.keys else 1
+    known = slices * (groups + bare)
+    return known if placed.room >= known else slices * readings
 
 
 def traffic(placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round) -> list[Traffic]:
@@ -108,14 +125,16 @@ def traffic(placement: Placement, schedules: Mapping[int, Schedule], sizes: Size
 
 def most_frames(
     placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round
-) -> dict[int, float]:
-    """By mote, how many frames it may have to hand over in a round: its own, and all that pass through it."""
-    most = dict.fromkeys(placement.tree.parent, 0.0)
+) -> dict[int, Counter[float]]:
+    """By mote, how many frames of which size it may have to hand over in a round: its own, and all that pass through."""
+    most: dict[int, Counter[float]] = {mote: Counter() for mote in placement.tree.parent}
     for site, loads in readings_of(placement, schedules, sizes, round).items():
         for sender in placement.tree.path(site)[:-1]:
-            most[sender] += sum(load.most for load in loads)
+            for load in loads:
+                most[sender][load.most_size] += load.most
     for site, loads in partials_of(placement, sizes, round).items():
-        most[site] += sum(load.most for load in loads)
+        for load in loads:
+            most[site][load.most_size] += load.most
     return most
 
 
@@ -140,12 +159,13 @@ def _readings(sampling: Sampling, operators: list[Placed], sizes: Sizes, round: 
     epochs = round.ticks / sampling.epochs.interval
     missed = prod(1 - passing(p) * sampling.epochs.interval / _interval(p) for p in operators)
     share = 1 - missed
-    most = max(1, ceil(epochs / sizes.fit(sampling))) if epochs >= 1 else epochs
-    if share == 1.0:
-        return Load(most, sizes.readings(sampling, epochs / most), max(1.0, most))
-    spoken = max(1 - missed ** max(epochs, 1.0), 1 / REPORT_EPOCHS)  # a round in which there is something to say
-    frames = most * spoken
-    return Load(frames, sizes.readings(sampling, max(1.0, share * epochs / most)), max(1.0, most))
+    most = max(1, ceil(ceil(epochs) / sizes.fit(sampling)))
+    each = max(1.0, epochs) / most  # epochs in a frame
+    most_size = sizes.readings(sampling, ceil(each), True)
+    often = min(1.0, epochs)  # in which share of the rounds something is due
+    if share < 1.0:  # and in which share of those there is something to say
+        often *= max(1 - missed ** max(epochs, 1.0), 1 / REPORT_EPOCHS)
+    return Load(most * often, sizes.readings(sampling, max(1.0, share * each), False), most, most_size)
 
 
 def _interval(placed: Placed) -> int:
@@ -165,11 +185,12 @@ def partials_of(placement: Placement, sizes: Sizes, round: Round) -> dict[int, l
 def _partials(placed: Placed, contributing: int, sizes: Sizes, round: Round) -> Load:
     fold, shape = placed.operator, placed.shape
     slices = round.ticks * fold.slices.edges / fold.slices.period
-    whole = max(1.0, slices) * groups_of(fold, contributing)
-    bare = max(1.0, slices) * (passing(placed) < 1)
-    most = ceil(sizes.partials(shape, whole, bare) / sizes.room)
-    often = min(1.0, slices)
-    return Load(most * often, sizes.partials(shape, whole / most, bare / most), float(most))
+    most = most_partials(placed, contributing, ceil(slices))
+    fits = sizes.partials_fit(shape)
+    whole, bare = max(1.0, slices) * groups_of(fold, contributing), max(1.0, slices) * (passing(placed) < 1)
+    frames = ceil((whole + bare) / fits)
+    size = sizes.partials(shape, whole / frames, bare / frames)
+    return Load(frames * min(1.0, slices), size, ceil(most / fits), sizes.partials(shape, min(most, fits), 0))
 
 
 def sites_below(tree: RoutingTree, sites: tuple[int, ...]) -> dict[int, int]:

@@ -5,12 +5,12 @@ readings pass, or not at all: then they are delivered and folded at the base sta
 the whole network uses, together with all other queries: a fold of readings that somebody wants anyway saves nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, prod
+from math import ceil, inf, prod, sqrt
 
 from acquisition.schedule import Schedule
-from innet.costs.handover import hand_over
 from innet.costs.model import Duty, Network, Prediction, attempt_ms, predict
 from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
@@ -32,8 +32,8 @@ SUMS = ("COUNT", "SUM", "VARIANCE")
 """Each holds what those before it hold."""
 MOST_ROOM = 255
 MOST_NUMBERS = 256
-SPARE = 1.5
-"""How many times the expected attempts a slot has room for, over links that lose anything."""
+SURE = 2.33
+"""So many standard deviations above the mean, where one in a hundred is above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,14 +213,24 @@ def sampled_at(placement: Placement, site: int) -> list[tuple[str, int]]:
 
 
 def slots_ms(placement: Placement, world: World) -> dict[int, float]:
-    """By mote, how long its slot for sending has to be: for the most frames it may have, and for some attempts more."""
+    """By mote, how long its slot for sending has to be: for the most frames there can be, and for attempts that fail.
+
+    What does not fit into a slot is lost, so there is room for one frame more: motes report other things, too.
+    """
     network = world.network
     most = most_frames(placement, world.schedules, world.sizes, world.round)
     found = {}
     for site, parent in placement.tree.parent.items():
-        there, back = network.topology.ratio(site, parent), network.topology.ratio(parent, site)
-        attempts = hand_over(there, back, network.attempts).attempts
-        tries = ceil(max(1.0, most[site]) * attempts * (SPARE if attempts > 1 else 1.0))
+        frames = most[site] + Counter({float(world.sizes.room): 1})
+        both = network.topology.ratio(site, parent) * network.topology.ratio(parent, site)
+        count = frames.total()
+        more = tries(count, both, network.attempts) / count
         hardware = network.hardware[site]
-        found[site] = hardware.radio.startup_ms + tries * attempt_ms(hardware, world.sizes.room)
+        found[site] = more * sum(number * attempt_ms(hardware, size) for size, number in frames.items())
     return found
+
+
+def tries(frames: int, both: float, limit: int) -> float:
+    """How many attempts are enough, but for one round in a hundred, where each comes through with probability `both`."""
+    needed = frames / both + SURE * sqrt(frames * (1 - both)) / both if both else inf
+    return min(needed, frames * limit)

@@ -4,7 +4,7 @@ Greedy: the deepest motes first, each as early as it can. That is not the shorte
 can be told in a sentence.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -58,20 +58,29 @@ def make_agenda(
     return Agenda(period, tick_ms, sites)
 
 
+def longest_round(interval: int, tick_ms: int, within_ms: int | None = None) -> Round:
+    """As many epochs as may wait for each other where what is sampled is to arrive `within_ms`; one, if nothing is said."""
+    epochs = 1 if within_ms is None else min(MOST_EPOCHS, within_ms // (interval * tick_ms) + 1)
+    return Round(epochs, interval)
+
+
 def agenda_of(placement: Placement, world: World, within_ms: int | None = None) -> Agenda:
-    """The agenda of a placement, as in `longest_agenda`; its rounds are whole epochs of `world.round.interval`."""
+    """The agenda of a placement: with rounds of `world.round`, or the longest shorter ones that arrive in time.
 
-    def make(epochs: int) -> Agenda:
+    PlacementError, with the figures, if not even single epochs do.
+    """
+    for epochs in range(world.round.epochs, 0, -1):
         round = Round(epochs, world.round.interval)
-        return make_agenda(
-            placement.tree,
-            _work(placement, replace(world, round=round)),
-            round.ticks,
-            world.tick_ms,
-            world.network.topology,
-        )
-
-    return longest_agenda(make, within_ms)
+        work = _work(placement, replace(world, round=round))
+        try:
+            found = make_agenda(placement.tree, work, round.ticks, world.tick_ms, world.network.topology)
+        except PlacementError:
+            if epochs == 1:
+                raise
+            continue
+        if within_ms is None or found.latest_ms <= within_ms:
+            return found
+    raise PlacementError(f"what is sampled arrives after {found.latest_ms} ms, and is to be there within {within_ms}")
 
 
 def _work(placement: Placement, world: World) -> dict[int, Work]:
@@ -85,27 +94,6 @@ def _work(placement: Placement, world: World) -> dict[int, Work]:
         compute = computing.get(site, 0.0) * instruction_us / 1_000 / max(1, len(ticks))
         work[site] = Work(tuple(ticks), sense, compute, slot)
     return work
-
-
-def longest_agenda(
-    make: Callable[[int], Agenda], within_ms: int | None = None, epochs: Iterable[int] = range(MOST_EPOCHS, 0, -1)
-) -> Agenda:
-    """The agenda of the most epochs whose readings all arrive `within_ms` after they were sampled; of one, if nothing is said.
-
-    `make` gives the agenda of so many epochs. PlacementError if there is none for one epoch.
-    """
-    if within_ms is None:
-        return make(1)
-    for count in sorted(epochs, reverse=True):
-        try:
-            found = make(count)
-        except PlacementError:
-            if count == 1:
-                raise
-            continue
-        if found.latest_ms <= within_ms:
-            return found
-    raise PlacementError(f"what is sampled arrives after {make(1).latest_ms} ms, and is to be there within {within_ms}")
 
 
 def _own_slots(work: Work, tick_ms: int) -> list[Slot]:

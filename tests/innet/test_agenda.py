@@ -1,5 +1,6 @@
 """Agendas: what is true of every one, and the few that can be checked by eye."""
 
+from dataclasses import replace
 from math import ceil
 
 import pytest
@@ -8,8 +9,9 @@ from hypothesis import strategies as st
 
 from innet.errors import PlacementError
 from innet.placement.agenda import Activity, Slot
+from innet.placement.expected import Round
 from innet.placement.place import Choice, arranged, slots_ms
-from innet.placement.timing import MOST_EPOCHS, Work, agenda_of, longest_agenda, make_agenda
+from innet.placement.timing import MOST_EPOCHS, Work, agenda_of, longest_round, make_agenda
 from innet.routing.choose import choose_tree
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
@@ -45,18 +47,18 @@ def test_what_does_not_fit_names_the_mote():
 
 
 def test_epochs_wait_for_each_other_as_long_as_answers_may():
-    work = {site: Work(send_ms=5.0) for site in (1, 2, 3)}
-
-    def make(epochs):
-        return make_agenda(CHAIN, {**work, 3: Work(tuple(range(0, 10 * epochs, 10)), 20.0)}, 10 * epochs, 1000)
-
-    assert longest_agenda(make).period == 10
-    assert longest_agenda(make, within_ms=30_050).period == 40
-    assert longest_agenda(make, within_ms=30_031).period == 40
-    assert longest_agenda(make, within_ms=30_030).period == 30
-    assert longest_agenda(make, within_ms=10**9).period == 10 * MOST_EPOCHS
-    with pytest.raises(PlacementError, match="arrives after 31 ms, and is to be there within 20"):
-        longest_agenda(make, within_ms=20)
+    assert longest_round(10, 1000) == Round(1, 10)
+    assert longest_round(10, 1000, 9_999) == Round(1, 10)
+    assert longest_round(10, 1000, 30_000) == Round(4, 10)
+    assert longest_round(10, 1000, 10**9) == Round(MOST_EPOCHS, 10)
+    world = world_of(line(3), epochs=4)
+    placement = arranged([deliver()], [], (), world, {})
+    whole = agenda_of(placement, world)
+    assert (whole.period, 30_010 < whole.latest_ms < 30_200) == (40, True)
+    assert agenda_of(placement, world, whole.latest_ms).period == 40
+    assert agenda_of(placement, world, whole.latest_ms - 1).period == 30
+    with pytest.raises(PlacementError, match=r"arrives after \d+ ms, and is to be there within 20"):
+        agenda_of(placement, world, 20)
 
 
 # --- true of every agenda --------------------------------------------------------------------------------------------
@@ -115,14 +117,12 @@ def test_of_every_agenda(network, told):
 @given(st.integers(1, 6), st.sampled_from([1.0, 0.6]), st.sampled_from([None, 15_000, 61_000]))
 def test_of_a_placement(count, ratio, within):
     world = world_of(line(count, ratio))
+    world = replace(world, round=longest_round(10, 1000, within))
     placement = arranged([deliver()], [Choice(mean(), (deliver(),))], (0,), world, {})
     agenda = agenda_of(placement, world, within)
-    assert agenda.period % world.round.interval == 0
     assert within is None or agenda.latest_ms <= within
-    slots = slots_ms(placement, world)
-    if agenda.period == world.round.interval:
-        assert {site: own.of(Activity.SEND)[0].length_ms for site, own in agenda.sites.items()} == {
-            site: ceil(length) for site, length in slots.items()
-        }
+    slots = slots_ms(placement, replace(world, round=Round(agenda.period // 10, 10)))
+    sends = {site: own.of(Activity.SEND)[0].length_ms for site, own in agenda.sites.items()}
+    assert sends == {site: ceil(length) for site, length in slots.items()}
     for own in agenda.sites.values():
         assert [slot.start_ms for slot in own.of(Activity.SENSE)] == list(range(0, agenda.period_ms, 10_000))

@@ -10,8 +10,8 @@ from innet.operators.expression import TRUE, Number, SiteNumber, apply
 from innet.operators.fold import Fold
 from innet.operators.select import Select
 from innet.operators.slices import Slices
-from innet.placement.expected import OFTEN, Round, groups_of, partials_of, readings_of, share_of, traffic
-from innet.placement.place import Choice, arranged, holder, place, predicted, united_folds
+from innet.placement.expected import OFTEN, Round, groups_of, most_partials, partials_of, readings_of, share_of, traffic
+from innet.placement.place import Choice, arranged, holder, place, predicted, tries, united_folds
 from innet.placement.placement import Placed, about_site, conditions, taking
 from innet.routing.tree import RoutingTree
 from tests.innet.placing import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, line, mean, world_of
@@ -208,7 +208,30 @@ def test_a_slice_costs_at_most_one_message_for_each_mote(world, choice):
     for loads in partials_of(placement, world.sizes, world.round).values():
         assert len(loads) == 1
         if not choice.fold.keys:
-            assert loads[0].most == 1.0
+            assert loads[0].most == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "child", "room", "most"),
+    [
+        ((), ACQUIRE, 1, 1),
+        ((), WARM, 2, 2),
+        ((), WARM, 1, 24),  # what has no room may be in a slice as often as there are readings
+        ((BY_SITE,), ACQUIRE, 4, 4),
+        ((BY_SITE,), ACQUIRE, 3, 24),
+        ((BY_VOLT,), ACQUIRE, 24, 24),
+        ((BY_SITE, BY_VOLT), WARM, 100, 25),
+    ],
+)
+def test_how_many_partials_there_can_be(keys, child, room, most):
+    """Of four sites, six ticks in a slice."""
+    placed = Placed(mean(*keys, child=child), (1, 2, 3, 4), 1, (), room)
+    assert most_partials(placed, 4, 1) == most
+
+
+@pytest.mark.parametrize(("both", "enough"), [(1.0, 20), (0.5, 54.7), (0.01, 160), (0.0, 160)])
+def test_attempts_enough_but_for_one_round_in_a_hundred(both, enough):
+    assert tries(20, both, 8) == pytest.approx(enough, abs=0.1)
 
 
 def test_placed_shapes_are_what_frames_need():
