@@ -24,8 +24,8 @@ from gateway.frame import (
 )
 
 HEADER = struct.Struct("<BBHHHHH")
-SEALED, DOWN, WANT_ACK, ROUTED = 0x01, 0x02, 0x04, 0x08
-KNOWN_FLAGS = SEALED | DOWN | WANT_ACK | ROUTED
+SEALED, DOWN, WANT_ACK, ROUTED, PENDING = 0x01, 0x02, 0x04, 0x08, 0x10
+KNOWN_FLAGS = SEALED | DOWN | WANT_ACK | ROUTED | PENDING
 KINDS = {int(kind): kind for kind in Kind}
 
 
@@ -44,7 +44,7 @@ def encode(frame: Frame, mtu: int = MAX_FRAME) -> bytes:
     if len(frame.payload) > payload_room(mtu, len(frame.route)):
         raise LinkError(f"a payload of {len(frame.payload)} bytes does not fit into a frame of {mtu}")
     flags = (SEALED if frame.seal else 0) | (DOWN if frame.down else 0) | (WANT_ACK if frame.want_ack else 0)
-    flags |= ROUTED if frame.route else 0
+    flags |= (ROUTED if frame.route else 0) | (PENDING if frame.pending else 0)
     header = HEADER.pack(
         VERSION << 4 | frame.kind, flags, frame.mote, frame.boot, frame.seq, frame.sender, frame.receiver
     )
@@ -72,18 +72,22 @@ def decode(message: bytes, mtu: int = MAX_FRAME) -> Frame:
     if end > mtu - SEAL_SIZE:
         raise FrameError("long", "the payload leaves no room for a seal", message)
     route = _route(message, end) if flags & ROUTED else ()
+    start = HEADER_SIZE + route_size(len(route))
+    if flags & PENDING and (kind is not Kind.ACK or start < end):
+        raise FrameError("flags", "something pending is told in the answer to a frame only", message)
     return Frame(
         kind=kind,
         mote=MoteId(mote),
         boot=boot,
         seq=seq,
-        payload=bytes(message[HEADER_SIZE + route_size(len(route)) : end]),
+        payload=bytes(message[start:end]),
         down=bool(flags & DOWN),
         want_ack=bool(flags & WANT_ACK),
         seal=bytes(message[end:]),
         sender=MoteId(sender),
         receiver=MoteId(receiver),
         route=route,
+        pending=bool(flags & PENDING),
     )
 
 

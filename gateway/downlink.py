@@ -16,15 +16,13 @@ def desire(desired: Mapping[MoteId, Desired], keepers: Keepers, now: int) -> Non
 
 def tend(keepers: Keepers, transport: Transport, now: int) -> None:
     """Look after each mote: what the clock brings about is sent at once, or queued on its link."""
-    for frame in keepers.look(now):
-        transport.send(encode_stream(frame.along(keepers.way(frame.mote))))
+    _send(keepers.look(now), keepers, transport)
 
 
 def descend(keepers: Keepers, transport: Transport, now: int) -> list[Frame]:
     """Send what is due on any link at `now` (ms): new frames, and those nobody answered in time."""
     sent = [frame for link in keepers.links.by_mote.values() for frame in link.due(now)]
-    for frame in sent:
-        transport.send(encode_stream(frame.along(keepers.way(frame.mote))))
+    _send(sent, keepers, transport)
     return sent
 
 
@@ -32,3 +30,8 @@ def answer(answers: Iterable[Frame], transport: Transport) -> None:
     """Send acknowledgements; they go to whoever handed the frame over, and are never repeated by themselves."""
     for frame in answers:
         transport.send(encode_stream(frame))
+
+
+def _send(frames: Iterable[Frame], keepers: Keepers, transport: Transport) -> None:
+    for frame in frames:
+        transport.send(encode_stream(frame.along(keepers.way(frame.mote)), keepers.mtu))

@@ -68,7 +68,8 @@ class Frame:
     `mote` is where an upward frame began and where a downward frame is to end. (`boot`, `seq`) number the frames of
     one sender and never repeat: whoever has used `seq` 65535 goes on with the next `boot`. Those four stay the same
     from hop to hop; `sender` and `receiver` are the two ends of this hop, `route` the hops that follow it. Where
-    nothing is said of the hop, it is the only one, between the mote and the base station.
+    nothing is said of the hop, it is the only one, between the mote and the base station. An answer may say that
+    something is `pending` for the one that it answers.
     """
 
     kind: Kind
@@ -82,6 +83,7 @@ class Frame:
     sender: MoteId | None = None
     receiver: MoteId | None = None
     route: tuple[MoteId, ...] = ()
+    pending: bool = False
 
     def __post_init__(self) -> None:
         ends = (COORDINATOR, self.mote) if self.down else (self.mote, COORDINATOR)
@@ -95,6 +97,8 @@ class Frame:
             raise LinkError(f"a route has at most {MAX_ROUTE} hops of 16 bits each, not {self.route}")
         if len(self.payload) > payload_room(LARGEST_FRAME, len(self.route)):
             raise LinkError(f"a payload of {len(self.payload)} bytes fits on no link")
+        if self.pending and (self.kind is not Kind.ACK or self.payload):
+            raise LinkError("only the answer to a frame says that something is pending")
         if len(self.seal) not in (0, SEAL_SIZE):
             raise LinkError(f"a seal has {SEAL_SIZE} bytes, not {len(self.seal)}")
 

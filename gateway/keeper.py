@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gateway.asking import Asking, account
 from gateway.errors import FrameError
-from gateway.frame import COORDINATOR, Frame, Kind, Message, MoteId, Way, payload_room, route_of
+from gateway.frame import COORDINATOR, MAX_FRAME, Frame, Kind, Message, MoteId, Way, payload_room, route_of
 from gateway.life import Action, Event, State, after
 from gateway.link import Link, Links
 from gateway.payload import Lost, RefusedImage, Wants, decode_event, decode_hello
@@ -173,12 +173,16 @@ class Keeper:
 
 @dataclass(slots=True)
 class Keepers:
-    """One keeper for each mote that should have something or was heard. `ways` says how a mote is reached."""
+    """One keeper for each mote that should have something or was heard.
+
+    `ways` says how a mote is reached, `mtu` how long a frame may be on each hop of it.
+    """
 
     links: Links
     time: Callable[[int], bytes]
     ways: Callable[[MoteId], Way] = lambda mote: ()
     pace: Pace = field(default_factory=Pace)
+    mtu: int = MAX_FRAME
     by_mote: dict[MoteId, Keeper] = field(default_factory=dict)
 
     def of(self, mote: MoteId) -> Keeper:
@@ -192,7 +196,7 @@ class Keepers:
 
     def room(self, mote: MoteId) -> int:
         """What a payload may have on its way to a mote."""
-        return payload_room(hops=len(route_of(self.way(mote))))
+        return payload_room(self.mtu, len(route_of(self.way(mote))))
 
     def desire(self, desired: Mapping[MoteId, Desired], now: int) -> None:
         """From now on the motes should have this."""

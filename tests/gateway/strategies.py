@@ -10,7 +10,7 @@ routes = st.lists(words, max_size=MAX_ROUTE).map(tuple)
 
 def frames_of(mtu):
     """Any frame that fits on a link for so many bytes."""
-    return routes.flatmap(lambda route: _frames(payload_room(mtu, len(route)), route))
+    return routes.flatmap(lambda route: _frames(payload_room(mtu, len(route)), route)) | answers
 
 
 def _frames(room, route):
@@ -30,4 +30,5 @@ def _frames(room, route):
     )
 
 
+answers = st.builds(Frame, st.just(Kind.ACK), words, words, words, down=st.booleans(), pending=st.booleans())
 frames = frames_of(MAX_FRAME)

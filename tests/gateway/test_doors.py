@@ -5,7 +5,7 @@ import pytest
 from gateway import downlink, uplink
 from gateway.codec import NEED_DATA, FrameDecoder, encode_stream
 from gateway.errors import TransportError
-from gateway.frame import Frame, Kind
+from gateway.frame import MAX_FRAME, Frame, Kind
 from gateway.image import Image
 from gateway.keeper import Keepers
 from gateway.link import Links, Policy
@@ -22,8 +22,8 @@ def ends():
     return ours, theirs
 
 
-def frames_in(data):
-    decoder = FrameDecoder()
+def frames_in(data, mtu=MAX_FRAME):
+    decoder = FrameDecoder(mtu)
     decoder.receive_bytes(data)
     found = []
     while (event := decoder.next_event()) is not NEED_DATA:
@@ -85,20 +85,21 @@ def test_down_until_it_is_there(ends):
     assert keepers.settled() == {3}
 
 
-def test_down_along_the_way(ends):
+@pytest.mark.parametrize(("mtu", "blocks"), [(102, 3), (255, 12)])
+def test_down_along_the_way(ends, mtu, blocks):
     """The chunks are as large as the way leaves room for, and each frame knows its way."""
     ours, theirs = ends
     links, image = Links(boot=5), Image(1, bytes(300))
-    keepers = Keepers(links, lambda ms: b"", ways=lambda mote: tuple(range(12)))
+    keepers = Keepers(links, lambda ms: b"", ways=lambda mote: tuple(range(12)), mtu=mtu)
     downlink.desire({11: Desired(program=image)}, keepers, 0)
     hello = Frame(Kind.HELLO, 11, 1, 0, encode_hello(Hello(Reason.SWITCHED_ON, 1, 3000)), sender=1)
     assert keepers.take([hello], 0) == []
     downlink.tend(keepers, ours, 0)
     downlink.descend(keepers, ours, 0)
-    time, chunk = frames_in(theirs.receive())
+    time, chunk = frames_in(theirs.receive(), mtu)
     assert (time.kind, chunk.kind) == (Kind.TIME, Kind.PROGRAM)
     assert (time.route, chunk.sender, chunk.receiver, chunk.route) == (chunk.route, 0, 1, tuple(range(2, 12)))
-    assert len(chunk.payload) == 7 + 3 * 16
+    assert len(chunk.payload) == 7 + blocks * 16
 
 
 def test_a_mote_that_is_on_no_map_is_looked_for_where_its_last_frame_came_from():

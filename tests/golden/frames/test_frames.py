@@ -132,6 +132,7 @@ def cases():
         "partial": (Frame(Kind.PARTIAL, 3, 1, 27, partial), annotate_partials(AVERAGES, PARTIALS)),
         "links": (Frame(Kind.LINKS, 3, 1, 0, encode_links(REPORT)), annotate_links(REPORT)),
         "ack": (acknowledgement(answered), ()),
+        "ack_pending": (replace(acknowledgement(answered), sender=8, pending=True), ()),
         "ack_with_gaps": (
             Frame(Kind.ACK, 3, 1, 25, encode_account(ACCOUNT), down=True, want_ack=False), annotate_account(ACCOUNT)),
         "sealed": (Frame(Kind.EVENT, 3, 1, 26, encode_event(EVENTS["lost"]), seal=bytes(range(8))),
