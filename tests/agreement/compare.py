@@ -162,7 +162,10 @@ def _compared(expected, replays, disagree):
     what = _ledgers(expected.ledger, got.result.ledger)
     if what:
         return disagree(what)
-    return Outcome("order" if forgiven else "agree", non_empty=any(says_something(a) for a in expected.answers[:1] if a is not None))
+    return Outcome(
+        "order" if forgiven else "agree",
+        non_empty=any(says_something(a) for a in expected.answers[:1] if a is not None),
+    )
 
 
 def _ledgers(expected, got):

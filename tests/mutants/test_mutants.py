@@ -32,4 +32,6 @@ def test_verdicts(tmp_path):
     assert verdict("x + x", "x * x")[0] == "survived"
     assert verdict("x", "y")[0] == "stale" and verdict("z", "y")[0] == "stale"
     assert verdict("x + x", "while True")[0] == "caught"
+    change = mutants.Mutant("innet/doubling.py", "x + x", "x + 1", "")
+    assert mutants.judged(change, tmp_path, ("test_doubling.py",), seconds=0.01)[0] == "slow"
     assert code.read_text() == "def double(x):\n    return x + x\n"
