@@ -129,10 +129,13 @@ class _Splitting:
 
     def _look(self, node: Node, ordered: bool) -> None:
         """Decide about a node and all below it. `ordered`: somebody above sees the order of the tuples in a window."""
-        if isinstance(node, SliceAggregation) and self._decide(node, lambda: self._feed(node, ordered)):
-            return
+        if not any(isinstance(below, StreamAcquire) for below in walk(node)):
+            return  # no mote measures anything of it
         match node:
-            case WindowAggregation() if any(isinstance(below, StreamAcquire) for below in walk(node)):
+            case SliceAggregation():
+                if self._decide(node, lambda: self._feed(node, ordered)):
+                    return
+            case WindowAggregation():
                 self._decide(node, lambda: self._unsliced(node))
             case StreamSelect() if _sensed(node) is not None:
                 self._decide(node, lambda: self._selection(node))
@@ -256,8 +259,6 @@ class _Splitting:
     def _feed(self, node: SliceAggregation, ordered: bool) -> str:
         acquired = _sensed(node.child)
         if acquired is None:
-            if not any(isinstance(below, StreamAcquire) for below in walk(node)):
-                raise Stays("pushed", "no mote measures what it aggregates")
             raise Stays("nested", "its stream is made at the base station")
         if self.plan.asked.since is not None or self.plan.asked.since_ago is not None:
             raise Stays("since", "it begins in the past, of which there are readings and no partials")

@@ -34,7 +34,16 @@ def _plan_text(told):
         lines.append("beyond the paper: " + ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"]))
     lines += told["algebra"].splitlines()
     lines.append("rewrites: " + (", ".join(step["rule"] for step in told["rewrites"]) or "none"))
+    lines += _network_lines(told["network"])
     return "\n".join([*lines, *physical_lines(told), f"memory: {memory_line(told)}"])
+
+
+def _network_lines(decisions):
+    """What must be able to move into the network, and what is known to keep the rest."""
+    names = [(d["operator"].split()[0], d) for d in decisions]
+    moves = [f"{name}{' in part' if d['reason'].startswith('in part: ') else ''}" for name, d in names if d["moves"]]
+    stays = [f"{name} ({d['code']})" for name, d in names if not d["moves"]]
+    return [f"{word}: {', '.join(said)}" for word, said in (("moves", moves), ("stays", stays)) if said]
 
 
 def refusal_of(golden, case):

@@ -99,7 +99,7 @@ WINDOW = "[FROM NOW-60 TO NOW SLIDE 30 SEC]"
         ("SELECT AVG(n) FROM short [FROM NOW-100 TO NOW SLIDE 60 SEC]", ["late", "moves"]),
         ("SELECT AVG(n) FROM short [FROM NOW-29 TO NOW SLIDE 30 SEC]", ["moves"]),
         (f"SELECT AVG(n), MAX(a) FROM g {WINDOW}, p {WINDOW}", ["nested", "moves"]),
-        (f"SELECT AVG(a) FROM p {WINDOW}", ["pushed"]),
+        (f"SELECT AVG(a) FROM p {WINDOW}", []),
         ("SELECT f.v FROM f [NOW], f.HISTORY h [SCAN 1 HOUR] WHERE f.v > 2", ["history", "moves"]),
         ("SELECT AVG(v) FROM f [FROM NOW-20000 HOUR TO NOW SLIDE 20000 HOUR]", ["late", "moves"]),
     ],
