@@ -35,16 +35,15 @@ class Image:
 
     version: int
     content: bytes
+    stamp: Stamp = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 1 <= self.version <= 0xFFFF:
             raise LinkError(f"an image has a version from 1 to 65535, not {self.version}")
         if not 1 <= len(self.content) <= MAX_IMAGE:
             raise LinkError(f"an image has 1 to {MAX_IMAGE} bytes, not {len(self.content)}")
-
-    @property
-    def stamp(self) -> Stamp:
-        return Stamp(self.version, int.from_bytes(checksum(self.content), "little"))
+        digest = int.from_bytes(checksum(self.content), "little")
+        object.__setattr__(self, "stamp", Stamp(self.version, digest))
 
     @property
     def blocks(self) -> frozenset[int]:
