@@ -5,10 +5,10 @@ STAMP  := $(VENV)/.ready
 COVERED := language algebra planner windows execution
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check coverage mutants bench lint clean
+.PHONY: help setup demo test check coverage mutants bench bench-peers bench-diff lint clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml tools/setup.sh
 	@bash tools/setup.sh $(VENV)
@@ -34,10 +34,15 @@ coverage: $(STAMP) ## the tests at small counts; at least 95 % of the lines of e
 mutants: $(STAMP) ## change operators line by line; each change must be caught by a test (ARGS=words chooses some)
 	@$(VENV)/bin/python tools/mutants.py $(ARGS)
 
-bench: $(STAMP) ## run each script in bench/ and keep its figures in bench/results/*.csv
-	@for script in bench/*.py; do \
-	  [ -e "$$script" ] || { echo "bench: there are no benchmarks yet"; break; }; \
-	  echo "bench: $$script"; $(VENV)/bin/python "$$script" || exit 1; done
+bench: $(STAMP) ## measure against hand-written ceilings and peers (FULL=1 every size, ARGS="W2 flat" chooses)
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+	@$(VENV)/bin/python -m bench $(if $(FULL),--full) $(ARGS)
+
+bench-peers: $(STAMP) ## make an environment for each peer that pip can get
+	@$(VENV)/bin/python -m bench.peers.make
+
+bench-diff: $(STAMP) ## what the last run of each case found that the run before it did not
+	@$(VENV)/bin/python -m bench.diff
 
 lint: $(STAMP) ## style and the import contract
 	@$(VENV)/bin/ruff check .
@@ -45,6 +50,6 @@ lint: $(STAMP) ## style and the import contract
 	@$(VENV)/bin/lint-imports --config importlinter.ini
 
 clean: ## remove .venv and everything that was generated beside the sources
-	@rm -rf $(VENV) .pytest_cache .hypothesis .ruff_cache .import_linter_cache .coverage htmlcov build dist
+	@rm -rf $(VENV) bench/peers/.venv .pytest_cache .hypothesis .ruff_cache .import_linter_cache .coverage htmlcov build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "clean: done"

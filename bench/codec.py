@@ -1,17 +1,14 @@
 """How many frames, and how many readings in them, a second of one core takes through the codec, both ways.
 
-Prints one line per figure and appends them to bench/results/codec.csv.
+`python -m bench.codec` prints one line per figure and appends them to bench/results/codec.csv.
 """
 
-import csv
-import platform
 import time
-from datetime import UTC, datetime
-from pathlib import Path
 
 from acquisition.instants import Epochs
 from acquisition.payload import decode_readings, encode_readings
 from acquisition.schedule import Channel, Sampling
+from bench import record
 from gateway.codec import NEED_DATA, FrameDecoder, encode_stream
 from gateway.frame import Frame, Kind
 from innet.operators.slices import Slices
@@ -19,7 +16,6 @@ from innet.partials import Partial, PartialShape
 from innet.payload import decode_all, decode_partials, encode_partials
 
 FRAMES, PER_FRAME, ROUNDS = 20_000, 8, 5
-RESULTS = Path(__file__).parent / "results" / "codec.csv"
 SAMPLING = Sampling(0, "field", Epochs(0, 10), (Channel("temp", 1, 15), Channel("volt", 2, 16)))
 MIXED_ROWS = ([(2000, 2987)], [(2000, None)] * 3, [(100_000, 2987)] * 4, [(2000, 2987), None] * 4)
 # The mean and the maximum of 54 motes, by group, as they are sent up to the base station: two fit into a frame.
@@ -89,17 +85,11 @@ def main():
         ("partials decoded", 2 * FRAMES, best(lambda: decode_all(partials, {0: SHAPE}))),
         ("partials one by one", 2 * FRAMES, best(lambda: [decode_partials(partial, SHAPE, 1) for _ in frames])),
     ]
-    new = not RESULTS.exists()
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if new:
-            writer.writerow(["when", "machine", "python", "what", "per second"])
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        for what, count, seconds in figures:
-            rate = round(count / seconds)
-            writer.writerow([when, platform.machine(), platform.python_version(), what, rate])
-            print(f"{what:<20}{rate:>12,} per second")
+    rates = [(what, round(count / seconds)) for what, count, seconds in figures]
+    for what, rate in rates:
+        print(f"{what:<20}{rate:>12,} per second")
+    case = f"{FRAMES} frames of {PER_FRAME} readings"
+    record.keep_figures("codec", "default", [(case, what, rate, "per second") for what, rate in rates])
 
 
 if __name__ == "__main__":

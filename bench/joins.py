@@ -1,15 +1,11 @@
 """What ISTREAM and window answers over joins cost a clock tick: state modules and differences, against whole products.
 
 Each case is run twice over the same tuples: by joining, and the former way, which joins the whole windows anew in every
-step and takes the difference of two products. Both must say the same. Prints one line per case and appends them to
-bench/results/joins.csv, with the conditions; the shortest of a few rounds counts.
+step and takes the difference of two products. Both must say the same. `python -m bench.joins` prints one line per case
+and appends them to bench/results/joins.csv, with the conditions; the shortest of a few rounds counts.
 """
 
-import csv
-import platform
 import time
-from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 
@@ -19,9 +15,9 @@ from basestation.execution.engine import Engine
 from basestation.execution.joining.plan import default_plan
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.revisions.answers import TupleUpdates
+from basestation.revisions.answers import TupleUpdates, WindowUpdates
+from bench import record
 
-RESULTS = Path(__file__).parent / "results" / "joins.csv"
 ROUNDS = 4
 SCHEMA = read_schema(
     "\n".join(f"{name}: pushed (k:integer, v:integer) late revise by 1 sec" for name in ("a", "b", "c"))
@@ -76,12 +72,13 @@ def _fingerprint(update):
     """Index by index for tuples; the sums for a window, whose rows have no order that counts."""
     if isinstance(update, TupleUpdates):
         return [update.tick.tolist(), update.index.tolist(), [c.values.tolist() for c in update.rows.columns]]
-    rows = getattr(update, "added", None)
-    return [] if rows is None else [update.tick, [int(c.values.sum()) for c in rows.columns]]
+    if not isinstance(update, WindowUpdates):
+        return []
+    return [told for each in update for told in (each.tick, [int(c.values.sum()) for c in each.added.columns])]
 
 
 def main():
-    rows = []
+    kept = []
     join_in = block.join_in
     for what, shape, select, reach, slide, tuples, keys, ticks, plan in CASES:
         query = shape.format(select.format(r=reach, s=slide))
@@ -98,24 +95,14 @@ def main():
         former = min(seconds for seconds, _ in runs)
         assert all(said == before for _, before in runs), what
         conditions = f"range {reach + 1} s, slide {slide} s, {tuples} tuples/s each, {keys} keys, {ticks} ticks"
-        figures = [round(1e3 * now / ticks, 3), round(1e3 * former / ticks, 3), round(former / now, 2)]
-        rows.append([what, conditions, *figures])
-        print(f"{what:<38}{figures[0]:>9} ms a tick, formerly {figures[1]:>9} ms: {figures[2]} times  ({conditions})")
-    _keep(rows)
-
-
-def _keep(rows):
-    new = not RESULTS.exists()
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if new:
-            writer.writerow(
-                ["when", "machine", "python", "what", "conditions", "ms a tick", "ms a tick formerly", "ratio"]
-            )
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        for row in rows:
-            writer.writerow([when, platform.machine(), platform.python_version(), *row])
+        case = f"{what}: {conditions}"
+        kept.append((case, "by joining", round(1e3 * now / ticks, 3), "ms a tick"))
+        kept.append((case, "by whole products", round(1e3 * former / ticks, 3), "ms a tick"))
+        kept.append((case, "gain", round(former / now, 2), "times"))
+        print(
+            f"{what:<38}{kept[-3][2]:>9} ms a tick, formerly {kept[-2][2]:>9} ms: {kept[-1][2]} times  ({conditions})"
+        )
+    record.keep_figures("joins", "default", kept)
 
 
 if __name__ == "__main__":

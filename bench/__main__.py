@@ -1,0 +1,40 @@
+"""`python -m bench [--full] [NAME …]`: all measurements, or those named: tasks W1 to W8, and the scripts below."""
+
+import argparse
+import subprocess
+import sys
+
+from bench import record, report
+from bench.tasks import TASKS
+
+SCRIPTS = {  # name -> whether it takes --full
+    "starting": False, "sharing": True, "flat": True, "codec": False, "joins": False, "simulation": False,
+}  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--full", action="store_true", help="every size; takes hours")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*TASKS, *SCRIPTS]))
+    told = parser.parse_args()
+    unknown = set(told.names) - {*TASKS, *SCRIPTS}
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join([*TASKS, *SCRIPTS])}")
+    full = ["--full"] if told.full else []
+    tasks = [name for name in told.names if name in TASKS]
+    runs = [["bench.run", *full, *tasks]] if tasks or not told.names else []
+    runs += [
+        [f"bench.{name}", *(full if sized else [])]
+        for name, sized in SCRIPTS.items()
+        if name in told.names or not told.names
+    ]
+    for module, *arguments in runs:
+        print(f"bench: {module} {' '.join(arguments)}".rstrip(), flush=True)
+        if subprocess.run([sys.executable, "-m", module, *arguments], cwd=record.ROOT).returncode:
+            return 1
+    report.main()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

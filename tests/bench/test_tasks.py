@@ -1,0 +1,191 @@
+"""The ceilings and the engine say the same on small data, however it is cut; what the harness reports is what it ran."""
+
+import csv
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench import data, diff, record, report, run
+from bench.answers import Digest, Tuples, Windows
+from bench.ceiling import FILES, ceiling_of
+from bench.ceiling.exact import means, split
+from bench.measure import Order, measured
+from bench.ours import Ours, answers
+from bench.tasks import TASKS, Case
+
+SIZES = ((4, 600, 7), (4, 600, 600), (30, 2_000, 1_000), (10, 200, 1))
+
+
+def digests(case):
+    """What each system has said after every batch."""
+    streams = case.streams()
+    systems = ((Ours(case, streams), answers), (ceiling_of(case.task.name)(case, streams), list))
+    sums = [Digest() for _ in systems]
+    for parts, last in data.batches(streams, case.batch):
+        for digest, (system, common) in zip(sums, systems, strict=True):
+            digest.add(common(system.step(system.prepare(parts, last))))
+        yield tuple(map(str, sums))
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(("sites", "readings", "batch"), SIZES)
+def test_the_engine_and_the_ceiling_hand_out_the_same_after_every_batch(task, sites, readings, batch):
+    said = list(digests(Case(TASKS[task], sites, readings, batch, queries=8)))
+    assert all(ours == theirs for ours, theirs in said)
+    assert int(said[-1][0].split(":")[0]) > readings // 50, "hardly anything was said"
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_how_data_are_cut_is_not_seen_in_the_answer(task):
+    sums = [list(digests(Case(TASKS[task], 5, 600, batch, queries=8)))[-1] for batch in (11, 600, 5_000)]
+    assert len(set(sums)) == 1
+
+
+def test_every_task_has_a_ceiling():
+    assert FILES.keys() == TASKS.keys()
+
+
+@pytest.mark.parametrize("task", ["W2", "W3", "W7"])
+def test_sites_that_report_twice_a_minute_or_not_at_all(task):
+    """The shorter ways of the ceilings are not taken then."""
+    case = Case(TASKS[task], 6, 600, 50)
+    streams = {name: uneven(stream) for name, stream in case.streams().items()}
+    ours, theirs = Ours(case, streams), ceiling_of(task)(case, streams)
+    said = Digest(), Digest()
+    for parts, last in data.batches(streams, case.batch):
+        said[0].add(answers(ours.step(ours.prepare(parts, last))))
+        said[1].add(theirs.step(theirs.prepare(parts, last)))
+    assert str(said[0]) == str(said[1])
+
+
+def uneven(stream):
+    """Two minutes become one, and every seventh tuple is missing."""
+    whole = stream.take(np.arange(len(stream)) % 7 != 3)
+    tick = whole.tick // (2 * data.MINUTE) * data.MINUTE + whole.tick % (2 * data.MINUTE) // 2
+    columns = whole.columns | {"time": tick}
+    if "weight" in columns:  # a vehicle names the time of a reading, which has moved, too
+        columns["time"] = (
+            whole.columns["time"] // (2 * data.MINUTE) * data.MINUTE + whole.columns["time"] % (2 * data.MINUTE) // 2
+        )
+    return data.Stream(tick, tick, columns)
+
+
+@given(st.lists(st.floats(-1e5, 1e5).filter(lambda v: v == 0 or abs(v) > 1e-5), min_size=1, max_size=60))
+def test_means_by_hand_are_rounded_once(values):
+    words = [word.sum(keepdims=True) for word in split(np.array(values))]
+    mean = means(*words, np.array([len(values)]))[0]
+    assert mean == float(sum(map(Fraction, values)) / len(values))
+
+
+def test_means_that_lie_between_two_doubles_go_to_the_even_one():
+    ties = [1.0 + 2.0**-52, 1.0], [1.0 + 2.0**-52, 1.0 + 2.0**-51], [3.0, 3.0 + 2.0**-51]
+    for values in ties:
+        words = [word.sum(keepdims=True) for word in split(np.array(values))]
+        assert means(*words, np.array([2]))[0] == float(sum(map(Fraction, values)) / 2)
+
+
+def test_what_two_words_cannot_hold_is_refused():
+    for value in (1e-30, 1e30):
+        with pytest.raises(ValueError):
+            split(np.array([value]))
+
+
+def digest(*given):
+    found = Digest()
+    found.add(given)
+    return str(found)
+
+
+def test_a_digest_tells_answers_apart_and_not_the_order_of_a_bag():
+    tick, index = np.array([1, 1, 2]), np.array([1, 2, 3])
+    values = np.array([1.0, 2.0, 3.0])
+    said = digest(Tuples(tick, index, [(values, None)]))
+    back = np.array([2, 0, 1])
+    assert said == digest(Tuples(tick[back], index[back], [(values[back], None)]))
+    assert said == digest(*(Tuples(tick[k : k + 1], index[k : k + 1], [(values[k : k + 1], None)]) for k in range(3)))
+    others = (
+        Tuples(tick, index, [(np.nextafter(values, 9), None)]),
+        Tuples(tick, index, [(values.astype(np.int64), None)]),
+        Tuples(tick, index + 1, [(values, None)]),
+        Tuples(tick, index, [(values, np.array([True, False, True]))]),
+        Tuples(tick, index, [(values, None)], sign=-1),
+        Tuples(tick, index, [(values, None)], query=2),
+    )
+    assert said not in {digest(other) for other in others}
+    empty = Windows(np.array([5]), np.array([0, 0]), [(values[:0], None)])
+    assert digest(empty) != digest() != digest(Windows(np.array([6]), np.array([0, 0]), [(values[:0], None)]))
+
+
+def test_late_and_replaced_tuples_are_delivered_as_they_should():
+    road = data.amended_road(10, 4_000)
+    assert (np.diff(road.arrival) > 0).all(), "one tuple in one tick"
+    late = (road.replaces == 0) & (road.tick < road.arrival)
+    again = road.replaces > 0
+    assert 20 < late.sum() < 60 and again.sum() == 40
+    assert (road.tick[~(late | again)] == road.arrival[~(late | again)]).all()
+    delay = (road.arrival - road.tick)[late | again]
+    assert delay.min() > data.MINUTE // 2 and delay.max() < 6 * data.MINUTE
+    entered = np.flatnonzero(road.replaces == 0)
+    named = entered[road.replaces[again] - 1]
+    assert (road.tick[named] == road.tick[again]).all()
+    assert (road.columns["site"][named] == road.columns["site"][again]).all()
+
+
+def test_a_measurement_tells_what_it_did():
+    found = measured(Order("ceiling", "W2", 4, 2_000, 100, check=True))
+    assert found["done"] == 2_000 and found["seconds"] > 0 and found["median_us"] <= found["p99_us"]
+    assert list(found["marks"]) == [100, 200, 400, 800, 1_600, 2_000]
+    assert found["marks"] == measured(Order("ours", "W2", 4, 2_000, 100, check=True))["marks"]
+    stopped = measured(Order("ceiling", "W2", 4, 100_000, 10, limit=0.01))
+    assert stopped["done"] < 100_000 and stopped["marks"] == {}
+
+
+def test_systems_differ_if_they_do_anywhere():
+    assert run._agree({"marks": {"1": "a", "2": "b"}}, {"marks": {"1": "a", "4": "c"}}) == 1
+    assert run._agree({"marks": {"1": "a", "2": "b"}}, {"marks": {"1": "a", "2": "c"}}) == -1
+
+
+def rows(when, seconds, peak=1 << 20, agrees=1_000, system="ours"):
+    head = {"when": when, "commit": "abc", "size": "default", "machine": "m", "cores": "2", "python": "3", "numpy": "2"}
+    for repetition, each in enumerate(seconds, 1):
+        yield head | {
+            "task": "W2", "system": system, "sites": 4, "readings": 1_000, "batch": 65_536, "queries": 1,
+            "repetition": repetition, "done": 1_000, "seconds": each, "median_us": 1, "p99_us": 2, "built_bytes": 0,
+            "peak_bytes": peak, "agrees": agrees,
+        }  # fmt: skip
+
+
+def test_results_are_kept_under_one_header(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    record.keep("some", list(rows("t1", [1.0, 2.0])))
+    record.keep("some", list(rows("t2", [3.0])))
+    assert [row["seconds"] for row in record.kept("some")] == ["1.0", "2.0", "3.0"]
+    with (tmp_path / "some.csv").open(newline="") as lines:
+        assert len(list(csv.reader(lines))) == 4
+    with pytest.raises(ValueError, match="has the columns"):
+        record.keep("some", [{"other": 1}])
+    assert record.kept("none") == []
+
+
+def test_the_difference_of_two_runs_is_told_where_it_is_larger_than_their_spread():
+    before = list(rows("t1", [1.0, 1.2, 1.1]))
+    lines = {
+        "equal": [diff.told(*c) for c in diff.changes(before + list(rows("t2", [1.15, 1.3, 1.0])))],
+        "faster": [diff.told(*c) for c in diff.changes(before + list(rows("t2", [0.5, 0.6, 0.55])))],
+        "heavier": [diff.told(*c) for c in diff.changes(before + list(rows("t2", [1.0, 1.2, 1.1], peak=9 << 20)))],
+        "wrong": [diff.told(*c) for c in diff.changes(before + list(rows("t2", [1.0, 1.2, 1.1], agrees=-1)))],
+        "one run": [diff.told(*c) for c in diff.changes(before)],
+    }
+    assert lines["equal"] == [None] and lines["one run"] == []
+    assert "( 2.00 times)" in lines["faster"][0] and "1 → 9 MB" in lines["heavier"][0]
+    assert lines["wrong"][0].endswith("THE ANSWER DIFFERS")
+
+
+def test_the_page_has_the_newest_run_and_says_what_missed_its_goal():
+    kept = [*rows("t1", [9.0]), *rows("t2", [1.0, 1.0, 4.0]), *rows("t2", [0.1], system="ceiling")]
+    lines = "\n".join(report.tables(report.newest(kept)))
+    assert "| 1 k | 250 … 1 k | 10 k | 0.100 | 1/2, missed |" in lines
+    assert report.tables({}) == ["Nothing has been measured yet."]
