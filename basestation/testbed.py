@@ -1,21 +1,48 @@
 """Testbed: a station and simulated motes in one process and in virtual time. The one module that imports the simulator.
 
 The station sees a transport and cannot tell the motes from real ones. Nothing here asks what time it is: `run_until`
-moves the time of both, a tick at a time.
+moves the time of both. `Testbed` runs motes one by one, tick by tick; `SweptBed` hands out what the queries want before
+it begins, and then sweeps many rounds at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from acquisition.batch import Batch, concatenate
+from acquisition.payload import Readings, decode_schedule
+from acquisition.sources.python import read_file
+from acquisition.sources.tuples import table_of
+from acquisition.uplink import batch_of
+from basestation import uplink
+from basestation.algebra.vector import Vector
 from basestation.app import Station
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.store import Store
 from basestation.language.diagnostics import Refused
-from basestation.planner.catalog import read_schema
-from basestation.queries import Query
+from basestation.planner.deployed import read_deployed
+from gateway.transports.memory import pair
+from innet.costs.hardware import hardware
+from innet.costs.model import Network as Costs
+from innet.payload import Duty, decode_orders
+from innet.payload.sizes import sizes
+from innet.placement.expected import Round
+from innet.placement.place import World
+from innet.placement.placement import Placement, everywhere
+from innet.placement.timing import agenda_of
+from innet.routing.topology import Heard, LinksReport, Topology
 
 if TYPE_CHECKING:
     from simulator.scenario import Asked, Scenario
+    from simulator.standing import Standing
+    from simulator.sweep.run import Arrived, Swept
+
+LOOKS = 4
+"""How often in a tick the station looks at what came, so that an answer does not have to wait for the next tick."""
+ROUNDS_AT_ONCE = 120
 
 
 def load(path: str) -> "Scenario":
@@ -25,8 +52,44 @@ def load(path: str) -> "Scenario":
     return read_scenario(path)
 
 
-class Testbed:
-    """One run of a scenario. `numbers` are those of its queries; `refused` are the queries that the station refused."""
+def cannot_sweep() -> type[Exception]:
+    """What is raised where a scenario has to be run mote by mote."""
+    from simulator.sweep.layout import CannotSweep
+
+    return CannotSweep
+
+
+class Bed:
+    """What both have: a station, the queries' numbers by their names, and those that were refused."""
+
+    def __init__(self, scenario: "Scenario", wire, archive: Store | None) -> None:
+        self.scenario = scenario
+        self.numbers: dict[str, int] = {}
+        self.refused: dict[str, Refused] = {}
+        self.catalog = read_deployed(scenario.deployment)
+        self.archive = MemoryArchive() if archive is None else archive
+        self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms)
+        self._now_ms = scenario.begin_ms
+        self._load_tables()
+
+    def _load_tables(self) -> None:
+        """Stored extents lie beside the schema that names them."""
+        folder = Path(self.scenario.deployment.extents.name or ".").parent
+        for extent in self.catalog:
+            if extent.source is not None:
+                columns, valid = table_of(read_file(folder / extent.source), extent, self.catalog.tick_ms)
+                vectors = {name: Vector(values, valid.get(name)) for name, values in columns.items()}
+                self.station.load(extent.name, vectors, self._now_ms)
+
+    def _submit(self, asked: "Asked") -> None:
+        try:
+            self.numbers[asked.name] = self.station.submit(asked.text, self._now_ms).number
+        except Refused as refused:
+            self.refused[asked.name] = refused
+
+
+class Testbed(Bed):
+    """One run of a scenario, mote by mote."""
 
     def __init__(self, scenario: "Scenario", seed: int, sink: Callable[[str], object] | None = None,
                  traced: bool = True, archive: Store | None = None) -> None:  # fmt: skip
@@ -36,11 +99,9 @@ class Testbed:
         from simulator.network import Network
         from simulator.transport import connect
 
-        self.scenario = scenario
-        self.numbers: dict[str, int] = {}
-        self.refused: dict[str, Refused] = {}
         self.built = build(scenario, seed, sink, traced)
-        kernel, trace = self.built.kernel, self.built.trace
+        self.tally, self.trace = self.built.tally, self.built.trace
+        kernel, trace = self.built.kernel, self.trace
 
         def network(end):
             wire = Backhaul(end, kernel, trace, scenario.wire, seed)
@@ -48,12 +109,8 @@ class Testbed:
 
         wire, self.network = connect(network)
         wire.open()
-        extents = scenario.deployment.extents
-        self.catalog = read_schema(extents.text, extents.name, scenario.deployment.tick_ms)
-        self.archive = MemoryArchive() if archive is None else archive
-        self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms)
+        super().__init__(scenario, wire, archive)
         self._here = True
-        self._now_ms = scenario.begin_ms
         plan_faults(scenario, self.built, self._come_or_go)
 
     def _come_or_go(self, here: bool) -> None:
@@ -61,7 +118,7 @@ class Testbed:
 
     def run_until(self, ms: int, told: Callable[[int], None] = lambda ms: None) -> None:
         """Let time go by until `ms` milliseconds after the beginning; `told` hears how far it is."""
-        end, tick_ms = self.scenario.begin_ms + ms, self.scenario.deployment.tick_ms
+        end, tick_ms = self.scenario.begin_ms + ms, self.catalog.tick_ms
         while self._now_ms < end:
             for asked in self.scenario.queries:
                 self._ask(asked)
@@ -74,20 +131,169 @@ class Testbed:
             self.built.trace.pass_on(self.built.kernel.now)
             told(self._now_ms - self.scenario.begin_ms)
 
+    def spent(self) -> dict[int, float]:
+        """Joules of each mote so far."""
+        return {number: mote.spent for number, mote in self.built.motes.items()}
+
     def _ask(self, asked: "Asked") -> None:
         """Submit or stop a query whose time has come."""
         since = self._now_ms - self.scenario.begin_ms
         if asked.name not in self.numbers and asked.name not in self.refused and asked.at_ms <= since:
-            try:
-                self.numbers[asked.name] = self.station.submit(asked.text, self._now_ms).number
-            except Refused as refused:
-                self.refused[asked.name] = refused
-        elif asked.until_ms is not None and asked.until_ms <= since < asked.until_ms + self.scenario.deployment.tick_ms:
+            self._submit(asked)
+        elif asked.until_ms is not None and asked.until_ms <= since < asked.until_ms + self.catalog.tick_ms:
             self.station.stop(self.numbers[asked.name], self._now_ms)
 
-    def query(self, name: str) -> Query:
-        return self.station.world.queries[self.numbers[name]]
+
+class SweptBed(Bed):
+    """One run of a scenario in which all is asked at the beginning and nothing goes wrong but on the air.
+
+    CannotSweep says why a scenario has to be run mote by mote.
+    """
+
+    def __init__(self, scenario: "Scenario", seed: int, sink: Callable[[str], object] | None = None,
+                 traced: bool = True, archive: Store | None = None) -> None:  # fmt: skip
+        from simulator.build import channel_of, kinds_of, sensors_of
+        from simulator.kernel import MS
+        from simulator.sweep.run import Sweep
+        from simulator.tally import Tally
+        from simulator.trace import Trace
+
+        _check(scenario)
+        wire, nobody = pair()
+        wire.open()
+        nobody.open()
+        super().__init__(scenario, wire, archive)
+        channel = channel_of(scenario, seed)
+        self._introduce_motes(Topology.of_ratios(channel.ratios))
+        for asked in scenario.queries:
+            self._submit(asked)
+        self.tally = Tally()
+        self.trace = Trace(sink, wanted=traced) if traced else None
+        standing = self._standing()
+        kinds, sensors = kinds_of(scenario.deployment), sensors_of(scenario, seed)
+        self._sweep = Sweep(standing, {n: sensors[n] for n in standing}, {n: kinds[n] for n in standing},
+                            channel, scenario.begin_ms * MS)  # fmt: skip
+
+    def run_until(self, ms: int, told: Callable[[int], None] = lambda ms: None) -> None:
+        """Let time go by until the last round that ends within `ms` milliseconds after the beginning."""
+        round_ms = self._sweep.layout.round_us // 1_000
+        last = (self.scenario.begin_ms + ms) // round_ms
+        while self._sweep.next_round < last:
+            self._take(self._sweep.advance(min(ROUNDS_AT_ONCE, last - self._sweep.next_round)))
+            self._now_ms = self._sweep.next_round * round_ms
+            self._check_batteries()
+            told(self._now_ms - self.scenario.begin_ms)
+
+    def spent(self) -> dict[int, float]:
+        found = dict.fromkeys(self.scenario.deployment.motes, 0.0)
+        joules = self._sweep.spent(self._now_ms * 1_000).tolist()
+        return found | dict(zip(self._sweep.layout.number.tolist(), joules, strict=True))
+
+    def _introduce_motes(self, topology: Topology) -> None:
+        """As if all had told long ago whom they hear."""
+        links = topology.heard.items()
+        reports = [LinksReport(mote, tuple(Heard(*link) for link in heard.items())) for mote, heard in links]
+        self.station.world = self.station.world.with_links(reports)
+
+    def _standing(self) -> "dict[int, Standing]":
+        """What the station wants each mote to have, with an agenda."""
+        from simulator.standing import Standing
+
+        world = self.station.world
+        tick_ms = self.catalog.tick_ms
+        orders = {n: decode_orders(desired.program, n) for n, desired in world.desired.items() if desired.program}
+        schedules = {n: decode_schedule(world.desired[n].schedule, n) for n in orders}
+        if any(each.duty is None for each in orders.values()):
+            duties = self._duties()
+            orders = {n: replace(each, duty=duties[n]) for n, each in orders.items() if n in duties}
+        return {n: Standing(schedules[n], each, tick_ms) for n, each in orders.items()}
+
+    def _duties(self) -> dict[int, Duty]:
+        """The agenda of collecting what the queries want, for a station that does not plan any itself."""
+        from simulator.carrier import TRIES
+
+        world, deployment = self.station.world, self.scenario.deployment
+        operators = [operator for query in world.queries.values() if query.needs for operator in query.inside]
+        sites = {name: self.catalog.find(name).sites for name in {operator.extent for operator in operators}}
+        kinds = {number: hardware(site.hardware) for number, site in deployment.motes.items()}
+        batteries = {number: site.battery for number, site in deployment.motes.items()}
+        interval = min(self.catalog.find(name).interval for name in sites)
+        samples = {
+            (site, attribute.name): (spec.sample_ms, spec.sample_ma)
+            for name in sites
+            for attribute in self.catalog.find(name).schema
+            for site in sites[name]
+            if (spec := deployment.motes[site].sensors.get(attribute.sensor or attribute.name))
+        }
+        asked = World(
+            Costs(world.tree, world.topology, kinds, batteries, TRIES), sites, world.scheduled.schedules, sizes(),
+            Round(1, interval), self.catalog.tick_ms, samples,
+        )  # fmt: skip
+        placed = everywhere(operators, sites)
+        reached = tuple(replace(p, sites=tuple(s for s in p.sites if s in world.tree.parent)) for p in placed)
+        agenda = agenda_of(Placement(world.tree, reached), asked)
+        return {site: Duty.of(each, agenda.period_ms) for site, each in agenda.sites.items()}
+
+    def _take(self, swept: "Swept") -> None:
+        """Give the station what arrived, and count and record what happened."""
+        from simulator.sweep.record import count, record
+
+        count(swept, self._sweep.layout, self.tally)
+        if self.trace:
+            record(swept, self._sweep.layout, self.trace, self.catalog.tick_ms)
+            self.trace.pass_on(self._sweep.next_round * self._sweep.layout.round_us)
+        tick_us = self.catalog.tick_ms * 1_000
+        by_extent: dict[str, list[Batch]] = {}
+        for arrived in swept.arrived:
+            batch, name = self._batch(arrived, tick_us)
+            by_extent.setdefault(name, []).append(batch)
+        for name, batches in by_extent.items():
+            batch = concatenate(batches)
+            batch = batch.take(np.argsort(batch.arrival, kind="stable"))
+            self.archive.append(self.catalog.find(name), batch)
+            self.station.engine.deliver(name, batch)
+        ended = self._sweep.next_round * self._sweep.layout.round_us // tick_us - 1
+        if ended > self.station.engine.clock:
+            uplink.answer(self.station.engine, self.station.feed, ended)
+
+    def _batch(self, arrived: "Arrived", tick_us: int) -> tuple[Batch, str]:
+        from simulator.sweep.layout import CannotSweep
+
+        sampled = arrived.sampled
+        sampling = self.station.world.scheduled.samplings[sampled.batch.sampling.number]
+        if not sampled.outcomes.sent[arrived.rows].all():
+            raise CannotSweep("motes filter readings, and a station is told that in frames only")
+        lanes = [(lane.values[arrived.rows], ~lane.there[arrived.rows]) for lane in sampled.outcomes.reading]
+        none = np.zeros(0, np.int64)
+        site, tick = self._sweep.layout.number[sampled.mote[arrived.rows]], sampled.tick[arrived.rows]
+        values, nulls = (_columns(part, len(site)) for part in (zip(*lanes, strict=True) if lanes else ((), ())))
+        readings = Readings(sampling, site, tick, values, nulls.astype(bool), none, none)
+        batch = batch_of(readings, self.catalog.find(sampling.extent), 0)
+        return replace(batch, arrival=arrived.time // tick_us), sampling.extent
+
+    def _check_batteries(self) -> None:
+        from simulator.sweep.layout import CannotSweep
+
+        for number, joules in self.spent().items():
+            if joules >= self.scenario.deployment.motes[number].battery:
+                raise CannotSweep(f"the battery of mote {number} is empty")
 
 
-LOOKS = 4
-"""How often in a tick the station looks at what came, so that an answer does not have to wait for the next tick."""
+def _columns(parts: Sequence[np.ndarray], length: int) -> np.ndarray:
+    return np.stack(parts, axis=1) if parts else np.zeros((length, 0), np.int64)
+
+
+def _check(scenario: "Scenario") -> None:
+    from simulator.sweep.layout import CannotSweep
+
+    said: Mapping[str, bool] = {
+        "something goes wrong": any(fault.what != "sensor_fails" for fault in scenario.faults),
+        "frames are delayed, doubled or damaged on the wire": bool(
+            scenario.wire.duplicated or scenario.wire.delayed or scenario.wire.damaged
+        ),
+        "clocks are wrong": scenario.ppm > 0,
+        "a query comes later, or goes": any(a.at_ms or a.until_ms is not None for a in scenario.queries),
+        "nothing is asked": not scenario.queries,
+    }
+    if why := next((what for what, holds in said.items() if holds), None):
+        raise CannotSweep(why)

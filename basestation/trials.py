@@ -10,7 +10,7 @@ from acquisition.batch import Batch, empty
 from acquisition.extent import Extent
 from basestation.results.wire import schema_as_json, update_as_json
 from basestation.revisions.answers import EpochMarks, WindowUpdates
-from basestation.testbed import Testbed
+from basestation.testbed import SweptBed, Testbed
 
 if TYPE_CHECKING:
     from basestation.testbed import Scenario
@@ -117,12 +117,13 @@ def student(freedom: int) -> float:
 class Trying:
     """One run while it goes on; where a folder is given, answers and trace are written there as they come."""
 
-    def __init__(self, scenario: "Scenario", seed: int, folder: Path | None = None) -> None:
+    def __init__(self, scenario: "Scenario", seed: int, folder: Path | None = None, swept: bool = False) -> None:
         self.seed, self._scenario = seed, scenario
         self._files: list[TextIO] = []
         self._answers = self._open(folder, "answers.jsonl")
         trace = self._open(folder, "trace.txt")
-        self.bed = Testbed(scenario, seed, trace and trace.write, trace is not None, Forgetful())
+        bed = SweptBed if swept else Testbed
+        self.bed = bed(scenario, seed, trace and trace.write, trace is not None, Forgetful())
         self._read: dict[str, int] = {}
         self._windows: dict[str, dict] = {}
         self._revisions: dict[str, int] = {}
@@ -184,7 +185,7 @@ class Trying:
             coverage[name] = used / due if due else 1.0
         return Trial(
             seed=self.seed,
-            motes=tuple(self._mote(number, ms) for number in bed.built.motes),
+            motes=tuple(self._mote(number, spent, ms) for number, spent in sorted(bed.spent().items())),
             ledger={name: dict(counts) for name, counts in bed.station.engine.ledger().items()},
             answers={name: len(windows) for name, windows in self._windows.items()},
             revisions=dict(self._revisions),
@@ -193,11 +194,11 @@ class Trying:
             errors=dict(bed.station.errors),
         )
 
-    def _mote(self, number: int, ms: int) -> MoteFigures:
-        tally, mote = self.bed.built.tally, self.bed.built.motes[number]
-        spent, died = mote.spent, tally.died.get(number)
+    def _mote(self, number: int, spent: float, ms: int) -> MoteFigures:
+        tally, battery = self.bed.tally, self._scenario.deployment.motes[number].battery
+        died = tally.died.get(number)
         lived_ms = ms if died is None else died[0] / 1_000 - self._scenario.begin_ms
-        lifetime = mote.battery / spent * lived_ms / DAY_MS if spent else inf
+        lifetime = battery / spent * lived_ms / DAY_MS if spent else inf
         return MoteFigures(
             number, tally.produced[number], tally.frames[number], tally.attempts[number], tally.bytes[number],
             tally.lost[number], spent, lived_ms / DAY_MS if died and died[1] == "battery" else lifetime,

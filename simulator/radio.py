@@ -16,6 +16,8 @@ from simulator.kernel import Kernel
 from simulator.trace import Trace
 
 PERFECT = 255
+AUDIBLE = 0.5 / PERFECT
+"""Of a link with a ratio below this motes report that it does not exist, and it disturbs nobody."""
 TURNS = 64
 """The most attempts at one hand-over, for the numbering of draws."""
 
@@ -193,7 +195,7 @@ class Air:
             other.begin < sending.end
             and sending.begin < other.end
             and other.sender != sending.sender
-            and (other.sender == receiver or self.channel.ratio(other.sender, receiver) > 0)
+            and (other.sender == receiver or self.channel.ratio(other.sender, receiver) > AUDIBLE)
             for other in self._slotted
         )
 

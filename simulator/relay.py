@@ -17,7 +17,6 @@ from simulator.radio import Air
 from simulator.slots import Slots
 from simulator.trace import Trace
 
-
 QUIET_US = 100 * MS
 """Who stays awake for what its parent has goes to sleep when nothing has come for so long."""
 

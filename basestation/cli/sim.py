@@ -12,6 +12,7 @@ from pathlib import Path
 
 from basestation.cli.asking import BAD_INPUT, REFUSED
 
+MISUSED = 2
 HELP = "run a scenario of simulated motes: answers, what they cost, and how sure that is"
 EXAMPLE = "moteloom sim run examples/lab54/calm.scenario.toml --for 1h --seeds 1..3 --out lab"
 _SPAN = re.compile(r"(\d{1,9}) ?([a-z]+)", re.IGNORECASE)
@@ -35,6 +36,7 @@ example:
     )
     run_.add_argument("--seeds", type=seeds, metavar="A..B", help="such as 7 or 1..30; default: the scenario's own")
     run_.add_argument("--out", type=Path, metavar="DIR", help="where answers, figures and traces are written")
+    run_.add_argument("--swept", action="store_true", help="many rounds at once, where all is asked at the beginning")
     run_.add_argument(
         "-o", "--output", choices=("table", "json", "csv"), default="table", help="json is one object a line"
     )
@@ -61,7 +63,7 @@ def seeds(text):
 def run(args):
     from acquisition.errors import InputError
     from basestation.language.diagnostics import Refused
-    from basestation.testbed import load
+    from basestation.testbed import cannot_sweep, load
     from gateway.toml import Faulty
 
     try:
@@ -70,6 +72,9 @@ def run(args):
     except Faulty as faulty:
         print(faulty, file=sys.stderr)
         return BAD_INPUT
+    except cannot_sweep() as why:
+        print(f"moteloom sim: this scenario cannot be swept: {why}", file=sys.stderr)
+        return MISUSED
     except (OSError, InputError) as why:
         print(f"moteloom sim: {why}", file=sys.stderr)
         return BAD_INPUT
@@ -91,7 +96,7 @@ def _run(scenario, args):
     trials = []
     for at, seed in enumerate(chosen):
         folder = args.out / f"seed-{seed}" if args.out else None
-        trying = Trying(scenario, seed, folder)
+        trying = Trying(scenario, seed, folder, args.swept)
         trials.append(trying.run(args.span, _line, lambda ms, before=at * args.span: progress.at(before + ms)))
         if folder:
             _write_figures(folder, trials[-1])

@@ -7,6 +7,7 @@ import numpy as np
 
 from innet.costs.hardware import Hardware
 from simulator.energy import Timing
+from simulator.radio import AUDIBLE
 from simulator.slots import Slots
 
 GATEWAY = -1
@@ -105,5 +106,5 @@ def _check(slots: Mapping[int, Slots], ratios: Mapping[tuple[int, int], float]) 
             if slots[other].send[0] >= slots[number].send[1]:
                 break
             for one, two in ((number, other), (other, number)):
-                if slots[one].parent in (two, slots[two].parent) or ratios.get((two, slots[one].parent), 0) > 0:
+                if slots[one].parent in (two, slots[two].parent) or ratios.get((two, slots[one].parent), 0) > AUDIBLE:
                     raise CannotSweep(f"the slots of motes {number} and {other} overlap within earshot")

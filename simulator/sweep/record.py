@@ -10,6 +10,7 @@ from simulator.sweep.readings import Posted
 from simulator.sweep.rising import Merged
 from simulator.sweep.run import Swept
 from simulator.sweep.sampled import Sampled
+from simulator.tally import Tally
 from simulator.trace import Trace
 
 
@@ -79,3 +80,27 @@ def _merged(merged: Merged, layout: Layout, trace: Trace) -> None:
         of = ",".join(f"{site}:{tick}" for site, tick in sorted(found))
         trace.record(time, gateway, "merged", table=merged.table.number, slice=slice_, bare=int(bare), group=group,
                      readings=of)  # fmt: skip
+
+
+def count(swept: Swept, layout: Layout, tally: Tally) -> None:
+    """What a tally would have counted of those lines."""
+    number = layout.number.tolist()
+
+    def add(counter, weights) -> None:
+        counter.update(
+            {mote: value for mote, value in zip(number, weights.astype(np.int64).tolist(), strict=True) if value}
+        )
+
+    for sampled in swept.sampled:
+        if sampled.outcomes is not None:
+            add(tally.produced, np.bincount(sampled.mote, minlength=len(layout)))
+    for hop in swept.hops:
+        holder, size = hop.frames.holder, len(layout)
+        add(tally.frames, np.bincount(holder, minlength=size))
+        add(tally.attempts, np.bincount(holder, hop.attempts, minlength=size))
+        add(tally.bytes, np.bincount(holder, hop.attempts * hop.frames.size, minlength=size))
+        add(tally.lost, np.bincount(holder, ~hop.came, minlength=size))
+        home = hop.came & (layout.parent[holder] == GATEWAY)
+        reading = hop.frames.tag < swept.readings
+        for kind, which in ((Kind.READING, home & reading), (Kind.PARTIAL, home & ~reading)):
+            tally.delivered[kind.name] += int(which.sum())

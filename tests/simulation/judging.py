@@ -10,8 +10,12 @@ from simulator.scenario import read_scenario
 FOLDER = Path(__file__).parent
 
 
-def run(name, seconds, seed=1):
-    bed = Testbed(read_scenario(FOLDER / f"{name}.toml"), seed)
+def run(name, seconds, seed=1, kind=Testbed):
+    return run_scenario(read_scenario(FOLDER / f"{name}.toml"), seconds, seed, kind)
+
+
+def run_scenario(scenario, seconds, seed=1, kind=Testbed):
+    bed = kind(scenario, seed)
     bed.run_until(seconds * 1_000)
     return bed
 
@@ -19,7 +23,7 @@ def run(name, seconds, seed=1):
 def delivered(bed):
     """(site, tick) -> the tick in which it reached the base station first, and what was measured; by the trace alone."""
     tick_us = bed.scenario.deployment.tick_ms * 1_000
-    trace = bed.built.trace
+    trace = bed.trace
     measured = {(e.mote, e["sampling"], e["tick"]): e["values"] for e in trace.of("produced")}
     samplings = bed.station.world.scheduled.samplings
     within = {}
@@ -27,7 +31,8 @@ def delivered(bed):
         epochs = range(e["first"], e["first"] + e["count"])
         within[e.mote, e["boot"], e["seq"]] = [(e["sampling"], samplings[e["sampling"]].epochs.tick(k)) for k in epochs]
     found = {}
-    for e in trace.of("arrived"):
+    # A swept network has no wire: what reached the gateway is there.
+    for e in trace.of("arrived") or trace.of("delivered"):
         for sampling, tick in within.get((e["origin"], e["boot"], e["seq"]), ()):
             values = measured[e["origin"], sampling, tick]
             names = [channel.attribute for channel in samplings[sampling].channels]

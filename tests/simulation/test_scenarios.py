@@ -16,7 +16,7 @@ ran = cache(run)
 
 
 def produced(bed):
-    return {(e.mote, e["tick"]) for e in bed.built.trace.of("produced")}
+    return {(e.mote, e["tick"]) for e in bed.trace.of("produced")}
 
 
 def ledger(bed):
@@ -71,7 +71,7 @@ def test_what_was_saved_during_a_partition_comes_late_and_revises():
 
 def test_a_mote_that_reboots_gets_its_program_again():
     bed = ran("reboots_without_its_program", SECONDS)
-    trace = bed.built.trace
+    trace = bed.trace
     assert [(e.mote, e.time // 1_000_000) for e in trace.of("rebooted")] == [(3, 95), (6, 215)]
     for mote, second in ((3, 95), (6, 215)):
         again = [tick for site, tick in delivered(bed) if site == mote and tick > second]
@@ -89,18 +89,18 @@ def test_a_clock_that_is_a_day_ahead_closes_no_window_and_its_readings_are_set_a
 
 def test_with_forty_percent_loss_in_bursts_most_comes_after_all():
     bed = ran("loses_forty_percent_in_bursts", SECONDS)
-    tally = bed.built.tally
+    tally = bed.tally
     assert tally.attempts.total() > 1.5 * tally.frames.total()
     assert len(delivered(bed)) >= 0.9 * len(produced(bed))
 
 
 def test_copies_count_once_and_damage_is_noticed():
     bed = ran("duplicates_and_reordering", SECONDS)
-    arrived = [(e["origin"], e["boot"], e["seq"]) for e in bed.built.trace.of("arrived")]
+    arrived = [(e["origin"], e["boot"], e["seq"]) for e in bed.trace.of("arrived")]
     duplicates = sum(link.duplicates for link in bed.station.links.by_mote.values())
     assert duplicates == len(arrived) - len(set(arrived)) > 50
     # A bit that becomes a delimiter makes two bad frames of one.
-    assert len(bed.built.trace.of("damaged")) <= bed.station.errors.total() <= 2 * len(bed.built.trace.of("damaged"))
+    assert len(bed.trace.of("damaged")) <= bed.station.errors.total() <= 2 * len(bed.trace.of("damaged"))
 
 
 def test_what_came_while_the_base_station_was_away_is_not_lost():
@@ -111,7 +111,7 @@ def test_what_came_while_the_base_station_was_away_is_not_lost():
 
 def test_a_mote_that_two_gateways_hear_is_one_mote():
     bed = ran("two_gateways", SECONDS)
-    assert {e.mote for e in bed.built.trace.of("delivered") if e["kind"] == "READING"} <= {0, 9}
+    assert {e.mote for e in bed.trace.of("delivered") if e["kind"] == "READING"} <= {0, 9}
     assert ledger(bed)["received"] == len(produced(bed))
     assert all(coverage["hall"][0] <= 8 for coverage, _ in answers(bed, "now").values())
 
@@ -125,7 +125,7 @@ def test_a_sensor_that_fails_leaves_nulls():
 
 def test_batteries_end_when_they_have_given_what_they_had():
     bed = ran("battery_of_the_worst_dies", SECONDS)
-    died = bed.built.tally.died
+    died = bed.tally.died
     assert {why for _, why in died.values()} == {"battery"}
     for mote, (time, _) in died.items():
         assert 15.0 <= bed.built.motes[mote].spent < 16.5  # it notices when it wakes the next time
