@@ -106,6 +106,13 @@ class Keeper:
         self.link.withdraw(Kind.HELLO)
         self._happen(Event.HELLO, now)
 
+    def vouch(self, now: int) -> None:
+        """Data of it came in a frame of another mote, with which it was merged."""
+        self._heard_at = now
+        if self.state not in (State.UNHEARD, State.GREETED):
+            self._happen(Event.DATA, now)
+        self._compare(now)
+
     def overdue(self, now: int) -> None:
         """Whoever knows the schedule says that something due has not come."""
         if self.state not in (State.UNHEARD, State.GREETED):

@@ -164,6 +164,20 @@ def test_numbers_that_are_missing_are_asked_for_and_come_or_are_written_off(keep
     assert (came.count(b"given up"), came.count(b"there"), world.keeper.link.lost) == (found, 1, lost)
 
 
+def test_a_mote_whose_data_others_bring_is_not_lost():
+    world = World(perfect)
+    world.keeper.vouch(0)
+    assert world.keeper.state is State.UNHEARD  # that it lives does not say what it has
+    world.keeper.desire(DESIRED, 0)
+    world.run(30)
+    for _ in range(5):
+        world.run(PACE.silent_ms // 2000)
+        world.keeper.vouch(world.now)
+        assert world.keeper.state is State.RUNNING
+    world.run(PACE.silent_ms // 1000)
+    assert world.keeper.state is not State.RUNNING
+
+
 def test_a_mote_that_sleeps_is_spoken_to_when_it_was_heard():
     world = World(perfect, listens_ms=500)
     world.keeper.desire(DESIRED, 0)
