@@ -35,7 +35,6 @@ mutants: $(STAMP) ## change operators line by line; each change must be caught b
 	@$(VENV)/bin/python tools/mutants.py $(ARGS)
 
 bench: $(STAMP) ## measure against hand-written ceilings and peers (FULL=1 every size, ARGS="W2 flat" chooses)
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
 	@$(VENV)/bin/python -m bench $(if $(FULL),--full) $(ARGS)
 
 bench-peers: $(STAMP) ## make an environment for each peer that pip can get

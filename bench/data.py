@@ -71,6 +71,13 @@ def road(sites, readings, offset=OFF):
     return Stream(tick, tick, {"site": site, "time": tick, "temp": temp.clip(COLDEST, WARMEST), "vibration": vibration})
 
 
+def sensed_road(sites, readings):
+    """`road` as motes sample it on the full minute; what they say comes when the readings of `road` do."""
+    pushed = road(sites, readings)
+    tick = pushed.tick // MINUTE * MINUTE
+    return Stream(tick, pushed.arrival, pushed.columns | {"time": tick})
+
+
 def traffic(sites, vehicles):
     """Vehicles, as many in a minute as there are sites; `time` is when the lane's mote is sampled next."""
     rng = np.random.default_rng([SEED, 1, sites, vehicles])

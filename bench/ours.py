@@ -16,7 +16,7 @@ class Ours:
     """`prepare` gives a batch the form in which the engine takes it; only `step` is timed."""
 
     def __init__(self, case, streams):
-        catalog = read_schema(case.task.schema, tick_ms=1)
+        catalog = read_schema(case.schema(), tick_ms=1)
         self.engine = Engine(catalog)
         if case.task.table:
             table = {name: Vector(values) for name, values in data.temp_class().items()}
@@ -40,8 +40,8 @@ def prepared(parts):
 
 
 def _batch(stream):
-    none = np.zeros(len(stream), np.int64)
-    return Batch(stream.tick, none, stream.arrival, none + 1, stream.columns, {}, stream.replaces)
+    weight = np.ones(len(stream), np.int64)
+    return Batch(stream.tick, stream.columns["site"], stream.arrival, weight, stream.columns, {}, stream.replaces)
 
 
 def answers(updates):

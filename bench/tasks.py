@@ -9,6 +9,10 @@ _TIMES = "late revise by 10 min"
 ROAD = f"road: pushed (site:integer, time:integer, temp:integer, vibration:float) {_TIMES}"
 TRAFFIC = f"traffic: pushed (site:integer, time:integer, weight:integer) {_TIMES}"
 TABLE = "tempClass: stored (temp:integer, category:string)"
+SENSED = (
+    "road: sensed (site:integer, time:integer, temp:integer, vibration:float) "
+    f"every 1 min at sites 1 .. {{sites}} wait 10 sec {_TIMES}"
+)
 FINE = f"road: pushed (site:integer, temp:float) {_TIMES}"
 WIND = f"wind: pushed (site:integer, time:integer, temp:integer, vibration:float) {_TIMES}"
 RAIN = f"rain: pushed (site:integer, time:integer, temp:integer, vibration:float) {_TIMES}"
@@ -40,7 +44,7 @@ class Task:
 
     name: str
     what: str
-    schema: str
+    schema: str  # with {sites} where their number is named
     streams: Callable
     queries: Callable
     table: bool = False  # tempClass is loaded
@@ -55,6 +59,9 @@ class Case:
     readings: int
     batch: int  # 0: all in one
     queries: int = 1
+
+    def schema(self):
+        return self.task.schema.format(sites=self.sites)
 
     def streams(self):
         return self.task.streams(self.sites, self.readings)
@@ -78,6 +85,10 @@ def _three(sites, readings):
 
 def _fine(sites, readings):
     return {"road": data.fine_road(sites, readings)}
+
+
+def _sensed(sites, readings):
+    return {"road": data.sensed_road(sites, readings)}
 
 
 def _amended(sites, readings):
@@ -110,6 +121,9 @@ TASKS = {
         Task("W5", "ISTREAM over a window of 100 rows every 10", ROAD, _road, _one(LAST_HUNDRED)),
         Task("W6", "standing queries `lo < temp AND temp <= hi AND site = s`", FINE, _fine, _standing),
         Task("W7", "three windows joined on site", f"{ROAD}\n{WIND}\n{RAIN}", _three, _one(THREE)),
+        Task("W1s", "W1 over a sensed road", SENSED, _sensed, _one(Q1)),
+        Task("W2s", "W2 over a sensed road", SENSED, _sensed, _one(EVERY_MINUTE)),
+        Task("W4s", "W4 over a sensed road", f"{SENSED}\n{TABLE}", _sensed, _one(Q3), table=True),
         Task("W8", "W2 with 1 % late and 1 % revised", ROAD, _amended, _one(EVERY_MINUTE)),
     )
 }  # fmt: skip

@@ -32,8 +32,8 @@ class Peer:
 
 
 PEERS = (
-    Peer("pyflink", "apache-flink==2.3.0", "bare", (200_000, 1_200_000)),
-    Peer("spark", "pyspark==4.3.0", "parquet", (131_072, 393_216)),
+    Peer("pyflink", "apache-flink==2.3.0", "bare", (100_000, 600_000)),
+    Peer("spark", "pyspark==4.3.0", "parquet", (131_072, 786_432)),
     Peer("bytewax", "bytewax==0.21.1", "csv", (30_000, 130_000)),
     Peer("pathway", "pathway==0.33.0", "csv", (30_000, 130_000)),
 )

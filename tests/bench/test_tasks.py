@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import data, diff, record, report, run
+from bench import ceiling, data, diff, record, report, run
 from bench.answers import Digest, Tuples, Windows
-from bench.ceiling import FILES, ceiling_of
 from bench.ceiling.exact import means, split
 from bench.measure import Order, measured
 from bench.ours import Ours, answers
@@ -22,7 +21,7 @@ SIZES = ((4, 600, 7), (4, 600, 600), (30, 2_000, 1_000), (10, 200, 1))
 def digests(case):
     """What each system has said after every batch."""
     streams = case.streams()
-    systems = ((Ours(case, streams), answers), (ceiling_of(case.task.name)(case, streams), list))
+    systems = ((Ours(case, streams), answers), (ceiling.system("numpy", case.task.name)(case, streams), list))
     sums = [Digest() for _ in systems]
     for parts, last in data.batches(streams, case.batch):
         for digest, (system, common) in zip(sums, systems, strict=True):
@@ -30,7 +29,7 @@ def digests(case):
         yield tuple(map(str, sums))
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ceiling.FILES)
 @pytest.mark.parametrize(("sites", "readings", "batch"), SIZES)
 def test_the_engine_and_the_ceiling_hand_out_the_same_after_every_batch(task, sites, readings, batch):
     said = list(digests(Case(TASKS[task], sites, readings, batch, queries=8)))
@@ -38,14 +37,36 @@ def test_the_engine_and_the_ceiling_hand_out_the_same_after_every_batch(task, si
     assert int(said[-1][0].split(":")[0]) > readings // 50, "hardly anything was said"
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ceiling.FILES)
 def test_how_data_are_cut_is_not_seen_in_the_answer(task):
     sums = [list(digests(Case(TASKS[task], 5, 600, batch, queries=8)))[-1] for batch in (11, 600, 5_000)]
     assert len(set(sums)) == 1
 
 
-def test_every_task_has_a_ceiling():
-    assert FILES.keys() == TASKS.keys()
+@pytest.mark.parametrize("task", ceiling.OTHERS)
+def test_polars_and_duckdb_hand_out_what_numpy_does(task):
+    case = Case(TASKS[task], 20, 3_000, 250)
+    streams = case.streams()
+    systems = [ceiling.system(name, task)(case, streams) for name in ceiling.by_hand(task)]
+    sums = [Digest() for _ in systems]
+    for parts, last in data.batches(streams, case.batch):
+        for digest, system in zip(sums, systems, strict=True):
+            digest.add(system.step(system.prepare(parts, last)))
+        assert len(set(map(str, sums))) == 1
+
+
+@pytest.mark.parametrize("task", ["W1", "W2", "W4"])
+def test_the_sensed_form_says_as_much_as_the_pushed_one(task):
+    rows = []
+    for name in (task, f"{task}s"):
+        case = Case(TASKS[name], 6, 900, 50)
+        streams = case.streams()
+        engine, digest = Ours(case, streams), Digest()
+        for parts, last in data.batches(streams, case.batch):
+            digest.add(answers(engine.step(engine.prepare(parts, last))))
+        rows.append(digest.rows)
+    # Readings on the minute lie in the window that begins there as well as in the one that ends.
+    assert rows[0] <= rows[1] <= 1.3 * rows[0] and rows[0] > 100
 
 
 @pytest.mark.parametrize("task", ["W2", "W3", "W7"])
@@ -53,7 +74,7 @@ def test_sites_that_report_twice_a_minute_or_not_at_all(task):
     """The shorter ways of the ceilings are not taken then."""
     case = Case(TASKS[task], 6, 600, 50)
     streams = {name: uneven(stream) for name, stream in case.streams().items()}
-    ours, theirs = Ours(case, streams), ceiling_of(task)(case, streams)
+    ours, theirs = Ours(case, streams), ceiling.system("numpy", task)(case, streams)
     said = Digest(), Digest()
     for parts, last in data.batches(streams, case.batch):
         said[0].add(answers(ours.step(ours.prepare(parts, last))))
@@ -135,11 +156,11 @@ def test_late_and_replaced_tuples_are_delivered_as_they_should():
 
 
 def test_a_measurement_tells_what_it_did():
-    found = measured(Order("ceiling", "W2", 4, 2_000, 100, check=True))
+    found = measured(Order("numpy", "W2", 4, 2_000, 100, check=True))
     assert found["done"] == 2_000 and found["seconds"] > 0 and found["median_us"] <= found["p99_us"]
     assert list(found["marks"]) == [100, 200, 400, 800, 1_600, 2_000]
     assert found["marks"] == measured(Order("ours", "W2", 4, 2_000, 100, check=True))["marks"]
-    stopped = measured(Order("ceiling", "W2", 4, 100_000, 10, limit=0.01))
+    stopped = measured(Order("numpy", "W2", 4, 100_000, 10, limit=0.01))
     assert stopped["done"] < 100_000 and stopped["marks"] == {}
 
 
@@ -185,7 +206,7 @@ def test_the_difference_of_two_runs_is_told_where_it_is_larger_than_their_spread
 
 
 def test_the_page_has_the_newest_run_and_says_what_missed_its_goal():
-    kept = [*rows("t1", [9.0]), *rows("t2", [1.0, 1.0, 4.0]), *rows("t2", [0.1], system="ceiling")]
+    kept = [*rows("t1", [9.0]), *rows("t2", [1.0, 1.0, 4.0]), *rows("t2", [0.1], system="numpy")]
     lines = "\n".join(report.tables(report.newest(kept)))
     assert "| 1 k | 250 … 1 k | 10 k | 0.100 | 1/2, missed |" in lines
     assert report.tables({}) == ["Nothing has been measured yet."]
