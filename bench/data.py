@@ -41,10 +41,13 @@ def batches(streams, size):
     A part is a slice of a stream, without a copy; streams that have nothing in a batch are not in it.
     """
     order = np.sort(np.concatenate([stream.arrival for stream in streams.values()]))
-    total = len(order)
+    behind = np.minimum(np.arange(size, len(order) + size, size), len(order))
+    return _cut(streams, order[behind - 1])
+
+
+def _cut(streams, lasts):
     starts = dict.fromkeys(streams, 0)
-    for begin in range(0, total, size):
-        last = int(order[min(begin + size, total) - 1])
+    for last in lasts.tolist():
         parts = {}
         for name, stream in streams.items():
             end = int(stream.arrival.searchsorted(last, "right"))

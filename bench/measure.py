@@ -54,11 +54,12 @@ def measured(order):
     make, common = system_of(order.system, order.task)
     streams = case.streams()
     digest, marks, taken, times = Digest(), {}, 0, []
+    cut = batches(streams, case.batch)
     before = forget_peak()
     system = make(case, streams)
     built = held()
     began, spent = time.perf_counter(), 0.0
-    for number, (parts, last) in enumerate(batches(streams, case.batch), 1):
+    for number, (parts, last) in enumerate(cut, 1):
         batch = system.prepare(parts, last)
         start = time.perf_counter()
         said = system.step(batch)
