@@ -22,9 +22,18 @@ def compare(op, left, right):
     a, b = left.values, right.values
     if a.dtype == b.dtype:
         return Vector(_DIRECT[op](a, b).astype(bool, copy=False), both(left, right))
+    if _doubles_too(a if a.dtype == np.int64 else b):
+        return Vector(_DIRECT[op](a, b), both(left, right))
     if a.dtype == np.int64:
         return Vector(_SIGN[op](_int_against_float(a, b)), both(left, right))
     return Vector(_SIGN[op](-_int_against_float(b, a)), both(left, right))
+
+
+def _doubles_too(ints):
+    """Whether all of some integers are doubles, which are compared as they are."""
+    if ints.strides == (0,):
+        ints = ints[:1]
+    return not len(ints) or (int(ints.min()) >= -_EXACT and int(ints.max()) <= _EXACT)
 
 
 def _int_against_float(ints, floats):

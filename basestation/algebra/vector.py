@@ -30,8 +30,10 @@ class Vector:
         """Of truths: where the predicate is true (neither false nor unknown)."""
         return self.values if self.valid is None else self.values & self.valid
 
-    def take(self, positions):
-        return Vector(self.values[positions], None if self.valid is None else self.valid[positions])
+    def take(self, which):
+        """The entries at positions, in a slice, or under a mask."""
+        which = places(which)
+        return Vector(taken(self.values, which), None if self.valid is None else taken(self.valid, which))
 
     def only(self, mask):
         """The same entries, those outside the mask missing as well."""
@@ -43,6 +45,25 @@ class Vector:
         if self.valid is None:
             return values
         return [v if there else None for v, there in zip(values, self.valid.tolist(), strict=True)]
+
+
+def places(which):
+    """A selection as positions where it is a mask: they are found once, however many arrays are taken from."""
+    return np.flatnonzero(which) if isinstance(which, np.ndarray) and which.dtype == bool else which
+
+
+def taken(array, which):
+    """The entries of an array at places. Of one value that stands for many (`constant`) no copies are made."""
+    if isinstance(which, slice):
+        return array[which]
+    if array.strides == (0,):
+        return constant(array[:1], len(which)) if len(array) else array
+    return array.take(which)
+
+
+def constant(value, length):
+    """An array, not to be written to, in which one value stands for all."""
+    return np.broadcast_to(value, length)
 
 
 def dtype_of(type_):
@@ -79,6 +100,4 @@ def repeated(value, type_, length):
     """A constant as a Vector."""
     if value is None:
         return nothing(length, type_ or Type.INTEGER)
-    values = np.empty(length, dtype_of(type_))
-    values[:] = value
-    return Vector(values)
+    return Vector(constant(np.array(value, dtype_of(type_)), length))

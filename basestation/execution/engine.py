@@ -16,6 +16,8 @@ from basestation.revisions.answers import Ended
 
 EXECUTABLE = tuple(rule for rule in RULES if rule is not join_below_window)
 """The rewrites whose operators can be run."""
+_PLENTY = 2**16
+"""After so many tuples state is tidied, however few steps took them: memory that is used again is there already."""
 
 
 class Engine:
@@ -26,7 +28,7 @@ class Engine:
 
     def __init__(self, catalog, begun=0, live=False, rules=EXECUTABLE, tidy_every=64):
         self.catalog, self._begun, self._rules = catalog, begun, rules
-        self._tidy_every, self._steps = tidy_every, 0
+        self._tidy_every, self._steps, self._taken = tidy_every, 0, 0  # since state was tidied
         self.clock = begun - 1
         streams = [e for e in catalog if e.kind is not Kind.STORED and e.sites is not None]
         self._intakes = {e.name: Intake(e, begun, scheduled=not live) for e in streams}
@@ -123,6 +125,7 @@ class Engine:
     def _step(self, tick, delivered, corrections, end, calm):
         """What became due before this clock tick is answered before its deliveries revise it."""
         said = []
+        self._taken += sum(len(batch) for batches in delivered.values() for batch in batches)
         while not calm and (moment := self._before(tick, delivered, corrections)) is not None:
             said += self._end(moment, {name: each.step([], [], moment) for name, each in self._intakes.items()})
         steps = {
@@ -157,7 +160,8 @@ class Engine:
                 said.append(Ended(number, query.halt.code, query.halt.message, tick))
                 del self._queries[number]
         self._steps += 1
-        if self._steps % self._tidy_every == 0:
+        if self._steps >= self._tidy_every or self._taken >= _PLENTY:
+            self._steps = self._taken = 0
             self._tidy()
         return said
 

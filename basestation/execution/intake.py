@@ -10,11 +10,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from acquisition.batch import Batch, dtype_of, mask_of, values_of
+from acquisition.batch import Batch, dtype_of, values_of
 from acquisition.extent import Kind, Late
 from acquisition.instants import grid_at_or_after
 from acquisition.schema import Type
-from basestation.algebra.vector import Vector
+from basestation.algebra.vector import Vector, constant
 from basestation.execution.change import Change
 from basestation.execution.history import History
 from basestation.execution.numbered import Numbered
@@ -82,7 +82,7 @@ class Intake:
                 if run.replaces is not None or (run.weight < 0).any():
                     self._correct_row(run, clock)
                 else:
-                    at = run.arrival if calm else np.full(len(run), clock)
+                    at = run.arrival if calm else constant(clock, len(run))
                     self.insert(replace(run, arrival=at), complete)
         for correction in corrections:
             correction(self, clock, complete)
@@ -141,7 +141,7 @@ class Intake:
         entering = waiting.take(ready).in_order()
         entering = entering.take(self._live[entering.ident])  # one taken back before its entry gets no index
         self._pending.keep(~ready)
-        indexes = self._entered_count + 1 + np.arange(len(entering))
+        indexes = np.arange(self._entered_count + 1, self._entered_count + 1 + len(entering))
         self._index[entering.ident] = indexes
         self._entered_count += len(entering)
         if self.history is not None:
@@ -198,16 +198,20 @@ class Intake:
         count = len(tuples)
         if not count:
             return
-        clock = tuples.arrival  # so far, when it was delivered
-        late = np.zeros(count, bool) if complete is None else tuples.tick <= complete
-        numbers = self._next + np.arange(count)
-        arrival = np.where(late, clock, tuples.tick if self.sensed else np.minimum(tuples.tick, clock))
-        rank = np.where(late, tuples.tick + 1, 0) if self.sensed else np.zeros(count, np.int64)
+        tick, clock = tuples.tick, tuples.arrival  # so far, when it was delivered
+        nowhere = constant(False, count)
+        late = nowhere if complete is None else tick <= complete
+        arrival = tick if self.sensed or (tick <= clock).all() else np.minimum(tick, clock)
+        rank = constant(0, count)
+        if late.any():
+            arrival = np.where(late, clock, arrival)
+            rank = np.where(late, tick + 1, 0) if self.sensed else rank
+        numbers, new = np.arange(self._next, self._next + count), slice(self._next, self._next + count)
         place = self.epochs.positions(tuples.site) if self.sensed else numbers
         tuples = replace(tuples, ident=numbers, arrival=arrival, rank=rank, place=place)
-        beyond, dropped = np.zeros(count, bool), np.zeros(count, bool)
+        beyond = dropped = nowhere
         if self.extent.late is Late.REVISE:
-            beyond = late & (clock - tuples.tick > self.extent.horizon)
+            beyond = late & (clock - tick > self.extent.horizon)
             self.counts["beyond horizon"] += int(beyond.sum())
         elif self.extent.late is Late.DROP:
             dropped = late
@@ -218,9 +222,9 @@ class Intake:
         self._count_out_of_range(tuples.take(~dropped))
         self._log.add(tuples)
         self._next += count
-        self._index[numbers] = 0
-        self._live[numbers] = live
-        self._there[numbers] = ~dropped  # what was dropped is in no archive, and cannot be corrected
+        self._index[new] = 0
+        self._live[new] = live
+        self._there[new] = ~dropped  # what was dropped is in no archive, and cannot be corrected
         if self.history is not None:
             self.history.add(tuples.take(~dropped))
         if self.sensed:
@@ -247,12 +251,13 @@ class Intake:
             elif attribute is self.extent.time_attribute:
                 columns[attribute.name] = Vector(batch.tick)
             elif attribute.name in batch.columns:
-                mask = mask_of(batch, attribute.name)
-                columns[attribute.name] = Vector(batch.columns[attribute.name], None if mask.all() else mask)
+                mask = batch.valid.get(attribute.name)
+                mask = None if mask is None or mask.all() else mask
+                columns[attribute.name] = Vector(batch.columns[attribute.name], mask)
             else:
                 columns[attribute.name] = _missing(len(batch), attribute)
-        none = np.zeros(len(batch), np.int64)
-        append = np.full(len(batch), self.extent.late is Late.APPEND)
+        none = constant(0, len(batch))
+        append = constant(self.extent.late is Late.APPEND, len(batch))
         return Tuples(none, batch.tick, batch.arrival, none, none, none, batch.site, append, columns)
 
     # --- corrections (12.2) ------------------------------------------------------------------------------------------

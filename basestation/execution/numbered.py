@@ -19,9 +19,15 @@ class Numbered:
         self._values[places] = values
 
     def _places(self, numbers):
-        places = np.asarray(numbers) - self.base
-        if places.size and int(places.max()) >= len(self._values):
-            more = np.zeros(2 * int(places.max()) + 16, self._values.dtype)
+        """Where numbers, or those in a slice, are."""
+        if isinstance(numbers, slice):
+            places = slice(numbers.start - self.base, numbers.stop - self.base)
+            behind = places.stop
+        else:
+            places = np.asarray(numbers) - self.base
+            behind = int(places.max()) + 1 if places.size else 0
+        if behind > len(self._values):
+            more = np.zeros(2 * behind + 16, self._values.dtype)
             more[: len(self._values)] = self._values
             self._values = more
         return places

@@ -10,7 +10,7 @@ import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr
-from basestation.algebra.vector import Vector
+from basestation.algebra.vector import Vector, constant, places, taken
 from basestation.execution.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.coverage import Covers
 from basestation.execution.tuples import joined, no_tuples
@@ -59,7 +59,7 @@ class ExtentStream:
             come, fresh, gone = self._with_entries(come, fresh, gone, found.entered)
         come, mask = self._seen(come)
         gone, _ = self._seen(gone, found.entered)  # as they were: without an index
-        self.change = Change(come, fresh[mask], gone, self._sampled(change.touched), change.watermark)
+        self.change = Change(come, taken(fresh, places(mask)), gone, self._sampled(change.touched), change.watermark)
         self._epochs = self._epochs_now()
 
     def forget(self, before):
@@ -144,7 +144,7 @@ class ExtentStream:
 
         Those that were `waiting` to enter have no index yet.
         """
-        mask = np.ones(len(tuples), bool)
+        mask = constant(True, len(tuples))
         if self.interval not in (None, self.extent.interval):
             mask = tuples.tick % self.interval == 0
             tuples = tuples.take(mask)
@@ -197,10 +197,10 @@ class FilterStream:
         below = self.child.change
         come, passed = self._passing(below.come)
         gone, _ = self._passing(below.gone)
-        fresh = below.fresh[passed]
-        newly = ~fresh & ~np.isin(come.ident, gone.ident)
-        if newly.any():
-            come = self._added(come, newly, clock)
+        fresh = taken(below.fresh, places(passed))
+        if not fresh.all():
+            newly = ~fresh & ~np.isin(come.ident, gone.ident)
+            come = self._added(come, newly, clock) if newly.any() else come
             fresh = fresh | newly
         if self._limit is not None:
             within = come.arrival <= self._limit
@@ -216,7 +216,7 @@ class FilterStream:
     def _passing(self, tuples):
         """The tuples that pass, with this stream's columns; and the mask of which."""
         if self._predicate is None:
-            mask = np.ones(len(tuples), bool)
+            mask = constant(True, len(tuples))
         else:
             mask = Evaluation(tuples.columns, len(tuples)).of(self._predicate).true
             tuples = tuples.take(mask)

@@ -3,13 +3,16 @@
 `ident` says who it is for as long as it lives, whatever becomes of its values. It enters its stream when the watermark
 reaches its `arrival`, in the order of (arrival, part, rank, place) (SEMANTICS 1.5; `part` is that of a union); `site` is what FIRST and LAST go by on a
 sensed extent (10.5); `append` marks tuples that belong to windows by their arrival too (3.6). `columns` maps column ids to Vectors; scaled attributes are held as whole multiples.
+
+Much of that is often the same: the arrival of what is on time is its tick, and no part of a union is the first. So one
+array may stand for several columns, and one value for a whole column; what is made of Tuples here keeps it so.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from basestation.algebra.vector import Vector
+from basestation.algebra.vector import Vector, constant, places, taken
 
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "site", "append")
 
@@ -33,8 +36,8 @@ class Tuples:
         """Those at positions, or under a mask."""
         if everything(which):
             return self
-        system = {name: getattr(self, name)[which] for name in _SYSTEM}
-        return Tuples(**system, columns={id: vector.take(which) for id, vector in self.columns.items()})
+        which = places(which)
+        return _each_once([self], lambda arrays: taken(arrays[0], which))
 
     def with_columns(self, columns):
         return replace(self, columns=columns)
@@ -58,19 +61,45 @@ def no_tuples(like):
 
 def joined(parts):
     """All tuples of all parts, one after another; the parts have the same columns; at least one."""
-    if len(parts) == 1:
-        return parts[0]
-    system = {name: np.concatenate([getattr(p, name) for p in parts]) for name in _SYSTEM}
-    columns = {id: concatenated([p.columns[id] for p in parts]) for id in parts[0].columns}
-    return Tuples(**system, columns=columns)
+    parts = [part for part in parts if len(part)] or parts[:1]
+    return parts[0] if len(parts) == 1 else _each_once(parts, _one_after_another)
 
 
 def concatenated(vectors):
     """One Vector of several."""
-    values = np.concatenate([v.values for v in vectors])
+    values = _one_after_another([v.values for v in vectors])
     if all(v.valid is None for v in vectors):
         return Vector(values)
     return Vector(values, np.concatenate([v.there for v in vectors]))
+
+
+def _one_after_another(arrays):
+    arrays = [array for array in arrays if len(array)] or arrays[:1]
+    if len(arrays) == 1:
+        return arrays[0]
+    if all(array.strides == (0,) for array in arrays) and len({array[0] for array in arrays}) == 1:
+        return constant(arrays[0][:1], sum(map(len, arrays)))
+    return np.concatenate(arrays)
+
+
+def _each_once(parts, make):
+    """Tuples, each column of which is made of that column of all parts; where columns are one array, it is made once."""
+    made = {}
+
+    def of(arrays):
+        key = tuple(map(id, arrays))
+        if key not in made:
+            made[key] = make(arrays), arrays  # which go on living, so that no other array gets their id
+        return made[key][0]
+
+    system = {name: of([getattr(part, name) for part in parts]) for name in _SYSTEM}
+    columns = {}
+    for id_ in parts[0].columns:
+        vectors = [part.columns[id_] for part in parts]
+        masked = any(vector.valid is not None for vector in vectors)
+        valid = of([vector.there if vector.valid is None else vector.valid for vector in vectors]) if masked else None
+        columns[id_] = Vector(of([vector.values for vector in vectors]), valid)
+    return Tuples(**system, columns=columns)
 
 
 def equal(a, b):
