@@ -30,13 +30,17 @@ class Subqueries:
         self._asked = asked
 
     @property
+    def blocks(self):
+        return [block for _, block in self._asked]
+
+    @property
     def watermark(self):
         """Nobody waits for them when they have been answered."""
         return NEVER if self.answered else min(block.watermark for _, block in self._asked)
 
     def step(self, clock):
         for _, block in self._asked:
-            block.step(clock, remember=False)
+            block.step(clock)
 
     @property
     def answered(self):

@@ -19,11 +19,11 @@ from basestation.execution.combined import Answered, Combined, together
 from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
 from basestation.execution.frame import Frame, difference
+from basestation.execution.graph import BLOCK
 from basestation.execution.halting import Halt, Halted
 from basestation.execution.joining.differing import differing
-from basestation.execution.joining.join import join_in
 from basestation.execution.windowing import RowWindows
-from basestation.execution.wins import NOWHERE, Given, ranges
+from basestation.execution.wins import NEVER, NOWHERE, Given, ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,19 @@ class Block:
     `loops` say which windows there are where it is not the inputs; `subqueries` stand in the expressions of `node`.
     """
 
-    def __init__(self, node, inputs, leaves, clock=-1, limit=None, loops=None, subqueries=None, within=None):
-        """`within`: a window is answered at the latest so many ticks after its own (11)."""
+    kind = BLOCK
+
+    def __init__(self, node, inputs, leaves, join, clock=-1, limit=None, loops=None, subqueries=None, within=None):
+        """`join` computes the join in it; `within`: a window is answered at the latest so many ticks after its own (11)."""
+        self.level = max(each.level for each in inputs)
+        self.remembers = False  # whether somebody asks for dirty windows as they were
+        self.outcome, self._needed = None, NEVER
         self.node, self.inputs, self._leaves, self._limit, self._within = node, inputs, leaves, limit, within
         self.loops, self._subqueries = loops, subqueries
         self._written = node
         if subqueries is not None:
             self.node = subqueries.put_into(node)
-        self.join = join_in(node, inputs, leaves) if subqueries is None else None
+        self.join = join
         self._differing = differing(node, self.join)
         self.halt = None  # why the query cannot go on
         self.answered = Answered(len(inputs))
@@ -64,6 +69,13 @@ class Block:
         self._certain = clock  # how far the windows were certain in the last step
         self.clock = clock
         self._count = 0
+
+    @property
+    def all(self):
+        """The blocks of subqueries, and this one."""
+        return (
+            [*(each for block in self._subqueries.blocks for each in block.all), self] if self._subqueries else [self]
+        )
 
     @property
     def watermark(self):
@@ -81,10 +93,19 @@ class Block:
         asked = () if self._subqueries is None else (self._subqueries.watermark,)
         return min(self.clock, *asked, *(i.watermark for i in self.inputs))
 
-    def step(self, clock, remember):
-        """Take in one step; `remember` asks for the dirty windows as they were."""
-        dirty = self._dirty()
-        old = self.frame_of(dirty) if remember and len(dirty) else None
+    def step(self, clock):
+        """One step, of a block that stands alone."""
+        self.look(clock)
+        self.answer(clock)
+
+    def look(self, clock):
+        """Look at the answers that will look different, before the stores take the changes in."""
+        self._looked = self._dirty()
+        self._old = self.frame_of(self._looked) if self.remembers and len(self._looked) else None
+
+    def answer(self, clock):
+        """Find the new windows; `outcome` is what has happened."""
+        dirty, old = self._looked, self._old
         self.clock = clock
         for each in self.inputs:
             each.apply()
@@ -98,7 +119,8 @@ class Block:
         if found is not None and len(found):
             self._count += len(found)
             self.answered.add(found)
-        return Outcome(dirty, self.none if found is None else found, old)
+        self.outcome = Outcome(dirty, self.none if found is None else found, old)
+        self._looked = self._old = None
 
     @property
     def none(self):
@@ -302,11 +324,13 @@ class Block:
         """Every extent below, covered nowhere: so that it is named even where no window ranges over it."""
         return [cover for each in self.inputs for cover in each.nothing()]
 
-    def forget(self, before):
-        """Let go of windows that cannot change any more, and of the tuples that only they could ask for.
+    def need(self, before):
+        """To a reader nothing changes before a tick of the extents below."""
+        self._needed = min(self._needed, before)
 
-        Nothing changes before tick `before` of the extents below.
-        """
+    def tidy(self):
+        """Let go of windows that cannot change any more, and of the tuples that only they could ask for."""
+        before, self._needed = self._needed, NEVER
         keep = self._final(before)
         self._begins = self._begins and keep <= 1
         self.answered.drop(max(0, keep - 1))  # the one before is compared with the first that is kept

@@ -1,11 +1,12 @@
 """Build: a plan becomes operators: streams, windows over them, blocks; in the order in which they take their steps."""
 
 from collections import Counter
+from dataclasses import replace
 
 from basestation.algebra import converters, table, window
 from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
-from basestation.algebra.node import StreamNode, walk
+from basestation.algebra.node import StreamNode, rebuild, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
@@ -22,13 +23,15 @@ from basestation.execution.asking import Subqueries, queries_of
 from basestation.execution.block import Block
 from basestation.execution.converting import ConverterStream
 from basestation.execution.history import Archived
+from basestation.execution.joining.join import join_of, joined_in
+from basestation.execution.joining.sides import HeldStore, signature_of
 from basestation.execution.looping import Loop, LoopRows, Loops, LoopTimes, Named
 from basestation.execution.oneoff import NODES
 from basestation.execution.outputs import StreamOutput, WindowOutput
-from basestation.execution.slicing import SliceWindows
+from basestation.execution.slicing import Slices, SliceWindows
 from basestation.execution.streams import ExtentStream, FilterStream
 from basestation.execution.union import UnionStream
-from basestation.execution.windowing import OnceWindow, OverStream, RowWindows, ScanWindows, TimeWindows
+from basestation.execution.windowing import Inside, OnceWindow, RowWindows, ScanWindows, TimeWindows
 
 _INSIDE = WindowSelect | WindowProject | WindowAggregation | WindowCrossProduct | WindowJoin | NODES
 
@@ -55,121 +58,160 @@ def begins(asked, now):
 
 
 class Query:
-    """One query that runs: its streams in the order of their steps, and its output."""
+    """One query that runs: its output, and the operators that it stands on."""
 
-    def __init__(self, number, plan, root, intakes, tables, now, first=0):
+    def __init__(self, number, plan, root, graph, alike, intakes, tables, now, first=0):
         """`plan` is as it was bound, `root` its tree as it was rewritten; `first` is the first tick on record."""
         missing = unsupported(plan)
         if missing:
             raise NotYet(missing)
-        self._since = begins(plan.asked, now)
-        start = now if self._since is None else self._since
-        self.number, self._intakes, self._tables, self._start = number, intakes, tables, start
-        self.within = plan.asked.deliver_within
+        self.number, self.within = number, plan.asked.deliver_within
         self.hasty = self.within is not None or covers_ahead(plan.root)
-        self._limit = None if plan.asked.lasting is None else start + plan.asked.lasting
-        self._named = {c.id for node in walk(root) for e in node.expressions for c in ex.columns_of(e)}
-        self._excludes = excludes_of(plan.root, intakes)
-        streams = [node for node in walk(plan.root) if isinstance(node, StreamAcquire | StreamReceive)]
-        self._reads = Counter(node.extent.name for node in streams)
+        taken = alike.take(root)
+        key = _Building(plan, taken, graph, intakes, tables, now, first).output(number)
+        self._let_go = [(graph, [key]), (alike, taken.signatures)]
+        below = graph.below(key)
+        self.output = below[-1]
+        self.blocks = [each for block in below if isinstance(block, Block) for each in block.all]
+        self._streams = [stream for stream in below if isinstance(stream, ExtentStream)]
+        self._scans = [each for block in self.blocks for each in block.inputs
+                       if isinstance(each, ScanWindows) and isinstance(each.table, Archived)]  # fmt: skip
         acquired = {node.extent.name for node in walk(plan.root) if isinstance(node, StreamAcquire)}
         self.sensed = [intakes[name] for name in sorted(acquired)]
-        self._first = first
-        self._streams, self._blocks, self._scans = [], [], []
-        if isinstance(root, StreamNode):
-            self._output = StreamOutput(number, self._stream(root, self._limit), root.columns, self._limit)
-            self._output.begin_with(self._output.stream.all(), self._since)
-        else:
-            self._output = WindowOutput(number, self._block(root, self._limit), root.columns)
 
-    def step(self, steps, clock):
-        """One step: what the query has to say at the end of clock tick `clock`."""
-        for stream in self._streams:
-            if isinstance(stream, ExtentStream):
-                stream.step(steps)
-            else:
-                stream.step(clock)
-        return self._output.step(clock)
+    def said(self):
+        """What the query had to say in the last step."""
+        return [said if said.query == self.number else replace(said, query=self.number) for said in self.output.said]
+
+    def stop(self):
+        """Use nothing any more."""
+        for of, keys in self._let_go:
+            of.let_go(keys)
 
     @property
     def halt(self):
         """Why the query cannot go on, or None."""
-        return next((block.halt for block in self._blocks if block.halt is not None), None)
+        return next((block.halt for block in self.blocks if block.halt is not None), None)
 
     @property
     def calm(self):
         """Whether many clock ticks in which nothing comes late may be ended as one: nothing hangs on when it was told."""
-        return not (self.hasty or self._scans or any(block.loops for block in self._blocks))
+        return not (self.hasty or self._scans or any(block.loops for block in self.blocks))
 
     @property
     def joins(self):
         """The joins of the query, those of subqueries before those around them."""
-        return [block.join for block in self._blocks if block.join is not None]
+        return [block.join for block in self.blocks if block.join is not None]
 
     def join_plans(self):
         """The plan of each of the joins."""
         return [join.plan for join in self.joins]
 
-    def forget(self):
-        """Let go of what no window to come, no revision and no coverage can ask for; tell what is still needed.
+    def need(self):
+        """Say what is still needed: answers are revised back to the longest horizon below; what is before that is settled."""
+        horizon = max((stream.intake.horizon for stream in self._streams), default=0)
+        self.output.need(min((each.watermark for each in (*self._streams, *self._scans)), default=0) - horizon)
 
-        Answers are revised back to the longest horizon below; what the clock has passed by that is settled.
-        """
-        read = [stream for stream in self._streams if isinstance(stream, ExtentStream)]
-        horizon = max((stream.intake.horizon for stream in read), default=0)
-        marks = [each.watermark for each in (*read, *(windows for _, windows in self._scans))]
-        self._output.forget(min(marks, default=0) - horizon)
+    def histories(self):
+        """{extent: the first tick that its history may still be asked for}."""
         needed = {}
-        for stream in read:
-            name = stream.extent.name
-            needed[name] = min(stream.needed, needed.get(name, stream.needed))
+        for scan in self._scans:
+            name = scan.table.extent.name
+            needed[name] = min(scan.needed, needed.get(name, scan.needed))
         return needed
+
+
+class _Building:
+    """How a plan becomes operators: those that another query has made already are used, others are made."""
+
+    def __init__(self, plan, taken, graph, intakes, tables, now, first):
+        self._taken, self._graph, self._intakes, self._tables = taken, graph, intakes, tables
+        self._since = begins(plan.asked, now)
+        self._start, self._first = now if self._since is None else self._since, first
+        self._within = plan.asked.deliver_within
+        self._limit = None if plan.asked.lasting is None else self._start + plan.asked.lasting
+        self._era = now, self._since, self._limit, self._within  # what begins with a query is shared within one
+        self._named = {c.id for node in walk(taken.root) for e in node.expressions for c in ex.columns_of(e)}
+        excludes = excludes_of(plan.root, intakes)
+        self._excludes = {new.id: excludes[old.id] for old, new in taken.columns.items() if old.id in excludes}
+        streams = [node for node in walk(plan.root) if isinstance(node, StreamAcquire | StreamReceive)]
+        self._reads = Counter(node.extent.name for node in streams)
+
+    def output(self, number):
+        """The key of the output."""
+        root = self._taken.root
+        key = "output", self._taken.number(root), self._era
+
+        def make():
+            if not isinstance(root, StreamNode):
+                return WindowOutput(number, self._block(root, self._limit), root.columns)
+            stream = self._stream(root, self._limit)
+            return StreamOutput(number, stream, root.columns, self._limit, self._start, self._since)
+
+        self._graph.get(key, make)
+        return key
 
     # --- streams -----------------------------------------------------------------------------------------------------
 
     def _stream(self, node, limit=None):
-        stream = self._made(node, limit)
-        self._streams.append(stream)
-        return stream
+        key, make = self._stream_of(node, self._taken.number(node), limit)
+        return self._graph.get(key, make)
 
-    def _made(self, node, limit):
+    def _stream_of(self, node, number, limit):
+        """(key, how it is made) of a stream."""
         match node:
             case StreamAcquire() | StreamReceive():
-                names_index = node.tags[1].id in self._named
-                excludes = self._excludes.get(node.tags[0].id, ())
-                alone = self._reads[node.extent.name] == 1
-                return ExtentStream(node, self._intakes[node.extent.name], names_index, excludes, self._start, alone)
+                names_index, masks = node.tags[1].id in self._named, self._excludes.get(node.tags[0].id, ())
+                alone, intake = self._reads[node.extent.name] == 1, self._intakes[node.extent.name]
+                key = "extent", number, names_index, alone, tuple(mask.tobytes() for mask in masks)
+                return key, lambda: ExtentStream(node, intake, names_index, masks, alone)
             case StreamProject(outputs=outputs, child=StreamSelect(predicate=predicate, child=child)):
-                return FilterStream(self._stream(child), predicate, outputs, node.tags, limit)
+                return self._filter(number, child, predicate, outputs, node.tags, limit)
             case StreamProject(outputs=outputs, child=child):
-                return FilterStream(self._stream(child), None, outputs, node.tags, limit)
+                return self._filter(number, child, None, outputs, node.tags, limit)
             case StreamSelect(predicate=predicate, child=child):
-                return FilterStream(self._stream(child), predicate, None, node.tags, limit)
+                return self._filter(number, child, predicate, None, node.tags, limit)
             case StreamUnion(parts=parts):
                 names_index = node.tags[1].id in self._named
-                return UnionStream(node, [self._stream(part, limit) for part in parts], names_index)
+                key = "union", number, names_index, limit, self._era
+                parts_of = lambda: [self._stream(part, limit) for part in parts]  # noqa: E731 - made when it is
+                return key, lambda: UnionStream(node, parts_of(), names_index, self._start)
             case converters.Converter(child=child):
-                block = self._block(child, limit)
-                return ConverterStream(type(node).__name__, block, node.tags, node.tags[1].id in self._named)
+                names_index, kind = node.tags[1].id in self._named, type(node).__name__
+                key = "converter", number, names_index, limit, self._era
+                return key, lambda: ConverterStream(kind, self._block(child, limit), node.tags, names_index)
         raise TypeError(f"no stream operator: {type(node).__name__}")
+
+    def _filter(self, number, child, predicate, outputs, tags, limit):
+        below, _ = self._stream_of(child, self._taken.number(child), None)
+        key = "filter", number, limit, below
+        return key, lambda: FilterStream(self._stream(child), predicate, outputs, tags, limit)
 
     # --- windows -----------------------------------------------------------------------------------------------------
 
     def _block(self, node, limit):
-        leaves = tuple(_leaves(node))
-        inputs = [self._begun(self._input(leaf)) for leaf in leaves]
-        once = all(isinstance(leaf, table.Once) for leaf in leaves)  # others have no subqueries outside FROM
-        asked = [(query.plan, self._block(query.plan, None)) for query in queries_of(node)] if once else []
-        subqueries = Subqueries(asked) if asked else None
-        within = None if once else self.within  # a one-off query takes no clause
-        block = Block(node, inputs, leaves, self._start - 1, limit, self._loops(node, inputs), subqueries, within)
-        self._blocks.append(block)
-        return block
+        key = "block", self._taken.number(node), limit, self._era
+        return self._graph.get(key, lambda: self._made(node, limit))
 
-    def _loops(self, node, inputs):
+    def _made(self, node, limit):
+        """A block. Those of subqueries outside FROM, which are over tables, are its own."""
+        leaves = tuple(_leaves(node))
+        joined = joined_in(node, leaves)
+        steps = dict(joined[1]) if joined else {}
+        level = level_of(node)
+        inputs = [self._begun(self._input(leaf, steps.get(place), level)) for place, leaf in enumerate(leaves)]
+        once = all(isinstance(leaf, table.Once) for leaf in leaves)  # others have no subqueries outside FROM
+        asked = [(query.plan, self._made(query.plan, None)) for query in queries_of(node)] if once else []
+        subqueries = Subqueries(asked) if asked else None
+        join = join_of(joined, inputs, leaves) if joined and subqueries is None else None
+        within = None if once else self._within  # a one-off query takes no clause
+        loops = self._loops(leaves, inputs)
+        return Block(node, inputs, leaves, join, self._start - 1, limit, loops, subqueries, within)
+
+    def _loops(self, leaves, inputs):
         """The for-loops of a SELECT, in the order of their first stream in FROM (14); None where it has none."""
         loops, streams = {}, {}
-        for place, (leaf, each) in enumerate(zip(_leaves(node), inputs, strict=True)):
+        for place, (leaf, each) in enumerate(zip(leaves, inputs, strict=True)):
             if isinstance(leaf, window.LoopWindow):
                 loops[leaf.loop.t.id] = leaf.loop
                 streams.setdefault(leaf.loop.t.id, []).append(Named(place, each, leaf.left, leaf.right))
@@ -177,19 +219,25 @@ class Query:
         return Loops(made, len(inputs)) if made else None
 
     def _begun(self, each):
-        """Windows hold what is here already, older than the query or not (1.1)."""
-        if isinstance(each, OverStream):
+        """Rows are counted from what is here already, older than the query or not (1.1)."""
+        if isinstance(each, RowWindows):
             each.begin_with(each.stream.all(), self._since)
         return each
 
-    def _input(self, leaf):
+    def _input(self, leaf, steps, level):
+        """`steps` are what is between the leaf and the join that it is in, None where it is in none."""
         match leaf:
             case window.TimeWindow(begin=begin, end=end, slide=slide, child=child):
-                return TimeWindows(self._stream(child), child.columns, begin, end, slide, self._start)
-            case SliceAggregation(child=child):
-                return SliceWindows(self._stream(child), leaf, self._start)
+                store = self._store(leaf, steps, level)
+                return TimeWindows(self._stream(child), child.columns, begin, end, slide, self._start, store)
             case window.LandmarkWindow(slide=slide, rows=False, child=child):
-                return TimeWindows(self._stream(child), child.columns, None, 0, slide, self._start)
+                store = self._store(leaf, steps, level)
+                return TimeWindows(self._stream(child), child.columns, None, 0, slide, self._start, store)
+            case SliceAggregation(begin=begin, end=end, slide=slide, child=child):
+                columns = child.columns
+                return SliceWindows(
+                    self._stream(child), columns, begin, end, slide, self._start, self._slices(leaf, level)
+                )
             case window.RowWindow(begin=begin, end=end, slide=slide, child=child):
                 return RowWindows(self._stream(child), child.columns, begin, end, slide)
             case window.LandmarkWindow(slide=slide, child=child):
@@ -197,28 +245,49 @@ class Query:
             case window.LoopWindow(loop=loop, child=child) if loop.rows:
                 return LoopRows(self._stream(child), child.columns, self._start)
             case window.LoopWindow(child=child):
-                return LoopTimes(self._stream(child), child.columns)
+                return LoopTimes(self._stream(child), child.columns, self._store(leaf, steps, level))
             case table.Scan(interval=interval, attributes=attributes):
-                return self._read(leaf, ScanWindows(self._table(leaf), interval, attributes, self._start))
+                return ScanWindows(self._table(leaf), interval, attributes, self._start)
             case table.Once(attributes=attributes):
-                return self._read(leaf, OnceWindow(self._table(leaf), attributes, self._start))
+                return OnceWindow(self._table(leaf), attributes, self._start)
         raise TypeError(f"no window operator: {type(leaf).__name__}")
+
+    def _store(self, leaf, steps, level):
+        """The tuples that windows of time over a stream may reach, for blocks of one level: all look, then it changes."""
+        below, _ = self._stream_of(leaf.child, self._taken.number(leaf.child), None)
+        if steps is None:
+            return self._graph.get(("inside", level, below), lambda: Inside(self._stream(leaf.child), level))
+        # Streams that are alike have other columns where one query joins them; they are held once all the same.
+        begun = self._era if begins_with_query(leaf.child) else None
+        key = "held", level, signature_of(leaf, steps), begun
+        return self._graph.get(key, lambda: HeldStore(self._stream(leaf.child), level, leaf, steps))
+
+    def _slices(self, leaf, level):
+        below, _ = self._stream_of(leaf.child, self._taken.number(leaf.child), None)
+        start = self._start if leaf.begin is None else None
+        key = "slices", level, self._taken.number(leaf), start, below
+        return self._graph.get(key, lambda: Slices(self._stream(leaf.child), level, leaf, start))
 
     def _table(self, leaf):
         return Archived(self._intakes[leaf.extent.name]) if leaf.history else self._tables[leaf.extent.name]
 
-    def _read(self, leaf, windows):
-        """Note who reads a history, which is kept for as long as it is read."""
-        if leaf.history:
-            self._scans.append((leaf.extent.name, windows))
-        return windows
 
-    def histories(self):
-        """{extent: the first tick that its history may still be asked for}."""
-        needed = {}
-        for name, windows in self._scans:
-            needed[name] = min(windows.needed, needed.get(name, windows.needed))
-        return needed
+def level_of(node):
+    """How many converters lie below an operator, one above another."""
+    levels = {}
+
+    def note(each):
+        below = max((levels[id(child)] for child in each.children), default=0)
+        levels[id(each)] = below + isinstance(each, converters.Converter)
+        return each
+
+    rebuild(node, note)
+    return levels[id(node)]
+
+
+def begins_with_query(node):
+    """Whether a stream is another for every query that begins at another time."""
+    return any(isinstance(each, converters.Converter | StreamUnion) for each in walk(node))
 
 
 def _leaves(node):

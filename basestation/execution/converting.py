@@ -9,12 +9,12 @@ from basestation.execution.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.combined import together
 from basestation.execution.frame import difference
 from basestation.execution.indexing import Indexing
-from basestation.execution.streams import ADDED
+from basestation.execution.streams import ADDED, Stream
 from basestation.execution.tuples import Growing, Tuples, joined, no_tuples
 from basestation.execution.wins import NEVER, ranges
 
 
-class ConverterStream:
+class ConverterStream(Stream):
     """RSTREAM, ISTREAM or DSTREAM over a block.
 
     What was said of each window is remembered for as long as the window may change, so that only the difference is said
@@ -23,14 +23,15 @@ class ConverterStream:
 
     by_site = False
 
-    def __init__(self, kind, block, tags, names_index):
-        self.kind, self.block = kind, block
+    def __init__(self, how, block, tags, names_index):
+        self._how, self.block = how, block
         self._tick, self._index = (tag.id for tag in tags)
         self._names_index = names_index
         self._said, self._latest = Growing(), -1  # the greatest number of a window of which something was said
         self._indexing = Indexing()
         self._next = 0
         self.change = None
+        self.level = block.level + 1
         self._changed = NO_KEYS  # of the windows of this step, new or revised
 
     @property
@@ -49,11 +50,11 @@ class ConverterStream:
         return self._indexing.of(idents)
 
     def step(self, clock):
-        outcome = self.block.step(clock, remember=False)
+        outcome = self.block.outcome
         changed = together([outcome.dirty, outcome.new])
         self._changed = np.stack([changed.tick, changed.n], axis=1)
         first_new = int(outcome.new.number[0]) if len(outcome.new) else self.block.count
-        affected = changed if self.kind == "RStream" else self.block.with_next(changed)  # the others look one back
+        affected = changed if self._how == "RStream" else self.block.with_next(changed)  # the others look one back
         now = self._now(affected)
         said = self._said_of(affected)
         added, removed = difference(now, said)
@@ -68,10 +69,10 @@ class ConverterStream:
 
     def _now(self, windows):
         """What there is to say of each window, as a Frame numbered by `windows`."""
-        if self.kind == "RStream":
+        if self._how == "RStream":
             return self.block.frame_of(windows)
         before = self.block.before(windows)
-        return self.block.beyond(windows, before) if self.kind == "IStream" else self.block.beyond(before, windows)
+        return self.block.beyond(windows, before) if self._how == "IStream" else self.block.beyond(before, windows)
 
     def _said_of(self, windows):
         """What was said of each window, as a Frame numbered by `windows`; `_tuples_said` has the same as Tuples."""
@@ -162,6 +163,10 @@ class ConverterStream:
         """A mark at each window's tick (12.3)."""
         return self._changed
 
+    def epochs_from(self, tick):
+        """A converter begins with the queries that read it."""
+        return self._changed
+
     def anchor(self, low):
         """Coverage is that of inner windows, which are asked one by one."""
         return False
@@ -185,8 +190,10 @@ class ConverterStream:
     def open_from(self, before):
         return self.block.open_from(before)
 
-    def forget(self, before):
-        self.block.forget(before)
+    def tidy(self):
+        """What is said of windows is remembered for as long as their block, which is tidied after this, remembers them."""
+        self.block.need(self.needed)
+        self.needed = NEVER
         said = self._said.all()
         if said is not None and len(self.block.answered):
             self._said.keep(said.site >= self.block.oldest)

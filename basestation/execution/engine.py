@@ -5,8 +5,10 @@ It has no clock and does no input or output: what time it is, and what was deliv
 
 from acquisition.extent import Kind
 from basestation.algebra.node import walk
+from basestation.execution.alike import Alike
 from basestation.execution.build import NotYet, Query, TooEarly, begins, histories_of, unsupported
 from basestation.execution.correcting import correcting
+from basestation.execution.graph import Graph
 from basestation.execution.intake import Intake
 from basestation.execution.moments import moments
 from basestation.execution.tables import Table
@@ -35,6 +37,7 @@ class Engine:
         self._tables = {e.name: Table(e) for e in catalog if e.kind is Kind.STORED}
         self._live = live
         self._queries = {}
+        self._graph, self._alike = Graph(), Alike()
         self._expected = set()  # the numbers of queries to come
         self._delivered = {name: [] for name in self._intakes}
         self._corrections = {name: [] for name in self._intakes}
@@ -65,7 +68,10 @@ class Engine:
             raise TooEarly(since, self._first_tick(plan))
         self._expected.discard(number)
         better, _ = rewrite(plan, self._rules)
-        query = Query(number, plan, better.root, self._intakes, self._tables, self.clock + 1, self._begun)
+        now = self.clock + 1
+        query = Query(
+            number, plan, better.root, self._graph, self._alike, self._intakes, self._tables, now, self._begun
+        )
         self._queries[number] = query
         for intake in query.sensed:
             intake.epochs.schedule(self.clock + 1)
@@ -86,7 +92,7 @@ class Engine:
 
     def remove(self, number):
         """Stop a query. KeyError if there is none of that number."""
-        del self._queries[number]
+        self._queries.pop(number).stop()
 
     def deliver(self, extent, batch):
         """Take tuples, each of which was delivered in the clock tick of its arrival; nothing is said before that ends.
@@ -127,12 +133,12 @@ class Engine:
         said = []
         self._taken += sum(len(batch) for batches in delivered.values() for batch in batches)
         while not calm and (moment := self._before(tick, delivered, corrections)) is not None:
-            said += self._end(moment, {name: each.step([], [], moment) for name, each in self._intakes.items()})
-        steps = {
-            name: intake.step(delivered[name], corrections[name], tick, end, calm)
-            for name, intake in self._intakes.items()
-        }
-        return said + self._end(tick, steps)
+            for intake in self._intakes.values():
+                intake.step([], [], moment)
+            said += self._end(moment)
+        for name, intake in self._intakes.items():
+            intake.step(delivered[name], corrections[name], tick, end, calm)
+        return said + self._end(tick)
 
     def _before(self, tick, delivered, corrections):
         """The next clock tick before this one that has to end on its own, or None.
@@ -151,14 +157,15 @@ class Engine:
             moments.append(tick - 1)
         return min((moment for moment in moments if self.clock < moment < tick), default=None)
 
-    def _end(self, tick, steps):
+    def _end(self, tick):
         self.clock = tick
+        self._graph.step(tick)
         said = []
         for number, query in list(self._queries.items()):
-            said += query.step(steps, tick)
+            said += query.said()
             if query.halt is not None:
                 said.append(Ended(number, query.halt.code, query.halt.message, tick))
-                del self._queries[number]
+                self.remove(number)
         self._steps += 1
         if self._steps >= self._tidy_every or self._taken >= _PLENTY:
             self._steps = self._taken = 0
@@ -169,13 +176,12 @@ class Engine:
         """State is bounded: what no window and no horizon can reach is let go of."""
         if self._expected:
             return
-        needed = {name: intake.watermark for name, intake in self._intakes.items()}
         for query in self._queries.values():
-            for name, tick in query.forget().items():
-                needed[name] = min(needed[name], tick)
+            query.need()
+        self._graph.tidy()
         histories = [query.histories() for query in self._queries.values()]
         for name, intake in self._intakes.items():
-            intake.forget(needed[name])
+            intake.forget()
             intake.forget_history(min((read[name] for read in histories if name in read), default=None))
 
     def ledger(self):

@@ -125,6 +125,10 @@ class Archived:
         self._mark = self._history.mark
 
     @property
+    def extent(self):
+        return self._intake.extent
+
+    @property
     def watermark(self):
         return self._intake.watermark
 

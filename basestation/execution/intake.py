@@ -19,7 +19,7 @@ from basestation.execution.change import Change
 from basestation.execution.history import History
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing, Tuples, equal, joined, no_tuples
-from basestation.windows.epochs import Epochs
+from basestation.windows.epochs import NEVER, Epochs
 from basestation.windows.tally import Tally
 
 _NONE = np.empty(0, np.int64)
@@ -58,6 +58,8 @@ class Intake:
         self._tallies = {}
         self.history = None  # kept where a query reads it
         self._entered_count = 0
+        self.last = None  # what the last Step did
+        self._needed = NEVER
         self._began = 0  # the number of the first tuple of this step
         self._come, self._gone = [], []
 
@@ -95,7 +97,7 @@ class Intake:
             for tally in self._tallies.values():
                 tally.changed(int(touched[0]))
         fresh = ~np.isin(come.ident, gone.ident) if len(gone) else np.ones(len(come), bool)
-        return Step(Change(come, fresh, gone, touched, self.watermark), entered)
+        self.last = Step(Change(come, fresh, gone, touched, self.watermark), entered)
 
     def entries(self):
         """Clock ticks in which a tuple may enter its stream although nothing is delivered: the next is among them."""
@@ -431,8 +433,13 @@ class Intake:
     def _log_base(self):
         return self._log.all().ident[0]
 
-    def forget(self, needed):
-        """Let go of tuples that no query needs, from a tick on, and that no copy or correction can name any more."""
+    def need(self, before):
+        """A query asks for nothing before a tick."""
+        self._needed = min(self._needed, before)
+
+    def forget(self):
+        """Let go of tuples that no query needs, and that no copy or correction can name any more."""
+        needed, self._needed = self._needed, NEVER
         before = min(needed, self.watermark - max(self.horizon, self.extent.wait, KEYS) - 1)
         self._begun = max(self._begun, before)
         log = self._log.all()

@@ -7,6 +7,7 @@ import numpy as np
 from basestation.execution.change import NO_TICKS
 from basestation.execution.coverage import coverage
 from basestation.execution.frame import difference
+from basestation.execution.graph import OUTPUT
 from basestation.execution.indexing import Arrivals
 from basestation.execution.intake import KEYS
 from basestation.execution.numbered import Numbered
@@ -18,14 +19,18 @@ from basestation.revisions.answers import EpochMarks, Rows, TupleUpdates, Window
 class WindowOutput:
     """The windows of a block. Of each that may still change, the last revision and coverage are remembered."""
 
+    kind = OUTPUT
+
     def __init__(self, query, block, columns):
         self.query, self.block, self._columns = query, block, columns
+        self.level, block.remembers = block.level, True
+        self.said = []  # in the last step
         self._revision = Numbered(np.int64)  # by number of the window
         self._covered = {}  # {extent: the same of used and due}
 
     def step(self, clock):
-        outcome = self.block.step(clock, remember=True)
-        return [*self._revisions(outcome), *self._first_answers(outcome)]
+        outcome = self.block.outcome
+        self.said = [*self._revisions(outcome), *self._first_answers(outcome)]
 
     def _first_answers(self, outcome):
         new = outcome.new
@@ -77,8 +82,11 @@ class WindowOutput:
     def _rows(self, frame):
         return Rows(tuple(frame.columns[c.id] for c in self._columns), len(frame))
 
-    def forget(self, before):
-        self.block.forget(before)
+    def need(self, before):
+        """Nothing changes before a tick of the extents below."""
+        self.block.need(before)
+
+    def tidy(self):
         for said in (self._revision, *(each for of in self._covered.values() for each in of)):
             said.drop_before(self.block.oldest)
 
@@ -91,19 +99,21 @@ def _without_empty(bounds, kept):
 class StreamOutput:
     """The tuples of a stream as they enter it, and the marks of its epochs."""
 
-    def __init__(self, query, stream, columns, limit):
+    kind = OUTPUT
+
+    def __init__(self, query, stream, columns, limit, start, since):
+        """Tuples that entered before the query did are not its answer (1.1); with `since`, those that arrived before (10.7)."""
         self.query, self.stream, self._columns, self._limit = query, stream, columns, limit
+        self.level, self._start, self._began = stream.level, start, False
+        self.said = []  # in the last step
+        self._needed = NEVER
         self._arrivals = Arrivals()
-        self._since = -NEVER  # tuples that arrived before it are not the answer
+        self._since = -NEVER if since is None else since
         self._given = Numbered(bool)
         self._marked = {}
-
-    def begin_with(self, change, since=None):
-        """Tuples that entered before the query did are not its answer (1.1); SINCE, those that arrived before (10.7)."""
-        if since is not None:
-            self._since = since
-        ours = change.come.arrival > change.watermark if since is None else change.come.arrival >= since
-        self._arrivals.apply(change.come, ours, change.gone)
+        known = stream.all()
+        ours = known.come.arrival > known.watermark if since is None else known.come.arrival >= since
+        self._arrivals.apply(known.come, ours, known.gone)
 
     def step(self, clock):
         change = self.stream.change
@@ -117,7 +127,7 @@ class StreamOutput:
         for tuples, weight in ((back, -1), (again, 1), (entering, 1)):
             self._given[tuples.ident] = weight == 1
         corrected = [self._updates(tuples, weight) for tuples, weight in ((back, -1), (again, 1)) if len(tuples)]
-        return [*corrected, *self._in_time(entering, list(self._marks()))]
+        self.said = [*corrected, *self._in_time(entering, list(self._marks()))]
 
     def _in_time(self, entering, marks):
         """Tuples, and the mark of an epoch behind those that arrived up to it; marks that say it anew behind all."""
@@ -148,7 +158,9 @@ class StreamOutput:
         return TupleUpdates(self.query, tuples.tick, index, np.full(len(tuples), weight, np.int64), rows)
 
     def _marks(self):
-        keys = self.stream.epochs()
+        keys = self.stream.epochs() if self._began else self.stream.epochs_from(self._start)
+        self._began = True
+        keys = keys[keys[:, 0] >= self._start]
         if self._limit is not None:
             keys = keys[keys[:, 0] <= self._limit]
         if not len(keys):
@@ -174,8 +186,13 @@ class StreamOutput:
         told = which[told]
         return EpochMarks(self.query, keys[told, 0], coverage_of(covered, told)), np.array(new, bool)
 
-    def forget(self, before):
-        self.stream.forget(before)
+    def need(self, before):
+        """Nothing changes before a tick of the extents below."""
+        self._needed = min(self._needed, before)
+
+    def tidy(self):
+        before, self._needed = self._needed, NEVER
+        self.stream.need(before)
         self._given.drop_before(self.stream.first)
         # A reading that came late is told of in its epoch's mark even where no window is corrected.
         self._marked = {key: covered for key, covered in self._marked.items() if key[0] >= before - KEYS}

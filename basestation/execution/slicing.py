@@ -8,45 +8,62 @@ all of its aggregates can, and is made again from the readings otherwise; both g
 import numpy as np
 
 from basestation.execution.folding import Folding
-from basestation.execution.windowing import TimeWindows
+from basestation.execution.windowing import Store, TimeWindows
 from basestation.execution.wins import NEVER
 
 
 class SliceWindows(TimeWindows):
     """SliceAggregation: the same windows as TimeWindows would give, each with one tuple for each group."""
 
-    def __init__(self, stream, node, start):
-        super().__init__(stream, node.child.columns, node.begin, node.end, node.slide, start)
+    def content(self, given):
+        return self.store.windows(given.left, given.right)
+
+    def empty(self, count):
+        return self.store.empty(count)
+
+    def forget(self, before, kept):
+        earliest = self._earliest(kept)
+        if self.begin is None:  # what can change no more is put together
+            earliest = min(before, int(kept.right.min(initial=NEVER)), self._next)
+        self.store.need(earliest)
+        self.stream.need(min(before, self.store.needs(earliest)))
+
+
+class Slices(Store):
+    """The slices of one stream for windows that are cut alike."""
+
+    def __init__(self, stream, level, node, start):
+        """`start` is that of a landmark window."""
+        super().__init__(stream, level)
+        self._begin, self._slide, self._start = node.begin, node.slide, start
         self._folding = Folding(node)
         self._parts = []  # Cells, ascending: no slice is in two of them
-        self._base = 1 if self.begin is None else self.begin
-        self._cut = (self.end + 1 - self._base) % self.slide  # where in a slide windows end; 0: where they begin
+        self._base = 1 if node.begin is None else node.begin
+        self._cut = (node.end + 1 - self._base) % self._slide  # where in a slide windows end; 0: where they begin
         self._from = -NEVER  # slices before it are let go of
         self._settled = -NEVER  # of a landmark window: the slice in which all that can change no more is put together
-        self._anchored = self.begin is None and stream.anchor(start)
+        self._anchored = node.begin is None and stream.anchor(start)
+        self._fold(stream.all().come)
 
     def _numbers(self, ticks):
         """The slice of each tick. Windows begin at multiples of the slide from the base, and end at the cut."""
-        whole, rest = np.divmod(np.asarray(ticks) - self._base, self.slide)
+        whole, rest = np.divmod(np.asarray(ticks) - self._base, self._slide)
         return whole if self._cut == 0 else 2 * whole + (rest >= self._cut)
 
     def _low(self, number):
         """The first tick of a slice."""
         if self._cut == 0:
-            return number * self.slide + self._base
-        return number // 2 * self.slide + self._base + (self._cut if number % 2 else 0)
+            return number * self._slide + self._base
+        return number // 2 * self._slide + self._base + (self._cut if number % 2 else 0)
 
     # --- what flows in -----------------------------------------------------------------------------------------------
 
-    def apply(self):
+    def apply(self, clock):
         change = self.stream.change
         if len(change.gone):
             self._take_back(change)
         else:
             self._fold(change.come)
-
-    def begin_with(self, change, since):
-        self._fold(change.come)
 
     def _fold(self, tuples):
         slices, tuples = self._held_of(tuples)
@@ -57,8 +74,8 @@ class SliceWindows(TimeWindows):
         """(slices, tuples) of those that windows may still hold."""
         slices = self._numbers(tuples.tick)
         held = slices >= self._from
-        if self.begin is None:
-            held &= tuples.tick >= self.start
+        if self._begin is None:
+            held &= tuples.tick >= self._start
         return (slices, tuples) if held.all() else (slices[held], tuples.take(held))
 
     def _put(self, cells):
@@ -92,8 +109,9 @@ class SliceWindows(TimeWindows):
 
     # --- what is asked for -------------------------------------------------------------------------------------------
 
-    def content(self, given):
-        first, last = self._numbers(given.left), self._numbers(given.right)
+    def windows(self, left, right):
+        """A Frame of windows, each over the ticks left to right, edges of slices."""
+        first, last = self._numbers(left), self._numbers(right)
         low, high = int(first.min(initial=NEVER)), int(last.max(initial=-NEVER))
         parts = []
         for part in self._parts:
@@ -107,23 +125,22 @@ class SliceWindows(TimeWindows):
         none = np.zeros(count, np.int64)
         return self._folding.windows(self._folding.joined([]), none, none - 1)
 
-    def forget(self, before, kept):
-        """Drop the slices that no window asks for; of a landmark window, put together those that are settled."""
-        if self.begin is None:
-            last = int(self._numbers(min(before, int(kept.right.min(initial=NEVER)))))
-            settled = self._cut_off_before(last)
-            if settled:
-                together = self._folding.joined(settled)
-                together.slice[:] = self._settled = last - 1
-                self._parts.insert(0, self._folding.united(together))
-            self._from = max(self._from, last)
-            earliest = self._low(last) if self._anchored else self.start
-        else:
-            earliest = self._earliest(kept)
-            self._from = int(self._numbers(earliest))
-            self._cut_off_before(self._from)
+    def needs(self, tick):
+        """From which tick on readings, or what they cover, may be asked for, where windows need those from a tick on."""
+        if self._begin is not None:
+            return tick
+        return self._low(int(self._numbers(tick))) if self._anchored else self._start
+
+    def forget(self, before):
+        """Drop the slices before a tick; of a landmark window, put together those that are settled."""
+        first = int(self._numbers(before))
+        gone = self._cut_off_before(first)
+        if self._begin is None and gone:
+            together = self._folding.joined(gone)
+            together.slice[:] = self._settled = first - 1
+            self._parts.insert(0, self._folding.united(together))
+        self._from = max(self._from, first)
         self._parts = self._folding.tidied(self._parts)
-        self.stream.forget(min(before, earliest))
 
     def _cut_off_before(self, first):
         """The cells of the slices before one, which are no longer held, in parts."""

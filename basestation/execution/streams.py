@@ -13,6 +13,7 @@ from basestation.algebra.expressions import Attr
 from basestation.algebra.vector import Vector, constant, places, taken
 from basestation.execution.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.coverage import Covers
+from basestation.execution.graph import STREAM
 from basestation.execution.tuples import joined, no_tuples
 from basestation.execution.wins import NEVER
 
@@ -20,17 +21,30 @@ ADDED = 2**62
 """The rank of tuples that a revision added: after all others of the same arrival (SEMANTICS 14)."""
 
 
-class ExtentStream:
-    """StreamAcquire and StreamReceive: the tuples of an extent under the columns of one query.
+class Stream:
+    """What streams have in common. They give all that is known, and what changes; `needed` is what somebody reads."""
+
+    kind = STREAM
+    needed = NEVER  # no tick before it is asked for
+
+    def need(self, before):
+        """A reader asks for nothing before a tick."""
+        self.needed = min(self.needed, before)
+
+
+class ExtentStream(Stream):
+    """StreamAcquire and StreamReceive: the tuples of an extent under the columns of queries.
 
     `interval` coarser than declared keeps the multiples of it (11). Where the query names `index`, a tuple is corrected
     when it gets one (14).
     """
 
-    def __init__(self, node, intake, names_index, excludes, start, alone):
+    level = 0
+
+    def __init__(self, node, intake, names_index, excludes, alone):
         """`alone`: the query reads the extent nowhere else."""
         self.intake, self.extent = intake, node.extent
-        self._excludes, self._start, self._marked, self._alone = excludes, start, start - 1, alone
+        self._excludes, self._marked, self._alone = excludes, intake.watermark, alone
         self.interval = getattr(node, "interval", None)
         self.columns = node.columns
         self._ids = {column.id: column.name for column in node.columns}
@@ -38,7 +52,6 @@ class ExtentStream:
         self._names_index = names_index
         self.change = None
         self.entered = NO_TICKS  # who entered in this step
-        self.needed = start  # no tick before it is asked for
 
     @property
     def by_site(self):
@@ -51,8 +64,8 @@ class ExtentStream:
 
     certain = watermark
 
-    def step(self, steps):
-        found = steps[self.extent.name]
+    def step(self, clock):
+        found = self.intake.last
         self.entered, change = found.entered, found.change
         come, fresh, gone = change.come, change.fresh, change.gone
         if self._names_index:
@@ -62,9 +75,9 @@ class ExtentStream:
         self.change = Change(come, taken(fresh, places(mask)), gone, self._sampled(change.touched), change.watermark)
         self._epochs = self._epochs_now()
 
-    def forget(self, before):
-        """Nothing before a tick is asked for any more by this query; the intake is everybody's."""
-        self.needed = before
+    def tidy(self):
+        self.intake.need(self.needed)
+        self.needed = NEVER
 
     def open_from(self, before):
         """The first tick of which a tuple may still come or change."""
@@ -110,13 +123,21 @@ class ExtentStream:
         first = max(self._marked + 1, self.intake.epochs.begun)
         new = np.arange(first + -first % self.interval, self.watermark + 1, self.interval)
         touched = self.change.touched
-        again = touched[(touched >= self._start) & (touched <= self._marked)]
+        again = touched[touched <= self._marked]
         self._marked = max(self._marked, self.watermark)
         ticks = np.concatenate([again, new])
         return np.stack([ticks, np.ones_like(ticks)], axis=1)
 
     def epochs(self):
         return self._epochs
+
+    def epochs_from(self, tick):
+        """(tick, 1) of all epochs from a tick on that are complete."""
+        if not self.intake.sensed:
+            return NO_KEYS
+        first = max(tick, self.intake.epochs.begun)
+        ticks = np.arange(first + -first % self.interval, self.watermark + 1, self.interval)
+        return np.stack([ticks, np.ones_like(ticks)], axis=1)
 
     def anchor(self, low):
         """Whether coverage from a tick on can be told for ever without keeping all epochs since."""
@@ -164,7 +185,7 @@ class ExtentStream:
                 for each in self.nothing()]  # fmt: skip
 
 
-class FilterStream:
+class FilterStream(Stream):
     """StreamSelect and StreamProject in one: the tuples for which a predicate is true, with computed columns.
 
     A correction may make a tuple pass that did not; it is added then, and arrives in this clock tick (12.1), unless it
@@ -176,6 +197,7 @@ class FilterStream:
         self._tags = [tag.id for tag in tags]
         self._limit = limit  # of arrivals, for a query that ends (11)
         self.change = None
+        self.level = child.level
 
     @property
     def by_site(self):
@@ -250,6 +272,9 @@ class FilterStream:
     def epochs(self):
         return self.child.epochs()
 
+    def epochs_from(self, tick):
+        return self.child.epochs_from(tick)
+
     def anchor(self, low):
         return self.child.anchor(low)
 
@@ -263,8 +288,9 @@ class FilterStream:
     def first(self):
         return self.child.first
 
-    def forget(self, before):
-        self.child.forget(before)
+    def tidy(self):
+        self.child.need(self.needed)
+        self.needed = NEVER
 
 
 def computed(outputs, columns, length):

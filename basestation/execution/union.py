@@ -9,22 +9,28 @@ from basestation.algebra.evaluation import doubles
 from basestation.algebra.vector import Vector, nothing
 from basestation.execution.change import NO_KEYS, Change
 from basestation.execution.indexing import Indexing
+from basestation.execution.streams import Stream
 from basestation.execution.tuples import joined, no_tuples
+from basestation.execution.wins import NEVER
 
 
-class UnionStream:
+class UnionStream(Stream):
     """A tuple's number is made of its part's and its number there, so nothing has to be remembered of it."""
 
     by_site = False
 
-    def __init__(self, node, parts, names_index):
+    def __init__(self, node, parts, names_index, start):
         self.parts, self._columns = parts, node.columns
         self._sources = [part.columns for part in node.parts]
         self._tick, self._index = (tag.id for tag in node.tags)
         self._names_index = names_index
         self._indexing = Indexing()
         self.change = None
+        self.level = max(part.level for part in parts)
+        self._start = start  # of the queries that read it; None after the first step
         self._marks = NO_KEYS  # epochs of parts that the least watermark has not reached
+        come = self._united([part.all() for part in self.parts]).come  # with the indexes it would have had
+        self._indexing.take(come, np.ones(len(come), bool), no_tuples(come), self.watermark)
 
     @property
     def watermark(self):
@@ -45,6 +51,7 @@ class UnionStream:
         change = self._united([part.change for part in self.parts])
         self._indexing.take(change.come, change.fresh, change.gone, self.watermark)
         self.change = self._with_indexes(change) if self._names_index else change
+        self._epochs = self._epochs_now()
 
     def _with_indexes(self, change):
         """The same with the indexes as a column; tuples that waited for theirs are corrected about it (14)."""
@@ -66,10 +73,9 @@ class UnionStream:
         """No rows but of the tuples that are there."""
 
     def all(self):
-        """Everything that is here already, with the indexes it would have had."""
+        """Everything that is here already."""
         change = self._united([part.all() for part in self.parts])
         none = no_tuples(change.come)
-        self._indexing.take(change.come, change.fresh, none, self.watermark)
         if self._names_index:
             change = replace(change, come=self._numbered(change.come), gone=self._numbered(none))
         return change
@@ -102,12 +108,21 @@ class UnionStream:
     def nothing(self):
         return [cover for part in self.parts for cover in part.nothing()]
 
-    def epochs(self):
+    def _epochs_now(self):
         """Epochs of the parts, up to the least watermark."""
-        found = np.unique(np.concatenate([self._marks, *(part.epochs() for part in self.parts)]), axis=0)
+        begins, self._start = self._start, None
+        come = [part.epochs() if begins is None else part.epochs_from(begins) for part in self.parts]
+        found = np.unique(np.concatenate([self._marks, *come]), axis=0)
         reached = found[:, 0] <= self.watermark
         self._marks = found[~reached]
         return found[reached]
+
+    def epochs(self):
+        return self._epochs
+
+    def epochs_from(self, tick):
+        """A union begins with the queries that read it."""
+        return self._epochs
 
     def anchor(self, low):
         return all([part.anchor(low) for part in self.parts])
@@ -123,7 +138,8 @@ class UnionStream:
     def open_from(self, before):
         return min(part.open_from(before) for part in self.parts)
 
-    def forget(self, before):
+    def tidy(self):
         for part in self.parts:
-            part.forget(before)
+            part.need(self.needed)
+        self.needed = NEVER
         self._indexing.forget(self.first)

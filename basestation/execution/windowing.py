@@ -9,20 +9,44 @@ import numpy as np
 
 from acquisition.instants import grid_at_or_after
 from basestation.execution.frame import Frame, occurrence
+from basestation.execution.graph import STORE
 from basestation.execution.indexing import Arrivals
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing
 from basestation.execution.wins import NEVER, NO_WINS, joined_wins, ranges, wins
 
 
-class Inside:
+class Store:
+    """What windows over one stream hold, kept once for all that hold it alike. Its readers say what they need of it."""
+
+    kind = STORE
+
+    def __init__(self, stream, level):
+        """`level` is that of the blocks that read it."""
+        self.stream, self.level = stream, level
+        self._needed = NEVER
+
+    def need(self, before):
+        """A reader asks for nothing before a tick."""
+        self._needed = min(self._needed, before)
+
+    def tidy(self):
+        if self._needed < NEVER:
+            self.forget(self._needed)
+        self._needed = NEVER
+
+
+class Inside(Store):
     """The tuples that windows may still reach, by tick. Tuples of one tick stand in no particular order."""
 
-    def __init__(self):
+    def __init__(self, stream, level):
+        super().__init__(stream, level)
         self._growing = Growing()
         self._sorted = None
+        self._growing.add(stream.all().come)
 
-    def apply(self, change):
+    def apply(self, clock):
+        change = self.stream.change
         if len(change.gone):
             held = self._growing.all()
             self._growing.keep(~np.isin(held.ident, change.gone.ident))
@@ -51,7 +75,7 @@ class OverStream:
     """What windows over a stream have in common. Tuples lose their tags when they enter a window (1.7)."""
 
     def __init__(self, stream, columns):
-        self.stream = stream
+        self.stream, self.level = stream, stream.level
         self._ids = [column.id for column in columns]
 
     def _untagged(self, tuples):
@@ -82,13 +106,16 @@ class OverStream:
 
 
 class TimeWindows(OverStream):
-    """TimeWindow and the landmark window of time: at each multiple of slide, ticks w+begin (or the start) to w+end."""
+    """TimeWindow and the landmark window of time: at each multiple of slide, ticks w+begin (or the start) to w+end.
 
-    def __init__(self, stream, columns, begin, end, slide, start):
+    `store` has the tuples; in a join it is the one that the join probes, and nobody asks for contents.
+    """
+
+    def __init__(self, stream, columns, begin, end, slide, start, store):
         super().__init__(stream, columns)
+        self.store = store
         self.begin, self.end, self.slide, self.start = begin, end, slide, start
         self._next = grid_at_or_after(start, slide)
-        self._inside = Inside()
 
     def due(self, upto):
         """The windows up to a tick that were not given before."""
@@ -111,21 +138,11 @@ class TimeWindows(OverStream):
         return touched(self.stream.change.ticks, given.left, given.right)
 
     def apply(self):
-        self._inside.apply(self.stream.change)
-
-    def begin_with(self, change, since=None):
-        self._inside.apply(change)
-
-    def hold_in(self, holder):
-        """Somebody else holds the tuples from now on, and gives the content of windows: a join."""
-        held = self._inside.by_tick()
-        if held is not None:
-            holder.begin_with(held)
-        self._inside = holder
+        """The store takes changes in."""
 
     def content(self, given):
         """A Frame with the tuples of these windows, numbered as they are given."""
-        held = self._inside.by_tick()
+        held = self.store.by_tick()
         if held is None:
             return None
         first = np.searchsorted(held.tick, given.left)
@@ -143,8 +160,8 @@ class TimeWindows(OverStream):
     def forget(self, before, kept):
         """Keep what the kept windows and those to come can reach."""
         earliest = self._earliest(kept)
-        self._inside.forget(earliest)
-        self.stream.forget(min(before, earliest))
+        self.store.need(earliest)
+        self.stream.need(min(before, earliest))
 
     def _earliest(self, kept):
         """The first tick that the kept windows and those to come can reach."""
@@ -320,17 +337,19 @@ class RowWindows(OverStream):
         """Keep the rows that the kept windows and those to come can reach, and the ticks that these rows lie in."""
         rows, numbers = self._held()
         if rows is None:
-            self.stream.forget(before)
+            self.stream.need(before)
             return
         keep = numbers >= min(self._coming(), *(int(of.left.min(initial=NEVER)) for of in (kept, self._made)))
         self._numbers[rows.ident[~keep]] = 0
         self._rows.keep(keep)
-        self.stream.forget(min(before, int(rows.tick[keep].min(initial=NEVER))))
+        self.stream.need(min(before, int(rows.tick[keep].min(initial=NEVER))))
         self._numbers.drop_before(min(self.stream.first, int(rows.ident[keep].min(initial=NEVER))))
 
 
 class ScanWindows:
     """Scan: at each multiple of the interval what a table holds then (1.6). `table` is a Table, or Archived."""
+
+    level = 0
 
     def __init__(self, table, interval, columns, start):
         self.table, self.interval, self._columns = table, interval, columns

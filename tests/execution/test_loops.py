@@ -330,10 +330,10 @@ def test_which_way_an_end_moves(text, expected):
 
 def test_what_no_window_can_reach_is_let_go_of(monkeypatch):
     from basestation.execution.engine import Engine
-    from basestation.execution.looping import LoopTimes
+    from basestation.execution.windowing import Inside
 
     held = []
-    monkeypatch.setattr(LoopTimes, "forget", _noting(LoopTimes.forget, held))
+    monkeypatch.setattr(Inside, "tidy", _noting(Inside.tidy, held))
     monkeypatch.setattr(Engine, "_step", _tidying(Engine._step))
     schema = SCHEMA.replace("1 min", "2 sec")
     forward = loop("t = 0; t < 400; t += 2", "WindowIs(r, t - 3, t);", "SELECT COUNT(*) FROM r")
@@ -346,10 +346,10 @@ def test_what_no_window_can_reach_is_let_go_of(monkeypatch):
     assert max(held) > 200
 
 
-def _noting(forget, held):
+def _noting(tidy, held):
     def noting(self, *args):
-        forget(self, *args)
-        tuples = self._inside.by_tick()
+        tidy(self, *args)
+        tuples = self.by_tick()
         held.append(0 if tuples is None else len(tuples))
 
     return noting

@@ -24,7 +24,7 @@ class Held:
     def __init__(self, none):
         self.generation, self.count, self.appends = 0, 0, False
         self._ids = tuple(none.columns)
-        self._modules, self._needed = {}, []
+        self._modules = {}
         self._start(none)
 
     def _start(self, tuples):
@@ -65,16 +65,6 @@ class Held:
         """Let go of the tuples at some ticks."""
         if len(ticks):
             self._drop(np.isin(self._system["tick"].values, ticks))
-
-    def reader(self):
-        """One more reads this; its number, for `need`."""
-        self._needed.append(-NEVER)
-        return len(self._needed) - 1
-
-    def need(self, reader, tick):
-        """A reader needs nothing before a tick; what nobody needs is let go of."""
-        self._needed[reader] = tick
-        self.evict(min(self._needed))
 
     def _drop(self, mask):
         alive = self._alive.values

@@ -323,8 +323,8 @@ def together(parts):
 # --- where a block has a join ----------------------------------------------------------------------------------------
 
 
-def join_in(node, inputs, leaves):
-    """The Join of a block, with its inputs' tuples held by it; None where there is none to compute this way."""
+def joined_in(node, leaves):
+    """(the node of the join in a block, [(place of a leaf, what is between it and the join), …]); None without such a join."""
     above = None
     while isinstance(node, WindowSelect | WindowProject | WindowAggregation):
         above, node = node, node.child
@@ -333,10 +333,14 @@ def join_in(node, inputs, leaves):
     found = [_below(child, leaves) for child in node.inputs]
     if None in found:
         return None
-    signatures = {}
-    sides = [side_of(inputs[place], leaves[place], steps, signatures) for place, steps in found]
     chosen = isinstance(above, WindowSelect) and isinstance(node, WindowCrossProduct)
-    return Join(above if chosen else node, sides)
+    return above if chosen else node, found
+
+
+def join_of(joined, inputs, leaves):
+    """The Join that `joined_in` found, over the inputs of the block."""
+    node, found = joined
+    return Join(node, [side_of(inputs[place], leaves[place], steps) for place, steps in found])
 
 
 def _below(node, leaves):

@@ -17,7 +17,7 @@ from basestation.execution.joining.held import NEVER, Held
 from basestation.execution.streams import computed
 from basestation.execution.tables import Table
 from basestation.execution.tuples import Tuples
-from basestation.execution.windowing import ScanWindows, TimeWindows
+from basestation.execution.windowing import ScanWindows, Store, TimeWindows
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,7 @@ class Side:
         self.held = Held(self.none)
 
     def _passing(self, tuples):
-        """What selections and projections below the join leave of tuples."""
-        columns = {c.id: tuples.columns[c.id] for c in self._leaf.columns}
-        tuples = tuples.with_columns(columns)
-        for step in self._steps:
-            if isinstance(step, WindowSelect):
-                mask = Evaluation(tuples.columns, len(tuples)).of(step.predicate).true
-                tuples = tuples if mask.all() else tuples.take(mask)
-            else:
-                tuples = tuples.with_columns(computed(step.outputs, tuples.columns, len(tuples)))
-        return tuples
+        return passing(tuples, self._leaf, self._steps)
 
     def prepare(self, asked):
         """These windows are asked for now."""
@@ -92,34 +83,46 @@ class Side:
         """The input was told what is not needed any more."""
 
 
-class StreamSide(Side):
-    """Windows of time over a stream. It stands where the input had its own memory, and is told what comes and goes."""
+def passing(tuples, leaf, steps):
+    """What selections and projections below the join leave of tuples."""
+    tuples = tuples.with_columns({c.id: tuples.columns[c.id] for c in leaf.columns})
+    for step in steps:
+        if isinstance(step, WindowSelect):
+            tuples = tuples.take(Evaluation(tuples.columns, len(tuples)).of(step.predicate).true)
+        else:
+            tuples = tuples.with_columns(computed(step.outputs, tuples.columns, len(tuples)))
+    return tuples
 
-    def __init__(self, input, leaf, steps, signatures):
-        """`signatures` {signature: side}: streams that are alike are held once."""
-        super().__init__(input, leaf, steps)
-        signature = signature_of(leaf, steps)
-        first = signatures.setdefault(signature, self)
-        self._feeds, self._stream = first is self, first.input.stream
-        if not self._feeds:
-            self.held = first.held
-            self.ids = dict(zip(self.none.columns, first.none.columns, strict=True))
-        self._reader = self.held.reader()
-        if type(input) is TimeWindows and input.begin is not None:
-            self.span = input.begin - input.slide + 1, input.end
-        input.hold_in(self)
 
-    def begin_with(self, tuples):
-        if self._feeds:
-            self.held.build(self._passing(tuples))
+class HeldStore(Store):
+    """The tuples of one stream that joins may still reach, as selections and projections below the joins leave them."""
 
-    def apply(self, change):
-        if self._feeds:
-            self.held.remove(change.gone.ident)
-            self.held.build(self._passing(change.come))
+    def __init__(self, stream, level, leaf, steps):
+        super().__init__(stream, level)
+        self._leaf, self._steps = leaf, steps
+        known = stream.all().come
+        self.none = passing(known.take(slice(0, 0)), leaf, steps)
+        self.held = Held(self.none)
+        self.held.build(passing(known, leaf, steps))
+
+    def apply(self, clock):
+        change = self.stream.change
+        self.held.remove(change.gone.ident)
+        self.held.build(passing(change.come, self._leaf, self._steps))
 
     def forget(self, before):
-        self.held.need(self._reader, before)
+        self.held.evict(before)
+
+
+class StreamSide(Side):
+    """Windows of time over a stream. The store of the input, a HeldStore, has the tuples, perhaps under other columns."""
+
+    def __init__(self, input, leaf, steps):
+        super().__init__(input, leaf, steps)
+        self._stream, self.held = input.store.stream, input.store.held
+        self.ids = dict(zip(self.none.columns, input.store.none.columns, strict=True))
+        if type(input) is TimeWindows and input.begin is not None:
+            self.span = input.begin - input.slide + 1, input.end
 
     def rank(self, positions):
         """The index, and for those without one the order in which they will enter."""
@@ -191,10 +194,10 @@ def _numbered(asked, numbers):
     return Reach(left, right, asked.tick)
 
 
-def side_of(input, leaf, steps, signatures):
+def side_of(input, leaf, steps):
     """The side that stands for one input of a block."""
-    if isinstance(input, TimeWindows):
-        return StreamSide(input, leaf, steps, signatures)
+    if isinstance(input, TimeWindows) and isinstance(input.store, HeldStore):
+        return StreamSide(input, leaf, steps)
     if isinstance(input, ScanWindows) and type(input.table) is Table:
         return TableSide(input, leaf, steps)
     return PassingSide(input, leaf, steps)

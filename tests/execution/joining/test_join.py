@@ -9,7 +9,7 @@ import pytest
 
 from acquisition.batch import Batch
 from basestation.algebra.vector import Vector
-from basestation.execution import block
+from basestation.execution import build
 from basestation.execution.engine import Engine
 from basestation.execution.joining.plan import NoPlan, default_plan, every_plan
 from basestation.execution.saving import restored, saved
@@ -118,7 +118,7 @@ def play(text, given, before_step=lambda engine: engine, **more):
 
 def formerly(monkeypatch, text, given, **more):
     with monkeypatch.context() as patched:
-        patched.setattr(block, "join_in", lambda *_: None)
+        patched.setattr(build, "joined_in", lambda *_: None)
         return play(text, given, **more)
 
 

@@ -108,11 +108,9 @@ def test_hashes_that_meet_are_not_taken_for_equal_keys():
 
 def test_memory_is_given_back():
     held = Held(tuples([]))
-    reader, other = held.reader(), held.reader()
     for tick in range(2000):
         held.build(tuples([(tick, tick, (tick, None, "x"))]))
         held.module((Attr(COLUMNS[0]),)).probe([vector_of([tick], Type.INTEGER)], np.array([0]), np.array([tick]))
-        held.need(reader, tick - 50)
-        held.need(other, tick - 20)
+        held.evict(tick - 50)
     assert len(held) == 51
     assert held.count < 200

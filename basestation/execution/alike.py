@@ -1,0 +1,146 @@
+"""Alike: plans of many queries, with the same operators and columns where they do the same.
+
+Columns have other numbers in every query. Here each operator gets a signature in which they are told by their places;
+operators with one signature are one operator, so that state which hangs on it is kept once.
+"""
+
+from collections import Counter
+from dataclasses import fields, is_dataclass, replace
+
+from acquisition.extent import Extent
+from basestation.algebra import expressions as ex
+from basestation.algebra.expression import Column, Expression
+from basestation.algebra.node import Node, rebuild
+from basestation.algebra.slice_aggregation import SliceAggregation
+from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.algebra.stream_receive import StreamReceive
+from basestation.algebra.stream_select import StreamSelect
+
+
+class Alike:
+    """All operators of the queries that run."""
+
+    def __init__(self):
+        self._known = {}  # signature -> (number, operator, the columns that it defines)
+        self._uses = Counter()
+        self._next = 0
+
+    def take(self, root):
+        """A plan as one of those that run, until it is let go of."""
+        return Taken(self, root)
+
+    def operator(self, signature, make):
+        """(number, operator, columns) of a signature; `make` gives operator and columns where it is new."""
+        if signature not in self._known:
+            self._next += 1
+            self._known[signature] = (self._next, *make(self._next))
+        self._uses[signature] += 1
+        return self._known[signature]
+
+    def let_go(self, signatures):
+        """A plan runs no longer."""
+        for signature in signatures:
+            self._uses[signature] -= 1
+            if not self._uses[signature]:
+                del self._uses[signature], self._known[signature]
+
+
+class Taken:
+    """One plan. `root` is its tree over the columns that all share, `columns` tells them by those that were written."""
+
+    def __init__(self, alike, root):
+        self._alike = alike
+        self.columns, self.signatures = {}, []
+        self._numbers, self._times = {}, Counter()  # by the identity of an operator; how often a signature came
+        self._added = 0
+        self.root = rebuild(rebuild(root, self._widened), self._shared)
+
+    def number(self, node):
+        """The number of an operator of the tree."""
+        return self._numbers[id(node)]
+
+    def _widened(self, node):
+        """Slices keep no readings: that queries need other attributes does not keep them from folding the same stream."""
+        return replace(node, child=self._wide(node.child)) if isinstance(node, SliceAggregation) else node
+
+    def _wide(self, node):
+        if isinstance(node, StreamSelect):
+            return replace(node, child=self._wide(node.child))
+        if not isinstance(node, StreamAcquire | StreamReceive):
+            return node
+        taken = {column.name: column for column in node.attributes}
+        return replace(node, attributes=tuple(taken.get(a.name) or self._column(a) for a in node.extent.schema))
+
+    def _column(self, attribute):
+        self._added += 1
+        return Column(-self._added, attribute.type, attribute.name, None, attribute.scale, attribute.unit)
+
+    def _shared(self, node):
+        defined = []
+        signature = type(node).__name__, *(self._signature(getattr(node, f.name), defined, node) for f in fields(node))
+        # One plan may use two that are alike side by side: each has its own columns.
+        self._times[signature] += 1
+        signature = self._times[signature], signature
+        number, found, columns = self._alike.operator(signature, lambda number: self._made(node, defined, number))
+        self.signatures.append(signature)
+        self.columns.update(zip(defined, columns, strict=True))
+        self._numbers[id(found)] = number
+        return found
+
+    def _signature(self, value, defined, node):
+        match value:
+            case Node():
+                return "node", self._numbers[id(value)]
+            case Column() if value in self.columns:
+                return "known", self.columns[value].id
+            case Column():
+                defined.append(value)
+                name = value.name if not node.children else None  # of an extent's attribute
+                return "column", value.type, value.scale, name
+            case Expression():
+                return tuple(self._part(part) for part in ex.walk(value))
+            case Extent():
+                return "extent", value.name
+            case tuple():
+                return tuple(self._signature(each, defined, node) for each in value)
+        if is_dataclass(value):
+            return type(value).__name__, *(
+                self._signature(getattr(value, f.name), defined, node) for f in fields(value)
+            )
+        return repr(value)
+
+    def _part(self, part):
+        """A part of an expression without those below it."""
+        told = [type(part).__name__, len(part.parts)]
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, Column):
+                told.append(self.columns.get(value, value).id)
+            elif isinstance(value, Node):  # of a subquery, which nobody shares
+                told.append(("plan", id(value)))
+            elif not isinstance(value, Expression | tuple):  # parts, alone or several
+                told.append(repr(value))
+        return tuple(told)
+
+    def _made(self, node, defined, number):
+        """An operator that was not known, with columns of its own."""
+        columns = [replace(column, id=(number << 20) + at) for at, column in enumerate(defined)]
+        mapping = self.columns | dict(zip(defined, columns, strict=True))
+        values = {column: ex.Attr(new) for column, new in mapping.items()}
+        changed = {f.name: _renamed(getattr(node, f.name), mapping, values) for f in fields(node)}
+        return replace(node, **changed), columns
+
+
+def _renamed(value, mapping, values):
+    match value:
+        case Node() | Extent():
+            return value
+        case Column():
+            return mapping[value]
+        case Expression():
+            return ex.substitute(value, values)
+        case tuple():
+            return tuple(_renamed(each, mapping, values) for each in value)
+    if is_dataclass(value):
+        return replace(value, **{f.name: _renamed(getattr(value, f.name), mapping, values) for f in fields(value)})
+    return value

@@ -1,0 +1,77 @@
+"""Graph: the operators of all queries, in the order of their steps; what is alike is there once.
+
+In each step the streams of a level give their changes; the blocks over them look at the answers that will look
+different; then the stores take the changes in, and the blocks answer. Converters make of blocks the streams of the next
+level. Nothing asks who reads it.
+"""
+
+from collections import Counter
+
+STREAM, STORE, BLOCK, OUTPUT = range(4)
+"""The kinds of operators, in the order in which those of one level stand on each other."""
+_STEPS = {
+    STREAM: ((0, "step"),), STORE: ((2, "apply"),), BLOCK: ((1, "look"), (3, "answer")), OUTPUT: ((4, "step"),),
+}  # fmt: skip
+
+
+class Graph:
+    """An operator has a `level` and a `kind`, is told what is still `need`ed of it, and then `tidy`s."""
+
+    def __init__(self):
+        self._operators = {}  # key -> operator, those that others stand on first
+        self._below = {}  # key -> the keys of what it stands on
+        self._uses = Counter()
+        self._making = []  # for each operator that is being made, the keys that it has used
+        self._steps = None
+
+    def get(self, key, make):
+        """The operator of a key, made if there is none; whoever is being made, or has asked, uses it."""
+        if key not in self._operators:
+            self._making.append([])
+            try:
+                made = make()
+            finally:
+                below = self._making.pop()
+            self._operators[key], self._below[key] = made, below
+            self._steps = None
+        self._uses[key] += 1
+        if self._making:
+            self._making[-1].append(key)
+        return self._operators[key]
+
+    def let_go(self, keys):
+        """Uses end; what nobody uses any more is gone, and uses nothing."""
+        pending = list(keys)
+        while pending:
+            key = pending.pop()
+            self._uses[key] -= 1
+            if not self._uses[key]:
+                pending += self._below.pop(key)
+                del self._uses[key], self._operators[key]
+                self._steps = None
+
+    def below(self, key):
+        """An operator and all that it stands on, each once, in the order in which they were made."""
+        found, pending = set(), [key]
+        while pending:
+            each = pending.pop()
+            if each not in found:
+                found.add(each)
+                pending += self._below[each]
+        return [operator for each, operator in self._operators.items() if each in found]
+
+    def __len__(self):
+        return len(self._operators)
+
+    def step(self, clock):
+        """One step of every operator, at the end of a clock tick."""
+        if self._steps is None:
+            found = [(op.level, phase, name, op) for op in self._operators.values() for phase, name in _STEPS[op.kind]]
+            self._steps = [(name, op) for _, _, name, op in sorted(found, key=lambda each: each[:2])]
+        for name, operator in self._steps:
+            getattr(operator, name)(clock)
+
+    def tidy(self):
+        """Let go of what no reader needs: those that read first."""
+        for operator in sorted(self._operators.values(), key=lambda op: (op.level, op.kind), reverse=True):
+            operator.tidy()
