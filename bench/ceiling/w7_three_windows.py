@@ -10,7 +10,7 @@ from bench.data import MINUTE
 
 REACH = {"road": 2, "wind": 2, "rain": 1}
 COLUMN = {"road": "temp", "wind": "vibration", "rain": "temp"}
-PORTION = 100 * MINUTE
+PORTION = 1 << 15  # readings of a stream at a time: what fits into the caches
 
 
 class Ceiling:
@@ -24,13 +24,15 @@ class Ceiling:
         return given, last
 
     def step(self, batch):
-        """Long batches are answered some minutes at a time."""
         given, last = batch
         for name, columns in given.items():
             self._waiting[name].append(columns)
-        said = []
-        while self._answered < last // MINUTE:
-            said.append(self._answer(min(last // MINUTE, self._answered + 1 + PORTION // MINUTE)))
+        minute, said = last // MINUTE, []
+        while self._answered < minute:
+            # Where the portions end is a guess, from how many readings there are in all.
+            waiting = sum(len(parts[0]) for parts in self._waiting["road"])
+            portions = max(1, waiting // PORTION)
+            said.append(self._answer(self._answered + -(-(minute - self._answered) // portions)))
         return said
 
     def _answer(self, minute):
@@ -63,7 +65,9 @@ class Ceiling:
         """Tick, site and value of the tuples that the windows behind `first` up to `minute` hold; older ones are let go of."""
         if not self._waiting[name]:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-        tick, site, value = (np.concatenate(parts) for parts in zip(*self._waiting[name], strict=True))
+        if len(self._waiting[name]) > 1:
+            self._waiting[name] = [[np.concatenate(parts) for parts in zip(*self._waiting[name], strict=True)]]
+        [(tick, site, value)] = self._waiting[name]
         keep, over = np.searchsorted(tick, [(minute + 1 - REACH[name]) * MINUTE, minute * MINUTE]).tolist()
         self._waiting[name] = [(tick[keep:], site[keep:], value[keep:])]
         return tick[:over], self._codes.of(site[:over]), value[:over]
