@@ -111,6 +111,7 @@ class Testbed(Bed):
         wire.open()
         super().__init__(scenario, wire, archive)
         self._here = True
+        self._stopped: set[str] = set()
         plan_faults(scenario, self.built, self._come_or_go)
 
     def _come_or_go(self, here: bool) -> None:
@@ -118,17 +119,17 @@ class Testbed(Bed):
 
     def run_until(self, ms: int, told: Callable[[int], None] = lambda ms: None) -> None:
         """Let time go by until `ms` milliseconds after the beginning; `told` hears how far it is."""
-        end, tick_ms = self.scenario.begin_ms + ms, self.catalog.tick_ms
+        end = self.scenario.begin_ms + ms
+        look_ms = self.scenario.look_ms or max(1, self.catalog.tick_ms // LOOKS)
         while self._now_ms < end:
             for asked in self.scenario.queries:
                 self._ask(asked)
-            for share in range(1, LOOKS + 1):
-                now = self._now_ms + tick_ms * share // LOOKS - 1
-                self.network.run_until(now)
-                if self._here:
-                    self.station.step(now)
-            self._now_ms += tick_ms
-            self.built.trace.pass_on(self.built.kernel.now)
+            self._now_ms += look_ms
+            now = self._now_ms - 1  # the last moment of the tick that ends here, if one does
+            self.network.run_until(now)
+            if self._here:
+                self.station.step(now)
+            self.trace.pass_on(self.built.kernel.now)
             told(self._now_ms - self.scenario.begin_ms)
 
     def spent(self) -> dict[int, float]:
@@ -138,9 +139,12 @@ class Testbed(Bed):
     def _ask(self, asked: "Asked") -> None:
         """Submit or stop a query whose time has come."""
         since = self._now_ms - self.scenario.begin_ms
-        if asked.name not in self.numbers and asked.name not in self.refused and asked.at_ms <= since:
+        if asked.at_ms <= since and asked.name not in self.numbers and asked.name not in self.refused:
             self._submit(asked)
-        elif asked.until_ms is not None and asked.until_ms <= since < asked.until_ms + self.catalog.tick_ms:
+        elif (
+            asked.until_ms is not None and asked.until_ms <= since and asked.name in self.numbers.keys() - self._stopped
+        ):
+            self._stopped.add(asked.name)
             self.station.stop(self.numbers[asked.name], self._now_ms)
 
 

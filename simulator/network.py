@@ -32,7 +32,8 @@ class Gateway:
         self._provenance = Provenance() if provenance is None else provenance
         self._kernel, self._trace = kernel, trace
         self._down = Held(Carrier(self, kernel, air, trace, Patience(again=0)))
-        self._held: dict[tuple[int, int, int], Frame] = {}
+        self._held: dict[tuple[int, int, int], tuple[Frame, int]] = {}  # each since when
+        self._answered = True  # whether the base station has said anything since it was last reminded
         self.wire: Transport | None = None
         air.join(self)
 
@@ -63,7 +64,8 @@ class Gateway:
     def descend(self, frame: Frame) -> None:
         """A frame came from the base station."""
         if frame.kind is Kind.ACK and not frame.payload:
-            self._held.pop((frame.mote, frame.boot, frame.seq), None)
+            self._answered = True
+            self._held.pop(frame.identity, None)
             return
         sent = replace(frame, sender=MoteId(self.number))
         encoded = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
@@ -84,19 +86,25 @@ class Gateway:
             self.wire.send(encode_stream(acknowledgement(frame)))
 
     def _hold(self, frame: Frame) -> None:
-        if frame.want_ack:
-            self._held[frame.identity] = frame
+        """To the base station, until it answers."""
         self._give(frame)
+        if frame.want_ack:
+            if not self._held:
+                self._kernel.after(self.PATIENCE_MS * MS, self._remind)
+            self._held[frame.identity] = frame, self._kernel.now
 
     def _give(self, frame: Frame) -> None:
-        """To the base station, again and again until it answers."""
         self.wire.send(encode_stream(replace(frame, receiver=COORDINATOR)))
-        if frame.want_ack:
-            self._kernel.after(self.PATIENCE_MS * MS, lambda: self._give_again(frame))
 
-    def _give_again(self, frame: Frame) -> None:
-        if frame.identity in self._held:
+    def _remind(self) -> None:
+        """Say again what was not answered; only the oldest of it while nothing is answered at all."""
+        overdue = self._kernel.now - self.PATIENCE_MS * MS
+        waiting = [frame for frame, since in self._held.values() if since <= overdue]
+        for frame in waiting if self._answered else waiting[:1]:
             self._give(frame)
+        self._answered = False
+        if self._held:
+            self._kernel.after(self.PATIENCE_MS * MS, self._remind)
 
 
 class Network:

@@ -81,7 +81,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`delivery` is what all links are worse by: each ratio is multiplied with it."""
+    """`delivery` is what all links are worse by: each ratio is multiplied with it. `look_ms` is how often the station looks
+    at what came; None for a few times in each tick."""
 
     name: str
     source: Source
@@ -95,6 +96,7 @@ class Scenario:
     ppm: int
     faults: tuple[Fault, ...]
     queries: tuple[Asked, ...]
+    look_ms: int | None = None
 
 
 FAULTS = {
@@ -135,7 +137,10 @@ def parse_scenario(text: str, path: Path) -> Scenario:
         ppm=_clocks(top),
         faults=tuple(_fault(name, table, motes, sensors) for name, table in _named(top, "faults")),
         queries=tuple(_query(name, table, path) for name, table in _named(top, "queries")),
+        look_ms=_span(top, "look", None),
     )
+    if scenario.look_ms == 0:
+        top.fault("SN704", "`look` is longer than nothing", "look")
     top.close()
     if top.faults:
         raise Faulty(top.faults)

@@ -94,5 +94,5 @@ def test_a_real_office_with_its_real_readings(intel, shared_data, tmp_path, coun
 
 @pytest.mark.parametrize("name", ["parent_dies_mid_epoch", "duplicates_and_reordering"])
 def test_what_cannot_be_swept_is_refused_with_the_reason(name):
-    with pytest.raises(cannot_sweep(), match="goes wrong|on the wire"):
+    with pytest.raises(cannot_sweep(), match=r"goes wrong|on the wire"):
         SweptBed(read_scenario(FOLDER / f"{name}.toml"), 1)
