@@ -1,0 +1,66 @@
+"""What partials that arrive say is what the readings in them say, whatever was lost on the way."""
+
+from collections import defaultdict
+
+from hypothesis import assume, given
+
+from gateway.codec import NEED_DATA, FrameDecoder
+from gateway.frame import Kind
+from innet.payload import decode_partials
+from simulator.energy import Timing
+from simulator.folding import Provenance
+from simulator.kernel import Kernel
+from simulator.mote import Mote
+from simulator.network import Gateway
+from simulator.radio import Air
+from simulator.trace import Trace
+from tests.simulator.networks import GATEWAY, KIND, SENSORS, networks
+
+
+class Listening:
+    """The end of a wire that keeps the frames; nobody answers."""
+
+    def __init__(self):
+        self.decoder, self.frames = FrameDecoder(), {}
+
+    def send(self, data):
+        self.decoder.receive_bytes(data)
+        while (frame := self.decoder.next_event()) is not NEED_DATA:
+            self.frames[frame.identity] = frame  # again and again, as nobody answers
+
+
+@given(made=networks())
+def test_a_partial_that_arrives_says_what_the_readings_in_it_say(made):
+    tables = {t.number: t for each in made.standing.values() for p in each.orders.programs for t in p.tables}
+    assume(tables)
+    kernel, trace, provenance, wire = Kernel(made.begin_us), Trace(), Provenance(), Listening()
+    air = Air(kernel, trace, made.channel())
+    Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance).wire = wire
+    for site in made.standing:
+        Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND, provenance=provenance).install(made.standing[site])
+    kernel.run_until(made.end_us - 1)
+
+    measured = {(e.mote, e["tick"]): e["values"][0] for e in trace.of("produced")}
+    said, told = defaultdict(list), defaultdict(list)
+    for frame in wire.frames.values():
+        if frame.kind is Kind.PARTIAL:
+            table = tables[frame.payload[0]]
+            for partial in decode_partials(frame.payload, table.shape, frame.mote):
+                said[partial.slice, partial.bare, partial.group].append(partial)
+    seen = set()
+    for e in trace.of("merged"):
+        readings = [tuple(map(int, reading.split(":"))) for reading in e["readings"].split(",")]
+        assert not seen & set(readings)  # nothing counts twice
+        seen.update(readings)
+        told[e["slice"], bool(e["bare"]), e["group"]].append(readings)
+    assert {place: len(found) for place, found in said.items()} == {place: len(found) for place, found in told.items()}
+    for place, partials in said.items():
+        expected = sorted(_states(readings, measured, place[1]) for readings in told[place])
+        assert sorted((p.readings, p.who.bit_count(), p.states or ()) for p in partials) == expected
+
+
+def _states(readings, measured, bare):
+    """(readings, contributors, SUM and MAX) of some readings."""
+    values = [measured[reading] for reading in readings]
+    sites = len({site for site, _ in readings})
+    return len(readings), sites, () if bare else ((len(values), sum(values)), (1, max(values)))
