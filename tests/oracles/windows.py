@@ -60,7 +60,10 @@ class TimeWindows:
 
 def time_members(tuples, low, high, w):
     """3.6: low <= tick <= high, each tuple tested on its own; of `late append` those that had arrived."""
-    return tuple(Member(x.values, x.key) for x in tuples if low <= x.tick <= high and (not x.append or x.arrival <= w))
+    inside = [x for x in tuples if low <= x.tick <= high and (not x.append or x.arrival <= w)]
+    # 6.4: by index; a tuple that was selected only since a revision has a later row, but keeps its index
+    inside.sort(key=lambda x: (x.index is None, x.index or 0))
+    return tuple(Member(x.values, x.key) for x in inside)
 
 
 def row_members(tuples, low, high):
