@@ -5,7 +5,7 @@ fields of their layout, which are integers. Partials of the same group and slice
 reading is in one of them only, so nothing counts twice, and one that is lost takes nothing along but its own readings.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from innet.aggregates import make
@@ -73,21 +73,12 @@ class Partial:
         return self.states is None
 
 
-def merged(partials: Iterable[Partial], kinds: Sequence[str], bitmap: bool) -> list[Partial]:
-    """One partial for each slice and group, in the order in which they first came.
-
-    With a bitmap, a site that is in two of them is in the one once; counted sites are added, so a site that is in two
-    counts twice: `who` is then an upper bound, and `readings` is what coverage is made of.
-    """
-    held: dict[tuple[int, Key, bool], Partial] = {}
-    for partial in partials:
-        place = (partial.slice, partial.group, partial.bare)
-        held[place] = united(held[place], partial, kinds, bitmap) if place in held else partial
-    return list(held.values())
-
-
 def united(a: Partial, b: Partial, kinds: Sequence[str], bitmap: bool) -> Partial:
-    """Two partials of the same slice and group as one."""
+    """Two partials of the same slice and group as one.
+
+    With a bitmap, a site that is in both is in the one once; counted sites are added, so a site that is in both counts
+    twice: `who` is then an upper bound, and `readings` is what coverage is made of.
+    """
     states = None
     if a.states is not None and b.states is not None:
         pairs = zip(kinds, a.states, b.states, strict=True)

@@ -75,7 +75,7 @@ class Apply(Expression):
         return f"{self.name}({', '.join(said)})"
 
 
-TRUE, FALSE, UNKNOWN = Number(1), Number(0), Number(None)
+TRUE, FALSE = Number(1), Number(0)
 
 
 def apply(name: str, *operands: Expression) -> Expression:
@@ -115,8 +115,3 @@ def walk(expression: Expression) -> Iterator[Expression]:
 def places(expression: Expression) -> int:
     """How many places on the stack it takes to compute it."""
     return max([1, *(depth + places(part) for depth, part in enumerate(expression.parts))])
-
-
-def measured(expression: Expression) -> frozenset[Measured]:
-    """What has to be sampled for it."""
-    return frozenset(part for part in walk(expression) if isinstance(part, Measured))

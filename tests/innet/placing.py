@@ -1,4 +1,4 @@
-"""Networks to place operators in, for the tests beside this file."""
+"""Networks to place operators in, and partials put together, for the tests beside this file."""
 
 from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule
@@ -10,6 +10,7 @@ from innet.operators.expression import Measured, Number, SiteNumber, apply
 from innet.operators.fold import Fold
 from innet.operators.select import Select
 from innet.operators.slices import Slices
+from innet.partials import united
 from innet.payload.sizes import sizes
 from innet.placement.expected import Round
 from innet.placement.place import World
@@ -58,3 +59,12 @@ def world_of(ratios, epochs=1, sites=None, attributes=("temp",)):
 def line(count, ratio=1.0):
     """0 - 1 - 2 - … : each hears the next only."""
     return {pair: ratio for n in range(count) for pair in ((n, n + 1), (n + 1, n))}
+
+
+def merged(partials, kinds, bitmap):
+    """One partial for each slice and group, in the order in which they first came."""
+    held = {}
+    for partial in partials:
+        place = partial.slice, partial.group, partial.bare
+        held[place] = united(held[place], partial, kinds, bitmap) if place in held else partial
+    return list(held.values())

@@ -41,6 +41,15 @@ def test_who_is_out_of_earshot_sends_at_the_same_time():
     assert [together.sites[site].of(Activity.SEND)[0].start_ms for site in (2, 12, 1, 11)] == [0, 5, 10, 15]
 
 
+@pytest.mark.parametrize(("speaks", "hears"), [(12, 1), (2, 11)])
+def test_who_is_heard_where_another_is_listened_to_waits(speaks, hears):
+    ratios = {**line(2), **{pair: 1.0 for pair in ((0, 11), (11, 0), (11, 12), (12, 11))}, (speaks, hears): 0.1}
+    topology = Topology.of_ratios(ratios)
+    tree = RoutingTree((0,), {1: 0, 2: 1, 11: 0, 12: 11})
+    agenda = make_agenda(tree, {site: Work(send_ms=5.0) for site in tree.parent}, 10, 1000, topology)
+    assert [agenda.sites[site].of(Activity.SEND)[0].start_ms for site in (2, 12)] == [0, 5]
+
+
 def test_what_does_not_fit_names_the_mote():
     with pytest.raises(PlacementError, match="site 1: it would send until 1200 ms, and after 1000 ms"):
         make_agenda(CHAIN, {site: Work(send_ms=400.0) for site in (1, 2, 3)}, 1, 1000)

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from innet.aggregates import make
 from innet.aggregates.fields import BLANK, fields_of, folded, merge_fields, state_of
 from innet.operators.slices import Slices
-from innet.partials import MAX_SLOTS, Partial, PartialShape, merged
+from innet.partials import MAX_SLOTS, Partial, PartialShape
 from innet.program.interpreter import Sampled, run
 from innet.program.memory import Memory, state_bytes
 from innet.program.opcodes import NO_SLOT, Kind, assembled
 from innet.program.program import MoteProgram
 from innet.routing.tree import RoutingTree
+from tests.innet.placing import merged
 
 KINDS = tuple(kind.name for kind in Kind)
 ASKED = ("COUNT", "SUM", "AVG", "VARIANCE", "STDEV", "MIN", "MAX", "FIRST", "LAST")
@@ -96,6 +97,25 @@ def test_windows_are_runs_of_whole_slices(slide, interval, begin, end):
         inside = {slices.number(t) for t in sampled if window + begin <= t <= window + end}
         outside = {slices.number(t) for t in sampled if not window + begin <= t <= window + end}
         assert not inside & outside
+
+
+@pytest.mark.parametrize("slide", [10, 20, 30, 60])
+def test_edges_between_two_ticks_are_moved_to_the_later_one(slide):
+    """All edges there are, for a sampling every 10 ticks."""
+    for begin in range(-25, 1):
+        for end in range(begin, 1):
+            slices = Slices.cut(slide, (begin, end + 1), 10)
+            for window in range(0, 120, slide):
+                inside = {slices.number(t) for t in range(0, 200, 10) if window + begin <= t <= window + end}
+                outside = {slices.number(t) for t in range(0, 200, 10) if not window + begin <= t <= window + end}
+                assert not inside & outside
+
+
+def test_slices_that_tell_the_same_ticks_apart_are_equal():
+    assert Slices.cut(60, (-299, 1), 10) == Slices.cut(60, (-295, 5), 10) == Slices(60, 10, 10)
+    assert Slices.cut(60, (0, 1), 60) == Slices.cut(30, (0, 7), 60) == Slices(60, 0, 0)
+    assert Slices.cut(60, (0, 1), 10) == Slices(60, 0, 10)
+    assert Slices.cut(7, (0, 3), 10) == Slices(7, 0, 3)
 
 
 # --- a network -------------------------------------------------------------------------------------------------------

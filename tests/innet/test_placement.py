@@ -137,6 +137,15 @@ def test_collecting_costs_a_message_for_each_hop_and_folding_one_for_each_mote()
     assert predicted(folded, world).total.attempts == pytest.approx(3)
 
 
+def test_the_readings_of_a_long_round_take_several_frames():
+    """20 epochs; of values as wide as can be, 17 go into a frame."""
+    world = world_of(line(1), epochs=20)
+    placement = arranged([deliver()], [], (), world, {})
+    [load] = readings_of(placement, world.schedules, world.sizes, world.round)[1]
+    assert (load.frames, load.most) == (2, 2)
+    assert load.size < load.most_size <= world.sizes.room
+
+
 def test_a_condition_saves_messages_down_to_the_reports():
     world = world_of(line(3))
     everything = predicted(arranged([deliver()], [], (), world, {}), world)

@@ -2,10 +2,11 @@
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acquisition.instants import Epochs
@@ -37,6 +38,7 @@ from innet.placement.placement import Placed, taking
 from innet.program.compile import compile_programs
 from innet.program.interpreter import Sampled, run
 from innet.program.memory import Memory
+from innet.program.vectorised import Columns, Lane, run_many
 
 CATALOG = read_schema("""
 f: sensed (site:integer, time:integer, v:integer, u:integer, x:float {scale 2}, y:float {scale 1}, z:float, s:string)
@@ -76,6 +78,8 @@ WINDOW = "[FROM NOW-60 TO NOW SLIDE 30 SEC]"
         ("SELECT v FROM f WHERE s = 'a'", ["string", "moves"]),
         ("SELECT v FROM f WHERE LENGTH(s) = 2", ["function", "moves"]),
         ("SELECT v FROM f WHERE v + u > 3", ["wide", "moves"]),
+        ("SELECT v FROM f WHERE v * 1e301 > 5", ["float", "moves"]),
+        ("SELECT v FROM f WHERE v * 4611686018427387904 > 5", ["wide", "moves"]),
         ("SELECT v FROM f WHERE tick > 30", ["tick", "moves"]),
         ("SELECT v FROM f WHERE v > 3 AND tick > 30", ["moves", "moves"]),
         ("SELECT index, v FROM f WHERE v > 3", ["index", "moves"]),
@@ -166,6 +170,8 @@ def test_of_one_expression_the_largest_state_holds_the_others():
     [feed] = found.feeds
     assert [kind for kind, _ in feed.fold.states] == ["VARIANCE", "MAX", "SUM"]
     assert feed.sources == (0, 0, None, 0, 1, 2)
+    [feed] = split_of(f"SELECT STDEV(v), AVG(v), COUNT(v) FROM f {WINDOW}")[0].feeds
+    assert (feed.fold.kinds, feed.sources) == (("VARIANCE",), (0, 0, 0))
 
 
 def test_a_fold_takes_the_place_of_the_readings_below_it():
@@ -303,6 +309,42 @@ def test_a_mote_sends_what_the_base_station_would_select(text, rows, raw):
         assert sent == selected
     else:
         assert set(selected) <= set(sent)
+
+
+@st.composite
+def comparisons(draw):
+    """A column, and a comparison of nothing but it with a constant, negated or not."""
+    name = draw(st.sampled_from(["v", "x", "y", "site"]))
+    term = draw(terms().filter(lambda text: not set(re.findall(r"\b[vuxy]\b", text)) - {name}))
+    op = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">="]))
+    return name, f"{draw(st.sampled_from(['', 'NOT ']))}{term} {op} {draw(CONSTANT)}"
+
+
+@given(comparisons())
+@example(("x", "x % 0.5 > 0.2"))
+@example(("x", "NOT x = 0.005"))
+@example(("x", "NOT x <> 0.01"))
+@example(("y", "-3 - y / -0.3 <= 0.1"))
+@example(("v", "v * -0.1 + 0.3 < 0.7"))
+def test_every_value_of_a_sensor_is_judged_alike(compared):
+    """All values there are, and null."""
+    name, text = compared
+    found, root = split_of(f"SELECT v, u, x, y FROM f WHERE {text}", RAW[1])
+    [deliver] = found.readings
+    if found.decisions[0].code != "moves" or not (sites := taking(deliver, SITES)):
+        return
+    values = [None, *range(-(2**10), 2**10 + 1)]
+    rows = [(sites[0], i, *(v if column == name else 1 for column in "vuxy")) for i, v in enumerate(values)]
+    lanes = {
+        column: Lane(np.array([row[at] or 0 for row in rows]), np.array([row[at] is not None for row in rows]))
+        for at, column in enumerate("vuxy", 2)
+    }
+    program = next(p for p in compile_programs([Placed(deliver, sites)], schedules(deliver.sent)) if p.site == sites[0])
+    tuples = measured(root, rows)
+    outcomes = run_many(program, Columns(tuples.site, tuples.tick, [lanes[sent] for sent in deliver.sent]))
+    [select] = [node for node in walk(root) if isinstance(node, StreamSelect)] or [None]
+    selected = tuples.ident if select is None else streamed(select, tuples).ident
+    assert np.array_equal(np.flatnonzero(outcomes.sent), selected)
 
 
 AGGREGATE = st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX", "STDEV", "VARIANCE", "FIRST", "LAST"])
