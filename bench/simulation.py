@@ -3,15 +3,13 @@
 python bench/simulation.py [small]
 """
 
-import csv
-import sys
 import time
 from dataclasses import replace
 from math import ceil
-from pathlib import Path
 
 from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
+from bench import record
 from gateway.frame import COORDINATOR
 from innet.costs.hardware import hardware
 from innet.payload import Duty, Orders
@@ -115,18 +113,21 @@ RUNS = (
 )
 
 
-def main(small):
-    rows = [("speed", "motes", "epochs", "loss", "seconds", "mote_epochs_per_second")]
+def main():
+    figures, speeds = [], {}
     for name, run, motes, epochs in RUNS:
-        epochs = min(epochs, 60) if small else epochs
         for loss in (0.0, 0.2):
             seconds = run(motes, epochs, loss)
-            rows.append((name, motes, epochs, loss, f"{seconds:.2f}", f"{motes * epochs / seconds:.0f}"))
-            print(*rows[-1], sep="\t")
-    if not small:
-        with Path(__file__).with_name("results").joinpath("simulation.csv").open("w", newline="") as file:
-            csv.writer(file).writerows(rows)
+            case = f"{name}, {motes} motes, {epochs} epochs, {loss:.0%} loss"
+            speeds[name, motes, loss] = motes * epochs / seconds
+            figures += [(case, "time", round(seconds, 2), "s")]
+            figures += [(case, "speed", round(motes * epochs / seconds), "mote-epochs a second")]
+            print(f"{case:<46}{seconds:8.2f} s{motes * epochs / seconds:12,.0f} mote-epochs a second", flush=True)
+    for loss in (0.0, 0.2):
+        faster = speeds["swept", 54, loss] / speeds["one by one", 54, loss]
+        figures.append((f"54 motes, {loss:.0%} loss", "swept to one by one", round(faster, 1), "times"))
+    record.keep_figures("simulation", "default", figures)
 
 
 if __name__ == "__main__":
-    main("small" in sys.argv[1:])
+    main()

@@ -110,6 +110,11 @@ class Sweep:
             for at, kind in enumerate(self._kinds)
         ])  # fmt: skip
 
+    @property
+    def held(self) -> int:
+        """Readings that motes have filtered or folded and not told yet."""
+        return sum(int(count.sum()) for count in self._waiting.values()) + sum(map(len, self._held.values()))
+
     def _find_tables(self, standing: Mapping[int, Standing]) -> list[TableOf]:
         found: dict[int, TableOf] = {}
         for at, number in enumerate(self.layout.number.tolist()):
