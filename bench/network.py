@@ -3,8 +3,8 @@
     python -m bench.network [--full]
 
 The office of the examples, and random networks of 100 and, with --full, 1,000 motes; links as they are. Each query is
-run twice: every reading that it needs is collected, or what the planner chose runs on the motes. A message is one
-attempt to hand a frame over. Prediction is the planner's cost model, measured the simulator's account.
+run twice: every reading that it needs is collected, or what the planner chose runs on the motes; so are twenty that
+overlap, together. A message is one attempt to hand a frame over. Prediction is the planner's cost model, measured the simulator's account.
 """
 
 import sys
@@ -56,6 +56,12 @@ QUERIES = {
     "windowed": "SELECT AVG(temp) AS mean FROM lab [FROM NOW-9 MIN TO NOW SLIDE 10 MIN]",
     "windowed by site": "SELECT site, AVG(temp) AS mean FROM lab [FROM NOW-9 MIN TO NOW SLIDE 10 MIN] GROUP BY site",
 }
+TWENTY = [
+    f"SELECT {columns} FROM lab{where}"
+    for columns in ("site, temp", "site, light", "temp, light", "site, temp, light")
+    for where in ("", " WHERE temp > 22", " WHERE light > 300", " WHERE site < 30", " WHERE temp > 20 AND light < 600")
+]
+CASES = {name: [text] for name, text in QUERIES.items()} | {"twenty queries": TWENTY}
 SCHEMA = """
 lab: sensed (site:integer, temp:float {unit 'Cel', scale 2, sensor 'temperature'}, light:integer {sensor 'light'})
      every EVERY at sites 1 .. COUNT wait EVERY
@@ -76,15 +82,18 @@ def random_network(motes, every):
     return Deployment(f"random {motes}", 1_000, {0: (side / 2, side / 2, 0.0)}, sites, links, Source(schema))
 
 
-def planned(deployment, text, inside):
+def planned(deployment, texts, inside):
     """What each mote is to have, the planner's prediction for a round, and the round's length in ticks."""
     catalog = read_deployed(deployment)
-    [plan] = bind_text(text, catalog)
-    better, _ = rewrite(plan)
-    found = split(plan, better.root, raw_of(deployment, catalog))
-    delivered = found.readings if inside else collected(better.root)
-    choices = [Choice(feed.fold, feed.instead) for feed in found.feeds] if inside else []
-    scheduled = share(Query(1, text, plan, collected(better.root)).needs, catalog, NOTHING, 0)
+    raw, delivered, choices, needs = raw_of(deployment, catalog), [], [], []
+    for number, text in enumerate(texts, 1):
+        [plan] = bind_text(text, catalog)
+        better, _ = rewrite(plan)
+        found = split(plan, better.root, raw)
+        delivered += found.readings if inside else collected(better.root)
+        choices += [Choice(feed.fold, feed.instead) for feed in found.feeds] if inside else []
+        needs += Query(number, text, plan, collected(better.root)).needs
+    scheduled = share(needs, catalog, NOTHING, 0)
     tree = choose_tree(deployment.topology, deployment.gateways)
     sites = {extent.name: tuple(s for s in extent.sites if s in tree.parent) for extent in catalog}
     kinds, batteries = kinds_of(deployment), {n: site.battery for n, site in deployment.motes.items()}
@@ -132,8 +141,8 @@ def hardware_of(deployment, standing):
     return {n: hardware(deployment.motes[n].hardware) for n in standing}
 
 
-def figures_of(deployment, text, inside):
-    standing, prediction, period = planned(deployment, text, inside)
+def figures_of(deployment, texts, inside):
+    standing, prediction, period = planned(deployment, texts, inside)
     rounds = HOUR_S // period
     tally, joules, came = simulated(deployment, standing, rounds)
     worst = max(joules, key=joules.get)
@@ -155,12 +164,12 @@ def main(full):
     kept = []
     for deployment in networks:
         lossless = replace(deployment, links=dict.fromkeys(deployment.links, 1.0))
-        for name, text in QUERIES.items():
+        for name, texts in CASES.items():
             for kind, inside in (("collected", False), ("in the network", True)):
                 case = f"{deployment.name}, {name}, {kind}"
-                found = figures_of(deployment, text, inside)
+                found = figures_of(deployment, texts, inside)
                 kept += [(case, figure, *told) for figure, told in found.items()]
-                calm = figures_of(lossless, text, inside)["messages"]
+                calm = figures_of(lossless, texts, inside)["messages"]
                 kept.append((case, "messages without loss", *calm))
                 print(f"{case:<44}", *(f"{figure} {told[0]:,}" for figure, told in found.items()), sep="  ", flush=True)
     record.keep_figures("network", "full" if full else "default", kept)
