@@ -5,9 +5,8 @@ many groups there are, is not known beforehand; what is taken for it stands here
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from math import ceil, prod
 
 from acquisition.schedule import Sampling, Schedule
@@ -110,32 +109,43 @@ def most_partials(placed: Placed, sites: int, slices: int) -> int:
     return known if placed.room >= known else slices * readings
 
 
-def traffic(placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round) -> list[Traffic]:
-    """Everything that rises in a round, hop by hop, while nothing is lost."""
-    tree, found = placement.tree, []
-    for site, loads in readings_of(placement, schedules, sizes, round).items():
-        path = tree.path(site)
-        for load in loads:
-            for hop, (sender, receiver) in enumerate(pairwise(path)):
-                found.append(Traffic(sender, receiver, load.frames, load.size, hop > 0))
-    for site, loads in partials_of(placement, sizes, round).items():
-        found += [Traffic(site, tree.parent[site], load.frames, load.size) for load in loads]
-    return found
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """What each mote sends of its own accord in a round: readings, which are passed on as they are, and partials, which end."""
 
+    readings: Mapping[int, list[Load]]
+    partials: Mapping[int, list[Load]]
 
-def most_frames(
-    placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round
-) -> dict[int, Counter[float]]:
-    """By mote, how many frames of which size it may have to hand over in a round: its own, and all that pass through."""
-    most: dict[int, Counter[float]] = {mote: Counter() for mote in placement.tree.parent}
-    for site, loads in readings_of(placement, schedules, sizes, round).items():
-        for sender in placement.tree.path(site)[:-1]:
-            for load in loads:
-                most[sender][load.most_size] += load.most
-    for site, loads in partials_of(placement, sizes, round).items():
-        for load in loads:
-            most[site][load.most_size] += load.most
-    return most
+    @classmethod
+    def of(cls, placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round) -> "Loads":
+        return cls(readings_of(placement, schedules, sizes, round), partials_of(placement, sizes, round))
+
+    def traffic(self, tree: RoutingTree) -> list[Traffic]:
+        """Everything that rises in a round, hop by hop, while nothing is lost."""
+        found = []
+        passing_by: dict[int, Counter[float]] = {mote: Counter() for mote in (*tree.parent, *tree.roots)}
+        for site in tree.leaves_first:
+            parent, passed = tree.parent[site], passing_by.pop(site)
+            own = Counter[float]()
+            for load in self.readings.get(site, ()):
+                own[load.size] += load.frames
+            passing_by[parent] += passed + own
+            for load in self.partials.get(site, ()):
+                own[load.size] += load.frames
+            found += [Traffic(site, parent, frames, size) for size, frames in own.items()]
+            found += [Traffic(site, parent, frames, size, True) for size, frames in passed.items()]
+        return found
+
+    def most_frames(self, tree: RoutingTree) -> dict[int, Counter[float]]:
+        """By mote, how many frames of which size it may have to hand over in a round: its own, and all that pass through."""
+        most: dict[int, Counter[float]] = {mote: Counter() for mote in (*tree.parent, *tree.roots)}
+        for site in tree.leaves_first:
+            for load in self.readings.get(site, ()):
+                most[site][load.most_size] += load.most
+            most[tree.parent[site]] += most[site]
+            for load in self.partials.get(site, ()):
+                most[site][load.most_size] += load.most
+        return most
 
 
 def readings_of(
@@ -148,10 +158,15 @@ def readings_of(
             for site in placed.sites:
                 wanted.setdefault((site, placed.operator.extent), []).append(placed)
     found: dict[int, list[Load]] = {}
+    known: dict[tuple[Sampling, tuple[int, ...]], Load] = {}  # most sites have the same to send
     for (site, extent), operators in wanted.items():
+        if site not in placement.tree.parent:
+            continue
         sampling = next(s for s in schedules[site].samplings if s.extent == extent)
-        if site in placement.tree.parent:
-            found.setdefault(site, []).append(_readings(sampling, operators, sizes, round))
+        key = sampling, tuple(map(id, operators))
+        if key not in known:
+            known[key] = _readings(sampling, operators, sizes, round)
+        found.setdefault(site, []).append(known[key])
     return found
 
 
@@ -177,8 +192,9 @@ def partials_of(placement: Placement, sizes: Sizes, round: Round) -> dict[int, l
     found: dict[int, list[Load]] = {}
     for placed in placement.folds:
         below = sites_below(placement.tree, placed.sites)
+        known = {count: _partials(placed, count, sizes, round) for count in set(below.values())}
         for site, contributing in below.items():
-            found.setdefault(site, []).append(_partials(placed, contributing, sizes, round))
+            found.setdefault(site, []).append(known[contributing])
     return found
 
 
@@ -193,26 +209,26 @@ def _partials(placed: Placed, contributing: int, sizes: Sizes, round: Round) -> 
     return Load(frames * min(1.0, slices), size, ceil(most / fits), sizes.partials(shape, min(most, fits), 0))
 
 
-def sites_below(tree: RoutingTree, sites: tuple[int, ...]) -> dict[int, int]:
+def sites_below(tree: RoutingTree, sites: Iterable[int]) -> dict[int, int]:
     """For each mote that something of these sites passes through, of how many of them; they themselves included."""
-    below: dict[int, int] = {}
+    below = dict.fromkeys(tree.parent, 0) | dict.fromkeys(tree.roots, 0)
     for site in sites:
         if site in tree.parent:
-            for member in tree.path(site)[:-1]:
-                below[member] = below.get(member, 0) + 1
-    return below
+            below[site] = 1
+    for mote in tree.leaves_first:
+        below[tree.parent[mote]] += below[mote]
+    return {mote: count for mote, count in below.items() if count and mote in tree.parent}
 
 
 def instructions_of(placement: Placement, schedules: Mapping[int, Schedule], round: Round) -> dict[int, float]:
     """How many instructions each mote interprets in a round, roughly: all of its operators', as if nothing were skipped."""
     found: dict[int, float] = {}
     for placed in placement.placed:
-        length = sum(1 for e in _expressions(placed.operator) for _ in parts_of(e)) + 2 * len(
-            _expressions(placed.operator)
-        )
+        computed = _expressions(placed.operator)
+        length = 4 + sum(2 + sum(1 for _ in parts_of(e)) for e in computed)
         for site in placed.sites:
             sampling = next(s for s in schedules[site].samplings if s.extent == placed.operator.extent)
-            found[site] = found.get(site, 0.0) + (length + 4) * round.ticks / sampling.epochs.interval
+            found[site] = found.get(site, 0.0) + length * round.ticks / sampling.epochs.interval
     return found
 
 

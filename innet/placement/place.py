@@ -16,16 +16,7 @@ from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
 from innet.operators.expression import Expression
 from innet.operators.fold import Fold
-from innet.placement.expected import (
-    Round,
-    Sizes,
-    groups_of,
-    instructions_of,
-    most_frames,
-    passing,
-    sites_below,
-    traffic,
-)
+from innet.placement.expected import Loads, Round, Sizes, groups_of, instructions_of, passing, sites_below
 from innet.placement.placement import Placed, Placement, taking
 
 SUMS = ("COUNT", "SUM", "VARIANCE")
@@ -185,42 +176,44 @@ def _fold(fold: Fold, number: int, world: World, folds: int) -> Placed:
 def predicted(placement: Placement, world: World) -> Prediction:
     """What a placement uses in a round."""
     network, tree = world.network, placement.tree
-    rising = traffic(placement, world.schedules, world.sizes, world.round)
-    slots = slots_ms(placement, world)
+    loads = Loads.of(placement, world.schedules, world.sizes, world.round)
+    slots = slots_ms(loads, world)
     computing = instructions_of(placement, world.schedules, world.round)
-    children = tree.children
+    children, sampling = tree.children, sampled_by(placement)
     duties = {}
     for site in tree.parent:
         heard = [slots[child] for child in children[site]]
         sampled = sum(
             prod(world.samples.get((site, attribute), (0.0, 0.0))) * world.round.ticks / interval
-            for attribute, interval in sampled_at(placement, site)
+            for attribute, interval in sampling.get(site, ())
         )
         duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard), len(heard) + 1)
-    return predict(network, duties, rising, world.round.ticks * world.tick_ms)
+    return predict(network, duties, loads.traffic(tree), world.round.ticks * world.tick_ms)
 
 
-def sampled_at(placement: Placement, site: int) -> list[tuple[str, int]]:
+def sampled_by(placement: Placement) -> dict[int, list[tuple[str, int]]]:
     """Each attribute that a site samples for what runs there, once, with the shortest interval wanted."""
-    wanted: dict[tuple[str, str], int] = {}
+    wanted: dict[int, dict[tuple[str, str], int]] = {}
     for placed in placement.placed:
-        if site in placed.sites:
-            for acquire in acquired(placed.operator).values():
+        acquires = acquired(placed.operator).values()
+        for site in placed.sites:
+            found = wanted.setdefault(site, {})
+            for acquire in acquires:
                 for attribute in acquire.sampled:
                     key = acquire.extent, attribute
-                    wanted[key] = min(acquire.interval, wanted.get(key, acquire.interval))
-    return [(attribute, interval) for (_, attribute), interval in wanted.items()]
+                    found[key] = min(acquire.interval, found.get(key, acquire.interval))
+    return {site: [(attribute, every) for (_, attribute), every in found.items()] for site, found in wanted.items()}
 
 
-def slots_ms(placement: Placement, world: World) -> dict[int, float]:
+def slots_ms(loads: Loads, world: World) -> dict[int, float]:
     """By mote, how long its slot for sending has to be: for the most frames there can be, and for attempts that fail.
 
     What does not fit into a slot is lost, so there is room for one frame more: motes report other things, too.
     """
     network = world.network
-    most = most_frames(placement, world.schedules, world.sizes, world.round)
+    most = loads.most_frames(network.tree)
     found = {}
-    for site, parent in placement.tree.parent.items():
+    for site, parent in network.tree.parent.items():
         frames = most[site] + Counter({float(world.sizes.room): 1})
         both = network.topology.ratio(site, parent) * network.topology.ratio(parent, site)
         count = frames.total()

@@ -10,8 +10,8 @@ from math import ceil
 
 from innet.errors import PlacementError
 from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
-from innet.placement.expected import Round, instructions_of
-from innet.placement.place import World, sampled_at, slots_ms
+from innet.placement.expected import Loads, Round, instructions_of
+from innet.placement.place import World, sampled_by, slots_ms
 from innet.placement.placement import Placement
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
@@ -84,10 +84,11 @@ def agenda_of(placement: Placement, world: World, within_ms: int | None = None) 
 
 
 def _work(placement: Placement, world: World) -> dict[int, Work]:
-    slots, computing = slots_ms(placement, world), instructions_of(placement, world.schedules, world.round)
+    slots = slots_ms(Loads.of(placement, world.schedules, world.sizes, world.round), world)
+    computing, sampling = instructions_of(placement, world.schedules, world.round), sampled_by(placement)
     work = {}
     for site, slot in slots.items():
-        sampled = sampled_at(placement, site)
+        sampled = sampling.get(site, ())
         ticks = sorted({tick for _, interval in sampled for tick in range(0, world.round.ticks, interval)})
         sense = sum(world.samples.get((site, attribute), (0.0, 0.0))[0] for attribute, _ in sampled)
         instruction_us = world.network.hardware[site].processor.instruction_us

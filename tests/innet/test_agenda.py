@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from innet.errors import PlacementError
 from innet.placement.agenda import Activity, Slot
-from innet.placement.expected import Round
+from innet.placement.expected import Loads, Round
 from innet.placement.place import Choice, arranged, slots_ms
 from innet.placement.timing import MOST_EPOCHS, Work, agenda_of, longest_round, make_agenda
 from innet.routing.choose import choose_tree
@@ -130,7 +130,8 @@ def test_of_a_placement(count, ratio, within):
     placement = arranged([deliver()], [Choice(mean(), (deliver(),))], (0,), world, {})
     agenda = agenda_of(placement, world, within)
     assert within is None or agenda.latest_ms <= within
-    slots = slots_ms(placement, replace(world, round=Round(agenda.period // 10, 10)))
+    round = Round(agenda.period // 10, 10)
+    slots = slots_ms(Loads.of(placement, world.schedules, world.sizes, round), replace(world, round=round))
     sends = {site: own.of(Activity.SEND)[0].length_ms for site, own in agenda.sites.items()}
     assert sends == {site: ceil(length) for site, length in slots.items()}
     for own in agenda.sites.values():

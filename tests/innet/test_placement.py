@@ -10,7 +10,7 @@ from innet.operators.expression import TRUE, Number, SiteNumber, apply
 from innet.operators.fold import Fold
 from innet.operators.select import Select
 from innet.operators.slices import Slices
-from innet.placement.expected import OFTEN, Round, groups_of, most_partials, partials_of, readings_of, share_of, traffic
+from innet.placement.expected import OFTEN, Loads, Round, groups_of, most_partials, partials_of, readings_of, share_of
 from innet.placement.place import Choice, arranged, holder, place, predicted, tries, united_folds
 from innet.placement.placement import Placed, about_site, conditions, taking
 from innet.routing.tree import RoutingTree
@@ -129,10 +129,14 @@ def test_collecting_costs_a_message_for_each_hop_and_folding_one_for_each_mote()
     world = world_of(line(3), epochs=6)
     collected = arranged([deliver()], [MEAN], (), world, {})
     folded = arranged((), [MEAN], (0,), world, {})
-    hops = [(t.sender, t.receiver, t.frames) for t in traffic(collected, world.schedules, world.sizes, world.round)]
-    assert sorted(hops) == [(1, 0, 1), (1, 0, 1), (1, 0, 1), (2, 1, 1), (2, 1, 1), (3, 2, 1)]
-    hops = [(t.sender, t.receiver, t.frames) for t in traffic(folded, world.schedules, world.sizes, world.round)]
-    assert sorted(hops) == [(1, 0, 1), (2, 1, 1), (3, 2, 1)]
+    assert hops(collected, world) == [
+        (1, 0, 1, False),
+        (1, 0, 2, True),
+        (2, 1, 1, False),
+        (2, 1, 1, True),
+        (3, 2, 1, False),
+    ]
+    assert hops(folded, world) == [(1, 0, 1, False), (2, 1, 1, False), (3, 2, 1, False)]
     assert predicted(collected, world).total.attempts == pytest.approx(6)
     assert predicted(folded, world).total.attempts == pytest.approx(3)
 
@@ -144,6 +148,11 @@ def test_the_readings_of_a_long_round_take_several_frames():
     [load] = readings_of(placement, world.schedules, world.sizes, world.round)[1]
     assert (load.frames, load.most) == (2, 2)
     assert load.size < load.most_size <= world.sizes.room
+
+
+def hops(placement, world):
+    loads = Loads.of(placement, world.schedules, world.sizes, world.round)
+    return sorted((t.sender, t.receiver, t.frames, t.passed_on) for t in loads.traffic(placement.tree))
 
 
 def test_a_condition_saves_messages_down_to_the_reports():
