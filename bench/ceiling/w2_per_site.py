@@ -16,7 +16,7 @@ class Ceiling:
     """Readings wait until their minute is over. Then minutes become rows of five matrices, of which nine are kept."""
 
     def __init__(self, case, streams):
-        self._codes = Codes()
+        self.codes = Codes()
         self._waiting = []
         self._answered = -1  # the minute of the last window that was answered
         self._kept = [np.full((REACH - 1, 0), blank) for _, blank in _FOLDS]
@@ -31,10 +31,11 @@ class Ceiling:
         for begin in range(0, len(columns[0]), PORTION):
             part = [column[begin : begin + PORTION] for column in columns]
             whole = begin + PORTION >= len(columns[0])
-            said += self._step(part, last if whole else int(part[0][-1]))
+            said += self.answered(part, last if whole else int(part[0][-1]))
         return said
 
-    def _step(self, columns, last):
+    def answered(self, columns, last, patch=None):
+        """The windows that are due; `patch` tells (window, code, rows) of groups that are otherwise (W8)."""
         self._waiting.append(columns)
         minute = last // MINUTE
         if minute == self._answered:
@@ -42,11 +43,11 @@ class Ceiling:
         tick, site, value = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
         over = int(np.searchsorted(tick, minute * MINUTE))
         self._waiting = [(tick[over:], site[over:], value[over:])]
-        return [self._answer(minute, tick[:over], self._codes.of(site[:over]), value[:over])]
+        return [self._answer(minute, tick[:over], self.codes.of(site[:over]), value[:over], patch)]
 
-    def _answer(self, minute, tick, code, value):
+    def _answer(self, minute, tick, code, value, patch):
         first, self._answered = self._answered, minute
-        windows, sites = minute - first, len(self._codes)
+        windows, sites = minute - first, len(self.codes)
         cell = (tick // MINUTE - first) * sites + code
         rows = [matrix.reshape(windows, sites) for matrix in self._minutes(cell, value, windows * sites)]
         folded = []
@@ -56,10 +57,14 @@ class Ceiling:
             two = fold(matrix[1:], matrix[:-1])
             four = fold(two[2:], two[:-2])
             eight = fold(four[4:], four[:-4])
-            folded.append(fold(eight[: -(REACH - 8)], two[8:]).ravel())
+            folded.append(fold(eight[: -(REACH - 8)], two[8:]).reshape(-1))
+        if patch is not None:
+            window, codes, parts = patch()
+            for column, part in zip(folded, parts, strict=True):
+                column[(window - first - 1) * sites + codes] = part
         low, high, counts, *sums = folded
         ticks = (np.arange(windows) + first + 1) * MINUTE
-        group = np.tile(self._codes.values, windows)
+        group = np.tile(self.codes.values, windows)
         bounds = np.arange(windows + 1) * sites
         if len(counts) and not counts.min():
             some = np.flatnonzero(counts)
@@ -68,16 +73,13 @@ class Ceiling:
         columns = [group, low, high, means(*sums, counts), counts]
         return Windows(ticks, bounds, [(column, None) for column in columns])
 
-    def correct(self, minute, site, values):
-        """A minute that is kept has other readings of a site now (W8)."""
+    def correct(self, minute, code, parts):
+        """Minutes of sites have other readings now (W8)."""
         row = minute - (self._answered - (REACH - 1))
-        if not 0 <= row < REACH - 1:
-            return
-        code = self._codes.of(np.array([site]))
-        parts = self._minutes(np.zeros(len(values), np.int64), values, 1)
-        for place, ((_, blank), part) in enumerate(zip(_FOLDS, parts, strict=True)):
-            self._kept[place] = _widened(self._kept[place], len(self._codes), blank)
-            self._kept[place][row, code] = part
+        kept = np.flatnonzero((row >= 0) & (row < REACH - 1))
+        for place, (_, blank) in enumerate(_FOLDS):
+            self._kept[place] = _widened(self._kept[place], len(self.codes), blank)
+            self._kept[place][row[kept], code[kept]] = parts[place][kept]
 
     def _minutes(self, cell, value, cells):
         """Lowest, highest, number, and both words of the sum, of each minute and site."""
