@@ -4,7 +4,7 @@ Interval arithmetic: every value is within the interval found, which may be wide
 every value that the raw type of a sensor has, so nothing is left to luck.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from innet.operators.expression import Apply, Expression, Measured, Number
@@ -16,6 +16,10 @@ class Interval:
 
     low: int
     high: int
+
+    def __iter__(self) -> Iterator[int]:
+        """Both ends."""
+        yield from (self.low, self.high)
 
     def within(self, other: "Interval") -> bool:
         return other.low <= self.low and self.high <= other.high
@@ -64,8 +68,10 @@ def _times(a: Interval, b: Interval) -> Interval:
     return _hull(a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high)
 
 
-def _over(a: Interval, _: Interval) -> Interval:
-    """A quotient of integers is no further from zero than its dividend, and is so on either side."""
+def _over(a: Interval, b: Interval) -> Interval:
+    """A divisor of one sign: the furthest quotients are at the ends. Else they are no further from zero than the dividend."""
+    if b.low > 0 or b.high < 0:
+        return _hull(*(abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x in a for y in b))
     furthest = max(abs(a.low), abs(a.high))
     return Interval(-furthest, furthest)
 

@@ -52,6 +52,8 @@ def test_every_value_is_within(expression, a, b):
         (apply("SUB", A, B), Interval(-7, 9)),
         (apply("MUL", A, B), Interval(-20, 20)),
         (apply("DIV", A, B), Interval(-5, 5)),
+        (apply("DIV", A, Number(-2)), Interval(-2, 1)),
+        (apply("DIV", A, apply("ADD", apply("ABS", B), Number(2))), Interval(-1, 2)),
         (apply("MOD", A, B), Interval(-3, 3)),
         (apply("NEG", A), Interval(-5, 3)),
         (apply("ABS", A), Interval(0, 5)),
