@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from basestation.algebra.vector import places, taken
 from basestation.execution.aggregating import answer, keys_of, made_for, values_of
 from basestation.execution.frame import Frame
 from basestation.execution.groups import Groups
 from basestation.execution.streams import ADDED
 from basestation.execution.wins import NEVER, ranges
 from innet.aggregates import make
+from innet.aggregates.state import Once
 
 _FULL = 4
 """A matrix of slices and groups is made where at least one of so many entries is there."""
@@ -22,16 +24,35 @@ _SMALL = 1024
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """`arrival` and `place` say when the first tuple enters; `states` has one state for each aggregate, counts first."""
+    """`arrival` and `place` say when the first tuple enters; `states` has one state for each aggregate, counts first.
 
-    slice: np.ndarray
-    group: np.ndarray
-    arrival: np.ndarray
-    place: np.ndarray
+    In a matrix of cells slice and group are known by the place, None here; so are arrival and place where all cells stand
+    in the order of entry.
+    """
+
+    slice: np.ndarray | None
+    group: np.ndarray | None
+    arrival: np.ndarray | None
+    place: np.ndarray | None
     states: list
 
     def __len__(self):
-        return len(self.slice)
+        return self.states[0].n_groups
+
+    def take(self, which):
+        """Those at positions, in a slice, or under a mask; they may share memory with these."""
+        which = places(which)
+        once, choose = Once(), lambda array: taken(array, which)
+        columns = (None if column is None else once(choose, column) for column in self._columns)
+        return Cells(*columns, [state.mapped(lambda array: once(choose, array)) for state in self.states])
+
+    def bare(self):
+        """As a matrix in the order of entry."""
+        return Cells(None, None, None, None, self.states)
+
+    @property
+    def _columns(self):
+        return self.slice, self.group, self.arrival, self.place
 
 
 class Folding:
@@ -60,14 +81,15 @@ class Folding:
             found = np.arange(count)
         # Of one tick, tuples take their indexes in the order in which they came; not in a union, which is not sliced.
         order = tuples.tick, tuples.site if stream.by_site else tuples.ident
-        states = [made.init(count) for made in self._made]
-        self._made[0].update(states[0], key)
-        for made, state, aggregate in zip(self._made[1:], states[1:], self._aggregates, strict=True):
-            made.update(state, key, *values_of(aggregate, tuples.columns, len(tuples)), order=order)
-        slice, group = np.divmod(found, width)
+        counts, once = np.bincount(key, minlength=count), Once()
+        states = [self._made[0].folded(counts, key)]
+        for made, aggregate in zip(self._made[1:], self._aggregates, strict=True):
+            states.append(made.folded(counts, key, *values_of(aggregate, tuples.columns, len(tuples)), order, once))
+        slice = found // width
+        group = found - slice * width
         cells = Cells(slice + base, group, *_earliest(tuples.arrival, _places(tuples), key, count), states)
-        there = self.counts(cells) > 0
-        return cells if there.all() else self.take(cells, there)
+        there = counts > 0
+        return cells if there.all() else cells.take(there)
 
     def _groups_of(self, tuples):
         return self.groups.of(keys_of(self._node, tuples.columns), len(tuples))
@@ -76,10 +98,6 @@ class Folding:
         """How many tuples there are in each."""
         return self._made[0].finalize(cells.states[0])[0]
 
-    def take(self, cells, which):
-        states = [made.take(state, which) for made, state in zip(self._made, cells.states, strict=True)]
-        return Cells(cells.slice[which], cells.group[which], cells.arrival[which], cells.place[which], states)
-
     def joined(self, parts):
         """All cells of all parts, one after another."""
         return parts[0] if len(parts) == 1 else self.copied(parts)
@@ -87,7 +105,10 @@ class Folding:
     def copied(self, parts):
         """The same, sharing no memory with them."""
         columns = (
-            np.concatenate([_NONE, *(getattr(p, n) for p in parts)]) for n in ("slice", "group", "arrival", "place")
+            None
+            if parts and getattr(parts[0], name) is None
+            else np.concatenate([_NONE, *(getattr(p, name) for p in parts)])
+            for name in ("slice", "group", "arrival", "place")
         )
         states = [made.concatenate([p.states[i] for p in parts]) if parts else made.init(0)
                   for i, made in enumerate(self._made)]  # fmt: skip
@@ -140,7 +161,7 @@ class Folding:
             self._made[0].undo(cells.states[0], at)
             for made, state, aggregate in zip(self._made[1:], cells.states[1:], self._aggregates, strict=True):
                 made.undo(state, at, *values_of(aggregate, tuples.columns, len(tuples)))
-        return self.take(cells, (self.counts(cells) > 0) & ~np.isin(cells.slice, again)), again
+        return cells.take((self.counts(cells) > 0) & ~np.isin(cells.slice, again)), again
 
     # --- windows -----------------------------------------------------------------------------------------------------
 
@@ -154,7 +175,7 @@ class Folding:
         asked = asked[:-1] > 0
         if not asked.all():  # windows far apart
             which = asked[row]
-            cells, row, number = self.take(cells, which), row[which], np.append(0, np.cumsum(asked))
+            cells, row, number = cells.take(which), row[which], np.append(0, np.cumsum(asked))
             slices, begin, end, row = slices[asked], number[begin], number[end], number[row]
         groups = self._present(cells)
         column = np.zeros(len(self.groups), np.int64)
@@ -162,11 +183,14 @@ class Folding:
         column = column[cells.group]
         if len(slices) * len(groups) <= _FULL * len(cells) + _SMALL:
             steady = len(slices) * len(groups) == len(cells) and bool(_ascending(cells.arrival, cells.place).all())
-            window, at, found = self._of_matrix(cells, row, column, len(groups), begin, end, steady)
+            if steady:
+                matrix = cells.bare()
+            else:
+                matrix = self._with(self._blank(len(slices) * len(groups)), cells, row * len(groups) + column)
+            window, at, found = self._of_matrix(matrix, len(slices), len(groups), begin, end)
         else:
-            steady = False
             window, at, found = self._one_by_one(cells, row, column, len(groups), begin, end)
-        return self._finished(window, groups[at], found, len(first), steady)
+        return self._finished(window, groups[at], found, len(first))
 
     def _present(self, cells):
         """The groups of cells; without grouping there is one whether or not something is in it."""
@@ -176,71 +200,77 @@ class Folding:
         present[cells.group] = True
         return np.flatnonzero(present)
 
-    def _of_matrix(self, cells, row, column, width, begin, end, steady):
-        """(window, number among the groups, Cells) of what is there: of slices one, two, four, … are put together.
-
-        The order of entry is not looked at where it is `steady`.
-        """
-        rows, windows = int(row[-1]) + 1 if len(row) else 0, len(begin)
-        level = cells if steady else self._merged(self._blank(rows * width), cells, row * width + column)
-        whole, length, step = None, end - begin, 1
+    def _of_matrix(self, level, rows, width, begin, end):
+        """(window, number among the groups, Cells) of what is there: of slices one, two, four, … are put together."""
+        windows, length, step = len(begin), end - begin, 1
+        whole = owned = None  # `owned`: nobody else has its arrays
         while True:
             which = np.flatnonzero(length & step)
             if len(which):
-                part = self.take(level, _rows(begin[which], width))
+                part = level.take(_rows(begin[which], width))
                 if len(which) == windows:
-                    whole = self.copied([part]) if whole is None else self._merged(whole, part, None, steady)
+                    whole, owned = part if whole is None else self._merged(whole, part), False
                 else:
-                    whole = self._blank(windows * width) if whole is None else whole
-                    whole = self._merged(whole, part, _rows(which, width), steady)
+                    if not owned:
+                        whole, owned = self._blank(windows * width) if whole is None else self.copied([whole]), True
+                    whole = self._with(whole, part, _rows(which, width))
                 begin = begin + (length & step)
             if rows < 2 * step or 2 * step > int(length.max(initial=0)):
                 break
             last = (rows - 2 * step + 1) * width
-            halves = self.copied([self.take(level, slice(0, last))])
-            level = self._merged(halves, self.take(level, slice(step * width, step * width + last)), None, steady)
+            level = self._merged(level.take(slice(0, last)), level.take(slice(step * width, step * width + last)))
             step *= 2
         whole = self._blank(windows * width) if whole is None else whole
-        window, at = np.divmod(np.arange(windows * width), width)
+        window, at = np.repeat(np.arange(windows), width), np.tile(np.arange(width), windows)
         there = self.counts(whole) > 0
         if there.all() or not self._node.grouped:
             return window, at, whole
-        return window[there], at[there], self.take(whole, there)
+        return window[there], at[there], whole.take(there)
 
     def _blank(self, count):
-        none = np.zeros(count, np.int64)
         return Cells(
-            none, none, np.full(count, NEVER), np.full(count, NEVER), [made.init(count) for made in self._made]
+            None, None, np.full(count, NEVER), np.full(count, NEVER), [made.init(count) for made in self._made]
         )
 
-    def _merged(self, whole, part, into, steady=False):
-        """A matrix of which cells, each at most once, have taken others in; None: each has."""
+    def _merged(self, a, b):
+        """Two matrices of the same shape as one."""
+        once = Once()
+        pairs = zip(self._made, a.states, b.states, strict=True)
+        states = [made.merged(x, y, once) for made, x, y in pairs]
+        if a.arrival is None or b.arrival is None:
+            return Cells(None, None, None, None, states)
+        earlier = (b.arrival < a.arrival) | ((b.arrival == a.arrival) & (b.place < a.place))
+        return Cells(None, None, np.where(earlier, b.arrival, a.arrival), np.where(earlier, b.place, a.place), states)
+
+    def _with(self, whole, part, into):
+        """A matrix, changed: some cells, each at most once, have taken others in."""
+        into = np.arange(into.start, into.stop) if isinstance(into, slice) else into
         for made, state, other in zip(self._made, whole.states, part.states, strict=True):
-            made.merge(state, other, _numbers(into))
-        if steady:
-            return whole
-        into = slice(None) if into is None else into
-        arrival, place = whole.arrival.copy(), whole.place.copy()
-        held, comes = arrival[into], part.arrival
-        earlier = (comes < held) | ((comes == held) & (part.place < place[into]))
-        arrival[into], place[into] = np.where(earlier, comes, held), np.where(earlier, part.place, place[into])
-        return Cells(whole.slice, whole.group, arrival, place, whole.states)
+            made.merge(state, other, into)
+        if part.arrival is None or whole.arrival is None:
+            return whole.bare()
+        arrival, place = whole.arrival, whole.place
+        earlier = (part.arrival < arrival[into]) | ((part.arrival == arrival[into]) & (part.place < place[into]))
+        arrival[into] = np.where(earlier, part.arrival, arrival[into])
+        place[into] = np.where(earlier, part.place, place[into])
+        return whole
 
     def _one_by_one(self, cells, row, column, width, begin, end):
         """The same where few groups are in each slice: every window's cells are brought together."""
         bounds = np.searchsorted(row, np.arange(int(row[-1]) + 2 if len(row) else 1))
         first, counts = bounds[begin], bounds[end] - bounds[begin]
         window = np.repeat(np.arange(len(begin)), counts)
-        places = ranges(first, counts)
-        found, into = np.unique(window * width + column[places], return_inverse=True)
+        taken_in = ranges(first, counts)
+        found, into = np.unique(window * width + column[taken_in], return_inverse=True)
         window, at = np.divmod(found, width)
-        return window, at, self._united(self.take(cells, places), into, window, at)
+        return window, at, self._united(cells.take(taken_in), into, window, at)
 
-    def _finished(self, window, group, cells, windows, steady):
+    def _finished(self, window, group, cells, windows):
         """The Frame: each window's groups in the order of their first tuples."""
-        if not steady and not (_ascending(cells.arrival, cells.place) | (window[1:] != window[:-1])).all():
+        ordered = cells.arrival is None
+        if not ordered and not (_ascending(cells.arrival, cells.place) | (window[1:] != window[:-1])).all():
             order = np.lexsort((cells.place, cells.arrival, window))
-            window, group, cells = window[order], group[order], self.take(cells, order)
+            window, group, cells = window[order], group[order], cells.take(order)
         columns = {c.id: key for (c, _), key in zip(self._node.groups, self.groups.keys(group), strict=True)}
         for (column, _), made, state in zip(self._node.aggregates, self._made[1:], cells.states[1:], strict=True):
             columns[column.id] = answer(made, *made.finalize(state))
@@ -255,6 +285,8 @@ def _places(tuples):
 
     A rank is 0, a tick + 1 beside the place of a site (SEMANTICS 1.5), or ADDED.
     """
+    if not tuples.rank.any():
+        return tuples.place
     return np.where(tuples.rank == ADDED, ADDED + tuples.place, (tuples.rank << 20) + tuples.place)
 
 
@@ -270,16 +302,12 @@ def _rows(numbers, width):
     return ((numbers * width)[:, None] + np.arange(width)).ravel()
 
 
-def _numbers(into):
-    return np.arange(into.start, into.stop) if isinstance(into, slice) else into
-
-
 def _earliest(arrival, place, group, count):
     """The least (arrival, place) of each group; those of a group without any are NEVER."""
     out = np.full(count, NEVER), np.full(count, NEVER)
-    in_order = _ascending(arrival, place).all()
-    order = np.arange(len(group)) if in_order else np.lexsort((place, arrival))
-    backwards = order[::-1]  # of several values for one group the last stays
+    if not _ascending(arrival, place).all():
+        order = np.lexsort((place, arrival))
+        arrival, place, group = arrival[order], place[order], group[order]
     for best, values in zip(out, (arrival, place), strict=True):
-        best[group[backwards]] = values[backwards]
+        best[group[::-1]] = values[::-1]  # of several values for one group the last that is written stays
     return out

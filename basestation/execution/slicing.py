@@ -47,8 +47,9 @@ class Slices(Store):
 
     def _numbers(self, ticks):
         """The slice of each tick. Windows begin at multiples of the slide from the base, and end at the cut."""
-        whole, rest = np.divmod(np.asarray(ticks) - self._base, self._slide)
-        return whole if self._cut == 0 else 2 * whole + (rest >= self._cut)
+        behind = np.asarray(ticks) - self._base
+        whole = behind // self._slide
+        return whole if self._cut == 0 else 2 * whole + (behind - whole * self._slide >= self._cut)
 
     def _low(self, number):
         """The first tick of a slice."""
@@ -90,8 +91,8 @@ class Slices(Store):
             part = self._parts.pop()
             at = int(np.searchsorted(part.slice, first))
             if at:
-                self._parts.append(self._folding.take(part, slice(0, at)))
-            found.append(self._folding.take(part, slice(at, None)) if at else part)
+                self._parts.append(part.take(slice(0, at)))
+            found.append(part.take(slice(at, None)) if at else part)
         return found[::-1]
 
     def _take_back(self, change):
@@ -118,7 +119,7 @@ class Slices(Store):
             if part.slice[-1] >= low and part.slice[0] <= high:
                 begin, end = np.searchsorted(part.slice, low), np.searchsorted(part.slice, high, "right")
                 whole = begin == 0 and end == len(part)
-                parts.append(part if whole else self._folding.take(part, slice(begin, end)))
+                parts.append(part if whole else part.take(slice(begin, end)))
         return self._folding.windows(self._folding.joined(parts), np.maximum(first, self._settled), last)
 
     def empty(self, count):
@@ -148,7 +149,7 @@ class Slices(Store):
         while self._parts and self._parts[0].slice[0] < first:
             part = self._parts.pop(0)
             at = int(np.searchsorted(part.slice, first))
-            found.append(self._folding.copied([self._folding.take(part, slice(0, at))]))
+            found.append(self._folding.copied([part.take(slice(0, at))]))
             if at < len(part):
-                self._parts.insert(0, self._folding.copied([self._folding.take(part, slice(at, None))]))
+                self._parts.insert(0, self._folding.copied([part.take(slice(at, None))]))
         return found

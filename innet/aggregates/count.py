@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from innet.aggregates.protocol import Field
-from innet.aggregates.state import Partial
+from innet.aggregates.state import Partial, State
 
 COUNT_BITS = 32
 
@@ -20,19 +20,17 @@ def count_rows(counts, groups, weights) -> None:
         counts += np.bincount(groups, weights, len(counts)).astype(np.int64)
 
 
-def add_counts(counts, others, into) -> None:
-    """Add counts to those of the groups that they go into; None: to their own."""
-    if into is None:
-        counts += others
-    else:
-        np.add.at(counts, into, others)
-
-
 class Count(Partial):
     name = "COUNT"
     result = "integer"
     can_undo = True
     cells: ClassVar = {"count": (np.int64, 0)}
+    folds: ClassVar = {"count": np.add}
+
+    def folded(self, counts, groups, values=None, valid=None, order=None, once=None):
+        if valid is None or valid.all():
+            return State(len(counts), {"count": counts}, {})
+        return super().folded(counts, groups, values, valid, order, once)
 
     def layout(self):
         return (Field("count", COUNT_BITS),)
@@ -41,7 +39,7 @@ class Count(Partial):
         count_rows(state.cells["count"], groups, weights)
 
     def merge(self, state, other, into):
-        add_counts(state.cells["count"], other.cells["count"], into)
+        np.add.at(state.cells["count"], into, other.cells["count"])
 
     def finalize(self, state):
         return state.cells["count"].copy(), np.ones(state.n_groups, bool)  # 5.6: of nothing, 0

@@ -52,7 +52,6 @@ class End(Partial):
 
     def merge(self, state, other, into):
         cells = other.cells
-        into = np.arange(state.n_groups) if into is None else into
         self.update(state, into, cells["value"], cells["seen"], None, (cells["tick"], cells["second"]))
 
     def finalize(self, state):

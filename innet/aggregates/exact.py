@@ -9,7 +9,7 @@ Addition of integers is commutative and associative: no order, slice, merge or u
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -97,22 +97,41 @@ class ExactSums:
     def _scatter(self, limb, groups, units, exponent, largest) -> None:
         """Add to a limb. `units` times 2^exponent are whole, at most `largest`, and their sum is less than 2^53."""
         self._make_room(largest * len(groups))
-        column = self._column(limb)
         if len(groups) * SPARSE < self.n_groups:
-            np.add.at(column, groups, np.ldexp(units, exponent).astype(np.int64))
+            np.add.at(self._column(limb), groups, _times_power(units, exponent).astype(np.int64))
+            return
+        added = _times_power(np.bincount(groups, units, self.n_groups), exponent).astype(np.int64)
+        if limb in self.columns:
+            self.columns[limb] += added
         else:
-            column += np.ldexp(np.bincount(groups, units, self.n_groups), exponent).astype(np.int64)
+            self.columns[limb] = added
 
-    def merge(self, other: "ExactSums", into: np.ndarray | None) -> None:
-        meeting = 1 if into is None else len(into)  # how many may meet in one group
-        if other._bound * meeting > HEADROOM:
+    def merge(self, other: "ExactSums", into: np.ndarray) -> None:
+        """Add group g of another to the group into[g]."""
+        if other._bound * len(into) > HEADROOM:  # all may meet in one group
             other.carry()
-        self._make_room(other._bound * meeting)
+        self._make_room(other._bound * len(into))
         for limb, column in other.columns.items():
-            if into is None:
-                self._column(limb)[:] += column
-            else:
-                np.add.at(self._column(limb), into, column)
+            np.add.at(self._column(limb), into, column)
+
+    def merged(self, other: "ExactSums", add: Callable = np.add) -> "ExactSums":
+        """New sums, group by group of both; `add` adds two columns."""
+        for sums in (self, other):
+            if sums._bound > HEADROOM // 2:
+                sums.carry()
+        both = ExactSums(self.n_groups)
+        both._bound = self._bound + other._bound
+        for limb in {**self.columns, **other.columns}:
+            held = [sums.columns[limb] for sums in (self, other) if limb in sums.columns]
+            both.columns[limb] = add(*held) if len(held) == 2 else held[0]
+        return both
+
+    def mapped(self, change: Callable, n_groups: int) -> "ExactSums":
+        """The sums of so many other groups: what is chosen of each column, or a copy of it."""
+        found = ExactSums(n_groups)
+        found.columns = {limb: change(column) for limb, column in self.columns.items()}
+        found._bound = self._bound
+        return found
 
     # --- digits ------------------------------------------------------------------------------------------------------
 
@@ -133,13 +152,18 @@ class ExactSums:
             if limb in self.columns:
                 digits = self.columns[limb]
                 carried = (digits + HALF) >> BITS
-                if carried.any():
-                    digits -= carried << BITS
-                    self._column(limb + 1)[:] += carried
+                if carried.any():  # new arrays: the old ones may be those of other sums as well
+                    digits = self.columns[limb] = digits - (carried << BITS)
+                    self.columns[limb + 1] = self.columns[limb + 1] + carried if limb + 1 in self.columns else carried
                 if not digits.any():
                     del self.columns[limb]
             limb += 1
         self._bound = HALF
+
+    def at_most(self, largest: int) -> None:
+        """Bring the digits down if one of them may be larger."""
+        if self._bound > largest:
+            self.carry()
 
     def whole(self, positions: np.ndarray) -> tuple[list[int], int]:
         """The sums at these positions, as Python integers times 2^exponent."""
@@ -166,10 +190,7 @@ class ExactSums:
         self.n_groups = n_groups
 
     def take(self, positions: np.ndarray) -> "ExactSums":
-        taken = ExactSums(len(np.arange(self.n_groups)[positions]))
-        taken.columns = {limb: column[positions] for limb, column in self.columns.items()}
-        taken._bound = self._bound
-        return taken
+        return self.mapped(lambda column: column[positions], len(np.arange(self.n_groups)[positions]))
 
     @staticmethod
     def concatenate(parts: Sequence["ExactSums"]) -> "ExactSums":
@@ -201,6 +222,11 @@ class ExactSums:
     @property
     def nbytes(self) -> int:
         return sum(column.nbytes for column in self.columns.values())
+
+
+def _times_power(values, exponent):
+    """Values * 2^exponent, which is exact."""
+    return values * 2.0**exponent if abs(exponent) < 1000 else np.ldexp(values, exponent)
 
 
 def two_product(a, b):

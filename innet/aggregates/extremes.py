@@ -9,7 +9,7 @@ import numpy as np
 
 from innet.aggregates.grouping import by_group
 from innet.aggregates.protocol import Field
-from innet.aggregates.state import Partial
+from innet.aggregates.state import Once, Partial, State
 
 VALUE_BITS = 32
 """What a mote computes with."""
@@ -25,6 +25,19 @@ class Extreme(Partial):
         dtype = {"float": np.float64, "string": object}.get(self.type, np.int64)
         return {"seen": (bool, False), "value": (dtype, self.worst.get(self.type, self.worst["integer"]))}
 
+    @property
+    def folds(self):
+        """What was not seen is the worst, but for strings, of which there is no worst."""
+        return None if self.type == "string" else {"seen": np.logical_or, "value": self.pick}
+
+    def folded(self, counts, groups, values=None, valid=None, order=None, once=None):
+        if self.type == "string" or not (valid is None or valid.all()):
+            return super().folded(counts, groups, values, valid, order, once)
+        dtype, blank = self.cells["value"]
+        value = np.full(len(counts), blank, dtype)
+        self._pick(value, groups, values)
+        return State(len(counts), {"seen": (once or Once())(_some, counts), "value": value}, {})
+
     def layout(self):
         return (Field("seen", 1), Field("value", VALUE_BITS)) if self.on_motes else None
 
@@ -33,8 +46,11 @@ class Extreme(Partial):
         if self.type == "string":
             self._fold_strings(value, seen, groups, values)
         else:
-            self.pick.at(value, groups, values + value.dtype.type(0))  # -0.0 equals 0.0 (1.8): one of them is kept
+            self._pick(value, groups, values)
         seen[groups] = True
+
+    def _pick(self, value, groups, values):
+        self.pick.at(value, groups, values + value.dtype.type(0))  # -0.0 equals 0.0 (1.8): one of them is kept
 
     def _fold_strings(self, value, seen, groups, strings):
         """Rows are brought together by group; no string is the worst, so what is held counts where something is."""
@@ -47,11 +63,6 @@ class Extreme(Partial):
         value[targets] = best
 
     def merge(self, state, other, into):
-        if into is None and self.type != "string":  # what was not seen is the worst
-            for name, pick in (("value", self.pick), ("seen", np.logical_or)):
-                pick(state.cells[name], other.cells[name], out=state.cells[name])
-            return
-        into = np.arange(state.n_groups) if into is None else into
         self.update(state, into, other.cells["value"], other.cells["seen"])
 
     def finalize(self, state):
@@ -59,6 +70,10 @@ class Extreme(Partial):
         if self.type == "string":
             return value.copy(), seen.copy()
         return np.where(seen, value, 0), seen.copy()
+
+
+def _some(counts):
+    return counts > 0
 
 
 class Min(Extreme):

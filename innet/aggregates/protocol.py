@@ -76,8 +76,22 @@ class Aggregate(Evaluating, Protocol):
     ) -> None:
         """Take back rows that were folded in."""
 
-    def merge(self, state: Any, other: Any, into: Numbers | None) -> None:
-        """Fold group g of another state into the group into[g]; several may go into one. None: into group g itself."""
+    def folded(
+        self,
+        counts: Numbers,
+        groups: Numbers,
+        values: np.ndarray | None = None,
+        valid: np.ndarray | None = None,
+        order: tuple[Numbers, Numbers] | None = None,
+        once: Any = None,
+    ) -> Any:
+        """`init` and `update` in one; `counts` are the rows of each group. The state may share arrays: it is not changed."""
+
+    def merge(self, state: Any, other: Any, into: Numbers) -> None:
+        """Fold group g of another state into the group into[g]; several may go into one."""
+
+    def merged(self, state: Any, other: Any, once: Any = None) -> Any:
+        """A new state, group by group of both; it may share arrays with them, and is not changed."""
 
     def finalize(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """The answers, one for each group, and which of them are there (5.6). The state can be used further."""

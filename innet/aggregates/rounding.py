@@ -31,10 +31,13 @@ def quotients(sums: ExactSums, divisors: np.ndarray, there: np.ndarray, scale: i
         return pair, np.abs(pair[0]) * DOUBT
 
     def exactly(positions):
-        totals, exponent = sums.whole(positions)
+        values, known = _quotients_of_pairs(sums.take(positions), divisors[positions], scale)
+        unknown = np.flatnonzero(~known)
+        totals, exponent = sums.whole(positions[unknown])
         power = 10 ** (scale or 0)
-        for total, divisor in zip(totals, divisors[positions].tolist(), strict=True):
-            yield _divide(*_shifted(total, divisor * power, exponent))
+        for place, total, divisor in zip(unknown.tolist(), totals, divisors[positions[unknown]].tolist(), strict=True):
+            values[place] = _divide(*_shifted(total, divisor * power, exponent))
+        return values
 
     return _rounded(quick, exactly, there, scale)
 
@@ -46,8 +49,8 @@ def variances(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: np
         return _quick_variances(sums, squares, counts, scale)
 
     def exactly(positions):
-        for numerator, denominator in _exact_variances(sums, squares, counts, positions, scale):
-            yield _divide(numerator, denominator)
+        rationals = _exact_variances(sums, squares, counts, positions, scale)
+        return np.fromiter((_divide(*rational) for rational in rationals), float, len(positions))
 
     return _rounded(quick, exactly, there, scale)
 
@@ -69,8 +72,8 @@ def deviations(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: n
         return pair, np.where(root > 0, error * slope * 2 + root * DOUBT, np.sign(error))
 
     def exactly(positions):
-        for numerator, denominator in _exact_variances(sums, squares, counts, positions, scale):
-            yield _root(numerator, denominator)
+        rationals = _exact_variances(sums, squares, counts, positions, scale)
+        return np.fromiter((_root(*rational) for rational in rationals), float, len(positions))
 
     return _rounded(quick, exactly, there, scale)
 
@@ -87,9 +90,38 @@ def _rounded(quick: Callable, exactly: Callable, there, scale):
     values = np.where(there & certain, values, 0.0)
     doubtful = np.flatnonzero(there & ~certain)
     if len(doubtful):
-        values[doubtful] = np.fromiter(exactly(doubtful), float, len(doubtful))
+        values[doubtful] = exactly(doubtful)
     finite = np.isfinite(values)
     return np.where(finite, values, 0.0) + 0.0, finite & there  # adding 0.0 makes of -0.0 the one zero there is
+
+
+# --- where a quotient is a pair exactly, as are the ties -------------------------------------------------------------
+
+
+def _quotients_of_pairs(sums, divisors, scale):
+    """(quotients, of which it is known that they are right): those that are the sum of two doubles, rounded once."""
+    values, divisor = np.zeros(len(divisors)), divisors * 10.0 ** (scale or 0)
+    pair = _pair(sums, NEAR) if (scale or 0) <= LARGEST_EXACT_POWER else None
+    if pair is None:
+        return values, np.zeros(len(divisors), bool)
+    high, low = pair
+    quotient = high / divisor
+    product, rest = two_product(quotient, divisor)
+    left, lost = _sum_of_two((high - product) - rest, low)
+    small = left / divisor
+    whole, part = two_product(small, divisor)
+    exact = (divisor < 2.0**53) & (lost == 0) & (whole == left) & (part == 0) & _in_two(sums, pair)
+    return quotient + small, exact
+
+
+def _in_two(sums, pair):
+    """Which sums are their pair, and nothing was left out: put together again, no digit is left."""
+    left = ExactSums(sums.n_groups)
+    for part in pair:
+        left.add_floats(np.arange(sums.n_groups), -part)
+    left = left.merged(sums)
+    left.carry()
+    return ~np.logical_or.reduce([np.zeros(sums.n_groups, bool), *(column != 0 for column in left.columns.values())])
 
 
 # --- exactly, one group at a time ------------------------------------------------------------------------------------
@@ -134,7 +166,9 @@ def _root(numerator: int, denominator: int) -> float:
 
 def _pair(sums: ExactSums, near: int):
     """The sums as pairs (high, low) of doubles, or None where they are too large or too small for that."""
-    sums.carry()
+    # Digits up to here are doubles. When the sum of those above some limb has a rest, it is larger than all below it, and
+    # they cannot cancel it: so what is lost of the rests stays far below the sum.
+    sums.at_most(1 << 52)
     if sums.columns and (min(sums.columns) < -near or max(sums.columns) > near):
         return None
     high, low = np.zeros(sums.n_groups), np.zeros(sums.n_groups)

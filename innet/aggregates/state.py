@@ -5,7 +5,7 @@ A state is made of cells (arrays with one entry per group) and of exact sums; an
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,25 @@ class State:
     cells: dict[str, np.ndarray]
     sums: dict[str, ExactSums]
 
+    def mapped(self, change: Callable) -> "State":
+        """A state of other groups: what is chosen of each array, or a copy of it."""
+        cells = {name: change(cell) for name, cell in self.cells.items()}
+        n_groups = len(next(iter(cells.values())))
+        return State(n_groups, cells, {name: sums.mapped(change, n_groups) for name, sums in self.sums.items()})
+
+
+class Once:
+    """Makes something of arrays once: states with an array in common, such as a count, go on having it in common."""
+
+    def __init__(self) -> None:
+        self._made: dict = {}
+
+    def __call__(self, make: Callable, *arrays: np.ndarray) -> np.ndarray:
+        key = make, *map(id, arrays)
+        if key not in self._made:
+            self._made[key] = make(*arrays), arrays  # which go on living, so that no other array gets their id
+        return self._made[key][0]
+
 
 class Partial:
     """The base of the aggregates that merge: they add `_fold`, `merge`, `finalize` and `layout`."""
@@ -28,6 +47,8 @@ class Partial:
     merges = True
     can_undo = False
     sums: tuple[str, ...] = ()
+    folds: Mapping[str, np.ufunc] | None = None
+    """How two cells of one group become one, where each does by itself."""
 
     def __init__(self, type: str, scale: int | None = None) -> None:
         self.type, self.scale = type, scale
@@ -68,6 +89,27 @@ class Partial:
         if len(groups):
             self._fold(state, groups, values, weights, order)
 
+    def folded(self, counts, groups, values=None, valid=None, order=None, once=None) -> State:
+        """`init` and `update` in one, of as many groups as `counts` has, which are the rows of each.
+
+        States that are made with the same `once` may share arrays. They are not to be changed.
+        """
+        state = self.init(len(counts))
+        self.update(state, groups, values, valid, None, order)
+        return state
+
+    def merged(self, state, other, once=None) -> State:
+        """A new state: group by group of both. It may share arrays with them, and is not to be changed."""
+        if self.folds is None:
+            both = self.concatenate([state])
+            self.merge(both, other, np.arange(state.n_groups))
+            return both
+        once = once or Once()
+        cells = {name: once(self.folds[name], cell, other.cells[name]) for name, cell in state.cells.items()}
+        add = lambda *columns: once(np.add, *columns)  # noqa: E731 - as the sums want it
+        sums = {name: sums.merged(other.sums[name], add) for name, sums in state.sums.items()}
+        return State(state.n_groups, cells, sums)
+
     def undo(self, state, groups, values=None, valid=None) -> None:
         self.update(state, groups, values, valid, np.full(len(groups), -1))
 
@@ -91,9 +133,7 @@ class Partial:
         state.n_groups = n_groups
 
     def take(self, state: State, positions: np.ndarray) -> State:
-        cells = {name: cell[positions] for name, cell in state.cells.items()}
-        sums = {name: found.take(positions) for name, found in state.sums.items()}
-        return State(len(next(iter(cells.values()))), cells, sums)
+        return state.mapped(lambda column: column[positions])
 
     def concatenate(self, states: Sequence[State]) -> State:
         cells = {name: np.concatenate([s.cells[name] for s in states]) for name in self.cells}

@@ -4,10 +4,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from innet.aggregates.count import COUNT_BITS, add_counts, count_rows
+from innet.aggregates.count import COUNT_BITS, count_rows
+from innet.aggregates.exact import ExactSums
 from innet.aggregates.protocol import Field
 from innet.aggregates.rounding import quotients
-from innet.aggregates.state import Partial
+from innet.aggregates.state import Partial, State
 
 SUM_BITS = 64
 
@@ -17,18 +18,29 @@ class Summing(Partial):
 
     can_undo = True
     cells: ClassVar = {"count": (np.int64, 0)}
+    folds: ClassVar = {"count": np.add}
     sums = ("sum",)
 
     def layout(self):
         return (Field("count", COUNT_BITS), Field("sum", SUM_BITS)) if self.on_motes else None
 
+    def folded(self, counts, groups, values=None, valid=None, order=None, once=None):
+        if not len(groups) or not (valid is None or valid.all()):
+            return super().folded(counts, groups, values, valid, order, once)
+        state = State(len(counts), {"count": counts}, {name: ExactSums(len(counts)) for name in self.sums})
+        self._add(state, groups, values, None)
+        return state
+
     def _fold(self, state, groups, values, weights, order):
         count_rows(state.cells["count"], groups, weights)
+        self._add(state, groups, values, weights)
+
+    def _add(self, state, groups, values, weights):
         add = state.sums["sum"].add_floats if self.type == "float" else state.sums["sum"].add_integers
         add(groups, values, weights)
 
     def merge(self, state, other, into):
-        add_counts(state.cells["count"], other.cells["count"], into)
+        np.add.at(state.cells["count"], into, other.cells["count"])
         for name, sums in state.sums.items():
             sums.merge(other.sums[name], into)
 

@@ -16,8 +16,8 @@ class Variance(Summing):
         fields = super().layout()
         return fields and (*fields, Field("squares", SQUARES_BITS))
 
-    def _fold(self, state, groups, values, weights, order):
-        super()._fold(state, groups, values, weights, order)
+    def _add(self, state, groups, values, weights):
+        super()._add(state, groups, values, weights)
         squares = state.sums["squares"]
         add = squares.add_squares_of_floats if self.type == "float" else squares.add_squares_of_integers
         add(groups, values, weights)
