@@ -28,6 +28,8 @@ class Batch:
     columns: Mapping[str, np.ndarray]
     valid: Mapping[str, np.ndarray] = field(default_factory=dict)
     replaces: np.ndarray | None = None  # the index of the tuple that each one corrects, 0 where it is a new one
+    marks: tuple[tuple[int, object], ...] = ()
+    """(position, value): what stands before the tuple at a position, or behind all; whoever put it there knows what it is."""
 
     def __post_init__(self) -> None:
         arrays = {"site": self.site, "arrival": self.arrival, "weight": self.weight, **self.columns}
@@ -53,6 +55,19 @@ class Batch:
             {name: column[which] for name, column in self.columns.items()},
             {name: mask[which] for name, mask in self.valid.items()},
             None if self.replaces is None else self.replaces[which],
+            self._marks(which) if self.marks else (),
+        )
+
+    def _marks(self, which: np.ndarray) -> tuple[tuple[int, object], ...]:
+        """A mark stays with the tuple that it stands before; behind all it stays behind all that is there."""
+        if isinstance(which, slice):  # a part: what stands elsewhere belongs to another
+            first, behind, _ = which.indices(len(self))
+            end = behind + (behind == len(self))
+            return tuple((position - first, value) for position, value in self.marks if first <= position < end)
+        kept = np.arange(len(self))[which]
+        places = [np.flatnonzero(kept >= position) for position, _ in self.marks]
+        return tuple(
+            (int(at[0]) if len(at) else len(kept), value) for at, (_, value) in zip(places, self.marks, strict=True)
         )
 
 
@@ -89,7 +104,14 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
         {name: np.concatenate([batch.columns[name] for batch in batches]) for name in first.columns},
         {name: np.concatenate([mask_of(batch, name) for batch in batches]) for name in masked},
         None if all(batch.replaces is None for batch in batches) else np.concatenate([replaced(b) for b in batches]),
+        tuple((first + position, value) for first, batch in _begins(batches) for position, value in batch.marks),
     )
+
+
+def _begins(batches: Sequence[Batch]) -> list[tuple[int, Batch]]:
+    """Each batch, and where its tuples begin among those of all."""
+    ends = np.cumsum([len(batch) for batch in batches]).tolist()
+    return list(zip([0, *ends[:-1]], batches, strict=True))
 
 
 def mask_of(batch: Batch, name: str) -> np.ndarray:

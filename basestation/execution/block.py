@@ -19,10 +19,11 @@ from basestation.execution.combined import Answered, Combined, together
 from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
 from basestation.execution.frame import Frame, difference
-from basestation.execution.graph import BLOCK
+from basestation.execution.graph import BLOCK, Operator
 from basestation.execution.halting import Halt, Halted
 from basestation.execution.joining.differing import differing
-from basestation.execution.windowing import RowWindows
+from basestation.execution.marks import united
+from basestation.execution.windowing import OverStream, RowWindows
 from basestation.execution.wins import NEVER, NOWHERE, Given, ranges
 
 
@@ -38,7 +39,7 @@ class Outcome:
     old: Frame | None
 
 
-class Block:
+class Block(Operator):
     """`node` is the tree above the inputs; `leaves` are the nodes in it that the inputs stand for.
 
     `loops` say which windows there are where it is not the inputs; `subqueries` stand in the expressions of `node`.
@@ -48,7 +49,8 @@ class Block:
 
     def __init__(self, node, inputs, leaves, join, clock=-1, limit=None, loops=None, subqueries=None, within=None):
         """`join` computes the join in it; `within`: a window is answered at the latest so many ticks after its own (11)."""
-        self.level = max(each.level for each in inputs)
+        super().__init__(max(each.level for each in inputs))
+        self.marks = ()  # that came in this step, each once
         self.remembers = False  # whether somebody asks for dirty windows as they were
         self.outcome, self._needed = None, NEVER
         self.node, self.inputs, self._leaves, self._limit, self._within = node, inputs, leaves, limit, within
@@ -121,6 +123,8 @@ class Block:
             self.answered.add(found)
         self.outcome = Outcome(dirty, self.none if found is None else found, old)
         self._looked = self._old = None
+        self.marks = united(each.stream.change.marks for each in self.inputs if isinstance(each, OverStream))
+        self.counts.probed = 0 if self.join is None else self.join.probes
 
     @property
     def none(self):
@@ -244,6 +248,7 @@ class Block:
     def frame_of(self, windows):
         """The windows' tuples after everything that the block does with them."""
         frame = self._evaluate(self.node, windows)
+        self.counts.rows_out += len(frame)
         return frame.take(~windows.gone[frame.window]) if windows.gone.any() else frame
 
     def beyond(self, windows, others):
@@ -293,6 +298,7 @@ class Block:
         found = self.inputs[place].content(self._given[place].of(numbers)) if len(numbers) else None
         if found is None:
             found = self._nothing(place, len(numbers))
+        self.counts.rows_in += len(found)
         if len(numbers) == len(windows) and (source[1:] > source[:-1]).all():
             return found
         bounds = found.bounds()

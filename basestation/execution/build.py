@@ -68,7 +68,7 @@ class Query:
         self.number, self.within = number, plan.asked.deliver_within
         self.hasty = self.within is not None or covers_ahead(plan.root)
         taken = alike.take(root)
-        key = _Building(plan, taken, graph, intakes, tables, now, first).output(number)
+        self.key = key = _Building(plan, taken, graph, intakes, tables, now, first).output(number)
         self._let_go = [(graph, [key]), (alike, taken.signatures)]
         below = graph.below(key)
         self.output = below[-1]

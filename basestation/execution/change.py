@@ -25,6 +25,7 @@ class Change:
     gone: Tuples
     touched: np.ndarray
     watermark: int
+    marks: tuple = ()
 
     @property
     def ticks(self):

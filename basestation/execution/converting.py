@@ -24,6 +24,7 @@ class ConverterStream(Stream):
     by_site = False
 
     def __init__(self, how, block, tags, names_index):
+        super().__init__(block.level + 1)
         self._how, self.block = how, block
         self._tick, self._index = (tag.id for tag in tags)
         self._names_index = names_index
@@ -31,7 +32,6 @@ class ConverterStream(Stream):
         self._indexing = Indexing()
         self._next = 0
         self.change = None
-        self.level = block.level + 1
         self._changed = NO_KEYS  # of the windows of this step, new or revised
 
     @property
@@ -65,7 +65,10 @@ class ConverterStream(Stream):
         self._indexing.take(come, fresh, gone, self.watermark)
         if self._names_index:
             come, fresh, gone = self._with_entries(come, fresh, gone)
-        self.change = Change(come, fresh, gone, np.unique(changed.tick), self.watermark)
+        marks = tuple(mark.behind_windows() for mark in self.block.marks)
+        self.change = Change(come, fresh, gone, np.unique(changed.tick), self.watermark, marks)
+        self.counts.rows_in += len(now)
+        self.counts.rows_out += len(come) + len(gone)
 
     def _now(self, windows):
         """What there is to say of each window, as a Frame numbered by `windows`."""

@@ -28,7 +28,8 @@ class Engine:
     A recording is sampled from its beginning. Live, a sensed extent is scheduled when the first query needs it (12.3).
     """
 
-    def __init__(self, catalog, begun=0, live=False, rules=EXECUTABLE, tidy_every=64):
+    def __init__(self, catalog, begun=0, live=False, rules=EXECUTABLE, tidy_every=64, timer=None):
+        """`timer`, a function that tells the time, is asked before and after what each operator does."""
         self.catalog, self._begun, self._rules = catalog, begun, rules
         self._tidy_every, self._steps, self._taken = tidy_every, 0, 0  # since state was tidied
         self.clock = begun - 1
@@ -37,7 +38,7 @@ class Engine:
         self._tables = {e.name: Table(e) for e in catalog if e.kind is Kind.STORED}
         self._live = live
         self._queries = {}
-        self._graph, self._alike = Graph(), Alike()
+        self._graph, self._alike = Graph(timer), Alike()
         self._expected = set()  # the numbers of queries to come
         self._delivered = {name: [] for name in self._intakes}
         self._corrections = {name: [] for name in self._intakes}
@@ -89,6 +90,10 @@ class Engine:
     def exchange(self, number, plan, which=0):
         """Compute a join of a query by another plan from now on; no answer changes. NoPlan if it is none for that join."""
         self._queries[number].joins[which].exchange(plan)
+
+    def counts(self, number):
+        """What each operator below a query has done so far, and with how many it is shared; those below first."""
+        return self._graph.counted(self._queries[number].key)
 
     def remove(self, number):
         """Stop a query. KeyError if there is none of that number."""

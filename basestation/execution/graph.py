@@ -6,6 +6,9 @@ level. Nothing asks who reads it.
 """
 
 from collections import Counter
+from dataclasses import replace
+
+from basestation.execution.counts import Counted, Counts
 
 STREAM, STORE, BLOCK, OUTPUT = range(4)
 """The kinds of operators, in the order in which those of one level stand on each other."""
@@ -14,10 +17,18 @@ _STEPS = {
 }  # fmt: skip
 
 
-class Graph:
-    """An operator has a `level` and a `kind`, is told what is still `need`ed of it, and then `tidy`s."""
+class Operator:
+    """Has a `level` and a `kind`, takes its steps, is told what is still `need`ed of it, and then `tidy`s."""
 
-    def __init__(self):
+    def __init__(self, level):
+        self.level, self.counts = level, Counts()
+
+
+class Graph:
+    """`timer` is a function that tells the time, if somebody wants to know what operators take of it."""
+
+    def __init__(self, timer=None):
+        self.timer = timer
         self._operators = {}  # key -> operator, those that others stand on first
         self._below = {}  # key -> the keys of what it stands on
         self._uses = Counter()
@@ -52,13 +63,23 @@ class Graph:
 
     def below(self, key):
         """An operator and all that it stands on, each once, in the order in which they were made."""
+        return [self._operators[each] for each in self._keys_below(key)]
+
+    def _keys_below(self, key):
         found, pending = set(), [key]
         while pending:
             each = pending.pop()
             if each not in found:
                 found.add(each)
                 pending += self._below[each]
-        return [operator for each, operator in self._operators.items() if each in found]
+        return [each for each in self._operators if each in found]
+
+    def counted(self, key):
+        """What an operator and all that it stands on have done, those first."""
+        below = [(each, self._operators[each]) for each in self._keys_below(key)]
+        return [
+            Counted(type(operator).__name__, replace(operator.counts), self._uses[each]) for each, operator in below
+        ]
 
     def __len__(self):
         return len(self._operators)
@@ -68,8 +89,14 @@ class Graph:
         if self._steps is None:
             found = [(op.level, phase, name, op) for op in self._operators.values() for phase, name in _STEPS[op.kind]]
             self._steps = [(name, op) for _, _, name, op in sorted(found, key=lambda each: each[:2])]
+        if self.timer is None:
+            for name, operator in self._steps:
+                getattr(operator, name)(clock)
+            return
         for name, operator in self._steps:
+            begin = self.timer()
             getattr(operator, name)(clock)
+            operator.counts.time += self.timer() - begin
 
     def tidy(self):
         """Let go of what no reader needs: those that read first."""

@@ -27,6 +27,9 @@ class Grown:
             self._array = self._array[self._first : self._size].copy()
             self._first, self._size = 0, len(self._array)
 
+    def __getstate__(self):
+        return {"_array": self.values.copy(), "_first": 0, "_size": len(self)}
+
     @property
     def values(self):
         return self._array[self._first : self._size]

@@ -17,6 +17,7 @@ from acquisition.schema import Type
 from basestation.algebra.vector import Vector, constant
 from basestation.execution.change import Change
 from basestation.execution.history import History
+from basestation.execution.marks import Mark
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing, Tuples, equal, joined, no_tuples
 from basestation.windows.epochs import NEVER, Epochs
@@ -60,6 +61,7 @@ class Intake:
         self._entered_count = 0
         self.last = None  # what the last Step did
         self._needed = NEVER
+        self._marked = 0  # how many marks there were
         self._began = 0  # the number of the first tuple of this step
         self._come, self._gone = [], []
 
@@ -79,8 +81,10 @@ class Intake:
         self._began, self._come, self._gone = self._next, [], []
         if self.history is not None:
             self.history.begin_step()
+        marks = []
         for batch in batches:
-            for run in _runs(batch):
+            for run, values in _runs(batch):
+                marks += [self._mark(value, run, clock, complete) for value in values]
                 if run.replaces is not None or (run.weight < 0).any():
                     self._correct_row(run, clock)
                 else:
@@ -97,7 +101,20 @@ class Intake:
             for tally in self._tallies.values():
                 tally.changed(int(touched[0]))
         fresh = ~np.isin(come.ident, gone.ident) if len(gone) else np.ones(len(come), bool)
-        self.last = Step(Change(come, fresh, gone, touched, self.watermark), entered)
+        self.last = Step(Change(come, fresh, gone, touched, self.watermark, tuple(marks)), entered)
+
+    def _mark(self, value, run, clock, complete):
+        """A mark enters just before the first of the tuples that follow it; behind all of its clock tick without any."""
+        self._marked += 1
+        source = self.extent.name, self._marked
+        if not len(run):
+            return Mark(source, clock, 0, 0, self._next, value)
+        tick, at = int(run.tick[0]), clock if complete is not None else int(run.arrival[0])
+        late = complete is not None and tick <= complete
+        if not self.sensed:
+            return Mark(source, at if late else min(tick, at), 0, 0, self._next - 0.5, value)
+        place = int(self.epochs.positions(run.site[:1])[0]) if self.epochs.due(run.tick[:1], run.site[:1])[0] else 0
+        return Mark(source, at if late else tick, 0, tick + 1 if late else 0, place - 0.5, value)
 
     def entries(self):
         """Clock ticks in which a tuple may enter its stream although nothing is delivered: the next is among them."""
@@ -478,13 +495,17 @@ def odd(batch):
 
 
 def _runs(batch):
-    """A batch as runs of plain insertions and single corrections, in order."""
+    """A batch as runs of plain insertions and single corrections, in order, each with the marks that stand before it."""
     single = odd(batch)
-    if not single.any():
-        return [replace(batch, replaces=None)] if len(batch) else []
-    edges = sorted({0, len(batch), *np.flatnonzero(single).tolist(), *(np.flatnonzero(single) + 1).tolist()})
-    runs = [batch.take(slice(a, b)) for a, b in pairwise(edges)]
-    return [run if single[a] else replace(run, replaces=None) for run, a in zip(runs, edges, strict=False)]
+    if not single.any() and not batch.marks:
+        return [(replace(batch, replaces=None), ())] if len(batch) else []
+    behind = (np.flatnonzero(single) + 1).tolist()
+    edges = sorted({0, len(batch), *np.flatnonzero(single).tolist(), *behind, *(at for at, _ in batch.marks)})
+    plain = replace(batch, marks=())
+    runs = [plain.take(slice(a, b)) for a, b in pairwise([*edges, len(batch)])]
+    values = [[value for at, value in batch.marks if at == edge] for edge in edges]
+    runs = [run if len(run) and single[a] else replace(run, replaces=None) for run, a in zip(runs, edges, strict=True)]
+    return list(zip(runs, values, strict=True))
 
 
 def _last_of_each(idents):

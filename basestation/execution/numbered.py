@@ -10,6 +10,10 @@ class Numbered:
         self.base = 0
         self._values = np.zeros(16, dtype)
 
+    def __getstate__(self):
+        used = np.flatnonzero(self._values)
+        return {"base": self.base, "_values": self._values[: int(used[-1]) + 1 if len(used) else 0].copy()}
+
     def __getitem__(self, numbers):
         places = self._places(numbers)
         return self._values[places]

@@ -7,47 +7,67 @@ import numpy as np
 from basestation.execution.change import NO_TICKS
 from basestation.execution.coverage import coverage
 from basestation.execution.frame import difference
-from basestation.execution.graph import OUTPUT
+from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.indexing import Arrivals
 from basestation.execution.intake import KEYS
+from basestation.execution.marks import Waiting, place_of
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import equal
 from basestation.execution.wins import NEVER
-from basestation.revisions.answers import EpochMarks, Rows, TupleUpdates, WindowUpdates, coverage_of
+from basestation.revisions.answers import Carried, EpochMarks, Rows, TupleUpdates, WindowUpdates, coverage_of
 
 
-class WindowOutput:
+class WindowOutput(Operator):
     """The windows of a block. Of each that may still change, the last revision and coverage are remembered."""
 
     kind = OUTPUT
 
     def __init__(self, query, block, columns):
+        super().__init__(block.level)
         self.query, self.block, self._columns = query, block, columns
-        self.level, block.remembers = block.level, True
+        block.remembers = True
+        self._marks = Waiting()
         self.said = []  # in the last step
         self._revision = Numbered(np.int64)  # by number of the window
         self._covered = {}  # {extent: the same of used and due}
 
     def step(self, clock):
         outcome = self.block.outcome
-        self.said = [*self._revisions(outcome), *self._first_answers(outcome)]
+        marks = self._marks.ready(self.block.marks, self.block.watermark)
+        self.said = [*self._revisions(outcome), *self._with_marks(list(self._first_answers(outcome)), marks)]
+        self.counts.rows_out += sum(len(each.added) + len(each.removed) for each in windows_of(self.said))
 
     def _first_answers(self, outcome):
         new = outcome.new
         if not len(new):
             return
         frame, covered = self.block.frame_of(new), self.block.coverage(new)
+        self.counts.rows_in += len(frame)
         self._remember(new.number, np.zeros(len(new), np.int64), covered)
         rows, none = self._rows(frame), self._rows(frame.take(NO_TICKS))
         nothing = np.zeros(len(new) + 1, np.int64)
         revision = np.zeros(len(new), np.int64)
         yield WindowUpdates(self.query, new.tick, new.n, new.t, revision, covered, rows, frame.bounds(), none, nothing)
 
+    def _with_marks(self, answers, marks):
+        """Marks before the first windows that are made when they arrive, or later."""
+        if not marks:
+            return answers
+        placed = []
+        for mark in marks:
+            for each in answers:
+                at = int(np.searchsorted(each.tick, mark.arrival))
+                placed += [each.take(slice(0, at))] if at else []
+                answers = [each.take(slice(at, None))] if at < len(each) else []
+            placed.append(Carried(self.query, mark.arrival, mark.value))
+        return [*placed, *answers]
+
     def _revisions(self, outcome):
         dirty = outcome.dirty
         if not len(dirty):
             return
         now, old = self.block.frame_of(dirty), outcome.old
+        self.counts.rows_in += len(now) + len(old)
         came, went = difference(now, old)
         added, removed = now.take(came), old.take(went)
         added_at, removed_at = added.bounds(), removed.bounds()
@@ -96,15 +116,17 @@ def _without_empty(bounds, kept):
     return np.append(bounds[kept], bounds[-1])
 
 
-class StreamOutput:
+class StreamOutput(Operator):
     """The tuples of a stream as they enter it, and the marks of its epochs."""
 
     kind = OUTPUT
 
     def __init__(self, query, stream, columns, limit, start, since):
         """Tuples that entered before the query did are not its answer (1.1); with `since`, those that arrived before (10.7)."""
+        super().__init__(stream.level)
         self.query, self.stream, self._columns, self._limit = query, stream, columns, limit
-        self.level, self._start, self._began = stream.level, start, False
+        self._start, self._began = start, False
+        self._marks = Waiting()
         self.said = []  # in the last step
         self._needed = NEVER
         self._arrivals = Arrivals()
@@ -127,12 +149,16 @@ class StreamOutput:
         for tuples, weight in ((back, -1), (again, 1), (entering, 1)):
             self._given[tuples.ident] = weight == 1
         corrected = [self._updates(tuples, weight) for tuples, weight in ((back, -1), (again, 1)) if len(tuples)]
-        self.said = [*corrected, *self._in_time(entering, list(self._marks()))]
+        marks = self._marks.ready(change.marks, change.watermark)
+        self.said = [*corrected, *self._in_time(entering, list(self._epochs()), marks)]
+        self.counts.rows_in += len(change.come) + len(change.gone)
+        self.counts.rows_out += len(back) + len(again) + len(entering)
 
-    def _in_time(self, entering, marks):
+    def _in_time(self, entering, epochs, marks):
         """Tuples, and the mark of an epoch behind those that arrived up to it; marks that say it anew behind all."""
+        carried = [(place_of(mark, entering), Carried(self.query, mark.arrival, mark.value)) for mark in marks]
         updates, begin = self._updates(entering, 1), 0
-        for place, marked in sorted(_placed(marks, entering.arrival), key=lambda pair: pair[0]):
+        for place, marked in sorted([*carried, *_placed(epochs, entering.arrival)], key=lambda pair: pair[0]):
             if begin < place:
                 yield updates.take(slice(begin, place))
                 begin = place
@@ -157,7 +183,7 @@ class StreamOutput:
         index = self.stream.index_of(tuples.ident)
         return TupleUpdates(self.query, tuples.tick, index, np.full(len(tuples), weight, np.int64), rows)
 
-    def _marks(self):
+    def _epochs(self):
         keys = self.stream.epochs() if self._began else self.stream.epochs_from(self._start)
         self._began = True
         keys = keys[keys[:, 0] >= self._start]
@@ -205,3 +231,7 @@ def _placed(marks, arrivals):
         for place in np.unique(places).tolist():
             which = np.flatnonzero(places == place)
             yield place, marked if len(which) == len(places) else marked.take(which)
+
+
+def windows_of(said):
+    return [each for each in said if isinstance(each, WindowUpdates)]

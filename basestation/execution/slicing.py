@@ -59,8 +59,11 @@ class Slices(Store):
 
     # --- what flows in -----------------------------------------------------------------------------------------------
 
-    def apply(self, clock):
-        change = self.stream.change
+    def __len__(self):
+        """How many groups of slices there are."""
+        return sum(map(len, self._parts))
+
+    def take(self, change):
         if len(change.gone):
             self._take_back(change)
         else:

@@ -13,7 +13,7 @@ from basestation.algebra.expressions import Attr
 from basestation.algebra.vector import Vector, constant, places, taken
 from basestation.execution.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.coverage import Covers
-from basestation.execution.graph import STREAM
+from basestation.execution.graph import STREAM, Operator
 from basestation.execution.tuples import joined, no_tuples
 from basestation.execution.wins import NEVER
 
@@ -21,7 +21,7 @@ ADDED = 2**62
 """The rank of tuples that a revision added: after all others of the same arrival (SEMANTICS 14)."""
 
 
-class Stream:
+class Stream(Operator):
     """What streams have in common. They give all that is known, and what changes; `needed` is what somebody reads."""
 
     kind = STREAM
@@ -31,6 +31,11 @@ class Stream:
         """A reader asks for nothing before a tick."""
         self.needed = min(self.needed, before)
 
+    def count(self, *given):
+        """Count the rows of the Changes that it was given, and of that which it gives."""
+        self.counts.rows_in += sum(len(change.come) + len(change.gone) for change in given)
+        self.counts.rows_out += len(self.change.come) + len(self.change.gone)
+
 
 class ExtentStream(Stream):
     """StreamAcquire and StreamReceive: the tuples of an extent under the columns of queries.
@@ -39,10 +44,9 @@ class ExtentStream(Stream):
     when it gets one (14).
     """
 
-    level = 0
-
     def __init__(self, node, intake, names_index, excludes, alone):
         """`alone`: the query reads the extent nowhere else."""
+        super().__init__(0)
         self.intake, self.extent = intake, node.extent
         self._excludes, self._marked, self._alone = excludes, intake.watermark, alone
         self.interval = getattr(node, "interval", None)
@@ -72,8 +76,11 @@ class ExtentStream(Stream):
             come, fresh, gone = self._with_entries(come, fresh, gone, found.entered)
         come, mask = self._seen(come)
         gone, _ = self._seen(gone, found.entered)  # as they were: without an index
-        self.change = Change(come, taken(fresh, places(mask)), gone, self._sampled(change.touched), change.watermark)
+        self.change = Change(
+            come, taken(fresh, places(mask)), gone, self._sampled(change.touched), change.watermark, change.marks
+        )
         self._epochs = self._epochs_now()
+        self.count(found.change)
 
     def tidy(self):
         self.intake.need(self.needed)
@@ -193,11 +200,11 @@ class FilterStream(Stream):
     """
 
     def __init__(self, child, predicate, outputs, tags, limit=None):
+        super().__init__(child.level)
         self.child, self._predicate, self._outputs = child, predicate, outputs
         self._tags = [tag.id for tag in tags]
         self._limit = limit  # of arrivals, for a query that ends (11)
         self.change = None
-        self.level = child.level
 
     @property
     def by_site(self):
@@ -227,7 +234,8 @@ class FilterStream(Stream):
         if self._limit is not None:
             within = come.arrival <= self._limit
             come, fresh = come.take(within), fresh[within]
-        self.change = Change(come, fresh, gone, below.touched, below.watermark)
+        self.change = Change(come, fresh, gone, below.touched, below.watermark, below.marks)
+        self.count(below)
 
     def _added(self, tuples, which, clock):
         which = which & (self.index_of(tuples.ident) > 0) & ~np.isin(tuples.ident, self.entered)

@@ -127,6 +127,9 @@ class Growing:
             while len(self._parts) > 1 and len(self._parts[-2]) <= min(2 * len(self._parts[-1]), _LARGE):
                 self._parts[-2:] = [joined(self._parts[-2:])]
 
+    def __len__(self):
+        return sum(map(len, self._parts))
+
     def all(self):
         """All of them; None where there never were any."""
         if len(self._parts) > 1:

@@ -9,6 +9,7 @@ from basestation.algebra.evaluation import doubles
 from basestation.algebra.vector import Vector, nothing
 from basestation.execution.change import NO_KEYS, Change
 from basestation.execution.indexing import Indexing
+from basestation.execution.marks import united
 from basestation.execution.streams import Stream
 from basestation.execution.tuples import joined, no_tuples
 from basestation.execution.wins import NEVER
@@ -20,13 +21,13 @@ class UnionStream(Stream):
     by_site = False
 
     def __init__(self, node, parts, names_index, start):
+        super().__init__(max(part.level for part in parts))
         self.parts, self._columns = parts, node.columns
         self._sources = [part.columns for part in node.parts]
         self._tick, self._index = (tag.id for tag in node.tags)
         self._names_index = names_index
         self._indexing = Indexing()
         self.change = None
-        self.level = max(part.level for part in parts)
         self._start = start  # of the queries that read it; None after the first step
         self._marks = NO_KEYS  # epochs of parts that the least watermark has not reached
         come = self._united([part.all() for part in self.parts]).come  # with the indexes it would have had
@@ -52,6 +53,7 @@ class UnionStream(Stream):
         self._indexing.take(change.come, change.fresh, change.gone, self.watermark)
         self.change = self._with_indexes(change) if self._names_index else change
         self._epochs = self._epochs_now()
+        self.count(*(part.change for part in self.parts))
 
     def _with_indexes(self, change):
         """The same with the indexes as a column; tuples that waited for theirs are corrected about it (14)."""
@@ -85,7 +87,8 @@ class UnionStream(Stream):
         gone = joined([self._ours(i, change.gone) for i, change in enumerate(changes)])
         fresh = np.concatenate([change.fresh for change in changes])
         touched = np.unique(np.concatenate([change.touched for change in changes]))
-        return Change(come, fresh, gone, touched, self.watermark)
+        marks = [[replace(mark, part=i) for mark in change.marks] for i, change in enumerate(changes)]
+        return Change(come, fresh, gone, touched, self.watermark, united(marks))
 
     def _ours(self, number, tuples):
         columns = {self._tick: Vector(tuples.tick)}

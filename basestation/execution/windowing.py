@@ -9,30 +9,41 @@ import numpy as np
 
 from acquisition.instants import grid_at_or_after
 from basestation.execution.frame import Frame, occurrence
-from basestation.execution.graph import STORE
+from basestation.execution.graph import STORE, Operator
 from basestation.execution.indexing import Arrivals
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing
 from basestation.execution.wins import NEVER, NO_WINS, joined_wins, ranges, wins
 
 
-class Store:
+class Store(Operator):
     """What windows over one stream hold, kept once for all that hold it alike. Its readers say what they need of it."""
 
     kind = STORE
 
     def __init__(self, stream, level):
         """`level` is that of the blocks that read it."""
-        self.stream, self.level = stream, level
+        super().__init__(level)
+        self.stream = stream
         self._needed = NEVER
 
     def need(self, before):
         """A reader asks for nothing before a tick."""
         self._needed = min(self._needed, before)
 
+    def apply(self, clock):
+        """Take the stream's change in."""
+        change, held = self.stream.change, len(self)
+        self.take(change)
+        self.counts.rows_in += len(change.come) + len(change.gone)
+        self.counts.inserted += len(change.come)
+        self.counts.purged += max(0, held + len(change.come) - len(self))
+
     def tidy(self):
         if self._needed < NEVER:
+            held = len(self)
             self.forget(self._needed)
+            self.counts.purged += held - len(self)
         self._needed = NEVER
 
 
@@ -45,8 +56,10 @@ class Inside(Store):
         self._sorted = None
         self._growing.add(stream.all().come)
 
-    def apply(self, clock):
-        change = self.stream.change
+    def __len__(self):
+        return len(self._growing)
+
+    def take(self, change):
         if len(change.gone):
             held = self._growing.all()
             self._growing.keep(~np.isin(held.ident, change.gone.ident))

@@ -10,7 +10,7 @@
 Windows of a loop have "t". Coverage of a pushed extent is null. A column with a scale is told as the doubles it stands for.
 """
 
-from basestation.revisions.answers import Ended, EpochMarks, TupleUpdates, WindowUpdates
+from basestation.revisions.answers import Carried, Ended, EpochMarks, TupleUpdates, WindowUpdates
 
 
 def schema_as_json(shape):
@@ -40,6 +40,8 @@ def update_as_json(update, scales):
             for mark in update:
                 coverage = coverage_as_json(mark.coverage)
                 yield {"type": "epoch", "query": mark.query, "tick": mark.tick, "coverage": coverage}
+        case Carried():
+            yield {"type": "mark", "query": update.query, "tick": update.tick, "value": update.value}
         case Ended(code=code, message=message):
             yield {"type": "ended", "query": update.query, "tick": update.clock, "code": code, "message": message}
 

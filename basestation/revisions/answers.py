@@ -165,6 +165,15 @@ class EpochMarks:
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """A mark that came with a batch, at its place among what is said; what `value` is, knows who put it there."""
+
+    query: int
+    tick: int
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """The query has ended with an error of kind input (14); nothing follows. `code` is one of the catalogue (SN5xx)."""
 
@@ -174,7 +183,7 @@ class Ended:
     clock: int
 
 
-Update = WindowUpdates | TupleUpdates | EpochMarks | Ended
+Update = WindowUpdates | TupleUpdates | EpochMarks | Carried | Ended
 
 
 def singly(updates):

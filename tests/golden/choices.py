@@ -27,13 +27,14 @@ class Choice:
     name: str
     same: str = "history"
     batches: int | None = None  # tuples in each; 0: random cuts
-    ticks: str = "needed"  # all, or random others beside those that are needed
+    ticks: str = "needed"  # all, or random others beside those that are needed; or only some of these
     rules: tuple = EXECUTABLE
     tidy_every: int = 64
     others: str = ""  # from the beginning, or coming and going
     shuffled: Kind | None = None  # the kind of extents whose deliveries of one clock tick are shuffled
     detours: bool = False
     saved: bool = False
+    marked: bool = False
 
     def suits(self, case):
         """Whether it can be made for a case at all."""
@@ -50,6 +51,8 @@ CHOICES = (
     Choice("random batches", batches=0),
     Choice("every clock tick ended by itself", ticks="all"),
     Choice("random clock ticks ended", ticks="random", batches=0),
+    Choice("many clock ticks ended at once", ticks="some"),
+    Choice("many clock ticks in random batches", ticks="some", batches=0),
     Choice("no rewrites", rules=()),
     *(Choice(f"without {rule.__name__}", rules=_without(rule)) for rule in EXECUTABLE),
     Choice("state let go of in every step", tidy_every=1),
@@ -60,6 +63,8 @@ CHOICES = (
     Choice("pushed tuples shuffled within a clock tick", same="sums", shuffled=Kind.PUSHED),
     Choice("revised away and back", same="sums", detours=True),
     Choice("revised away and back, tidily", same="sums", detours=True, tidy_every=1, ticks="all"),
+    Choice("random marks", marked=True, batches=0),
+    Choice("random marks, many clock ticks at once", marked=True, ticks="some"),
     Choice("saved and restored on the way", saved=True, ticks="random", batches=0),
     Choice("saved, restored and tidied everywhere", saved=True, ticks="all", tidy_every=1),
 )

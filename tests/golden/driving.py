@@ -1,5 +1,6 @@
 """Driving: a recording handed to the engine in a chosen way; see `choices`."""
 
+from dataclasses import replace
 from itertools import count, pairwise
 
 import numpy as np
@@ -14,7 +15,7 @@ from basestation.planner.bind import bind_text
 from basestation.replay.result import Result
 from basestation.replay.run import NotExecutable
 from basestation.results.shape import shape_of
-from basestation.revisions.answers import Ended
+from basestation.revisions.answers import Carried, Ended
 from tests.golden.detours import detours
 
 OTHERS = 1_000
@@ -43,6 +44,7 @@ class Drive:
         self._deliveries = {name: _by_tick(batch, case.until) for name, batch in case.recording.batches.items()}
         self._detours = detours(case, rng) if choice.detours else {}
         self._others, self._numbers = [], count(OTHERS)
+        self._delivered = -1  # the last clock tick of which everything was delivered
 
     def run(self):
         """The Result."""
@@ -70,13 +72,19 @@ class Drive:
         found = {*self._later, *asked, *self._detours, until, *(t for d in self._deliveries.values() for t in d)}
         if self.choice.ticks == "all":
             found |= set(range(until + 1) if until <= MANY else self.rng.sample(range(until + 1), MANY))
+        elif self.choice.ticks == "some":
+            given = {*self._later, *asked, *self._detours, until}
+            found = given | {tick for tick in found if self.rng.random() < 0.2}
         elif self.choice.ticks == "random":
             found |= {self.rng.randint(0, until) for _ in range(self.rng.randint(0, until + 1))}
         return sorted(tick for tick in found if 0 <= tick <= until)
 
     def _tick(self, clock):
         """What happens in a clock tick before it ends."""
-        parts = [(n, b) for n, due in self._deliveries.items() for b in self._cut(n, due.get(clock))]
+        clocks, self._delivered = range(self._delivered + 1, clock + 1), clock
+        parts = [
+            (n, b) for n, due in self._deliveries.items() for c in clocks if c in due for b in self._cut(n, due[c])
+        ]
         if self.choice.batches == 0:
             parts = _interleaved(parts, self.rng)
         for name, batch in parts:
@@ -91,8 +99,6 @@ class Drive:
                 self.engine.correct(bound)
 
     def _cut(self, name, batch):
-        if batch is None:
-            return []
         if self.choice.shuffled is self.case.catalog.find(name).kind:
             batch = _shuffled(batch, self.rng, self.choice.shuffled)
         size = self.choice.batches
@@ -101,7 +107,12 @@ class Drive:
         inner = range(1, len(batch))
         cuts = sorted(self.rng.sample(inner, self.rng.randint(0, len(inner)))) if size == 0 else inner[size - 1 :: size]
         edges = [0, *cuts, len(batch)]
-        return [batch.take(slice(a, b)) for a, b in pairwise(edges)]
+        parts = [batch.take(slice(a, b)) for a, b in pairwise(edges)]
+        return [self._marked(part) for part in parts] if self.choice.marked else parts
+
+    def _marked(self, batch):
+        places = sorted(self.rng.choices(range(len(batch) + 1), k=self.rng.randint(0, 3)))
+        return replace(batch, marks=tuple((place, self.rng.random()) for place in places))
 
     def _add(self, statements):
         for given in statements:
@@ -132,7 +143,7 @@ class Drive:
             self._others.remove(number)
 
     def _hear(self, updates):
-        self.result.add([u for u in updates if u.query < OTHERS])
+        self.result.add([u for u in updates if u.query < OTHERS and not isinstance(u, Carried)])
         for update in updates:
             if isinstance(update, Ended) and update.query in self._others:
                 self._others.remove(update.query)

@@ -90,6 +90,7 @@ class Join:
 
     def __init__(self, node, sides):
         self.node, self.sides = node, sides
+        self.probes = 0  # rows that looked for partners
         product = node.child if isinstance(node, WindowSelect) else node
         self.homes = {c.id: i for i, child in enumerate(product.inputs) for c in child.columns}
         keys = getattr(product, "keys", ())
@@ -234,6 +235,7 @@ class Join:
     def probed(self, rows, place, within):
         """Rows with what agrees with them at a place: an input or a kept node."""
         source = self.source(place)
+        self.probes += len(rows)
         keys = [self._ends(key, rows.at, place) for key in self._keys]
         keys = [ends for ends in keys if ends is not None]
         wanted = within.wanted(rows, place)

@@ -105,8 +105,10 @@ class HeldStore(Store):
         self.held = Held(self.none)
         self.held.build(passing(known, leaf, steps))
 
-    def apply(self, clock):
-        change = self.stream.change
+    def __len__(self):
+        return len(self.held)
+
+    def take(self, change):
         self.held.remove(change.gone.ident)
         self.held.build(passing(change.come, self._leaf, self._steps))
 
