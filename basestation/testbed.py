@@ -27,7 +27,7 @@ from basestation.planner.deployed import read_deployed
 from gateway.transports.memory import pair
 from innet.costs.hardware import hardware
 from innet.costs.model import Network as Costs
-from innet.payload import Duty, decode_orders
+from innet.payload import Duty, decode_orders, encode_orders
 from innet.payload.sizes import sizes
 from innet.placement.expected import Round
 from innet.placement.place import World
@@ -70,6 +70,7 @@ class Bed:
         self.archive = MemoryArchive() if archive is None else archive
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms)
         self._now_ms = scenario.begin_ms
+        self._given: Mapping | None = None  # what motes were to have when it had an agenda last
         self._load_tables()
 
     def _load_tables(self) -> None:
@@ -87,12 +88,53 @@ class Bed:
         except Refused as refused:
             self.refused[asked.name] = refused
 
+    def _give_agenda(self) -> None:
+        """Put an agenda into what the station wants motes to have, as long as it does not plan any itself."""
+        station = self.station
+        if station.world.desired is self._given or not any(query.needs for query in station.world.queries.values()):
+            return
+        orders = {n: decode_orders(each.program, n) for n, each in station.world.desired.items() if each.program}
+        if any(each.duty is None for each in orders.values()):
+            duties, desired = self._duties(), dict(station.world.desired)
+            for n in orders.keys() & duties.keys():
+                program = encode_orders(desired[n].program.version, replace(orders[n], duty=duties[n]))
+                desired[n] = replace(desired[n], program=program)
+            station.world = replace(station.world, desired=desired)
+            station.keepers.desire(desired, self._now_ms)
+        self._given = station.world.desired
+
+    def _duties(self) -> dict[int, Duty]:
+        """The agenda of collecting what the queries want, for a station that does not plan any itself."""
+        from simulator.carrier import TRIES
+
+        world, deployment = self.station.world, self.scenario.deployment
+        operators = [operator for query in world.queries.values() if query.needs for operator in query.inside]
+        sites = {name: self.catalog.find(name).sites for name in {operator.extent for operator in operators}}
+        kinds = {number: hardware(site.hardware) for number, site in deployment.motes.items()}
+        batteries = {number: site.battery for number, site in deployment.motes.items()}
+        interval = min(self.catalog.find(name).interval for name in sites)
+        samples = {
+            (site, attribute.name): (spec.sample_ms, spec.sample_ma)
+            for name in sites
+            for attribute in self.catalog.find(name).schema
+            for site in sites[name]
+            if (spec := deployment.motes[site].sensors.get(attribute.sensor or attribute.name))
+        }
+        asked = World(
+            Costs(world.tree, world.topology, kinds, batteries, TRIES), sites, world.scheduled.schedules, sizes(),
+            Round(1, interval), self.catalog.tick_ms, samples,
+        )  # fmt: skip
+        placed = everywhere(operators, sites)
+        reached = tuple(replace(p, sites=tuple(s for s in p.sites if s in world.tree.parent)) for p in placed)
+        agenda = agenda_of(Placement(world.tree, reached), asked)
+        return {site: Duty.of(each, agenda.period_ms) for site, each in agenda.sites.items()}
+
 
 class Testbed(Bed):
-    """One run of a scenario, mote by mote."""
+    """One run of a scenario, mote by mote; with an `agenda` motes sleep but for their slots."""
 
     def __init__(self, scenario: "Scenario", seed: int, sink: Callable[[str], object] | None = None,
-                 traced: bool = True, archive: Store | None = None) -> None:  # fmt: skip
+                 traced: bool = True, archive: Store | None = None, agenda: bool = False) -> None:  # fmt: skip
         from simulator.backhaul import Backhaul
         from simulator.build import build
         from simulator.faults import plan_faults
@@ -110,7 +152,7 @@ class Testbed(Bed):
         wire, self.network = connect(network)
         wire.open()
         super().__init__(scenario, wire, archive)
-        self._here = True
+        self._here, self._agenda = True, agenda
         self._stopped: set[str] = set()
         plan_faults(scenario, self.built, self._come_or_go)
 
@@ -128,6 +170,8 @@ class Testbed(Bed):
             now = self._now_ms - 1  # the last moment of the tick that ends here, if one does
             self.network.run_until(now)
             if self._here:
+                if self._agenda:
+                    self._give_agenda()
                 self.station.step(now)
             self.trace.pass_on(self.built.kernel.now)
             told(self._now_ms - self.scenario.begin_ms)
@@ -171,6 +215,7 @@ class SweptBed(Bed):
         self._introduce_motes(Topology.of_ratios(channel.ratios))
         for asked in scenario.queries:
             self._submit(asked)
+        self._give_agenda()
         self.tally = Tally()
         self.trace = Trace(sink, wanted=traced) if traced else None
         standing = self._standing()
@@ -200,43 +245,14 @@ class SweptBed(Bed):
         self.station.world = self.station.world.with_links(reports)
 
     def _standing(self) -> "dict[int, Standing]":
-        """What the station wants each mote to have, with an agenda."""
+        """What the station wants each mote to have."""
         from simulator.standing import Standing
 
-        world = self.station.world
-        tick_ms = self.catalog.tick_ms
-        orders = {n: decode_orders(desired.program, n) for n, desired in world.desired.items() if desired.program}
-        schedules = {n: decode_schedule(world.desired[n].schedule, n) for n in orders}
-        if any(each.duty is None for each in orders.values()):
-            duties = self._duties()
-            orders = {n: replace(each, duty=duties[n]) for n, each in orders.items() if n in duties}
-        return {n: Standing(schedules[n], each, tick_ms) for n, each in orders.items()}
-
-    def _duties(self) -> dict[int, Duty]:
-        """The agenda of collecting what the queries want, for a station that does not plan any itself."""
-        from simulator.carrier import TRIES
-
-        world, deployment = self.station.world, self.scenario.deployment
-        operators = [operator for query in world.queries.values() if query.needs for operator in query.inside]
-        sites = {name: self.catalog.find(name).sites for name in {operator.extent for operator in operators}}
-        kinds = {number: hardware(site.hardware) for number, site in deployment.motes.items()}
-        batteries = {number: site.battery for number, site in deployment.motes.items()}
-        interval = min(self.catalog.find(name).interval for name in sites)
-        samples = {
-            (site, attribute.name): (spec.sample_ms, spec.sample_ma)
-            for name in sites
-            for attribute in self.catalog.find(name).schema
-            for site in sites[name]
-            if (spec := deployment.motes[site].sensors.get(attribute.sensor or attribute.name))
+        desired = {n: each for n, each in self.station.world.desired.items() if each.program}
+        return {
+            n: Standing(decode_schedule(each.schedule, n), decode_orders(each.program, n), self.catalog.tick_ms)
+            for n, each in desired.items()
         }
-        asked = World(
-            Costs(world.tree, world.topology, kinds, batteries, TRIES), sites, world.scheduled.schedules, sizes(),
-            Round(1, interval), self.catalog.tick_ms, samples,
-        )  # fmt: skip
-        placed = everywhere(operators, sites)
-        reached = tuple(replace(p, sites=tuple(s for s in p.sites if s in world.tree.parent)) for p in placed)
-        agenda = agenda_of(Placement(world.tree, reached), asked)
-        return {site: Duty.of(each, agenda.period_ms) for site, each in agenda.sites.items()}
 
     def _take(self, swept: "Swept") -> None:
         """Give the station what arrived, and count and record what happened."""

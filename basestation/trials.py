@@ -117,13 +117,14 @@ def student(freedom: int) -> float:
 class Trying:
     """One run while it goes on; where a folder is given, answers and trace are written there as they come."""
 
-    def __init__(self, scenario: "Scenario", seed: int, folder: Path | None = None, swept: bool = False) -> None:
+    def __init__(self, scenario: "Scenario", seed: int, folder: Path | None = None, swept: bool = False,
+                 agenda: bool = False) -> None:  # fmt: skip
         self.seed, self._scenario = seed, scenario
         self._files: list[TextIO] = []
         self._answers = self._open(folder, "answers.jsonl")
         trace = self._open(folder, "trace.txt")
-        bed = SweptBed if swept else Testbed
-        self.bed = bed(scenario, seed, trace and trace.write, trace is not None, Forgetful())
+        told = scenario, seed, trace and trace.write, trace is not None, Forgetful()
+        self.bed = SweptBed(*told) if swept else Testbed(*told, agenda)
         self._read: dict[str, int] = {}
         self._windows: dict[str, dict] = {}
         self._revisions: dict[str, int] = {}

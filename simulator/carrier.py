@@ -22,6 +22,8 @@ from simulator.trace import Trace
 
 TRIES = 8
 """How often a frame is sent to a neighbour that does not acknowledge it, one attempt right after the other."""
+STROBE_US, STROBE_GAP_US = 40_000 * MS, 5 * MS
+"""What is for whoever hears it is said again and again for so long, until somebody wakes up and hears it."""
 FREE_EPOCH = 1_000 * MS
 """The epochs of chance outside of an agenda, where there is no other."""
 
@@ -47,10 +49,10 @@ class _Waiting:
     pauses: int = 0
     attempts: int = 0  # since the last pause
     came: bool = False
+    begun: int = 0
 
     @property
-    def once(self) -> bool:
-        """Nobody acknowledges what is for whoever hears it."""
+    def for_all(self) -> bool:
         return self.frame.receiver == BROADCAST
 
 
@@ -120,6 +122,7 @@ class Carrier:
         before, count = self._draws.get(receiver, (epoch, -1))
         self._draws[receiver] = (epoch, count + 1 if before == epoch else 0)
         self._number = self._air.number()
+        waiting.begun = self._kernel.now
         self._attempt(waiting, epoch)
 
     def _attempt(self, waiting: _Waiting, epoch: int) -> None:
@@ -135,12 +138,18 @@ class Carrier:
         if waiting is not self._busy:
             return
         waiting.came |= came
-        if known or waiting.once or waiting.attempts >= TRIES:
+        if waiting.for_all and not came and self._kernel.now - waiting.begun < STROBE_US and not self._slotted:
+            self._kernel.after(STROBE_GAP_US, partial(self._strobe, waiting))
+        elif known or waiting.for_all or waiting.attempts >= TRIES:
             self._busy = None
             self._end(waiting, known)
             self._next()
         elif self._fits(waiting):
             self._attempt(waiting, epoch)
+
+    def _strobe(self, waiting: _Waiting) -> None:
+        if waiting is self._busy:
+            self._attempt(waiting, self._kernel.now // FREE_EPOCH)
 
     def _end(self, waiting: _Waiting, known: bool) -> None:
         frame = waiting.frame
@@ -150,8 +159,8 @@ class Carrier:
             came=int(waiting.came), known=int(known),
         )  # fmt: skip
         again = frame.want_ack and not self._slotted and waiting.pauses < self._patience.again
-        if known or waiting.once or not again:
-            waiting.done(known or waiting.once)
+        if known or waiting.for_all or not again:
+            waiting.done(known or waiting.for_all)
         else:
             self._kernel.after(self._patience.pause(waiting.pauses), partial(self._again, waiting, self._life))
 

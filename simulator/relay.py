@@ -37,6 +37,7 @@ class Relay:
         self._down = Carrier(self, kernel, air, trace, replace(patience, again=0), self._awake_for)
         self._held = Held(self._down)
         self._below: dict[int, int] = {}  # whoever was heard through a child, and through which
+        self._awake: set[int] = set()  # neighbours that have no agenda, as far as was heard
         self._passed: set[tuple[int, int, int]] = set()  # what was sent to whoever hears it, so that it ends somewhere
         self._on = False
         self._told: Slots | None = None  # the agenda to keep to …
@@ -63,6 +64,7 @@ class Relay:
         self._on, self._told, self._slots, self._ears, self._sending = False, None, None, 0, False
         self._duty += 1
         self._below.clear()
+        self._awake.clear()
         self._passed.clear()
         self._held.forget()
         self._down.forget()
@@ -184,6 +186,10 @@ class Relay:
         except FrameError as error:
             self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
             return False
+        if frame.receiver == BROADCAST:
+            self._awake.add(frame.sender)
+        else:
+            self._awake.discard(frame.sender)
         if frame.down:
             if self._staying:
                 self._staying = self._staying[0], self._kernel.now + QUIET_US
@@ -212,7 +218,7 @@ class Relay:
             return False
         onward = replace(frame, sender=MoteId(self.number), receiver=following, route=frame.route[1:])
         encoded = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
-        self._held.send(onward, self._slots is None, encoded=encoded)
+        self._held.send(onward, self._slots is None or following in self._awake, encoded=encoded)
         return True
 
     def _hand_over(self, frame: Frame, done: Callable[[bool], None]) -> None:

@@ -36,6 +36,7 @@ example:
     )
     run_.add_argument("--seeds", type=seeds, metavar="A..B", help="such as 7 or 1..30; default: the scenario's own")
     run_.add_argument("--out", type=Path, metavar="DIR", help="where answers, figures and traces are written")
+    run_.add_argument("--agenda", action="store_true", help="motes sleep but for the slots of an agenda")
     run_.add_argument("--swept", action="store_true", help="many rounds at once, where all is asked at the beginning")
     run_.add_argument(
         "-o", "--output", choices=("table", "json", "csv"), default="table", help="json is one object a line"
@@ -96,7 +97,7 @@ def _run(scenario, args):
     trials = []
     for at, seed in enumerate(chosen):
         folder = args.out / f"seed-{seed}" if args.out else None
-        trying = Trying(scenario, seed, folder, args.swept)
+        trying = Trying(scenario, seed, folder, args.swept, args.agenda)
         trials.append(trying.run(args.span, _line, lambda ms, before=at * args.span: progress.at(before + ms)))
         if folder:
             _write_figures(folder, trials[-1])

@@ -1,5 +1,6 @@
 """A scenario is run; what its trace says was delivered is replayed; the station must have answered the same."""
 
+from functools import partial
 from pathlib import Path
 
 from basestation.replay import replay
@@ -10,8 +11,8 @@ from simulator.scenario import read_scenario
 FOLDER = Path(__file__).parent
 
 
-def run(name, seconds, seed=1, kind=Testbed):
-    return run_scenario(read_scenario(FOLDER / f"{name}.toml"), seconds, seed, kind)
+def run(name, seconds, seed=1, agenda=False):
+    return run_scenario(read_scenario(FOLDER / f"{name}.toml"), seconds, seed, partial(Testbed, agenda=agenda))
 
 
 def run_scenario(scenario, seconds, seed=1, kind=Testbed):

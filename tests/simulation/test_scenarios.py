@@ -23,17 +23,20 @@ def ledger(bed):
     return bed.station.engine.ledger()["hall"]
 
 
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_the_answers_are_those_of_a_replay_of_what_was_delivered(name):
-    bed = ran(name, SECONDS)
+def test_the_answers_are_those_of_a_replay_of_what_was_delivered(name, agenda):
+    bed = ran(name, SECONDS, agenda=agenda)
     assert judge(bed, "now") >= 38
     assert judge(bed, "minute") >= 5
 
 
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_the_ledger_of_the_station_agrees_with_the_trace(name):
-    bed = ran(name, SECONDS)
-    assert ledger(bed)["received"] == len(delivered(bed))
+def test_the_ledger_of_the_station_agrees_with_the_trace(name, agenda):
+    bed = ran(name, SECONDS, agenda=agenda)
+    ended = [arrival for arrival, _ in delivered(bed).values() if arrival <= bed.station.engine.clock]
+    assert ledger(bed)["received"] == len(ended)
     assert set(delivered(bed)) <= produced(bed)
 
 
@@ -77,6 +80,22 @@ def test_a_mote_that_reboots_gets_its_program_again():
         again = [tick for site, tick in delivered(bed) if site == mote and tick > second]
         assert min(again) <= second + 90
         assert {e["boot"] for e in trace.of("arrived") if e["origin"] == mote} == {1, 2}
+
+
+def test_a_mote_that_reboots_among_sleepers_finds_its_way_back():
+    """Nobody listens but in slots: it has to call until somebody wakes up."""
+    bed = ran("reboots_without_its_program", SECONDS, agenda=True)
+    for mote, second in ((3, 95), (6, 215)):
+        again = [tick for site, tick in delivered(bed) if site == mote and tick > second]
+        assert min(again) <= second + 120
+    assert all(mote.relay._slots for mote in bed.built.motes.values())
+
+
+def test_under_an_agenda_motes_hardly_use_anything_once_all_is_told():
+    awake, asleep = (ran("calm", SECONDS, agenda=agenda) for agenda in (False, True))
+    assert set(delivered(asleep)) == produced(asleep)
+    for mote in range(1, 9):
+        assert asleep.spent()[mote] < 0.05 * awake.spent()[mote]
 
 
 def test_a_clock_that_is_a_day_ahead_closes_no_window_and_its_readings_are_set_aside():
