@@ -319,6 +319,14 @@ class RowWindows(OverStream):
         given, self._made = self._made.take(slice(0, count)), self._made.take(slice(count, None))
         return given
 
+    def numbered(self, low, high):
+        """(numbers, columns) of the rows from one number to another; None where there never were any."""
+        rows, numbers = self._by_number()
+        if rows is None:
+            return None
+        there = slice(*np.searchsorted(numbers, (low, high + 1)).tolist())
+        return numbers[there], self._untagged(rows.take(there))
+
     def content(self, given):
         rows, numbers = self._by_number()
         if rows is None:

@@ -6,6 +6,7 @@ order (6.4). So plans can be exchanged between two steps: what they keep is buil
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from basestation.execution.joining.held import NEVER
 from basestation.execution.joining.kept import Kept
 from basestation.execution.joining.plan import NoPlan, default_plan
 from basestation.execution.joining.sides import Reach, side_of
+from basestation.execution.wins import ranges
 
 AT_ONCE = 2**20
 """How many combinations are looked at together."""
@@ -28,16 +30,36 @@ AT_ONCE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Tuples that were put together: of each row the window, and the position of its tuple of each input so far."""
+    """Tuples that were put together: of each row the position of its tuple of each input so far, and the windows that
+    hold all of them: from the first to the last. They are one array where each row is for one window."""
 
-    window: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
     at: dict[int, np.ndarray]
 
     def __len__(self):
-        return len(self.window)
+        return len(self.first)
+
+    @property
+    def single(self):
+        return self.first is self.last
 
     def take(self, which):
-        return Rows(self.window[which], {i: at[which] for i, at in self.at.items()})
+        first = self.first[which]
+        last = first if self.single else self.last[which]
+        return Rows(first, last, {i: at[which] for i, at in self.at.items()})
+
+    def each(self):
+        """A row for each of the windows."""
+        counts = self.last - self.first + 1
+        which = np.repeat(np.arange(len(self)), counts)
+        window = ranges(self.first, counts)
+        return Rows(window, window, {i: at[which] for i, at in self.at.items()})
+
+
+def rows_in(window, at):
+    """Rows, each for one window."""
+    return Rows(window, window, at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +78,24 @@ class Within:
     def range(self, rows, i):
         """The ticks that tuples of input i may have, for each row."""
         reach = self._reaches[i]
-        return reach.left[rows.window], reach.right[rows.window]
+        return reach.left[rows.first], reach.right[rows.last]
 
     def wanted(self, rows, place):
         """Columns at a place and what rows want in them, beyond the keys of the join."""
         return ()
 
-    def holds(self, rows, places):
-        """Which rows may be, as far as some of their inputs are concerned; the tick of the first was looked at."""
-        mask = None
+    def held(self, rows, places):
+        """Rows that are in a window, as far as some of their inputs are concerned: in which windows they are."""
+        if not rows.single:
+            first, last = rows.first, rows.last
+            for i in places:
+                low, high = self._sides[i].windows(self._reaches[i], rows.at[i])
+                first, last = np.maximum(first, low), np.minimum(last, high)
+            return Rows(first, last, rows.at).take(first <= last)
         for number, i in enumerate(places):
-            if number == 0 and not self._sides[i].held.appends:
-                continue
-            found = self._sides[i].inside(self._reaches[i], rows.window, rows.at[i])
-            mask = found if mask is None else mask & found
-        return mask
+            if number > 0 or self._sides[i].held.appends:  # else the tick was looked at
+                rows = rows.take(self._sides[i].inside(self._reaches[i], rows.first, rows.at[i]))
+        return rows
 
 
 class Wanted(Within):
@@ -82,7 +107,7 @@ class Wanted(Within):
 
     def wanted(self, rows, place):
         found = [(i, id, vector) for i in place for id, vector in self._values.get(i, {}).items()]
-        return [(indexed(i, id, place), vector.take(rows.window)) for i, id, vector in found]
+        return [(indexed(i, id, place), vector.take(rows.first)) for i, id, vector in found]
 
 
 class Join:
@@ -149,15 +174,20 @@ class Join:
         return self.framed(self.all(self.reaches(stands)), count)
 
     def all(self, reaches):
-        """All rows of windows: from the input with the fewest tuples on, or from the kept node that it is in."""
+        """All rows of windows: from the input with the fewest tuples on, or from the kept node that it is in.
+
+        Windows that follow each other overlap; what is in several of them is put together once.
+        """
         sizes = [side.held.module(()).reaches(r.left, r.right) for side, r in zip(self.sides, reaches, strict=True)]
         first = int(np.argmin(sizes))
         place = self.plan.widest(first)
-        windows = np.arange(len(reaches[0]))
-        none = Rows(windows, {})
-        within = Within(self.sides, reaches)
-        rows = self.probed(none, place, within)
-        return self.through(rows, self.plan.beyond(first, place), within)
+        found = []
+        for begin, end in _rising(reaches):
+            within = Within(self.sides, [reach.take(slice(begin, end)) for reach in reaches])
+            rows = self.probed(Rows(np.array([0]), np.array([end - begin - 1]), {}), place, within)
+            rows = self.through(rows, self.plan.beyond(first, place), within).each()
+            found.append(rows_in(rows.first + begin, rows.at))
+        return together(found)
 
     def came(self, reaches, others):
         """The rows of windows with a tuple that is not in others (a window for each): none twice.
@@ -172,7 +202,7 @@ class Join:
                 within = Within(self.sides, [*stayed[:i], *reaches[i:]])
                 parts.append(self.through(rows, self.plan.orders[i], within))
         none = np.empty(0, np.int64)
-        return together(parts) if parts else Rows(none, dict.fromkeys(range(len(self.sides)), none))
+        return together(parts) if parts else rows_in(none, dict.fromkeys(range(len(self.sides)), none))
 
     def having(self, i, values, window, reaches):
         """The rows of windows that have wanted values in columns, from input i on, which has some of them.
@@ -182,9 +212,9 @@ class Join:
         each = [Reach(r.left[window], r.right[window], r.made[window]) for r in reaches]
         within = Wanted(self.sides, each, values)
         place = self.plan.widest(i)
-        rows = self.probed(Rows(np.arange(len(window)), {}), place, within)
+        rows = self.probed(rows_in(np.arange(len(window)), {}), place, within)
         rows = self.through(rows, self.plan.beyond(i, place), within)
-        return Rows(window[rows.window], rows.at)
+        return rows_in(window[rows.first], rows.at)
 
     def _came(self, side, i, reach, other):
         """The tuples of one input that are in the windows and not in the others."""
@@ -192,7 +222,7 @@ class Join:
         if side.held.appends:
             window, at = module.probe([], reach.left, reach.right)
             found = side.inside(reach, window, at) & ~side.inside(other, window, at)
-            return Rows(window[found], {i: at[found]})
+            return rows_in(window[found], {i: at[found]})
         empty = other.left > other.right
         pieces = [
             (reach.left, np.where(empty, reach.right, np.minimum(reach.right, other.left - 1))),
@@ -205,13 +235,13 @@ class Join:
                 which, at = module.probe([], left[asked], right[asked])
                 found.append((asked[which], at))
         window = np.concatenate([np.empty(0, np.int64), *(w for w, _ in found)])
-        return Rows(window, {i: np.concatenate([np.empty(0, np.int64), *(at for _, at in found)])})
+        return rows_in(window, {i: np.concatenate([np.empty(0, np.int64), *(at for _, at in found)])})
 
     # --- probing -----------------------------------------------------------------------------------------------------
 
     def begun(self, i, positions):
         """Tuples of one input as rows, of no window in particular."""
-        return self._filtered(Rows(np.zeros(len(positions), np.int64), {i: positions}), set())
+        return self._filtered(rows_in(np.zeros(len(positions), np.int64), {i: positions}), set())
 
     def through(self, rows, order, within):
         """Rows that have probed, one after another, what an order says."""
@@ -243,10 +273,9 @@ class Join:
         module = source.module((*(theirs for _, _, theirs in keys), *(theirs for theirs, _ in wanted)))
         which, positions = module.probe(asking, *within.range(rows, place[0]))
         at = {i: mine[which] for i, mine in rows.at.items()}
-        found = Rows(rows.window[which], at | source.spread(place, positions))
-        mask = within.holds(found, place)
-        if mask is not None and not mask.all():
-            found = found.take(mask)
+        first = rows.first[which]
+        last = first if rows.single else rows.last[which]
+        found = within.held(Rows(first, last, at | source.spread(place, positions)), place)
         return self._filtered(found, set(rows.at))
 
     def source(self, place):
@@ -290,12 +319,12 @@ class Join:
         """Rows as a Frame, in order."""
         rows = self._sorted(rows)
         columns = {id: self._column(rows, id) for id in self.homes}
-        return Frame(windows, rows.window, columns)
+        return Frame(windows, rows.first, columns)
 
     def _sorted(self, rows):
         if len(rows) < 2:
             return rows
-        keys = [rows.window, *(side.rank(rows.at[i]) for i, side in enumerate(self.sides))]
+        keys = [rows.first, *(side.rank(rows.at[i]) for i, side in enumerate(self.sides))]
         code, room = np.zeros(len(rows), np.int64), 1
         for key in keys:
             least = int(key.min())
@@ -318,8 +347,20 @@ def _renamed(column, id):
 
 def together(parts):
     """Rows over the same inputs, one after another."""
-    window = np.concatenate([rows.window for rows in parts])
-    return Rows(window, {i: np.concatenate([rows.at[i] for rows in parts]) for i in parts[0].at})
+    if len(parts) == 1:
+        return parts[0]
+    first = np.concatenate([rows.first for rows in parts])
+    last = first if all(rows.single for rows in parts) else np.concatenate([rows.last for rows in parts])
+    return Rows(first, last, {i: np.concatenate([rows.at[i] for rows in parts]) for i in parts[0].at})
+
+
+def _rising(reaches):
+    """Where the windows, of all inputs, begin and end in the order in which they are given: such a run, and the next."""
+    falls = np.zeros(len(reaches[0]) - 1, bool)
+    for reach in reaches:
+        for edges in (reach.left, reach.right, reach.made):
+            falls |= edges[1:] < edges[:-1]
+    return pairwise([0, *(np.flatnonzero(falls) + 1).tolist(), len(reaches[0])])
 
 
 # --- where a block has a join ----------------------------------------------------------------------------------------

@@ -35,14 +35,14 @@ class Growth:
         a, b = self._sides[i].span, self._sides[j].span
         return (None, None) if a is None or b is None else (a[0] - b[1], a[1] - b[0])
 
-    def holds(self, rows, places):
+    def held(self, rows, places):
         mask = np.ones(len(rows), bool)
         for i in places:
             mask &= rows.at[i] < self._limits[i]
             left, right = self.range(rows, i)
             ticks = self._sides[i].held.ticks(rows.at[i])
             mask &= (left <= ticks) & (ticks <= right)
-        return mask
+        return rows.take(mask)
 
 
 class Kept:

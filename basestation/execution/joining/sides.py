@@ -17,7 +17,7 @@ from basestation.execution.joining.held import NEVER, Held
 from basestation.execution.streams import computed
 from basestation.execution.tables import Table
 from basestation.execution.tuples import Tuples
-from basestation.execution.windowing import ScanWindows, Store, TimeWindows
+from basestation.execution.windowing import RowWindows, ScanWindows, Store, TimeWindows
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,9 @@ class Reach:
 
     def __len__(self):
         return len(self.left)
+
+    def take(self, which):
+        return Reach(self.left[which], self.right[which], self.made[which])
 
     def both(self, other):
         """What is in two windows at once."""
@@ -71,6 +74,15 @@ class Side:
         if self.held.appends:
             found &= (self.held.of("arrival", positions) <= reach.made[window]) | ~self.held.of("append", positions)
         return found
+
+    def windows(self, reach, positions):
+        """The first and the last window that holds each tuple, of windows that begin and end in their order."""
+        ticks = self.held.ticks(positions)
+        first = np.searchsorted(reach.right, ticks)
+        if self.held.appends:
+            arrived = np.searchsorted(reach.made, self.held.of("arrival", positions))
+            first = np.where(self.held.of("append", positions), np.maximum(first, arrived), first)
+        return first, np.searchsorted(reach.left, ticks, "right") - 1
 
     def column(self, id, positions):
         return self.held.column(self.ids[id], positions)
@@ -173,6 +185,19 @@ class TableSide(Side):
         self.held.remove_at(gone)
 
 
+class RowSide(Side):
+    """Windows of rows: of those that are asked for each row is held once, and its number is its tick."""
+
+    keepable = False
+
+    def prepare(self, asked):
+        self.held = Held(self.none)
+        some = asked.left <= asked.right
+        found = self.input.numbered(int(asked.left[some].min()), int(asked.right[some].max())) if some.any() else None
+        if found is not None:
+            self.held.build(self._passing(_tuples(*found)))
+
+
 class PassingSide(Side):
     """An input without a state of its own to probe."""
 
@@ -202,6 +227,8 @@ def side_of(input, leaf, steps):
         return StreamSide(input, leaf, steps)
     if isinstance(input, ScanWindows) and type(input.table) is Table:
         return TableSide(input, leaf, steps)
+    if type(input) is RowWindows:
+        return RowSide(input, leaf, steps)
     return PassingSide(input, leaf, steps)
 
 
