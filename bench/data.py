@@ -47,7 +47,7 @@ def batches(streams, size):
 
 def _cut(streams, lasts):
     starts = dict.fromkeys(streams, 0)
-    for last in lasts.tolist():
+    for last in map(int, lasts):
         parts = {}
         for name, stream in streams.items():
             end = int(stream.arrival.searchsorted(last, "right"))

@@ -7,6 +7,7 @@ taken or `limit` seconds have been spent in steps. `check` digests the answers, 
 import json
 import sys
 import time
+from array import array
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,7 +54,7 @@ def measured(order):
     case = order.case
     make, common = system_of(order.system, order.task)
     streams = case.streams()
-    digest, marks, taken, times = Digest(), {}, 0, []
+    digest, marks, taken, times = Digest(), {}, 0, array("d")
     cut = batches(streams, case.batch)
     before = forget_peak()
     system = make(case, streams)

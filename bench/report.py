@@ -9,9 +9,20 @@ from bench.tasks import TASKS
 
 PAGE = record.ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- made by `make bench` -->", "<!-- end of what is made -->"
+GOALS = {  # of single figures: file and figure, case if it matters -> at most
+    ("starting", "median", "import the engine"): 0.2, ("starting", "median", "moteloom --help"): 0.3,
+    ("sharing", "state ratio"): 1.3, ("sharing", "seconds ratio"): 2.0,
+    ("flat", "held, at the end to at half time"): 1.1, ("flat", "state, at the end to at half time"): 1.1,
+}  # fmt: skip
+TITLES = {
+    "starting": "Starting, a process each:",
+    "sharing": "A hundred queries with equal windows against one:",
+    "flat": "Memory over many windows and many distinct strings:",
+}
 CASE = ("task", "sites", "readings", "batch", "queries")
 OURS, HANDS = "ours", ("numpy", "polars", "duckdb")
 WIDE = 65_536
+MOST = 10**12  # a batch of everything is the longest one
 MB = 1 << 20
 
 
@@ -38,7 +49,7 @@ def newest(rows):
         runs.setdefault(key, {}).setdefault(row["system"], {}).setdefault(row["when"], []).append(row)
     return {
         key: {system: Found(by_time[max(by_time)]) for system, by_time in systems.items()}
-        for key, systems in sorted(runs.items())
+        for key, systems in sorted(runs.items(), key=lambda run: [each or MOST for each in run[0]])
     }
 
 
@@ -100,7 +111,22 @@ def tables(found):
         "|---" * 6 + "|",
     ]
     lines += [_hands(key, systems) for key, systems in measured.items() if "polars" in systems]
-    lines += ["", *_sums(measured)]
+    return [*lines, "", *_sums(measured)]
+
+
+def figures(name):
+    """A table of the newest run of a file of single figures; nothing where there is none."""
+    rows = record.kept(name)
+    rows = [row for row in rows if row["when"] == rows[-1]["when"]]
+    if not rows:
+        return []
+    lines = ["", TITLES[name], "", "| case | figure | | goal |", "|---" * 4 + "|"]
+    for row in rows:
+        case, figure, value = row["case"], row["figure"], float(row["value"])
+        goal = GOALS.get((name, figure), GOALS.get((name, figure, case)))
+        if goal is not None or row["unit"] == "times":
+            against = "" if goal is None else _held(value <= goal, f"{goal}")
+            lines.append(f"| {case} | {figure} | {_short(value)} {row['unit']} | {against} |")
     return lines
 
 
@@ -208,7 +234,8 @@ def main():
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)
     after = rest.split(END)[1]
-    PAGE.write_text("\n".join([before + BEGIN, "", *tables(newest(record.kept("tasks"))), "", END + after]))
+    lines = tables(newest(record.kept("tasks"))) + [line for name in TITLES for line in figures(name)]
+    PAGE.write_text("\n".join([before + BEGIN, "", *lines, "", END + after]))
     print(f"bench: the tables in {PAGE.relative_to(record.ROOT)} are made anew", file=sys.stderr)
 
 

@@ -29,10 +29,11 @@ def main():
             times[what].append(seconds(arguments))
     figures = []
     for what, (_, goal) in COMMANDS.items():
-        middle, worst = median(times[what]), max(times[what])
-        figures += [(what, "median", round(middle, 4), "s"), (what, "slowest", round(worst, 4), "s")]
-        against = "" if goal is None else f"   goal {goal} s"
-        print(f"{what:<28}{middle:8.3f} s, slowest {worst:.3f} s{against}")
+        for figure, of in (("fastest", min), ("median", median), ("slowest", max)):
+            figures.append((what, figure, round(of(times[what]), 4), "s"))
+        against = "" if goal is None else f", goal {goal} s"
+        told = "   ".join(f"{figure} {value:.3f} s" for _, figure, value, _ in figures[-3:])
+        print(f"{what:<28}{told}{against}")
     record.keep_figures("starting", "default", figures)
 
 

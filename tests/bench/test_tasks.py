@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import ceiling, data, diff, record, report, run
+from bench import ceiling, data, diff, flat, record, report, run, sharing, where
 from bench.answers import Digest, Tuples, Windows
 from bench.ceiling.exact import means, split
 from bench.measure import Order, measured
@@ -210,3 +210,22 @@ def test_the_page_has_the_newest_run_and_says_what_missed_its_goal():
     lines = "\n".join(report.tables(report.newest(kept)))
     assert "| 1 k | 250 … 1 k | 10 k | 0.100 | 1/2, missed |" in lines
     assert report.tables({}) == ["Nothing has been measured yet."]
+
+
+@pytest.mark.parametrize("kind", sharing.KINDS)
+def test_what_a_hundred_queries_cost_is_measured_for_each_way_to_be_alike(kind):
+    found = sharing.measured(kind, 2, 3_000)
+    assert found["state"] > 1_000 and found["seconds"] > 0
+
+
+def test_memory_over_time_is_measured_ten_times():
+    found = flat.measured(1_000)
+    assert [answered for answered, _, _ in found] == list(range(100, 1_001, 100))
+    assert all(held > state > 0 for _, held, state in found)
+
+
+def test_all_the_time_in_steps_belongs_to_some_module():
+    stats = where.profiled(Case(TASKS["W2"], 4, 2_000, 100))
+    seconds = where.by_module(stats)
+    assert sum(seconds.values()) == pytest.approx(stats.total_tt, rel=1e-6)
+    assert max(seconds, key=seconds.get).endswith(".py")
