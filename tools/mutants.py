@@ -36,6 +36,7 @@ NEAREST = {
         ANSWERS,
         "tests/planner/test_rules.py",
         "tests/planner/test_split.py",
+        "tests/planner/test_inside.py",
         CHOICES,
         "tests/agreement",
     ),

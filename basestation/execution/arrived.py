@@ -26,20 +26,23 @@ def arrived(
     """The cells of partials of one aggregation; bare ones are known to have come, and say no more.
 
     `held` is the fold that ran, which may keep more than the feed's own; `numbers` gives the engine's slice of a tick.
+    The folding is for no other aggregation than the feed's.
     """
     whole = partials.whole
     slices = feed.fold.slices
-    found, at = np.unique(partials.slice[:whole], return_inverse=True)
-    tick = np.array([slices.begin(number) for number in found.tolist()], np.int64)[at]
+    found, which = np.unique(partials.slice[:whole], return_inverse=True)
+    tick = np.array([slices.begin(number) for number in found.tolist()], np.int64)[which]
     keys = [Vector(partials.key[:, i], ~partials.null[:, i]) for i in range(len(feed.fold.keys))]
     group = folding.groups.of(keys, whole)
     kept = partials.states()
     rows = state_of("COUNT", [(int(n),) for n in partials.readings[:whole]])
-    states = [rows]
-    for (_, aggregate), source in zip(feed.node.aggregates, feed.sources, strict=True):
-        states.append(_part_of(aggregate.name, rows if source is None else kept[_place(feed.fold, held, source)]))
+    states = {0: rows}
+    for (_, aggregate), (_, at), source in zip(
+        feed.node.aggregates, folding.places(feed.node), feed.sources, strict=True
+    ):
+        states[at] = _part_of(aggregate.name, rows if source is None else kept[_place(feed.fold, held, source)])
     first = partials.who[:whole].argmax(axis=1) if partials.shape.has_bitmap else np.zeros(whole, np.int64)
-    return folding.united(Cells(numbers(tick), group, tick, first, states))
+    return folding.united(Cells(numbers(tick), group, tick, first, [states[at] for at in sorted(states)]))
 
 
 def _place(fold: Fold, held: Fold, source: int) -> int:
