@@ -4,7 +4,7 @@
 
 The office of the examples, and random networks of 100 and, with --full, 1,000 motes; links as they are. Each query is
 run twice: every reading that it needs is collected, or what the planner chose runs on the motes; so are twenty that
-overlap, together. A message is one attempt to hand a frame over. Prediction is the planner's cost model, measured the simulator's account.
+overlap, together. A message is one attempt to hand a frame over. Perfect links are every link that there is, without loss: another, flatter network. Prediction is the planner's cost model, measured the simulator's account.
 """
 
 import sys
@@ -175,7 +175,7 @@ def main(full):
                     print(f"{case:<44}  not measured: {why}", flush=True)
                     continue
                 kept += [(case, figure, *told) for figure, told in found.items()]
-                kept.append((case, "messages without loss", *calm))
+                kept.append((case, "messages over perfect links", *calm))
                 print(f"{case:<44}", *(f"{figure} {told[0]:,}" for figure, told in found.items()), sep="  ", flush=True)
     record.keep_figures("network", "full" if full else "default", kept)
 
