@@ -20,7 +20,7 @@ class Peer:
     name: str
     package: str
     form: str
-    sizes: tuple[int, int]
+    sizes: dict[str, tuple[int, int]]  # by task
 
     @property
     def python(self):
@@ -32,8 +32,8 @@ class Peer:
 
 
 PEERS = (
-    Peer("pyflink", "apache-flink==2.3.0", "bare", (100_000, 600_000)),
-    Peer("spark", "pyspark==4.3.0", "parquet", (131_072, 786_432)),
-    Peer("bytewax", "bytewax==0.21.1", "csv", (30_000, 130_000)),
-    Peer("pathway", "pathway==0.33.0", "csv", (30_000, 130_000)),
+    Peer("pyflink", "apache-flink==2.3.0", "bare", {"W1": (200_000, 1_200_000), "W2": (100_000, 600_000)}),
+    Peer("spark", "pyspark==4.3.0", "parquet", {"W1": (131_072, 786_432), "W2": (131_072, 524_288)}),
+    Peer("bytewax", "bytewax==0.21.1", "csv", {"W1": (200_000, 1_200_000), "W2": (30_000, 130_000)}),
+    Peer("pathway", "pathway==0.33.0", "csv", {"W1": (200_000, 1_200_000), "W2": (30_000, 130_000)}),
 )

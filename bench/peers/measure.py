@@ -70,7 +70,7 @@ def _wait(process):
 
 def rates(peer, task, sites, folder, repetitions):
     """Readings a second and peak bytes of each repetition, start taken out."""
-    short, long = peer.sizes
+    short, long = peer.sizes[task]
     for _ in range(repetitions):
         (less, _), (more, peak) = (run(peer, task, sites, readings, folder) for readings in (short, long))
         if more <= less:
@@ -83,7 +83,7 @@ def agrees(peer, task, sites, folder):
 
     Windows that are not over at the end some hand out and some do not: they are left out on both sides.
     """
-    readings = peer.sizes[0]
+    readings = peer.sizes[task][0]
     out = Path(folder) / f"{peer.name}-{task}-said"
     run(peer, task, sites, readings, folder, str(out))
     theirs = _said(out, task)
@@ -138,7 +138,7 @@ def rows_of(peer, task, sites, folder, repetitions):
             "task": task,
             "system": peer.name,
             "sites": sites,
-            "readings": peer.sizes[1],
+            "readings": peer.sizes[task][1],
             "batch": BATCH,
             "queries": 1,
             "repetition": repetition,
