@@ -4,7 +4,8 @@
 
 The office of the examples, and random networks of 100 and, with --full, 1,000 motes; links as they are. Each query is
 run twice: every reading that it needs is collected, or what the planner chose runs on the motes; so are twenty that
-overlap, together. A message is one attempt to hand a frame over. Perfect links are every link that there is, without loss: another, flatter network. Prediction is the planner's cost model, measured the simulator's account.
+overlap, together. A message is one attempt to hand a frame over. Perfect links are every link that there is, without
+loss: another, flatter network. Prediction is the planner's cost model, measured the simulator's account.
 """
 
 import sys
