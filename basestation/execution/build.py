@@ -264,9 +264,9 @@ class _Building:
 
     def _slices(self, leaf, level):
         below, _ = self._stream_of(leaf.child, self._taken.number(leaf.child), None)
-        start = self._start if leaf.begin is None else None
-        key = "slices", level, self._taken.number(leaf), start, below
-        return self._graph.get(key, lambda: Slices(self._stream(leaf.child), level, leaf, start))
+        begun = self._era if leaf.begin is None else None  # what is settled of a landmark window is one state
+        key = "slices", level, self._taken.number(leaf), begun, below
+        return self._graph.get(key, lambda: Slices(self._stream(leaf.child), level, leaf, self._start))
 
     def _table(self, leaf):
         return Archived(self._intakes[leaf.extent.name]) if leaf.history else self._tables[leaf.extent.name]

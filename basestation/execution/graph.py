@@ -100,5 +100,5 @@ class Graph:
 
     def tidy(self):
         """Let go of what no reader needs: those that read first."""
-        for operator in sorted(self._operators.values(), key=lambda op: (op.level, op.kind), reverse=True):
+        for operator in reversed(self._operators.values()):
             operator.tidy()

@@ -190,9 +190,10 @@ class Loops:
 class LoopTimes(TimeWindows):
     """A stream in a loop of ticks."""
 
+    reach = asks = -NEVER  # no window to come begins before the one tick, or ends before the other
+
     def __init__(self, stream, columns, store):
         super().__init__(stream, columns, None, 0, 1, 0, store)
-        self.reach = self.asks = -NEVER  # no window to come begins before the one tick, or ends before the other
 
     disturbed = True  # windows may go back in time
 

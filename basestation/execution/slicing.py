@@ -37,13 +37,17 @@ class Slices(Store):
         super().__init__(stream, level)
         self._begin, self._slide, self._start = node.begin, node.slide, start
         self._folding = Folding(node)
-        self._parts = []  # Cells, ascending: no slice is in two of them
         self._base = 1 if node.begin is None else node.begin
         self._cut = (node.end + 1 - self._base) % self._slide  # where in a slide windows end; 0: where they begin
+        self._anchored = node.begin is None and stream.anchor(start)
+        self.fill()
+
+    def fill(self):
+        """Begin with all that is known of the stream."""
+        self._parts = []  # Cells, ascending: no slice is in two of them
         self._from = -NEVER  # slices before it are let go of
         self._settled = -NEVER  # of a landmark window: the slice in which all that can change no more is put together
-        self._anchored = node.begin is None and stream.anchor(start)
-        self._fold(stream.all().come)
+        self._fold(self.stream.all().come)
 
     def _numbers(self, ticks):
         """The slice of each tick. Windows begin at multiples of the slide from the base, and end at the cut."""
@@ -76,7 +80,7 @@ class Slices(Store):
 
     def _held_of(self, tuples):
         """(slices, tuples) of those that windows may still hold."""
-        slices = self._numbers(tuples.tick)
+        tuples, slices = self.stream.placed(tuples), self._numbers(tuples.tick)
         held = slices >= self._from
         if self._begin is None:
             held &= tuples.tick >= self._start

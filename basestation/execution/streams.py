@@ -27,6 +27,10 @@ class Stream(Operator):
     kind = STREAM
     needed = NEVER  # no tick before it is asked for
 
+    def placed(self, tuples):
+        """Its tuples with arrivals in the order of their indexes, in which windows of time hold them (6.4)."""
+        return tuples
+
     def need(self, before):
         """A reader asks for nothing before a tick."""
         self.needed = min(self.needed, before)
@@ -115,6 +119,16 @@ class ExtentStream(Stream):
         """The tuples from tick low to tick high, as they are now."""
         known = self.intake.living()
         return self._seen(known.take((known.tick >= low) & (known.tick <= high)))[0]
+
+    def placed(self, tuples):
+        """Those that a selection let pass later arrive as they did here."""
+        added = tuples.rank == ADDED
+        if not added.any():
+            return tuples
+        rows = self.intake.rows(tuples.ident[added])
+        arrival, rank, place = tuples.arrival.copy(), tuples.rank.copy(), tuples.place.copy()
+        arrival[added], rank[added], place[added] = rows.arrival, rows.rank, rows.place
+        return replace(tuples, arrival=arrival, rank=rank, place=place)
 
     def _with_entries(self, come, fresh, gone, entered):
         """Tuples that got their index in this step are corrected, unless they came in this step as well."""
@@ -273,6 +287,9 @@ class FilterStream(Stream):
 
     def index_of(self, idents):
         return self.child.index_of(idents)
+
+    def placed(self, tuples):
+        return self.child.placed(tuples)
 
     def covers(self, low, high, at):
         return self.child.covers(low, high, at)

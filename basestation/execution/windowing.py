@@ -26,6 +26,13 @@ class Store(Operator):
         super().__init__(level)
         self.stream = stream
         self._needed = NEVER
+        self._kept_from = -NEVER  # what is before that tick was let go of
+
+    def begin(self, before):
+        """A reader begins that asks for nothing before a tick: what others needed no more is taken in again."""
+        if before < self._kept_from:
+            self._kept_from = -NEVER
+            self.fill()
 
     def need(self, before):
         """A reader asks for nothing before a tick."""
@@ -42,6 +49,7 @@ class Store(Operator):
     def tidy(self):
         if self._needed < NEVER:
             held = len(self)
+            self._kept_from = max(self._kept_from, self._needed)
             self.forget(self._needed)
             self.counts.purged += held - len(self)
         self._needed = NEVER
@@ -52,9 +60,12 @@ class Inside(Store):
 
     def __init__(self, stream, level):
         super().__init__(stream, level)
-        self._growing = Growing()
-        self._sorted = None
-        self._growing.add(stream.all().come)
+        self.fill()
+
+    def fill(self):
+        """Begin with all that is known of the stream."""
+        self._growing, self._sorted = Growing(), None
+        self._growing.add(self.stream.all().come)
 
     def __len__(self):
         return len(self._growing)
@@ -129,6 +140,7 @@ class TimeWindows(OverStream):
         self.store = store
         self.begin, self.end, self.slide, self.start = begin, end, slide, start
         self._next = grid_at_or_after(start, slide)
+        store.begin(self._earliest(NO_WINS))
 
     def due(self, upto):
         """The windows up to a tick that were not given before."""

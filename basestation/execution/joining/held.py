@@ -11,6 +11,7 @@ from basestation.algebra.expressions import columns_of
 from basestation.algebra.vector import Vector
 from basestation.execution.grown import Grown
 from basestation.execution.joining.module import StateModule
+from basestation.execution.tuples import no_tuples
 
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "append")
 NEVER = 2**62
@@ -52,6 +53,12 @@ class Held:
         self.count += len(tuples)
         self.appends = self.appends or bool(tuples.append.any())
 
+    def begin_anew(self, tuples):
+        """These tuples are there instead of all others."""
+        self._start(no_tuples(tuples))
+        self._forget_positions()
+        self.build(tuples)
+
     def remove(self, idents):
         """Tuples are taken back, or corrected: the corrected ones are built anew."""
         if len(idents):
@@ -83,6 +90,9 @@ class Held:
         self._alive = Grown(np.ones(len(kept), bool))
         self._dead, self.count = 0, len(kept)
         self.appends = bool(self._system["append"].values.any())
+        self._forget_positions()
+
+    def _forget_positions(self):
         self.generation += 1
         self._modules = {}  # those that are used are built again
 

@@ -16,7 +16,7 @@ from basestation.algebra.window_select import WindowSelect
 from basestation.execution.joining.held import NEVER, Held
 from basestation.execution.streams import computed
 from basestation.execution.tables import Table
-from basestation.execution.tuples import Tuples
+from basestation.execution.tuples import Tuples, no_tuples
 from basestation.execution.windowing import RowWindows, ScanWindows, Store, TimeWindows
 
 
@@ -112,10 +112,13 @@ class HeldStore(Store):
     def __init__(self, stream, level, leaf, steps):
         super().__init__(stream, level)
         self._leaf, self._steps = leaf, steps
-        known = stream.all().come
-        self.none = passing(known.take(slice(0, 0)), leaf, steps)
+        self.none = passing(no_tuples(stream.all().come), leaf, steps)
         self.held = Held(self.none)
-        self.held.build(passing(known, leaf, steps))
+        self.fill()
+
+    def fill(self):
+        """Begin with all that is known of the stream."""
+        self.held.begin_anew(passing(self.stream.all().come, self._leaf, self._steps))
 
     def __len__(self):
         return len(self.held)
