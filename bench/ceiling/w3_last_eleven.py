@@ -21,7 +21,8 @@ class Ceiling:
         self._codes = Codes()
         self._minute = -1  # of the last window over road
         self._vehicles = 0
-        self._readings = []  # (tick, site, time, temp, vibration) of the last minutes
+        none = (_NONE, _NONE, _NONE, _NONE, np.empty(0))
+        self._readings = [none]  # (tick, site, time, temp, vibration) of the last minutes
         self._site, self._time = np.full(BACK + 1, -1), np.full(BACK + 1, -1)  # of the last eleven vehicles
 
     def prepare(self, parts, last):
@@ -78,11 +79,7 @@ class Ceiling:
 
         The minutes, counted from `self._base`, are those of the windows over road that hold the reading.
         """
-        tick, site, time, temp, vibration = (
-            (np.concatenate(parts) for parts in zip(*self._readings, strict=True))
-            if (self._readings)
-            else (_NONE, _NONE, _NONE, _NONE, np.empty(0))
-        )
+        tick, site, time, temp, vibration = (np.concatenate(parts) for parts in zip(*self._readings, strict=True))
         self._base = base = max(oldest - BACK, 0)
         behind = int(np.searchsorted(tick, base * MINUTE))
         tick, site, time, temp, vibration = (column[behind:] for column in (tick, site, time, temp, vibration))
@@ -101,7 +98,6 @@ class Ceiling:
         """The reading that each vehicle meets, -1 for none: by a table of minutes and sites if that has room for all."""
         known = self._site >= 0
         code = self._codes.of(site)
-        sites = len(self._codes)
         wanted = np.full(len(self._site), -1)
         if not len(site):
             return [wanted]
