@@ -66,6 +66,21 @@ def constant(value, length):
     return np.broadcast_to(value, length)
 
 
+def by_identity(objects):
+    """(some objects, and for each of the given ones its place among them), so that one that stands often is looked at once.
+
+    Strings that come out of tables, or were taken from one batch, are often the same object; equal ones need not be.
+    """
+    if not len(objects):
+        return [], np.empty(0, np.int64)
+    identities = np.frombuffer(np.ascontiguousarray(objects), np.intp)
+    found = np.unique(identities)
+    place = np.searchsorted(found, identities)
+    some = np.empty(len(found), object)
+    some[place] = objects
+    return some.tolist(), place
+
+
 def dtype_of(type_):
     """The numpy type that holds a type of the language."""
     if type_ is Type.STRING:

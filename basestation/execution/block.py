@@ -18,6 +18,7 @@ from basestation.execution.aggregating import aggregate
 from basestation.execution.combined import Answered, Combined, together
 from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
+from basestation.execution.distinct import distinct, ranked
 from basestation.execution.frame import Frame, difference
 from basestation.execution.graph import BLOCK, Operator
 from basestation.execution.halting import Halt, Halted
@@ -204,7 +205,7 @@ class Block(Operator):
         mask = np.zeros(len(open), bool)
         for place, each in enumerate(self.inputs):
             if len(open) and each.disturbed:
-                numbers, which = np.unique(open.parts[:, place], return_inverse=True)
+                numbers, which = ranked(open.parts[:, place])
                 mask |= each.dirty(self._given[place].of(numbers))[which]
         dirty = open.take(mask)
         if not self._shifts:
@@ -294,7 +295,7 @@ class Block(Operator):
 
     def _content(self, place, windows):
         """What the windows hold of one input. A window of it that stands in several combinations is read once."""
-        numbers, source = np.unique(windows.parts[:, place], return_inverse=True)
+        numbers, source = ranked(windows.parts[:, place])
         found = self.inputs[place].content(self._given[place].of(numbers)) if len(numbers) else None
         if found is None:
             found = self._nothing(place, len(numbers))
@@ -316,7 +317,7 @@ class Block(Operator):
         """What windows cover, by their places among `windows`."""
         found = []
         for place, (each, given) in enumerate(zip(self.inputs, self._given, strict=True)):
-            numbers, source = np.unique(windows.parts[:, place], return_inverse=True)
+            numbers, source = ranked(windows.parts[:, place])
             owner = np.flatnonzero(~windows.gone)
             for cover in each.covers(given.of(numbers)):
                 found.append(cover.owned(owner, source[owner]) if cover.intake else cover)
@@ -342,7 +343,7 @@ class Block(Operator):
         self.answered.drop(max(0, keep - 1))  # the one before is compared with the first that is kept
         for place, (each, given) in enumerate(zip(self.inputs, self._given, strict=True)):
             parts = (self.answered.all().parts[:, place], self._gone.parts[:, place], self._coming(place))
-            kept = np.unique(np.concatenate(parts))
+            kept = distinct(np.concatenate(parts))
             each.forget(before, given.of(kept))
             given.forget(int(kept[0]) if len(kept) else given.next)
         if self.join is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from basestation.execution.distinct import distinct
 from basestation.execution.tuples import Tuples
 from basestation.execution.wins import NEVER
 
@@ -30,7 +31,7 @@ class Change:
     @property
     def ticks(self):
         """The ticks at which anything may look different now."""
-        return np.unique(np.concatenate([self.come.tick, self.gone.tick, self.touched]))
+        return distinct(np.concatenate([self.come.tick, self.gone.tick, self.touched]))
 
     @property
     def first(self):

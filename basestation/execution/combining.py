@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from basestation.execution.distinct import distinct
 from basestation.execution.wins import ranges
 
 _NONE = np.empty(0, np.int64)
@@ -32,7 +33,7 @@ def combinations(new, recent):
     At each tick where a sequence has a window, all combinations of everybody's most recent, the first sequence slowest;
     `recent` has the numbers of those from before.
     """
-    ticks = np.unique(np.concatenate([of.tick for of in new]))
+    ticks = distinct(np.concatenate([of.tick for of in new]))
     groups = [_groups(of, before, ticks) for of, before in zip(new, recent, strict=True)]
     total = np.prod([count for _, _, count in groups], axis=0)
     row = np.repeat(np.arange(len(ticks)), total)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
-from basestation.algebra.vector import Vector
+from basestation.algebra.vector import Vector, by_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,9 @@ def _numbered(values):
     """A number for each value, equal where they are, and how many there can be."""
     if values.dtype == object:
         numbers = {}
-        code = np.fromiter(
-            (numbers.setdefault(value, len(numbers)) for value in values.tolist()), np.int64, len(values)
-        )
-        return code, max(1, len(numbers))
+        some, place = by_identity(values)
+        code = np.array([numbers.setdefault(value, len(numbers)) for value in some], np.int64)
+        return code[place], max(1, len(numbers))
     if values.dtype == np.int64 and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < _LOOSE * len(values) + _SMALL:

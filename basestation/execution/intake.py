@@ -16,6 +16,7 @@ from acquisition.instants import grid_at_or_after
 from acquisition.schema import Type
 from basestation.algebra.vector import Vector, constant
 from basestation.execution.change import Change
+from basestation.execution.distinct import distinct
 from basestation.execution.history import History
 from basestation.execution.marks import Mark
 from basestation.execution.numbered import Numbered
@@ -96,7 +97,7 @@ class Intake:
         self.watermark = clock if end else max(self.watermark, self._complete(clock))
         come, gone = self._settled()
         entered = self._enter()
-        touched = np.unique(np.concatenate([come.tick, gone.tick])) if self.sensed else _NONE
+        touched = distinct(np.concatenate([come.tick, gone.tick])) if self.sensed else _NONE
         if len(touched):
             for tally in self._tallies.values():
                 tally.changed(int(touched[0]))

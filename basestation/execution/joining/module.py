@@ -10,9 +10,13 @@ from zlib import crc32
 import numpy as np
 
 from basestation.algebra.comparison import compare
+from basestation.algebra.vector import by_identity
+from basestation.execution.distinct import ranked
+from basestation.execution.wins import ranges
 
 _FEW = 512
 """A run with fewer positions than this is not worth looking into by itself."""
+_NONE = np.empty(0, np.int64)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -44,13 +48,13 @@ class StateModule:
         for vector in keys:
             if vector.valid is not None:
                 probing = probing[vector.valid[probing]]
-        whole = len(probing) == len(left)
-        asked = keys if whole else [vector.take(probing) for vector in keys]
-        if not whole:
-            left, right = left[probing], right[probing]
+        code = hashed(keys, len(left))
+        if self.key:  # neighbours are found where neighbours were found: that is in the caches
+            probing = probing[np.argsort(code[probing], kind="stable")]
+        code, left, right = code[probing], left[probing], right[probing]
+        asked = [vector.take(probing) for vector in keys]
         if len(probing) * len(self._runs) > self.source.count:  # looking into each would cost more than making it one
             self._runs = [self._merged(self._runs)]
-        code = hashed(asked, len(probing))
         found = [run.find(code, left, right) for run in self._runs]
         which = _together([w for w, _ in found])
         at = _together([p for _, p in found])
@@ -69,7 +73,7 @@ class StateModule:
         """How many tuples, living or not, lie in ranges of ticks; of an index by tick alone."""
         self._refresh()
         code = hashed((), len(left))
-        return sum(int(run.counts(code, left, right)[1].sum()) for run in self._runs)
+        return sum(int(run.counts(code, left, right)[2].sum()) for run in self._runs)
 
     def _exact(self, asked):
         """Whether equal hashes are equal keys: whole numbers stand for themselves."""
@@ -109,30 +113,31 @@ class Run:
     """Some positions, sorted by hash and tick. Both are held as ranks, so that one number stands for the two."""
 
     def __init__(self, code, ticks, positions):
-        self._codes, rank = np.unique(code, return_inverse=True)
-        self._ticks, when = np.unique(ticks, return_inverse=True)
-        sorting = rank * len(self._ticks) + when
-        order = np.argsort(sorting, kind="stable")
-        self._sorted, self.positions = sorting[order], positions[order]
+        if (ticks[1:] < ticks[:-1]).any():
+            order = np.argsort(ticks, kind="stable")
+            code, ticks, positions = code[order], ticks[order], positions[order]
+        order = np.argsort(code, kind="stable")
+        self._ticks, when = ranked(ticks)
+        self._codes, rank = ranked(code[order])
+        self._sorted, self.positions = rank * len(self._ticks) + when[order], positions[order]
 
     def __len__(self):
         return len(self.positions)
 
     def counts(self, code, left, right):
-        """For each probe where its matches begin, and how many there are."""
+        """For each probe that has the key of a position where its matches begin, and how many there are: (which probes, …)."""
         if not len(self.positions):
-            return np.zeros(len(code), np.int64), np.zeros(len(code), np.int64)
+            return _NONE, _NONE, _NONE
         rank = np.minimum(np.searchsorted(self._codes, code), len(self._codes) - 1)
-        base = rank * len(self._ticks)
-        first = np.searchsorted(self._sorted, base + np.searchsorted(self._ticks, left))
-        last = np.searchsorted(self._sorted, base + np.searchsorted(self._ticks, right, "right"))
-        return first, np.where(self._codes[rank] == code, np.maximum(last - first, 0), 0)
+        which = np.flatnonzero(self._codes[rank] == code)
+        base = rank[which] * len(self._ticks)
+        first = np.searchsorted(self._sorted, base + np.searchsorted(self._ticks, left[which]))
+        last = np.searchsorted(self._sorted, base + np.searchsorted(self._ticks, right[which], "right"))
+        return which, first, np.maximum(last - first, 0)
 
     def find(self, code, left, right):
-        first, counts = self.counts(code, left, right)
-        which = np.repeat(np.arange(len(code)), counts)
-        at = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
-        return which, self.positions[at]
+        which, first, counts = self.counts(code, left, right)
+        return np.repeat(which, counts), self.positions[ranges(first, counts)]
 
 
 class TickRun:
@@ -149,7 +154,7 @@ class TickRun:
 
     def counts(self, code, left, right):
         first = np.searchsorted(self._ticks, left)
-        return first, np.maximum(np.searchsorted(self._ticks, right, "right") - first, 0)
+        return np.arange(len(left)), first, np.maximum(np.searchsorted(self._ticks, right, "right") - first, 0)
 
     find = Run.find
 
@@ -171,7 +176,8 @@ def _whole(values):
     if values.dtype == np.int64:
         return values.view(np.uint64)
     if values.dtype == object:
-        return np.fromiter((crc32(s.encode("utf-8", "surrogatepass")) for s in values.tolist()), np.uint64, len(values))
+        some, place = by_identity(values)
+        return np.array([crc32(s.encode("utf-8", "surrogatepass")) for s in some], np.uint64)[place]
     whole = (np.trunc(values) == values) & (values >= -(2.0**63)) & (values < 2.0**63)
     return np.where(whole, np.where(whole, values, 0.0).astype(np.int64), values.view(np.int64)).view(np.uint64)
 
