@@ -225,12 +225,14 @@ class SweptBed(Bed):
 
     def run_until(self, ms: int, told: Callable[[int], None] = lambda ms: None) -> None:
         """Let time go by until the last round that ends within `ms` milliseconds after the beginning."""
-        round_ms = self._sweep.layout.round_us // 1_000
+        layout = self._sweep.layout
+        round_ms = layout.round_us // 1_000
         last = (self.scenario.begin_ms + ms) // round_ms
+        batteries = np.array([self.scenario.deployment.motes[number].battery for number in layout.number.tolist()])
         while self._sweep.next_round < last:
-            self._take(self._sweep.advance(min(ROUNDS_AT_ONCE, last - self._sweep.next_round)))
+            for swept in self._sweep.live(min(ROUNDS_AT_ONCE, last - self._sweep.next_round), batteries):
+                self._take(swept)
             self._now_ms = self._sweep.next_round * round_ms
-            self._check_batteries()
             told(self._now_ms - self.scenario.begin_ms)
 
     def spent(self) -> dict[int, float]:
@@ -259,9 +261,10 @@ class SweptBed(Bed):
         from simulator.sweep.record import count, record
 
         count(swept, self._sweep.layout, self.tally)
+        self._take_deaths()
         if self.trace:
             record(swept, self._sweep.layout, self.trace, self.catalog.tick_ms)
-            self.trace.pass_on(self._sweep.next_round * self._sweep.layout.round_us)
+            self.trace.pass_on(swept.rounds.stop * self._sweep.layout.round_us)
         tick_us = self.catalog.tick_ms * 1_000
         by_extent: dict[str, list[Batch]] = {}
         for arrived in swept.arrived:
@@ -272,9 +275,19 @@ class SweptBed(Bed):
             batch = batch.take(np.argsort(batch.arrival, kind="stable"))
             self.archive.append(self.catalog.find(name), batch)
             self.station.engine.deliver(name, batch)
-        ended = self._sweep.next_round * self._sweep.layout.round_us // tick_us - 1
+        ended = swept.rounds.stop * self._sweep.layout.round_us // tick_us - 1
         if ended > self.station.engine.clock:
             uplink.answer(self.station.engine, self.station.feed, ended)
+
+    def _take_deaths(self) -> None:
+        """Batteries that were empty before the latest rounds began."""
+        sweep = self._sweep
+        for at in np.flatnonzero(~sweep.alive).tolist():
+            mote = int(sweep.layout.number[at])
+            if mote not in self.tally.died:
+                self.tally.died[mote] = int(sweep.died_us[at]), "battery"
+                if self.trace:
+                    self.trace.record(int(sweep.died_us[at]), mote, "died", why="battery")
 
     def _batch(self, arrived: "Arrived", tick_us: int) -> tuple[Batch, str]:
         from simulator.sweep.layout import CannotSweep
@@ -290,13 +303,6 @@ class SweptBed(Bed):
         readings = Readings(sampling, site, tick, values, nulls.astype(bool), none, none)
         batch = batch_of(readings, self.catalog.find(sampling.extent), 0)
         return replace(batch, arrival=arrived.time // tick_us), sampling.extent
-
-    def _check_batteries(self) -> None:
-        from simulator.sweep.layout import CannotSweep
-
-        for number, joules in self.spent().items():
-            if joules >= self.scenario.deployment.motes[number].battery:
-                raise CannotSweep(f"the battery of mote {number} is empty")
 
 
 def _columns(parts: Sequence[np.ndarray], length: int) -> np.ndarray:

@@ -1,5 +1,6 @@
 """The rounds of a network, many at a time: sampled, computed, carried up the tree, and paid for."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -8,6 +9,7 @@ import numpy as np
 
 from innet.costs.hardware import Hardware
 from simulator.energy import joules
+from simulator.kernel import MS
 from simulator.radio import Channel
 from simulator.sensor import Sensor
 from simulator.standing import Standing
@@ -17,6 +19,8 @@ from simulator.sweep.layout import GATEWAY, CannotSweep, lay_out
 from simulator.sweep.readings import Posted, post
 from simulator.sweep.rising import Merged, Rising, TableOf
 from simulator.sweep.sampled import Sampled, batches, sample
+
+NEVER_US = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class Sweep:
         motes = len(self.layout)
         self.next_round = -(-begin_us // self.layout.round_us)
         self.alive = np.ones(motes, bool)
+        self.died_us = np.full(motes, NEVER_US, np.int64)
         self.accounts = Accounts(np.full(motes, begin_us, np.int64), *(np.zeros(motes, np.int64) for _ in range(4)))
         self._next_seq = np.zeros(motes, np.int64)
         self._waiting = {id(batch): np.zeros(motes, np.int64) for batch in self._batches}
@@ -101,11 +106,48 @@ class Sweep:
         return Swept(rounds, tuple(sampled), tuple(told), tuple(posted), tuple(seqs), tuple(rising.hops), tuple(arrived),
                      tuple(rising.merged()))  # fmt: skip
 
+    def live(self, count: int, batteries: np.ndarray) -> list[Swept]:
+        """As `advance`, but a mote whose battery (joules) is empty when it wakes is gone from then on."""
+        found, end = [], self.next_round + count
+        while self.next_round < end:
+            self._bury(batteries)
+            found.append(self._advance_while_all_live(end - self.next_round, batteries))
+        return found
+
+    def end(self, mote: np.ndarray | int) -> None:
+        """These are gone from the next round on."""
+        self.alive[mote] = False
+        self.died_us[mote] = self.next_round * self.layout.round_us
+
+    def _bury(self, batteries: np.ndarray) -> None:
+        now = self.next_round * self.layout.round_us
+        empty = np.flatnonzero(self.alive & (self.spent(now) >= batteries))
+        for batch in self._batches if len(empty) else ():
+            epochs, tick_us = batch.sampling.epochs, self._tick_ms * MS
+            if epochs.interval * tick_us % self.layout.round_us or epochs.start * tick_us % self.layout.round_us:
+                raise CannotSweep("a battery is empty, and motes wake in the midst of rounds, too")
+            if epochs.epoch(now // tick_us) is not None:
+                self.end(np.intersect1d(empty, batch.mote))
+
+    def _advance_while_all_live(self, count: int, batteries: np.ndarray) -> Swept:
+        """Up to so many rounds, so few that no battery is empty before the last of them."""
+        before = copy.deepcopy((self.accounts, self._next_seq, self._waiting)), self._held, self.next_round
+        swept = self.advance(count)
+        while count > 1 and (self.alive & (self.spent(self.next_round * self.layout.round_us) >= batteries)).any():
+            count //= 2
+            (self.accounts, self._next_seq, self._waiting), self._held, self.next_round = (
+                copy.deepcopy(before[0]),
+                *before[1:],
+            )
+            swept = self.advance(count)
+        return swept
+
     def spent(self, now_us: int) -> np.ndarray:
         """Joules of each mote so far."""
         accounts = self.accounts
+        life_us = np.minimum(self.died_us, now_us) - accounts.born
         return np.array([
-            joules(kind, now_us - int(accounts.born[at]), int(accounts.awake_us[at]), int(accounts.send_us[at]),
+            joules(kind, int(life_us[at]), int(accounts.awake_us[at]), int(accounts.send_us[at]),
                    int(accounts.compute_us[at]), int(accounts.sampled_nc[at]))
             for at, kind in enumerate(self._kinds)
         ])  # fmt: skip

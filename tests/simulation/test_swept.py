@@ -32,6 +32,23 @@ def test_a_hall_that_is_swept_answers_what_a_replay_does(delivery, bursts):
     assert max(bed.spent().values()) < 0.1 * 1_200 * 3.0 * 0.0215
 
 
+def test_batteries_end_in_a_swept_hall_and_windows_say_what_they_lack():
+    deployment = read_scenario(FOLDER / "calm.toml").deployment
+    weak = {n: replace(site, battery=0.4) for n, site in deployment.motes.items()}
+    scenario = replace(read_scenario(FOLDER / "calm.toml"), deployment=replace(deployment, motes=weak))
+    bed = run_scenario(scenario, 7_200, kind=SweptBed)
+    judge(bed, "now")
+    died = bed.tally.died
+    assert died and {why for _, why in died.values()} == {"battery"}
+    assert [e.mote for e in bed.trace.of("died")] == list(died)
+    for mote, (time, _) in died.items():
+        assert 0.4 <= bed.spent()[mote] < 0.41
+        assert max(tick for site, tick in produced(bed) if site == mote) == time // 1_000_000 - 10
+    # Who sends for others is empty before them.
+    parent = bed.station.world.tree.parent
+    assert all(died[parent[mote]][0] <= died[mote][0] for mote in died if parent[mote] in died)
+
+
 def test_an_hour_of_the_office(counts):
     scenario = replace(read_scenario(ROOT / "examples/lab54/day.scenario.toml"), begin_ms=0)  # as a replay begins
     bed = run_scenario(scenario, counts(3_600, 86_400), kind=SweptBed)

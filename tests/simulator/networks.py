@@ -1,7 +1,9 @@
 """Small networks under agendas that are made up: for tests that compare the two speeds."""
 
 from dataclasses import dataclass
+from math import inf
 
+import numpy as np
 from hypothesis import strategies as st
 
 from acquisition.instants import Epochs
@@ -46,6 +48,7 @@ class Made:
     bursts: Bursts | None
     begin: int  # the first tick
     rounds: int
+    battery: float = inf  # joules
 
     @property
     def round_us(self):
@@ -67,7 +70,8 @@ class Made:
         kernel, trace, provenance = Kernel(self.begin_us), Trace(), Provenance()
         air = Air(kernel, trace, self.channel())
         Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance)
-        motes = [Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND, provenance=provenance) for site in self.standing]
+        motes = [Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND, battery=self.battery, provenance=provenance)
+                 for site in self.standing]  # fmt: skip
         for mote in motes:
             mote.install(self.standing[mote.site])
         kernel.run_until(self.end_us - 1)
@@ -76,9 +80,13 @@ class Made:
     def swept(self, chunks=1):
         sweep = Sweep(self.standing, dict.fromkeys(self.standing, SENSORS), dict.fromkeys(self.standing, KIND),
                       self.channel(), self.begin_us)  # fmt: skip
-        trace = Trace()
+        trace, batteries = Trace(), np.full(len(self.standing), self.battery)
         for size in (self.rounds // chunks,) * (chunks - 1) + (self.rounds - self.rounds // chunks * (chunks - 1),):
-            record(sweep.advance(size), sweep.layout, trace, TICK_MS)
+            for swept in sweep.live(size, batteries):
+                record(swept, sweep.layout, trace, TICK_MS)
+        for number, died in zip(sweep.layout.number.tolist(), sweep.died_us.tolist(), strict=True):
+            if died < self.end_us:
+                trace.record(died, number, "died", why="battery")
         spent = sweep.spent(self.end_us - 1)
         return trace, dict(zip(sweep.layout.number.tolist(), spent.tolist(), strict=True))
 
@@ -198,4 +206,5 @@ def networks(draw, loss=st.sampled_from((1.0, 0.9, 0.6, 0.3))):
         for mote in parents
     }
     bursts = draw(st.sampled_from((None, Bursts(0.1, 0.3, 0.2))))
-    return Made(standing, links, draw(st.integers(0, 2**32)), bursts, begin, draw(st.integers(1, 30)))
+    battery = draw(st.sampled_from((inf, 0.01, 0.003))) if interval > 5 else inf
+    return Made(standing, links, draw(st.integers(0, 2**32)), bursts, begin, draw(st.integers(1, 30)), battery)
