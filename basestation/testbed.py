@@ -247,10 +247,11 @@ class SweptBed(Bed):
         self.station.world = self.station.world.with_links(reports)
 
     def _standing(self) -> "dict[int, Standing]":
-        """What the station wants each mote to have."""
+        """What the station wants each mote to have that it can reach."""
         from simulator.standing import Standing
 
-        desired = {n: each for n, each in self.station.world.desired.items() if each.program}
+        world = self.station.world
+        desired = {n: each for n, each in world.desired.items() if each.program and n in world.tree.parent}
         return {
             n: Standing(decode_schedule(each.schedule, n), decode_orders(each.program, n), self.catalog.tick_ms)
             for n, each in desired.items()
