@@ -11,6 +11,7 @@ from acquisition.extent import Extent
 from basestation.algebra import expressions as ex
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import Node, rebuild
+from basestation.algebra.signatures import signature
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_receive import StreamReceive
@@ -39,10 +40,10 @@ class Alike:
 
     def let_go(self, signatures):
         """A plan runs no longer."""
-        for signature in signatures:
-            self._uses[signature] -= 1
-            if not self._uses[signature]:
-                del self._uses[signature], self._known[signature]
+        for key in signatures:
+            self._uses[key] -= 1
+            if not self._uses[key]:
+                del self._uses[key], self._known[key]
 
 
 class Taken:
@@ -98,7 +99,7 @@ class Taken:
                 name = value.name if not node.children else None  # of an extent's attribute
                 return "column", value.type, value.scale, name
             case Expression():
-                return tuple(self._part(part) for part in ex.walk(value))
+                return signature(value, self.columns)
             case Extent():
                 return "extent", value.name
             case tuple():
@@ -108,19 +109,6 @@ class Taken:
                 self._signature(getattr(value, f.name), defined, node) for f in fields(value)
             )
         return repr(value)
-
-    def _part(self, part):
-        """A part of an expression without those below it."""
-        told = [type(part).__name__, len(part.parts)]
-        for field in fields(part):
-            value = getattr(part, field.name)
-            if isinstance(value, Column):
-                told.append(self.columns.get(value, value).id)
-            elif isinstance(value, Node):  # of a subquery, which nobody shares
-                told.append(("plan", id(value)))
-            elif not isinstance(value, Expression | tuple):  # parts, alone or several
-                told.append(repr(value))
-        return tuple(told)
 
     def _made(self, node, defined, number):
         """An operator that was not known, with columns of its own."""

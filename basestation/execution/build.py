@@ -7,6 +7,7 @@ from basestation.algebra import converters, table, window
 from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.node import StreamNode, rebuild, walk
+from basestation.algebra.signatures import signature
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
@@ -233,11 +234,8 @@ class _Building:
             case window.LandmarkWindow(slide=slide, rows=False, child=child):
                 store = self._store(leaf, steps, level)
                 return TimeWindows(self._stream(child), child.columns, None, 0, slide, self._start, store)
-            case SliceAggregation(begin=begin, end=end, slide=slide, child=child):
-                columns = child.columns
-                return SliceWindows(
-                    self._stream(child), columns, begin, end, slide, self._start, self._slices(leaf, level)
-                )
+            case SliceAggregation(child=child):
+                return SliceWindows(self._stream(child), leaf, self._start, self._slices(leaf, level))
             case window.RowWindow(begin=begin, end=end, slide=slide, child=child):
                 return RowWindows(self._stream(child), child.columns, begin, end, slide)
             case window.LandmarkWindow(slide=slide, child=child):
@@ -264,8 +262,11 @@ class _Building:
 
     def _slices(self, leaf, level):
         below, _ = self._stream_of(leaf.child, self._taken.number(leaf.child), None)
-        begun = self._era if leaf.begin is None else None  # what is settled of a landmark window is one state
-        key = "slices", level, self._taken.number(leaf), begun, below
+        keys = tuple(signature(key) for _, key in leaf.groups)
+        cut = keys, leaf.grouped, leaf.begin, leaf.end, leaf.slide
+        if leaf.begin is None:  # what is settled cannot be folded again for others
+            cut = *cut, self._era, self._taken.number(leaf)
+        key = "slices", level, cut, below
         return self._graph.get(key, lambda: Slices(self._stream(leaf.child), level, leaf, self._start))
 
     def _table(self, leaf):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from basestation.algebra.signatures import signature
 from basestation.algebra.vector import places, taken
 from basestation.execution.aggregating import answer, keys_of, made_for, values_of
 from basestation.execution.frame import Frame
@@ -55,16 +56,49 @@ class Cells:
         return self.slice, self.group, self.arrival, self.place
 
 
+class Folded:
+    """What there is in windows, group by group in the order of their first tuples; computed for whoever asks."""
+
+    def __init__(self, made, windows, window, keys, states):
+        self._made, self._windows, self._window, self._keys, self._states = made, windows, window, keys, states
+        self._answers = {}
+
+    def frame(self, groups, aggregates):
+        """A Frame with the keys as `groups`, and of `aggregates` [(column, place among all)] the answers."""
+        columns = {column.id: key for column, key in zip(groups, self._keys, strict=True)}
+        columns |= {column.id: self._answer(place) for column, place in aggregates}
+        return Frame(self._windows, self._window, columns)
+
+    def _answer(self, place):
+        if place not in self._answers:
+            made = self._made[place]
+            self._answers[place] = answer(made, *made.finalize(self._states[place]))
+        return self._answers[place]
+
+
 class Folding:
-    """For one SliceAggregation."""
+    """For all SliceAggregations that cut and group a stream alike."""
 
     def __init__(self, node):
-        self._node = node
-        self._aggregates = [aggregate for _, aggregate in node.aggregates]
-        made = [made_for(aggregate) for aggregate in self._aggregates]
-        self._can_undo = all(each.can_undo for each in made)
-        self._made = [make("COUNT", "integer"), *made]  # how many tuples a group has: without any it is gone
+        self._node = node  # one of them
+        self._aggregates, self._known = [], {}
+        self._made = [make("COUNT", "integer")]  # how many tuples a group has: without any it is gone
         self.groups = Groups(node.groups)
+        self.take_on(node)
+
+    def take_on(self, node):
+        """Whether a SliceAggregation has aggregates that no other had."""
+        known = len(self._aggregates)
+        for _, aggregate in node.aggregates:
+            if self._known.setdefault(signature(aggregate), len(self._made)) == len(self._made):
+                self._aggregates.append(aggregate)
+                self._made.append(made_for(aggregate))
+        self._can_undo = all(each.can_undo for each in self._made)
+        return len(self._aggregates) > known
+
+    def places(self, node):
+        """Where the aggregates of a SliceAggregation are among all: (column, place)."""
+        return [(column, self._known[signature(aggregate)]) for column, aggregate in node.aggregates]
 
     # --- cells -------------------------------------------------------------------------------------------------------
 
@@ -166,7 +200,7 @@ class Folding:
     # --- windows -----------------------------------------------------------------------------------------------------
 
     def windows(self, cells, first, last):
-        """The Frame of windows, each over the slices first to last."""
+        """What is Folded into windows, each over the slices first to last."""
         new = np.diff(cells.slice, prepend=-NEVER) > 0
         slices, row = cells.slice[new], np.cumsum(new) - 1
         begin, end = np.searchsorted(slices, first), np.searchsorted(slices, last, "right")
@@ -266,15 +300,12 @@ class Folding:
         return window, at, self._united(cells.take(taken_in), into, window, at)
 
     def _finished(self, window, group, cells, windows):
-        """The Frame: each window's groups in the order of their first tuples."""
+        """The Folded: each window's groups in the order of their first tuples."""
         ordered = cells.arrival is None
         if not ordered and not (_ascending(cells.arrival, cells.place) | (window[1:] != window[:-1])).all():
             order = np.lexsort((cells.place, cells.arrival, window))
             window, group, cells = window[order], group[order], cells.take(order)
-        columns = {c.id: key for (c, _), key in zip(self._node.groups, self.groups.keys(group), strict=True)}
-        for (column, _), made, state in zip(self._node.aggregates, self._made[1:], cells.states[1:], strict=True):
-            columns[column.id] = answer(made, *made.finalize(state))
-        return Frame(windows, window, columns)
+        return Folded(self._made, windows, window, self.groups.keys(group), cells.states)
 
 
 _NONE = np.empty(0, np.int64)

@@ -15,11 +15,17 @@ from basestation.execution.wins import NEVER
 class SliceWindows(TimeWindows):
     """SliceAggregation: the same windows as TimeWindows would give, each with one tuple for each group."""
 
+    def __init__(self, stream, node, start, store):
+        super().__init__(stream, node.child.columns, node.begin, node.end, node.slide, start, store)
+        self._groups = [column for column, _ in node.groups]
+        self._places = store.take_on(node)
+
     def content(self, given):
-        return self.store.windows(given.left, given.right)
+        return self.store.windows(given.left, given.right).frame(self._groups, self._places)
 
     def empty(self, count):
-        return self.store.empty(count)
+        none = np.zeros(count, np.int64)
+        return self.store.windows(none, none - 1).frame(self._groups, self._places)
 
     def forget(self, before, kept):
         earliest = self._earliest(kept)
@@ -45,6 +51,7 @@ class Slices(Store):
     def fill(self):
         """Begin with all that is known of the stream."""
         self._parts = []  # Cells, ascending: no slice is in two of them
+        self._found = {}  # what windows hold, for as long as nothing changes: for all that ask for the same
         self._from = -NEVER  # slices before it are let go of
         self._settled = -NEVER  # of a landmark window: the slice in which all that can change no more is put together
         self._fold(self.stream.all().come)
@@ -61,6 +68,12 @@ class Slices(Store):
             return number * self._slide + self._base
         return number // 2 * self._slide + self._base + (self._cut if number % 2 else 0)
 
+    def take_on(self, node):
+        """Where the aggregates of a SliceAggregation are kept. New ones are made from what the stream still has."""
+        if self._folding.take_on(node):
+            self.fill()
+        return self._folding.places(node)
+
     # --- what flows in -----------------------------------------------------------------------------------------------
 
     def __len__(self):
@@ -68,6 +81,7 @@ class Slices(Store):
         return sum(map(len, self._parts))
 
     def take(self, change):
+        self._found = {}
         if len(change.gone):
             self._take_back(change)
         else:
@@ -118,7 +132,13 @@ class Slices(Store):
     # --- what is asked for -------------------------------------------------------------------------------------------
 
     def windows(self, left, right):
-        """A Frame of windows, each over the ticks left to right, edges of slices."""
+        """What is Folded into windows, each over the ticks left to right, edges of slices."""
+        key = left.tobytes(), right.tobytes()
+        if key not in self._found:
+            self._found[key] = self._windows(left, right)
+        return self._found[key]
+
+    def _windows(self, left, right):
         first, last = self._numbers(left), self._numbers(right)
         low, high = int(first.min(initial=NEVER)), int(last.max(initial=-NEVER))
         parts = []
@@ -129,10 +149,6 @@ class Slices(Store):
                 parts.append(part if whole else part.take(slice(begin, end)))
         return self._folding.windows(self._folding.joined(parts), np.maximum(first, self._settled), last)
 
-    def empty(self, count):
-        none = np.zeros(count, np.int64)
-        return self._folding.windows(self._folding.joined([]), none, none - 1)
-
     def needs(self, tick):
         """From which tick on readings, or what they cover, may be asked for, where windows need those from a tick on."""
         if self._begin is not None:
@@ -141,6 +157,7 @@ class Slices(Store):
 
     def forget(self, before):
         """Drop the slices before a tick; of a landmark window, put together those that are settled."""
+        self._found = {}
         first = int(self._numbers(before))
         gone = self._cut_off_before(first)
         if self._begin is None and gone:
