@@ -409,6 +409,20 @@ def transform(expression, change, whole=()):
     return done[0]
 
 
+def folded(expression, combine):
+    """What `combine` makes of the expression and of what it made of its parts, from below; without recursion."""
+    done, pending = [], [(expression, False)]
+    while pending:
+        found, parts_done = pending.pop()
+        if not parts_done:
+            pending.append((found, True))
+            pending.extend((part, False) for part in reversed(found.parts))
+            continue
+        below = len(done) - len(found.parts)
+        done[below:] = [combine(found, done[below:])]
+    return done[0]
+
+
 def computes_once(expressions, values):
     """Whether `substitute` would compute nothing more than once: else expressions grow with every level of nesting."""
     read = [e.column for expression in expressions for e in walk(expression) if isinstance(e, Attr)]

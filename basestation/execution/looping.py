@@ -240,6 +240,10 @@ class LoopRows(RowWindows):
 
 def number(e, values):
     """A whole number of 64 bits; `values` has t and ST by their columns' ids. Halted where there is none."""
+    return ex.folded(e, lambda part, below: _number(part, below, values))
+
+
+def _number(e, below, values):
     match e:
         case ex.Literal(value=None):  # constants are computed beforehand, and this one has no value
             raise Halted("SN512", "division by zero")
@@ -247,10 +251,10 @@ def number(e, values):
             return value
         case ex.Attr(column=column):
             return values[column.id]
-        case ex.Negative(operand=operand):
-            found = -number(operand, values)
-        case ex.Arithmetic(op=op, left=left, right=right):
-            found = _OPERATIONS[op](number(left, values), number(right, values))
+        case ex.Negative():
+            found = -below[0]
+        case ex.Arithmetic(op=op):
+            found = _OPERATIONS[op](*below)
         case _:
             raise TypeError(f"not in a loop: {type(e).__name__}")
     if not -(2**63) <= found < 2**63:
@@ -301,20 +305,24 @@ def _grows(moves):
 
 def slope(e, t):
     """1 where an expression never falls as t grows, -1 where it never rises, 0 for a constant; None: not known."""
+    return ex.folded(e, lambda part, below: _slope(part, below, t))
+
+
+def _slope(e, below, t):
     match e:
         case ex.Literal():
             return 0
         case ex.Attr(column=column):
             return int(column == t)
-        case ex.Negative(operand=operand):
-            return _turned(slope(operand, t), -1)
-        case ex.Arithmetic(op="+" | "-" as op, left=left, right=right):
-            sides = {slope(left, t), _turned(slope(right, t), 1 if op == "+" else -1)} - {0}
+        case ex.Negative():
+            return _turned(below[0], -1)
+        case ex.Arithmetic(op="+" | "-" as op):
+            sides = {below[0], _turned(below[1], 1 if op == "+" else -1)} - {0}
             return None if len(sides) > 1 else sides.pop() if sides else 0
-        case ex.Arithmetic(op="*" | "/", left=left, right=ex.Literal(value=factor)):  # cutting keeps the order
-            return _turned(slope(left, t), (factor > 0) - (factor < 0))
-        case ex.Arithmetic(op="*", left=ex.Literal(), right=right):
-            return slope(ex.Arithmetic("*", right, e.left), t)
+        case ex.Arithmetic(op="*" | "/", right=ex.Literal(value=factor)):  # cutting keeps the order
+            return _turned(below[0], (factor > 0) - (factor < 0))
+        case ex.Arithmetic(op="*", left=ex.Literal(value=factor)):
+            return _turned(below[1], (factor > 0) - (factor < 0))
     return None
 
 

@@ -294,6 +294,11 @@ def test_numbers_have_64_bits():
     assert given == [3 ** (2**i) for i in range(6)]
 
 
+def test_a_first_value_of_thousands_of_terms():
+    query = loop(f"t = ST{' + 1' * 5000} - 5000; t < 3; t++", "WindowIs(r, t, t);")
+    assert [w.t for w in told(query, readings(4)).result.windows()] == [0, 1, 2]
+
+
 def test_nothing_is_said_of_a_query_that_has_ended():
     """The other loop goes on to the tick of the error, and a late reading revises nothing any more."""
     query = (
