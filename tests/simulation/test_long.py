@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from basestation import testbed
 from basestation.queries import State
 from basestation.results.feed import Feed
-from basestation.testbed import Testbed
 from basestation.trials import Forgetful
 from simulator.scenario import Asked, read_scenario
 from tests.simulation.judging import FOLDER, answers, judge
@@ -28,7 +28,7 @@ def test_a_query_that_comes_and_goes_every_minute_disturbs_none_that_stays(count
         Asked(f"passing {minute}", COMING[minute % len(COMING)], minute * 60_000 + 5_000, minute * 60_000 + 50_000)
         for minute in range(minutes)
     )
-    bed = Testbed(replace(scenario, queries=(*scenario.queries, *passing)), 1)
+    bed = testbed.Testbed(replace(scenario, queries=(*scenario.queries, *passing)), 1)
     bed.run_until(minutes * 60_000)
     assert bed.refused == {}
     states = [bed.station.world.queries[bed.numbers[asked.name]].state for asked in passing]
@@ -48,7 +48,7 @@ def test_a_query_that_comes_and_goes_every_minute_disturbs_none_that_stays(count
 @pytest.mark.timeout(1_800)
 def test_weeks_go_by_and_memory_does_not_grow(counts):
     days = counts(2, 30)
-    bed = Testbed(read_scenario(FOLDER / "thirty_days.toml"), 1, traced=False, archive=Forgetful())
+    bed = testbed.Testbed(read_scenario(FOLDER / "thirty_days.toml"), 1, traced=False, archive=Forgetful())
     bed.station.feed = Feed(100)  # which is full after a few hours, not after a month
     held = []
     tracemalloc.start()
