@@ -1,0 +1,270 @@
+"""Queries that share operators: each says what it says alone, whoever comes and goes; what is alike is there once."""
+
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+import pytest
+
+from basestation.execution.build import NotYet, TooEarly
+from basestation.execution.engine import Engine
+from basestation.language.diagnostics import Refused
+from basestation.planner.bind import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.replay.inputs import Recording, record
+from basestation.revisions.answers import Ended, EpochMark, TupleUpdates, singly
+from tests.agreement.history import bag, typed
+from tests.conftest import count_of
+from tests.oracles.generate import Maker
+
+MANY = 100
+"""Of more clock ticks only those are ended in which something is sampled."""
+NEVER = 10**9
+"""A clock tick that does not come, and so many steps after which state is not let go of in a test."""
+
+
+@dataclass
+class Asked:
+    """A query that comes before the end of one clock tick, and is stopped before the end of another."""
+
+    text: str
+    comes: int = 0
+    goes: int = NEVER
+
+
+@dataclass
+class Case:
+    recording: Recording
+    queries: list[Asked]
+    corrections: dict = field(default_factory=dict)  # clock tick -> what is corrected
+
+    def run(self, which, tidy_every):
+        """({place of a query: what it said, with the clock tick}, the engine, without queries) of some of the queries."""
+        engine, until = Engine(self.recording.catalog, tidy_every=tidy_every), self.recording.end()
+        for name, versions in self.recording.versions.items():
+            for tick, columns in versions:
+                engine.load(name, tick, columns)
+        said, running = {at: [] for at in which}, set()
+        step = self.recording.catalog.find("road").interval if until > MANY else 1
+        for clock in range(0, until + 1, step):
+            for at in [at for at in running if self.queries[at].goes == clock]:
+                running.remove(at)
+                engine.remove(at)
+            for at in which:
+                if self.queries[at].comes == clock and self._added(engine, at, said):
+                    running.add(at)
+            for name, batch in self.recording.batches.items():
+                engine.deliver(name, batch.take(batch.arrival == clock))
+            for correction in self.corrections.get(clock, ()):
+                engine.correct(correction)
+            for update in singly(engine.on_clock(clock)):
+                said[update.query] += [(clock, *each) for each in plainly(update)]
+                if isinstance(update, Ended):
+                    running.remove(update.query)
+        for at in running:
+            engine.remove(at)
+        return said, engine
+
+    def _added(self, engine, at, said):
+        [plan] = bind_text(self.queries[at].text, self.recording.catalog)
+        try:
+            engine.add(at, plan)
+        except (NotYet, TooEarly) as why:
+            said[at].append(str(why))
+            return False
+        return True
+
+    def difference(self, tidy_every, judged=None):
+        """What a query says otherwise among the others than alone, where no state is let go of; None if nothing.
+
+        `judged`: the places of those that matter.
+        """
+        places = range(len(self.queries))
+        together, engine = self.run(places, tidy_every)
+        assert is_empty(engine)
+        for at in places if judged is None else judged:
+            alone = self.run([at], NEVER)[0][at]
+            for one, other in zip_longest(alone, together[at]):
+                if one != other:
+                    return f"{self.queries[at]}, tidied every {tidy_every}\nalone    {one}\ntogether {other}"
+        return None
+
+
+def plainly(update):
+    """What an update says, as values that compare."""
+    match update:
+        case TupleUpdates(tick=tick, index=index, weight=weight, rows=rows):
+            tags = zip(tick.tolist(), index.tolist(), weight.tolist(), strict=True)
+            return [(*tag, typed(row)) for tag, row in zip(tags, rows.to_lists(), strict=True)]
+        case EpochMark(tick=tick, coverage=coverage):
+            return [(tick, coverage)]
+        case Ended(code=code, message=message):
+            return [(code, message)]
+    rows = bag(update.added.to_lists()), bag(update.removed.to_lists())
+    return [(update.tick, update.n, update.t, update.revision, update.coverage, *rows)]
+
+
+def is_empty(engine):
+    """Whether nothing is left of any query."""
+    kept = (engine._graph, engine._graph._uses, engine._graph._below, engine._alike._known, engine._alike._uses)
+    return not any(map(len, kept))
+
+
+# --- generated queries -------------------------------------------------------------------------------------------------
+
+
+class SeveralMaker(Maker):
+    """Queries that have much in common: equal ones, equal windows with other SELECT lists, other windows over equal streams."""
+
+    def inputs(self):
+        self.end = self.rng.randint(12, 40)
+        return {"road": self.sensed(), "hits": self.pushed(), "kinds": self.stored()}
+
+    def window(self):
+        far = self.pick("[FROM NOW-25 TO NOW SLIDE 2 SEC]", "[FROM NOW-12 TO NOW-2 SLIDE 1 SEC]")
+        return far if self.chance(0.4) else super().window()
+
+    def several(self):
+        """Texts, some of them equal."""
+        texts = [*self.related(), *self.related(), self.query()]
+        texts += self.rng.choices(texts, k=3)
+        self.rng.shuffle(texts)
+        return texts
+
+    def related(self):
+        """Queries over the same streams, mostly in the same windows."""
+        self.taken = set()
+        streams = [self.stream(1) for _ in range(self.pick(1, 1, 1, 2))]
+        refs = [ref for _, of in streams for ref in of]
+        windows = [self.window() for _ in streams]
+        for _ in range(self.rng.randint(2, 3)):
+            if self.chance(0.3):
+                windows[self.rng.randrange(len(windows))] = self.window()
+            source = ", ".join(f"{text} {window}" for (text, _), window in zip(streams, windows, strict=True))
+            yield self.over(source, refs, alone=len(streams) == 1)
+
+    def over(self, source, refs, alone):
+        where = f" WHERE {self.predicate(refs)}" if self.chance(0.4) else ""
+        if self.chance(0.5):
+            text = f"SELECT {self.items(refs)[0]} FROM {source}{where}"
+        else:
+            groups = [self.rng.choice(refs).text] if self.chance(0.5) else []
+            items = [f"{g} AS g" for g in groups] + [f"{self.aggregate(refs, alone)[0]} AS k{i}" for i in range(2)]
+            text = f"SELECT {', '.join(items)} FROM {source}{where}" + "".join(f" GROUP BY {g}" for g in groups)
+        if self.chance(0.4):
+            text = f"{self.pick('RSTREAM', 'ISTREAM', 'DSTREAM')}({text})"
+        if self.chance(0.15):
+            return f"{text} SINCE {self.rng.randint(0, self.end)}"
+        return text + (f" FOR {self.rng.randint(2, 9)} SEC" if self.chance(0.1) else "")
+
+
+def generated(seed):
+    make = SeveralMaker(seed)
+    catalog = read_schema(make.schema())
+    recording = record(catalog, make.inputs())
+    corrections = {clock: bind_text(text, catalog) for text, clock in make.statements()}
+    moments = [0, *sorted(make.rng.randint(0, make.end) for _ in range(4)), NEVER]
+    queries = []
+    for text in make.several():
+        comes, goes = sorted(make.rng.sample(moments, 2))
+        try:
+            bind_text(text, catalog)
+        except Refused:
+            continue
+        queries += [Asked(text, comes, goes)] if comes < goes else []
+    return Case(recording, queries, corrections)
+
+
+@pytest.mark.parametrize("shard", range(count_of(4, 40)))
+def test_what_a_query_says_is_what_it_says_alone(shard, rng):
+    for _ in range(count_of(2, 10)):
+        seed = rng.randrange(2**32)
+        what = generated(seed).difference(tidy_every=rng.choice((1, 5, NEVER)))
+        assert what is None, f"case {seed}: {what}"
+
+
+# --- who comes later ---------------------------------------------------------------------------------------------------
+
+
+def recorded(count, every="1 sec", horizon="4 sec"):
+    """One site, read many times."""
+    schema = f"road: sensed (site:integer, v:integer) every {every} at sites 1 late revise by {horizon}"
+    catalog = read_schema(schema)
+    step = catalog.find("road").interval
+    return record(catalog, {"road": [{"_tick": step * at, "_site": 1, "v": at % 7} for at in range(count)]})
+
+
+SHORT, FAR = "[FROM NOW-2 TO NOW SLIDE 1 SEC]", "[FROM NOW-20 TO NOW SLIDE 1 SEC]"
+JOIN = "SELECT a.v FROM road AS a {0}, road AS b {0} WHERE a.v = b.v"
+LATER = {
+    "windows that reach further": [Asked(f"SELECT v FROM road {SHORT}"), Asked(f"SELECT v FROM road {FAR}", 40)],
+    "joined": [Asked(JOIN.format(SHORT)), Asked(JOIN.format(FAR), 40)],
+    "slices of windows in the past": [
+        Asked(f"SELECT v, COUNT(*) FROM road {SHORT} GROUP BY v"),
+        Asked(f"SELECT v, COUNT(*) FROM road {SHORT} GROUP BY v SINCE 20", 40),
+    ],
+    "a loop in the past": [
+        Asked(f"SELECT v FROM road {SHORT}"),
+        Asked("SELECT v FROM road FOR (t = 0; t < 40; t++) { WindowIs(road, t - 1, t); } SINCE 5", 40),
+    ],
+    "landmarks with one beginning": [
+        Asked("SELECT SUM(v) FROM road [UNBOUNDED SLIDE 1 SEC] SINCE 20", 30),
+        Asked("SELECT SUM(v) FROM road [UNBOUNDED SLIDE 1 SEC] SINCE 20", 50),
+    ],
+    "a stream of windows": [
+        Asked(f"SELECT SUM(i.v) FROM ISTREAM(SELECT v FROM road {SHORT}) AS i {SHORT}"),
+        Asked(f"SELECT SUM(i.v) FROM ISTREAM(SELECT v FROM road {SHORT}) AS i {FAR}"),
+    ],
+}
+
+
+@pytest.mark.parametrize("what", LATER)
+def test_who_comes_later_finds_what_the_others_needed_no_more(what):
+    found = Case(recorded(61), LATER[what]).difference(tidy_every=1)
+    assert found is None, found
+
+
+def test_what_a_selection_reads_is_kept_when_state_is_let_go_of_for_the_first_time():
+    query = Asked("SELECT MAX(v) FROM road [FROM NOW-80 TO NOW SLIDE 1 HOUR] WHERE v > -1")
+    found = Case(recorded(100, "1 hour", "1 hour"), [query]).difference(tidy_every=50)
+    assert found is None, found
+
+
+def test_a_landmark_keeps_what_memory_has_lost_when_another_begins_at_the_same_tick():
+    queries = [Asked("SELECT SUM(v) FROM road [UNBOUNDED SLIDE 1 HOUR] SINCE 0", comes) for comes in (0, 80 * 3600)]
+    found = Case(recorded(100, "1 hour", "1 hour"), queries).difference(tidy_every=1, judged=[0])
+    assert found is None, found
+
+
+# --- how much is there -------------------------------------------------------------------------------------------------
+
+
+def operators(texts):
+    """How many operators there are for some queries."""
+    engine = Engine(recorded(1).catalog)
+    for number, text in enumerate(texts):
+        engine.add(number, bind_text(text, engine.catalog)[0])
+    return len(engine._graph)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT v FROM road {SHORT}",
+        f"ISTREAM({JOIN.format(SHORT)})",
+        f"SELECT v, COUNT(*) FROM road {SHORT} WHERE v > 2 GROUP BY v",
+    ],
+)
+def test_of_equal_queries_everything_is_there_once(text):
+    assert operators([text] * 100) == operators([text])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT v, COUNT(*) FROM road {SHORT} GROUP BY v HAVING COUNT(*) > {{}}",
+        f"SELECT a.v + {{}} AS k FROM road AS a {SHORT}, road AS b {SHORT} WHERE a.v = b.v",
+    ],
+)
+def test_equal_windows_are_held_once_whatever_is_done_with_them(text):
+    alone = operators([text.format(0)])
+    assert operators([text.format(number) for number in range(100)]) == alone + 99 * 2  # for each a block and an output
