@@ -139,3 +139,19 @@ def test_what_makes_no_sense_is_misuse(arguments, capsys):
     with pytest.raises(SystemExit) as left:
         moteloom_sim(FOLDER / "calm.toml", *arguments)
     assert left.value.code == 2
+
+
+def test_swept_and_by_agenda_write_the_same_kinds_of_files(tmp_path, capsys):
+    for way in ("--swept", "--agenda"):
+        assert moteloom_sim(FOLDER / "calm.toml", "--for", "3min", way, "--out", tmp_path / way) == 0
+        out = capsys.readouterr().out
+        assert "now: coverage" in out
+        folder = tmp_path / way / "seed-1"
+        assert " produced " in (folder / "trace.txt").read_text()
+        told = json.loads((folder / "ledger.json").read_text())
+        assert told["figures"]["readings received"] >= 0.9 * told["figures"]["readings produced"] > 100
+
+
+def test_what_cannot_be_swept_says_why(capsys):
+    assert moteloom_sim(FOLDER / "parent_dies_mid_epoch.toml", "--for", "1min", "--swept") == 2
+    assert "cannot be swept: something goes wrong" in capsys.readouterr().err
