@@ -277,3 +277,33 @@ def test_no_rows_give_no_values():
 
 def test_an_evaluation_knows_as_many_rows_as_it_is_told():
     assert Evaluation({}, 3).of(ex.Literal("x", Type.STRING)).to_list() == ["x"] * 3
+
+
+X = ex.Column(1, Type.FLOAT, "x")
+N = ex.Column(1, Type.INTEGER, "n")
+
+
+def among(column, type_, value, members, of):
+    """Whether a value is one of what a subquery gave: True, False or None for unknown."""
+    batch = Evaluation({column.id: vector_of([value], type_)}, 1)
+    said = batch.of(ex.Among(ex.Attr(column), vector_of(members, of)))
+    return bool(said.values[0]) if said.there[0] else None
+
+
+@pytest.mark.parametrize(
+    ("value", "members", "is_one"),
+    [
+        (1.5, [0, 1, 2], False), (2.0, [1, 2], True), (1.5, [1, None], None), (1.0, [1, None], True), (None, [1], None),
+        (None, [], False), (1.5, [], False), (2.0**53, [2**53 + 1], False), (1e300, [0, 1], False),
+    ],
+)  # fmt: skip
+def test_a_float_among_integers(value, members, is_one):
+    assert among(X, Type.FLOAT, value, members, Type.INTEGER) is is_one
+
+
+@pytest.mark.parametrize(
+    ("value", "members", "is_one"),
+    [(1, [1.5], False), (2, [2.0, None], True), (1, [2.0, None], None), (1, [2.0], False), (None, [None], None)],
+)
+def test_an_integer_among_floats(value, members, is_one):
+    assert among(N, Type.INTEGER, value, members, Type.FLOAT) is is_one
