@@ -6,6 +6,7 @@ missing entries are *unknown* (SEMANTICS 5.1).
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -57,13 +58,18 @@ def taken(array, which):
     if isinstance(which, slice):
         return array[which]
     if array.strides == (0,):
-        return constant(array[:1], len(which)) if len(array) else array
+        return array[: len(which)] if len(which) <= len(array) else np.broadcast_to(array[:1], len(which))
     return array.take(which)
 
 
 def constant(value, length):
     """An array, not to be written to, in which one value stands for all."""
-    return np.broadcast_to(value, length)
+    return _endless(value, type(value))[:length]
+
+
+@lru_cache(maxsize=64)
+def _endless(value, type_):
+    return np.broadcast_to(np.array(value, object if type_ is str else None), 2**40)
 
 
 def by_identity(objects):
@@ -115,4 +121,4 @@ def repeated(value, type_, length):
     """A constant as a Vector."""
     if value is None:
         return nothing(length, type_ or Type.INTEGER)
-    return Vector(constant(np.array(value, dtype_of(type_)), length))
+    return Vector(constant(float(value) if type_ is Type.FLOAT else value, length))

@@ -44,6 +44,8 @@ class Intake:
         """A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
         self.extent = extent
         self.sensed = extent.kind is Kind.SENSED
+        self._site_attribute, self._time_attribute = extent.site_attribute, extent.time_attribute
+        self._no_tuples = no_tuples(self._tuples(_empty_batch(extent)))
         self.counts = Counter()
         self.epochs = Epochs(extent, begun if scheduled else None) if self.sensed else None
         self.clock = begun - 1
@@ -174,7 +176,7 @@ class Intake:
         """Take tuples that are delivered in the clock ticks of their `arrival`; those up to tick `complete` are late."""
         self.counts["received"] += len(batch)
         batch = self._timely(batch)
-        while len(batch):
+        while batch is not None and len(batch):
             batch = self._take_first_of_each_key(batch, complete)
 
     def _timely(self, batch):
@@ -190,8 +192,8 @@ class Intake:
         return batch
 
     def _take_first_of_each_key(self, batch, complete):
-        """Take the tuples whose key is not held; what is left of the batch are further copies of keys taken now."""
-        again = batch.take(slice(0, 0))
+        """Take the tuples whose key is not held; what is left of the batch, if anything, are more copies of keys taken now."""
+        again = None
         tuples = self._tuples(batch)
         if self.sensed:
             holder = self.epochs.holders(batch.tick, batch.site)
@@ -266,9 +268,9 @@ class Intake:
         """A batch as Tuples under the names of the attributes; what is known without the sensor is filled in."""
         columns = {}
         for attribute in self.extent.schema:
-            if attribute is self.extent.site_attribute:
+            if attribute is self._site_attribute:
                 columns[attribute.name] = Vector(batch.site)
-            elif attribute is self.extent.time_attribute:
+            elif attribute is self._time_attribute:
                 columns[attribute.name] = Vector(batch.tick)
             elif attribute.name in batch.columns:
                 mask = batch.valid.get(attribute.name)
@@ -341,7 +343,7 @@ class Intake:
         return tuples.with_columns(columns)
 
     def _none(self):
-        return no_tuples(self._tuples(_empty_batch(self.extent)))
+        return self._no_tuples
 
     def keep_history(self):
         """The History of the extent, from now on; of what was before, what the log has."""
@@ -438,8 +440,7 @@ class Intake:
 
     def _settled(self):
         """What came and what is gone in this step: of each tuple the values it has now, and those it had before."""
-        empty = no_tuples(self._tuples(_empty_batch(self.extent)))
-        come, gone = joined(self._come or [empty]), joined(self._gone or [empty])
+        come, gone = joined(self._come or [self._no_tuples]), joined(self._gone or [self._no_tuples])
         if len(gone):
             come = come.take(_last_of_each(come.ident))
             come = come.take(self._live[come.ident])

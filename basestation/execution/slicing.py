@@ -8,6 +8,7 @@ all of its aggregates can, and is made again from the readings otherwise; both g
 import numpy as np
 
 from basestation.execution.folding import Folding
+from basestation.execution.tuples import Growing
 from basestation.execution.windowing import Store, TimeWindows
 from basestation.execution.wins import NEVER
 
@@ -54,7 +55,8 @@ class Slices(Store):
         self._found = {}  # what windows hold, for as long as nothing changes: for all that ask for the same
         self._from = -NEVER  # slices before it are let go of
         self._settled = -NEVER  # of a landmark window: the slice in which all that can change no more is put together
-        self._fold(self.stream.all().come)
+        self._waiting = Growing()  # tuples that are folded in as soon as somebody wants to know
+        self._waiting.add(self.stream.all().come)
 
     def _numbers(self, ticks):
         """The slice of each tick. Windows begin at multiples of the slide from the base, and end at the cut."""
@@ -77,15 +79,21 @@ class Slices(Store):
     # --- what flows in -----------------------------------------------------------------------------------------------
 
     def __len__(self):
-        """How many groups of slices there are."""
-        return sum(map(len, self._parts))
+        """How many groups of slices there are, and tuples that wait to be folded in."""
+        return sum(map(len, self._parts)) + len(self._waiting)
 
     def take(self, change):
         self._found = {}
         if len(change.gone):
+            self._fold_waiting()
             self._take_back(change)
         else:
-            self._fold(change.come)
+            self._waiting.add(change.come)
+
+    def _fold_waiting(self):
+        tuples, self._waiting = self._waiting.all(), Growing()
+        if tuples is not None:
+            self._fold(tuples)
 
     def _fold(self, tuples):
         slices, tuples = self._held_of(tuples)
@@ -139,6 +147,7 @@ class Slices(Store):
         return self._found[key]
 
     def _windows(self, left, right):
+        self._fold_waiting()
         first, last = self._numbers(left), self._numbers(right)
         low, high = int(first.min(initial=NEVER)), int(last.max(initial=-NEVER))
         parts = []
@@ -158,6 +167,7 @@ class Slices(Store):
     def forget(self, before):
         """Drop the slices before a tick; of a landmark window, put together those that are settled."""
         self._found = {}
+        self._fold_waiting()
         first = int(self._numbers(before))
         gone = self._cut_off_before(first)
         if self._begin is None and gone:

@@ -8,11 +8,11 @@ Much of that is often the same: the arrival of what is on time is its tick, and 
 array may stand for several columns, and one value for a whole column; what is made of Tuples here keeps it so.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.algebra.vector import Vector, constant, places, taken
+from basestation.algebra.vector import Vector, places, taken
 
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "site", "append")
 
@@ -34,13 +34,13 @@ class Tuples:
 
     def take(self, which):
         """Those at positions, or under a mask."""
-        if everything(which):
+        if not len(self.ident) or everything(which):
             return self
         which = places(which)
         return _each_once([self], lambda arrays: taken(arrays[0], which))
 
     def with_columns(self, columns):
-        return replace(self, columns=columns)
+        return Tuples(*(getattr(self, name) for name in _SYSTEM), columns)
 
     def in_order(self):
         """In the order of entry."""
@@ -78,7 +78,7 @@ def _one_after_another(arrays):
     if len(arrays) == 1:
         return arrays[0]
     if all(array.strides == (0,) for array in arrays) and len({array[0] for array in arrays}) == 1:
-        return constant(arrays[0][:1], sum(map(len, arrays)))
+        return np.broadcast_to(arrays[0][:1], sum(map(len, arrays)))
     return np.concatenate(arrays)
 
 
@@ -108,14 +108,13 @@ def equal(a, b):
     return (there & (a.values == b.values)) | (~a.there & ~b.there)
 
 
-_LARGE = 2**14  # parts of so many tuples stay apart until all are looked at
+_MANY = 1024  # parts are put together, but for the first, which may be long
 
 
 class Growing:
     """Tuples that are added at the end and dropped, as one Tuples whenever it is looked at.
 
-    Additions are kept as they come and put together when they are looked at, small ones first, so that adding a tuple
-    does not copy all that are there.
+    Additions are kept as they come, and put together when they are looked at or have become many.
     """
 
     def __init__(self):
@@ -124,8 +123,8 @@ class Growing:
     def add(self, tuples):
         if len(tuples):
             self._parts.append(tuples)
-            while len(self._parts) > 1 and len(self._parts[-2]) <= min(2 * len(self._parts[-1]), _LARGE):
-                self._parts[-2:] = [joined(self._parts[-2:])]
+            if len(self._parts) > _MANY:
+                self._parts = [self._parts[0], joined(self._parts[1:])]
 
     def __len__(self):
         return sum(map(len, self._parts))
@@ -139,4 +138,5 @@ class Growing:
     def keep(self, mask):
         """Drop those outside a mask over all of them."""
         if not mask.all():
-            self._parts = [self.all().take(mask)]
+            held = self.all()
+            self._parts = [held.take(mask) if mask.any() else no_tuples(held)]
