@@ -17,18 +17,24 @@ def peak():
 
 def held():
     """What is held now; where the system does not tell, the most that ever was."""
+    _give_back()
     return _line("VmRSS") if STATUS.exists() else peak()
 
 
 def forget_peak():
     """The peak begins anew, where the system lets us; returns it."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:  # else what is taken next may lie in what the making of data has left
-        trim(0)
+    _give_back()
     clear = Path("/proc/self/clear_refs")
     if clear.exists():
         clear.write_text("5")
     return peak()
+
+
+def _give_back():
+    """What was freed goes back to the system; else what is taken next may lie in what was left."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _line(name):
