@@ -24,13 +24,10 @@ from basestation.archive.memory import MemoryArchive
 from basestation.archive.store import Store
 from basestation.language.diagnostics import Refused
 from basestation.planner.deployed import read_deployed
+from basestation.planner.placing import world_of
 from gateway.transports.memory import pair
-from innet.costs.hardware import hardware
-from innet.costs.model import Network as Costs
 from innet.payload import Duty, decode_orders, encode_orders
-from innet.payload.sizes import sizes
 from innet.placement.expected import Round
-from innet.placement.place import World
 from innet.placement.placement import Placement, everywhere
 from innet.placement.timing import agenda_of
 from innet.routing.topology import Heard, LinksReport, Topology
@@ -105,25 +102,13 @@ class Bed:
 
     def _duties(self) -> dict[int, Duty]:
         """The agenda of collecting what the queries want, for a station that does not plan any itself."""
-        from simulator.carrier import TRIES
-
         world, deployment = self.station.world, self.scenario.deployment
         operators = [operator for query in world.queries.values() if query.needs for operator in query.inside]
         sites = {name: self.catalog.find(name).sites for name in {operator.extent for operator in operators}}
-        kinds = {number: hardware(site.hardware) for number, site in deployment.motes.items()}
-        batteries = {number: site.battery for number, site in deployment.motes.items()}
         interval = min(self.catalog.find(name).interval for name in sites)
-        samples = {
-            (site, attribute.name): (spec.sample_ms, spec.sample_ma)
-            for name in sites
-            for attribute in self.catalog.find(name).schema
-            for site in sites[name]
-            if (spec := deployment.motes[site].sensors.get(attribute.sensor or attribute.name))
-        }
-        asked = World(
-            Costs(world.tree, world.topology, kinds, batteries, TRIES), sites, world.scheduled.schedules, sizes(),
-            Round(1, interval), self.catalog.tick_ms, samples,
-        )  # fmt: skip
+        asked = world_of(
+            deployment, self.catalog, world.tree, world.topology, world.scheduled.schedules, Round(1, interval)
+        )
         placed = everywhere(operators, sites)
         reached = tuple(replace(p, sites=tuple(s for s in p.sites if s in world.tree.parent)) for p in placed)
         agenda = agenda_of(Placement(world.tree, reached), asked)

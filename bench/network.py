@@ -22,7 +22,7 @@ from basestation.planner.split import raw_of, split
 from basestation.queries import Query
 from bench import record
 from gateway.source import Source
-from innet.costs.hardware import hardware
+from innet.costs.hardware import TRIES, hardware
 from innet.costs.model import Network
 from innet.deployment import Deployment, SensorSpec, Site
 from innet.deployment.description import read_deployment
@@ -35,7 +35,6 @@ from innet.placement.timing import agenda_of
 from innet.program.compile import compile_programs
 from innet.routing.choose import choose_tree
 from simulator.build import channel_of, kinds_of, sensors_of
-from simulator.carrier import TRIES
 from simulator.scenario import Quantity, Scenario, Wire
 from simulator.standing import Standing
 from simulator.sweep.layout import CannotSweep

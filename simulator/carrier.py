@@ -16,12 +16,11 @@ from functools import partial
 
 from gateway.codec import encode
 from gateway.frame import BROADCAST, Frame
+from innet.costs.hardware import TRIES
 from simulator.kernel import MS, Kernel
 from simulator.radio import TURNS, Air, Station, Turn
 from simulator.trace import Trace
 
-TRIES = 8
-"""How often a frame is sent to a neighbour that does not acknowledge it, one attempt right after the other."""
 STROBE_US, STROBE_GAP_US = 40_000 * MS, 5 * MS
 """What is for whoever hears it is said again and again for so long, until somebody wakes up and hears it."""
 FREE_EPOCH = 1_000 * MS

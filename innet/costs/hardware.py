@@ -19,6 +19,9 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 
+TRIES = 8
+"""How often a frame is sent to a neighbour that does not acknowledge it, one attempt right after the other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Radio:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simulator.carrier import TRIES
+from innet.costs.hardware import TRIES
 from simulator.chance import Purpose, draw, uniform
 from simulator.radio import TURNS, Bursts, Channel, is_bad, link_of
 from simulator.sweep.layout import Layout

@@ -5,10 +5,13 @@ from pathlib import Path
 
 from acquisition.instants import Epochs
 from acquisition.schedule import Sampling, Schedule, channel_of
+from basestation.explain import as_text, explained
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
+from basestation.planner.deployed import read_deployed
 from basestation.planner.rewrite import rewrite
 from basestation.planner.split import split
+from innet.deployment.description import read_deployment
 from innet.placement.placement import Placed, taking
 from innet.program.compile import compile_programs
 
@@ -64,3 +67,11 @@ def test_the_example_is_decided_as_the_page_says():
 
 def test_the_example_is_compiled_as_the_page_says():
     assert program_of(*QUERIES[:2]) == block("program")
+
+
+def test_what_the_bridge_will_use_is_explained_as_the_page_says():
+    deployment = read_deployment(ROOT / "examples/roadbridge/deployment.toml")
+    catalog = read_deployed(deployment)
+    [plan] = bind_text(re.search(r"```sneeql of roadbridge\n(.*?)```", PAGE, re.DOTALL)[1], catalog)
+    text = as_text(explained(plan, 1, deployment, catalog))
+    assert re.search(r"^on the motes of .*?\n(?=\n)", text, re.DOTALL | re.MULTILINE)[0] == block("motes")

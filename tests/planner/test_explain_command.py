@@ -1,11 +1,13 @@
 """The verb explain: what it prints, its exit codes, and how it tells that something cannot be read."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
 from basestation.cli import explain as verb
 from gateway.cli import parser_of
+from tests.docs.pages import ROOT
 
 QUERY = "SELECT temp FROM road [NOW] WHERE temp > 3"
 
@@ -51,3 +53,48 @@ def test_what_cannot_be_read_is_bad_input(call, tmp_path):
         }  # fmt: skip
     (tmp_path / "latin.sneeql").write_bytes(b"SELECT '\xe9' FROM road")
     assert call("-f", tmp_path / "latin.sneeql")[0] == 3
+
+
+def on_motes(capsys, deployment, query):
+    """What `-c` says of the motes, as JSON."""
+    code = verb.run(parser_of("explain", verb).parse_args(["-c", str(deployment), "-o", "json", query]))
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "")
+    return json.loads(out)["motes"]
+
+
+def test_a_deployment_says_what_its_motes_would_do(capsys):
+    office = ROOT / "examples/lab54/deployment.toml"
+    [some, few] = (on_motes(capsys, office, f"SELECT temp FROM lab WHERE {w}") for w in ("temp > 20", "temp = 20"))
+    for motes in (some, few):
+        assert [each["mote"] for each in motes["energy"]] == list(range(1, 55)) and motes["unreached"] == []
+        depth = {each["mote"]: each["level"] for each in motes["energy"]} | {0: 0}
+        assert all(each["level"] == depth[each["parent"]] + 1 for each in motes["energy"])
+        assert motes["worst"] == min(motes["energy"], key=lambda each: each["lifetime_days"])["mote"]
+        assert 0 < motes["delivered_ms"] <= motes["round_ms"] == 30_000
+    # A condition that holds more rarely is cheaper at every level, and for every mote.
+    for what, figures in (("levels", ("messages", "bytes")), ("energy", ("joules",))):
+        for more, less in zip(some[what], few[what], strict=True):
+            assert all(more[figure] > less[figure] for figure in figures)
+
+
+def test_more_time_to_deliver_lets_epochs_share_frames(capsys):
+    office, query = ROOT / "examples/lab54/deployment.toml", "SELECT temp FROM lab DELIVER WITHIN {} SEC"
+    told = [on_motes(capsys, office, query.format(seconds)) for seconds in (30, 60, 300)]
+    for sooner, later in pairwise(told):
+        assert sooner["round_ms"] < later["round_ms"]
+        assert sum(e["joules"] for e in sooner["energy"]) > sum(e["joules"] for e in later["energy"])
+    assert all(t["delivered_ms"] <= s * 1_000 for t, s in zip(told, (30, 60, 300), strict=True))
+    assert "arrives" in on_motes(capsys, office, query.format(1))["refused"]
+
+
+def test_a_query_of_pushed_tuples_is_nothing_to_motes(capsys):
+    assert on_motes(capsys, ROOT / "examples/roadbridge/deployment.toml", "SELECT weight FROM traffic") is None
+
+
+def test_a_deployment_that_cannot_be_read_is_bad_input(capsys, tmp_path):
+    (tmp_path / "bad.toml").write_text("name = [")
+    for name, code in (("bad.toml", "SN701"), ("gone.toml", "SN501")):
+        arguments = ["-c", str(tmp_path / name), "-o", "json", QUERY]
+        assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 3
+        assert json.loads(capsys.readouterr().out)["code"] == code

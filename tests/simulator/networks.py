@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from innet.costs.hardware import hardware
+from innet.costs.hardware import TRIES, hardware
 from innet.payload import Duty, Orders
 from innet.placement.agenda import Activity, Slot
 from innet.program.opcodes import NO_SLOT, assembled
 from innet.program.opcodes import Kind as ALL_KINDS
 from innet.program.program import MoteProgram
-from simulator.carrier import TRIES
 from simulator.energy import Timing
 from simulator.field import Failing, Noise, Sum, Wave
 from simulator.folding import Provenance

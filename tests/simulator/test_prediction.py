@@ -7,13 +7,13 @@ import pytest
 from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from innet.costs import model
+from innet.costs.hardware import TRIES
 from innet.deployment.description import read_deployment
 from innet.payload import Orders
 from innet.placement.agenda import Activity
 from innet.program.program import MoteProgram
 from innet.routing.choose import choose_tree
 from innet.routing.topology import Topology
-from simulator.carrier import TRIES
 from simulator.standing import Standing
 from tests.docs.pages import ROOT
 from tests.simulator.networks import KIND, SENSORS, TICK_MS, Made, collecting, duties_along

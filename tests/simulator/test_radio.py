@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from gateway.codec import decode, encode
 from gateway.frame import BROADCAST, Frame, Kind, MoteId
-from innet.costs.hardware import hardware
-from simulator.carrier import TRIES, Carrier, Patience
+from innet.costs.hardware import TRIES, hardware
+from simulator.carrier import Carrier, Patience
 from simulator.energy import Account, Timing, spent
 from simulator.kernel import Kernel
 from simulator.radio import Air, Bursts, Channel, NullChannel, is_bad
