@@ -215,7 +215,8 @@ class Folding:
         column = np.zeros(len(self.groups), np.int64)
         column[groups] = np.arange(len(groups))
         column = column[cells.group]
-        if len(slices) * len(groups) <= _FULL * len(cells) + _SMALL:
+        few = self._node.grouped and int((end - begin).sum()) * len(groups) <= _SMALL
+        if not few and len(slices) * len(groups) <= _FULL * len(cells) + _SMALL:
             steady = len(slices) * len(groups) == len(cells) and bool(_ascending(cells.arrival, cells.place).all())
             if steady:
                 matrix = cells.bare()
@@ -290,7 +291,7 @@ class Folding:
         return whole
 
     def _one_by_one(self, cells, row, column, width, begin, end):
-        """The same where few groups are in each slice: every window's cells are brought together."""
+        """The same where there is little, or few groups are in each slice: every window's cells are brought together."""
         bounds = np.searchsorted(row, np.arange(int(row[-1]) + 2 if len(row) else 1))
         first, counts = bounds[begin], bounds[end] - bounds[begin]
         window = np.repeat(np.arange(len(begin)), counts)
