@@ -17,8 +17,8 @@ class Batch:
     """Tuples as columns of equal length.
 
     `tick` is what a tuple is about, `site` who measured it, `arrival` the clock tick in which it was delivered to the
-    base station. `weight` is +1 for a tuple that is there, -1 for one that no longer is. A name that is absent from
-    `valid` has no nulls.
+    base station. `weight` is +1 for a tuple that is there, -1 for one that no longer is, and 0 for a reading that a mote
+    has filtered, of which nothing else is known. A name that is absent from `valid` has no nulls.
     """
 
     tick: np.ndarray

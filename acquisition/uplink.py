@@ -15,11 +15,11 @@ from gateway.frame import Frame
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured, as (extent, tuples), one per sampling; what was filtered on motes, as (extent, sites, ticks);
-    and the frames that said nothing sensible."""
+    """What was measured, as (extent, tuples), one per sampling; what was filtered on motes, the same with weight 0 and
+    without columns; and the frames that said nothing sensible."""
 
     batches: tuple[tuple[str, Batch], ...]
-    filtered: tuple[tuple[str, np.ndarray, np.ndarray], ...]
+    filtered: tuple[tuple[str, Batch], ...]
     errors: tuple[PayloadError, ...]
 
 
@@ -32,7 +32,7 @@ def rise(frames: Sequence[Frame], samplings: Mapping[int, Sampling], catalog: Ca
         if len(readings.tick):
             batches.append((name, batch_of(readings, catalog.find(name), delivery)))
         if len(readings.filtered_tick):
-            filtered.append((name, readings.filtered_site, readings.filtered_tick))
+            filtered.append((name, filtered_of(readings, delivery)))
     return Measured(tuple(batches), tuple(filtered), tuple(errors))
 
 
@@ -52,3 +52,10 @@ def batch_of(readings: Readings, extent: Extent, delivery: int) -> Batch:
     return Batch(
         readings.tick, readings.site, np.full(size, delivery, np.int64), np.ones(size, np.int64), columns, valid
     )
+
+
+def filtered_of(readings: Readings, delivery: int) -> Batch:
+    """What the same frames say was filtered."""
+    size = len(readings.filtered_tick)
+    arrival, weight = np.full(size, delivery, np.int64), np.zeros(size, np.int64)
+    return Batch(readings.filtered_tick, readings.filtered_site, arrival, weight, {})

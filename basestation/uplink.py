@@ -36,6 +36,8 @@ def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, 
     for name, batch in measured.batches:
         archive.append(world.catalog.find(name), batch)
         engine.deliver(name, batch)
+    for name, batch in measured.filtered:
+        engine.deliver(name, batch)
     unknown = [ReportError("kind", frame.mote, f"nothing takes {frame.kind.name} frames yet") for frame in others]
     return Risen(world.with_links(reports), (*measured.errors, *report_errors, *unknown))
 

@@ -85,7 +85,12 @@ class Intake:
         if self.history is not None:
             self.history.begin_step()
         marks = []
+        filtered = [_NONE]
         for batch in batches:
+            silent = batch.weight == 0
+            if silent.any():
+                filtered.append(self._report(batch.take(silent), clock, complete))
+                batch = batch.take(~silent)
             for run, values in _runs(batch):
                 marks += [self._mark(value, run, clock, complete) for value in values]
                 if run.replaces is not None or (run.weight < 0).any():
@@ -99,7 +104,7 @@ class Intake:
         self.watermark = clock if end else max(self.watermark, self._complete(clock))
         come, gone = self._settled()
         entered = self._enter()
-        touched = distinct(np.concatenate([come.tick, gone.tick])) if self.sensed else _NONE
+        touched = distinct(np.concatenate([come.tick, gone.tick, *filtered])) if self.sensed else _NONE
         if len(touched):
             for tally in self._tallies.values():
                 tally.changed(int(touched[0]))
@@ -190,6 +195,26 @@ class Intake:
             self.counts["ahead"] += int(ahead.sum())
             batch = batch.take(~ahead)
         return batch
+
+    def _report(self, batch, clock, complete):
+        """Take reports that readings were filtered, which are known from now on (12.3); late ones as late readings."""
+        self.counts["received"] += len(batch)
+        batch = self._timely(batch)
+        fresh = self.epochs.unheard(batch.tick, batch.site)
+        self.counts["duplicate"] += int((~fresh).sum())
+        batch = batch.take(fresh)
+        late = constant(False, len(batch)) if complete is None else batch.tick <= complete
+        known = ~late
+        if self.extent.late is Late.REVISE:
+            known |= clock - batch.tick <= self.extent.horizon
+            self.counts["beyond horizon"] += int((~known).sum())
+        elif self.extent.late is Late.APPEND:
+            known |= late
+        else:
+            self.counts["dropped"] += int(late.sum())
+        self.counts["filtered"] += int(known.sum())
+        self.epochs.report(batch.tick[known], batch.site[known], np.where(late, clock, batch.tick)[known])
+        return batch.tick[known]
 
     def _take_first_of_each_key(self, batch, complete):
         """Take the tuples whose key is not held; what is left of the batch, if anything, are more copies of keys taken now."""
@@ -361,17 +386,23 @@ class Intake:
 
     def known_sites(self, ticks):
         """Which sites' readings of due ticks are known: a row for each tick."""
+        return self._seen_sites(ticks) | (self.epochs.filtered_at(ticks) != NEVER)
+
+    def _seen_sites(self, ticks):
         seen = self.epochs.seen_at(ticks)
         return (seen >= self._live.base) & self._live[np.maximum(seen, self._live.base)]
 
     def known_at(self, tick, at):
         """Which sites' readings of a due tick are known; for a `late append` extent, by the tick `at` of a window."""
         ticks = np.array([tick])
-        known = self.known_sites(ticks)[0]
-        if self.extent.late is Late.APPEND and known.any():
+        if self.extent.late is not Late.APPEND:
+            return self.known_sites(ticks)[0]
+        known = self._seen_sites(ticks)[0]
+        if known.any():
             log = self._log.all()
             known[known] = log.arrival[self.epochs.seen_at(ticks)[0][known] - self._log_base] <= at
-        return known
+        reported = self.epochs.filtered_at(ticks)[0]
+        return known | ((reported <= at) & (reported != NEVER))
 
     def tally(self, interval, excluded):
         """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone."""

@@ -16,8 +16,8 @@ NEVER = 2**62
 class Epochs:
     """A row for each due tick of which something came, a column for each site in the declared order.
 
-    `_holder` has the number of the tuple that holds the key, `_seen` that of one that is seen, `_here` whether the site was
-    heard of. They differ where a tuple was taken back that its extent does not correct windows about: its key is free, and
+    `_holder` has the number of the tuple that holds the key, `_seen` that of one that is seen, `_filtered` the arrival of the
+    report that there is none to be seen, `_here` whether the site was heard of. They differ where a tuple was taken back that its extent does not correct windows about: its key is free, and
     yet it is seen.
     """
 
@@ -30,6 +30,7 @@ class Epochs:
         self._sorted = self.sites[self._order]
         self._ticks = self._row = np.empty(0, np.int64)  # those that have a row, ascending, and which
         self._holder = self._seen = np.empty((0, len(self.sites)), np.int64)
+        self._filtered = np.empty((0, len(self.sites)), np.int64)  # NEVER where there is no such report
         self._here = np.empty((0, len(self.sites)), bool)
         self._count = np.empty(0, np.int64)
         if begun is not None:
@@ -67,9 +68,18 @@ class Epochs:
         if len(self._ticks) + len(new) > len(self._count):
             more = len(self._ticks) + 2 * len(new) + 8
             self._holder, self._seen = (_longer(of, more, FREE) for of in (self._holder, self._seen))
+            self._filtered = _longer(self._filtered, more, NEVER)
             self._here, self._count = _longer(self._here, more, False), _longer(self._count, more, 0)
         at = np.searchsorted(self._ticks, new)
         self._ticks, self._row = np.insert(self._ticks, at, new), np.insert(self._row, at, rows)
+
+    def _rows_for(self, ticks):
+        """The row of each tick; those without one get it."""
+        rows, known = self._rows_of(ticks)
+        if not known.all():
+            self._room_for(ticks[~known])
+            rows, _ = self._rows_of(ticks)
+        return rows
 
     def holders(self, ticks, sites):
         """The number of the tuple that holds each key; FREE where none does."""
@@ -86,6 +96,12 @@ class Epochs:
         places = self.positions(sites)
         return known & self._here[rows, places] & (self._holder[rows, places] == FREE)
 
+    def unheard(self, ticks, sites):
+        """A mask of the entries whose sites were not heard of before, the first of each."""
+        rows, known = self._rows_of(ticks)
+        mask = self.first_of_each(ticks, sites)
+        return mask & ~(known & self._here[rows, self.positions(sites)]) if known.any() else mask
+
     def first_of_each(self, ticks, sites):
         """A mask of the first of the entries with each key."""
         keys = ticks * max(1, len(self.sites)) + self.positions(sites)
@@ -97,15 +113,20 @@ class Epochs:
 
     def take(self, ticks, sites, numbers, live):
         """The keys are held by these tuples from now on; `live` tells of a number whether its tuple is seen."""
-        rows, known = self._rows_of(ticks)
-        if not known.all():
-            self._room_for(ticks[~known])
-            rows, _ = self._rows_of(ticks)
-        places = self.positions(sites)
+        rows, places = self._rows_for(ticks), self.positions(sites)
         self._holder[rows, places] = numbers
         before = self._seen[rows, places]
         still = (before != FREE) & live[np.maximum(before, live.base)]
         self._seen[rows, places] = np.where(still, before, numbers)
+        self._hear(rows, places)
+
+    def report(self, ticks, sites, arrivals):
+        """The readings were filtered on motes; of some that is said again."""
+        rows, places = self._rows_for(ticks), self.positions(sites)
+        np.minimum.at(self._filtered, (rows, places), arrivals)
+        self._hear(rows, places)
+
+    def _hear(self, rows, places):
         self._here[rows, places] = True
         touched = np.unique(rows)
         self._count[touched] = self._here[touched].sum(axis=1)
@@ -131,13 +152,20 @@ class Epochs:
             return np.full((len(ticks), len(self.sites)), FREE)
         return np.where(known[:, None], self._seen[rows], FREE)
 
+    def filtered_at(self, ticks):
+        """When it was reported that the readings of due ticks were filtered, as `seen_at`; NEVER where it was not."""
+        rows, known = self._rows_of(ticks)
+        if not known.any():
+            return np.full((len(ticks), len(self.sites)), NEVER)
+        return np.where(known[:, None], self._filtered[rows], NEVER)
+
     def forget(self, before):
         """Drop the epochs before a tick that the watermark has passed."""
         gone = int(np.searchsorted(self._ticks, before))
         if gone:
             kept = self._row[gone:]
-            self._holder, self._seen, self._here, self._count = (
-                of[kept] for of in (self._holder, self._seen, self._here, self._count)
+            self._holder, self._seen, self._filtered, self._here, self._count = (
+                of[kept] for of in (self._holder, self._seen, self._filtered, self._here, self._count)
             )
             self._ticks, self._row = self._ticks[gone:], np.arange(len(kept))
 
