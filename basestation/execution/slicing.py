@@ -111,7 +111,12 @@ class Slices(Store):
     def _put(self, cells):
         """Take cells in: those of slices that are there already are put together with them."""
         later = self._cut_off(int(cells.slice[0]))
-        self._parts.append(self._folding.united(self._folding.joined([*later, cells])) if later else cells)
+        if later:
+            both = int(np.searchsorted(cells.slice, later[-1].slice[-1], "right"))
+            self._parts.append(self._folding.united(self._folding.joined([*later, cells.take(slice(0, both))])))
+            cells = cells.take(slice(both, None))
+        if len(cells):
+            self._parts.append(cells)
 
     def _cut_off(self, first):
         """The cells of a slice and those behind it, which are no longer held, in parts."""

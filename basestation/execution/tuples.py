@@ -118,16 +118,18 @@ class Growing:
     """
 
     def __init__(self):
-        self._parts = []
+        self._parts, self._count = [], 0
+        self._none = None  # no tuples, as soon as all were dropped once
 
     def add(self, tuples):
         if len(tuples):
             self._parts.append(tuples)
+            self._count += len(tuples)
             if len(self._parts) > _MANY:
                 self._parts = [self._parts[0], joined(self._parts[1:])]
 
     def __len__(self):
-        return sum(map(len, self._parts))
+        return self._count
 
     def all(self):
         """All of them; None where there never were any."""
@@ -139,4 +141,7 @@ class Growing:
         """Drop those outside a mask over all of them."""
         if not mask.all():
             held = self.all()
-            self._parts = [held.take(mask) if mask.any() else no_tuples(held)]
+            if self._none is None:
+                self._none = no_tuples(held)
+            self._parts = [held.take(mask) if mask.any() else self._none]
+            self._count = len(self._parts[0])
