@@ -1,6 +1,6 @@
 """Outputs: what a query says at the end of a step: windows and their revisions, or the tuples of a stream (12.1)."""
 
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -228,9 +228,10 @@ def _placed(marks, arrivals):
     """(how many tuples stand before them, EpochMarks) of marks, of which some are new."""
     for marked, new in marks:
         places = np.where(new, np.searchsorted(arrivals, marked.tick, "right"), len(arrivals))
-        for place in np.unique(places).tolist():
-            which = np.flatnonzero(places == place)
-            yield place, marked if len(which) == len(places) else marked.take(which)
+        order = np.argsort(places, kind="stable")
+        begins = np.flatnonzero(np.diff(places[order], prepend=-1)).tolist()
+        for begin, end in pairwise([*begins, len(order)]):
+            yield int(places[order[begin]]), marked.take(order[begin:end])
 
 
 def windows_of(said):

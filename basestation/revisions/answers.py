@@ -27,7 +27,9 @@ class Rows:
         return self.length
 
     def take(self, positions):
-        return Rows(tuple(c.take(positions) for c in self.columns), len(positions))
+        slice_ = isinstance(positions, slice)
+        length = len(range(*positions.indices(self.length))) if slice_ else len(positions)
+        return Rows(tuple(c.take(positions) for c in self.columns), length)
 
     def to_lists(self, scales=None):
         """The rows as Python tuples, None for null; scaled columns as the doubles they stand for."""
@@ -132,7 +134,7 @@ class TupleUpdates:
 
     def take(self, positions):
         tags = self.tick[positions], self.index[positions], self.weight[positions]
-        return TupleUpdates(self.query, *tags, self.rows.take(np.arange(len(self))[positions]))
+        return TupleUpdates(self.query, *tags, self.rows.take(positions))
 
 
 @dataclass(frozen=True, slots=True)
