@@ -122,13 +122,14 @@ def _print(replay, output, statements):
     from basestation.replay.as_table import TableLines
 
     lines = {"table": TableLines, "json": JsonLines, "csv": CsvLines}[output](replay.queries)
+    from basestation.replay.in_time import in_time
     from basestation.revisions.answers import Ended
 
     code, progress = 0, _Progress(replay.until)
     _write(lines.begin())
     for updates in replay.updates():
         progress.pause()
-        for update in updates:
+        for update in in_time(updates):
             if isinstance(update, Ended):
                 given = statements[update.query]
                 tell(
