@@ -51,6 +51,20 @@ def test_generated_cases_say_the_same_under_random_choices(shard, rng, tally):
         assert what is None, f"case {seed}.{number}, {choice.name}: {what}"
 
 
+ROWS = [{"_tick": 0, "_arrival": 2, "n": 0}, {"_tick": 0, "_arrival": 3, "n": 2}]
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT n FROM hits WHERE n > 0", "SELECT n FROM hits WHERE n > 0 UNION ALL SELECT n FROM hits"]
+)
+@pytest.mark.parametrize("since", [0, 1])
+@pytest.mark.parametrize("clock", [2, 3, 4])
+def test_they_agree_on_what_is_corrected_around_the_clock_tick_in_which_a_query_is_asked(query, since, clock):
+    queries = [(f"{query} SINCE {since}", 3), ("REVISE hits SET n = 3 WHERE n = 0", clock)]
+    outcome = agree("hits: pushed (n:integer) wait 2 sec", {"hits": ROWS}, queries, until=8)
+    assert outcome.verdict == "agree", outcome.report
+
+
 def test_they_refuse_the_same():
     made = case(1)
     assert agree(made.schema, made.inputs, ["SELECT tmep FROM road"]).verdict == "refused"

@@ -98,7 +98,10 @@ def _continuous(seed):
 def since(seed):
     """A query that begins at some tick, in the past or not."""
     make, query = _continuous(seed)
-    return _made(make, *_since(make, query))
+    made = _made(make, *_since(make, query))
+    if make.chance(0.3):  # corrected when it is asked
+        made.statements = [(text, made.query[1]) for text, _ in made.statements]
+    return made
 
 
 def within(seed):

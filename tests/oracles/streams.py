@@ -63,8 +63,16 @@ def in_order(places):
     return sorted(places, key=lambda p: (p.row is None, p.row or 0, p.arrival, p.order))
 
 
+def looked_before(stream):
+    """1.1: a query is asked before what its clock tick brings; what is corrected in that tick is a revision to it."""
+    if stream.at is None and stream.asking.asked and not stream.converted:
+        stream._look(stream.asking.asked - 1)
+
+
 class ExtentStream:
     """StreamAcquire and StreamReceive (figures 1 and 2, 2.9)."""
+
+    converted = False  # whether it begins with its query
 
     def __init__(self, log, name, asking):
         extent = log.extent
@@ -106,7 +114,7 @@ class SelectStream:
     def __init__(self, child, columns, predicate, items, excludes, site_places, asking):
         self.child, self.columns, self.predicate, self.items = child, columns, predicate, items
         self.excludes, self.site_places, self.asking = excludes, site_places, asking
-        self.interval = child.interval
+        self.interval, self.converted = child.interval, child.converted
         self.limit = None  # 14, on 11: with FOR, the tuples with arrival up to start + n
         self.places, self.arrivals = {}, {}
         self.entered_below = set()
@@ -116,6 +124,7 @@ class SelectStream:
         return self.child.watermark(clock)
 
     def view(self, clock):
+        looked_before(self)
         if clock != self.at:
             self.at, self.seen = clock, self._look(clock)
         return self.seen
@@ -157,7 +166,7 @@ class SelectStream:
 class ConverterStream:
     """RStream, IStream and DStream (figure 8, section 6), and what revisions do to them (12.1)."""
 
-    interval = None
+    interval, converted = None, True
     site_places = frozenset()  # a conjunct follows `site` through plain projections only (14)
 
     def __init__(self, kind, inner, asking):
@@ -247,6 +256,7 @@ class UnionStream:
 
     def __init__(self, parts, columns, asking):
         self.parts, self.columns, self.asking = parts, columns, asking
+        self.converted = any(part.converted for part in parts)
         self.places, self.arrivals = {}, {}
         self.last_index = 0
         self.at, self.seen = None, None
@@ -255,6 +265,7 @@ class UnionStream:
         return min(part.watermark(clock) for part in self.parts)  # the watermark is the least
 
     def view(self, clock):
+        looked_before(self)
         if clock != self.at:
             self.at, self.seen = clock, self._look(clock)
         return self.seen
