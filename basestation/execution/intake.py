@@ -258,7 +258,8 @@ class Intake:
         tuples = replace(tuples, ident=numbers, arrival=arrival, rank=rank, place=place)
         beyond = dropped = nowhere
         if self.extent.late is Late.REVISE:
-            beyond = late & (clock - tick > self.extent.horizon)
+            if late.any():
+                beyond = late & (clock - tick > self.extent.horizon)
             self.counts["beyond horizon"] += int(beyond.sum())
         elif self.extent.late is Late.DROP:
             dropped = late
