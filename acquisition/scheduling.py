@@ -4,7 +4,7 @@ Each sensor is read once per due tick, however many queries want it: the interva
 divisor of the intervals wanted, its columns are the union of theirs. A pure function of its arguments.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
 
@@ -43,8 +43,13 @@ class Scheduled:
 NOTHING = Scheduled({}, {})
 
 
-def share(needs: Iterable[Need], catalog: Catalog, before: Scheduled, now: int) -> Scheduled:
-    """One schedule per site that serves all needs from tick `now` on. What did not change keeps number and start."""
+def share(
+    needs: Iterable[Need], catalog: Catalog, before: Scheduled, now: int, renewed: Collection[str] = ()
+) -> Scheduled:
+    """One schedule per site that serves all needs from tick `now` on.
+
+    What did not change keeps number and start, but for the extents that are to be `renewed`.
+    """
     by_extent: dict[str, list[Need]] = {}
     for need in needs:
         by_extent.setdefault(need.extent, []).append(need)
@@ -54,7 +59,8 @@ def share(needs: Iterable[Need], catalog: Catalog, before: Scheduled, now: int) 
         extent = catalog.find(name)
         interval, channels = _merge(extent, name, wanted)
         sampling = before.current(name)
-        if sampling is None or (sampling.epochs.interval, sampling.channels) != (interval, channels):
+        kept = sampling is not None and (sampling.epochs.interval, sampling.channels) == (interval, channels)
+        if not kept or name in renewed:
             sampling = Sampling(_free(samplings), name, Epochs(grid_at_or_after(now, interval), interval), channels)
             samplings.pop(sampling.number, None)  # a number used again becomes the youngest of the dictionary
             samplings[sampling.number] = sampling

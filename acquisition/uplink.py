@@ -15,11 +15,11 @@ from gateway.frame import Frame
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured, as (extent, tuples), one per sampling; what was filtered on motes, the same with weight 0 and
-    without columns; and the frames that said nothing sensible."""
+    """What was measured, as (extent, tuples), one per sampling; what was filtered on motes, as (sampling, tuples) with
+    weight 0 and without columns; and the frames that said nothing sensible."""
 
     batches: tuple[tuple[str, Batch], ...]
-    filtered: tuple[tuple[str, Batch], ...]
+    filtered: tuple[tuple[Sampling, Batch], ...]
     errors: tuple[PayloadError, ...]
 
 
@@ -32,7 +32,7 @@ def rise(frames: Sequence[Frame], samplings: Mapping[int, Sampling], catalog: Ca
         if len(readings.tick):
             batches.append((name, batch_of(readings, catalog.find(name), delivery)))
         if len(readings.filtered_tick):
-            filtered.append((name, filtered_of(readings, delivery)))
+            filtered.append((readings.sampling, filtered_of(readings, delivery)))
     return Measured(tuple(batches), tuple(filtered), tuple(errors))
 
 

@@ -25,14 +25,18 @@ from gateway.codec import FrameDecoder
 from gateway.keeper import Keepers
 from gateway.link import Links, Policy
 from gateway.transports import Transport
+from innet.deployment import Deployment
 
 
 class Station:
-    """`boot` is the number of this start of the station; no two starts may have the same. Times are ms since tick 0."""
+    """`boot` is the number of this start of the station; no two starts may have the same. Times are ms since tick 0.
+
+    Without a `deployment` nothing is known of the motes' sensors, and everything is collected.
+    """
 
     def __init__(self, catalog: Catalog, transport: Transport, archive: Store, boot: int, now_ms: int,
-                 policy: Policy | None = None) -> None:  # fmt: skip
-        self.world = World(catalog)
+                 policy: Policy | None = None, deployment: Deployment | None = None) -> None:  # fmt: skip
+        self.world = World(catalog, deployment)
         self.feed = Feed()
         self.links = Links(boot, policy or Policy())
         self.keepers = Keepers(self.links, self._clock, lambda mote: self.world.way(mote))

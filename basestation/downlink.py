@@ -1,5 +1,6 @@
 """DOOR DOWN: the text of a query -> a plan for the engine, and messages for the motes."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import acquisition.downlink
@@ -10,15 +11,13 @@ from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
 from basestation.language.diagnostics import Diagnostic, Refused
 from basestation.planner.bind import bind_text
-from basestation.planner.lower import collected
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
 from basestation.queries import Event, Query
+from basestation.wanted import compiled, inside, renewed
 from basestation.world import World
 from gateway.reconcile import Desired
 from gateway.source import Source
-from innet.placement.placement import everywhere
-from innet.program.compile import compile_programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,9 @@ def deploy(text: str, world: World, engine: Engine) -> Deployment:
     """Accept a query: from its first window after now on the engine answers it. Refused says why it cannot be."""
     plan = _one_query(text, world)
     better, _ = rewrite(plan)
-    query = Query(world.next_number(), text, plan, collected(better.root))
+    query = Query(world.next_number(), text, plan, inside(plan, better.root, world))
     try:
-        changed = _with_motes(world.with_query(query), engine.clock + 1)
+        changed = _with_motes(world.with_query(query), engine.clock + 1, renewed(query, world))
         engine.add(query.number, plan)
     except NotYet as error:
         raise _refused(text, "SN601", str(error), plan) from error
@@ -71,14 +70,11 @@ def _deployment(changed: World, query: Query, before: World) -> Deployment:
     return Deployment(changed.with_query(query), query)
 
 
-def _with_motes(world: World, tick: int) -> World:
+def _with_motes(world: World, tick: int, anew: Collection[str] = ()) -> World:
     """The world with schedules and programs for all live queries together: what each mote should have."""
-    queries = world.queries.values()
-    scheduled = share([need for query in queries for need in query.needs], world.catalog, world.scheduled, tick)
-    delivered = [operator for query in queries if query.needs for operator in query.inside]
-    sites = {name: world.catalog.find(name).sites for name in {operator.extent for operator in delivered}}
-    compiled = compile_programs(everywhere(delivered, sites), scheduled.schedules.values())
-    programs = innet.downlink.images(compiled, world.tree)
+    needs = [need for query in world.queries.values() for need in query.needs]
+    scheduled = share(needs, world.catalog, world.scheduled, tick, anew)
+    programs = innet.downlink.images(compiled(world, scheduled), world.tree, scheduled.schedules)
     schedules = acquisition.downlink.images(scheduled.schedules)
     desired = {site: Desired(schedule, programs.get(site)) for site, schedule in schedules.items()}
     return replace(world, scheduled=scheduled, desired=desired)

@@ -16,7 +16,7 @@ from acquisition.batch import Batch, concatenate
 from acquisition.payload import Readings, decode_schedule
 from acquisition.sources.python import read_file
 from acquisition.sources.tuples import table_of
-from acquisition.uplink import batch_of
+from acquisition.uplink import batch_of, filtered_of
 from basestation import uplink
 from basestation.algebra.vector import Vector
 from basestation.app import Station
@@ -65,7 +65,8 @@ class Bed:
         self.refused: dict[str, Refused] = {}
         self.catalog = read_deployed(scenario.deployment)
         self.archive = MemoryArchive() if archive is None else archive
-        self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms)
+        self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms,
+                               deployment=scenario.deployment)  # fmt: skip
         self._now_ms = scenario.begin_ms
         self._given: Mapping | None = None  # what motes were to have when it had an agenda last
         self._load_tables()
@@ -252,15 +253,17 @@ class SweptBed(Bed):
             record(swept, self._sweep.layout, self.trace, self.catalog.tick_ms)
             self.trace.pass_on(swept.rounds.stop * self._sweep.layout.round_us)
         tick_us = self.catalog.tick_ms * 1_000
-        by_extent: dict[str, list[Batch]] = {}
+        sent: dict[str, list[Batch]] = {}
+        filtered: dict[str, list[Batch]] = {}
         for arrived in swept.arrived:
-            batch, name = self._batch(arrived, tick_us)
-            by_extent.setdefault(name, []).append(batch)
-        for name, batches in by_extent.items():
-            batch = concatenate(batches)
-            batch = batch.take(np.argsort(batch.arrival, kind="stable"))
+            name, readings = self._readings(arrived)
+            sent.setdefault(name, []).append(self._timed(batch_of(readings, self.catalog.find(name), 0), arrived, True))
+            filtered.setdefault(name, []).append(self._timed(filtered_of(readings, 0), arrived, False))
+        for name, batches in sent.items():
+            batch = _in_order(batches)
             self.archive.append(self.catalog.find(name), batch)
             self.station.engine.deliver(name, batch)
+            self.station.engine.deliver(name, _in_order(filtered[name]))
         ended = swept.rounds.stop * self._sweep.layout.round_us // tick_us - 1
         if ended > self.station.engine.clock:
             uplink.answer(self.station.engine, self.station.feed, ended)
@@ -275,20 +278,28 @@ class SweptBed(Bed):
                 if self.trace:
                     self.trace.record(int(sweep.died_us[at]), mote, "died", why="battery")
 
-    def _batch(self, arrived: "Arrived", tick_us: int) -> tuple[Batch, str]:
-        from simulator.sweep.layout import CannotSweep
-
+    def _readings(self, arrived: "Arrived") -> tuple[str, Readings]:
+        """What arrived of an extent, as if it had been decoded."""
         sampled = arrived.sampled
         sampling = self.station.world.scheduled.samplings[sampled.batch.sampling.number]
-        if not sampled.outcomes.sent[arrived.rows].all():
-            raise CannotSweep("motes filter readings, and a station is told that in frames only")
-        lanes = [(lane.values[arrived.rows], ~lane.there[arrived.rows]) for lane in sampled.outcomes.reading]
-        none = np.zeros(0, np.int64)
-        site, tick = self._sweep.layout.number[sampled.mote[arrived.rows]], sampled.tick[arrived.rows]
-        values, nulls = (_columns(part, len(site)) for part in (zip(*lanes, strict=True) if lanes else ((), ())))
-        readings = Readings(sampling, site, tick, values, nulls.astype(bool), none, none)
-        batch = batch_of(readings, self.catalog.find(sampling.extent), 0)
-        return replace(batch, arrival=arrived.time // tick_us), sampling.extent
+        sent = sampled.outcomes.sent[arrived.rows]
+        rows, site = arrived.rows[sent], self._sweep.layout.number[sampled.mote[arrived.rows]]
+        tick = sampled.tick[arrived.rows]
+        lanes = [(lane.values[rows], ~lane.there[rows]) for lane in sampled.outcomes.reading]
+        values, nulls = (_columns(part, len(rows)) for part in (zip(*lanes, strict=True) if lanes else ((), ())))
+        found = Readings(sampling, site[sent], tick[sent], values, nulls.astype(bool), site[~sent], tick[~sent])
+        return sampling.extent, found
+
+    def _timed(self, batch: Batch, arrived: "Arrived", sent: bool) -> Batch:
+        """With the ticks in which they arrived."""
+        which = arrived.sampled.outcomes.sent[arrived.rows] == sent
+        return replace(batch, arrival=arrived.time[which] // (self.catalog.tick_ms * 1_000))
+
+
+def _in_order(batches: Sequence[Batch]) -> Batch:
+    """All of them, as they arrived."""
+    batch = concatenate(batches)
+    return batch.take(np.argsort(batch.arrival, kind="stable"))
 
 
 def _columns(parts: Sequence[np.ndarray], length: int) -> np.ndarray:

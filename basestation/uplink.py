@@ -10,6 +10,7 @@ from basestation.archive.store import Store
 from basestation.execution.engine import Engine
 from basestation.results.feed import Feed
 from basestation.revisions.answers import Ended
+from basestation.wanted import believed
 from basestation.world import World
 from gateway.frame import Frame, Kind
 from innet.errors import PayloadError as ReportError
@@ -36,8 +37,8 @@ def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, 
     for name, batch in measured.batches:
         archive.append(world.catalog.find(name), batch)
         engine.deliver(name, batch)
-    for name, batch in measured.filtered:
-        engine.deliver(name, batch)
+    for sampling, batch in measured.filtered:
+        engine.deliver(sampling.extent, believed(sampling, batch, world))
     unknown = [ReportError("kind", frame.mote, f"nothing takes {frame.kind.name} frames yet") for frame in others]
     return Risen(world.with_links(reports), (*measured.errors, *report_errors, *unknown))
 

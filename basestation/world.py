@@ -8,6 +8,7 @@ from acquisition.scheduling import NOTHING, Scheduled
 from basestation.queries import Event, Query, State
 from gateway.frame import COORDINATOR, MoteId, Way
 from gateway.reconcile import Desired
+from innet.deployment import Deployment
 from innet.routing.choose import rebuild
 from innet.routing.topology import LinksReport, Topology
 from innet.routing.tree import RoutingTree
@@ -18,6 +19,7 @@ class World:
     """`desired` is what each mote should have; what it says it has is known to its keeper (`gateway.keeper`)."""
 
     catalog: Catalog
+    deployment: Deployment | None = None  # what is known of the motes before they say anything
     scheduled: Scheduled = NOTHING
     desired: Mapping[int, Desired] = field(default_factory=dict)
     topology: Topology = field(default_factory=Topology)

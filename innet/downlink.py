@@ -1,7 +1,8 @@
 """DOOR DOWN: mote programs -> what motes are sent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from acquisition.schedule import Schedule
 from gateway.frame import BROADCAST
 from gateway.image import Image
 from innet.payload import Orders, encode_orders, programs_of
@@ -9,12 +10,14 @@ from innet.program.program import MoteProgram
 from innet.routing.tree import RoutingTree
 
 
-def images(compiled: Iterable[MoteProgram], tree: RoutingTree) -> dict[int, Image]:
-    """What each site is to run, and to whom it sends, under the version of the schedule that it was made with.
+def images(compiled: Iterable[MoteProgram], tree: RoutingTree, schedules: Mapping[int, Schedule]) -> dict[int, Image]:
+    """What each site that samples is to run, and to whom it sends, under the version of its schedule.
 
-    A site that is not in the tree yet sends to whoever hears it.
+    A site that is not in the tree yet sends to whoever hears it; one that runs nothing still passes on what others send.
     """
+    programs = programs_of(compiled)
     return {
-        site: encode_orders(programs[0].version, Orders(programs, tree.parent.get(site, BROADCAST)))
-        for site, programs in programs_of(compiled).items()
+        site: encode_orders(schedule.version, Orders(programs.get(site, ()), tree.parent.get(site, BROADCAST)))
+        for site, schedule in schedules.items()
+        if schedule.samplings
     }

@@ -205,6 +205,7 @@ class Intake:
         batch = batch.take(fresh)
         late = constant(False, len(batch)) if complete is None else batch.tick <= complete
         known = ~late
+        self.counts["late"] += 0 if self.extent.late is Late.DROP else int(late.sum())
         if self.extent.late is Late.REVISE:
             known |= clock - batch.tick <= self.extent.horizon
             self.counts["beyond horizon"] += int((~known).sum())

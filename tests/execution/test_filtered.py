@@ -64,7 +64,7 @@ def test_a_report_says_as_much_as_a_reading_that_does_not_pass(late, came, text,
     catalog = read_schema(SCHEMA + late)
     (everything, here), (reported, told) = (said(catalog, text, came, on, steps, anew) for on in (False, True))
     assert [without_index(u) for u in reported] == [without_index(u) for u in everything]
-    for count in ("received", "dropped", "beyond horizon"):
+    for count in ("received", "late", "dropped", "beyond horizon"):
         assert told.get(count, 0) == here.get(count, 0)
     assert told.get("accepted", 0) + told.get("filtered", 0) == here.get("accepted", 0)
 

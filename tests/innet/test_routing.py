@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acquisition.instants import Epochs
+from acquisition.schedule import Sampling, Schedule
 from gateway.frame import BROADCAST, Frame, Kind
 from innet import downlink, uplink
 from innet.errors import PayloadError, RoutingError
@@ -258,8 +260,14 @@ def test_fuzz_reports(payload):
 def test_doors():
     program = MoteProgram(3, 0, 1, 0, b"\x00")
     tree = RoutingTree((0,), {3: 9, 9: 0})
-    assert decode_orders(downlink.images([program], tree)[3], 3) == Orders((program,), parent=9)
-    unheard = downlink.images([program], RoutingTree((0,), {}))
+    sampling = Sampling(0, "", Epochs(0, 10), ())
+    schedules = {
+        site: Schedule(site, 1, samplings) for site, samplings in ((3, (sampling,)), (9, (sampling,)), (8, ()))
+    }
+    assert downlink.images([program], tree, schedules).keys() == {3, 9}
+    assert decode_orders(downlink.images([program], tree, schedules)[9], 9) == Orders((), parent=0)
+    assert decode_orders(downlink.images([program], tree, schedules)[3], 3) == Orders((program,), parent=9)
+    unheard = downlink.images([program], RoutingTree((0,), {}), schedules)
     assert decode_orders(unheard[3], 3).parent == BROADCAST
     good = Frame(Kind.LINKS, 3, 1, 0, encode_links(LinksReport(3, (Heard(0, 9),))))
     reports, errors = uplink.rise([Frame(Kind.LINKS, 4, 1, 0, b"\x05"), good])

@@ -1,0 +1,107 @@
+"""Motes ask the conditions of queries themselves, and nobody can tell from the answers: a station and simulated motes."""
+
+from dataclasses import replace
+from functools import cache, partial
+
+import pytest
+
+from basestation import testbed
+from basestation.planner.lower import collected
+from basestation.planner.rewrite import rewrite
+from gateway.source import Source
+from innet.placement.placement import conditions, extents_of
+from simulator.scenario import Asked, Fault, read_scenario
+from tests.simulation.judging import FOLDER, answers, delivered, judge, run_scenario
+
+SECONDS = 900
+TOLD = 10 * 10 + 20
+"""After ten epochs and a little more of silence a mote has said what it filtered."""
+KINDS = {"awake": testbed.Testbed, "by agenda": partial(testbed.Testbed, agenda=True), "swept": testbed.SweptBed}
+
+
+@cache
+def ran(name, kind, seconds=SECONDS):
+    return run_scenario(read_scenario(FOLDER / f"{name}.toml"), seconds, kind=KINDS[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_answers_are_those_of_a_replay_of_every_reading(kind):
+    bed = ran("filtering", kind)
+    produced = {(e.mote, e["tick"]): e for e in bed.trace.of("produced")}
+    told = delivered(bed)
+    end = SECONDS + bed.scenario.begin_ms // 1_000
+    # Nothing is lost, so each reading was sent, or reported within ten epochs.
+    assert {key for key in produced if key[1] < end - TOLD} <= told.keys()
+    sent = {key for key, e in produced.items() if e["sent"]}
+    assert len(sent) < 0.8 * len(produced)
+    for name in ("now", "minute", "some"):
+        assert judge(bed, name) >= 10
+        known = {coverage["hall"][0] / coverage["hall"][1] for (tick, _), (coverage, _) in answers(bed, name).items()
+                 if bed.scenario.begin_ms // 1_000 + 100 < tick < end - TOLD}  # fmt: skip
+        assert known == {1.0}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_with_loss_they_are_those_of_a_replay_of_what_was_delivered_or_reported(seed):
+    scenario, lossy = read_scenario(FOLDER / "filtering.toml"), read_scenario(FOLDER / "calm.toml").deployment
+    bed = run_scenario(replace(scenario, deployment=lossy, delivery=0.5), SECONDS, seed)
+    assert bed.station.engine.ledger()["hall"]["late"] > 0 and bed.tally.attempts.total() > 2 * bed.tally.frames.total()
+    for name in ("now", "minute", "some"):
+        assert judge(bed, name) >= 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_filtered_costs_no_message(kind):
+    scenario = read_scenario(FOLDER / "filtering.toml")
+    everything = Asked("all", "SELECT temp, supply FROM hall", 0, None)
+    more = run_scenario(replace(scenario, queries=(*scenario.queries, everything)), 300, kind=KINDS[kind])
+    less = run_scenario(scenario, 300, kind=KINDS[kind])
+    assert sum(less.tally.attempts.values()) < sum(more.tally.attempts.values())
+
+
+def test_each_condition_moves():
+    bed = ran("filtering", "awake")
+    for query in bed.station.world.queries.values():
+        assert all(conditions(operator) for operator in query.inside)
+        assert collected(rewrite(query.plan)[0].root) != query.inside
+
+
+def test_what_motes_filter_before_they_have_heard_of_a_query_does_not_count_for_it():
+    """A wall stands between half of the motes and the station while a query comes that wants everything."""
+    scenario = read_scenario(FOLDER / "filtering.toml")
+    late = Asked("late", "SELECT site, temp FROM hall [NOW]", 305_000, None)
+    wall = tuple((a, b, 0.0) for pair in ((1, 3), (1, 5), (2, 4), (2, 5)) for a, b in (pair, pair[::-1]))
+    fault = Fault("wall", "links_change", 295_000, 355_000, links=wall)
+    bed = run_scenario(replace(scenario, queries=(*scenario.queries, late), faults=(fault,)), 600)
+    begin = scenario.begin_ms // 1_000
+    found = {
+        tick - begin: (coverage["hall"], len(rows)) for (tick, _), (coverage, rows) in answers(bed, "late").items()
+    }
+    assert min(found) == 310
+    assert all(coverage == [rows, 8] for coverage, rows in found.values())
+    assert found[320][1] < 8
+    assert [found[tick] for tick in range(480, 590, 10)] == [([8, 8], 8)] * 11
+
+
+def test_a_condition_on_the_sites_of_one_extent_does_not_silence_the_other():
+    scenario = read_scenario(FOLDER / "filtering.toml")
+    extents = """
+warm: sensed (site:integer, temp:float {scale 2, sensor 'temperature'}) every 10 sec at sites 1 .. 8
+power: sensed (site:integer, supply:integer {sensor 'supply'}) every 10 sec at sites 1 .. 8
+"""
+    text = """SELECT w.temp, p.supply
+        FROM (SELECT tick AS t, site, temp FROM warm) w [NOW], (SELECT tick AS t, site, supply FROM power) p [NOW]
+        WHERE w.t = p.t AND w.site = p.site AND w.site <= 3 AND w.temp > 20"""
+    deployment = replace(scenario.deployment, extents=Source(extents))
+    bed = run_scenario(replace(scenario, deployment=deployment, queries=(Asked("pairs", text, 0, None),)), 300)
+    assert all(len(extents_of(operator)) == 2 for operator in bed.station.world.queries[1].inside)
+    begin = scenario.begin_ms // 1_000
+    values = {}
+    for e in bed.trace.of("produced"):
+        values.setdefault((e["tick"], e.mote), {})[e["sampling"]] = e["values"]
+    found = answers(bed, "pairs")
+    for tick in range(begin + 50, begin + 300 - TOLD, 10):
+        coverage, rows = found[tick, 1]
+        assert coverage == {"warm": [8, 8], "power": [8, 8]}
+        pairs = [[value for _, (value,) in sorted(values[tick, site].items())] for site in (1, 2, 3)]
+        assert sorted(rows) == sorted((temp / 100, supply) for temp, supply in pairs if temp > 2000)
