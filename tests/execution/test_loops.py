@@ -375,7 +375,7 @@ def _tidying(step):
 def test_generated_loops_agree_with_the_oracle(counts, rng):
     for _ in range(counts(25, 800)):
         made = looping(rng.getrandbits(48))
-        outcome = agree(made.schema, made.inputs, made.queries, seconds=20)
+        outcome = agree(made.schema, made.inputs, made.queries, seconds=4)
         if not outcome and outcome.verdict == "disagree":
             ended = replayed(made.schema, made.inputs, made.queries).result.errors
             assert ended and "64 bits" in ended[1].message, outcome.report  # what is beyond is not specified
@@ -386,6 +386,6 @@ def test_generated_cases_with_loops_agree_with_the_oracle(counts, rng):
     while left:
         made = case(rng.getrandbits(48))
         if "loop" in made.traits:
-            outcome = agree(made.schema, made.inputs, made.queries, seconds=20)
+            outcome = agree(made.schema, made.inputs, made.queries, seconds=6)
             assert outcome or outcome.verdict in ("too slow", "not covered"), outcome.report
             left -= 1
