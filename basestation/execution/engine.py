@@ -78,13 +78,17 @@ class Engine:
             intake.epochs.schedule(self.clock + 1)
 
     def _first_tick(self, plan):
-        """The first tick that a query could begin at: a recording has one beginning, live each extent has its own."""
+        """The first tick that a query could begin at: a recording has one beginning, live each extent has its own.
+
+        What motes filtered for those who asked then is not there for one that asks now.
+        """
         first = self._begun
         for node in walk(plan.root) if self._live else ():
             extent = getattr(node, "extent", None)
             if extent is not None:
                 of = self._tables[extent.name] if extent.kind is Kind.STORED else self._intakes[extent.name]
-                first = max(first, min(of.begun, self.clock + 1))
+                begun = of.begun if extent.kind is Kind.STORED else max(of.begun, of.unfiltered)
+                first = max(first, min(begun, self.clock + 1))
         return first
 
     def exchange(self, number, plan, which=0):

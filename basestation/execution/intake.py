@@ -63,6 +63,7 @@ class Intake:
         self.history = None  # kept where a query reads it
         self._entered_count = 0
         self.last = None  # what the last Step did
+        self.unfiltered = -NEVER  # the first tick from which on no mote has filtered anything
         self._needed = NEVER
         self._marked = 0  # how many marks there were
         self._began = 0  # the number of the first tuple of this step
@@ -214,8 +215,10 @@ class Intake:
         else:
             self.counts["dropped"] += int(late.sum())
         self.counts["filtered"] += int(known.sum())
-        self.epochs.report(batch.tick[known], batch.site[known], np.where(late, clock, batch.tick)[known])
-        return batch.tick[known]
+        ticks = batch.tick[known]
+        self.unfiltered = max(self.unfiltered, int(ticks.max(initial=-NEVER)) + 1)
+        self.epochs.report(ticks, batch.site[known], np.where(late, clock, batch.tick)[known])
+        return ticks
 
     def _take_first_of_each_key(self, batch, complete):
         """Take the tuples whose key is not held; what is left of the batch, if anything, are more copies of keys taken now."""

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acquisition.batch import Batch
+from basestation.execution.build import TooEarly
 from basestation.execution.engine import Engine
 from basestation.execution.saving import restored, saved
 from basestation.planner.bind import bind_text
@@ -94,3 +95,21 @@ def test_reports_are_counted_once_and_off_the_schedule_not_at_all():
     assert counts == {
         "received": 8, "filtered": 2, "duplicate": 3, "rejected: off the schedule": 2, "accepted": 1
     }  # fmt: skip
+
+
+def test_a_query_cannot_begin_before_what_motes_filtered():
+    """They asked the conditions of others: what this query would have wanted of it is gone."""
+    catalog = read_schema(SCHEMA + LATE[0])
+    engine = Engine(catalog, live=True)
+    engine.add(1, bind_text(QUERIES[0], catalog)[0])
+    for tick in range(0, 40, 5):
+        report = tick in (10, 20)
+        engine.deliver("field", filtered((tick, 4)) if report else readings((tick, 4, 7)))
+        engine.on_clock(tick)
+    asked = "SELECT temp FROM field [NOW] SINCE {}"
+    with pytest.raises(TooEarly) as caught:
+        engine.add(2, bind_text(asked.format(20), catalog)[0])
+    assert caught.value.first == 21
+    engine.add(2, bind_text(asked.format(25), catalog)[0])
+    found = [(u.tick, u.added.to_lists()) for u in singly(engine.on_clock(47)) if u.query == 2]
+    assert found == [(tick, [(7,)]) for tick in (25, 30, 35)] + [(40, [])]
