@@ -35,6 +35,7 @@ class Choice:
     detours: bool = False
     saved: bool = False
     marked: bool = False
+    exchanged: bool = False
 
     def suits(self, case):
         """Whether it can be made for a case at all."""
@@ -63,6 +64,7 @@ CHOICES = (
     Choice("pushed tuples shuffled within a clock tick", same="sums", shuffled=Kind.PUSHED),
     Choice("revised away and back", same="sums", detours=True),
     Choice("revised away and back, tidily", same="sums", detours=True, tidy_every=1, ticks="all"),
+    Choice("another plan of its joins after each batch", exchanged=True, batches=0),
     Choice("random marks", marked=True, batches=0),
     Choice("random marks, many clock ticks at once", marked=True, ticks="some"),
     Choice("saved and restored on the way", saved=True, ticks="random", batches=0),

@@ -1,13 +1,14 @@
 """Driving: a recording handed to the engine in a chosen way; see `choices`."""
 
 from dataclasses import replace
-from itertools import count, pairwise
+from itertools import count, islice, pairwise
 
 import numpy as np
 
 from acquisition.extent import Kind
 from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
+from basestation.execution.joining.plan import every_plan
 from basestation.execution.saving import restored, saved
 from basestation.language import syntax
 from basestation.language.diagnostics import Refused
@@ -21,6 +22,8 @@ from tests.golden.detours import detours
 OTHERS = 1_000
 """Numbers from here on are of other queries."""
 FIFTY = 50
+PLANS = 200
+"""Of more plans than these for a join, one of this many is taken."""
 MANY = 300
 """Of more clock ticks than these, this many are ended where all should be."""
 
@@ -55,6 +58,8 @@ class Drive:
         for clock in ticks:
             self._tick(clock)
             self._hear(self.engine.on_clock(clock))
+            if self.choice.exchanged:
+                self._exchange()
             if self.choice.saved and self.rng.random() < 0.5:
                 self.engine = restored(saved(self.engine))
             if self.choice.others == "coming and going" and self.rng.random() < 0.3:
@@ -136,6 +141,14 @@ class Drive:
                         self._others.append(number)
             except (Refused, NotYet, TooEarly):
                 continue  # a query of another schema may be none of this one
+
+    def _exchange(self):
+        """Every join goes on by some other plan."""
+        for number, query in self.engine._queries.items():
+            for which, join in enumerate(query.joins):
+                keepable = [i for i, side in enumerate(join.sides) if side.keepable]
+                plans = list(islice(every_plan(len(join.sides), keepable), PLANS))
+                self.engine.exchange(number, self.rng.choice(plans), which)
 
     def _leave(self):
         for number in self.rng.sample(self._others, len(self._others) // 2):
