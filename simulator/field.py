@@ -22,7 +22,7 @@ class Field:
 
     def values(self, site: np.ndarray, ms: np.ndarray) -> np.ndarray:
         """The true values at sites and times; NaN where a sensor would fail."""
-        raise NotImplementedError(type(self).__name__)
+        raise TypeError(f"{type(self).__name__} does not say its values")
 
     def value(self, site: int, ms: int) -> float | None:
         """The true value at one site and time; None where a sensor would fail."""

@@ -5,6 +5,7 @@
     {"type":"window","query":1,"tick":600,"n":1,"revision":1,"coverage":{…},"removed":[[…]],"added":[[…]]}
     {"type":"tuple","query":1,"tick":600,"index":7,"weight":1,"row":[3,"hot"]}
     {"type":"epoch","query":1,"tick":600,"coverage":{"road":[4,4]}}
+    {"type":"mark","query":1,"tick":600,"value":…}
     {"type":"ended","query":1,"tick":660,"code":"SN511","message":"…"}
 
 Windows of a loop have "t". Coverage of a pushed extent is null. A column with a scale is told as the doubles it stands for.
