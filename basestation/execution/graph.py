@@ -41,9 +41,10 @@ class Graph:
             self._making.append([])
             try:
                 made = make()
-            finally:
-                below = self._making.pop()
-            self._operators[key], self._below[key] = made, below
+            except Exception:
+                self.let_go(self._making.pop())  # what could not be made leaves nothing behind
+                raise
+            self._operators[key], self._below[key] = made, self._making.pop()
             self._steps = None
         self._uses[key] += 1
         if self._making:
