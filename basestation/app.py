@@ -17,6 +17,7 @@ from basestation import downlink, uplink
 from basestation.algebra.vector import Vector
 from basestation.archive.store import Store
 from basestation.execution.engine import Engine
+from basestation.planner.moves import Moves
 from basestation.queries import Event, Query
 from basestation.results.feed import Feed
 from basestation.results.shape import shape_of
@@ -35,8 +36,9 @@ class Station:
     """
 
     def __init__(self, catalog: Catalog, transport: Transport, archive: Store, boot: int, now_ms: int,
-                 policy: Policy | None = None, deployment: Deployment | None = None) -> None:  # fmt: skip
-        self.world = World(catalog, deployment)
+                 policy: Policy | None = None, deployment: Deployment | None = None,
+                 moves: Moves = Moves.PLANNED) -> None:  # fmt: skip
+        self.world = World(catalog, deployment, moves)
         self.feed = Feed()
         self.links = Links(boot, policy or Policy())
         self.keepers = Keepers(self.links, self._clock, lambda mote: self.world.way(mote))

@@ -24,6 +24,7 @@ from basestation.archive.memory import MemoryArchive
 from basestation.archive.store import Store
 from basestation.language.diagnostics import Refused
 from basestation.planner.deployed import read_deployed
+from basestation.planner.moves import Moves
 from basestation.planner.placing import world_of
 from gateway.transports.memory import pair
 from innet.payload import Duty, decode_orders, encode_orders
@@ -59,14 +60,14 @@ def cannot_sweep() -> type[Exception]:
 class Bed:
     """What both have: a station, the queries' numbers by their names, and those that were refused."""
 
-    def __init__(self, scenario: "Scenario", wire, archive: Store | None) -> None:
+    def __init__(self, scenario: "Scenario", wire, archive: Store | None, moves: str) -> None:
         self.scenario = scenario
         self.numbers: dict[str, int] = {}
         self.refused: dict[str, Refused] = {}
         self.catalog = read_deployed(scenario.deployment)
         self.archive = MemoryArchive() if archive is None else archive
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms,
-                               deployment=scenario.deployment)  # fmt: skip
+                               deployment=scenario.deployment, moves=Moves(moves))  # fmt: skip
         self._now_ms = scenario.begin_ms
         self._given: Mapping | None = None  # what motes were to have when it had an agenda last
         self._load_tables()
@@ -117,10 +118,14 @@ class Bed:
 
 
 class Testbed(Bed):
-    """One run of a scenario, mote by mote; with an `agenda` motes sleep but for their slots."""
+    """One run of a scenario, mote by mote; with an `agenda` motes sleep but for their slots.
+
+    `moves` says how much of the queries runs on them: `everything` that may, `nothing`, or what is `planned`.
+    """
 
     def __init__(self, scenario: "Scenario", seed: int, sink: Callable[[str], object] | None = None,
-                 traced: bool = True, archive: Store | None = None, agenda: bool = False) -> None:  # fmt: skip
+                 traced: bool = True, archive: Store | None = None, agenda: bool = False,
+                 moves: str = Moves.PLANNED) -> None:  # fmt: skip
         from simulator.backhaul import Backhaul
         from simulator.build import build
         from simulator.faults import plan_faults
@@ -137,7 +142,7 @@ class Testbed(Bed):
 
         wire, self.network = connect(network)
         wire.open()
-        super().__init__(scenario, wire, archive)
+        super().__init__(scenario, wire, archive, moves)
         self._here, self._agenda = True, agenda
         self._stopped: set[str] = set()
         plan_faults(scenario, self.built, self._come_or_go)
@@ -185,7 +190,7 @@ class SweptBed(Bed):
     """
 
     def __init__(self, scenario: "Scenario", seed: int, sink: Callable[[str], object] | None = None,
-                 traced: bool = True, archive: Store | None = None) -> None:  # fmt: skip
+                 traced: bool = True, archive: Store | None = None, moves: str = Moves.PLANNED) -> None:  # fmt: skip
         from simulator.build import channel_of, kinds_of, sensors_of
         from simulator.kernel import MS
         from simulator.sweep.run import Sweep
@@ -196,7 +201,7 @@ class SweptBed(Bed):
         wire, nobody = pair()
         wire.open()
         nobody.open()
-        super().__init__(scenario, wire, archive)
+        super().__init__(scenario, wire, archive, moves)
         channel = channel_of(scenario, seed)
         self._introduce_motes(Topology.of_ratios(channel.ratios))
         for asked in scenario.queries:

@@ -5,6 +5,7 @@ from acquisition.schedule import Sampling
 from acquisition.scheduling import Scheduled
 from basestation.algebra.node import Node
 from basestation.planner.lower import collected
+from basestation.planner.moves import Moves
 from basestation.planner.plan import Plan
 from basestation.planner.split import raw_of, split
 from basestation.queries import Query
@@ -20,7 +21,7 @@ from innet.program.program import MoteProgram
 
 def inside(plan: Plan, root: Node, world: World) -> tuple[Deliver, ...]:
     """What motes are to deliver: what passes the conditions that they can ask, where their sensors are known."""
-    if world.deployment is None:
+    if world.deployment is None or world.moves is Moves.NOTHING:
         return collected(root)
     found = split(plan, root, raw_of(world.deployment, world.catalog))
     return tuple(dict.fromkeys((*found.readings, *(each for feed in found.feeds for each in feed.instead))))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from acquisition.extent import Catalog
 from acquisition.scheduling import NOTHING, Scheduled
+from basestation.planner.moves import Moves
 from basestation.queries import Event, Query, State
 from gateway.frame import COORDINATOR, MoteId, Way
 from gateway.reconcile import Desired
@@ -20,6 +21,7 @@ class World:
 
     catalog: Catalog
     deployment: Deployment | None = None  # what is known of the motes before they say anything
+    moves: Moves = Moves.PLANNED
     scheduled: Scheduled = NOTHING
     desired: Mapping[int, Desired] = field(default_factory=dict)
     topology: Topology = field(default_factory=Topology)

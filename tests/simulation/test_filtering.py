@@ -59,6 +59,16 @@ def test_what_is_filtered_costs_no_message(kind):
     assert sum(less.tally.attempts.values()) < sum(more.tally.attempts.values())
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_nothing_moves_everything_is_sent_and_the_answers_are_the_same(kind):
+    bed = run_scenario(read_scenario(FOLDER / "filtering.toml"), SECONDS, kind=partial(KINDS[kind], moves="nothing"))
+    assert all(e["sent"] for e in bed.trace.of("produced"))
+    for name in ("now", "minute", "some"):
+        here, there = ({key: rows for key, (_, rows) in answers(each, name).items() if key[0] < SECONDS - TOLD}
+                       for each in (bed, ran("filtering", kind)))  # fmt: skip
+        assert here == there
+
+
 def test_each_condition_moves():
     bed = ran("filtering", "awake")
     for query in bed.station.world.queries.values():
