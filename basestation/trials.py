@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from acquisition.batch import Batch, empty
 from acquisition.extent import Extent
 from basestation.results.wire import schema_as_json, update_as_json
-from basestation.revisions.answers import EpochMarks, WindowUpdates
+from basestation.revisions.answers import EpochMarks, WindowUpdates, apart
 from basestation.testbed import SweptBed, Testbed
 
 if TYPE_CHECKING:
@@ -163,8 +163,9 @@ class Trying:
                 self._read[name] = numbered.number - 1 + (len(update) if hasattr(update, "__len__") else 1)
                 for line in update_as_json(update, shape.scales):
                     self._tell(write, line)
-                if isinstance(update, WindowUpdates | EpochMarks):
-                    self._count(name, update)
+                for each in apart([update]):
+                    if isinstance(each, WindowUpdates | EpochMarks):
+                        self._count(name, each)
 
     def _count(self, name: str, update: WindowUpdates | EpochMarks) -> None:
         for each in update:

@@ -7,7 +7,7 @@ from basestation.algebra.vector import Vector
 from basestation.execution.engine import Engine
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.revisions.answers import TupleUpdates, WindowUpdates
+from basestation.revisions.answers import TupleUpdates, WindowUpdates, apart
 from bench import data
 from bench.answers import Tuples, Windows
 
@@ -47,7 +47,7 @@ def _batch(stream):
 def answers(updates):
     """What the engine said, in the common form."""
     said = []
-    for update in updates:
+    for update in apart(updates):
         match update:
             case TupleUpdates():
                 sign = int(update.weight[0])

@@ -123,13 +123,13 @@ def _print(replay, output, statements):
 
     lines = {"table": TableLines, "json": JsonLines, "csv": CsvLines}[output](replay.queries)
     from basestation.replay.in_time import in_time
-    from basestation.revisions.answers import Ended
+    from basestation.revisions.answers import Ended, apart
 
     code, progress = 0, _Progress(replay.until)
     _write(lines.begin())
     for updates in replay.updates():
         progress.pause()
-        for update in in_time(updates):
+        for update in in_time(list(apart(updates))):
             if isinstance(update, Ended):
                 given = statements[update.query]
                 tell(

@@ -88,6 +88,8 @@ def difference(left, right):
 
     Each right tuple removes the first equal left one, and the other way round, as `\\\\` does (6.1, 6.4).
     """
+    if not len(left) or not len(right):  # nothing is removed
+        return np.ones(len(left), bool), np.ones(len(right), bool)
     both = [
         _stacked(left.columns[id], right.columns[other]) for id, other in zip(left.columns, right.columns, strict=True)
     ]
@@ -106,8 +108,6 @@ def _stacked(a, b):
 def _beyond(keys, others):
     """Which keys are left when each of the others has removed the first equal one."""
     found, counts = np.unique(others, return_counts=True)
-    if not len(found):
-        return np.ones(len(keys), bool)
     at = np.minimum(np.searchsorted(found, keys), len(found) - 1)
     removed = np.where(found[at] == keys, counts[at], 0)
     return occurrence(keys) >= removed

@@ -1,20 +1,26 @@
 """Outputs: what a query says at the end of a step: windows and their revisions, or the tuples of a stream (12.1)."""
 
-from itertools import groupby, pairwise
-
 import numpy as np
 
 from basestation.execution.change import NO_TICKS
-from basestation.execution.coverage import coverage
 from basestation.execution.frame import difference
 from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.indexing import Arrivals
 from basestation.execution.intake import KEYS
+from basestation.execution.marking import Marking
 from basestation.execution.marks import Waiting, place_of
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import equal
 from basestation.execution.wins import NEVER
-from basestation.revisions.answers import Carried, EpochMarks, Rows, TupleUpdates, WindowUpdates, coverage_of
+from basestation.revisions.answers import (
+    Carried,
+    EpochMarks,
+    Interleaved,
+    Rows,
+    TupleUpdates,
+    WindowUpdates,
+    coverage_of,
+)
 
 
 class WindowOutput(Operator):
@@ -132,7 +138,7 @@ class StreamOutput(Operator):
         self._arrivals = Arrivals()
         self._since = -NEVER if since is None else since
         self._given = Numbered(bool)
-        self._marked = {}
+        self._marking = Marking(query)
         known = stream.all()
         ours = known.come.arrival > known.watermark if since is None else known.come.arrival >= since
         self._arrivals.apply(known.come, ours, known.gone)
@@ -150,19 +156,22 @@ class StreamOutput(Operator):
             self._given[tuples.ident] = weight == 1
         corrected = [self._updates(tuples, weight) for tuples, weight in ((back, -1), (again, 1)) if len(tuples)]
         marks = self._marks.ready(change.marks, change.watermark)
-        self.said = [*corrected, *self._in_time(entering, list(self._epochs()), marks)]
+        self.said = [*corrected, *self._in_time(entering, self._epochs(), marks)]
         self.counts.rows_in += len(change.come) + len(change.gone)
         self.counts.rows_out += len(back) + len(again) + len(entering)
 
     def _in_time(self, entering, epochs, marks):
         """Tuples, and the mark of an epoch behind those that arrived up to it; marks that say it anew behind all."""
-        carried = [(place_of(mark, entering), Carried(self.query, mark.arrival, mark.value)) for mark in marks]
+        carried = [(np.array([place_of(m, entering)]), Carried(self.query, m.arrival, m.value)) for m in marks]
         updates, begin = self._updates(entering, 1), 0
-        for place, marked in sorted([*carried, *_placed(epochs, entering.arrival)], key=lambda pair: pair[0]):
-            if begin < place:
-                yield updates.take(slice(begin, place))
-                begin = place
-            yield marked
+        for at, marked in _runs([*carried, *_placed(epochs, entering.arrival)]):
+            end = int(at[-1])
+            tuples = updates.take(slice(begin, end))
+            if not isinstance(marked, EpochMarks):
+                yield from (tuples, marked) if len(tuples) else (marked,)
+            else:
+                yield Interleaved(self.query, tuples, marked, at - begin) if len(tuples) else marked
+            begin = end
         if begin < len(updates):
             yield updates.take(slice(begin, None))
 
@@ -184,33 +193,13 @@ class StreamOutput(Operator):
         return TupleUpdates(self.query, tuples.tick, index, np.full(len(tuples), weight, np.int64), rows)
 
     def _epochs(self):
+        """The marks that are news, and which of them are of new epochs."""
         keys = self.stream.epochs() if self._began else self.stream.epochs_from(self._start)
         self._began = True
         keys = keys[keys[:, 0] >= self._start]
         if self._limit is not None:
             keys = keys[keys[:, 0] <= self._limit]
-        if not len(keys):
-            return
-        pairs = self.stream.epoch_covers(keys)
-        covered = coverage([cover for _, covers in pairs for cover in covers], len(keys))
-        told = np.stack([ours for ours, _ in pairs], axis=1) if pairs else np.zeros((len(keys), 0), bool)
-        for which, of in groupby(range(len(keys)), lambda at: tuple(told[at].tolist())):
-            names = {cover.extent for (_, covers), ours in zip(pairs, which, strict=True) if ours for cover in covers}
-            if any(which):
-                yield self._mark(keys, np.array(list(of)), {name: covered[name] for name in sorted(names)})
-
-    def _mark(self, keys, which, covered):
-        """Marks of epochs that cover the same extents, where they are new or cover something else; and which are new."""
-        columns = [np.column_stack(of)[which].tolist() for of in covered.values() if of]
-        said = list(zip(*columns, strict=True)) if columns else [()] * len(which)
-        told, new = [], []
-        for at, (key, now) in enumerate(zip(map(tuple, keys[which].tolist()), said, strict=True)):
-            if self._marked.get(key) != now:
-                told.append(at)
-                new.append(key not in self._marked)
-                self._marked[key] = now
-        told = which[told]
-        return EpochMarks(self.query, keys[told, 0], coverage_of(covered, told)), np.array(new, bool)
+        return list(self._marking.news(keys, self.stream.epoch_covers(keys))) if len(keys) else []
 
     def need(self, before):
         """Nothing changes before a tick of the extents below."""
@@ -221,17 +210,31 @@ class StreamOutput(Operator):
         self.stream.need(before)
         self._given.drop_before(self.stream.first)
         # A reading that came late is told of in its epoch's mark even where no window is corrected.
-        self._marked = {key: covered for key, covered in self._marked.items() if key[0] >= before - KEYS}
+        self._marking.forget(before - KEYS)
 
 
 def _placed(marks, arrivals):
-    """(how many tuples stand before them, EpochMarks) of marks, of which some are new."""
+    """(how many tuples stand before each, EpochMarks), in that order, of marks of which some are new."""
     for marked, new in marks:
         places = np.where(new, np.searchsorted(arrivals, marked.tick, "right"), len(arrivals))
         order = np.argsort(places, kind="stable")
-        begins = np.flatnonzero(np.diff(places[order], prepend=-1)).tolist()
-        for begin, end in pairwise([*begins, len(order)]):
-            yield int(places[order[begin]]), marked.take(order[begin:end])
+        if len(order):
+            yield places[order], marked.take(order)
+
+
+def _runs(groups):
+    """Groups of (places in order, what stands there) cut so that they can be said one after another."""
+    if len(groups) < 2:
+        yield from groups
+        return
+    places = np.concatenate([at for at, _ in groups])
+    owner = np.repeat(np.arange(len(groups)), [len(at) for at, _ in groups])
+    within = np.concatenate([np.arange(len(at)) for at, _ in groups])
+    order = np.argsort(places, kind="stable")
+    for run in np.split(order, np.flatnonzero(np.diff(owner[order])) + 1):
+        at, said = groups[owner[run[0]]]
+        part = slice(int(within[run[0]]), int(within[run[-1]]) + 1)
+        yield at[part], said.take(part) if isinstance(said, EpochMarks) else said
 
 
 def windows_of(said):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from acquisition.schema import Type
 from basestation.results.view import current_tuples, current_windows
 from basestation.results.wire import coverage_as_json
-from basestation.revisions.answers import Ended, EpochMarks, TupleUpdates, WindowUpdates
+from basestation.revisions.answers import Ended, EpochMarks, TupleUpdates, WindowUpdates, apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Result:
     def told(self, query=1):
         """The same in Python's values, in the order in which they were said: Windows, Tuples and Marks."""
         scales = self._queries[query].scales
-        return [one for update in self._updates[query] for one in _told(update, scales)]
+        return [one for update in apart(self._updates[query]) for one in _told(update, scales)]
 
     def windows(self, query=1):
         return [told for told in self.told(query) if isinstance(told, Window)]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.results.shape import Shape
-from basestation.revisions.answers import EpochMarks, TupleUpdates, Update, WindowUpdates
+from basestation.revisions.answers import EpochMarks, Interleaved, TupleUpdates, Update, WindowUpdates
 
-_MANY = EpochMarks | TupleUpdates | WindowUpdates
+_MANY = EpochMarks | Interleaved | TupleUpdates | WindowUpdates
 
 
 class Gone(Exception):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.algebra.vector import Vector
-from basestation.revisions.answers import Coverage, Rows, TupleUpdates, Update, WindowUpdate, singly
+from basestation.revisions.answers import Coverage, Rows, TupleUpdates, Update, WindowUpdate, apart, singly
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def current_windows(updates: Iterable[Update]) -> list[WindowNow]:
 
 def current_tuples(updates: Iterable[Update]) -> TuplesNow:
     """The tuples of a stream query, which says marks of epochs as well; ValueError if it has not said any tuple."""
-    said = [u for u in updates if isinstance(u, TupleUpdates)]
+    said = [u for u in apart(updates) if isinstance(u, TupleUpdates)]
     if not said:
         raise ValueError("the stream has said no tuples yet")
     tick, index, weight = (np.concatenate([getattr(u, name) for u in said]) for name in ("tick", "index", "weight"))

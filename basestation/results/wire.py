@@ -11,7 +11,7 @@
 Windows of a loop have "t". Coverage of a pushed extent is null. A column with a scale is told as the doubles it stands for.
 """
 
-from basestation.revisions.answers import Carried, Ended, EpochMarks, TupleUpdates, WindowUpdates
+from basestation.revisions.answers import Carried, Ended, EpochMarks, Interleaved, TupleUpdates, WindowUpdates
 
 
 def schema_as_json(shape):
@@ -41,6 +41,9 @@ def update_as_json(update, scales):
             for mark in update:
                 coverage = coverage_as_json(mark.coverage)
                 yield {"type": "epoch", "query": mark.query, "tick": mark.tick, "coverage": coverage}
+        case Interleaved():
+            for piece in update.pieces():
+                yield from update_as_json(piece, scales)
         case Carried():
             yield {"type": "mark", "query": update.query, "tick": update.tick, "value": update.value}
         case Ended(code=code, message=message):

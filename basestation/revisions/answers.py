@@ -5,7 +5,7 @@ in the order of the SELECT list, so that two columns may have one name. A column
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise, repeat
 
 import numpy as np
@@ -167,6 +167,39 @@ class EpochMarks:
 
 
 @dataclass(frozen=True, slots=True)
+class Interleaved:
+    """Tuples of a stream, and marks of its epochs between them: `at[i]` tuples stand before mark i. In pieces they are
+    TupleUpdates and EpochMarks; counted and cut they are one sequence."""
+
+    query: int
+    tuples: TupleUpdates
+    marks: EpochMarks
+    at: np.ndarray
+
+    def __len__(self):
+        return len(self.tuples) + len(self.marks)
+
+    def pieces(self):
+        """The tuples up to the next mark, the marks up to the next tuple, and so on; none is empty."""
+        begin = 0
+        for first, behind in pairwise([*np.flatnonzero(np.diff(self.at, prepend=-1)).tolist(), len(self.at)]):
+            place = int(self.at[first])
+            if begin < place:
+                yield replace(self.tuples.take(slice(begin, place)), query=self.query)
+            yield replace(self.marks.take(slice(first, behind)), query=self.query)
+            begin = place
+        if begin < len(self.tuples):
+            yield replace(self.tuples.take(slice(begin, None)), query=self.query)
+
+    def take(self, which):
+        """A slice of the sequence."""
+        begin, end, _ = which.indices(len(self))
+        first, behind = np.searchsorted(self.at + np.arange(len(self.at)), (begin, end)).tolist()
+        tuples, marks = self.tuples.take(slice(begin - first, end - behind)), self.marks.take(slice(first, behind))
+        return Interleaved(self.query, tuples, marks, self.at[first:behind] - (begin - first))
+
+
+@dataclass(frozen=True, slots=True)
 class Carried:
     """A mark that came with a batch, at its place among what is said; what `value` is, knows who put it there."""
 
@@ -185,10 +218,16 @@ class Ended:
     clock: int
 
 
-Update = WindowUpdates | TupleUpdates | EpochMarks | Carried | Ended
+Update = WindowUpdates | TupleUpdates | EpochMarks | Interleaved | Carried | Ended
+
+
+def apart(updates):
+    """Updates with tuples and the marks between them in pieces."""
+    for update in updates:
+        yield from update.pieces() if isinstance(update, Interleaved) else (update,)
 
 
 def singly(updates):
     """Updates with each window and each mark by itself."""
-    for update in updates:
+    for update in apart(updates):
         yield from update if isinstance(update, WindowUpdates | EpochMarks) else (update,)

@@ -10,7 +10,7 @@ from basestation.execution.engine import Engine
 from basestation.execution.saving import restored, saved
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.revisions.answers import Carried, EpochMarks, TupleUpdates, WindowUpdates
+from basestation.revisions.answers import Carried, EpochMarks, TupleUpdates, WindowUpdates, apart
 
 CATALOG = read_schema(
     "hits: pushed (v:integer)\nmore: pushed (v:integer)\nslow: pushed (v:integer) wait 4 sec\n"
@@ -49,7 +49,7 @@ def played(engine, steps, again=False):
 def sequence(said, number=1):
     """The values of tuples, the ticks of windows and the marks of a query, in the order in which they were said."""
     found = []
-    for update in said:
+    for update in apart(said):
         if update.query != number:
             continue
         match update:

@@ -1,5 +1,6 @@
 """A feed goes on where one stopped, and says so where it cannot."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from acquisition.schema import Type
 from basestation.algebra.expression import Column
 from basestation.results.feed import Feed, Gone
 from basestation.results.shape import Shape
-from basestation.revisions.answers import EpochMark, TupleUpdates
+from basestation.revisions.answers import EpochMark, EpochMarks, Interleaved, TupleUpdates, apart
 from tests.results.many import many
 from tests.results.test_view import tuples, window
 
@@ -82,6 +83,22 @@ def test_pages_of_any_size_make_the_whole(published, size, limit):
         after += len(numbers)
     assert found == wanted[len(wanted) - len(found) :]
     assert after == len(wanted)
+
+
+@given(st.lists(st.booleans(), min_size=1), st.integers(1, 5))
+def test_tuples_and_the_marks_between_them_are_one_sequence(marked, size):
+    """What stands where is a mark or a tuple; pages of any size have each once, in its place."""
+    ticks = list(range(len(marked)))
+    marks = EpochMarks(1, np.array([t for t in ticks if marked[t]], np.int64), {})
+    at = np.array([t - sum(marked[:t]) for t in ticks if marked[t]], np.int64)
+    feed = opened()
+    feed.publish([Interleaved(1, stream(*(t for t in ticks if not marked[t])), marks, at)])
+    found = []
+    while page := feed.read(1, len(found), size):
+        pieces = list(apart(numbered.update for numbered in page))
+        assert all(pieces)
+        found += [(tick, isinstance(piece, EpochMarks)) for piece in pieces for tick in piece.tick.tolist()]
+    assert found == list(zip(ticks, marked, strict=True))
 
 
 def test_a_feed_forgets_the_oldest_and_says_so():
