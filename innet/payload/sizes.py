@@ -22,8 +22,9 @@ def sizes(mtu: int = MAX_FRAME) -> Sizes:
     )
 
 
-def _readings(sampling: Sampling, epochs: float, worst: bool) -> float:
-    bits = sum(1 + REGISTER_BITS if worst else channel.bits for channel in sampling.channels) + worst
+def _readings(sampling: Sampling, epochs: float, share: float, worst: bool) -> float:
+    bits = share * sum(1 + REGISTER_BITS if worst else channel.bits for channel in sampling.channels)
+    bits += worst or share < 1  # which of them are there
     return HEADER_SIZE + READING_HEADER.size + ceil(epochs * bits / 8)
 
 

@@ -1,7 +1,7 @@
 """Expected: what placed operators send and compute in a round, before anybody has measured it.
 
 A *round* is so many epochs of the network, at the end of which everything goes out. How often a condition holds, and how
-many groups there are, is not known beforehand; what is taken for it stands here and nowhere else. Answers never depend on it.
+many groups there are, `innet.placement.statistics` says.
 """
 
 from collections import Counter
@@ -9,21 +9,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, prod
 
+import numpy as np
+
 from acquisition.schedule import Sampling, Schedule
 from innet.costs.model import Traffic
-from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
-from innet.operators.expression import Apply, Expression, Measured, Number, SiteNumber
+from innet.operators.expression import Expression, Measured, SiteNumber
 from innet.operators.expression import walk as parts_of
 from innet.operators.fold import Fold
 from innet.partials import PartialShape
 from innet.placement.placement import Placed, Placement, about_site, conditions
+from innet.placement.statistics import GUESS, Statistics
 from innet.routing.tree import RoutingTree
 
-OFTEN = {"EQ": 0.1, "NE": 0.9, "LT": 0.3, "LE": 0.3, "GT": 0.3, "GE": 0.3, "ISNULL": 0.05}
-"""The share of readings for which a comparison is taken to hold."""
-DISTINCT = 8
-"""How many values a grouping column is taken to have, in one slice; of the site, as many as there are sites below."""
 REPORT_EPOCHS = 10
 """Filtered readings are reported at the latest after so many epochs (SEMANTICS 12.3)."""
 
@@ -32,12 +30,12 @@ REPORT_EPOCHS = 10
 class Sizes:
     """The bits of frames, which are known further up: the bytes of whole frames of ours.
 
-    `readings(sampling, epochs, worst)` is one with so many readings, `worst` if every value is as wide as can be, and
-    `fit(sampling)` how many go into one; `partials(shape, whole, bare)` is one with so many partials, and
+    `readings(sampling, epochs, share, worst)` is one that tells of so many epochs and has a reading of that share of them,
+    `worst` if every value is as wide as can be, and `fit(sampling)` how many go into one; `partials(shape, whole, bare)` is one with so many partials, and
     `partials_fit(shape)` how many go into one; `room` is the largest.
     """
 
-    readings: Callable[[Sampling, float, bool], float]
+    readings: Callable[[Sampling, float, float, bool], float]
     fit: Callable[[Sampling], int]
     partials: Callable[[PartialShape, float, float], float]
     partials_fit: Callable[[PartialShape], int]
@@ -58,41 +56,16 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one mote sends of its own accord in a round: frames and the bytes of each, on average and at worst."""
+    """What one mote sends of its own accord in a round: frames and the bytes of each, on average and at worst.
+
+    `often` is the share of the rounds in which it sends any.
+    """
 
     frames: float
     size: float
+    often: float
     most: int
     most_size: float
-
-
-def share_of(term: Expression) -> float:
-    """For which share of the readings a condition is taken to hold."""
-    match term:
-        case Number(value):
-            return 1.0 if value == 1 else 0.0
-        case Apply("AND", parts):
-            return prod(share_of(part) for part in parts)
-        case Apply("OR", parts):
-            return 1 - prod(1 - share_of(part) for part in parts)
-        case Apply("NOT", (part,)):
-            return 1 - share_of(part)
-        case Apply(name, (left, right)) if left == right and name in ("EQ", "NE"):
-            return 1.0 if name == "EQ" else 0.0  # what always holds of a value that is there
-        case Apply(name):
-            return OFTEN.get(name, 0.5)
-    return 0.5
-
-
-def passing(placed: Placed) -> float:
-    """The share of its readings that an operator takes."""
-    return prod(share_of(term) for term in conditions(placed.operator) if not about_site(term))
-
-
-def groups_of(fold: Fold, sites: int) -> int:
-    """How many groups a slice is taken to have, with readings of so many sites."""
-    keys = [sites if isinstance(key, SiteNumber) else DISTINCT for key in fold.keys]
-    return max(1, min(prod(keys), fold.slices.most_ticks(fold.interval) * sites))
 
 
 def most_partials(placed: Placed, sites: int, slices: int) -> int:
@@ -117,8 +90,10 @@ class Loads:
     partials: Mapping[int, list[Load]]
 
     @classmethod
-    def of(cls, placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round) -> "Loads":
-        return cls(readings_of(placement, schedules, sizes, round), partials_of(placement, sizes, round))
+    def of(cls, placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round,
+           statistics: Statistics = GUESS) -> "Loads":  # fmt: skip
+        readings = readings_of(placement, schedules, sizes, round, statistics)
+        return cls(readings, partials_of(placement, sizes, round, statistics))
 
     def traffic(self, tree: RoutingTree) -> list[Traffic]:
         """Everything that rises in a round, hop by hop, while nothing is lost."""
@@ -136,6 +111,15 @@ class Loads:
             found += [Traffic(site, parent, frames, size, True) for size, frames in passed.items()]
         return found
 
+    def speaking(self, tree: RoutingTree) -> dict[int, float]:
+        """By mote, the share of the rounds in which it has anything to send, its own or what others sent."""
+        silent = dict.fromkeys((*tree.parent, *tree.roots), 1.0)
+        for site in tree.leaves_first:
+            silent[site] *= prod(1 - load.often for load in self.readings.get(site, ()))
+            silent[tree.parent[site]] *= silent[site]
+            silent[site] *= prod(1 - load.often for load in self.partials.get(site, ()))
+        return {site: 1 - silent[site] for site in tree.parent}
+
     def most_frames(self, tree: RoutingTree) -> dict[int, Counter[float]]:
         """By mote, how many frames of which size it may have to hand over in a round: its own, and all that pass through."""
         most: dict[int, Counter[float]] = {mote: Counter() for mote in (*tree.parent, *tree.roots)}
@@ -148,76 +132,76 @@ class Loads:
         return most
 
 
-def readings_of(
-    placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round
-) -> dict[int, list[Load]]:
+def readings_of(placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round,
+                statistics: Statistics = GUESS) -> dict[int, list[Load]]:  # fmt: skip
     """What each site sends as readings: what any of the operators wants, once."""
-    wanted: dict[tuple[int, str], list[Placed]] = {}
+    wanted: dict[tuple[int, str], list[Deliver]] = {}
     for placed in placement.placed:
         if isinstance(placed.operator, Deliver):
             for site in placed.sites:
-                wanted.setdefault((site, placed.operator.extent), []).append(placed)
+                wanted.setdefault((site, placed.operator.extent), []).append(placed.operator)
     found: dict[int, list[Load]] = {}
-    known: dict[tuple[Sampling, tuple[int, ...]], Load] = {}  # most sites have the same to send
     for (site, extent), operators in wanted.items():
-        if site not in placement.tree.parent:
-            continue
-        sampling = next(s for s in schedules[site].samplings if s.extent == extent)
-        key = sampling, tuple(map(id, operators))
-        if key not in known:
-            known[key] = _readings(sampling, operators, sizes, round)
-        found.setdefault(site, []).append(known[key])
+        if site in placement.tree.parent:
+            sampling = next(s for s in schedules[site].samplings if s.extent == extent)
+            share = statistics.wanted(operators, site, sampling.epochs.interval)
+            found.setdefault(site, []).append(_readings(sampling, share, sizes, round))
     return found
 
 
-def _readings(sampling: Sampling, operators: list[Placed], sizes: Sizes, round: Round) -> Load:
+def _readings(sampling: Sampling, share: float, sizes: Sizes, round: Round) -> Load:
+    """Of a sampling of whose readings that share is wanted; the others are filtered."""
     epochs = round.ticks / sampling.epochs.interval
-    missed = prod(1 - passing(p) * sampling.epochs.interval / _interval(p) for p in operators)
-    share = 1 - missed
-    most = max(1, ceil(ceil(epochs) / sizes.fit(sampling)))
-    each = max(1.0, epochs) / most  # epochs in a frame
-    most_size = sizes.readings(sampling, ceil(each), True)
-    often = min(1.0, epochs)  # in which share of the rounds something is due
-    if share < 1.0:  # and in which share of those there is something to say
-        often *= max(1 - missed ** max(epochs, 1.0), 1 / REPORT_EPOCHS)
-    return Load(most * often, sizes.readings(sampling, max(1.0, share * each), False), most, most_size)
+    due = min(1.0, epochs)  # in which share of the rounds something is sampled
+    speaks = 1 - (1 - share) ** max(1.0, epochs)  # and in which share of those something is wanted
+    most_silent = ceil(REPORT_EPOCHS / max(1.0, epochs))
+    # What was filtered waits for something to be sent, and at most for so many rounds: the mean of the shorter of both.
+    waits = (1 - (1 - speaks) ** most_silent) / speaks if speaks else most_silent
+    often, told = due / waits, max(1.0, epochs) * waits
+    fit = sizes.fit(sampling)
+    parts = ceil(told / fit)
+    size = sizes.readings(sampling, told / parts, share, False)
+    most = max(1, ceil(ceil(epochs) / fit))
+    most_size = sizes.readings(sampling, ceil(max(1.0, epochs) / most), 1.0, True)
+    return Load(parts * often, size, often, most, most_size)
 
 
-def _interval(placed: Placed) -> int:
-    return acquired(placed.operator)[placed.operator.extent].interval
-
-
-def partials_of(placement: Placement, sizes: Sizes, round: Round) -> dict[int, list[Load]]:
+def partials_of(
+    placement: Placement, sizes: Sizes, round: Round, statistics: Statistics = GUESS
+) -> dict[int, list[Load]]:
     """What each site sends as partials: its own and those of everybody below it, merged."""
     found: dict[int, list[Load]] = {}
     for placed in placement.folds:
-        below = sites_below(placement.tree, placed.sites)
-        known = {count: _partials(placed, count, sizes, round) for count in set(below.values())}
-        for site, contributing in below.items():
-            found.setdefault(site, []).append(known[contributing])
+        known: dict[tuple[int, ...], Load] = {}
+        for site, below in sites_below(placement.tree, placed.sites).items():
+            if below not in known:
+                known[below] = _partials(placed, below, sizes, round, statistics)
+            found.setdefault(site, []).append(known[below])
     return found
 
 
-def _partials(placed: Placed, contributing: int, sizes: Sizes, round: Round) -> Load:
+def _partials(placed: Placed, below: tuple[int, ...], sizes: Sizes, round: Round, statistics: Statistics) -> Load:
     fold, shape = placed.operator, placed.shape
     slices = round.ticks * fold.slices.edges / fold.slices.period
-    most = most_partials(placed, contributing, ceil(slices))
+    often, together = min(1.0, slices), max(1.0, slices)
+    most = most_partials(placed, len(below), ceil(slices))
     fits = sizes.partials_fit(shape)
-    whole, bare = max(1.0, slices) * groups_of(fold, contributing), max(1.0, slices) * (passing(placed) < 1)
-    frames = ceil((whole + bare) / fits)
-    size = sizes.partials(shape, whole / frames, bare / frames)
-    return Load(frames * min(1.0, slices), size, ceil(most / fits), sizes.partials(shape, min(most, fits), 0))
+    contents = statistics.contents(fold, below)
+    frames = float(np.mean(np.ceil((contents.whole + contents.bare) * together / fits)))
+    whole, bare = (float(part.mean()) * together / frames for part in (contents.whole, contents.bare))
+    most_size = sizes.partials(shape, min(most, fits), 0)
+    return Load(frames * often, sizes.partials(shape, whole, bare), often, ceil(most / fits), most_size)
 
 
-def sites_below(tree: RoutingTree, sites: Iterable[int]) -> dict[int, int]:
-    """For each mote that something of these sites passes through, of how many of them; they themselves included."""
-    below = dict.fromkeys(tree.parent, 0) | dict.fromkeys(tree.roots, 0)
+def sites_below(tree: RoutingTree, sites: Iterable[int]) -> dict[int, tuple[int, ...]]:
+    """For each mote that something of these sites passes through, of which of them; they themselves included."""
+    below: dict[int, list[int]] = {mote: [] for mote in (*tree.parent, *tree.roots)}
     for site in sites:
         if site in tree.parent:
-            below[site] = 1
+            below[site].append(site)
     for mote in tree.leaves_first:
         below[tree.parent[mote]] += below[mote]
-    return {mote: count for mote, count in below.items() if count and mote in tree.parent}
+    return {mote: tuple(sorted(found)) for mote, found in below.items() if found and mote in tree.parent}
 
 
 def instructions_of(placement: Placement, schedules: Mapping[int, Schedule], round: Round) -> dict[int, float]:

@@ -16,8 +16,9 @@ from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
 from innet.operators.expression import Expression
 from innet.operators.fold import Fold
-from innet.placement.expected import Loads, Round, Sizes, groups_of, instructions_of, passing, sites_below
-from innet.placement.placement import Placed, Placement, taking
+from innet.placement.expected import Loads, Round, Sizes, instructions_of, sites_below
+from innet.placement.placement import Placed, Placement, about_site, conditions, taking
+from innet.placement.statistics import GUESS, Statistics
 
 SUMS = ("COUNT", "SUM", "VARIANCE")
 """Each holds what those before it hold."""
@@ -68,6 +69,7 @@ class World:
     round: Round
     tick_ms: int
     samples: Mapping[tuple[int, str], tuple[float, float]]
+    statistics: Statistics = GUESS
 
 
 def place(
@@ -163,7 +165,8 @@ def _fold(fold: Fold, number: int, world: World, folds: int) -> Placed:
     below = sites_below(tree, sites)
     merging = tuple(sorted(below.keys() - set(sites)))
     placed = Placed(fold, sites, number, merging)
-    groups = groups_of(fold, max(below.values(), default=1)) + (passing(placed) < 1)
+    filters = any(not about_site(term) for term in conditions(fold))
+    groups = world.statistics.most_groups(fold, max(below.values(), key=len, default=())) + filters
     open_slices = ceil(world.round.ticks * fold.slices.edges / fold.slices.period) + 1
     ram = min((hardware[site].processor.ram_bytes for site in below), default=0)
     fits = ram // folds // placed.shape.group_bytes
@@ -176,7 +179,8 @@ def _fold(fold: Fold, number: int, world: World, folds: int) -> Placed:
 def predicted(placement: Placement, world: World) -> Prediction:
     """What a placement uses in a round."""
     network, tree = world.network, placement.tree
-    loads = Loads.of(placement, world.schedules, world.sizes, world.round)
+    loads = Loads.of(placement, world.schedules, world.sizes, world.round, world.statistics)
+    speaking = loads.speaking(tree)
     slots = slots_ms(loads, world)
     computing = instructions_of(placement, world.schedules, world.round)
     children, sampling = tree.children, sampled_by(placement)
@@ -187,7 +191,7 @@ def predicted(placement: Placement, world: World) -> Prediction:
             prod(world.samples.get((site, attribute), (0.0, 0.0))) * world.round.ticks / interval
             for attribute, interval in sampling.get(site, ())
         )
-        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard), len(heard) + 1)
+        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard), len(heard) + speaking[site])
     return predict(network, duties, loads.traffic(tree), world.round.ticks * world.tick_ms)
 
 
@@ -205,8 +209,8 @@ def sampled_by(placement: Placement) -> dict[int, list[tuple[str, int]]]:
     return {site: [(attribute, every) for (_, attribute), every in found.items()] for site, found in wanted.items()}
 
 
-def slots_ms(loads: Loads, world: World) -> dict[int, float]:
-    """By mote, how long its slot for sending has to be: for the most frames there can be, and for attempts that fail.
+def slots_ms(loads: Loads, world: World) -> dict[int, int]:
+    """By mote, how long its slot for sending has to be, in whole milliseconds: for the most frames, and attempts that fail.
 
     What does not fit into a slot is lost, so there is room for one frame more: motes report other things, too.
     """
@@ -219,7 +223,7 @@ def slots_ms(loads: Loads, world: World) -> dict[int, float]:
         count = frames.total()
         more = tries(count, both, network.attempts) / count
         hardware = network.hardware[site]
-        found[site] = more * sum(number * attempt_ms(hardware, size) for size, number in frames.items())
+        found[site] = ceil(more * sum(number * attempt_ms(hardware, size) for size, number in frames.items()))
     return found
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from innet.aggregates import make
 from innet.aggregates.fields import fields_of
 from innet.aggregates.state import State
+from innet.operators.lanes import Mask
 from innet.partials import Partial, PartialShape
-from innet.program.vectorised import Columns, Folded, Mask
+from innet.program.vectorised import Columns, Folded
 
 WIDEST = 1 << 62
 

@@ -4,28 +4,14 @@ What it gives for each of them is what `innet.program.interpreter` gives; the te
 some of the motes along and not the others, so an instruction counts for those only that come by.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from innet.operators.lanes import BINARY, UNARY, Lane, Mask, chosen
 from innet.program.opcodes import CELLS, DECLARING
 from innet.program.program import MoteProgram, instructions
-
-Mask = np.ndarray
-"""Of bool."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """A value of each mote and tick: int64, and which are there; what is not there is 0."""
-
-    values: np.ndarray
-    there: Mask
-
-    @classmethod
-    def of(cls, values: np.ndarray, there: Mask) -> "Lane":
-        return cls(np.where(there, values, 0), there)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +85,7 @@ class _Lanes:
         return np.zeros(self.n, bool)
 
     def constant(self, value: int | None) -> Lane:
-        return Lane(np.full(self.n, value or 0, np.int64), np.full(self.n, value is not None))
+        return Lane.constant(value, self.n)
 
     def land(self, at: int) -> None:
         if at in self.waiting:
@@ -107,17 +93,17 @@ class _Lanes:
 
     def skip(self, target: int) -> None:
         truth = self.stack.pop()
-        goes_on = self.active & truth.there & (truth.values == 1)
+        goes_on = self.active & truth.holds
         gone = self.active & ~goes_on
         self.waiting[target] = gone | self.waiting[target] if target in self.waiting else gone
         self.active = goes_on
 
     def step(self, name: str, operands: tuple[int, ...]) -> None:
-        if name in _UNARY:
-            self.stack.append(_UNARY[name](self.stack.pop()))
-        elif name in _BINARY:
+        if name in UNARY:
+            self.stack.append(UNARY[name](self.stack.pop()))
+        elif name in BINARY:
             right, left = self.stack.pop(), self.stack.pop()
-            self.stack.append(_BINARY[name](left, right))
+            self.stack.append(BINARY[name](left, right))
         else:
             getattr(self, f"_{name.lower()}")(*operands)
 
@@ -135,10 +121,10 @@ class _Lanes:
 
     def _here(self, sampling: int) -> None:
         here = self.columns.peers.get(sampling, (self.nobody(), ()))[0]
-        self.stack.append(_truth(here))
+        self.stack.append(Lane.truth(here))
 
     def _every(self, ticks: int) -> None:
-        self.stack.append(_truth(self.columns.tick % ticks == 0))
+        self.stack.append(Lane.truth(self.columns.tick % ticks == 0))
 
     def _site(self) -> None:
         self.stack.append(Lane(self.columns.site, np.ones(self.n, bool)))
@@ -152,14 +138,14 @@ class _Lanes:
     _lit16 = _lit32 = _lit8
 
     def _store(self, cell: int) -> None:
-        self.cells[cell] = _chosen(self.active, self.stack.pop(), self.cells[cell])
+        self.cells[cell] = chosen(self.active, self.stack.pop(), self.cells[cell])
 
     def _fetch(self, cell: int) -> None:
         self.stack.append(self.cells[cell])
 
     def _pick(self) -> None:
         otherwise, value, truth = self.stack.pop(), self.stack.pop(), self.stack.pop()
-        self.stack.append(_chosen(truth.there & (truth.values == 1), value, otherwise))
+        self.stack.append(chosen(truth.holds, value, otherwise))
 
     # --- what goes out, and tables -----------------------------------------------------------------------------------
 
@@ -167,7 +153,7 @@ class _Lanes:
         self.wanted = self.wanted | self.active
 
     def _out(self, channel: int) -> None:
-        self.reading[channel] = _chosen(self.active, self.stack.pop(), self.reading[channel])
+        self.reading[channel] = chosen(self.active, self.stack.pop(), self.reading[channel])
 
     def _send(self) -> None:
         self.sent = self.sent | self.active
@@ -186,86 +172,3 @@ class _Lanes:
     def _fold(self, place: int) -> None:
         lane = self.stack.pop()
         self.tables[self.entered].folds.append((place, self.active & lane.there, lane))
-
-
-# --- arithmetic and logic --------------------------------------------------------------------------------------------
-
-
-def _truth(mask: Mask) -> Lane:
-    return Lane(mask.astype(np.int64), np.ones(len(mask), bool))
-
-
-def _chosen(mask: Mask, yes: Lane, no: Lane) -> Lane:
-    return Lane(np.where(mask, yes.values, no.values), np.where(mask, yes.there, no.there))
-
-
-def _cut(values: np.ndarray) -> np.ndarray:
-    """The lowest 32 bits, with sign."""
-    return values.astype(np.int32).astype(np.int64)
-
-
-def _known(function: Callable) -> Callable:
-    """Null where an operand is null; else the result, cut."""
-
-    def computed(a: Lane, b: Lane | None = None) -> Lane:
-        there = a.there if b is None else a.there & b.there
-        return Lane.of(_cut(function(a.values) if b is None else function(a.values, b.values)), there)
-
-    return computed
-
-
-def _divided(function: Callable) -> Callable[[Lane, Lane], Lane]:
-    """Null where it is by zero, too. fmod has the sign of the dividend, so what is left divides without a rest."""
-
-    def computed(a: Lane, b: Lane) -> Lane:
-        there = a.there & b.there & (b.values != 0)
-        divisor = np.where(there, b.values, 1)
-        return Lane.of(_cut(function(a.values, divisor)), there)
-
-    return computed
-
-
-def _either(function: Callable) -> Callable[[Lane, Lane], Lane]:
-    """The other operand where one is null."""
-
-    def computed(a: Lane, b: Lane) -> Lane:
-        both = Lane(function(a.values, b.values), a.there & b.there)
-        return _chosen(both.there, both, _chosen(a.there, a, b))
-
-    return computed
-
-
-def _and(a: Lane, b: Lane) -> Lane:
-    false = (a.there & (a.values == 0)) | (b.there & (b.values == 0))
-    there = false | (a.there & b.there)
-    return Lane.of((~false).astype(np.int64), there)
-
-
-def _not(a: Lane) -> Lane:
-    return Lane.of((a.values == 0).astype(np.int64), a.there)
-
-
-_UNARY: dict[str, Callable[[Lane], Lane]] = {
-    "NEG": _known(np.negative),
-    "ABS": _known(np.abs),
-    "NOT": _not,
-    "ISNULL": lambda a: _truth(~a.there),
-}
-_BINARY: dict[str, Callable[[Lane, Lane], Lane]] = {
-    "ADD": _known(np.add),
-    "SUB": _known(np.subtract),
-    "MUL": _known(np.multiply),
-    "DIV": _divided(lambda a, b: (a - np.fmod(a, b)) // b),
-    "MOD": _divided(np.fmod),
-    "LEAST": _either(np.minimum),
-    "GREATEST": _either(np.maximum),
-    "ELSE": lambda a, b: _chosen(a.there, a, b),
-    "EQ": _known(np.equal),
-    "NE": _known(np.not_equal),
-    "LT": _known(np.less),
-    "LE": _known(np.less_equal),
-    "GT": _known(np.greater),
-    "GE": _known(np.greater_equal),
-    "AND": _and,
-    "OR": lambda a, b: _not(_and(_not(a), _not(b))),
-}

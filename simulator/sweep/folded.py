@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gateway.frame import HEADER_SIZE, MAX_PAYLOAD
+from innet.operators.lanes import Lane
 from innet.partials import PartialShape
 from innet.payload.partial import HEADER, MAX_SPAN, bare_bits, whole_bits
-from innet.program.vectorised import Lane
 from simulator.kernel import MS
 from simulator.sweep.layout import CannotSweep, Layout
 from simulator.sweep.sampled import Sampled

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from acquisition.schedule import Sampling, sensor_code
+from innet.operators.lanes import Lane
 from innet.program.program import MoteProgram, instructions
-from innet.program.vectorised import Columns, Lane, Outcomes, run_many
+from innet.program.vectorised import Columns, Outcomes, run_many
 from simulator.kernel import MS
 from simulator.mote import computing_us
 from simulator.sensor import Sensor

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from innet.errors import ProgramError
 from innet.operators.expression import BINARY, UNARY
+from innet.operators.lanes import Lane
 from innet.partials import Partial
 from innet.program.gathered import gathered
 from innet.program.interpreter import Outcome, Sampled, run
 from innet.program.memory import Memory
 from innet.program.opcodes import CELLS, Kind, assembled
 from innet.program.program import MoteProgram, instructions
-from innet.program.vectorised import Columns, Lane, run_many
+from innet.program.vectorised import Columns, run_many
 from tests.innet.placing import merged
 
 INT = st.one_of(st.integers(-4, 4), st.integers(-(2**31), 2**31 - 1))

@@ -22,6 +22,7 @@ from basestation.execution.tuples import Tuples
 from gateway.frame import Frame, Kind, MoteId
 from innet.operators.expression import Measured, SiteNumber
 from innet.operators.fold import Fold
+from innet.operators.lanes import Lane
 from innet.operators.ranges import Interval
 from innet.payload import decode_all, encode_partials
 from innet.placement.place import united_folds
@@ -29,7 +30,7 @@ from innet.placement.placement import Placed, taking
 from innet.program.compile import compile_programs
 from innet.program.interpreter import Sampled, run
 from innet.program.memory import Memory
-from innet.program.vectorised import Columns, Lane, run_many
+from innet.program.vectorised import Columns, run_many
 from tests.planner.splitting import CATALOG, SITES, split_of
 
 SMALL = st.integers(-9, 9)

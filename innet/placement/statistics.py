@@ -1,0 +1,171 @@
+"""Statistics: how often conditions hold, and what there is of a slice: guessed, or counted in readings that somebody has.
+
+A planner that has seen no readings takes each comparison to hold as often as comparisons usually do, and readings to be
+independent of each other; what is taken for it stands here and nowhere else. Answers never depend on any of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Protocol
+
+import numpy as np
+
+from innet.operators.acquire import acquired
+from innet.operators.deliver import Deliver
+from innet.operators.expression import Apply, Expression, Measured, Number, SiteNumber, all_of
+from innet.operators.fold import Fold
+from innet.operators.lanes import Lane, lane_of
+from innet.placement.placement import Placeable, about_site, conditions, extents_of
+
+OFTEN = {"EQ": 0.1, "NE": 0.9, "LT": 0.3, "LE": 0.3, "GT": 0.3, "GE": 0.3, "ISNULL": 0.05}
+"""The share of readings for which a comparison is taken to hold."""
+DISTINCT = 8
+"""How many values a grouping column is taken to have; of the site, as many as there are sites."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What some sites have in each of some slices: partials of groups, and bare ones, of readings in no group."""
+
+    whole: np.ndarray
+    bare: np.ndarray
+
+
+class Statistics(Protocol):
+    """What a cost model asks."""
+
+    def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
+        """The share of a site's readings, one each `every` ticks, that at least one of the operators wants."""
+
+    def contents(self, fold: Fold, sites: Sequence[int]) -> Contents:
+        """What there is of a fold in slices, if nothing is lost, at a mote that has the partials of these sites."""
+
+    def most_groups(self, fold: Fold, sites: Sequence[int]) -> int:
+        """How many groups of one slice a mote needs room for that has the partials of these sites."""
+
+
+# --- guessed ---------------------------------------------------------------------------------------------------------
+
+
+class Guess:
+    """Nothing is known."""
+
+    def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
+        return 1 - prod(1 - passing(operator) * every / interval_of(operator) for operator in operators)
+
+    def contents(self, fold: Fold, sites: Sequence[int]) -> Contents:
+        """Each reading passes or not, and then falls into one of the cells; so many of them are hit on average."""
+        share, many = passing(fold), max(1, len(sites)) if _by_site(fold) else 1
+        cells = DISTINCT ** sum(not isinstance(key, SiteNumber) for key in fold.keys)
+        readings = len(sites) * fold.slices.most_ticks(fold.interval)
+        whole = many * cells * (1 - (1 - share / cells) ** (readings / many))
+        return Contents(np.array([whole]), np.array([1 - share**readings]))
+
+    def most_groups(self, fold: Fold, sites: Sequence[int]) -> int:
+        keys = [len(sites) if isinstance(key, SiteNumber) else DISTINCT for key in fold.keys]
+        return max(1, min(prod(keys), fold.slices.most_ticks(fold.interval) * len(sites)))
+
+
+GUESS = Guess()
+
+
+def _by_site(fold: Fold) -> bool:
+    return any(isinstance(key, SiteNumber) for key in fold.keys)
+
+
+def interval_of(operator: Placeable) -> int:
+    return acquired(operator)[operator.extent].interval
+
+
+def passing(operator: Placeable) -> float:
+    """The share of its readings that an operator is taken to take."""
+    return prod(share_of(term) for term in conditions(operator) if not about_site(term))
+
+
+def share_of(term: Expression) -> float:
+    """For which share of the readings a condition is taken to hold."""
+    match term:
+        case Number(value):
+            return 1.0 if value == 1 else 0.0
+        case Apply("AND", parts):
+            return prod(share_of(part) for part in parts)
+        case Apply("OR", parts):
+            return 1 - prod(1 - share_of(part) for part in parts)
+        case Apply("NOT", (part,)):
+            return 1 - share_of(part)
+        case Apply(name, (left, right)) if left == right and name in ("EQ", "NE"):
+            return 1.0 if name == "EQ" else 0.0  # what always holds of a value that is there
+        case Apply(name):
+            return OFTEN.get(name, 0.5)
+    return 0.5
+
+
+# --- counted ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Readings as columns, a row for each site and tick. `sampled` says, by extent, which rows are readings of it.
+
+    What is asked of an extent, or a site, of which there are none is guessed.
+    """
+
+    site: np.ndarray
+    tick: np.ndarray
+    measured: Mapping[Measured, Lane]
+    sampled: Mapping[str, np.ndarray]
+
+    def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
+        if not all(self._knows(operator) for operator in operators):
+            return GUESS.wanted(operators, site, every)
+        rows = self._rows_of.get(site, np.zeros(0, np.int64))
+        extent = operators[0].extent
+        rows = rows[self.sampled[extent][rows] & (self.tick[rows] % every == 0)]
+        if not len(rows):
+            return GUESS.wanted(operators, site, every)
+        return float(np.mean(np.logical_or.reduce([self._taken(operator)[rows] for operator in operators])))
+
+    def contents(self, fold: Fold, sites: Sequence[int]) -> Contents:
+        some = [self._rows_of[site] for site in sites if site in self._rows_of]
+        rows = np.concatenate(some) if some and self._knows(fold) else np.zeros(0, np.int64)
+        rows = rows[self.sampled[fold.extent][rows] & (self.tick[rows] % fold.interval == 0)] if len(rows) else rows
+        if not len(rows):
+            return GUESS.contents(fold, sites)
+        slices, number = np.unique(fold.slices.number(self.tick[rows]), return_inverse=True)
+        taken = self._taken(fold)[rows]
+        bare = np.bincount(number[~taken], minlength=len(slices)) > 0
+        keys = [lane for key in fold.keys for lane in self._parts(key, rows[taken])]
+        groups = np.unique(np.stack([number[taken], *keys]), axis=1)
+        return Contents(np.bincount(groups[0], minlength=len(slices)), bare.astype(np.int64))
+
+    def most_groups(self, fold: Fold, sites: Sequence[int]) -> int:
+        return max(1, int(np.ceil(self.contents(fold, sites).whole.max())))
+
+    @cached_property
+    def _rows_of(self) -> dict[int, np.ndarray]:
+        order = np.argsort(self.site, kind="stable")
+        sites, begins = np.unique(self.site[order], return_index=True)
+        return dict(zip(sites.tolist(), np.split(order, begins[1:]), strict=True))
+
+    @cached_property
+    def _known(self) -> dict[Placeable, np.ndarray]:
+        return {}
+
+    def _knows(self, operator: Placeable) -> bool:
+        return all(extent in self.sampled for extent in extents_of(operator))
+
+    def _taken(self, operator: Placeable) -> np.ndarray:
+        """Of which rows an operator takes the reading."""
+        if operator not in self._known:
+            here = np.logical_and.reduce([self.sampled[extent] for extent in extents_of(operator)])
+            terms = [term for term in conditions(operator) if not about_site(term)]
+            truth = lane_of(all_of(terms), self.site, self.measured).holds
+            self._known[operator] = here & truth & (self.tick % interval_of(operator) == 0)
+        return self._known[operator]
+
+    def _parts(self, key: Expression, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        measured = {place: Lane(lane.values[rows], lane.there[rows]) for place, lane in self.measured.items()}
+        lane = lane_of(key, self.site[rows], measured)
+        return lane.there.astype(np.int64), lane.values

@@ -1,0 +1,125 @@
+"""Statistics: what is counted in readings is what counting one by one gives; what is guessed is what dice would give."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from innet.operators.expression import Apply, Number, SiteNumber, all_of, apply
+from innet.operators.lanes import Lane, lane_of
+from innet.operators.meaning import BINARY, UNARY, picked
+from innet.operators.select import Select
+from innet.operators.slices import Slices
+from innet.placement.placement import conditions
+from innet.placement.statistics import DISTINCT, GUESS, OFTEN, Counted, passing
+from tests.innet.placing import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, mean
+
+SOME = st.none() | st.sampled_from([-1, 0, 1, 2, 3000]) | st.integers(-(2**31), 2**31 - 1)
+COLD = Select(ACQUIRE, apply("LT", TEMP, Number(2000)))
+LEAVES = st.sampled_from([TEMP, VOLT, SiteNumber()]) | st.builds(Number, SOME)
+
+
+def applied(parts):
+    one = st.builds(lambda name, a: apply(name, a), st.sampled_from(sorted(UNARY)), parts)
+    two = st.builds(lambda name, a, b: apply(name, a, b), st.sampled_from(sorted(BINARY)), parts, parts)
+    return one | two | st.builds(lambda a, b, c: apply("PICK", a, b, c), parts, parts, parts)
+
+
+def one_by_one(expression, site, reading):
+    """The value of one reading, by the meaning of the instructions."""
+    if isinstance(expression, Apply):
+        values = [one_by_one(part, site, reading) for part in expression.parts]
+        return (picked if expression.name == "PICK" else UNARY.get(expression.name) or BINARY[expression.name])(*values)
+    if isinstance(expression, Number):
+        return expression.value
+    return site if expression == SiteNumber() else reading[expression]
+
+
+def counted(readings):
+    """Of {(site, tick): {Measured: value}}."""
+    site, tick = (np.array(part, np.int64) for part in zip(*readings, strict=True))
+    lanes = {
+        place: Lane.of(
+            np.array([reading[place] or 0 for reading in readings.values()], np.int64),
+            np.array([reading[place] is not None for reading in readings.values()]),
+        )
+        for place in (TEMP, VOLT)
+    }
+    return Counted(site, tick, lanes, {"field": np.ones(len(site), bool)})
+
+
+@st.composite
+def recordings(draw):
+    """Readings of a few sites, with gaps."""
+    there = draw(st.sets(st.tuples(st.integers(1, 4), st.integers(0, 12).map(lambda n: 10 * n)), min_size=1))
+    value = st.none() | st.sampled_from([0, 1500, 1999, 2000, 2051, 9000])
+    return {place: {TEMP: draw(value), VOLT: draw(st.sampled_from([None, 1, 2, 3]))} for place in sorted(there)}
+
+
+@given(st.recursive(LEAVES, applied, max_leaves=8), st.integers(1, 9), SOME, SOME)
+def test_a_lane_has_what_each_reading_gives(expression, site, temp, volt):
+    readings = {(site, 0): {TEMP: temp, VOLT: volt}, (site + 1, 0): {TEMP: volt, VOLT: temp}}
+    known = counted(readings)
+    lane = lane_of(expression, known.site, known.measured)
+    found = [value if there else None for value, there in zip(lane.values.tolist(), lane.there.tolist(), strict=True)]
+    assert found == [one_by_one(expression, at, reading) for (at, _), reading in readings.items()]
+
+
+@given(recordings(), st.sampled_from([[WARM], [WARM, COLD], [ACQUIRE]]), st.sampled_from([10, 20]))
+def test_wanted_is_the_share_that_some_operator_takes(readings, children, every):
+    for site in {site for site, _ in readings}:
+        due = [reading for (at, tick), reading in readings.items() if at == site and tick % every == 0]
+        operators = [deliver(child) for child in children]
+        said = counted(readings).wanted(operators, site, every)
+        if due:
+            wants = [
+                any(one_by_one(all_of([*conditions(o)]), site, reading) == 1 for o in operators) for reading in due
+            ]
+            assert said == pytest.approx(sum(wants) / len(due))
+        else:
+            assert said == GUESS.wanted(operators, site, every)
+
+
+@given(
+    recordings(), st.sampled_from([(), (BY_SITE,), (BY_VOLT,), (BY_SITE, BY_VOLT)]), st.sampled_from([ACQUIRE, WARM])
+)
+def test_contents_are_the_groups_of_each_slice(readings, keys, child):
+    fold = mean(*keys, child=child, slices=Slices.cut(40, (0,), 10))
+    some = {site for site, _ in readings if site != 2}
+    groups, filtered = {}, {}
+    for (site, tick), reading in readings.items():
+        if site in some:
+            number = fold.slices.number(tick)
+            taken = all(one_by_one(term, site, reading) == 1 for term in conditions(fold))
+            groups.setdefault(number, set())
+            if taken:
+                groups[number].add(tuple(one_by_one(key, site, reading) for key in keys))
+            filtered[number] = filtered.get(number, False) or not taken
+    found = counted(readings).contents(fold, sorted(some))
+    if groups:
+        assert found.whole.tolist() == [len(groups[number]) for number in sorted(groups)]
+        assert found.bare.tolist() == [filtered[number] for number in sorted(groups)]
+    else:
+        assert found.whole == GUESS.contents(fold, ()).whole
+
+
+@pytest.mark.parametrize("keys", [(), (BY_SITE,), (BY_VOLT,), (BY_SITE, BY_VOLT)])
+@pytest.mark.parametrize("child", [ACQUIRE, WARM])
+def test_a_guess_is_what_dice_would_give(keys, child):
+    fold, chance = mean(*keys, child=child, slices=Slices.cut(20, (0,), 10)), Random(7)
+    share = OFTEN["GT"] if child is WARM else 1.0
+    whole = bare = 0
+    for _ in range(4_000):
+        groups, filtered = set(), 0
+        for reading in range(10):  # two of each of five sites
+            if chance.random() < share:
+                groups.add(tuple(reading % 5 if key == BY_SITE else chance.randrange(DISTINCT) for key in keys))
+            else:
+                filtered = 1
+        whole, bare = whole + len(groups), bare + filtered
+    said = GUESS.contents(fold, range(5))
+    assert said.whole[0] == pytest.approx(whole / 4_000, rel=0.03)
+    assert said.bare[0] == pytest.approx(bare / 4_000, abs=0.01)
+    assert passing(fold) == pytest.approx(share)
