@@ -1,4 +1,6 @@
-"""Correcting: REVISE, DELETE and INSERT carried out on the tuples as revised so far (SEMANTICS 12.2)."""
+"""Correcting: rows that correct, and REVISE, DELETE and INSERT, carried out on the tuples as revised so far (SEMANTICS 12.2)."""
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -6,6 +8,30 @@ from acquisition.batch import Batch
 from acquisition.extent import Kind
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.vector import Vector
+from basestation.execution.tagging import tagged
+
+
+def correct_row(intake, row, clock):
+    """One row that takes a tuple back or replaces it, named by its index or its key."""
+    intake.counts["received"] += 1
+    number = _named(row, intake.log, intake.epochs)
+    if not intake.log.names(number):
+        intake.counts["rejected: no such tuple"] += 1
+    elif row.weight[0] < 0:
+        intake.delete(np.array([number]), clock)
+    else:
+        old = intake.log.held(np.array([number]))
+        new = tagged(intake.extent, replace(row, tick=old.tick, site=old.site))
+        intake.revise(np.array([number]), new.columns, clock)
+
+
+def _named(row, log, epochs):
+    """The number that a row means; -1 where there is none. `epochs` has the keys of a sensed extent."""
+    if row.replaces is not None and row.replaces[0]:
+        return log.find(row.replaces[0])
+    if epochs is not None and epochs.due(row.tick, row.site).all():
+        return int(epochs.holders(row.tick, row.site)[0])
+    return -1
 
 
 def correcting(correction):
@@ -16,7 +42,7 @@ def correcting(correction):
             for batch in _inserted(correction, clock):
                 intake.insert(batch, complete)
             return
-        known = intake.known()
+        known = intake.log.known()
         if known is None:
             return
         chosen = known.take(_chosen(correction, intake, known))
@@ -33,7 +59,7 @@ def _columns(correction, intake, tuples):
     columns = {c.id: tuples.columns[c.name] for c in correction.columns}
     tick, index = correction.tags
     columns[tick.id] = Vector(tuples.tick)
-    numbers = intake.index_of(tuples.ident)
+    numbers = intake.log.index_of(tuples.ident)
     columns[index.id] = Vector(numbers, numbers > 0)
     return columns
 

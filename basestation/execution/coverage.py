@@ -114,6 +114,6 @@ def _one_by_one(covers, windows):
 def _used(tick, held):
     """How many sites are used at one tick: known, or excluded by every occurrence whose range holds it."""
     intake = held[0][1].intake
-    known = np.logical_or.reduce([intake.known_at(tick, at) for at in {at for at, _ in held}])
+    known = np.logical_or.reduce([intake.census.known_at(tick, at) for at in {at for at, _ in held}])
     excluded = np.logical_and.reduce([each.excluded for _, each in held])
     return int((known | excluded).sum())

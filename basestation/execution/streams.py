@@ -97,7 +97,7 @@ class ExtentStream(Stream):
     @property
     def first(self):
         """The least number of a tuple that may be spoken of again."""
-        return self.intake.first
+        return self.intake.log.first
 
     def nothing(self):
         """The extents below, covered nowhere."""
@@ -107,17 +107,17 @@ class ExtentStream(Stream):
 
     def all(self):
         """Everything that is here already, as a Change: for a query that begins later than the engine."""
-        known = self.intake.living()
+        known = self.intake.log.living()
         come, _ = self._seen(known)
         return Change(come, np.ones(len(come), bool), no_tuples(come), NO_TICKS, self.intake.watermark)
 
     def rows_ever(self):
         """(idents, arrivals) of all rows so far, in order: those that were taken back leave theirs empty (12.1)."""
-        return self.intake.rows_ever() if self.interval in (None, self.extent.interval) else None
+        return self.intake.log.rows_ever() if self.interval in (None, self.extent.interval) else None
 
     def between(self, low, high):
         """The tuples from tick low to tick high, as they are now."""
-        known = self.intake.living()
+        known = self.intake.log.living()
         return self._seen(known.take((known.tick >= low) & (known.tick <= high)))[0]
 
     def placed(self, tuples):
@@ -125,7 +125,7 @@ class ExtentStream(Stream):
         added = tuples.rank == ADDED
         if not added.any():
             return tuples
-        rows = self.intake.rows(tuples.ident[added])
+        rows = self.intake.log.rows(tuples.ident[added])
         arrival, rank, place = tuples.arrival.copy(), tuples.rank.copy(), tuples.place.copy()
         arrival[added], rank[added], place[added] = rows.arrival, rows.rank, rows.place
         return replace(tuples, arrival=arrival, rank=rank, place=place)
@@ -133,7 +133,7 @@ class ExtentStream(Stream):
     def _with_entries(self, come, fresh, gone, entered):
         """Tuples that got their index in this step are corrected, unless they came in this step as well."""
         before = entered[~np.isin(entered, come.ident)]
-        tuples = self.intake.rows(before)
+        tuples = self.intake.log.rows(before)
         come = joined([come, tuples])
         return come, np.concatenate([fresh, np.zeros(len(tuples), bool)]), joined([gone, tuples])
 
@@ -198,7 +198,7 @@ class ExtentStream(Stream):
         return tuples.with_columns(columns), mask
 
     def index_of(self, idents):
-        return self.intake.index_of(idents)
+        return self.intake.log.index_of(idents)
 
     def covers(self, low, high, at):
         """What the readings from ticks low to high cover, for windows made at ticks `at` (12.3)."""

@@ -12,17 +12,18 @@ _AT_ONCE = 2**20  # readings that are looked at together
 class Tally:
     """A place is a multiple of `interval` from the first scheduled one on. `excluded` sites are used at every place."""
 
-    def __init__(self, intake, interval, excluded):
-        self.sites = len(intake.epochs.sites)
-        self._intake, self._interval, self._excluded = intake, interval, excluded
+    def __init__(self, census, epochs, interval, excluded, begun):
+        """Nothing is asked for before tick `begun`."""
+        self.sites = len(epochs.sites)
+        self._census, self._epochs, self._interval, self._excluded = census, epochs, interval, excluded
         # The place of the first sum: what is let go of before it, nobody asks for.
-        self._base = int(self.places(*np.array([[intake.begun], [intake.begun]]))[0][0])
+        self._base = int(self.places(*np.array([[begun], [begun]]))[0][0])
         self._sums = np.zeros(1, np.int64)  # sums[i]: of all places before base + i
         self._anchors = {}  # place -> the sum before it, where that is let go of
 
     def places(self, low, high):
         """(first, behind): the places of ticks low to high, one behind the last."""
-        begun = self._intake.epochs.begun
+        begun = self._epochs.begun
         base = begun + -begun % self._interval
         first = np.maximum(-((base - low) // self._interval), 0)
         return first, (high - base) // self._interval + 1
@@ -66,12 +67,12 @@ class Tally:
     def _reach(self, behind):
         """Sums up to a place."""
         first = self._base + len(self._sums) - 1
-        begun = self._intake.epochs.begun
+        begun = self._epochs.begun
         portion = max(1, _AT_ONCE // max(1, self.sites))
         counts = [np.empty(0, np.int64)]
         for begin in range(first, behind, portion):
             places = np.arange(begin, min(begin + portion, behind))
             ticks = begun + -begun % self._interval + places * self._interval
-            counts.append((self._intake.known_sites(ticks) | self._excluded).sum(axis=1))
+            counts.append((self._census.known_sites(ticks) | self._excluded).sum(axis=1))
         if len(counts) > 1:
             self._sums = np.concatenate([self._sums, self._sums[-1] + np.cumsum(np.concatenate(counts))])

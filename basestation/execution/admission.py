@@ -1,0 +1,66 @@
+"""Admission: which of what is delivered of an extent is taken: what is due, not too far ahead, and the first of its key.
+
+Whatever is not is counted, here and nowhere else (SEMANTICS 1.5).
+"""
+
+import numpy as np
+
+from acquisition.batch import values_of
+from basestation.execution.tagging import tagged
+from basestation.execution.tuples import equal
+
+
+class Admission:
+    """`epochs` are those of a sensed extent; None: of a pushed one."""
+
+    def __init__(self, extent, epochs, log, counts):
+        self._extent, self._epochs, self._log, self._counts = extent, epochs, log, counts
+
+    def timely(self, batch):
+        """Leave out what is off the schedule, and set aside what is stamped too far ahead."""
+        self._counts["received"] += len(batch)
+        if self._epochs is not None:
+            due = self._epochs.due(batch.tick, batch.site)
+            self._counts["rejected: off the schedule"] += int(len(batch) - due.sum())
+            batch = batch.take(due)
+        if self._extent.ahead is not None:
+            ahead = batch.tick - batch.arrival > self._extent.ahead
+            self._counts["ahead"] += int(ahead.sum())
+            batch = batch.take(~ahead)
+        return batch
+
+    def first_of_each_key(self, batch):
+        """(the tuples whose key is not held, what is left of the batch: more copies of keys that these take)."""
+        tuples = tagged(self._extent, batch)
+        if self._epochs is None:
+            return tuples, batch.take(slice(0, 0))
+        holder = self._epochs.holders(batch.tick, batch.site)
+        held = holder >= 0
+        if held.any():
+            self._count_copies(tuples.take(held), holder[held])
+            batch, tuples = batch.take(~held), tuples.take(~held)
+        first = self._epochs.first_of_each(batch.tick, batch.site)
+        return tuples.take(first), batch.take(np.flatnonzero(~first))
+
+    def _count_copies(self, tuples, holder):
+        there = self._log.held(holder)
+        same = np.ones(len(tuples), bool)
+        for name, vector in tuples.columns.items():
+            same &= equal(vector, there.columns[name])
+        self._counts["duplicate"] += int(same.sum())
+        self._counts["conflict"] += int((~same).sum())
+
+    def unheard(self, batch):
+        """The reports of sites that were not heard of before."""
+        fresh = self._epochs.unheard(batch.tick, batch.site)
+        self._counts["duplicate"] += int((~fresh).sum())
+        return batch.take(fresh)
+
+    def count_out_of_range(self, tuples):
+        """A value outside the range of its attribute is delivered and counted, not hidden (13)."""
+        for attribute in self._extent.schema:
+            if attribute.range is not None:
+                vector = tuples.columns[attribute.name]
+                values = values_of(vector.values, attribute.scale)
+                outside = ((values < attribute.range[0]) | (values > attribute.range[1])) & vector.there
+                self._counts["out of range"] += int(outside.sum())

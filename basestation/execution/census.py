@@ -1,0 +1,53 @@
+"""Census: which sites' readings of the due ticks of a sensed extent are known, as coverage counts them (SEMANTICS 12.3)."""
+
+import numpy as np
+
+from acquisition.extent import Late
+from basestation.windows.epochs import NEVER
+from basestation.windows.tally import Tally
+
+
+class Census:
+    def __init__(self, extent, epochs, log):
+        self._late, self._epochs, self._log = extent.late, epochs, log
+        self._tallies = {}
+
+    def known_sites(self, ticks):
+        """Which sites' readings of due ticks are known: a row for each tick."""
+        return self._seen_sites(ticks) | (self._epochs.filtered_at(ticks) != NEVER)
+
+    def _seen_sites(self, ticks):
+        seen, live = self._epochs.seen_at(ticks), self._log.live
+        return (seen >= live.base) & live[np.maximum(seen, live.base)]
+
+    def known_at(self, tick, at):
+        """Which sites' readings of a due tick are known; for a `late append` extent, by the tick `at` of a window."""
+        ticks = np.array([tick])
+        if self._late is not Late.APPEND:
+            return self.known_sites(ticks)[0]
+        known = self._seen_sites(ticks)[0]
+        if known.any():
+            known[known] = self._log.arrivals(self._epochs.seen_at(ticks)[0][known]) <= at
+        reported = self._epochs.filtered_at(ticks)[0]
+        return known | ((reported <= at) & (reported != NEVER))
+
+    def tally(self, interval, excluded, begun):
+        """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone.
+
+        Nothing is asked for before tick `begun`.
+        """
+        if self._late is Late.APPEND:
+            return None
+        key = interval, excluded.tobytes()
+        if key not in self._tallies:
+            self._tallies[key] = Tally(self, self._epochs, interval, excluded, begun)
+        return self._tallies[key]
+
+    def changed(self, tick):
+        """At no earlier tick has anything changed."""
+        for tally in self._tallies.values():
+            tally.changed(tick)
+
+    def forget(self, before):
+        for tally in self._tallies.values():
+            tally.forget(before)

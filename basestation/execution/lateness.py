@@ -1,0 +1,47 @@
+"""Lateness: what becomes of tuples and reports that come when their tick is complete, as their extent declares (SEMANTICS 1.5)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from acquisition.extent import Late
+from basestation.algebra.vector import constant
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Masks: which came late, which continuous queries see, and which are in the archive, so that they can be corrected."""
+
+    late: np.ndarray
+    live: np.ndarray
+    there: np.ndarray
+
+
+class Lateness:
+    """`horizon` is how far back continuous queries are revised."""
+
+    def __init__(self, extent, counts):
+        self._late, self._counts = extent.late, counts
+        self.horizon = extent.horizon if extent.late is Late.REVISE else 0
+
+    def judged(self, tick, clock, complete):
+        """What was delivered in the clock ticks `clock`; late is what lies at or before tick `complete`, if there is one."""
+        late = constant(False, len(tick)) if complete is None else tick <= complete
+        live = there = constant(True, len(tick))
+        if late.any():
+            if self._late is Late.REVISE:
+                live = ~(late & (clock - tick > self.horizon))
+            elif self._late is Late.DROP:
+                live = there = ~late
+        self._counts["late"] += int((late & there).sum())
+        if self._late is Late.REVISE:
+            self._counts["beyond horizon"] += int((~live).sum())
+        elif self._late is Late.DROP:
+            self._counts["dropped"] += int((~there).sum())
+        return Judged(late, live, there)
+
+    def corrected(self, ticks, clock):
+        """Of which ticks continuous queries are corrected (12.2)."""
+        if self._late is not Late.REVISE:
+            return np.zeros(len(ticks), bool)
+        return clock - ticks <= self.horizon

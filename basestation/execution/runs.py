@@ -1,0 +1,25 @@
+"""Runs: a batch cut into what is taken together: plain tuples in a row, and single corrections, each with the marks before it."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+
+def odd(batch):
+    """Which tuples take one back or replace one."""
+    return batch.weight < 0 if batch.replaces is None else (batch.weight < 0) | (batch.replaces != 0)
+
+
+def runs(batch):
+    """A batch as runs of plain insertions and single corrections, in order, each with the marks that stand before it."""
+    single = odd(batch)
+    if not single.any() and not batch.marks:
+        return [(replace(batch, replaces=None), ())] if len(batch) else []
+    behind = (np.flatnonzero(single) + 1).tolist()
+    edges = sorted({0, len(batch), *np.flatnonzero(single).tolist(), *behind, *(at for at, _ in batch.marks)})
+    plain = replace(batch, marks=())
+    cut = [plain.take(slice(a, b)) for a, b in pairwise([*edges, len(batch)])]
+    values = [[value for at, value in batch.marks if at == edge] for edge in edges]
+    cut = [run if len(run) and single[a] else replace(run, replaces=None) for run, a in zip(cut, edges, strict=True)]
+    return list(zip(cut, values, strict=True))
