@@ -27,8 +27,8 @@ _SMALL = 1024
 class Cells:
     """`arrival` and `place` say when the first tuple enters; `states` has one state for each aggregate, counts first.
 
-    In a matrix of cells slice and group are known by the place, None here; so are arrival and place where all cells stand
-    in the order of entry.
+    In a matrix of cells slice and group are known by the place, None here. `place` is the rank of the first tuple among all
+    (`ranks`) there, or None where all cells stand in the order of entry.
     """
 
     slice: np.ndarray | None
@@ -47,9 +47,9 @@ class Cells:
         columns = (None if column is None else once(choose, column) for column in self._columns)
         return Cells(*columns, [state.mapped(lambda array: once(choose, array)) for state in self.states])
 
-    def bare(self):
-        """As a matrix in the order of entry."""
-        return Cells(None, None, None, None, self.states)
+    def ranked(self, ranks):
+        """As those of a matrix."""
+        return Cells(None, None, None, ranks, self.states)
 
     @property
     def _columns(self):
@@ -104,7 +104,7 @@ class Folding:
 
     def cells(self, slices, tuples, stream):
         """The Cells of tuples, which are in these slices."""
-        groups = self._groups_of(tuples)
+        groups = self.groups_of(tuples)
         base, width = int(slices.min(initial=NEVER)), len(self.groups)
         key = (slices - base) * width + groups
         count = (int(slices.max(initial=base)) - base + 1) * width
@@ -113,19 +113,31 @@ class Folding:
             count = len(found)
         else:
             found = np.arange(count)
-        # Of one tick, tuples take their indexes in the order in which they came; not in a union, which is not sliced.
-        order = tuples.tick, tuples.site if stream.by_site else tuples.ident
-        counts, once = np.bincount(key, minlength=count), Once()
-        states = [self._made[0].folded(counts, key)]
-        for made, aggregate in zip(self._made[1:], self._aggregates, strict=True):
-            states.append(made.folded(counts, key, *values_of(aggregate, tuples.columns, len(tuples)), order, once))
+        counts = np.bincount(key, minlength=count)
+        states = self._folded(counts, key, tuples, stream)
         slice = found // width
         group = found - slice * width
-        cells = Cells(slice + base, group, *_earliest(tuples.arrival, _places(tuples), key, count), states)
+        cells = Cells(slice + base, group, *_earliest(tuples.arrival, places_of(tuples), key, count), states)
         there = counts > 0
         return cells if there.all() else cells.take(there)
 
-    def _groups_of(self, tuples):
+    def _folded(self, counts, key, tuples, stream):
+        """The states of as many groups as `counts` has, which are the tuples of each; `key` has that of each tuple."""
+        # Of one tick, tuples take their indexes in the order in which they came; not in a union, which is not sliced.
+        order = tuples.tick, tuples.site if stream.by_site else tuples.ident
+        states, once = [self._made[0].folded(counts, key)], Once()
+        for made, aggregate in zip(self._made[1:], self._aggregates, strict=True):
+            states.append(made.folded(counts, key, *values_of(aggregate, tuples.columns, len(tuples)), order, once))
+        return states
+
+    def matrix(self, count, key, tuples, ranks, stream):
+        """A matrix of so many cells, of tuples that are in those of `key`."""
+        first = np.full(count, NEVER)
+        np.minimum.at(first, key, ranks)
+        counts = np.bincount(key, minlength=count)
+        return Cells(None, None, None, first, self._folded(counts, key, tuples, stream))
+
+    def groups_of(self, tuples):
         return self.groups.of(keys_of(self._node, tuples.columns), len(tuples))
 
     def counts(self, cells):
@@ -157,11 +169,15 @@ class Folding:
         return self._united(cells, into, slice + base, group)
 
     def _united(self, cells, into, slice, group):
-        count = len(slice)
+        states = self._brought(cells, into, len(slice))
+        return Cells(slice, group, *_earliest(cells.arrival, cells.place, into, len(slice)), states)
+
+    def _brought(self, cells, into, count):
+        """The states of so many cells, into which others are put together."""
         states = [made.init(count) for made in self._made]
         for made, state, part in zip(self._made, states, cells.states, strict=True):
             made.merge(state, part, into)
-        return Cells(slice, group, *_earliest(cells.arrival, cells.place, into, count), states)
+        return states
 
     def tidied(self, parts):
         """The same cells; groups that are in none of them are let go of when most are."""
@@ -181,12 +197,12 @@ class Folding:
 
         What cannot be undone is made again; so is a group that stays without its first tuple: nobody knows the next.
         """
-        group = self._groups_of(tuples)
+        group = self.groups_of(tuples)
         width = len(self.groups)
         at = np.searchsorted(cells.slice * width + cells.group, slices * width + group)
         lost = np.ones(len(tuples), bool)
         if self._can_undo:
-            first = (cells.arrival[at] == tuples.arrival) & (cells.place[at] == _places(tuples))
+            first = (cells.arrival[at] == tuples.arrival) & (cells.place[at] == places_of(tuples))
             lost = first & (self.counts(cells) > np.bincount(at, minlength=len(cells)))[at] & self._node.grouped
         again = np.unique(slices[lost])
         stays = ~np.isin(slices, again)
@@ -201,6 +217,22 @@ class Folding:
 
     def windows(self, cells, first, last):
         """What is Folded into windows, each over the slices first to last."""
+        ranks = None if _ascending(cells.arrival, cells.place).all() else entered(cells.arrival, cells.place)
+        window, group, found = self.gathered(cells, first, last, ranks)
+        if found.place is not None and not _in_order(window, found.place):
+            order = np.lexsort((found.place, window))
+            window, group, found = window[order], group[order], found.take(order)
+        return self.finished(window, group, found, len(first))
+
+    def finished(self, window, group, cells, windows):
+        """The Folded of cells that stand window by window."""
+        return Folded(self._made, windows, window, self.groups.keys(group), cells.states)
+
+    def gathered(self, cells, first, last, ranks):
+        """(window, group, ranked Cells) of what is in windows over the slices first to last: by window, then by group.
+
+        `ranks` are those of the cells; None where they stand in the order of entry, and nobody asks.
+        """
         new = np.diff(cells.slice, prepend=-NEVER) > 0
         slices, row = cells.slice[new], np.cumsum(new) - 1
         begin, end = np.searchsorted(slices, first), np.searchsorted(slices, last, "right")
@@ -210,22 +242,26 @@ class Folding:
         if not asked.all():  # windows far apart
             which = asked[row]
             cells, row, number = cells.take(which), row[which], np.append(0, np.cumsum(asked))
+            ranks = None if ranks is None else ranks[which]
             slices, begin, end, row = slices[asked], number[begin], number[end], number[row]
         groups = self._present(cells)
         column = np.zeros(len(self.groups), np.int64)
         column[groups] = np.arange(len(groups))
-        column = column[cells.group]
+        column, size = column[cells.group], len(slices) * len(groups)
         few = self._node.grouped and int((end - begin).sum()) * len(groups) <= _SMALL
-        if not few and len(slices) * len(groups) <= _FULL * len(cells) + _SMALL:
-            steady = len(slices) * len(groups) == len(cells) and bool(_ascending(cells.arrival, cells.place).all())
-            if steady:
-                matrix = cells.bare()
+        if not few and size <= _FULL * len(cells) + _SMALL:
+            if size == len(cells):
+                matrix = cells.ranked(ranks)
             else:
-                matrix = self._with(self._blank(len(slices) * len(groups)), cells, row * len(groups) + column)
+                matrix = self._with(self._blank(size), self._told(cells, ranks), row * len(groups) + column)
             window, at, found = self._of_matrix(matrix, len(slices), len(groups), begin, end)
         else:
-            window, at, found = self._one_by_one(cells, row, column, len(groups), begin, end)
-        return self._finished(window, groups[at], found, len(first))
+            window, at, found = self._one_by_one(self._told(cells, ranks), row, column, len(groups), begin, end)
+        return window, groups[at], found
+
+    def _told(self, cells, ranks):
+        """Ranked, also where they stand in the order of entry."""
+        return cells.ranked(np.arange(len(cells)) if ranks is None else ranks)
 
     def _present(self, cells):
         """The groups of cells; without grouping there is one whether or not something is in it."""
@@ -244,7 +280,7 @@ class Folding:
             if len(which):
                 part = level.take(_rows(begin[which], width))
                 if len(which) == windows:
-                    whole, owned = part if whole is None else self._merged(whole, part), False
+                    whole, owned = part if whole is None else self.merged(whole, part), False
                 else:
                     if not owned:
                         whole, owned = self._blank(windows * width) if whole is None else self.copied([whole]), True
@@ -253,7 +289,7 @@ class Folding:
             if rows < 2 * step or 2 * step > int(length.max(initial=0)):
                 break
             last = (rows - 2 * step + 1) * width
-            level = self._merged(level.take(slice(0, last)), level.take(slice(step * width, step * width + last)))
+            level = self.merged(level.take(slice(0, last)), level.take(slice(step * width, step * width + last)))
             step *= 2
         whole = self._blank(windows * width) if whole is None else whole
         window, at = np.repeat(np.arange(windows), width), np.tile(np.arange(width), windows)
@@ -263,31 +299,24 @@ class Folding:
         return window[there], at[there], whole.take(there)
 
     def _blank(self, count):
-        return Cells(
-            None, None, np.full(count, NEVER), np.full(count, NEVER), [made.init(count) for made in self._made]
-        )
+        return Cells(None, None, None, np.full(count, NEVER), [made.init(count) for made in self._made])
 
-    def _merged(self, a, b):
+    def merged(self, a, b):
         """Two matrices of the same shape as one."""
         once = Once()
         pairs = zip(self._made, a.states, b.states, strict=True)
         states = [made.merged(x, y, once) for made, x, y in pairs]
-        if a.arrival is None or b.arrival is None:
-            return Cells(None, None, None, None, states)
-        earlier = (b.arrival < a.arrival) | ((b.arrival == a.arrival) & (b.place < a.place))
-        return Cells(None, None, np.where(earlier, b.arrival, a.arrival), np.where(earlier, b.place, a.place), states)
+        ranked = a.place is not None and b.place is not None
+        return Cells(None, None, None, np.minimum(a.place, b.place) if ranked else None, states)
 
     def _with(self, whole, part, into):
         """A matrix, changed: some cells, each at most once, have taken others in."""
         into = np.arange(into.start, into.stop) if isinstance(into, slice) else into
         for made, state, other in zip(self._made, whole.states, part.states, strict=True):
             made.merge(state, other, into)
-        if part.arrival is None or whole.arrival is None:
-            return whole.bare()
-        arrival, place = whole.arrival, whole.place
-        earlier = (part.arrival < arrival[into]) | ((part.arrival == arrival[into]) & (part.place < place[into]))
-        arrival[into] = np.where(earlier, part.arrival, arrival[into])
-        place[into] = np.where(earlier, part.place, place[into])
+        if part.place is None or whole.place is None:
+            return whole.ranked(None)
+        whole.place[into] = np.minimum(whole.place[into], part.place)
         return whole
 
     def _one_by_one(self, cells, row, column, width, begin, end):
@@ -298,21 +327,15 @@ class Folding:
         taken_in = ranges(first, counts)
         found, into = np.unique(window * width + column[taken_in], return_inverse=True)
         window, at = np.divmod(found, width)
-        return window, at, self._united(cells.take(taken_in), into, window, at)
-
-    def _finished(self, window, group, cells, windows):
-        """The Folded: each window's groups in the order of their first tuples."""
-        ordered = cells.arrival is None
-        if not ordered and not (_ascending(cells.arrival, cells.place) | (window[1:] != window[:-1])).all():
-            order = np.lexsort((cells.place, cells.arrival, window))
-            window, group, cells = window[order], group[order], cells.take(order)
-        return Folded(self._made, windows, window, self.groups.keys(group), cells.states)
+        cells, first = cells.take(taken_in), np.full(len(found), NEVER)
+        np.minimum.at(first, into, cells.place)
+        return window, at, Cells(None, None, None, first, self._brought(cells, into, len(found)))
 
 
 _NONE = np.empty(0, np.int64)
 
 
-def _places(tuples):
+def places_of(tuples):
     """The order of entry among those of one arrival, in one number: what a revision added is last, what came late behind.
 
     A rank is 0, a tick + 1 beside the place of a site (SEMANTICS 1.5), or ADDED.
@@ -320,6 +343,24 @@ def _places(tuples):
     if not tuples.rank.any():
         return tuples.place
     return np.where(tuples.rank == ADDED, ADDED + tuples.place, (tuples.rank << 20) + tuples.place)
+
+
+def entered(arrival, place):
+    """Ranks in the order of entry."""
+    if not len(arrival):
+        return arrival
+    low, least = int(arrival.min()), int(place.min())
+    width = int(place.max()) - least + 1
+    if (int(arrival.max()) - low + 1) * width < NEVER:
+        return (arrival - low) * width + (place - least)
+    ranks = np.empty(len(arrival), np.int64)
+    ranks[np.lexsort((place, arrival))] = np.arange(len(arrival))
+    return ranks
+
+
+def _in_order(window, ranks):
+    """Whether cells that stand window by window stand in the order of entry in each."""
+    return bool(((ranks[1:] >= ranks[:-1]) | (window[1:] != window[:-1])).all())
 
 
 def _ascending(arrival, place):
