@@ -38,7 +38,7 @@ class Station:
     def __init__(self, catalog: Catalog, transport: Transport, archive: Store, boot: int, now_ms: int,
                  policy: Policy | None = None, deployment: Deployment | None = None,
                  moves: Moves = Moves.PLANNED) -> None:  # fmt: skip
-        self.world = World(catalog, deployment, moves)
+        self.world = World.at_first(catalog, deployment, moves)
         self.feed = Feed()
         self.links = Links(boot, policy or Policy())
         self.keepers = Keepers(self.links, self._clock, lambda mote: self.world.way(mote))
@@ -67,7 +67,8 @@ class Station:
         self._end_ticks(now_ms)
         arrivals = gateway.uplink.rise(self._transport.receive(), self._decoder, self.links)
         risen = uplink.rise(arrivals.frames, self.world, self.engine, self._archive, self._tick)
-        strange = self.keepers.take(arrivals.frames, now_ms)
+        of_motes = [frame for frame in arrivals.frames if frame.mote not in self.world.tree.roots]
+        strange = self.keepers.take(of_motes, now_ms)
         self.errors.update(error.code for error in (*arrivals.errors, *risen.errors, *strange))
         gateway.downlink.answer(arrivals.answers, self._transport)
         world = risen.world.with_settled(self.keepers.settled())

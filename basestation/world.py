@@ -28,11 +28,17 @@ class World:
     tree: RoutingTree = field(default_factory=lambda: RoutingTree((COORDINATOR,), {}))
     queries: Mapping[int, Query] = field(default_factory=dict)
 
+    @classmethod
+    def at_first(cls, catalog: Catalog, deployment: Deployment | None, moves: Moves) -> "World":
+        """Before anybody was heard. All gateways are roots of the tree; the base station is one itself if none is named."""
+        gateways = tuple(sorted(deployment.gateways)) if deployment else ()
+        return cls(catalog, deployment, moves, tree=RoutingTree(gateways or (COORDINATOR,), {}))
+
     def with_links(self, reports: Iterable[LinksReport]) -> "World":
         """After motes told whom they hear."""
         topology = self.topology.with_reports(reports)
-        if topology is self.topology:
-            return self
+        if topology == self.topology:
+            return replace(self, topology=topology)
         return replace(self, topology=topology, tree=rebuild(self.tree, topology))
 
     def with_query(self, query: Query) -> "World":

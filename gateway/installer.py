@@ -45,6 +45,10 @@ class Installer:
         """From now on this one is what runs."""
         self.installed[kind] = image.stamp
 
+    def forget(self, kind: Kind) -> None:
+        """What runs goes on, and is to be told anew."""
+        self.installed[kind] = NOTHING
+
     def wants(self) -> Iterator[Wants]:
         """What is still missing of the images on their way."""
         for kind, assembly in self._arriving.items():

@@ -44,7 +44,7 @@ class Keeper:
     pace: Pace = field(default_factory=Pace)
     room: Callable[[], int] = payload_room
     state: State = State.UNHEARD
-    heard_from: MoteId = field(init=False)
+    heard_from: Way = field(init=False)  # where its last frame came out of the air, and who sent it there
     desired: Desired = field(default_factory=Desired)
     reported: Reported = field(default_factory=Reported)
     asking: Asking = field(init=False)
@@ -57,7 +57,7 @@ class Keeper:
 
     def __post_init__(self) -> None:
         self.asking, self._pause = Asking(self.pace.gap_ms), self.pace.pause_ms
-        self.heard_from = self.link.mote
+        self.heard_from = (COORDINATOR, self.link.mote)
 
     def desire(self, desired: Desired, now: int) -> None:
         """From now on the mote should have this. What was to be sent of another image is not sent any more."""
@@ -76,7 +76,7 @@ class Keeper:
             said = decode_hello(frame.payload)
         elif frame.kind is Kind.EVENT:
             said = decode_event(frame.payload)
-        self._heard_at, self.heard_from = now, frame.sender
+        self._heard_at, self.heard_from = now, (frame.receiver, frame.sender)
         self.link.heard(now)
         if frame.kind is Kind.HELLO:
             self._greet(self.reported.after_hello(frame, said, now), now)
@@ -199,7 +199,7 @@ class Keepers:
 
     def way(self, mote: MoteId) -> Way:
         """How a mote is reached. One that is on no map is looked for where its last frame came from."""
-        return self.ways(mote) or (COORDINATOR, self.of(mote).heard_from)
+        return self.ways(mote) or self.of(mote).heard_from
 
     def room(self, mote: MoteId) -> int:
         """What a payload may have on its way to a mote."""

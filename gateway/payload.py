@@ -32,6 +32,7 @@ class Reason(IntEnum):
     WATCHDOG = 3
     ASKED = 4
     INSTALLED = 5
+    FORSAKEN = 6
 
 
 @dataclass(frozen=True, slots=True)

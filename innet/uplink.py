@@ -1,6 +1,7 @@
 """DOOR UP: LINKS frames -> what motes say about their neighbours; PARTIAL frames -> partials as columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from gateway.frame import Frame
 from innet.errors import PayloadError
@@ -14,7 +15,8 @@ def rise(frames: Iterable[Frame]) -> tuple[list[LinksReport], list[PayloadError]
     reports, errors = [], []
     for frame in frames:
         try:
-            reports.append(decode_links(frame.payload, frame.mote))
+            report = decode_links(frame.payload, frame.mote)
+            reports.append(replace(report, number=(frame.boot, frame.seq)))
         except PayloadError as error:
             errors.append(error)
     return reports, errors

@@ -11,11 +11,11 @@ time of its own.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gateway.codec import encode
-from gateway.frame import BROADCAST, Frame
+from gateway.frame import BROADCAST, Frame, Kind, MoteId
 from innet.costs.hardware import TRIES
 from simulator.kernel import MS, Kernel
 from simulator.radio import TURNS, Air, Station, Turn
@@ -39,7 +39,7 @@ class Patience:
         return min(self.pause_ms << before, self.longest_ms) * MS
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiting:
     frame: Frame
     encoded: Callable[[Frame, int], bytes]
@@ -51,6 +51,10 @@ class _Waiting:
     begun: int = 0
 
     @property
+    def tried(self) -> bool:
+        return self.pauses > 0 or self.attempts > 0
+
+    @property
     def for_all(self) -> bool:
         return self.frame.receiver == BROADCAST
 
@@ -60,16 +64,17 @@ def as_it_is(frame: Frame, _: int) -> bytes:
 
 
 class Carrier:
-    """`station` is for whom; `awake` hears how long each attempt takes."""
+    """`station` is for whom; `awake` hears how long each attempt takes, `tried` whether a receiver has acknowledged."""
 
     def __init__(self, station: Station, kernel: Kernel, air: Air, trace: Trace, patience: Patience,
-                 awake: Callable[[int], None] = lambda us: None) -> None:  # fmt: skip
+                 awake: Callable[[int], None] = lambda us: None,
+                 tried: Callable[[int, bool], None] = lambda receiver, known: None) -> None:  # fmt: skip
         self._station, self._kernel, self._air, self._trace, self._patience = station, kernel, air, trace, patience
-        self._awake = awake
+        self._awake, self._tried = awake, tried
         self._queue: deque[_Waiting] = deque()
         self._busy: _Waiting | None = None
+        self._pausing: list[_Waiting] = []
         self._slotted, self._until, self._epoch = False, 0, 0
-        self._life = 0
         self._number = 0  # of the hand-over
         self._draws: dict[int, tuple[int, int]] = {}  # by receiver: the epoch, and how many frames were sent in it
 
@@ -101,9 +106,21 @@ class Carrier:
 
     def forget(self) -> None:
         """The station was switched off: what waits is gone."""
-        self._life += 1
         self._queue.clear()
+        self._pausing.clear()
         self._busy = None
+
+    def redirect(self, before: MoteId, after: MoteId) -> None:
+        """What was for one neighbour is for another now; but a partial, which two might then have, is given up."""
+        left = [waiting for waiting in (*self._pausing, *self._queue) if waiting.frame.receiver == before]
+        for waiting in left:
+            (self._pausing if waiting in self._pausing else self._queue).remove(waiting)
+            if waiting.frame.kind is Kind.PARTIAL and waiting.tried:
+                waiting.done(False)
+                continue
+            frame = replace(waiting.frame, receiver=after)
+            self._queue.append(_Waiting(frame, waiting.encoded, waiting.done, encode(frame)))
+        self._next()
 
     @property
     def idle(self) -> bool:
@@ -157,14 +174,18 @@ class Carrier:
             boot=frame.boot, seq=frame.seq, bytes=len(waiting.message), attempts=waiting.attempts,
             came=int(waiting.came), known=int(known),
         )  # fmt: skip
+        if waiting.attempts:
+            self._tried(frame.receiver, known)
         again = frame.want_ack and not self._slotted and waiting.pauses < self._patience.again
         if known or waiting.for_all or not again:
             waiting.done(known or waiting.for_all)
         else:
-            self._kernel.after(self._patience.pause(waiting.pauses), partial(self._again, waiting, self._life))
+            self._pausing.append(waiting)
+            self._kernel.after(self._patience.pause(waiting.pauses), partial(self._again, waiting))
 
-    def _again(self, waiting: _Waiting, life: int) -> None:
-        if life == self._life:
+    def _again(self, waiting: _Waiting) -> None:
+        if waiting in self._pausing:
+            self._pausing.remove(waiting)
             waiting.pauses, waiting.attempts, waiting.came = waiting.pauses + 1, 0, False
             self._queue.append(waiting)
             self._next()

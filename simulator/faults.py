@@ -61,11 +61,13 @@ def _move(fault: Fault, built: Built, _: object) -> None:
 def _relink(fault: Fault, built: Built, _: object) -> None:
     for sender, receiver, ratio in fault.links:
         built.channel.ratios[sender, receiver] = ratio
+    built.air.changed()
 
 
 def _as_before(fault: Fault, built: Built, _: object) -> None:
     for sender, receiver, _ratio in fault.links:
         built.channel.ratios[sender, receiver] = built.declared.get((sender, receiver), 0.0)
+    built.air.changed()
 
 
 def _away(_fault: Fault, _built: Built, base: Callable[[bool], None]) -> None:

@@ -62,6 +62,7 @@ class Memory:
     received: dict[int, Numbers] = field(default_factory=dict)  # what came from above, by its boot
     outstanding: set[int] = field(default_factory=set)  # numbers of our own frames that are not handed over yet
     next_seq: int = 0
+    told: LinksReport | None = None  # whom we hear, as we said it last; who has said nothing keeps to its orders
 
 
 class Mote:
@@ -75,8 +76,7 @@ class Mote:
         self._kernel, self._air, self._trace = kernel, air, trace
         self._sensors: Mapping[int, Sensor] = {sensor_code(sensor.name): sensor for sensor in sensors}
         self._provenance = Provenance() if provenance is None else provenance
-        self.relay = Relay(site, Timing.of(self.kind), kernel, air, trace, self._receive, self._merge, self._in_slot,
-                           patience or Patience())  # fmt: skip
+        self.relay = Relay(site, Timing.of(self.kind), kernel, air, trace, self, patience or Patience())  # fmt: skip
         self.alive = False
         self._born = kernel.now
         self._spent_before = 0.0  # in earlier lives
@@ -143,7 +143,7 @@ class Mote:
 
     # --- what comes in ---
 
-    def _receive(self, frame: Frame) -> bool:
+    def receive(self, frame: Frame) -> bool:
         """Do what a frame says, once; say whether it made sense, however often it comes."""
         try:
             if frame.kind is Kind.ACK:
@@ -212,10 +212,10 @@ class Mote:
     def _obey(self, orders: Orders) -> None:
         self._memory.orders = orders
         self._memory.folding.install(orders.programs)
-        self.relay.parent = orders.parent
+        self.relay.adopt(orders.parent)
         self._slots = slots_of(orders)
 
-    def _merge(self, frame: Frame) -> bool:
+    def merge(self, frame: Frame) -> bool:
         """Take the partials of a child into our own, where we keep such and will send some; else they are passed on."""
         if frame.kind is not Kind.PARTIAL or not (self._slots or self._memory.schedule.samplings):
             return False
@@ -296,7 +296,7 @@ class Mote:
             waiting[sampling.number] = (sampling, epoch, rows)
         rows.append(row)
 
-    def _in_slot(self, next_round: int) -> None:
+    def in_slot(self, next_round: int) -> None:
         """Our slot begins; all that waits goes out, as far as no more comes to it before the next round."""
         self._post_waiting()
         self._send_partials(next_round // (self._memory.tick_ms * MS))
@@ -329,13 +329,34 @@ class Mote:
 
     def _introduce(self, memory: Memory, reason: Reason, pause: int) -> None:
         """Say hello, and whom we hear; again and again as long as nobody has told us a parent (SPEC.md: HELLO)."""
-        if memory is not self._memory or (pause > ALONE and self.relay.parent != BROADCAST):
+        alone = self.relay.parent == BROADCAST or self.relay.forsaken
+        if memory is not self._memory or (pause > ALONE and not alone):
             return
         self._say_hello(reason)
-        heard = tuple(Heard(number, quality) for number, quality in self._air.neighbours(self.site))
-        self._post(Kind.LINKS, encode_links(LinksReport(self.site, heard)))
+        self._tell_links()
         longer = min(2 * pause, ALONE_LONGEST)
         self._kernel.after(pause, partial(self._introduce, memory, reason, longer), priority=1)
+
+    def notice(self) -> None:
+        """Tell whom we hear, where that is something else than what we have told."""
+        if self._memory.told is not None and self._heard().differs(self._memory.told):
+            self._tell_links()
+
+    def forsaken(self) -> None:
+        """Our parent takes nothing: say hello as one that has no program, so as to be told another (SPEC.md: HELLO)."""
+        if self._memory.told is not None and not self.relay.forsaken:
+            self._trace.record(self._kernel.now, self.site, "forsaken", by=self.relay.parent)
+            self.relay.leave()
+            self._slots = None
+            self._memory.installer.forget(Kind.PROGRAM)
+            self._introduce(self._memory, Reason.FORSAKEN, ALONE)
+
+    def _heard(self) -> LinksReport:
+        return LinksReport(self.site, tuple(Heard(*each) for each in self._air.neighbours(self.site)))
+
+    def _tell_links(self) -> None:
+        self._memory.told = self._heard()
+        self._post(Kind.LINKS, encode_links(self._memory.told))
 
     def _say_hello(self, reason: Reason) -> None:
         has, clock = self._memory.installer.installed, self.clock
@@ -361,7 +382,9 @@ class Mote:
         if memory.next_seq > 0xFFFF:
             self.boot, memory.next_seq = self.boot + 1, 0  # SPEC.md: numbers never repeat
         memory.outstanding.add(frame.seq)
-        self.relay.rise(frame, partial(self._handed_over, memory, frame))
+        called = self.relay.forsaken and kind not in (Kind.READING, Kind.PARTIAL)
+        send = self.relay.call if called else self.relay.rise
+        send(frame, partial(self._handed_over, memory, frame))
         return frame
 
     def _handed_over(self, memory: Memory, frame: Frame, taken: bool) -> None:

@@ -9,6 +9,8 @@ from gateway.errors import FrameError
 from gateway.frame import COORDINATOR, Frame, Kind, MoteId
 from gateway.link import acknowledgement
 from gateway.transports import Transport
+from innet.payload import encode_links
+from innet.routing.topology import Heard, LinksReport
 from simulator.carrier import Carrier, Patience, as_it_is
 from simulator.energy import Account, Timing
 from simulator.folding import Provenance
@@ -22,20 +24,31 @@ from simulator.trace import Trace
 
 class Gateway:
     """A radio of the base station. It keeps a frame until the base station has answered it, and sends it there again
-    after a while. Without a wire it is where frames end."""
+    after a while; it says whom it hears. Without a wire it is where frames end."""
 
     PATIENCE_MS = 10_000
+    BOOT = 1
 
     def __init__(self, number: int, timing: Timing, kernel: Kernel, air: Air, trace: Trace,
                  provenance: Provenance | None = None) -> None:  # fmt: skip
-        self.number, self.timing, self.account, self.listening = number, timing, Account(), True
+        self.number, self.timing, self.account = number, timing, Account()
+        self.on = self.listening = True
         self._provenance = Provenance() if provenance is None else provenance
         self._kernel, self._trace = kernel, trace
         self._down = Held(Carrier(self, kernel, air, trace, Patience(again=0)))
         self._held: dict[tuple[int, int, int], tuple[Frame, int]] = {}  # each since when
         self._answered = True  # whether the base station has said anything since it was last reminded
         self.wire: Transport | None = None
+        self._air, self._told, self._next_seq = air, LinksReport(number, ()), 0
         air.join(self)
+
+    def notice(self) -> None:
+        """Tell whom we hear, where that is something else than what was told."""
+        heard = LinksReport(self.number, tuple(Heard(*each) for each in self._air.neighbours(self.number)))
+        if self.wire and heard.differs(self._told):
+            self._told = heard
+            self._hold(Frame(Kind.LINKS, MoteId(self.number), self.BOOT, self._next_seq, encode_links(heard)))
+            self._next_seq += 1
 
     def take(self, message: bytes) -> bool:
         """A frame for the base station came by air."""
@@ -94,7 +107,7 @@ class Gateway:
             self._held[frame.identity] = frame, self._kernel.now
 
     def _give(self, frame: Frame) -> None:
-        self.wire.send(encode_stream(replace(frame, receiver=COORDINATOR)))
+        self.wire.send(encode_stream(replace(frame, receiver=MoteId(self.number))))
 
     def _remind(self) -> None:
         """Say again what was not answered; only the oldest of it while nothing is answered at all."""
@@ -120,8 +133,11 @@ class Network:
             gateway.wire = wire
 
     def start(self) -> None:
+        """Switch all on; who hears whom is known as soon as everybody is there."""
         for mote in self.motes.values():
             mote.start()
+        for gateway in self._gateways.values():
+            self.kernel.after(0, gateway.notice, priority=1)
 
     def run_until(self, ms: int) -> None:
         """Let the world go on until then."""

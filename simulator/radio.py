@@ -12,7 +12,7 @@ from typing import Protocol
 from gateway.frame import BROADCAST
 from simulator.chance import Purpose, draw, uniform
 from simulator.energy import Account, Timing
-from simulator.kernel import Kernel
+from simulator.kernel import MS, Kernel
 from simulator.trace import Trace
 
 PERFECT = 255
@@ -20,6 +20,8 @@ AUDIBLE = 0.5 / PERFECT
 """Of a link with a ratio below this motes report that it does not exist, and it disturbs nobody."""
 TURNS = 64
 """The most attempts at one hand-over, for the numbering of draws."""
+NOTICE_US = 60_000 * MS
+"""So long it takes a station to notice that it hears somebody better, worse, for the first time, or no more."""
 
 
 class Station(Protocol):
@@ -28,6 +30,7 @@ class Station(Protocol):
     number: int
     account: Account
     timing: Timing
+    on: bool
     listening: bool
 
     def take(self, message: bytes) -> bool:
@@ -41,6 +44,9 @@ class Station(Protocol):
 
     def pending(self) -> None:
         """Somebody who acknowledged our frame has something for us."""
+
+    def notice(self) -> None:
+        """Whom it hears may not be what it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,7 @@ class Air:
         self._cut: set[int] = set()
         self._slotted: list[_Sending] = []
         self._numbers = 0
+        self._noticed_at = -1
         self._last: dict[tuple[int, int], int] = {}  # by sender and receiver: the last hand-over that was taken
 
     def join(self, station: Station) -> None:
@@ -165,7 +172,7 @@ class Air:
 
     def _arrive(self, message: bytes, sender: Station, receiver: int, turn: Turn, sending: _Sending,
                 done: Callable[[bool, bool], None]) -> None:  # fmt: skip
-        came = known = False
+        came = known = False  # what is for all came if somebody has taken it
         for number in self._hearers(sender.number) if receiver == BROADCAST else (receiver,):
             station = self._stations.get(number)
             if station is None or not station.listening or self._cut & {sender.number, number}:
@@ -173,8 +180,9 @@ class Air:
             if self._disturbed(sending, number):
                 self._trace.record(sending.end, number, "disturbed", sender=sender.number)
             elif self.channel.comes_through(Purpose.FRAME, sender.number, number, turn.epoch, turn.draw):
-                came = True
-                if self._taken(message, sender.number, station, turn.number) and receiver != BROADCAST:
+                taken = self._taken(message, sender.number, station, turn.number)
+                came = came or taken or receiver != BROADCAST
+                if taken and receiver != BROADCAST:
                     station.account.send_us += station.timing.ack
                     known = self.channel.comes_through(Purpose.ACK, number, sender.number, turn.epoch, turn.draw)
                     if known and station.has_for(sender.number):
@@ -210,11 +218,26 @@ class Air:
 
     def neighbours(self, number: int) -> list[tuple[int, int]]:
         """Who a mote hears, and how well (0 to 255)."""
-        heard = [(other, round(PERFECT * self.channel.ratio(other, number))) for other in sorted(self._stations)]
+        there = [] if number in self._cut else [n for n, station in sorted(self._stations.items()) if station.on]
+        heard = [(n, round(PERFECT * self.channel.ratio(n, number))) for n in there if n not in self._cut]
         return [(other, quality) for other, quality in heard if other != number and quality]
 
     def cut(self, number: int) -> None:
         self._cut.add(number)
+        self.changed()
 
     def mend(self, number: int) -> None:
         self._cut.discard(number)
+        self.changed()
+
+    def changed(self) -> None:
+        """Links, or who is there, are not what they were: after a while everybody notices."""
+        at = self._kernel.now + NOTICE_US
+        if at != self._noticed_at:
+            self._noticed_at = at
+            self._kernel.at(at, self._notice, priority=1)
+
+    def _notice(self) -> None:
+        for _, station in sorted(self._stations.items()):
+            if station.on:
+                station.notice()

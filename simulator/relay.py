@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 from acquisition.payload import decode_time, encode_time
 from gateway.codec import decode, encode
@@ -19,27 +20,45 @@ from simulator.trace import Trace
 
 QUIET_US = 100 * MS
 """Who stays awake for what its parent has goes to sleep when nothing has come for so long."""
+FRUITLESS, FRUITLESS_US = 3, 60_000 * MS
+"""A parent that has acknowledged none of so many hand-overs, for so long, is none any more."""
+
+
+class Owner(Protocol):
+    """The mote whose radio it is."""
+
+    def receive(self, frame: Frame) -> bool:
+        """Do what a frame says; whether it makes sense."""
+
+    def merge(self, frame: Frame) -> bool:
+        """Keep a frame that is on its way up; False where it is to go on."""
+
+    def in_slot(self, next_round: int) -> None:
+        """Our slot begins."""
+
+    def notice(self) -> None:
+        """Whom we hear may not be what it was."""
+
+    def forsaken(self) -> None:
+        """Our parent has taken nothing for long."""
 
 
 class Relay:
-    """`deliver` gets the frames for this mote, and says whether they make sense to it; `merge` may keep a frame that is
-    on its way up, and says whether it did."""
+    """`forsaken` is who has left a parent that takes nothing, and was told no other yet."""
 
-    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: Air, trace: Trace,
-                 deliver: Callable[[Frame], bool], merge: Callable[[Frame], bool], in_slot: Callable[[int], None],
+    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: Air, trace: Trace, owner: Owner,
                  patience: Patience) -> None:  # fmt: skip
         self.number, self.timing, self.account = number, timing, Account()
         self.parent: int = BROADCAST
-        self._kernel, self._trace, self._in_slot = kernel, trace, in_slot
-        self._deliver, self._merge = deliver, merge
-        self._air = air
-        self._carrier = Carrier(self, kernel, air, trace, patience)
+        self.forsaken = False
+        self._kernel, self._air, self._trace, self._owner = kernel, air, trace, owner
+        self._carrier = Carrier(self, kernel, air, trace, patience, tried=self._tried)
         self._down = Carrier(self, kernel, air, trace, replace(patience, again=0), self._awake_for)
         self._held = Held(self._down)
         self._below: dict[int, int] = {}  # whoever was heard through a child, and through which
         self._awake: set[int] = set()  # neighbours that have no agenda, as far as was heard
         self._passed: set[tuple[int, int, int]] = set()  # what was sent to whoever hears it, so that it ends somewhere
-        self._on = False
+        self.on = False
         self._told: Slots | None = None  # the agenda to keep to …
         self._slots: Slots | None = None  # … from its first round on
         self._duty = 0  # the number of our orders: what was planned under others is void
@@ -48,6 +67,7 @@ class Relay:
             0  # when the radio went on to stay on, or when our own slot, or a child's, began
         )
         self._sending = False
+        self._fruitless, self._fruitless_since = 0, 0  # hand-overs to our parent, one after the other
         self._called = False  # the parent has something for us
         self._staying: tuple[int, int] | None = None  # awake for it since, and until
 
@@ -55,13 +75,14 @@ class Relay:
 
     def switch_on(self) -> None:
         """The radio stays on until there is an agenda."""
-        self._on, self._told, self._slots, self._since = True, None, None, self._kernel.now
+        self.on, self._told, self._slots, self._since = True, None, None, self._kernel.now
         self._carrier.by_agenda(False)
+        self._air.changed()
 
     def switch_off(self) -> None:
         """All that was in memory is gone."""
         self.settle()
-        self._on, self._told, self._slots, self._ears, self._sending = False, None, None, 0, False
+        self.on, self._told, self._slots, self._ears, self._sending = False, None, None, 0, False
         self._duty += 1
         self._below.clear()
         self._awake.clear()
@@ -70,7 +91,8 @@ class Relay:
         self._down.forget()
         self._called, self._staying = False, None
         self._carrier.forget()
-        self.parent = BROADCAST
+        self.adopt(BROADCAST)
+        self._air.changed()
 
     def follow(self, slots: Slots | None, clock: Clock) -> None:
         """Keep to an agenda from the next of its rounds on; None ends it. A clock that was set counts from then, too."""
@@ -88,6 +110,7 @@ class Relay:
 
     def _keep_on(self) -> None:
         if self._slots:
+            self._rest()
             self._slots, self._ears, self._since = None, 0, self._kernel.now
             self._carrier.by_agenda(False)
 
@@ -127,7 +150,7 @@ class Relay:
     def _open(self, duty: int, number: int, until: int, following: int) -> None:
         if duty != self._duty:
             return
-        self._in_slot(following)
+        self._owner.in_slot(following)
         if not self._carrier.idle:
             self._sending, self._since = True, self._kernel.now
             self._carrier.open(number, until)
@@ -136,6 +159,12 @@ class Relay:
         if duty == self._duty:
             self._carrier.close()
 
+    def _rest(self) -> None:
+        """Nothing more is to be sent in our slot."""
+        if self._sending:
+            self._sending = False
+            self.account.awake_us += self.timing.startup + self._kernel.now - self._since
+
     def _awake_for(self, us: int) -> None:
         """For a frame to a child, outside of our slots."""
         if self._slots:
@@ -143,7 +172,7 @@ class Relay:
 
     def settle(self) -> None:
         """Count the time that the radio has been on until now."""
-        if self._on and self._slots is None:
+        if self.on and self._slots is None:
             self.account.awake_us += self._kernel.now - self._since
             self._since = self._kernel.now
 
@@ -151,7 +180,7 @@ class Relay:
 
     @property
     def listening(self) -> bool:
-        return self._on and (self._slots is None or self._ears > 0 or self._staying is not None)
+        return self.on and (self._slots is None or self._ears > 0 or self._staying is not None)
 
     def has_for(self, number: int) -> bool:
         return self._held.has_for(number)
@@ -194,12 +223,51 @@ class Relay:
             if self._staying:
                 self._staying = self._staying[0], self._kernel.now + QUIET_US
             return self._descend(frame)
+        if self.forsaken and frame.receiver == BROADCAST:
+            return False  # who has no way itself is no help
         again = frame.mote == self.number or (frame.receiver == BROADCAST and frame.identity in self._passed)
         if not again:
             self._below[frame.mote] = frame.sender
-            if not self._merge(frame):
+            if not self._owner.merge(frame):
                 self.rise(frame, lambda _: None)
         return True
+
+    def notice(self) -> None:
+        self._owner.notice()
+
+    def adopt(self, parent: int) -> None:
+        """From now on that one is our parent."""
+        before, self.parent = self.parent, parent
+        self.forsaken, self._fruitless = False, 0
+        if before != parent and BROADCAST not in (before, parent):
+            self._carrier.redirect(MoteId(before), MoteId(parent))
+
+    def leave(self) -> None:
+        """Our parent is none any more: listen to anybody until we are told another."""
+        self._duty += 1
+        self._told = None
+        self._keep_on()
+        self.forsaken = True
+
+    def call(self, frame: Frame, done: Callable[[bool], None]) -> None:
+        """Give a frame of our own to whoever hears it."""
+        if self.on:
+            self._passed.add(frame.identity)
+            sent = replace(frame, sender=MoteId(self.number), receiver=MoteId(BROADCAST))
+            self._down.hand_over(sent, done)
+
+    def _tried(self, receiver: int, known: bool) -> None:
+        """What became of a hand-over."""
+        if receiver != self.parent or receiver == BROADCAST:
+            return
+        if known:
+            self.forsaken, self._fruitless = False, 0
+            return
+        if not self._fruitless:
+            self._fruitless_since = self._kernel.now
+        self._fruitless += 1
+        if self._fruitless >= FRUITLESS and self._kernel.now - self._fruitless_since >= FRUITLESS_US:
+            self._owner.forsaken()
 
     def rise(self, frame: Frame, done: Callable[[bool], None]) -> None:
         """Give a frame to the parent in its turn; without a parent, to whoever hears it."""
@@ -209,7 +277,7 @@ class Relay:
 
     def _descend(self, frame: Frame) -> bool:
         if frame.mote in (self.number, BROADCAST):
-            return self._deliver(frame)
+            return self._owner.receive(frame)
         following = frame.route[0] if frame.route else self._below.get(frame.mote)
         if following is None:
             self._trace.record(
@@ -222,14 +290,12 @@ class Relay:
         return True
 
     def _hand_over(self, frame: Frame, done: Callable[[bool], None]) -> None:
-        if self._on:
+        if self.on:
             self._carrier.hand_over(frame, partial(self._handed_over, done))
 
     def _handed_over(self, done: Callable[[bool], None], taken: bool) -> None:
         if self._carrier.idle:
-            if self._sending:
-                self._sending = False
-                self.account.awake_us += self.timing.startup + self._kernel.now - self._since
+            self._rest()
             if self._called:
                 self._ask()
         done(taken)

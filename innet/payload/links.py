@@ -6,12 +6,10 @@ neighbours u8; each: mote u16, quality u8
 import struct
 from collections.abc import Iterator
 
-from gateway.frame import MAX_PAYLOAD
 from innet.errors import PayloadError
-from innet.routing.topology import Heard, LinksReport
+from innet.routing.topology import MAX_NEIGHBOURS, Heard, LinksReport
 
 NEIGHBOUR = struct.Struct("<HB")
-MAX_NEIGHBOURS = (MAX_PAYLOAD - 1) // NEIGHBOUR.size
 
 
 def encode_links(report: LinksReport) -> bytes:

@@ -4,6 +4,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 QUALITY_MAX = 255
+MAX_NEIGHBOURS = 27
+"""So many fit into a report, the best ones: who is not in one that is shorter is not heard."""
+NOTICEABLE = 25
+"""By how much a quality has to change before it is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,13 @@ class LinksReport:
 
     mote: int
     heard: tuple[Heard, ...]
+    number: tuple[int, int] = (0, 0)
+    """(boot, seq) of its frame: what has a higher one was said later."""
+
+    def differs(self, told: "LinksReport") -> bool:
+        """Whether somebody came or went since that was told, or is heard noticeably better or worse."""
+        now, before = ({h.neighbour: h.quality for h in report.heard} for report in (self, told))
+        return now.keys() != before.keys() or any(abs(now[n] - before[n]) >= NOTICEABLE for n in now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +38,17 @@ class Topology:
     """`heard[receiver][sender]` is a quality. Replaced, never changed: `with_reports` makes the next one."""
 
     heard: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    numbers: Mapping[int, tuple[int, int]] = field(default_factory=dict, compare=False)
 
     def with_reports(self, reports: Iterable[LinksReport]) -> "Topology":
-        """A report replaces the earlier one of its mote; the same topology where nothing is new."""
-        told = {report.mote: {h.neighbour: h.quality for h in report.heard} for report in reports}
+        """A report replaces the earlier one of its mote, whichever comes last; the same topology where nothing is new."""
+        told, numbers = {}, dict(self.numbers)
+        for report in reports:
+            if report.number >= numbers.get(report.mote, (0, 0)):
+                told[report.mote] = {h.neighbour: h.quality for h in report.heard}
+                numbers[report.mote] = report.number
         changed = any(self.heard.get(mote) != links for mote, links in told.items())
-        return Topology({**self.heard, **told}) if changed else self
+        return Topology({**self.heard, **told}, numbers) if changed or numbers != self.numbers else self
 
     @classmethod
     def of_ratios(cls, ratios: Mapping[tuple[int, int], float]) -> "Topology":
@@ -71,9 +87,11 @@ class Topology:
         return {mote: sorted(others) for mote, others in found.items()}
 
     def quality(self, sender: int, receiver: int) -> int:
-        """How well one is heard by the other. A direction that nobody reported is taken to be as good as the other one."""
-        told = self.heard.get(receiver, {}).get(sender)
-        return self.heard.get(sender, {}).get(receiver, 0) if told is None else told
+        """How well one is heard by the other. A direction of which nobody could say is taken to be as good as the other."""
+        told = self.heard.get(receiver)
+        if told is not None and (sender in told or len(told) < MAX_NEIGHBOURS):
+            return told.get(sender, 0)
+        return self.heard.get(sender, {}).get(receiver, 0)
 
     def ratio(self, sender: int, receiver: int) -> float:
         """The share of frames that arrive."""

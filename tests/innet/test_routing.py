@@ -54,6 +54,20 @@ def test_a_report_replaces_the_earlier_one():
     assert second.motes == {0, 1, 2}
 
 
+def test_a_report_that_was_overtaken_says_nothing():
+    new, old = LinksReport(1, (Heard(2, 9),), (1, 7)), LinksReport(1, (Heard(3, 9),), (1, 6))
+    for reports in ([new, old], [old, new]):
+        assert Topology().with_reports(reports).heard == {1: {2: 9}}
+    unchanged = Topology().with_reports([LinksReport(1, (Heard(2, 9),), (1, 5)), new])
+    assert unchanged.with_reports([old]) is unchanged
+
+
+def test_who_is_not_in_a_report_that_has_room_is_not_heard():
+    full = tuple(Heard(n, 200) for n in range(10, 10 + MAX_NEIGHBOURS))
+    for heard, cost in ((full, 1.0), (full[1:], float("inf"))):
+        assert Topology().with_reports([LinksReport(1, heard), LinksReport(2, (Heard(1, 255),))]).cost(1, 2) == cost
+
+
 def test_a_direction_that_nobody_reported_is_as_good_as_the_other():
     one_sided = Topology({1: {2: 51}})
     assert one_sided.cost(1, 2) == one_sided.cost(2, 1) == 25
@@ -271,5 +285,5 @@ def test_doors():
     assert decode_orders(unheard[3], 3).parent == BROADCAST
     good = Frame(Kind.LINKS, 3, 1, 0, encode_links(LinksReport(3, (Heard(0, 9),))))
     reports, errors = uplink.rise([Frame(Kind.LINKS, 4, 1, 0, b"\x05"), good])
-    assert reports == [LinksReport(3, (Heard(0, 9),))]
+    assert reports == [LinksReport(3, (Heard(0, 9),), number=(1, 0))]
     assert [(error.code, error.mote) for error in errors] == [("size", 4)]

@@ -43,7 +43,7 @@ BEGIN_US = 95_000_000
 class Base:
     """The other end of the air, which acknowledges unless told not to. It is 95 s after tick 0 when the mote starts."""
 
-    number, listening = COORDINATOR, True
+    number, on, listening = COORDINATOR, True, True
 
     def __init__(self, sensors=(Sensor("temperature", Wave(20.0), scale=1),)):
         self.kernel, self.trace = Kernel(BEGIN_US), Trace()
@@ -62,6 +62,9 @@ class Base:
 
     def has_for(self, number):
         return False
+
+    def notice(self):
+        """It does not mind."""
 
     def tell(self, kind, payload, want_ack=True, seq=None):
         """Send a frame; whether it was acknowledged."""

@@ -27,6 +27,7 @@ class Ear:
     number: int
     account: Account = field(default_factory=Account)
     timing: Timing = TIMING
+    on: bool = True
     listening: bool = True
     heard: list = field(default_factory=list)
 
@@ -36,6 +37,9 @@ class Ear:
 
     def has_for(self, number):
         return False
+
+    def notice(self):
+        """It does not mind."""
 
 
 class Bench:
