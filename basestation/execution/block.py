@@ -18,6 +18,7 @@ from basestation.execution.aggregating import aggregate
 from basestation.execution.combined import Answered, Combined, together
 from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
+from basestation.execution.differing import moving
 from basestation.execution.distinct import distinct, ranked
 from basestation.execution.frame import Frame, difference
 from basestation.execution.graph import BLOCK, Operator
@@ -60,7 +61,7 @@ class Block(Operator):
         if subqueries is not None:
             self.node = subqueries.put_into(node)
         self.join = join
-        self._differing = differing(node, self.join)
+        self._differing = moving(node, leaves, inputs) if join is None else differing(node, join)
         self.halt = None  # why the query cannot go on
         self.answered = Answered(len(inputs))
         self._given = [Given() for _ in inputs]

@@ -142,6 +142,19 @@ class TimeWindows(OverStream):
         self._next = grid_at_or_after(start, slide)
         store.begin(self._earliest(NO_WINS))
 
+    @property
+    def appends(self):
+        """Whether tuples are in windows from their arrival on (3.6)."""
+        held = self.store.by_tick()
+        return held is not None and bool(held.append.any())
+
+    @property
+    def in_order(self):
+        """Whether the order of a window's tuples is that of their ticks (6.4)."""
+        held = self.store.by_tick()
+        index = self.stream.index_of(held.ident)
+        return bool((index[1:] > index[:-1]).all()) and bool((index > 0).all())
+
     def due(self, upto):
         """The windows up to a tick that were not given before."""
         ticks = np.arange(self._next, upto + 1, self.slide)
@@ -214,6 +227,8 @@ def ordered(tuples, window, count, stream):
 
 class RowWindows(OverStream):
     """RowWindow and the landmark window of rows: at each slide-th row, rows k+begin (or row 1) to k+end (3.7)."""
+
+    appends, in_order = False, True  # a row is in its windows whenever it arrived, and its number tells its place
 
     def __init__(self, stream, columns, begin, end, slide):
         super().__init__(stream, columns)

@@ -189,6 +189,14 @@ class Join:
             found.append(rows_in(rows.first + begin, rows.at))
         return together(found)
 
+    def overlapping(self, reaches, others):
+        """Where every input has a tuple in both windows, so that a row may have stayed."""
+        found = np.ones(len(reaches[0]), bool)
+        for side, a, b in zip(self.sides, reaches, others, strict=True):
+            stayed = a.both(b)
+            found &= side.held.module(()).holds(stayed.left, stayed.right)
+        return found
+
     def came(self, reaches, others):
         """The rows of windows with a tuple that is not in others (a window for each): none twice.
 

@@ -69,6 +69,14 @@ class StateModule:
                 which, at = which[same], at[same]
         return probing[which], at
 
+    def holds(self, left, right):
+        """Which ranges of ticks hold a tuple, living or not; of an index by tick alone."""
+        self._refresh()
+        found = np.zeros(len(left), bool)
+        for run in self._runs:
+            found |= run.counts(hashed((), len(left)), left, right)[2] > 0
+        return found
+
     def reaches(self, left, right):
         """How many tuples, living or not, lie in ranges of ticks; of an index by tick alone."""
         self._refresh()
