@@ -81,6 +81,17 @@ class Answered:
             grown.drop(count)
         self._all = None
 
+    def find(self, ticks, n):
+        """Where the windows of some keys are; -1 where there is none."""
+        held = self.all()
+        if not len(held):
+            return np.full(len(ticks), -1)
+        room = max(int(held.n.max()), int(n.max(initial=0))) + 1
+        keys = np.searchsorted(held.tick, held.tick) * room + held.n
+        wanted = np.searchsorted(held.tick, ticks) * room + n
+        at = np.minimum(np.searchsorted(keys, wanted), len(held) - 1)
+        return np.where((held.tick[at] == ticks) & (held.n[at] == n), at, -1)
+
     def places(self, windows):
         """Where windows are; where one that went away would be."""
         return self._places(windows, 0)

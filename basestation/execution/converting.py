@@ -175,9 +175,7 @@ class ConverterStream(Stream):
         return False
 
     def epoch_covers(self, keys):
-        answered = self.block.answered.all()
-        place = {key: at for at, key in enumerate(zip(answered.tick.tolist(), answered.n.tolist(), strict=True))}
-        at = np.array([place.get(tuple(key), -1) for key in keys.tolist()], np.int64)
+        at = self.block.answered.find(keys[:, 0], keys[:, 1])
         found = np.flatnonzero(at >= 0)
         return [(at >= 0, self._covered(found, at[found]))]
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from acquisition.batch import dtype_of
 from basestation.algebra.vector import Vector
+from basestation.execution.distinct import ranked
 from basestation.execution.frame import Frame
 from basestation.execution.tuples import concatenated
 from basestation.windows.epochs import NEVER
@@ -46,6 +47,12 @@ class Table:
 
     def at(self, tick):
         return self._versions[bisect_right(self._versions, tick, key=lambda v: v.tick) - 1]
+
+    def seen(self, ticks):
+        """(the versions that scans at some ticks see, each once and in order; for each tick the place of its version)."""
+        begun = np.array([version.tick for version in self._versions])
+        places, which = ranked(np.searchsorted(begun, ticks, "right") - 1)
+        return [self._versions[place] for place in places.tolist()], which
 
     def apply(self):
         pass

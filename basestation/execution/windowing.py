@@ -366,6 +366,9 @@ class RowWindows(OverStream):
         return Frame(len(given), window, self._untagged(tuples), tuples.tick, second)
 
     def covers(self, given):
+        nothing = self.nothing()
+        if not any(each.intake for each in nothing):
+            return nothing
         return self.stream.covers(*self._ticks_of(given), given.tick)
 
     def final(self, before, given):

@@ -13,7 +13,6 @@ from acquisition.extent import Extent
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Column
 from basestation.algebra.window_select import WindowSelect
-from basestation.execution.distinct import distinct, ranked
 from basestation.execution.joining.held import NEVER, Held
 from basestation.execution.streams import computed
 from basestation.execution.tables import Table
@@ -165,8 +164,7 @@ class TableSide(Side):
         self._known, self._numbers = [], 0  # (version, number)
 
     def prepare(self, asked):
-        for tick in distinct(asked.tick[asked.there]).tolist():
-            version = self.input.table.at(tick)
+        for version in self.input.table.seen(asked.tick[asked.there])[0]:
             if self._number(version) is None:
                 columns = {c.id: version.columns[c.name] for c in self._leaf.columns}
                 self.held.build(self._passing(_tuples(np.full(version.length, self._numbers), columns)))
@@ -177,8 +175,8 @@ class TableSide(Side):
         return next((number for known, number in reversed(self._known) if known is version), None)
 
     def reach(self, asked):
-        ticks, which = ranked(asked.tick[asked.there])
-        numbers = np.array([self._number(self.input.table.at(tick)) for tick in ticks.tolist()], np.int64)
+        versions, which = self.input.table.seen(asked.tick[asked.there])
+        numbers = np.array([self._number(version) for version in versions], np.int64)
         return _numbered(asked, numbers[which])
 
     def tidy(self):
