@@ -10,6 +10,7 @@ from acquisition.scheduling import share
 from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
 from basestation.language.diagnostics import Diagnostic, Refused
+from basestation.language.syntax import Explain
 from basestation.planner.bind import bind_text
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
@@ -76,7 +77,9 @@ def _with_motes(world: World, tick: int, anew: Collection[str] = ()) -> World:
     scheduled = share(needs, world.catalog, world.scheduled, tick, anew)
     programs = innet.downlink.images(compiled(world, scheduled), world.tree, scheduled.schedules)
     schedules = acquisition.downlink.images(scheduled.schedules)
-    desired = {site: Desired(schedule, programs.get(site)) for site, schedule in schedules.items()}
+    desired = {
+        site: Desired(schedules.get(site), programs.get(site)) for site in sorted(schedules.keys() | programs.keys())
+    }
     return replace(world, scheduled=scheduled, desired=desired)
 
 
@@ -84,6 +87,8 @@ def _one_query(text: str, world: World) -> Plan:
     plans = bind_text(text, world.catalog)
     if len(plans) != 1 or not isinstance(plans[0], Plan):
         raise _refused(text, "SN601", "anything but one query at a time cannot be deployed yet", plans[-1])
+    if isinstance(plans[0].statement, Explain):
+        raise _refused(text, "SN601", "EXPLAIN cannot be deployed", plans[0])
     return plans[0]
 
 

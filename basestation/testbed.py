@@ -14,6 +14,7 @@ import numpy as np
 
 from acquisition.batch import Batch, concatenate
 from acquisition.payload import Readings, decode_schedule
+from acquisition.schedule import Schedule
 from acquisition.sources.python import read_file
 from acquisition.sources.tuples import table_of
 from acquisition.uplink import batch_of, filtered_of
@@ -243,10 +244,14 @@ class SweptBed(Bed):
 
         world = self.station.world
         desired = {n: each for n, each in world.desired.items() if each.program and n in world.tree.parent}
+        nothing = Schedule(0, 0, ())  # of who only passes on
         return {
-            n: Standing(decode_schedule(each.schedule, n), decode_orders(each.program, n), self.catalog.tick_ms)
+            n: Standing(
+                decode_schedule(each.schedule, n) if each.schedule else replace(nothing, site=n),
+                decode_orders(each.program, n), self.catalog.tick_ms,
+            )
             for n, each in desired.items()
-        }
+        }  # fmt: skip
 
     def _take(self, swept: "Swept") -> None:
         """Give the station what arrived, and count and record what happened."""

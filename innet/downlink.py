@@ -9,15 +9,21 @@ from innet.payload import Orders, encode_orders, programs_of
 from innet.program.program import MoteProgram
 from innet.routing.tree import RoutingTree
 
+ON_THE_WAY = 1
+"""The version of what a site is told that has no schedule; two of them differ by their digests."""
+
 
 def images(compiled: Iterable[MoteProgram], tree: RoutingTree, schedules: Mapping[int, Schedule]) -> dict[int, Image]:
-    """What each site that samples is to run, and to whom it sends, under the version of its schedule.
+    """What each site that samples is to run, and to whom it sends, under the version of its schedule; and those on its way.
 
     A site that is not in the tree yet sends to whoever hears it; one that runs nothing still passes on what others send.
     """
     programs = programs_of(compiled)
+    versions = {site: schedule.version for site, schedule in schedules.items() if schedule.samplings}
+    ways = {mote for site in versions if site in tree.parent for mote in tree.path(site)[:-1]}
     return {
-        site: encode_orders(schedule.version, Orders(programs.get(site, ()), tree.parent.get(site, BROADCAST)))
-        for site, schedule in schedules.items()
-        if schedule.samplings
+        site: encode_orders(
+            versions.get(site, ON_THE_WAY), Orders(programs.get(site, ()), tree.parent.get(site, BROADCAST))
+        )
+        for site in sorted(versions.keys() | ways)
     }

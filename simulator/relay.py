@@ -225,7 +225,8 @@ class Relay:
             return self._descend(frame)
         if self.forsaken and frame.receiver == BROADCAST:
             return False  # who has no way itself is no help
-        again = frame.mote == self.number or (frame.receiver == BROADCAST and frame.identity in self._passed)
+        for_all = BROADCAST in (frame.receiver, self.parent)
+        again = frame.mote == self.number or (for_all and frame.identity in self._passed)
         if not again:
             self._below[frame.mote] = frame.sender
             if not self._owner.merge(frame):

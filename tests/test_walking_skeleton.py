@@ -231,6 +231,7 @@ def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
         ("SELECT wind FROM field [NOW]", "`wind` needs a scale", 0),
         ("SELECT temp FROM field [NOW]; SELECT volt FROM field [NOW]", "one query at a time", 30),
         ("DELETE FROM field WHERE temp > 3", "one query at a time", 0),
+        ("EXPLAIN SELECT temp FROM field", "EXPLAIN cannot be deployed", 0),
     ],
 )
 def test_what_cannot_run_yet_is_refused_with_a_place_and_leaves_no_trace(world, text, said, place):

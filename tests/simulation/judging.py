@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+from acquisition.extent import Kind
 from basestation.replay import replay
 from basestation.results.view import current_windows
 from basestation.testbed import Testbed
@@ -22,40 +23,55 @@ def run_scenario(scenario, seconds, seed=1, kind=Testbed):
 
 
 def delivered(bed):
-    """(site, tick) -> the tick in which it reached the base station first, and what was measured; by the trace alone."""
+    """(site, tick) -> the tick in which it reached the base station first, and what was measured; of the first extent."""
+    return _delivered(bed, next(iter(bed.catalog)).name)
+
+
+def _delivered(bed, extent):
+    """By the trace alone."""
     tick_us = bed.scenario.deployment.tick_ms * 1_000
     trace = bed.trace
+    samplings = {n: each for n, each in bed.station.world.scheduled.samplings.items() if each.extent == extent}
     measured = {(e.mote, e["sampling"], e["tick"]): e["values"] for e in trace.of("produced")}
-    samplings = bed.station.world.scheduled.samplings
     within = {}
     for e in trace.of("posted"):
-        epochs = range(e["first"], e["first"] + e["count"])
-        within[e.mote, e["boot"], e["seq"]] = [(e["sampling"], samplings[e["sampling"]].epochs.tick(k)) for k in epochs]
+        if e["sampling"] in samplings:
+            ticks = map(samplings[e["sampling"]].epochs.tick, range(e["first"], e["first"] + e["count"]))
+            within[e.mote, e["boot"], e["seq"]] = e["sampling"], list(ticks)
     found = {}
     # A swept network has no wire: what reached the gateway is there.
     for e in trace.of("arrived") or trace.of("delivered"):
-        for sampling, tick in within.get((e["origin"], e["boot"], e["seq"]), ()):
+        sampling, ticks = within.get((e["origin"], e["boot"], e["seq"]), (None, ()))
+        for tick in ticks:
             values = measured[e["origin"], sampling, tick]
             names = [channel.attribute for channel in samplings[sampling].channels]
             found.setdefault((e["origin"], tick), (e.time // tick_us, dict(zip(names, values, strict=True))))
     return found
 
 
-def replayed(bed, name):
-    """What a replay of the delivered readings answers to a query that was asked at the beginning."""
-    extent = next(iter(bed.catalog))
+def heard(bed):
+    """For each extent that is sensed, the rows that a replay takes: what was delivered, in its order."""
+    return {extent.name: _rows(bed, extent) for extent in bed.catalog if extent.kind is Kind.SENSED}
+
+
+def _rows(bed, extent):
     scales = {a.name: a.scale for a in extent.schema}
     rows = []
-    for (site, tick), (arrival, values) in sorted(delivered(bed).items(), key=lambda each: each[1][0]):
+    for (site, tick), (arrival, values) in sorted(_delivered(bed, extent.name).items(), key=lambda each: each[1][0]):
         row = {"_tick": tick, "_site": site, "_arrival": arrival}
         for attribute, value in values.items():
             scale = scales[attribute]
             row[attribute] = value if value is None or scale is None else float(f"{value}e-{scale}")
         rows.append(row)
+    return rows
+
+
+def replayed(bed, name):
+    """What a replay of the delivered readings answers to a query that was asked at the beginning."""
     asked = next(asked for asked in bed.scenario.queries if asked.name == name)
     until = bed.station.engine.clock
     schema = bed.scenario.deployment.extents.text
-    return replay(schema, {extent.name: rows}, asked.text, until)
+    return replay(schema, heard(bed), asked.text, until)
 
 
 def answers(bed, name):
