@@ -1,11 +1,14 @@
-"""moteloom explain: what a query means and how it would be run, without running it."""
+"""moteloom explain: what a query means and how it would be run, without running it; or run by simulated motes, beside it."""
 
+import argparse
 import json
+import re
 
 from basestation.cli.asking import BAD_INPUT, REFUSED, add_query, query_text, read, tell, tell_input
 
 HELP = "show what a query means, how it is rewritten, what it would keep in memory, and what motes would do for it"
 EXAMPLE = "moteloom explain --schema examples/roadbridge/schema.sneeql 'SELECT site, temp FROM road WHERE temp < 0'"
+_READINGS = re.compile(r"(?P<extent>[^=]+)=(?P<file>.+)", re.DOTALL)
 
 
 def configure(parser):
@@ -13,34 +16,61 @@ def configure(parser):
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--schema", metavar="FILE", help="the extents that can be asked")
     asked.add_argument("-c", "--config", metavar="DEPLOYMENT", help="a deployment's file, in the place of a schema")
+    parser.add_argument(
+        "--readings",
+        action="append",
+        default=[],
+        type=_readings,
+        metavar="EXTENT=FILE",
+        help="readings of an extent, as replay takes them, in which to count what passes and what groups there are",
+    )
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="json is one object a line")
     add_query(parser)
 
 
+def _readings(text):
+    match = _READINGS.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"`{text}` is not EXTENT=FILE")
+    return match["extent"], match["file"]
+
+
 def run(args):
     from acquisition.errors import InputError
-    from basestation.explain import as_text, explained
     from basestation.language.diagnostics import Diagnostic, Refused
     from basestation.planner.bind import bind_text
     from gateway.toml import Faulty
 
+    as_json = args.output == "json"
     try:
         catalog, deployment = _asked(args)
+        statistics = _statistics(args, catalog)
         text, name = query_text(args)
         bound = bind_text(text, catalog, name)
+        for told in _told(bound, deployment, catalog, statistics):
+            print(json.dumps(told[0], ensure_ascii=False) if as_json else told[1](told[0]))
     except InputError as error:
-        tell_input(error, args.output == "json")
+        tell_input(error, as_json)
         return BAD_INPUT
     except Faulty as faulty:
-        tell(map(Diagnostic.of, faulty.faults), args.output == "json")
+        tell(map(Diagnostic.of, faulty.faults), as_json)
         return BAD_INPUT
     except Refused as refused:
-        tell(refused.diagnostics, args.output == "json")
+        tell(refused.diagnostics, as_json)
         return REFUSED
-    for number, plan in enumerate(bound, 1):
-        told = explained(plan, number, deployment, catalog)
-        print(json.dumps(told, ensure_ascii=False) if args.output == "json" else as_text(told))
     return 0
+
+
+def _told(bound, deployment, catalog, statistics):
+    """What there is to say, each with how it is said as text."""
+    from basestation.explain import as_text, explained, explained_together, together_text
+
+    for number, plan in enumerate(bound, 1):
+        yield explained(plan, number, deployment, catalog, statistics), as_text
+    if deployment is not None:
+        together = explained_together(bound, deployment, catalog, statistics)
+        if together is not None:
+            yield together, together_text
 
 
 def _asked(args):
@@ -57,3 +87,21 @@ def _asked(args):
     except OSError as why:
         raise InputError("SN501", f"cannot be read: {why.strerror}", args.config) from why
     return read_deployed(deployment), deployment
+
+
+def _statistics(args, catalog):
+    """Of the readings that are given; without any, guesses."""
+    from acquisition.errors import InputError
+    from acquisition.extent import Kind
+    from acquisition.sources.python import read_file
+    from acquisition.sources.tuples import batch_of
+    from basestation.planner.counting import counted
+    from innet.placement.statistics import GUESS
+
+    batches = {}
+    for name, file in args.readings:
+        extent = catalog.find(name)
+        if extent is None or extent.kind is not Kind.SENSED:
+            raise InputError("SN510", f"there is no sensed extent `{name}`", file)
+        batches[name] = batch_of(read_file(file), extent, catalog.tick_ms)
+    return counted(batches, catalog) if batches else GUESS

@@ -152,17 +152,17 @@ def readings_of(placement: Placement, schedules: Mapping[int, Schedule], sizes: 
 def _readings(sampling: Sampling, share: float, sizes: Sizes, round: Round) -> Load:
     """Of a sampling of whose readings that share is wanted; the others are filtered."""
     epochs = round.ticks / sampling.epochs.interval
-    due = min(1.0, epochs)  # in which share of the rounds something is sampled
-    speaks = 1 - (1 - share) ** max(1.0, epochs)  # and in which share of those something is wanted
-    most_silent = ceil(REPORT_EPOCHS / max(1.0, epochs))
-    # What was filtered waits for something to be sent, and at most for so many rounds: the mean of the shorter of both.
-    waits = (1 - (1 - speaks) ** most_silent) / speaks if speaks else most_silent
-    often, told = due / waits, max(1.0, epochs) * waits
-    fit = sizes.fit(sampling)
-    parts = ceil(told / fit)
-    size = sizes.readings(sampling, told / parts, share, False)
+    due, each = min(1.0, epochs), max(1.0, epochs)  # in which share of the rounds something is sampled, and how much
+    silent = (1 - share) ** each  # in which share of those nothing is wanted
+    # What was filtered waits for something to be sent, and at most for so many rounds.
+    longest, fit = ceil(REPORT_EPOCHS / each), sizes.fit(sampling)
+    chances = [silent ** (waits - 1) * (1.0 if waits == longest else 1 - silent) for waits in range(1, longest + 1)]
+    waits = sum(chance * rounds for rounds, chance in enumerate(chances, 1))
+    parts = sum(chance * ceil(rounds * each / fit) for rounds, chance in enumerate(chances, 1))
+    often = due / waits
+    size = sizes.readings(sampling, each * waits / parts, share, False)
     most = max(1, ceil(ceil(epochs) / fit))
-    most_size = sizes.readings(sampling, ceil(max(1.0, epochs) / most), 1.0, True)
+    most_size = sizes.readings(sampling, ceil(each / most), 1.0, True)
     return Load(parts * often, size, often, most, most_size)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
-from innet.operators.expression import Apply, Expression, Measured, Number, SiteNumber, all_of
+from innet.operators.expression import Apply, Expression, Measured, Number, SiteNumber, all_of, walk
 from innet.operators.fold import Fold
 from innet.operators.lanes import Lane, lane_of
 from innet.placement.placement import Placeable, about_site, conditions, extents_of
@@ -34,7 +34,7 @@ class Contents:
 
 
 class Statistics(Protocol):
-    """What a cost model asks."""
+    """What a cost model asks; printed, it says where its answers come from."""
 
     def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
         """The share of a site's readings, one each `every` ticks, that at least one of the operators wants."""
@@ -51,6 +51,9 @@ class Statistics(Protocol):
 
 class Guess:
     """Nothing is known."""
+
+    def __str__(self) -> str:
+        return "guessed"
 
     def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
         return 1 - prod(1 - passing(operator) * every / interval_of(operator) for operator in operators)
@@ -105,17 +108,55 @@ def share_of(term: Expression) -> float:
 # --- counted ---------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Of one extent: by whom and when, and the value of each attribute, in multiples of its scale."""
+
+    site: np.ndarray
+    tick: np.ndarray
+    values: Mapping[str, Lane]
+
+    @staticmethod
+    def together(parts: Sequence["Observed"]) -> "Observed":
+        lanes = {
+            name: Lane(
+                *(np.concatenate([getattr(part.values[name], what) for part in parts]) for what in Lane.__slots__)
+            )
+            for name in parts[0].values
+        }
+        return Observed(np.concatenate([p.site for p in parts]), np.concatenate([p.tick for p in parts]), lanes)
+
+
 @dataclass(frozen=True)
 class Counted:
-    """Readings as columns, a row for each site and tick. `sampled` says, by extent, which rows are readings of it.
+    """Observed as columns, a row for each site and tick. `sampled` says, by extent, which rows are readings of it.
 
-    What is asked of an extent, or a site, of which there are none is guessed.
+    What is asked of an extent, an attribute or a site of which there are none is guessed.
     """
 
     site: np.ndarray
     tick: np.ndarray
     measured: Mapping[Measured, Lane]
     sampled: Mapping[str, np.ndarray]
+
+    def __str__(self) -> str:
+        return f"counted in {sum(int(rows.sum()) for rows in self.sampled.values()):,} readings"
+
+    @classmethod
+    def of(cls, readings: Mapping[str, Observed]) -> "Counted":
+        """The readings of each extent by its name, side by side."""
+        places = {extent: each.site << 40 | each.tick for extent, each in readings.items()}
+        whole = np.unique(np.concatenate([*places.values(), np.zeros(0, np.int64)]))
+        measured, sampled = {}, {}
+        for extent, each in readings.items():
+            row = np.searchsorted(whole, places[extent])
+            sampled[extent] = np.zeros(len(whole), bool)
+            sampled[extent][row] = True
+            for attribute, lane in each.values.items():
+                spread = Lane(np.zeros(len(whole), np.int64), np.zeros(len(whole), bool))
+                spread.values[row], spread.there[row] = lane.values, lane.there
+                measured[Measured(extent, attribute)] = spread
+        return cls(whole >> 40, whole & ((1 << 40) - 1), measured, sampled)
 
     def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
         if not all(self._knows(operator) for operator in operators):
@@ -154,7 +195,10 @@ class Counted:
         return {}
 
     def _knows(self, operator: Placeable) -> bool:
-        return all(extent in self.sampled for extent in extents_of(operator))
+        keys = operator.keys if isinstance(operator, Fold) else ()
+        parts = {part for each in (*conditions(operator), *keys) for part in walk(each)}
+        known = all(part in self.measured for part in parts if isinstance(part, Measured))
+        return known and all(extent in self.sampled for extent in extents_of(operator))
 
     def _taken(self, operator: Placeable) -> np.ndarray:
         """Of which rows an operator takes the reading."""

@@ -16,6 +16,7 @@ from innet.operators.deliver import Deliver
 from innet.operators.expression import Expression, Measured, Number, SiteNumber, all_of, any_of
 from innet.operators.fold import Fold
 from innet.placement.placement import Placed, about_site, conditions, extents_of
+from innet.program.footprint import footprint
 from innet.program.memory import total_bytes
 from innet.program.opcodes import CELLS, NO_SLOT, Kind, assembled
 from innet.program.program import MoteProgram
@@ -225,14 +226,13 @@ class _Code:
 
 def _check_limits(site: int, programs: Sequence[MoteProgram], placed: Sequence[Placed], processor: Processor) -> None:
     """There is room for the programs, for the next version of them while it arrives, and for what they keep."""
-    code = 2 * sum(len(program.code) for program in programs)
-    if code > processor.program_bytes:
+    kept = footprint(programs)
+    if kept.programs > processor.program_bytes:
         longest = max(placed, key=lambda p: site in p.sites and len(p.operator.label())).operator
-        said = f"its programs and their next version take {code} bytes, it has {processor.program_bytes}"
+        said = f"its programs and their next version take {kept.programs} bytes, it has {processor.program_bytes}"
         raise ProgramError(said, None, site, longest.label())
-    tables = {table.number: table for program in programs for table in program.tables}
-    kept = total_bytes(list(tables.values()))
-    if kept > processor.ram_bytes:
+    if kept.tables > processor.ram_bytes:
+        tables = {table.number: table for program in programs for table in program.tables}
         largest = max(tables.values(), key=lambda table: total_bytes([table])).number
         label = next(p.operator.label() for p in placed if p.number == largest and isinstance(p.operator, Fold))
-        raise ProgramError(f"what it keeps takes {kept} bytes, it has {processor.ram_bytes}", None, site, label)
+        raise ProgramError(f"what it keeps takes {kept.tables} bytes, it has {processor.ram_bytes}", None, site, label)

@@ -32,6 +32,19 @@ def shown(page):
                 said.append(text)
 
 
+def agrees(told, expected):
+    """Whether something is what a page shows; a line `…` there stands for any lines."""
+    parts = "\n".join(f"^{line}$" for line in expected.splitlines()).split("^…$")
+    lines = "\n".join(f"^{line}$" for line in told.splitlines())
+    at = 0
+    for number, part in enumerate(parts):
+        found = lines.find(part.strip("\n"), at)
+        if found < 0 or (number == 0 and found > 0):
+            return False
+        at = found + len(part.strip("\n"))
+    return at == len(lines) or expected.endswith("…")
+
+
 def said(command):
     """What the command says, on both outputs, blank lines at the ends left out."""
     out = io.StringIO()

@@ -1,23 +1,19 @@
-"""Explain: one statement at every level: syntax, algebra, rewrites, physical plan, memory; as text or as one JSON object.
-
-Of a deployment it also says what would run where on its motes, and what that is predicted to use.
-"""
+"""Levels: one statement at every level: syntax, algebra, rewrites, physical plan, memory; as text or as one JSON object."""
 
 import difflib
-from math import inf
 
-from acquisition.errors import ScheduleError
 from basestation.algebra.notation import notation, outline
 from basestation.algebra.text import text_of
+from basestation.explain.motes import mote_lines, on_motes
+from basestation.explain.paragraph import paragraph
 from basestation.language.printer import print_statement
 from basestation.planner.additions import additions_of
 from basestation.planner.physical import memory, physical
-from basestation.planner.placing import placing
+from basestation.planner.placing import Asked
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
 from basestation.planner.split import raw_of, split
-from innet.errors import PlacementError
-from innet.operators import outline as operator_outline
+from innet.placement.statistics import GUESS
 
 _ASKED = {
     "since": "begins at tick {}", "since_ago": "begins {} ticks before now", "acquire_every": "sampled every {} ticks",
@@ -28,13 +24,13 @@ _ASKED = {
 _COMPARED = 300 * 300
 
 
-def explained(bound, number=1, deployment=None, catalog=None):
+def explained(bound, number=1, deployment=None, catalog=None, statistics=GUESS):
     """What there is to say of a Plan or a Correction, as one dictionary that JSON can hold.
 
-    With a deployment, whose extents the `catalog` has, also of what its motes would do.
+    With a deployment, whose extents the `catalog` has, also of what its motes would do; `statistics` are of its readings.
     """
     if isinstance(bound, Plan):
-        return _plan(bound, number, deployment, catalog)
+        return _plan(bound, number, deployment, catalog, statistics)
     change = [f"{column.name} = {text_of(e)}" for column, e in bound.changes]
     return {
         "type": "correction", "query": number, "syntax": print_statement(bound.statement), "how": bound.how,
@@ -44,7 +40,7 @@ def explained(bound, number=1, deployment=None, catalog=None):
     }  # fmt: skip
 
 
-def _plan(plan, number, deployment, catalog):
+def _plan(plan, number, deployment, catalog, statistics):
     better, steps = rewrite(plan)
     raw = None if deployment is None else raw_of(deployment, catalog)
     operators = physical(better.root)
@@ -77,58 +73,12 @@ def _plan(plan, number, deployment, catalog):
             {"operator": d.operator, "moves": d.moves, "code": d.code, "reason": d.reason}
             for d in split(plan, better.root, raw).decisions
         ],
-        "motes": None if deployment is None else _motes(plan, better.root, deployment, catalog),
+        "motes": None if deployment is None else on_motes(Asked(plan, better.root), deployment, catalog, statistics),
         "physical": [
             {"depth": o.depth, "operator": o.label, "how": o.how, "state": _state(o.state)} for o in operators
         ],
         "memory": {"bytes": known, "and_per": [{"what": s.what, "bytes": s.each} for s in open_ended]},
     }
-
-
-def _motes(plan, root, deployment, catalog):
-    """What the motes of a deployment would do for a plan, and use in an hour; None where they have nothing to do with it."""
-    try:
-        placed = placing(plan, root, deployment, catalog)
-    except (ScheduleError, PlacementError) as error:
-        return {"deployment": deployment.name, "refused": str(error)}
-    if placed is None:
-        return None
-    tree, prediction = placed.placement.tree, placed.prediction
-    hours = prediction.epoch_ms / 3_600_000
-    return {
-        "deployment": deployment.name,
-        "unreached": list(placed.placement.unreached),
-        "operators": [
-            {"operator": _operator(p.operator), "sites": list(p.sites), "merging": list(p.merging)}
-            for p in placed.placement.placed
-        ],
-        "folds": [
-            {"operator": w.fold.label(), "runs": w.runs, "reason": w.reason} for w in placed.weighed
-        ],
-        "round_ms": placed.agenda.period_ms,
-        "delivered_ms": placed.agenda.latest_ms,
-        "levels": [
-            {"level": n, "messages": level.attempts / hours, "bytes": level.bytes / hours}
-            for n, level in prediction.levels.items()
-        ],
-        "energy": [
-            {
-                "mote": mote, "level": tree.depth(mote), "parent": tree.parent[mote], "joules": use.total / hours,
-                "lifetime_days": _days(prediction.lifetimes[mote]),
-            }
-            for mote, use in sorted(prediction.motes.items())
-        ],
-        "worst": prediction.worst,
-    }  # fmt: skip
-
-
-def _operator(operator):
-    return "\n".join("  " * depth + text for depth, text in operator_outline(operator))
-
-
-def _days(seconds):
-    """None for a mote that is not on a battery."""
-    return None if seconds == inf else seconds / 86_400
 
 
 def _changes(before, after):
@@ -166,22 +116,22 @@ def as_text(told):
         return _correction_text(told)
     what = "one-off query" if told["once"] else f"{told['kind']} query"
     parts = [
-        _paragraph(f"query {told['query']}: {what}", [told["syntax"]]),
-        _paragraph("result", [", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])]),
+        paragraph(f"query {told['query']}: {what}", [told["syntax"]]),
+        paragraph("result", [", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])]),
     ]
     if told["asked"]:
-        parts.append(_paragraph("asked", asked_lines(told)))
+        parts.append(paragraph("asked", asked_lines(told)))
     beyond = ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"])
-    parts.append(_paragraph("beyond the paper", [beyond or "nothing"]))
-    parts.append(_paragraph("algebra", told["algebra"].splitlines()))
+    parts.append(paragraph("beyond the paper", [beyond or "nothing"]))
+    parts.append(paragraph("algebra", told["algebra"].splitlines()))
     for number, step in enumerate(told["rewrites"], 1):
-        parts.append(_paragraph(f"rewrite {number}: {step['rule']}", [step["reason"], *step["changes"]]))
+        parts.append(paragraph(f"rewrite {number}: {step['rule']}", [step["reason"], *step["changes"]]))
     if told["network"]:
-        parts.append(_paragraph("in the network", _network_lines(told["network"])))
+        parts.append(paragraph("in the network", _network_lines(told["network"])))
     if told["motes"]:
-        parts.append(_paragraph(f"on the motes of {told['motes']['deployment']}", mote_lines(told["motes"])))
-    parts.append(_paragraph("physical plan", physical_lines(told)))
-    parts.append(_paragraph("memory", [memory_line(told)]))
+        parts.append(paragraph(f"on the motes of {told['motes']['deployment']}", mote_lines(told["motes"])))
+    parts.append(paragraph("physical plan", physical_lines(told)))
+    parts.append(paragraph("memory", [memory_line(told)]))
     return "\n".join(parts)
 
 
@@ -189,11 +139,7 @@ def _correction_text(told):
     does = [f"{told['how']} {told['extent']}"]
     does += [f"set {change}" for change in told["changes"]]
     does += [f"{told['rows']} rows"] if told["how"] == "insert" else [f"where {told['where'] or 'every tuple'}"]
-    return "\n".join([_paragraph(f"statement {told['query']}: correction", [told["syntax"]]), _paragraph("does", does)])
-
-
-def _paragraph(head, lines):
-    return "\n".join([head, *(f"  {line}".rstrip() for line in lines), ""])
+    return "\n".join([paragraph(f"statement {told['query']}: correction", [told["syntax"]]), paragraph("does", does)])
 
 
 def asked_lines(told):
@@ -208,44 +154,6 @@ def _network_lines(decisions):
         verdict = "may run on motes" if d["moves"] else f"stays at the base station ({d['code']})"
         lines += [d["operator"], f"  {verdict}: {d['reason']}"]
     return lines
-
-
-def mote_lines(motes):
-    """What runs where and when on the motes of a deployment, and what it is predicted to use in an hour."""
-    if "refused" in motes:
-        return [f"cannot be run there: {motes['refused']}"]
-    lines = []
-    for o in motes["operators"]:
-        passing = f", merged at {_sites(o['merging'])} on the way" if o["merging"] else ""
-        lines += [*o["operator"].splitlines(), f"  at {_sites(o['sites'])}{passing}"]
-    for fold in motes["folds"]:
-        lines += [fold["operator"], f"  {fold['reason']}"]
-    if motes["unreached"]:
-        lines.append(f"no way leads from {_sites(motes['unreached'])} to a gateway")
-    lines.append(
-        f"each {motes['round_ms']:,} ms; the last of it arrives {motes['delivered_ms']:,} ms after its beginning"
-    )
-    lines.append("level  messages/h     bytes/h")
-    lines += [f"{each['level']:>5}{each['messages']:>12,.1f}{each['bytes']:>12,.0f}" for each in motes["levels"]]
-    lines.append(" mote  parent  level         J/h  lifetime in days")
-    for each in motes["energy"]:
-        days = "on the mains" if each["lifetime_days"] is None else f"{each['lifetime_days']:,.1f}"
-        lines.append(f"{each['mote']:>5}{each['parent']:>8}{each['level']:>7}{each['joules']:>12.4g}{days:>18}")
-    if motes["worst"] is not None:
-        days = next(each["lifetime_days"] for each in motes["energy"] if each["mote"] == motes["worst"])
-        lines.append(f"the first battery to be empty is that of mote {motes['worst']}, after {days:,.1f} days")
-    return lines
-
-
-def _sites(sites):
-    """Numbers in ascending order, what follows one another as a range."""
-    runs = []
-    for site in sorted(sites):
-        if runs and site == runs[-1][1] + 1:
-            runs[-1][1] = site
-        else:
-            runs.append([site, site])
-    return ", ".join(str(a) if a == b else f"{a} .. {b}" for a, b in runs)
 
 
 def physical_lines(told):

@@ -1,0 +1,136 @@
+"""Motes: what runs where and when on the motes of a deployment, what it is predicted to use, and the memory it takes."""
+
+from math import inf
+
+from basestation.explain.paragraph import table
+from basestation.planner.marginal import CANNOT
+from basestation.planner.placing import placing
+from innet.operators import outline
+
+
+def on_motes(asked, deployment, catalog, statistics):
+    """Of one query that is alone there; None where motes have nothing to do with it."""
+    try:
+        placed = placing([asked], deployment, catalog, statistics)
+    except CANNOT as error:
+        return {"deployment": deployment.name, "refused": str(error)}
+    return None if placed is None else told_of(placed, deployment)
+
+
+def told_of(placed, deployment):
+    """What there is to say of a Placing."""
+    tree, prediction = placed.placement.tree, placed.predicted()
+    hours = prediction.epoch_ms / 3_600_000
+    return {
+        "deployment": deployment.name,
+        "unreached": list(placed.placement.unreached),
+        "operators": [
+            {"operator": _operator(p.operator), "sites": list(p.sites), "merging": list(p.merging)}
+            for p in placed.placement.placed
+        ],
+        "folds": [
+            {"operator": w.fold.label(), "runs": w.runs, "reason": w.reason} for w in placed.weighed
+        ],
+        "statistics": str(placed.world.statistics),
+        "round_ms": placed.agenda.period_ms,
+        "delivered_ms": placed.agenda.latest_ms,
+        "levels": [
+            {"level": n, "messages": level.attempts / hours, "bytes": level.bytes / hours}
+            for n, level in prediction.levels.items()
+        ],
+        "energy": [
+            {
+                "mote": mote, "level": tree.depth(mote), "parent": tree.parent[mote], "joules": use.total / hours,
+                "lifetime_days": _days(prediction.lifetimes[mote]),
+            }
+            for mote, use in sorted(prediction.motes.items())
+        ],
+        "worst": prediction.worst,
+        "memory": [_memory(mote, kept, placed) for mote, kept in placed.footprints.items()],
+    }  # fmt: skip
+
+
+def _memory(mote, kept, placed):
+    """Bytes of one mote, and what its hardware has for them."""
+    kind = placed.world.network.hardware[mote]
+    return {
+        "mote": mote, "hardware": kind.name, "programs": kept.programs, "of_programs": kind.processor.program_bytes,
+        "tables": kept.tables, "of_tables": kind.processor.ram_bytes, "queue": kept.queue,
+        "fits": kept.fits(kind.processor),
+    }  # fmt: skip
+
+
+def _operator(operator):
+    return "\n".join("  " * depth + text for depth, text in outline(operator))
+
+
+def _days(seconds):
+    """None for a mote that is not on a battery."""
+    return None if seconds == inf else seconds / 86_400
+
+
+# --- as people read it -----------------------------------------------------------------------------------------------
+
+
+def mote_lines(motes):
+    """What runs where and when on the motes of a deployment, and what it is predicted to use in an hour."""
+    if "refused" in motes:
+        return [f"cannot be run there: {motes['refused']}"]
+    lines = running_lines(motes)
+    lines.append("level  messages/h     bytes/h")
+    lines += [f"{each['level']:>5}{each['messages']:>12,.1f}{each['bytes']:>12,.0f}" for each in motes["levels"]]
+    lines.append(" mote  parent  level         J/h  lifetime in days")
+    for each in motes["energy"]:
+        days = "on the mains" if each["lifetime_days"] is None else f"{each['lifetime_days']:,.1f}"
+        lines.append(f"{each['mote']:>5}{each['parent']:>8}{each['level']:>7}{each['joules']:>12.4g}{days:>18}")
+    if motes["worst"] is not None:
+        days = next(each["lifetime_days"] for each in motes["energy"] if each["mote"] == motes["worst"])
+        lines.append(f"the first battery to be empty is that of mote {motes['worst']}, after {days:,.1f} days")
+    return lines + memory_lines(motes["memory"])
+
+
+def running_lines(motes):
+    """What runs where, and how long its rounds are."""
+    lines = []
+    for o in motes["operators"]:
+        passing = f", merged at {numbers(o['merging'])} on the way" if o["merging"] else ""
+        lines += [*o["operator"].splitlines(), f"  at {numbers(o['sites'])}{passing}"]
+    for fold in motes["folds"]:
+        lines += [fold["operator"], f"  {fold['reason']}"]
+    if motes["unreached"]:
+        lines.append(f"no way leads from {numbers(motes['unreached'])} to a gateway")
+    lines.append(f"how often conditions hold, and how many groups there are: {motes['statistics']}")
+    lines.append(
+        f"each {motes['round_ms']:,} ms; the last of it arrives {motes['delivered_ms']:,} ms after its beginning"
+    )
+    return lines
+
+
+def memory_lines(memory):
+    """Of each kind of hardware the mote that needs most, part by part; then those that have too little."""
+    kinds = {}
+    for each in memory:
+        kinds.setdefault(each["hardware"], []).append(each)
+    rows = [("hardware", "motes", "bytes of programs", "of tables", "waiting in queues")]
+    for name, motes in sorted(kinds.items()):
+        most = {part: max(each[part] for each in motes) for part in ("programs", "tables", "queue")}
+        room = motes[0]
+        rows.append((
+            name, f"{len(motes):,}", f"{most['programs']:,} of {room['of_programs']:,}",
+            f"{most['tables']:,} of {room['of_tables']:,}", f"{most['queue']:,}",
+        ))  # fmt: skip
+    lines = table(rows, left=1)
+    if short := [each["mote"] for each in memory if not each["fits"]]:
+        lines.append(f"more than there is at {numbers(short)}: as it is, this cannot be run there")
+    return lines
+
+
+def numbers(sites):
+    """Numbers in ascending order, what follows one another as a range."""
+    runs = []
+    for site in sorted(sites):
+        if runs and site == runs[-1][1] + 1:
+            runs[-1][1] = site
+        else:
+            runs.append([site, site])
+    return ", ".join(str(a) if a == b else f"{a} .. {b}" for a, b in runs)

@@ -1,0 +1,89 @@
+"""Marginal: what each of several queries costs by itself, and what it adds to the others on the same motes.
+
+They share schedules, programs, frames and tables, so a query may add much less than it costs alone, or nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from acquisition.errors import ScheduleError
+from acquisition.extent import Catalog
+from basestation.planner.placing import Asked, Placing, placing
+from innet.costs.model import Prediction
+from innet.deployment import Deployment
+from innet.errors import PlacementError, ProgramError
+from innet.placement.statistics import GUESS, Statistics
+
+CANNOT = ScheduleError, PlacementError, ProgramError
+"""Why queries cannot be run on the motes of a deployment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hourly:
+    """All motes together, in an hour, and the days until the first battery is empty."""
+
+    messages: float
+    bytes: float
+    joules: float
+    days: float
+
+    @classmethod
+    def of(cls, prediction: Prediction) -> "Hourly":
+        hours, sent = prediction.epoch_ms / 3_600_000, prediction.total
+        joules = sum(use.total for use in prediction.motes.values())
+        days = min(prediction.lifetimes.values(), default=inf) / 86_400
+        return cls(sent.attempts / hours, sent.bytes / hours, joules / hours, days)
+
+    def __sub__(self, other: "Hourly") -> "Hourly":
+        days = 0.0 if self.days == other.days else self.days - other.days
+        return Hourly(self.messages - other.messages, self.bytes - other.bytes, self.joules - other.joules, days)
+
+
+@dataclass(frozen=True, slots=True)
+class Marginal:
+    """Of one query; where some cannot be run, why."""
+
+    alone: Hourly | str
+    added: Hourly | str
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """All of them on the same motes, and each by the number that it was given."""
+
+    placed: Placing | str
+    each: Mapping[int, Marginal]
+
+
+def together(asked: Mapping[int, Asked], deployment: Deployment, catalog: Catalog,
+             statistics: Statistics = GUESS) -> Together | None:  # fmt: skip
+    """None where fewer than two of them have motes do anything: there is nothing to share."""
+    asked = {number: each for number, each in asked.items() if each.needs}
+    if len(asked) < 2:
+        return None
+
+    def tried(queries: Sequence[Asked]) -> Placing | str:
+        try:
+            return placing(queries, deployment, catalog, statistics)
+        except CANNOT as why:
+            return str(why)
+
+    everything = tried(list(asked.values()))
+    each = {}
+    for number, query in asked.items():
+        alone = _hourly(tried([query]))
+        others = tried([other for n, other in asked.items() if n != number])
+        each[number] = Marginal(alone, _difference(_hourly(everything), _hourly(others)))
+    return Together(everything, each)
+
+
+def _hourly(placed: Placing | str) -> Hourly | str:
+    return placed if isinstance(placed, str) else Hourly.of(placed.predicted())
+
+
+def _difference(whole: Hourly | str, others: Hourly | str) -> Hourly | str:
+    for told in (whole, others):
+        if isinstance(told, str):
+            return told
+    return whole - others

@@ -1,0 +1,118 @@
+"""What several queries cost on the same motes: shares that add up, what is shared costs nothing, and the memory it takes."""
+
+import json
+
+import pytest
+
+from basestation.cli import explain as verb
+from basestation.explain import explained_together, together_text
+from basestation.planner.bind import bind_text
+from basestation.planner.deployed import read_deployed
+from basestation.planner.marginal import Hourly, together
+from basestation.planner.placing import Asked, placing
+from basestation.planner.rewrite import rewrite
+from gateway.cli import parser_of
+from innet.costs.hardware import hardware
+from innet.deployment.description import read_deployment
+from tests.docs.pages import ROOT
+
+OFFICE = ROOT / "examples/lab54/deployment.toml"
+BRIDGE = ROOT / "examples/roadbridge/deployment.toml"
+MEAN = "SELECT AVG(temp) FROM lab [FROM NOW-9 MIN TO NOW SLIDE 10 MIN]"
+ALL = "SELECT site, temp, light FROM lab"
+ODD = "SELECT site, temp FROM lab WHERE temp > 22"
+
+
+@pytest.fixture(scope="module")
+def office():
+    deployment = read_deployment(OFFICE)
+    return deployment, read_deployed(deployment)
+
+
+def asked(texts, catalog):
+    plans = [plan for text in texts for plan in bind_text(text, catalog)]
+    return {n: Asked(plan, rewrite(plan)[0].root) for n, plan in enumerate(plans, 1)}
+
+
+def test_what_the_others_pay_for_already_costs_nothing_more(office):
+    deployment, catalog = office
+    found = together(asked([ALL, ODD, ODD], catalog), deployment, catalog)
+    nothing = Hourly(0.0, 0.0, 0.0, 0.0)
+    assert found.each[2].added == found.each[3].added == nothing and found.each[2].alone.messages > 1_000
+    added = found.each[1].added
+    assert added.messages > 0 and added.joules > 0 and added.days < 0
+    assert Hourly.of(found.placed.predicted()).messages == pytest.approx(found.each[1].alone.messages)
+
+
+@pytest.mark.parametrize("texts", [[MEAN, ODD], [ALL, MEAN, "SELECT light FROM lab WHERE light > 5"]])
+def test_what_a_query_adds_is_what_all_cost_less_the_others(office, texts):
+    deployment, catalog = office
+    queries = asked(texts, catalog)
+    found = together(queries, deployment, catalog)
+    for number, each in found.each.items():
+        others = placing([query for n, query in queries.items() if n != number], deployment, catalog).predicted()
+        whole, joules = Hourly.of(found.placed.predicted()), sum(use.total for use in others.motes.values())
+        assert each.added.joules == pytest.approx(whole.joules - joules * 3_600_000 / others.epoch_ms)
+        assert each.alone == Hourly.of(placing([queries[number]], deployment, catalog).predicted())
+
+
+def test_one_query_has_nothing_to_share(office):
+    deployment, catalog = office
+    assert together(asked([MEAN], catalog), deployment, catalog) is None
+    assert explained_together(bind_text(MEAN, catalog), deployment, catalog) is None
+
+
+def test_who_cannot_be_run_says_why_and_the_others_have_figures(office):
+    deployment, catalog = office
+    told = explained_together(bind_text(f"{MEAN}; {ALL} DELIVER WITHIN 1 SEC", catalog), deployment, catalog)
+    assert told["all"].startswith("what is sampled arrives after ") and told["motes"] is None
+    assert isinstance(told["queries"][0]["alone"], dict) and told["queries"][0]["added"] == told["all"]
+    assert together_text(told).startswith("together on the motes\n  cannot be run there: what is sampled arrives")
+
+
+def test_memory_is_what_programs_tables_and_waiting_readings_take(office):
+    deployment, catalog = office
+    placed = placing(list(asked([MEAN, ODD], catalog).values()), deployment, catalog)
+    kind = hardware("telosb")
+    below = {mote: 1 for mote in placed.placement.tree.parent}
+    for mote in placed.placement.tree.leaves_first:
+        if (parent := placed.placement.tree.parent[mote]) in below:
+            below[parent] += below[mote]
+    kept = placed.footprints
+    sizes = {mote: each.queue / below[mote] for mote, each in kept.items()}
+    assert len(set(sizes.values())) == 1  # each of those below has one frame of the same length at most
+    for mote, each in kept.items():
+        codes = [program.code for program in placed.programs if program.site == mote]
+        assert each.programs == 2 * sum(map(len, codes)) and each.fits(kind.processor)
+    tables = {table.number: table for program in placed.programs for table in program.tables}
+    rooms = [table.room * table.shape.group_bytes for table in tables.values()]
+    assert {each.tables for each in kept.values()} == {sum(rooms)}
+
+
+def test_who_has_too_little_memory_is_named(capsys):
+    terms = " AND ".join("temp <> {0}.{1} AND light <> {0}{1}".format("{0}", n) for n in range(5))
+    query = "; ".join(f"SELECT site, temp FROM lab WHERE {terms.format(n)}" for n in range(20, 30))
+    code = verb.run(parser_of("explain", verb).parse_args(["-c", str(OFFICE), query]))
+    out = capsys.readouterr().out
+    assert code == 0 and "more than there is at 1 .. 54: as it is, this cannot be run there" in out
+
+
+def test_readings_say_what_passes(capsys):
+    """Of a recording in which nothing passes, and most does."""
+    bridge = ["-c", str(BRIDGE), "-o", "json", "--readings", f"road={ROOT / 'examples/roadbridge/recording/road.csv'}"]
+    messages = {}
+    for limit in (-1, 20, 100_000):
+        query = f"SELECT site, temp FROM road WHERE vibration > {limit}"
+        assert verb.run(parser_of("explain", verb).parse_args([*bridge, query])) == 0
+        motes = json.loads(capsys.readouterr().out)["motes"]
+        assert motes["statistics"] == "counted in 5,703 readings"
+        messages[limit] = sum(level["messages"] for level in motes["levels"])
+    assert messages[100_000] <= messages[20] < messages[-1]
+    # Nothing passes, so each tenth epoch has a report of ten, which takes two frames: it has room for nine whole readings.
+    assert messages[100_000] == pytest.approx(2 * messages[-1] / 10)
+
+
+def test_readings_of_what_is_not_sensed_are_no_statistics(capsys):
+    arguments = ["-c", str(BRIDGE), "--readings", "raod=road.csv", "SELECT site FROM road"]
+    assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 3
+    assert capsys.readouterr().err == "SN510: road.csv: there is no sensed extent `raod`\n"
