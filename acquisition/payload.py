@@ -29,6 +29,8 @@ from gateway.image import Image
 READING_HEADER = struct.Struct("<BIBB")
 MAX_COUNT = 255
 NULLS, WIDE, FILTERED = 0x01, 0x02, 0x04
+REPORTED_AFTER = 10
+"""The most epochs after which a mote says what it filtered (SEMANTICS 12.3)."""
 CHANNEL = struct.Struct("<HB")
 MAX_SCHEDULE = 144
 """The bytes that motes keep a schedule in: eleven samplings of one channel each, or three of eight."""

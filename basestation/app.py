@@ -27,6 +27,7 @@ from gateway.keeper import Keepers
 from gateway.link import Links, Policy
 from gateway.transports import Transport
 from innet.deployment import Deployment
+from innet.routing.silence import Silence
 
 
 class Station:
@@ -42,6 +43,7 @@ class Station:
         self.feed = Feed()
         self.links = Links(boot, policy or Policy())
         self.keepers = Keepers(self.links, self._clock, lambda mote: self.world.way(mote))
+        self.silence = Silence()
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
@@ -69,14 +71,24 @@ class Station:
         risen = uplink.rise(arrivals.frames, self.world, self.engine, self._archive, self._tick)
         of_motes = [frame for frame in arrivals.frames if frame.mote not in self.world.tree.roots]
         strange = self.keepers.take(of_motes, now_ms)
+        self.silence.hear(((frame.mote, frame.sender) for frame in of_motes), self.world.tree, now_ms)
         self.errors.update(error.code for error in (*arrivals.errors, *risen.errors, *strange))
         gateway.downlink.answer(arrivals.answers, self._transport)
-        world = risen.world.with_settled(self.keepers.settled())
+        settled = self.keepers.settled()
+        world = self._listen(risen.world, settled, now_ms).with_settled(settled)
         if world.tree.parent != self.world.tree.parent:
             world = downlink.reroute(world, self.engine.clock + 1)
             gateway.downlink.desire(world.desired, self.keepers, now_ms)
         self.world = world
         self._speak(now_ms)
+
+    def _listen(self, world: World, settled: frozenset[int], now_ms: int) -> World:
+        """Find out who is silent of those that have what they should have."""
+        tick_ms = world.catalog.tick_ms
+        most = {site: ticks * tick_ms for site, ticks in world.patience.items() if site in settled}
+        for mote in sorted(self.silence.look(world.tree, most, now_ms)):
+            self.keepers.of(mote).overdue(now_ms)
+        return world.with_silent(self.silence.motes)
 
     def _end_ticks(self, now_ms: int) -> None:
         """What was delivered belongs to the tick of the last step; then there may have been ticks without a step."""

@@ -15,7 +15,7 @@ from basestation.planner.bind import bind_text
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
 from basestation.queries import Event, Query
-from basestation.wanted import compiled, inside, renewed
+from basestation.wanted import compiled, inside, patience, renewed
 from basestation.world import World
 from gateway.reconcile import Desired
 from gateway.source import Source
@@ -80,7 +80,7 @@ def _with_motes(world: World, tick: int, anew: Collection[str] = ()) -> World:
     desired = {
         site: Desired(schedules.get(site), programs.get(site)) for site in sorted(schedules.keys() | programs.keys())
     }
-    return replace(world, scheduled=scheduled, desired=desired)
+    return replace(world, scheduled=scheduled, desired=desired, patience=patience(world))
 
 
 def _one_query(text: str, world: World) -> Plan:

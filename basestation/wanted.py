@@ -15,8 +15,12 @@ from innet.errors import ProgramError
 from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
 from innet.placement.placement import Placed, conditions, everywhere, extents_of, taking
+from innet.placement.rhythm import longest_pause
 from innet.program.compile import compile_programs
 from innet.program.program import MoteProgram
+
+MISSED = 6
+"""So many epochs may be late or lost before somebody is taken to be silent."""
 
 
 def inside(plan: Plan, root: Node, world: World) -> tuple[Deliver, ...]:
@@ -64,6 +68,16 @@ def compiled(world: World, scheduled: Scheduled) -> list[MoteProgram]:
         acquires = [acquire for operator in delivered for acquire in acquired(operator).values()]
         everything = [Deliver(acquire, acquire.extent, acquire.sampled) for acquire in acquires]
         return compile_programs(everywhere(everything, sites), scheduled.schedules.values())
+
+
+def patience(world: World) -> dict[int, int]:
+    """For how many ticks a site may say nothing before it is silent, by what it is to deliver."""
+    found: dict[int, int] = {}
+    for operator in _delivered(world):
+        most = longest_pause(operator) + MISSED * _interval(operator)
+        for site in _placed(operator, world.catalog.find(operator.extent).sites).sites:
+            found[site] = min(most, found.get(site, most))
+    return found
 
 
 def _placed(operator: Deliver, sites: tuple[int, ...]) -> Placed:

@@ -26,6 +26,8 @@ class World:
     desired: Mapping[int, Desired] = field(default_factory=dict)
     topology: Topology = field(default_factory=Topology)
     tree: RoutingTree = field(default_factory=lambda: RoutingTree((COORDINATOR,), {}))
+    patience: Mapping[int, int] = field(default_factory=dict)  # for how many ticks a mote may say nothing
+    silent: frozenset[int] = frozenset()  # where there is another way nothing is to go through these
     queries: Mapping[int, Query] = field(default_factory=dict)
 
     @classmethod
@@ -39,7 +41,13 @@ class World:
         topology = self.topology.with_reports(reports)
         if topology == self.topology:
             return replace(self, topology=topology)
-        return replace(self, topology=topology, tree=rebuild(self.tree, topology))
+        return replace(self, topology=topology, tree=rebuild(self.tree, topology, self.silent))
+
+    def with_silent(self, silent: frozenset[int]) -> "World":
+        """After somebody has fallen silent, or speaks again."""
+        if silent == self.silent:
+            return self
+        return replace(self, silent=silent, tree=rebuild(self.tree, self.topology, silent))
 
     def with_query(self, query: Query) -> "World":
         return replace(self, queries={**self.queries, query.number: query})

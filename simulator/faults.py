@@ -30,6 +30,11 @@ def _die(fault: Fault, built: Built, _: object) -> None:
         built.motes[mote].die("fault")
 
 
+def _hang(fault: Fault, built: Built, _: object) -> None:
+    for mote in fault.motes:
+        built.motes[mote].hang()
+
+
 def _reboot(fault: Fault, built: Built, _: object) -> None:
     for mote in fault.motes:
         built.motes[mote].reboot()
@@ -84,6 +89,7 @@ def _nothing(*_: object) -> None:
 
 _DONE = {
     "dies": (_die, None),
+    "hangs": (_hang, None),
     "reboots": (_reboot, None),
     "cut": (_cut, _mend),
     "sensor_fails": (_nothing, None),

@@ -10,7 +10,7 @@ from math import inf
 
 from acquisition.errors import PayloadError as AcquisitionPayloadError
 from acquisition.instants import grid_at_or_after
-from acquisition.payload import Row, capacity, decode_schedule, decode_time, encode_readings
+from acquisition.payload import REPORTED_AFTER, Row, capacity, decode_schedule, decode_time, encode_readings
 from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.errors import FrameError
 from gateway.frame import BROADCAST, Frame, Kind, MoteId
@@ -106,6 +106,12 @@ class Mote:
             self._stop()
         self.boot += 1
         self.start()
+
+    def hang(self) -> None:
+        """Its processor stands still; the radio goes on to acknowledge."""
+        self._plans += 1
+        self._slots = None
+        self.relay.hang()
 
     def jump(self, by_ms: int) -> None:
         """Its clock goes wrong."""
@@ -309,7 +315,7 @@ class Mote:
     def _post_waiting(self) -> None:
         waiting, self._memory.waiting = self._memory.waiting, {}
         for sampling, first, rows in sorted(waiting.values(), key=lambda each: each[0].number):
-            if len(rows) < FILTERED_WAIT and all(row is None for row in rows):
+            if len(rows) < REPORTED_AFTER and all(row is None for row in rows):
                 self._memory.waiting[sampling.number] = (sampling, first, rows)
             else:
                 self._post_readings(sampling, first, rows)
@@ -401,8 +407,6 @@ ALONE, ALONE_LONGEST = 10_000 * MS, 3_600_000 * MS
 """The pauses after which a mote without a parent introduces itself again: the first, and the longest."""
 CHUNK_WAIT = 20_000 * MS
 """So long after the last chunk of an image a mote says which are missing, and again."""
-FILTERED_WAIT = 10
-"""After so many epochs a mote that filtered everything says so (SEMANTICS 12.3)."""
 
 
 def computing_us(program: MoteProgram, kind: Hardware) -> int:

@@ -68,6 +68,7 @@ class Relay:
         )
         self._sending = False
         self._fruitless, self._fruitless_since = 0, 0  # hand-overs to our parent, one after the other
+        self._hung = False
         self._called = False  # the parent has something for us
         self._staying: tuple[int, int] | None = None  # awake for it since, and until
 
@@ -76,6 +77,7 @@ class Relay:
     def switch_on(self) -> None:
         """The radio stays on until there is an agenda."""
         self.on, self._told, self._slots, self._since = True, None, None, self._kernel.now
+        self._hung = False
         self._carrier.by_agenda(False)
         self._air.changed()
 
@@ -93,6 +95,16 @@ class Relay:
         self._carrier.forget()
         self.adopt(BROADCAST)
         self._air.changed()
+
+    def hang(self) -> None:
+        """Take everything and do nothing with it."""
+        self._hung = True
+        self._duty += 1
+        self._told = None
+        self._keep_on()
+        self._carrier.forget()
+        self._down.forget()
+        self._held.forget()
 
     def follow(self, slots: Slots | None, clock: Clock) -> None:
         """Keep to an agenda from the next of its rounds on; None ends it. A clock that was set counts from then, too."""
@@ -210,6 +222,8 @@ class Relay:
             self._staying = None
 
     def take(self, message: bytes) -> bool:
+        if self._hung:
+            return True
         try:
             frame = decode(message)
         except FrameError as error:
@@ -234,7 +248,8 @@ class Relay:
         return True
 
     def notice(self) -> None:
-        self._owner.notice()
+        if not self._hung:
+            self._owner.notice()
 
     def adopt(self, parent: int) -> None:
         """From now on that one is our parent."""
@@ -252,7 +267,7 @@ class Relay:
 
     def call(self, frame: Frame, done: Callable[[bool], None]) -> None:
         """Give a frame of our own to whoever hears it."""
-        if self.on:
+        if self.on and not self._hung:
             self._passed.add(frame.identity)
             sent = replace(frame, sender=MoteId(self.number), receiver=MoteId(BROADCAST))
             self._down.hand_over(sent, done)
@@ -291,7 +306,7 @@ class Relay:
         return True
 
     def _hand_over(self, frame: Frame, done: Callable[[bool], None]) -> None:
-        if self.on:
+        if self.on and not self._hung:
             self._carrier.hand_over(frame, partial(self._handed_over, done))
 
     def _handed_over(self, done: Callable[[bool], None], taken: bool) -> None:

@@ -101,6 +101,7 @@ class Scenario:
 
 FAULTS = {
     "dies": ("mote",),
+    "hangs": ("mote",),
     "reboots": ("mote",),
     "cut": ("mote", "until"),
     "sensor_fails": ("mote", "sensor", "until"),

@@ -96,7 +96,9 @@ class Moving:
             doubtful &= mixed(left)
         if not doubtful.any():
             return left
-        nowhere = Wins(mine.number, mine.tick, mine.n, np.where(doubtful, mine.left, 1), np.where(doubtful, mine.right, 0))
+        nowhere = Wins(
+            mine.number, mine.tick, mine.n, np.where(doubtful, mine.left, 1), np.where(doubtful, mine.right, 0)
+        )
         return in_order(left, doubtful, self._content(nowhere))
 
     def _ends(self, mine, theirs):

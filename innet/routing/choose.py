@@ -8,6 +8,8 @@ from innet.routing.tree import RoutingTree
 
 SWITCHING = 0.5
 """How many expected transmissions another parent must save before a mote is moved to it."""
+SHUNNED = 1e9
+"""What it costs to go through who is silent: more than any other way there is."""
 
 
 def choose_tree(topology: Topology, roots: Iterable[int]) -> RoutingTree:
@@ -19,7 +21,8 @@ def choose_tree(topology: Topology, roots: Iterable[int]) -> RoutingTree:
 def rebuild(
     tree: RoutingTree, topology: Topology, silent: Collection[int] = (), switching: float = SWITCHING
 ) -> RoutingTree:
-    """The tree after new reports: nothing goes through who is silent, and a mote moves only where it saves enough.
+    """The tree after new reports: where there is another way nothing goes through who is silent, and a mote moves only
+    where it saves enough.
 
     A mote keeps its parent while the way through it costs at most `switching` more than the cheapest. That leaves no
     circle: a link costs at least one transmission, so a parent that is kept is still nearer to its gateway than its
@@ -27,16 +30,22 @@ def rebuild(
     """
     if not 0 <= switching < 1:
         raise ValueError(f"switching is from 0 to less than 1, not {switching}")
-    topology = topology.without(silent)
-    cost, parent = _cheapest(topology, tree.roots)
+    cost, parent = _cheapest(topology, tree.roots, silent)
     for mote in parent:
         kept = tree.parent.get(mote)
-        if kept in cost and cost[kept] + topology.cost(mote, kept) <= cost[mote] + switching:
+        if kept in cost and _onward(cost, kept, silent) + topology.cost(mote, kept) <= cost[mote] + switching:
             parent[mote] = kept
     return tree if parent == tree.parent else RoutingTree(tree.roots, parent)
 
 
-def _cheapest(topology: Topology, roots: tuple[int, ...]) -> tuple[dict[int, float], dict[int, int]]:
+def _onward(cost: dict[int, float], mote: int, silent: Collection[int]) -> float:
+    """What a frame costs from a mote on that it was handed to."""
+    return cost[mote] + SHUNNED * (mote in silent)
+
+
+def _cheapest(
+    topology: Topology, roots: tuple[int, ...], silent: Collection[int] = ()
+) -> tuple[dict[int, float], dict[int, int]]:
     """What a frame costs from each mote to its gateway, and its first hop."""
     neighbours = topology.neighbours
     best: dict[int, float] = {}
@@ -51,5 +60,5 @@ def _cheapest(topology: Topology, roots: tuple[int, ...]) -> tuple[dict[int, flo
             parent[mote] = via
         for other in neighbours.get(mote, ()):
             if other not in best and (step := topology.cost(other, mote)) != float("inf"):
-                heapq.heappush(queue, (cost + step, other, mote))
+                heapq.heappush(queue, (_onward(best, mote, silent) + step, other, mote))
     return best, parent

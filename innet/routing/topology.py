@@ -1,6 +1,6 @@
 """Topology: the links that motes measured, as they reported them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 QUALITY_MAX = 255
@@ -58,18 +58,6 @@ class Topology:
             heard.setdefault(receiver, {})[sender] = round(ratio * QUALITY_MAX)
             heard.setdefault(sender, {}).setdefault(receiver, 0)
         return cls(heard)
-
-    def without(self, motes: Collection[int]) -> "Topology":
-        """As if these had never been there."""
-        if not motes:
-            return self
-        return Topology(
-            {
-                receiver: {sender: quality for sender, quality in links.items() if sender not in motes}
-                for receiver, links in self.heard.items()
-                if receiver not in motes
-            }
-        )
 
     @property
     def motes(self) -> frozenset[int]:

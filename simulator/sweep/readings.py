@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acquisition.payload import READING_HEADER, capacity
+from acquisition.payload import READING_HEADER, REPORTED_AFTER, capacity
 from acquisition.schedule import REGISTER_BITS
 from gateway.frame import HEADER_SIZE
-from simulator.mote import FILTERED_WAIT
 from simulator.sweep.layout import CannotSweep
 from simulator.sweep.sampled import Sampled
 
@@ -66,7 +65,7 @@ def _emitted(sampled: Sampled, rounds: range, waiting: np.ndarray) -> tuple[np.n
     counts = np.zeros(shape, np.int64)
     for at in range(len(rounds)):
         held = held + due[:, at]
-        emits = (due[:, at] > 0) & ((sent[:, at] > 0) | (held >= FILTERED_WAIT))
+        emits = (due[:, at] > 0) & ((sent[:, at] > 0) | (held >= REPORTED_AFTER))
         counts[:, at] = np.where(emits, held, 0)
         held = np.where(emits, 0, held)
     waiting[motes] = held

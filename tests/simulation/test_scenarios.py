@@ -4,13 +4,14 @@ from functools import cache
 
 import pytest
 
+from gateway.life import State
 from tests.simulation.judging import answers, delivered, judge, run
 
 SECONDS = 400
 SCENARIOS = (
     "calm", "parent_dies_mid_epoch", "partition_and_heal", "reboots_without_its_program", "clock_jumps_a_day",
     "loses_forty_percent_in_bursts", "duplicates_and_reordering", "base_goes_away", "two_gateways", "sensor_fails",
-    "battery_of_the_worst_dies",
+    "battery_of_the_worst_dies", "parent_hangs",
 )  # fmt: skip
 RUNS = [(name, False) for name in SCENARIOS] + [(name, True) for name in SCENARIOS[1:8]]
 ran = cache(run)
@@ -74,6 +75,17 @@ def test_the_children_of_a_parent_that_dies_among_sleepers_call_until_they_have_
     assert found[150] == [5, 8]
     assert all(found[tick] == [7, 8] for tick in range(SECONDS - 120, SECONDS - 20, 10))
     assert all(mote.relay._slots for mote in bed.built.motes.values() if mote.alive)
+
+
+def test_a_parent_that_acknowledges_and_passes_nothing_on_is_found_by_its_silence():
+    bed = ran("parent_hangs", SECONDS)
+    assert 1 in bed.station.world.topology.heard[3]  # its neighbours hear it: no report tells that something is wrong
+    assert bed.station.silence.motes == {1}
+    assert bed.station.world.tree.children[1] == ()
+    found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}
+    assert found[150] == [5, 8]
+    assert all(found[tick] == [7, 8] for tick in range(220, SECONDS - 20, 10))
+    assert {bed.station.keepers.of(mote).state for mote in range(1, 9)} == {State.LATE, State.RUNNING}
 
 
 def test_what_was_saved_during_a_partition_comes_late_and_revises():
