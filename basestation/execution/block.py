@@ -20,7 +20,7 @@ from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
 from basestation.execution.differing import moving
 from basestation.execution.distinct import distinct, ranked
-from basestation.execution.frame import Frame, difference
+from basestation.execution.frame import Frame, beyond
 from basestation.execution.graph import BLOCK, Operator
 from basestation.execution.halting import Halt, Halted
 from basestation.execution.joining.differing import differing
@@ -180,7 +180,7 @@ class Block(Operator):
         """Windows, and of those that are there the ones that follow them in the list of windows, in order."""
         answered = self.answered.all()
         at = self.answered.places_behind(windows)
-        following = answered.take(np.unique(at[at < len(answered)]))
+        following = answered.take(distinct(at[at < len(answered)]))
         more = following.take(~np.isin(following.number, windows.number))
         return together([windows, more]).in_order() if len(more) else windows
 
@@ -258,7 +258,7 @@ class Block(Operator):
         if self._differing is not None:
             return self._differing.beyond(self._stands(windows), self._stands(others))
         here, there = self._placed(windows), self._placed(others)
-        return here.take(difference(here, there)[0])
+        return here.take(beyond(here, there))
 
     def _stands(self, windows):
         """The windows of each input."""

@@ -7,6 +7,7 @@ import numpy as np
 from basestation.algebra.vector import Vector
 from basestation.execution.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.combined import together
+from basestation.execution.distinct import distinct, ranked, stable_order
 from basestation.execution.frame import difference
 from basestation.execution.indexing import Indexing
 from basestation.execution.streams import ADDED, Stream
@@ -66,7 +67,7 @@ class ConverterStream(Stream):
         if self._names_index:
             come, fresh, gone = self._with_entries(come, fresh, gone)
         marks = tuple(mark.behind_windows() for mark in self.block.marks)
-        self.change = Change(come, fresh, gone, np.unique(changed.tick), self.watermark, marks)
+        self.change = Change(come, fresh, gone, distinct(changed.tick), self.watermark, marks)
         self.counts.rows_in += len(now)
         self.counts.rows_out += len(come) + len(gone)
 
@@ -88,7 +89,7 @@ class ConverterStream(Stream):
         at = order[np.minimum(np.searchsorted(numbers, said.site, sorter=order), len(numbers) - 1)]
         mask = numbers[at] == said.site
         found, at = said.take(mask), at[mask]
-        order = np.argsort(at, kind="stable")
+        order = stable_order(at)
         self._asked = found.take(order)
         return replace(frame, windows=len(windows), window=at[order], columns=self._plain(self._asked))
 
@@ -158,7 +159,7 @@ class ConverterStream(Stream):
 
     def _covered(self, owner, places):
         """What answered windows cover, for those that own them."""
-        found, which = np.unique(places, return_inverse=True)
+        found, which = ranked(places)
         covers = self.block.covers(self.block.answered.all().take(found))
         return [*(each.owned(owner, which) if each.intake else each for each in covers), *self.block.nothing()]
 

@@ -10,7 +10,8 @@ import numpy as np
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution import relational
-from basestation.execution.frame import Frame, codes, difference, occurrence
+from basestation.execution.distinct import stable_order
+from basestation.execution.frame import Frame, beyond, codes, occurrence
 from basestation.execution.tuples import concatenated
 from basestation.execution.windowing import RowWindows, TimeWindows
 from basestation.execution.wins import Wins
@@ -65,7 +66,7 @@ def in_order(left, doubtful, candidates):
 def _merged(a, b):
     """Two Frames of the same windows, each window in one of them only."""
     window = np.concatenate([a.window, b.window])
-    order = np.argsort(window, kind="stable")
+    order = stable_order(window)
     columns = {id: concatenated([a.columns[id], b.columns[id]]).take(order) for id in a.columns}
     return Frame(a.windows, window[order], columns)
 
@@ -84,11 +85,11 @@ class Moving:
         (mine,), (theirs,) = stands, others
         if self._input.appends:  # what both ranges hold need not have arrived for both
             here, there = self._content(mine), self._content(theirs)
-            return here.take(difference(here, there)[0])
+            return here.take(beyond(here, there))
         came = self._ends(mine, theirs)
         if not len(came):
             return came
-        left = came.take(difference(came, self._ends(theirs, mine))[0])
+        left = came.take(beyond(came, self._ends(theirs, mine)))
         overlap = np.maximum(mine.left, theirs.left) <= np.minimum(mine.right, theirs.right)
         behind = (mine.left >= theirs.left) & self._input.in_order
         doubtful = overlap & ~behind

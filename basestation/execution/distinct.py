@@ -26,3 +26,16 @@ def _new(ordered):
     new = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     return new
+
+
+def stable_order(values):
+    """The order of integers, equal ones as they stand: sixteen bits at a time, which numpy sorts much faster than all of them."""
+    if not len(values) or (values[1:] >= values[:-1]).all():
+        return np.arange(len(values))
+    least = int(values.min())
+    bits = (int(values.max()) - least).bit_length()
+    left = values.view(np.uint64) - np.uint64(least % 2**64)
+    order = np.argsort(left.astype(np.uint16), kind="stable")
+    for shift in range(16, bits, 16):
+        order = order[np.argsort((left[order] >> np.uint64(shift)).astype(np.uint16), kind="stable")]
+    return order

@@ -11,6 +11,7 @@ import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.vector import Vector, by_identity
+from basestation.execution.distinct import stable_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def _numbered(values):
 
 def occurrence(keys):
     """For each row how many equal keys stand before it."""
-    order = np.argsort(keys, kind="stable")
+    order = stable_order(keys)
     ordered = keys[order]
     begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(keys) else keys
     lengths = np.diff(np.concatenate([begins, [len(keys)]])) if len(keys) else keys
@@ -86,18 +87,28 @@ def occurrence(keys):
 def difference(left, right):
     """Masks (of left, of right): what is in left and not in right, and the other way round, as bags, window by window.
 
-    Each right tuple removes the first equal left one, and the other way round, as `\\\\` does (6.1, 6.4).
+    Each right tuple removes the first equal left one, and the other way round, as `\\` does (6.1, 6.4).
     """
+    mine, theirs, room = _keys(left, right)
+    return _left_of(mine, theirs, room), _left_of(theirs, mine, room)
+
+
+def beyond(left, right):
+    """What is in left and not in right: the first of the masks."""
+    return _left_of(*_keys(left, right))
+
+
+def _keys(left, right):
+    """Numbers of the rows of both, equal where window and values are, and how many there can be."""
     if not len(left) or not len(right):  # nothing is removed
-        return np.ones(len(left), bool), np.ones(len(right), bool)
+        return np.zeros(len(left), np.int64), np.zeros(len(right), np.int64), 1
     both = [
         _stacked(left.columns[id], right.columns[other]) for id, other in zip(left.columns, right.columns, strict=True)
     ]
     window = np.concatenate([left.window, right.window])
     code, count = codes(both, len(window))
     keys = window * count + code
-    mine, theirs = keys[: len(left)], keys[len(left) :]
-    return _beyond(mine, theirs), _beyond(theirs, mine)
+    return keys[: len(left)], keys[len(left) :], left.windows * count
 
 
 def _stacked(a, b):
@@ -105,9 +116,17 @@ def _stacked(a, b):
     return Vector(values, None if a.valid is None and b.valid is None else np.concatenate([a.there, b.there]))
 
 
-def _beyond(keys, others):
+def _left_of(keys, others, room):
     """Which keys are left when each of the others has removed the first equal one."""
-    found, counts = np.unique(others, return_counts=True)
-    at = np.minimum(np.searchsorted(found, keys), len(found) - 1)
-    removed = np.where(found[at] == keys, counts[at], 0)
-    return occurrence(keys) >= removed
+    if not len(others):
+        return np.ones(len(keys), bool)
+    if room <= _LOOSE * (len(keys) + len(others)) + _SMALL:
+        removed = np.bincount(others, minlength=room)[keys]
+    else:
+        found, counts = np.unique(others, return_counts=True)
+        at = np.minimum(np.searchsorted(found, keys), len(found) - 1)
+        removed = np.where(found[at] == keys, counts[at], 0)
+    some = np.flatnonzero(removed)
+    left = removed == 0
+    left[some] = occurrence(keys[some]) >= removed[some]
+    return left

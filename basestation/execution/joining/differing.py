@@ -9,7 +9,7 @@ import numpy as np
 from basestation.algebra.expressions import Attr
 from basestation.algebra.window_project import WindowProject
 from basestation.execution.differing import finished, in_order, mixed, steps_above
-from basestation.execution.frame import codes, difference
+from basestation.execution.frame import beyond, codes
 from basestation.execution.wins import joined_wins
 
 
@@ -29,7 +29,7 @@ class Differing:
         if not len(came):
             return came
         went = self._finished(self._join.came(other, reaches), count)
-        left = came.take(difference(came, went)[0])
+        left = came.take(beyond(came, went))
         doubtful = self._join.overlapping(reaches, other)
         if doubtful.any():
             doubtful &= mixed(left)

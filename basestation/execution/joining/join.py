@@ -20,6 +20,7 @@ from basestation.algebra.window_select import WindowSelect
 from basestation.execution.frame import Frame
 from basestation.execution.joining.held import NEVER
 from basestation.execution.joining.kept import Kept
+from basestation.execution.joining.module import Span, spans
 from basestation.execution.joining.plan import NoPlan, default_plan
 from basestation.execution.joining.sides import Reach, side_of
 from basestation.execution.wins import ranges
@@ -78,7 +79,7 @@ class Within:
     def range(self, rows, i):
         """The ticks that tuples of input i may have, for each row."""
         reach = self._reaches[i]
-        return reach.left[rows.first], reach.right[rows.last]
+        return Span(reach.left, reach.right, rows.first, rows.last)
 
     def wanted(self, rows, place):
         """Columns at a place and what rows want in them, beyond the keys of the join."""
@@ -178,7 +179,7 @@ class Join:
 
         Windows that follow each other overlap; what is in several of them is put together once.
         """
-        sizes = [side.held.module(()).reaches(r.left, r.right) for side, r in zip(self.sides, reaches, strict=True)]
+        sizes = [int(counts.sum()) for counts in self._counts(reaches)]
         first = int(np.argmin(sizes))
         place = self.plan.widest(first)
         found = []
@@ -191,11 +192,12 @@ class Join:
 
     def overlapping(self, reaches, others):
         """Where every input has a tuple in both windows, so that a row may have stayed."""
-        found = np.ones(len(reaches[0]), bool)
-        for side, a, b in zip(self.sides, reaches, others, strict=True):
-            stayed = a.both(b)
-            found &= side.held.module(()).holds(stayed.left, stayed.right)
-        return found
+        counts = self._counts([a.both(b) for a, b in zip(reaches, others, strict=True)])
+        return np.all([of > 0 for of in counts], axis=0)
+
+    def _counts(self, reaches):
+        """How many tuples, living or not, the windows of each input hold."""
+        return [side.held.module(()).count(spans(r.left, r.right)) for side, r in zip(self.sides, reaches, strict=True)]
 
     def came(self, reaches, others):
         """The rows of windows with a tuple that is not in others (a window for each): none twice.
@@ -228,7 +230,7 @@ class Join:
         """The tuples of one input that are in the windows and not in the others."""
         module = side.held.module(())
         if side.held.appends:
-            window, at = module.probe([], reach.left, reach.right)
+            window, at = module.probe([], spans(reach.left, reach.right))
             found = side.inside(reach, window, at) & ~side.inside(other, window, at)
             return rows_in(window[found], {i: at[found]})
         empty = other.left > other.right
@@ -240,7 +242,7 @@ class Join:
         for left, right in pieces:
             asked = np.flatnonzero(left <= right)
             if len(asked):
-                which, at = module.probe([], left[asked], right[asked])
+                which, at = module.probe([], spans(left[asked], right[asked]))
                 found.append((asked[which], at))
         window = np.concatenate([np.empty(0, np.int64), *(w for w, _ in found)])
         return rows_in(window, {i: np.concatenate([np.empty(0, np.int64), *(at for _, at in found)])})
@@ -266,7 +268,7 @@ class Join:
             return [rows]
         if within.wanted(rows, place):
             return [rows]
-        combinations = self.source(place).module(()).reaches(*within.range(rows, place[0]))
+        combinations = int(self.source(place).module(()).count(within.range(rows, place[0])).sum())
         step = max(1, len(rows) * AT_ONCE // max(1, combinations))
         return [rows.take(slice(at, at + step)) for at in range(0, len(rows), step)]
 
@@ -279,7 +281,7 @@ class Join:
         wanted = within.wanted(rows, place)
         asking = [*(self.vector(rows, i, mine) for i, mine, _ in keys), *(vector for _, vector in wanted)]
         module = source.module((*(theirs for _, _, theirs in keys), *(theirs for theirs, _ in wanted)))
-        which, positions = module.probe(asking, *within.range(rows, place[0]))
+        which, positions = module.probe(asking, within.range(rows, place[0]))
         at = {i: mine[which] for i, mine in rows.at.items()}
         first = rows.first[which]
         last = first if rows.single else rows.last[which]

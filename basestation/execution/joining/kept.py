@@ -9,7 +9,7 @@ import numpy as np
 
 from basestation.execution.grown import Grown
 from basestation.execution.joining.held import NEVER
-from basestation.execution.joining.module import StateModule
+from basestation.execution.joining.module import StateModule, spans
 
 
 class Growth:
@@ -19,6 +19,9 @@ class Growth:
         self._sides, self._limits = sides, limits
 
     def range(self, rows, i):
+        return spans(*self._range(rows, i))
+
+    def _range(self, rows, i):
         left, right = np.full(len(rows), -NEVER), np.full(len(rows), NEVER)
         for j, positions in rows.at.items():
             low, high = self._apart(i, j)
@@ -39,7 +42,7 @@ class Growth:
         mask = np.ones(len(rows), bool)
         for i in places:
             mask &= rows.at[i] < self._limits[i]
-            left, right = self.range(rows, i)
+            left, right = self._range(rows, i)
             ticks = self._sides[i].held.ticks(rows.at[i])
             mask &= (left <= ticks) & (ticks <= right)
         return rows.take(mask)

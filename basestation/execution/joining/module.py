@@ -1,23 +1,57 @@
 """StateModule: half of a join (a SteM): tuples indexed by one key, and within equal keys by tick.
 
 It indexes whatever has positions, ticks and values: the tuples of a stream (`Held`) or a kept node of a plan. What comes
-is found when it is asked the next time; runs of the index are merged small ones first, so that a tuple is sorted a few
-times only, and there are few runs to look into.
+is found when it is asked the next time; runs of the index are merged small ones first, so that a tuple is put in order a
+few times only, and there are few runs to look into. A key is looked up; only where it has several tuples are ticks searched.
 """
 
+from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
 
 from basestation.algebra.comparison import compare
 from basestation.algebra.vector import by_identity
-from basestation.execution.distinct import ranked
+from basestation.execution.distinct import ranked, stable_order
+from basestation.execution.joining.codes import Codes
 from basestation.execution.wins import ranges
 
 _FEW = 512
 """A run with fewer positions than this is not worth looking into by itself."""
-_NONE = np.empty(0, np.int64)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of ticks for each probe: from left[first] to right[last]. Windows are fewer than probes, mostly."""
+
+    left: np.ndarray
+    right: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+    def __len__(self):
+        return len(self.first)
+
+    def take(self, which):
+        return Span(self.left, self.right, self.first[which], self.last[which])
+
+    def holds(self, ticks):
+        """Where a tick lies in its range."""
+        return (self.left[self.first] <= ticks) & (ticks <= self.right[self.last])
+
+    def within(self, ticks):
+        """Where the ticks in each range begin and end among some ascending ones."""
+        if len(self.left) > len(self.first):
+            left, right = self.left[self.first], self.right[self.last]
+            return np.searchsorted(ticks, left), np.searchsorted(ticks, right, "right")
+        return np.searchsorted(ticks, self.left)[self.first], np.searchsorted(ticks, self.right, "right")[self.last]
+
+
+def spans(left, right):
+    """A range of its own for each probe."""
+    each = np.arange(len(left))
+    return Span(left, right, each, each)
 
 
 class StateModule:
@@ -25,9 +59,13 @@ class StateModule:
 
     def __init__(self, source, key=()):
         self.source, self.key = source, tuple(key)
-        self._generation, self._seen, self._runs = source.generation, 0, []
+        self._begin()
         none = source.vectors(self.key, np.empty(0, np.int64))
         self._whole = len(none) == 1 and none[0].values.dtype == np.int64
+
+    def _begin(self):
+        self._generation, self._seen, self._runs = self.source.generation, 0, []
+        self._codes = Codes()
 
     def build(self, tuples):
         self.source.build(tuples)
@@ -38,59 +76,48 @@ class StateModule:
     def evict(self, before):
         self.source.evict(before)
 
-    def probe(self, keys, left, right):
+    def probe(self, keys, span):
         """(which probe, which position) of all that agree on the key and lie in the probe's range of ticks.
 
         `keys` has a Vector for each part of the key; a null agrees with nothing. Matches are in no particular order.
         """
         self._refresh()
-        probing = np.arange(len(left))
+        if len(span) * len(self._runs) > self.source.count:  # looking into each would cost more than making it one
+            self._runs = [self._merged(self._runs)]
+        code = self._codes.of(hashed(keys)) if self.key else None
         for vector in keys:
             if vector.valid is not None:
-                probing = probing[vector.valid[probing]]
-        code = hashed(keys, len(left))
-        if self.key:  # neighbours are found where neighbours were found: that is in the caches
-            probing = probing[np.argsort(code[probing], kind="stable")]
-        code, left, right = code[probing], left[probing], right[probing]
-        asked = [vector.take(probing) for vector in keys]
-        if len(probing) * len(self._runs) > self.source.count:  # looking into each would cost more than making it one
-            self._runs = [self._merged(self._runs)]
-        found = [run.find(code, left, right) for run in self._runs]
+                code = np.where(vector.valid, code, -1)
+        found = [run.find(code, span) for run in self._runs]
         which = _together([w for w, _ in found])
         at = _together([p for _, p in found])
         if not self.source.all_live:
             living = self.source.living(at)
             which, at = which[living], at[living]
-        if not self._exact(asked):
+        if not self._exact(keys):
             same = np.ones(len(which), bool)
-            for mine, theirs in zip(asked, self.source.vectors(self.key, at), strict=True):
+            for mine, theirs in zip(keys, self.source.vectors(self.key, at), strict=True):
                 same &= compare("=", mine.take(which), theirs).true
             if not same.all():
                 which, at = which[same], at[same]
-        return probing[which], at
+        return which, at
 
-    def holds(self, left, right):
-        """Which ranges of ticks hold a tuple, living or not; of an index by tick alone."""
+    def count(self, span):
+        """For each range how many tuples, living or not, lie in it; of an index by tick alone."""
         self._refresh()
-        found = np.zeros(len(left), bool)
+        found = np.zeros(len(span), np.int64)
         for run in self._runs:
-            found |= run.counts(hashed((), len(left)), left, right)[2] > 0
+            found += run.counts(span)[1]
         return found
 
-    def reaches(self, left, right):
-        """How many tuples, living or not, lie in ranges of ticks; of an index by tick alone."""
-        self._refresh()
-        code = hashed((), len(left))
-        return sum(int(run.counts(code, left, right)[2].sum()) for run in self._runs)
-
-    def _exact(self, asked):
+    def _exact(self, keys):
         """Whether equal hashes are equal keys: whole numbers stand for themselves."""
-        return not self.key or (self._whole and asked[0].values.dtype == np.int64)
+        return not self.key or (self._whole and keys[0].values.dtype == np.int64)
 
     def _refresh(self):
         source = self.source
         if source.generation != self._generation:
-            self._generation, self._seen, self._runs = source.generation, 0, []
+            self._begin()
         if self._seen < source.count:
             new = np.arange(self._seen, source.count)
             self._seen = source.count
@@ -112,71 +139,81 @@ class StateModule:
             there &= vector.there
         if not there.all():
             positions, keys = positions[there], [vector.take(there) for vector in keys]
+        ticks = self.source.ticks(positions)
+        if (ticks[1:] < ticks[:-1]).any():
+            order = stable_order(ticks)
+            positions, ticks, keys = positions[order], ticks[order], [vector.take(order) for vector in keys]
         if not keys:
-            return TickRun(self.source.ticks(positions), positions)
-        return Run(hashed(keys, len(positions)), self.source.ticks(positions), positions)
+            return TickRun(ticks, positions)
+        return Run(self._codes.add(hashed(keys)), len(self._codes), ticks, positions)
 
 
 class Run:
-    """Some positions, sorted by hash and tick. Both are held as ranks, so that one number stands for the two."""
+    """Some positions by code, and those of one code by tick. `codes` of positions in the order of their ticks; `count` of all."""
 
-    def __init__(self, code, ticks, positions):
-        if (ticks[1:] < ticks[:-1]).any():
-            order = np.argsort(ticks, kind="stable")
-            code, ticks, positions = code[order], ticks[order], positions[order]
-        order = np.argsort(code, kind="stable")
-        self._ticks, when = ranked(ticks)
-        self._codes, rank = ranked(code[order])
-        self._sorted, self.positions = rank * len(self._ticks) + when[order], positions[order]
+    def __init__(self, codes, count, ticks, positions):
+        order = stable_order(codes)
+        sizes = np.bincount(codes, minlength=count)
+        self.positions = positions[order]
+        self._begins = np.zeros(count + 2, np.int64)  # behind the last there is one without positions
+        np.cumsum(sizes, out=self._begins[1:-1])
+        self._begins[-1] = len(positions)
+        self._single = int(sizes.max(initial=0)) < 2
+        if self._single:
+            self._ticks = ticks[order]
+        else:  # ranks instead of ticks, so that one number stands for code and tick
+            self._ticks, rank = ranked(ticks)
+            self._sorted = codes[order] * len(self._ticks) + rank[order]
 
     def __len__(self):
         return len(self.positions)
 
-    def counts(self, code, left, right):
-        """For each probe that has the key of a position where its matches begin, and how many there are: (which probes, …)."""
-        if not len(self.positions):
-            return _NONE, _NONE, _NONE
-        rank = np.minimum(np.searchsorted(self._codes, code), len(self._codes) - 1)
-        which = np.flatnonzero(self._codes[rank] == code)
-        base = rank[which] * len(self._ticks)
-        first = np.searchsorted(self._sorted, base + np.searchsorted(self._ticks, left[which]))
-        last = np.searchsorted(self._sorted, base + np.searchsorted(self._ticks, right[which], "right"))
-        return which, first, np.maximum(last - first, 0)
-
-    def find(self, code, left, right):
-        which, first, counts = self.counts(code, left, right)
+    def find(self, code, span):
+        """(which probe, which position)."""
+        last = len(self._begins) - 2
+        code = np.where((code < 0) | (code > last), last, code)
+        first = self._begins[code]
+        which = np.flatnonzero(self._begins[code + 1] > first)
+        if self._single:
+            first = first[which]
+            inside = span.take(which).holds(self._ticks[first])
+            return which[inside], self.positions[first[inside]]
+        which = which[
+            stable_order(code[which])
+        ]  # neighbours are found where neighbours were found: that is in the caches
+        low, high = span.take(which).within(self._ticks)
+        base = code[which] * len(self._ticks)
+        first, behind = np.searchsorted(self._sorted, base + low), np.searchsorted(self._sorted, base + high)
+        counts = np.maximum(behind - first, 0)
         return np.repeat(which, counts), self.positions[ranges(first, counts)]
 
 
 class TickRun:
-    """Some positions, sorted by tick alone."""
+    """Some positions by tick alone."""
 
     def __init__(self, ticks, positions):
-        if (ticks[1:] < ticks[:-1]).any():
-            order = np.argsort(ticks, kind="stable")
-            ticks, positions = ticks[order], positions[order]
         self._ticks, self.positions = ticks, positions
 
     def __len__(self):
         return len(self.positions)
 
-    def counts(self, code, left, right):
-        first = np.searchsorted(self._ticks, left)
-        return np.arange(len(left)), first, np.maximum(np.searchsorted(self._ticks, right, "right") - first, 0)
+    def counts(self, span):
+        """Where the matches of each probe begin, and how many there are."""
+        first, behind = span.within(self._ticks)
+        return first, np.maximum(behind - first, 0)
 
-    find = Run.find
+    def find(self, code, span):
+        first, counts = self.counts(span)
+        return np.repeat(np.arange(len(span)), counts), self.positions[ranges(first, counts)]
 
 
-def hashed(vectors, length):
+def hashed(vectors):
     """A number for each row; where values are equal, an integer and a float too, so are the numbers."""
     code = None
     for vector in vectors:
         part = _whole(vector.values)
-        if code is None:
-            code = part
-        else:
-            code = (code ^ (code >> np.uint64(29))) * _MIX + part
-    return np.zeros(length, np.uint64) if code is None else code
+        code = part if code is None else (code ^ (code >> np.uint64(29))) * _MIX + part
+    return code
 
 
 def _whole(values):

@@ -8,7 +8,7 @@ from acquisition.schema import Type
 from basestation.algebra.expressions import Attr, Column
 from basestation.algebra.vector import vector_of
 from basestation.execution.joining.held import Held
-from basestation.execution.joining.module import hashed
+from basestation.execution.joining.module import hashed, spans
 from basestation.execution.tuples import Tuples
 
 COLUMNS = (Column(1, Type.INTEGER), Column(2, Type.FLOAT), Column(3, Type.STRING))
@@ -77,7 +77,7 @@ def test_a_module_is_a_list_that_is_searched(doings):
             key, probes = how
             asked = [vector_of([p[0][i] for p in probes], COLUMNS[i].type) for i in key]
             left, right = (np.array([p[i] for p in probes], np.int64) for i in (1, 2))
-            which, at = held.module(tuple(Attr(COLUMNS[i]) for i in key)).probe(asked, left, right)
+            which, at = held.module(tuple(Attr(COLUMNS[i]) for i in key)).probe(asked, spans(left, right))
             found = sorted(zip(which.tolist(), held.of("ident", at).tolist(), strict=True))
             assert found == sorted(slow.probe(key, probes))
         assert len(held) == len(slow.rows)
@@ -89,7 +89,7 @@ def test_an_integer_finds_the_float_of_its_value(rows):
     held.build(tuples([(i, 0, (whole, None, None)) for i, (whole, _) in enumerate(rows)]))
     asked = vector_of([float_ for _, float_ in rows], Type.FLOAT)
     none = np.zeros(len(rows), np.int64)
-    which, at = held.module((Attr(COLUMNS[0]),)).probe([asked], none, none)
+    which, at = held.module((Attr(COLUMNS[0]),)).probe([asked], spans(none, none))
     expected = [
         (i, j) for i, (_, f) in enumerate(rows) for j, (w, _) in enumerate(rows) if None not in (f, w) and f == w
     ]
@@ -99,10 +99,10 @@ def test_an_integer_finds_the_float_of_its_value(rows):
 def test_hashes_that_meet_are_not_taken_for_equal_keys():
     half = vector_of([0.5], Type.FLOAT)
     alike = int(half.values.view(np.int64)[0])
-    assert hashed([half], 1) == hashed([vector_of([alike], Type.INTEGER)], 1)
+    assert hashed([half]) == hashed([vector_of([alike], Type.INTEGER)])
     held = Held(tuples([]))
     held.build(tuples([(0, 0, (alike, None, None))]))
-    which, _ = held.module((Attr(COLUMNS[0]),)).probe([half], np.zeros(1, np.int64), np.zeros(1, np.int64))
+    which, _ = held.module((Attr(COLUMNS[0]),)).probe([half], spans(np.zeros(1, np.int64), np.zeros(1, np.int64)))
     assert not len(which)
 
 
@@ -110,7 +110,9 @@ def test_memory_is_given_back():
     held = Held(tuples([]))
     for tick in range(2000):
         held.build(tuples([(tick, tick, (tick, None, "x"))]))
-        held.module((Attr(COLUMNS[0]),)).probe([vector_of([tick], Type.INTEGER)], np.array([0]), np.array([tick]))
+        held.module((Attr(COLUMNS[0]),)).probe(
+            [vector_of([tick], Type.INTEGER)], spans(np.array([0]), np.array([tick]))
+        )
         held.evict(tick - 50)
     assert len(held) == 51
     assert held.count < 200

@@ -1,0 +1,30 @@
+"""Codes against a dictionary."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from basestation.execution.joining.codes import _MIX, Codes
+
+CROWDED = pow(int(_MIX), -1, 2**64)  # its small multiples are hashes that all want the first slot
+HASHES = st.integers(0, 40).map(lambda n: n * CROWDED % 2**64) | st.integers(0, 2**64 - 1) | st.integers(0, 9)
+CALLS = st.lists(st.tuples(st.booleans(), st.lists(HASHES, max_size=60)), max_size=8)
+
+
+@given(CALLS)
+def test_a_key_has_one_number_and_no_other_key_has_it(calls):
+    codes, known = Codes(), {}
+    for adds, hashes in calls:
+        asked = np.array(hashes, np.uint64)
+        if adds:
+            for hash_, code in zip(hashes, codes.add(asked).tolist(), strict=True):
+                assert known.setdefault(hash_, code) == code
+        assert codes.of(asked).tolist() == [known.get(hash_, -1) for hash_ in hashes]
+        assert sorted(known.values()) == list(range(len(codes)))
+
+
+def test_numbers_stay_while_the_table_grows():
+    codes = Codes()
+    first = codes.add(np.arange(100, dtype=np.uint64))
+    codes.add(np.arange(50_000, dtype=np.uint64) * np.uint64(CROWDED))
+    assert codes.of(np.arange(100, dtype=np.uint64)).tolist() == first.tolist()
