@@ -17,8 +17,7 @@ class Census:
         return self._seen_sites(ticks) | (self._epochs.filtered_at(ticks) != NEVER)
 
     def _seen_sites(self, ticks):
-        seen, live = self._epochs.seen_at(ticks), self._log.live
-        return (seen >= live.base) & live[np.maximum(seen, live.base)]
+        return self._log.sees(self._epochs.seen_at(ticks))
 
     def known_at(self, tick, at):
         """Which sites' readings of a due tick are known; for a `late append` extent, by the tick `at` of a window."""

@@ -43,7 +43,7 @@ def correcting(correction):
                 intake.insert(batch, complete)
             return
         known = intake.log.known()
-        if known is None:
+        if not len(known):
             return
         chosen = known.take(_chosen(correction, intake, known))
         if correction.how == "delete":

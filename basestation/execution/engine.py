@@ -106,7 +106,8 @@ class Engine:
     def deliver(self, extent, batch):
         """Take tuples, each of which was delivered in the clock tick of its arrival; nothing is said before that ends.
 
-        What arrived in a clock tick that has ended is taken to have come in the one that is going on.
+        What arrived in a clock tick that has ended is taken to have come in the one that is going on. Its arrays are held on
+        to, and are not to be written to any more.
         """
         if len(batch):
             self._delivered[extent].append(batch)

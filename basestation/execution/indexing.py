@@ -4,36 +4,52 @@ import numpy as np
 
 from basestation.execution.change import NO_TICKS
 from basestation.execution.numbered import Numbered
-from basestation.execution.tuples import Growing
+from basestation.execution.tuples import joined
+
+_MANY = 64
+"""Parts that wait are put together where there are more."""
 
 
 class Arrivals:
     """Tuples that wait for the watermark to reach their arrival, and then come in order."""
 
     def __init__(self):
-        self._waiting = Growing()
+        self._parts = []  # each in order
 
     def apply(self, come, fresh, gone):
         """Take in a change: what is gone waits no longer, what was corrected waits with its new values."""
-        waiting = self._waiting.all()
-        if len(gone) and waiting is not None:
-            kept = np.isin(come.ident, waiting.ident) & ~fresh
-            self._waiting.keep(~np.isin(waiting.ident, gone.ident))
-            self._waiting.add(come.take(kept | fresh))
-        else:
-            self._waiting.add(come.take(fresh))
+        if len(gone) and self._parts:
+            kept = np.isin(come.ident, np.concatenate([part.ident for part in self._parts])) & ~fresh
+            left = [part.take(~np.isin(part.ident, gone.ident)) for part in self._parts]
+            self._parts = [part for part in left if len(part)]
+            fresh = fresh | kept
+        come = come.take(fresh)
+        if len(come):
+            self._parts.append(come.in_order())
+            if len(self._parts) > _MANY:
+                self._parts = [joined(self._parts).in_order()]
 
     def ready(self, watermark):
         """Those that enter now, in order; None where there are none."""
-        waiting = self._waiting.all()
-        if waiting is None or not len(waiting):
+        found, waiting = [], []
+        for part in self._parts:
+            if part.arrival[-1] <= watermark:
+                found.append(part)
+            elif part.arrival[0] > watermark:
+                waiting.append(part)
+            else:
+                at = int(np.searchsorted(part.arrival, watermark, "right"))
+                found.append(part.take(slice(0, at)))
+                waiting.append(part.take(slice(at, None)))
+        if not found:
             return None
-        enter = waiting.arrival <= watermark
-        if not enter.any():
-            return None
-        found = waiting.take(enter).in_order()
-        self._waiting.keep(~enter)
-        return found
+        self._parts = waiting
+        return found[0] if len(found) == 1 else joined(found).in_order()
+
+    @property
+    def first(self):
+        """The first arrival that is waited for; None where there is none."""
+        return min((int(part.arrival[0]) for part in self._parts), default=None)
 
 
 class Indexing:

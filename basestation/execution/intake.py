@@ -18,13 +18,13 @@ from basestation.execution.change import Change
 from basestation.execution.correcting import correct_row
 from basestation.execution.distinct import distinct
 from basestation.execution.history import History
+from basestation.execution.indexing import Arrivals
 from basestation.execution.lateness import Lateness
 from basestation.execution.log import Log
 from basestation.execution.marks import Mark
 from basestation.execution.runs import odd, runs
 from basestation.execution.settling import Settling
 from basestation.execution.tagging import nothing_of
-from basestation.execution.tuples import Growing
 from basestation.windows.epochs import NEVER, Epochs
 
 _NONE = np.empty(0, np.int64)
@@ -58,7 +58,7 @@ class Intake:
         self._admission = Admission(extent, self.epochs, self.log, self.counts)
         self.census = Census(extent, self.epochs, self.log) if self.sensed else None
         self.history = None  # kept where a query reads it
-        self._pending = Growing()
+        self._pending = Arrivals()
         self.last = None  # what the last Step did
         self.unfiltered = -NEVER  # the first tick from which on no mote has filtered anything
         self._needed = NEVER
@@ -100,6 +100,7 @@ class Intake:
         self.clock = clock
         self.watermark = clock if end else max(self.watermark, self._complete(clock))
         come, gone, fresh = self._settling.settled(self.log.live)
+        self._pending.apply(come, fresh, gone)
         entered = self._enter()
         touched = distinct(np.concatenate([come.tick, gone.tick, *filtered])) if self.sensed else _NONE
         if len(touched):
@@ -121,10 +122,9 @@ class Intake:
 
     def entries(self):
         """Clock ticks in which a tuple may enter its stream although nothing is delivered: the next is among them."""
-        waiting = self._pending.all()
-        if waiting is None or not len(waiting):
+        first = self._pending.first
+        if first is None:
             return ()
-        first = int(waiting.arrival.min())
         if not self.sensed:
             return (first + self.extent.wait,)
         due = grid_at_or_after(self.watermark + 1, self.extent.interval)  # what holds it back, or will
@@ -154,16 +154,10 @@ class Intake:
 
     def _enter(self):
         """Tuples whose arrival the watermark has reached take the next indexes, in order."""
-        waiting = self._pending.all()
-        if waiting is None:
+        entering = self._pending.ready(self.watermark)
+        if entering is None:
             return _NONE
-        ready = waiting.arrival <= self.watermark
-        if not ready.any():
-            return _NONE
-        entering = waiting.take(ready).in_order()
-        entering = entering.take(self.log.live[entering.ident])  # one taken back before its entry gets no index
-        self._pending.keep(~ready)
-        indexes = self.log.enter(entering.ident)
+        indexes = self.log.enter(entering)
         if self.history is not None:
             self.history.enter(entering.ident, indexes, entering.arrival)
         return entering.ident
@@ -209,9 +203,8 @@ class Intake:
         if self.history is not None:
             self.history.add(there)
         if self.sensed:
-            self.epochs.take(tuples.tick, tuples.site, numbers, self.log.live)
+            self.epochs.take(tuples.tick, tuples.site, numbers, self.log.sees)
         seen = tuples.take(judged.live)
-        self._pending.add(seen)
         self._settling.come(seen)
 
     # --- corrections (12.2) ------------------------------------------------------------------------------------------
@@ -236,10 +229,10 @@ class Intake:
         said = self._corrected(old, clock)
         self._settling.gone(old.take(said))
         self._settling.come(new.take(said))
-        self.log.withhold(old.take(~said & self.log.live[numbers]))
+        self.log.withhold(old.take(self.log.live[numbers] & ~said))
         if self.history is not None:
             self.history.correct(new, clock)
-        self.log.revise(numbers, columns)
+        self.log.revise(new)
 
     def _corrected(self, tuples, clock):
         """Which of them continuous queries are corrected about: back to the horizon, by tick (12.2)."""
@@ -252,12 +245,11 @@ class Intake:
         if self.history is None:
             self.history = History(self.log.none)
             known = self.log.known()
-            if known is not None:
-                self.history.add(known)
-                indexes = self.log.index_of(known.ident)
-                entered = np.flatnonzero(indexes)
-                entered = entered[np.argsort(indexes[entered])]
-                self.history.enter(known.ident[entered], indexes[entered], known.arrival[entered])
+            self.history.add(known)
+            indexes = self.log.index_of(known.ident)
+            entered = np.flatnonzero(indexes)
+            entered = entered[np.argsort(indexes[entered])]
+            self.history.enter(known.ident[entered], indexes[entered], known.arrival[entered])
             self.history.begin_step()
         return self.history
 
@@ -274,7 +266,7 @@ class Intake:
         needed, self._needed = self._needed, NEVER
         before = min(needed, self.watermark - max(self.horizon, self.extent.wait, KEYS) - 1)
         self._begun = max(self._begun, before)
-        self.log.forget(before)
+        self.log.forget(before, self.watermark)
         if self.sensed:
             self.epochs.forget(before)
             self.census.forget(before)

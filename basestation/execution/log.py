@@ -1,95 +1,71 @@
 """Log: every tuple that was taken of an extent, by its number, for as long as a correction may name it.
 
-Tuples are numbered 0, 1, 2, … as they are taken. The log knows of each its values, its index, whether continuous queries see
-it and whether it is still there.
+Tuples are numbered 0, 1, 2, … as they are taken. They stay in the batches in which they came; of what became of them only that
+is noted which is not the rule: that a tuple is seen, is there, enters in the order of its number, and keeps its values.
 """
-
-from dataclasses import replace
 
 import numpy as np
 
-from basestation.algebra.vector import Vector
-from basestation.execution.numbered import Numbered
-from basestation.execution.tuples import Growing
-
-_NONE = np.empty(0, np.int64)
+from basestation.execution.excepted import Excepted
+from basestation.execution.indexes import Indexes
+from basestation.execution.overlay import Overlay
+from basestation.execution.parts import Parts
 
 
 class Log:
     def __init__(self, none):
         """`none` are no tuples, with all columns."""
         self.none = none
-        self.next = 0
-        self.live = Numbered(bool)  # seen by continuous queries
-        self.there = Numbered(bool)  # not deleted, nor dropped
-        self._index = Numbered(np.int64)  # 0: not entered yet
-        self._held = Growing()
-        self._withheld = Growing()  # tuples as streams go on seeing them where a correction was not for streams
-        self._entered = 0
+        self.next = self.first = 0  # the number of the next tuple, and of the first that is still here
+        self.live = Excepted()  # seen by continuous queries
+        self.there = Excepted()  # not deleted, nor dropped
+        self._came = Parts()
+        self._revised = Overlay()
+        self._withheld = Overlay()  # what streams go on seeing where a correction was not for streams
+        self._index = Indexes()
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
     def add(self, tuples, live, there):
-        """Tuples that were taken, with the next numbers."""
-        new = slice(self.next, self.next + len(tuples))
-        self._held.add(tuples)
-        self.next = new.stop
-        self._index[new] = 0
-        self.live[new], self.there[new] = live, there
+        """Tuples that were taken, with the next numbers; masks of which are seen, and which are there."""
+        self._came.add(tuples)
+        self.next += len(tuples)
+        for excepted, holds in ((self.live, live), (self.there, there)):
+            if not holds.all():
+                excepted.note(tuples.ident[~holds])
 
-    def enter(self, numbers):
+    def enter(self, tuples):
         """Tuples take the next indexes, in this order."""
-        indexes = np.arange(self._entered + 1, self._entered + 1 + len(numbers))
-        self._index[numbers] = indexes
-        self._entered += len(numbers)
-        return indexes
+        numbers = tuples.ident
+        in_a_row = self._came.is_last(tuples) or bool((numbers[1:] == numbers[:-1] + 1).all())
+        return self._index.enter(numbers, in_a_row)
 
     def delete(self, numbers, said):
         """Tuples are there no more; those under the mask `said` are seen no more either."""
-        self.live[numbers[said]] = False
-        self.there[numbers] = False
+        self.live.note(numbers[said])
+        self.there.note(numbers)
 
-    def revise(self, numbers, columns):
-        """Tuples have other values."""
-        held = self._held.all()
-        changed = {name: _with(held.columns[name], numbers - self._base, v) for name, v in columns.items()}
-        self._held = Growing()
-        self._held.add(replace(held, columns=changed))
+    def revise(self, tuples):
+        """Tuples have these values."""
+        self._revised.put(tuples)
 
     def withhold(self, tuples):
         """Streams go on seeing these values. What is not corrected once is never corrected again."""
-        held = self._withheld.all()
-        self._withheld.add(tuples if held is None else tuples.take(~np.isin(tuples.ident, held.ident)))
+        self._withheld.put(tuples.take(~self._withheld.holds(tuples.ident)))
 
-    def forget(self, before):
+    def forget(self, before, watermark):
         """Let go of tuples of earlier ticks that wait for nothing, up to the first that is none of them."""
-        held = self._held.all()
-        if held is None:
-            return
-        young = np.flatnonzero((held.tick >= before) | ~self._done(held))
-        first = int(young[0]) if len(young) else len(held)
-        if first:
-            number = int(held.ident[0]) + first
-            self._held.keep(np.arange(len(held)) >= first)
-            if (withheld := self._withheld.all()) is not None:
-                self._withheld.keep(withheld.ident >= number)
-            for by_number in (self._index, self.live, self.there):
+        number = self._came.forget(before, watermark)
+        if number is not None:
+            self.first = number
+            for by_number in (self._index, self.live, self.there, self._revised, self._withheld):
                 by_number.drop_before(number)
-
-    def _done(self, tuples):
-        """Tuples that wait for nothing: entered, or never to enter."""
-        return (self._index[tuples.ident] > 0) | ~self.live[tuples.ident]
 
     # --- what is there -----------------------------------------------------------------------------------------------
 
-    @property
-    def first(self):
-        """The number of the first tuple that is still here."""
-        return self.live.base
-
     def index_of(self, numbers):
         """0 where a tuple has not entered yet."""
-        return self._index[numbers]
+        return self._index.of(numbers)
 
     def find(self, index):
         """The number of the tuple that entered with an index; -1 where there is none."""
@@ -97,56 +73,39 @@ class Log:
 
     def names(self, number):
         """Whether a number is that of a tuple that corrections may name."""
-        return number >= self.there.base and bool(self.there[number])
+        return number >= self.first and bool(self.there[np.array([number])][0])
+
+    def sees(self, numbers):
+        """Which numbers are those of tuples that are still here and that continuous queries see."""
+        return (numbers >= self.first) & self.live[numbers]
 
     def held(self, numbers):
         """The tuples of these numbers as they are now."""
-        return self._held.all().take(numbers - self._base)
+        return self._revised.over(self._came.of(numbers)) if len(numbers) else self.none
 
     def rows(self, numbers):
         """The tuples of these numbers as continuous queries see them now."""
-        return self._as_said(self.held(numbers)) if len(numbers) else self.none
+        return self._withheld.over(self.held(numbers))
 
     def known(self):
-        """All tuples that corrections may name, as they are now; None where there never were any."""
-        held = self._held.all()
-        return None if held is None else held.take(self.there[held.ident])
+        """All tuples that corrections may name, as they are now."""
+        all_ = self._all()
+        return all_.take(self.there[all_.ident])
 
     def living(self):
         """All tuples that continuous queries may see, as they see them now."""
-        held = self._held.all()
-        return self.none if held is None else self._as_said(held.take(self.live[held.ident]))
+        all_ = self._all()
+        return self._withheld.over(all_.take(self.live[all_.ident]))
 
     def rows_ever(self):
         """(numbers, arrivals) of all tuples that are here and entered, in the order of their indexes."""
-        held = self._held.all()
-        if held is None:
-            return _NONE, _NONE
-        index = self._index[held.ident]
+        all_ = self._all()
+        index = self.index_of(all_.ident)
         order = np.argsort(index)[int((index == 0).sum()) :]
-        return held.ident[order], held.arrival[order]
+        return all_.ident[order], all_.arrival[order]
 
     def arrivals(self, numbers):
-        return self._held.all().arrival[numbers - self._base]
+        return self._came.of(numbers).arrival
 
-    def _as_said(self, tuples):
-        """With the values that streams go on seeing."""
-        held = self._withheld.all()
-        if held is None or not len(held):
-            return tuples
-        which = np.isin(tuples.ident, held.ident)
-        place = np.searchsorted(held.ident, tuples.ident[which], sorter=(order := np.argsort(held.ident)))
-        said = held.take(order[place])
-        columns = {name: _with(v, which, said.columns[name]) for name, v in tuples.columns.items()}
-        return tuples.with_columns(columns)
-
-    @property
-    def _base(self):
-        return self._held.all().ident[0]
-
-
-def _with(vector, positions, new):
-    """A Vector with some entries changed; the old one stays as it was."""
-    values, valid = vector.values.copy(), vector.there.copy()
-    values[positions], valid[positions] = new.values, new.there
-    return Vector(values, None if valid.all() else valid)
+    def _all(self):
+        return self._revised.over(self._came.all()) if self._came else self.none

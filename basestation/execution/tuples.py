@@ -44,8 +44,13 @@ class Tuples:
 
     def in_order(self):
         """In the order of entry."""
-        if (self.arrival[1:] > self.arrival[:-1]).all():
+        later = self.arrival[1:] > self.arrival[:-1]
+        if later.all():
             return self
+        if self.part.strides == self.rank.strides == (0,):  # then the place decides between equal arrivals
+            together = (self.arrival[1:] == self.arrival[:-1]) & (self.place[1:] > self.place[:-1])
+            if (later | together).all():
+                return self
         return self.take(np.lexsort((self.place, self.rank, self.part, self.arrival)))
 
 

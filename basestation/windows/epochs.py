@@ -111,13 +111,12 @@ class Epochs:
             mask[np.unique(keys, return_index=True)[1]] = True
         return mask
 
-    def take(self, ticks, sites, numbers, live):
-        """The keys are held by these tuples from now on; `live` tells of a number whether its tuple is seen."""
+    def take(self, ticks, sites, numbers, sees):
+        """The keys are held by these tuples from now on; `sees` tells of numbers whether their tuples are seen."""
         rows, places = self._rows_for(ticks), self.positions(sites)
         self._holder[rows, places] = numbers
         before = self._seen[rows, places]
-        still = (before != FREE) & live[np.maximum(before, live.base)]
-        self._seen[rows, places] = np.where(still, before, numbers)
+        self._seen[rows, places] = np.where(sees(before), before, numbers)
         self._hear(rows, places)
 
     def report(self, ticks, sites, arrivals):

@@ -6,20 +6,17 @@ from hypothesis import strategies as st
 
 from acquisition.extent import Extent, Kind
 from acquisition.schema import Schema
-from basestation.execution.numbered import Numbered
 from basestation.windows.epochs import FREE, NEVER, Epochs
-
-LIVE = Numbered(bool)
-LIVE[np.arange(1000)] = True
 
 
 def epochs(interval=10, sites=(4, 3), wait=5, begun=0):
     return Epochs(Extent("field", Kind.SENSED, Schema(()), interval, sites, wait), begun)
 
 
-def take(found, pairs, first=0, live=LIVE):
+def take(found, pairs, first=0, unseen=()):
+    """`unseen` are numbers of tuples that nobody sees any more."""
     ticks, sites = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
-    found.take(ticks, sites, first + np.arange(len(pairs)), live)
+    found.take(ticks, sites, first + np.arange(len(pairs)), lambda numbers: ~np.isin(numbers, [FREE, *unseen]))
 
 
 def holders(found, pairs):
@@ -58,20 +55,20 @@ def test_the_watermark_is_what_the_semantics_say(data):
 def test_a_key_is_held_by_its_first_until_it_is_free_again(data):
     """Against dictionaries: who holds a key, who is seen, who was heard of."""
     found = epochs(interval=2, sites=(7, 1, 4))
-    live, held, seen = Numbered(bool), {}, {}
+    unseen, held, seen = set(), {}, {}
     for number in range(data.draw(st.integers(0, 20))):
         key = (2 * data.draw(st.integers(0, 2)), data.draw(st.sampled_from([7, 1, 4])))
         assert holders(found, [key]) == [held.get(key, FREE)]
         if key in held:
             dead = data.draw(st.booleans())  # taken back, and with it from what is seen or not
-            live[np.array([held[key]])] = not dead
             found.release(np.array([key[0]]), np.array([key[1]]))
+            if dead:
+                unseen.add(held[key])
             if dead and seen[key] == held[key]:
                 seen[key] = None
             del held[key]
         else:
-            live[np.array([number])] = True
-            take(found, [key], first=number, live=live)
+            take(found, [key], first=number, unseen=unseen)
             held[key] = number
             if seen.get(key) is None:
                 seen[key] = number

@@ -1,0 +1,50 @@
+"""Indexes: which index each tuple of an extent took as it entered, by its number (SEMANTICS 1.5).
+
+Tuples mostly enter in the order in which they were taken: so from one number to another the index is the number and something
+more, and nothing is kept for each. What entered otherwise is written down.
+"""
+
+import numpy as np
+
+from basestation.execution.numbered import Numbered
+
+
+class Indexes:
+    def __init__(self):
+        self.last = 0
+        self._first = self._behind = 0  # the numbers of the latest that entered in a row …
+        self._more = 0  # … and what their indexes are more than those
+        self._others = Numbered(np.int64)  # 0: not entered
+
+    def enter(self, numbers, in_a_row):
+        """Tuples take the next indexes, in this order; `in_a_row`: each number is the one before and 1."""
+        begin, self.last = self.last + 1, self.last + len(numbers)
+        indexes = np.arange(begin, self.last + 1)
+        if not len(numbers):
+            return indexes
+        if not in_a_row:
+            self._others[numbers] = indexes
+            return indexes
+        first, more = int(numbers[0]), begin - int(numbers[0])
+        if first != self._behind or more != self._more:
+            row = np.arange(self._first, self._behind)
+            self._others[row] = row + self._more
+            self._first, self._more = first, more
+        self._behind = first + len(numbers)
+        return indexes
+
+    def of(self, numbers):
+        """0 where a tuple has not entered yet."""
+        if len(numbers) and self._first <= numbers.min() and numbers.max() < self._behind:
+            return numbers + self._more
+        inside = (numbers >= self._first) & (numbers < self._behind)
+        return np.where(inside, numbers + self._more, self._others[np.where(inside, self._others.base, numbers)])
+
+    def find(self, index):
+        """The number of the tuple that entered with an index; -1 where there is none."""
+        number = index - self._more
+        return number if self._first <= number < self._behind else self._others.find(index)
+
+    def drop_before(self, number):
+        self._others.drop_before(number)
+        self._first, self._behind = max(self._first, number), max(self._behind, number)
