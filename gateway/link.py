@@ -147,6 +147,7 @@ class Link:
     _kept: deque[Frame] = field(default_factory=deque)
     _outgoing: deque[Sending] = field(default_factory=deque)
     _received: dict[int, Numbers] = field(default_factory=dict)
+    _settled: dict[int, Numbers] = field(default_factory=dict)  # what was received, or written off
 
     def numbered(self, message: Message) -> Frame:
         """A message as a frame, for whoever sends it at once."""
@@ -229,22 +230,27 @@ class Link:
         return True
 
     def accept(self, frame: Frame) -> bool:
-        """Take a frame from the peer; False, and counted, if it was here before."""
+        """Take a frame from the peer; False, and counted, if it was here before.
+
+        One that was written off may come all the same: somebody on the way had it when its sender believed it lost.
+        """
         fresh = self._received.setdefault(frame.boot, Numbers()).add(frame.seq)
+        missed = self._settled.setdefault(frame.boot, Numbers()).add(frame.seq)
         self.duplicates += not fresh
+        self.lost -= fresh and not missed
         return fresh
 
     def missing(self) -> dict[int, Gaps]:
         """Per boot of the peer, the sequence numbers that have not come (yet)."""
-        return {boot: gaps for boot, numbers in self._received.items() if (gaps := tuple(numbers.missing()))}
+        return {boot: gaps for boot, numbers in self._settled.items() if (gaps := tuple(numbers.missing()))}
 
     def last_seen(self, boot: int) -> int:
         """The greatest number of a boot that came; -1 if none did."""
-        return self._received[boot].greatest if boot in self._received else -1
+        return self._settled[boot].greatest if boot in self._settled else -1
 
     def write_off(self, lost: Lost) -> None:
         """The peer says that these will not come: they are missing no longer, but lost."""
-        numbers = self._received.setdefault(lost.boot, Numbers())
+        numbers = self._settled.setdefault(lost.boot, Numbers())
         for first, last in lost.gaps:
             self.lost += sum(numbers.add(number) for number in range(first, last + 1))
 

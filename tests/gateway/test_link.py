@@ -85,6 +85,14 @@ def test_what_is_lost_is_missing_no_longer_and_counted_once():
     assert (ours.missing(), ours.lost) == ({1: ((2, 2),)}, 3)
 
 
+def test_what_was_written_off_and_comes_all_the_same_has_come():
+    ours = link()
+    ours.accept(Frame(Kind.READING, 7, 1, 2))
+    ours.write_off(Lost(1, ((0, 1),)))
+    assert [ours.accept(Frame(Kind.READING, 7, 1, 1)) for _ in range(2)] == [True, False]
+    assert (ours.missing(), ours.lost, ours.duplicates) == ({}, 1, 1)
+
+
 def test_what_wants_no_answer_is_sent_once_and_holds_nobody_up():
     ours = link()
     frames = [ours.post(message(want_ack=False)), ours.post(message())]

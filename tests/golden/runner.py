@@ -18,6 +18,8 @@
     ---- plan
       window query: MIN(temp):integer
       …
+    ---- motes
+      road: 12 measured, 4 sent, 8 filtered
     ---- answer
       tick=0 revision=0 coverage=road 1/2 +(20)
 
@@ -34,7 +36,7 @@
 A block begins with its word at the start of a line and ends where the next one begins; lines that begin with `#` are
 comments, and end a block too. What is expected is indented by two spaces, so that it is never taken for a block. Inputs are CSV as
 `moteloom replay` reads it; `input tempClass@600` is a later version of a table. `tests.golden.answers` says how answers
-are written; a query that cannot be executed yet has `later: ` and why.
+are written, `tests.simulation.golden_in_motes` what `motes` is; a query that cannot be executed yet has `later: ` and why.
 """
 
 import re

@@ -1,0 +1,207 @@
+"""Golden queries in motes: each is asked of a simulated network, and must say what a replay says of what was heard.
+
+What was heard is told by the trace. The replay ends where the station is, and no later: so all that was said is compared,
+windows that still wait as well as those that were answered. What the motes of a lossless network have really sent,
+filtered and folded stands in the golden file, in a section `motes` beside the plan:
+
+    ---- motes
+      r: 10 measured, 4 sent, 6 filtered
+
+or, where a query cannot run there, why. `python -m tests.simulation.golden_in_motes --rewrite [FILE …]` writes it.
+"""
+
+import re
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from acquisition.sources.csv import read_csv
+from acquisition.sources.tuples import batch_of, table_of
+from basestation.algebra.vector import Vector
+from basestation.planner.moves import Moves
+from basestation.replay.inputs import record
+from basestation.replay.result import Result
+from basestation.replay.run import Replay
+from basestation.replay.statements import read_statements
+from basestation.testbed import Testbed
+from tests.agreement.history import bag, covered
+from tests.golden.asking import asked_of
+from tests.golden.runner import files, read
+from tests.golden.telling import QUERIES
+from tests.simulation.golden_world import PAST, asking, world_of
+from tests.simulation.judging import folded, heard
+
+LOOK_MS = 250
+NOT_HERE = "not in motes: "
+UNKNOWN = ("SN202",)
+"""What a query is refused with that names what is left out of a world: strings."""
+
+
+def run(world, texts, moves, seed=1, agenda=False, **radio):
+    """A Testbed in which the queries were asked from the beginning; what is pushed and stored comes at its ticks."""
+    scenario = replace(asking(world, texts), look_ms=LOOK_MS, **radio)
+    bed = Testbed(scenario, seed, moves=moves, agenda=agenda)
+    catalog, engine = bed.catalog, bed.station.engine
+    pushed = {name: batch_of(read_csv(text.encode(), name), catalog.find(name)) for name, text in world.pushed.items()}
+    for tick in range(world.seconds):
+        for _, name, text in (version for version in world.versions if version[0] == tick):
+            columns, valid = table_of(read_csv(text.encode(), name), catalog.find(name))
+            bed.station.load(name, {n: Vector(v, valid.get(n)) for n, v in columns.items()}, 1_000 * tick)
+        bed.run_until(1_000 * tick + LOOK_MS)
+        for name, batch in pushed.items():
+            now = batch.take(batch.arrival == tick)
+            bed.archive.append(catalog.find(name), now)
+            engine.deliver(name, now)
+    bed.run_until(1_000 * world.seconds)
+    return bed
+
+
+# --- what was said ---------------------------------------------------------------------------------------------------
+
+
+def replayed(world, bed, texts):
+    """The Result of a replay of what was heard, as far as the station has come."""
+    inputs = {name: read_csv(text.encode(), name) for name, text in world.pushed.items()}
+    for tick, name, text in world.versions:
+        inputs.setdefault(name, []).append((tick, read_csv(text.encode(), name)))
+    inputs |= heard(bed)
+    statements = read_statements(texts, bed.catalog)
+    beyond = bed.station.engine.clock + 1
+    replay = Replay(record(bed.catalog, inputs, statements), statements, beyond, every_tick=True)
+    *said, _ = replay.updates()  # the last is what the end of the recording brings
+    return _result(replay.queries, said)
+
+
+def answered(bed):
+    """The Result of what the station has said; the queries have their numbers in both."""
+    shapes = [bed.station.feed.shape(number) for number in bed.numbers.values()]
+    return _result(shapes, [[each.update for each in bed.station.feed.read(shape.number)] for shape in shapes])
+
+
+def _result(queries, said):
+    result = Result(queries)
+    for updates in said:
+        result.add(updates)
+    return result
+
+
+def current(result, number):
+    """What is true now: the rows and the coverage of windows, or of the ticks of a stream, and whether the query has ended.
+
+    The index of a tuple counts what came, which is less where motes filter (SEMANTICS 1.7), so it is left out.
+    """
+    now, said = result.current(number), {}
+    if isinstance(now, dict):
+        said = {("window", key): bag(rows) for key, rows in now.items()}
+        said |= {("coverage of", told.key): covered(told.coverage) for told in result.windows(number)}
+    else:
+        for tick, _, row in now:
+            said.setdefault(("tuples at", tick), bag([])).update(bag([row]))
+        said |= {("coverage of", told.tick): covered(told.coverage) for told in result.marks(number)}
+    if number in result.errors:
+        said["ended", number] = result.errors[number].code, result.errors[number].clock
+    return said
+
+
+def difference(expected, got):
+    """The first thing that is said otherwise, in words, or None."""
+    for key in sorted(expected.keys() | got.keys(), key=lambda key: (str(key[1]), key[0])):
+        if expected.get(key) != got.get(key):
+            return f"{key[0]} {key[1]}: expected {expected.get(key, 'nothing')}, got {got.get(key, 'nothing')}"
+    return None
+
+
+def judge(world, bed, texts):
+    """How much was said; AssertionError with the first difference."""
+    expected, got = replayed(world, bed, texts), answered(bed)
+    for number in bed.numbers.values():
+        what = difference(current(expected, number), current(got, number))
+        assert what is None, f"query {number}, {what}"
+    return sum(len(current(got, number)) for number in bed.numbers.values())
+
+
+# --- what has moved --------------------------------------------------------------------------------------------------
+
+
+def moved(bed):
+    """{extent: {what became of its readings: how many}}, as the motes did it, when all had what they should have."""
+    samplings = bed.station.world.scheduled.samplings
+    found = {}
+    for extent in sorted({sampling.extent for sampling in samplings.values()}):
+        own = [e for e in bed.trace.of("produced") if samplings[e["sampling"]].extent == extent and e["tick"] >= PAST]
+        in_groups, in_none = ({key for key in folded(bed, extent, bare) if key[1] >= PAST} for bare in (False, True))
+        found[extent] = {
+            "measured": len(own),
+            "sent": sum(e["sent"] for e in own),
+            "filtered": len({(e.mote, e["tick"]) for e in own if e["filtered"]} | in_none - in_groups),
+            "folded": len(in_groups),
+        }
+    return found
+
+
+def less_moved(stated, found):
+    """What did not move though it is stated, in words, or None."""
+    for extent, counts in stated.items():
+        now = found.get(extent, {})
+        for what, count in counts.items():
+            number = now.get(what, 0)
+            if number > count if what in ("measured", "sent") else number < count:
+                return f"{extent}: {number} readings {what}, and {count} are stated"
+    return None
+
+
+def as_text(found):
+    return "\n".join(
+        f"{extent}: " + ", ".join(f"{count} {what}" for what, count in counts.items() if count or what == "sent")
+        for extent, counts in found.items()
+    )
+
+
+def stated(text):
+    """What the section says, by extent; what it does not name is none."""
+    counts = dict(re.findall(r"^(\w+): (.*)$", text, re.MULTILINE))
+    every = dict.fromkeys(("measured", "sent", "filtered", "folded"), 0)
+    return {
+        extent: every | {what: int(count) for count, what in re.findall(r"(\d+) (\w+)", said)}
+        for extent, said in counts.items()
+    }
+
+
+def texts_of(golden, case):
+    """The texts of a case's statements."""
+    return [text for text, _ in asked_of(golden, case).statements]
+
+
+def section_of(golden, case, world):
+    """The section `motes` of a query."""
+    bed = run(world, texts_of(golden, case), Moves.EVERYTHING)
+    for refused in bed.refused.values():
+        said = refused.diagnostics[0]
+        if said.code in UNKNOWN:
+            return NOT_HERE + "it reads a string of a sensed extent"
+        return f"{NOT_HERE}{said.code} {said.message}"
+    if not any(query.needs for query in bed.station.world.queries.values()):
+        return NOT_HERE + "it reads nothing that is measured"
+    judge(world, bed, texts_of(golden, case))
+    return as_text(moved(bed))
+
+
+def rewrite(path):
+    """Write the sections of a file."""
+    golden = read(path)
+    with tempfile.TemporaryDirectory() as folder:
+        world = world_of(golden, folder)
+        for case in golden.cases:
+            if case.word == "query":
+                answer = case.expected.pop("answer")
+                case.expected |= {"motes": section_of(golden, case, world)}
+                case.expected["answer"] = answer
+    Path(path).write_text(golden.render(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] != ["--rewrite"]:
+        sys.exit("usage: python -m tests.simulation.golden_in_motes --rewrite [FILE …]")
+    for each in sys.argv[2:] or files(QUERIES):
+        rewrite(each)

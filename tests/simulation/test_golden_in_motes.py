@@ -1,0 +1,86 @@
+"""Golden queries in a simulated network, whatever runs on its motes: they say what a replay says of what was heard."""
+
+import random
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from basestation.algebra.node import walk
+from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.planner.bind import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.planner.moves import Moves
+from simulator.radio import Bursts
+from tests.conftest import FULL, SEED
+from tests.golden.runner import files, read
+from tests.golden.telling import QUERIES
+from tests.simulation.golden_in_motes import NOT_HERE, judge, less_moved, moved, run, stated, texts_of
+from tests.simulation.golden_world import world_of
+
+GOLDEN = [read(path) for path in files(QUERIES)]
+CASES = {
+    f"{golden.path.stem}:{case.name}": (golden, case)
+    for golden in GOLDEN
+    for case in golden.cases
+    if case.word == "query"
+}
+if lacking := [name for name, (_, case) in CASES.items() if "motes" not in case.expected]:
+    raise ValueError(f"no section `motes`: {lacking}; `python -m tests.simulation.golden_in_motes --rewrite` writes it")
+HERE = [name for name, (_, case) in CASES.items() if not case.expected["motes"].startswith(NOT_HERE)]
+CHOSEN = HERE if FULL else sorted(random.Random(SEED).sample(HERE, 40))
+LOSSY = {"delivery": 0.6, "bursts": Bursts(0.1, 0.3, 0.0)}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return cache(lambda golden: world_of(GOLDEN[golden], tmp_path_factory.mktemp("world")))
+
+
+def asked(name, world):
+    golden, case = CASES[name]
+    return world(GOLDEN.index(golden)), texts_of(golden, case)
+
+
+@pytest.mark.parametrize("moves", Moves)
+@pytest.mark.parametrize("name", CHOSEN)
+def test_without_loss_it_says_what_a_replay_says(name, moves, world, tally):
+    of, texts = asked(name, world)
+    bed = run(of, texts, moves)
+    tally("windows and epochs of golden queries without loss", {moves.value: judge(of, bed, texts)})
+    found = moved(bed)
+    if moves is Moves.EVERYTHING:
+        assert less_moved(stated(CASES[name][1].expected["motes"]), found) is None
+    if moves is Moves.NOTHING:
+        assert all(counts["sent"] == counts["measured"] > 0 for counts in found.values())
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_with_loss_it_says_what_a_replay_says_of_what_was_delivered_or_merged(name, world, rng, tally):
+    of, texts = asked(name, world)
+    moves, agenda = rng.choice(list(Moves)), rng.random() < 0.5
+    bed = run(of, texts, moves, seed=rng.randrange(1_000), agenda=agenda, **LOSSY)
+    tally("windows and epochs of golden queries with loss", {moves.value: judge(of, bed, texts)})
+
+
+def test_nothing_is_left_out_without_a_reason():
+    reasons = Counter(c.expected["motes"].removeprefix(NOT_HERE) for n, (_, c) in CASES.items() if n not in HERE)
+    del reasons["it reads nothing that is measured"]
+    assert reasons == {
+        "SN601 anything but one query at a time cannot be deployed yet": 13,
+        "it reads a string of a sensed extent": 6,
+        "SN601 LIFETIME cannot be executed yet": 2,
+        "SN601 EXPLAIN cannot be deployed": 2,
+        "SN434 tick -20 is before all that is on record; the first possible tick is 0": 1,
+    }
+    assert len(HERE) >= 224
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden.path.stem)
+def test_what_reads_readings_is_in_motes(golden):
+    """A query that names a sensed extent, not only its history, is measured for, or cannot be deployed at all."""
+    catalog = read_schema(golden.schema)
+    for name, (_, case) in CASES.items():
+        if name.startswith(f"{golden.path.stem}:") and "nothing that is measured" in case.expected["motes"]:
+            plans = bind_text(case.text, catalog)
+            assert not any(isinstance(node, StreamAcquire) for plan in plans for node in walk(plan.root))
