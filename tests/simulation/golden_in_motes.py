@@ -25,12 +25,13 @@ from basestation.replay.result import Result
 from basestation.replay.run import Replay
 from basestation.replay.statements import read_statements
 from basestation.testbed import Testbed
+from innet.payload import decode_orders
 from tests.agreement.history import bag, covered
 from tests.golden.asking import asked_of
 from tests.golden.runner import files, read
 from tests.golden.telling import QUERIES
 from tests.simulation.golden_world import PAST, asking, world_of
-from tests.simulation.judging import folded, heard
+from tests.simulation.judging import heard
 
 LOOK_MS = 250
 NOT_HERE = "not in motes: "
@@ -130,7 +131,7 @@ def moved(bed):
     found = {}
     for extent in sorted({sampling.extent for sampling in samplings.values()}):
         own = [e for e in bed.trace.of("produced") if samplings[e["sampling"]].extent == extent and e["tick"] >= PAST]
-        in_groups, in_none = ({key for key in folded(bed, extent, bare) if key[1] >= PAST} for bare in (False, True))
+        in_groups, in_none = (_folded(bed, extent, bare) for bare in (False, True))
         found[extent] = {
             "measured": len(own),
             "sent": sum(e["sent"] for e in own),
@@ -138,6 +139,22 @@ def moved(bed):
             "folded": len(in_groups),
         }
     return found
+
+
+def _folded(bed, extent, bare):
+    """(site, tick) of the readings of an extent that came in partials; `bare` ones have those that a fold has filtered."""
+    samplings = bed.station.world.scheduled.samplings
+    tables = {
+        table.number
+        for site, desired in bed.station.world.desired.items()
+        if desired.program
+        for program in decode_orders(desired.program, site).programs
+        if samplings[program.sampling].extent == extent
+        for table in program.tables
+    }
+    own = [e["readings"].split(",") for e in bed.trace.of("merged") if e["table"] in tables and e["bare"] == bare]
+    found = {tuple(map(int, reading.split(":"))) for readings in own for reading in readings if reading}
+    return {(site, tick) for site, tick in found if tick >= PAST}
 
 
 def less_moved(stated, found):

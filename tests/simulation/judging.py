@@ -7,7 +7,6 @@ from acquisition.extent import Kind
 from basestation.replay import replay
 from basestation.results.view import current_windows
 from basestation.testbed import Testbed
-from innet.payload import decode_orders
 from simulator.scenario import read_scenario
 
 FOLDER = Path(__file__).parent
@@ -47,29 +46,6 @@ def _delivered(bed, extent):
             values = measured[e["origin"], sampling, tick]
             names = [channel.attribute for channel in samplings[sampling].channels]
             found.setdefault((e["origin"], tick), (e.time // tick_us, dict(zip(names, values, strict=True))))
-    return found
-
-
-def folded(bed, extent, bare):
-    """(site, tick) of the readings of an extent that are in partials, -> the tick in which those reached the base station.
-
-    `bare` partials have those that were filtered below a fold.
-    """
-    samplings = bed.station.world.scheduled.samplings
-    tables = {
-        table.number
-        for site, desired in bed.station.world.desired.items()
-        if desired.program
-        for program in decode_orders(desired.program, site).programs
-        if samplings[program.sampling].extent == extent
-        for table in program.tables
-    }
-    found = {}
-    for e in bed.trace.of("merged"):
-        if e["table"] in tables and e["bare"] == bare:
-            for reading in e["readings"].split(","):
-                site, tick = map(int, reading.split(":"))
-                found.setdefault((site, tick), e.time // (bed.scenario.deployment.tick_ms * 1_000))
     return found
 
 
