@@ -9,7 +9,7 @@ from acquisition.errors import PayloadError as ReadingError
 from basestation.archive.store import Store
 from basestation.execution.engine import Engine
 from basestation.results.feed import Feed
-from basestation.revisions.answers import Ended
+from basestation.revisions.answers import Ended, by_query
 from basestation.wanted import believed
 from basestation.world import World
 from gateway.frame import Frame, Kind
@@ -45,6 +45,6 @@ def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, 
 
 def answer(engine: Engine, feed: Feed, clock: int) -> list[int]:
     """The clock tick ends: what queries have to say goes to whoever listens. The numbers of those that have failed."""
-    said = engine.on_clock(clock)
+    said = list(by_query(engine.on_clock(clock)))
     feed.publish(said)
     return [update.query for update in said if isinstance(update, Ended)]

@@ -14,6 +14,7 @@ from basestation.algebra.node import Node, rebuild
 from basestation.algebra.signatures import signature
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
 
@@ -54,7 +55,7 @@ class Taken:
         self.columns, self.signatures = {}, []
         self._numbers, self._times = {}, Counter()  # by the identity of an operator; how often a signature came
         self._added = 0
-        self.root = rebuild(rebuild(root, self._widened), self._shared)
+        self.root = rebuild(self._wide(rebuild(root, self._widened)), self._shared)
 
     def number(self, node):
         """The number of an operator of the tree."""
@@ -65,7 +66,8 @@ class Taken:
         return replace(node, child=self._wide(node.child)) if isinstance(node, SliceAggregation) else node
 
     def _wide(self, node):
-        if isinstance(node, StreamSelect):
+        """Nor do plain selections and projections."""
+        if isinstance(node, StreamSelect | StreamProject):
             return replace(node, child=self._wide(node.child))
         if not isinstance(node, StreamAcquire | StreamReceive):
             return node

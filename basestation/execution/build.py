@@ -6,6 +6,7 @@ from dataclasses import replace
 from basestation.algebra import converters, table, window
 from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.factors import factored
 from basestation.algebra.node import StreamNode, rebuild, walk
 from basestation.algebra.signatures import signature
 from basestation.algebra.slice_aggregation import SliceAggregation
@@ -30,6 +31,7 @@ from basestation.execution.looping import Loop, LoopRows, Loops, LoopTimes, Name
 from basestation.execution.oneoff import NODES
 from basestation.execution.outputs import StreamOutput, WindowOutput
 from basestation.execution.slicing import Slices, SliceWindows
+from basestation.execution.standing import Member, Standing
 from basestation.execution.streams import ExtentStream, FilterStream
 from basestation.execution.union import UnionStream
 from basestation.execution.windowing import Inside, OnceWindow, RowWindows, ScanWindows, TimeWindows
@@ -74,18 +76,25 @@ class Query:
         below = graph.below(key)
         self.output = below[-1]
         self.blocks = [each for block in below if isinstance(block, Block) for each in block.all]
+        self.speaker = self  # who says what it has to say
+        if isinstance(self.output, Member):
+            self.output.queries.append(number)
+            self.speaker = self.output.among
         self._streams = [stream for stream in below if isinstance(stream, ExtentStream)]
         self._scans = [each for block in self.blocks for each in block.inputs
                        if isinstance(each, ScanWindows) and isinstance(each.table, Archived)]  # fmt: skip
         acquired = {node.extent.name for node in walk(plan.root) if isinstance(node, StreamAcquire)}
         self.sensed = [intakes[name] for name in sorted(acquired)]
 
+    @property
     def said(self):
         """What the query had to say in the last step."""
         return [said if said.query == self.number else replace(said, query=self.number) for said in self.output.said]
 
     def stop(self):
         """Use nothing any more."""
+        if self.speaker is not self:
+            self.speaker.leave(self.output, self.number)
         for of, keys in self._let_go:
             of.let_go(keys)
 
@@ -108,7 +117,7 @@ class Query:
         """The plan of each of the joins."""
         return [join.plan for join in self.joins]
 
-    def need(self):
+    def ask(self):
         """Say what is still needed: answers are revised back to the longest horizon below; what is before that is settled."""
         horizon = max((stream.intake.horizon for stream in self._streams), default=0)
         self.output.need(min((each.watermark for each in (*self._streams, *self._scans)), default=0) - horizon)
@@ -146,11 +155,29 @@ class _Building:
         def make():
             if not isinstance(root, StreamNode):
                 return WindowOutput(number, self._block(root, self._limit), root.columns)
+            if (member := self._member(root)) is not None:
+                return member
             stream = self._stream(root, self._limit)
             return StreamOutput(number, stream, root.columns, self._limit, self._start, self._since)
 
         self._graph.get(key, make)
         return key
+
+    def _member(self, root):
+        """A plain query that begins now, whose conditions are ranges of what is received, is one of many; else None."""
+        if self._since is not None or self._within is not None:
+            return None
+        outputs = tuple((column, ex.Attr(column)) for column in root.columns)
+        if isinstance(root, StreamProject):
+            outputs, root = root.outputs, root.child
+        if not isinstance(root, StreamSelect) or not isinstance(root.child, StreamReceive):
+            return None
+        ranges, others = factored(root.predicate)
+        key, make = self._stream_of(root.child, self._taken.number(root.child), None)
+        if not ranges or root.child.tags[1].id in self._named:
+            return None
+        standing = self._graph.get(("standing", key), lambda: Standing(self._graph.get(key, make)))
+        return standing.join(ranges, others, outputs, self._limit)
 
     # --- streams -----------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ class Engine:
         self._tables = {e.name: Table(e) for e in catalog if e.kind is Kind.STORED}
         self._live = live
         self._queries = {}
+        self._speaking = {}  # who has something to say at the end of a clock tick: queries, or many of them in one
         self._graph, self._alike = Graph(timer), Alike()
         self._expected = set()  # the numbers of queries to come
         self._delivered = {name: [] for name in self._intakes}
@@ -74,6 +75,7 @@ class Engine:
             number, plan, better.root, self._graph, self._alike, self._intakes, self._tables, now, self._begun
         )
         self._queries[number] = query
+        self._speaking[query.speaker] = self._speaking.get(query.speaker, 0) + 1
         for intake in query.sensed:
             intake.epochs.schedule(self.clock + 1)
 
@@ -101,7 +103,11 @@ class Engine:
 
     def remove(self, number):
         """Stop a query. KeyError if there is none of that number."""
-        self._queries.pop(number).stop()
+        query = self._queries.pop(number)
+        query.stop()
+        self._speaking[query.speaker] -= 1
+        if not self._speaking[query.speaker]:
+            del self._speaking[query.speaker]
 
     def deliver(self, extent, batch):
         """Take tuples, each of which was delivered in the clock tick of its arrival; nothing is said before that ends.
@@ -129,7 +135,7 @@ class Engine:
             raise ValueError(f"clock tick {tick} ends after {self.clock} has ended")
         delivered, self._delivered = self._delivered, {name: [] for name in self._intakes}
         corrections, self._corrections = self._corrections, {name: [] for name in self._intakes}
-        calm = all(query.calm for query in self._queries.values()) and not self._expected
+        calm = all(speaker.calm for speaker in self._speaking) and not self._expected
         corrected = any(corrections.values())
         said = []
         for moment, batches, steady in moments(delivered, self._intakes, self.clock, tick, calm, corrected):
@@ -157,8 +163,8 @@ class Engine:
         those before: what was answered till then sees the entry as a revision.
         """
         moments = []
-        hasty = any(query.hasty for query in self._queries.values())
-        if any(query.within is not None for query in self._queries.values()):
+        hasty = any(speaker.hasty for speaker in self._speaking)
+        if any(speaker.within is not None for speaker in self._speaking):
             entries = [clock for each in self._intakes.values() for clock in each.entries()]
             moments = [moment for clock in entries for moment in (clock - 1, clock)]
         if any(
@@ -171,11 +177,11 @@ class Engine:
         self.clock = tick
         self._graph.step(tick)
         said = []
-        for number, query in list(self._queries.items()):
-            said += query.said()
-            if query.halt is not None:
-                said.append(Ended(number, query.halt.code, query.halt.message, tick))
-                self.remove(number)
+        for speaker in list(self._speaking):
+            said += speaker.said
+            if speaker.halt is not None:
+                said.append(Ended(speaker.number, speaker.halt.code, speaker.halt.message, tick))
+                self.remove(speaker.number)
         self._steps += 1
         if self._steps >= self._tidy_every or self._taken >= _PLENTY:
             self._steps = self._taken = 0
@@ -186,10 +192,10 @@ class Engine:
         """State is bounded: what no window and no horizon can reach is let go of."""
         if self._expected:
             return
-        for query in self._queries.values():
-            query.need()
+        for speaker in self._speaking:
+            speaker.ask()
         self._graph.tidy()
-        histories = [query.histories() for query in self._queries.values()]
+        histories = [speaker.histories() for speaker in self._speaking]
         for name, intake in self._intakes.items():
             intake.forget()
             intake.forget_history(min((read[name] for read in histories if name in read), default=None))

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 from basestation.execution.counts import Counted, Counts
 
-STREAM, STORE, BLOCK, OUTPUT = range(4)
-"""The kinds of operators, in the order in which those of one level stand on each other."""
+STREAM, STORE, BLOCK, OUTPUT, MEMBER = range(5)
+"""The kinds of operators, in the order in which those of one level stand on each other. Members take no steps."""
 _STEPS = {
     STREAM: ((0, "step"),), STORE: ((2, "apply"),), BLOCK: ((1, "look"), (3, "answer")), OUTPUT: ((4, "step"),),
+    MEMBER: (),
 }  # fmt: skip
 
 
@@ -30,10 +31,11 @@ class Graph:
     def __init__(self, timer=None):
         self.timer = timer
         self._operators = {}  # key -> operator, those that others stand on first
+        self._numbers, self._next = {}, 0  # key -> number, in the same order
         self._below = {}  # key -> the keys of what it stands on
         self._uses = Counter()
         self._making = []  # for each operator that is being made, the keys that it has used
-        self._steps = None
+        self._steps = self._tidying = None  # who does what, in order; found when it is asked for
 
     def get(self, key, make):
         """The operator of a key, made if there is none; whoever is being made, or has asked, uses it."""
@@ -45,7 +47,8 @@ class Graph:
                 self.let_go(self._making.pop())  # what could not be made leaves nothing behind
                 raise
             self._operators[key], self._below[key] = made, self._making.pop()
-            self._steps = None
+            self._numbers[key], self._next = self._next, self._next + 1
+            self._changed(made)
         self._uses[key] += 1
         if self._making:
             self._making[-1].append(key)
@@ -59,8 +62,13 @@ class Graph:
             self._uses[key] -= 1
             if not self._uses[key]:
                 pending += self._below.pop(key)
-                del self._uses[key], self._operators[key]
-                self._steps = None
+                self._changed(self._operators.pop(key))
+                del self._uses[key], self._numbers[key]
+
+    def _changed(self, operator):
+        """It has come, or gone."""
+        if _STEPS[operator.kind]:
+            self._steps = self._tidying = None
 
     def below(self, key):
         """An operator and all that it stands on, each once, in the order in which they were made."""
@@ -73,7 +81,7 @@ class Graph:
             if each not in found:
                 found.add(each)
                 pending += self._below[each]
-        return [each for each in self._operators if each in found]
+        return sorted(found, key=self._numbers.get)
 
     def counted(self, key):
         """What an operator and all that it stands on have done, those first."""
@@ -88,7 +96,7 @@ class Graph:
     def step(self, clock):
         """One step of every operator, at the end of a clock tick."""
         if self._steps is None:
-            found = [(op.level, phase, name, op) for op in self._operators.values() for phase, name in _STEPS[op.kind]]
+            found = [(op.level, phase, name, op) for op in self._acting() for phase, name in _STEPS[op.kind]]
             self._steps = [(name, op) for _, _, name, op in sorted(found, key=lambda each: each[:2])]
         if self.timer is None:
             for name, operator in self._steps:
@@ -101,5 +109,10 @@ class Graph:
 
     def tidy(self):
         """Let go of what no reader needs: those that read first."""
-        for operator in reversed(self._operators.values()):
+        if self._tidying is None:
+            self._tidying = self._acting()[::-1]
+        for operator in self._tidying:
             operator.tidy()
+
+    def _acting(self):
+        return [operator for operator in self._operators.values() if _STEPS[operator.kind]]

@@ -156,24 +156,9 @@ class StreamOutput(Operator):
             self._given[tuples.ident] = weight == 1
         corrected = [self._updates(tuples, weight) for tuples, weight in ((back, -1), (again, 1)) if len(tuples)]
         marks = self._marks.ready(change.marks, change.watermark)
-        self.said = [*corrected, *self._in_time(entering, self._epochs(), marks)]
+        self.said = [*corrected, *in_time(entering, self._updates(entering, 1), self._epochs(), marks)]
         self.counts.rows_in += len(change.come) + len(change.gone)
         self.counts.rows_out += len(back) + len(again) + len(entering)
-
-    def _in_time(self, entering, epochs, marks):
-        """Tuples, and the mark of an epoch behind those that arrived up to it; marks that say it anew behind all."""
-        carried = [(np.array([place_of(m, entering)]), Carried(self.query, m.arrival, m.value)) for m in marks]
-        updates, begin = self._updates(entering, 1), 0
-        for at, marked in _runs([*carried, *_placed(epochs, entering.arrival)]):
-            end = int(at[-1])
-            tuples = updates.take(slice(begin, end))
-            if not isinstance(marked, EpochMarks):
-                yield from (tuples, marked) if len(tuples) else (marked,)
-            else:
-                yield Interleaved(self.query, tuples, marked, at - begin) if len(tuples) else marked
-            begin = end
-        if begin < len(updates):
-            yield updates.take(slice(begin, None))
 
     def _differing(self, back, again):
         """Without those that were corrected in what this query does not show."""
@@ -211,6 +196,22 @@ class StreamOutput(Operator):
         self._given.drop_before(self.stream.first)
         # A reading that came late is told of in its epoch's mark even where no window is corrected.
         self._marking.forget(before - KEYS)
+
+
+def in_time(entering, updates, epochs, marks):
+    """Tuples, and the mark of an epoch behind those that arrived up to it; marks that say it anew behind all."""
+    query, begin = updates.query, 0
+    carried = [(np.array([place_of(m, entering)]), Carried(query, m.arrival, m.value)) for m in marks]
+    for at, marked in _runs([*carried, *_placed(epochs, entering.arrival)]):
+        end = int(at[-1])
+        tuples = updates.take(slice(begin, end))
+        if not isinstance(marked, EpochMarks):
+            yield from (tuples, marked) if len(tuples) else (marked,)
+        else:
+            yield Interleaved(query, tuples, marked, at - begin) if len(tuples) else marked
+        begin = end
+    if begin < len(updates):
+        yield updates.take(slice(begin, None))
 
 
 def _placed(marks, arrivals):

@@ -120,6 +120,10 @@ class ExtentStream(Stream):
         known = self.intake.log.living()
         return self._seen(known.take((known.tick >= low) & (known.tick <= high)))[0]
 
+    def these(self, idents):
+        """The tuples of some numbers, as they are now."""
+        return self._seen(self.intake.log.rows(idents))[0]
+
     def placed(self, tuples):
         """Those that a selection let pass later arrive as they did here."""
         added = tuples.rank == ADDED

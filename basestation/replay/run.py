@@ -9,6 +9,7 @@ from basestation.execution.engine import Engine, NotYet, TooEarly
 from basestation.language import syntax
 from basestation.language.diagnostics import Refused
 from basestation.results.shape import shape_of
+from basestation.revisions.answers import by_query
 
 AT_ONCE = 65_536
 """About how many tuples are handed over before what they give is asked for."""
@@ -75,9 +76,9 @@ class Replay:
                     self._correct(given)
             if clock < self.until:
                 self.clock = clock
-                yield self.engine.on_clock(clock)
+                yield list(by_query(self.engine.on_clock(clock)))
         self.clock = self.until
-        yield self.engine.finish(self.until)
+        yield list(by_query(self.engine.finish(self.until)))
 
     def _ends(self, deliveries):
         """The clock ticks at which statements are given, and enough others that not too much is handed over at once."""

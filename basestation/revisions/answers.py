@@ -200,6 +200,25 @@ class Interleaved:
 
 
 @dataclass(frozen=True, slots=True)
+class TuplesForMany:
+    """Tuples of a stream that are for many queries: those from begin[i] to behind[i] are for query i. In pieces they are
+    TupleUpdates."""
+
+    queries: list[int]
+    begin: np.ndarray
+    behind: np.ndarray
+    tick: np.ndarray
+    index: np.ndarray
+    weight: np.ndarray
+    rows: Rows
+
+    def pieces(self):
+        for query, begin, behind in zip(self.queries, self.begin.tolist(), self.behind.tolist(), strict=True):
+            part = slice(begin, behind)
+            yield TupleUpdates(query, self.tick[part], self.index[part], self.weight[part], self.rows.take(part))
+
+
+@dataclass(frozen=True, slots=True)
 class Carried:
     """A mark that came with a batch, at its place among what is said; what `value` is, knows who put it there."""
 
@@ -221,9 +240,15 @@ class Ended:
 Update = WindowUpdates | TupleUpdates | EpochMarks | Interleaved | Carried | Ended
 
 
+def by_query(said):
+    """What an engine said, with those updates one by one that were made for many queries together."""
+    for update in said:
+        yield from update.pieces() if isinstance(update, TuplesForMany) else (update,)
+
+
 def apart(updates):
     """Updates with tuples and the marks between them in pieces."""
-    for update in updates:
+    for update in by_query(updates):
         yield from update.pieces() if isinstance(update, Interleaved) else (update,)
 
 

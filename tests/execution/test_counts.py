@@ -22,12 +22,27 @@ def counted(engine, number=1):
 
 
 def test_rows_that_come_and_rows_that_pass():
-    engine = engine_with("SELECT v FROM hits WHERE v > 1")
+    engine = engine_with("SELECT v FROM hits WHERE v + 0 > 1")
     engine.deliver("hits", batch([(0, 1), (0, 2), (1, 3)]))
     engine.on_clock(1)
     found = counted(engine)
     assert list(found) == ["ExtentStream", "FilterStream", "StreamOutput"]
     assert [(c.rows_in, c.rows_out) for c in found.values()] == [(3, 3), (3, 2), (2, 2)]
+
+
+def test_queries_that_are_looked_up_together_are_counted_one_by_one():
+    engine = engine_with("SELECT v FROM hits WHERE v > 1", "SELECT v FROM hits WHERE v = 1")
+    engine.deliver("hits", batch([(0, 1), (0, 2), (1, 3)]))
+    engine.on_clock(1)
+    engine.add(3, bind_text("SELECT v FROM hits WHERE v < 9", CATALOG)[0])
+    engine.deliver("hits", batch([(2, 1)]))
+    engine.on_clock(2)
+    rows = {
+        number: [(name, c.rows_in, c.rows_out) for name, c in counted(engine, number).items()] for number in (1, 2, 3)
+    }
+    shared = [("ExtentStream", 4, 4), ("Standing", 4, 5)]
+    assert rows == {n: [*shared, ("Member", *own)] for n, own in {1: (4, 2), 2: (4, 2), 3: (1, 1)}.items()}
+    assert {each.operator: each.queries for each in engine.counts(2)}["Standing"] == 3
 
 
 def test_what_goes_into_state_comes_out_of_it():
@@ -53,11 +68,12 @@ def test_a_join_probes_the_state_of_the_other_side():
 
 def test_time_is_what_the_clock_handed_in_says():
     ticks = count()
-    engine = engine_with("SELECT v FROM hits WHERE v > 1", timer=lambda: next(ticks))
+    engine = engine_with("SELECT v FROM hits WHERE v > 1", "SELECT v + 1 FROM hits", timer=lambda: next(ticks))
     for tick in range(7):
         engine.on_clock(tick)
-    assert [c.time for c in counted(engine).values()] == [7, 7, 7]
-    assert next(ticks) == 2 * 3 * 7
+    assert [c.time for c in counted(engine).values()] == [7, 7, 0]
+    assert [c.time for c in counted(engine, 2).values()] == [7, 7, 7]
+    assert next(ticks) == 2 * 4 * 7
     assert all(c.time == 0 for c in counted(engine_with("SELECT v FROM hits")).values())
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
-from basestation.execution.graph import Graph
+from basestation.execution.graph import STREAM, Graph, Operator
 from basestation.language.diagnostics import Refused
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
@@ -271,9 +271,15 @@ def test_equal_windows_are_held_once_whatever_is_done_with_them(text):
     assert operators([text.format(number) for number in range(100)]) == alone + 99 * 2  # for each a block and an output
 
 
+def stream():
+    made = Operator(0)
+    made.kind = STREAM
+    return made
+
+
 def test_what_could_not_be_made_leaves_nothing_behind():
     graph = Graph()
     with pytest.raises(ZeroDivisionError):
-        graph.get("above", lambda: (graph.get("below", object), 1 // 0))
+        graph.get("above", lambda: (graph.get("below", stream), 1 // 0))
     assert len(graph) == 0
-    assert graph.get("above", lambda: [graph.get("below", object)]) and len(graph) == 2
+    assert graph.get("above", lambda: graph.get("below", stream)) and len(graph) == 2

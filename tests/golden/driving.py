@@ -16,7 +16,7 @@ from basestation.planner.bind import bind_text
 from basestation.replay.result import Result
 from basestation.replay.run import NotExecutable
 from basestation.results.shape import shape_of
-from basestation.revisions.answers import Carried, Ended
+from basestation.revisions.answers import Carried, Ended, by_query
 from tests.golden.detours import detours
 
 OTHERS = 1_000
@@ -155,7 +155,8 @@ class Drive:
             self.engine.remove(number)
             self._others.remove(number)
 
-    def _hear(self, updates):
+    def _hear(self, said):
+        updates = list(by_query(said))
         self.result.add([u for u in updates if u.query < OTHERS and not isinstance(u, Carried)])
         for update in updates:
             if isinstance(update, Ended) and update.query in self._others:

@@ -1,0 +1,193 @@
+"""Grouped: an index of the ranges that many queries ask of the columns of one stream (TelegraphCQ's grouped filters).
+
+The ends of all ranges cut the values of a column into pieces, and a value finds its piece by bisection. Queries that ask
+of the same columns are one form. What all of them name by one value, such as a site, comes first: it leads to those that
+name that value. The next column's pieces, among those, are places of a line on which each query is a span (`spans.py`).
+What is asked of further columns is asked of what was found. So the cost is that of bisection and of what matches; queries
+that nothing lies in cost nothing.
+"""
+
+from bisect import bisect_right
+
+import numpy as np
+
+from basestation.algebra.vector import by_identity
+from basestation.execution.spans import Spans
+
+_NONE = np.empty(0, np.int64)
+_FEW = 4
+"""So many queries of a form are asked one by one: that is cheaper than to look for pieces."""
+
+
+class Grouped:
+    """Who asks is known by a small number, the slot."""
+
+    def __init__(self):
+        self._forms = {}  # the columns that are asked of, those with one value first -> Form
+        self._form_of = {}  # slot -> the same columns
+
+    def __len__(self):
+        return len(self._form_of)
+
+    def add(self, slot, ranges):
+        """`ranges` are by column; there is at least one."""
+        if any(range_.empty for range_ in ranges.values()):
+            self._form_of[slot] = None  # nothing ever lies there
+            return
+        key = tuple(sorted((not range_.point, column.id) for column, range_ in ranges.items()))
+        self._form_of[slot] = key
+        by_id = {column.id: range_ for column, range_ in ranges.items()}
+        self._forms.setdefault(key, Form(key)).add(slot, [by_id[id_] for _, id_ in key])
+
+    def remove(self, slot):
+        key = self._form_of.pop(slot)
+        if key is not None:
+            self._forms[key].remove(slot)
+            if not len(self._forms[key]):
+                del self._forms[key]
+
+    def of(self, columns, length):
+        """(slots, rows) of what lies in all the ranges of whom, by slot and then by row; `columns` are Vectors by id."""
+        parts = [form.of(columns, length) for form in self._forms.values()] if length else []
+        if len(parts) == 1 and parts[0][2]:
+            return parts[0][:2]
+        slots = np.concatenate([_NONE, *(part[0] for part in parts)])
+        rows = np.concatenate([_NONE, *(part[1] for part in parts)])
+        both = slots * length + rows  # sorted as one number each
+        both.sort()
+        slots = both // max(length, 1)
+        return slots, both - slots * length
+
+
+class Form:
+    """Queries that ask of the same columns, in the same order."""
+
+    def __init__(self, key):
+        self._points = sum(not wide for wide, _ in key)  # how many columns come first that are asked for one value
+        self._columns = [id_ for _, id_ in key]
+        self._asked = {}  # slot -> its ranges, by column
+        self._index = None
+
+    def __len__(self):
+        return len(self._asked)
+
+    def add(self, slot, ranges):
+        self._asked[slot] = ranges
+        self._index = None
+
+    def remove(self, slot):
+        del self._asked[slot]
+        self._index = None
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "_index"} | {"_index": None}
+
+    def of(self, columns, length):
+        """(slots, rows, whether they are sorted)."""
+        vectors = [columns[id_] for id_ in self._columns]
+        if len(self._asked) <= _FEW:
+            return *self._one_by_one(vectors, length), True
+        if self._index is None:
+            self._index = Index(self._points, list(self._asked), list(zip(*self._asked.values(), strict=True)))
+        return *self._index.of(vectors, length), False
+
+    def _one_by_one(self, vectors, length):
+        found = []
+        for slot in sorted(self._asked):
+            inside = None
+            for vector, range_ in zip(vectors, self._asked[slot], strict=True):
+                for mask in _inside(vector, range_):
+                    inside = mask if inside is None else inside & mask
+            rows = np.arange(length) if inside is None else np.flatnonzero(inside)
+            found.append((np.full(len(rows), slot), rows))
+        return np.concatenate([slots for slots, _ in found]), np.concatenate([rows for _, rows in found])
+
+
+def _inside(vector, range_):
+    """Masks all of which hold where values lie in a range."""
+    if vector.valid is not None:
+        yield vector.valid
+    if range_.begin is not None:
+        yield (vector.values >= _scalar(range_.begin)).astype(bool, copy=False)
+    if range_.behind is not None:
+        yield (vector.values < _scalar(range_.behind)).astype(bool, copy=False)
+
+
+def _scalar(end):
+    """numpy would cut off the nulls that a string ends with."""
+    return np.array(end, object) if isinstance(end, str) else end
+
+
+class Cuts:
+    """The ends of ranges of one column. The place of a value is how many of them are not above it; that of null is -1."""
+
+    def __init__(self, ranges):
+        self._ends = sorted({end for each in ranges for end in (each.begin, each.behind) if end is not None})
+        self._strings = any(isinstance(end, str) for end in self._ends[:1])
+        self._sorted = None if self._strings else np.array(self._ends)
+
+    def __len__(self):
+        return len(self._ends)
+
+    def bounds(self, ranges):
+        """The places from which on, and up to which, ranges reach."""
+        place = {end: at for at, end in enumerate(self._ends, 1)}
+        begin = [0 if each.begin is None else place[each.begin] for each in ranges]
+        behind = [len(self) + 1 if each.behind is None else place[each.behind] for each in ranges]
+        return np.array(begin), np.array(behind)
+
+    def places(self, vector):
+        if self._strings:
+            some, which = by_identity(vector.values)
+            found = np.array([bisect_right(self._ends, string) for string in some], np.int64)[which]
+        else:
+            found = np.searchsorted(self._sorted, vector.values, "right")
+        return found if vector.valid is None else np.where(vector.valid, found, -1)
+
+
+class Index:
+    """What is looked up for the queries of a form; made anew when they are others."""
+
+    def __init__(self, points, slots, ranges):
+        """`ranges` has those of all slots for each column."""
+        self._slots = np.array(slots, np.int64)
+        self._cuts = [Cuts(of) for of in ranges]
+        bounds = [cuts.bounds(of) for cuts, of in zip(self._cuts, ranges, strict=True)]
+        self._points, self._known = points, []
+        group = np.zeros(len(slots), np.int64)
+        for cuts, (begin, _) in zip(self._cuts, bounds[:points], strict=False):
+            known, group = np.unique(group * (len(cuts) + 1) + begin, return_inverse=True)
+            self._known.append(known)
+        self._further = list(zip(range(points + 1, len(ranges)), bounds[points + 1 :], strict=True))
+        wide = len(ranges) > points
+        pieces = len(self._cuts[points]) + 1 if wide else 1
+        begin, behind = bounds[points] if wide else (np.zeros_like(group), np.ones_like(group))
+        begin, behind = group * pieces + begin, group * pieces + behind
+        self._pieces = pieces
+        self._starts = np.unique(np.concatenate([np.arange(group.max() + 1) * pieces, begin, behind]))
+        self._spans = Spans(*(np.searchsorted(self._starts, each) for each in (begin, behind)), len(self._starts))
+
+    def of(self, vectors, length):
+        """(slots, rows) of what lies where, in no order."""
+        rows, group = None, np.zeros(length, np.int64)
+        for vector, cuts, known in zip(vectors, self._cuts, self._known, strict=False):
+            place = cuts.places(vector if rows is None else vector.take(rows))
+            wanted = np.where(place < 0, -1, group * (len(cuts) + 1) + place)
+            group = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+            hit = np.flatnonzero(known[group] == wanted)
+            rows, group = hit if rows is None else rows[hit], group[hit]
+        if len(self._cuts) > self._points:
+            vector = vectors[self._points]
+            place = self._cuts[self._points].places(vector if rows is None else vector.take(rows))
+            hit = np.flatnonzero(place >= 0)
+            rows, group, place = hit if rows is None else rows[hit], group[hit], place[hit]
+        else:
+            place = 0
+        piece = np.searchsorted(self._starts, group * self._pieces + place, "right") - 1
+        where, spans = self._spans.of(piece)
+        rows = rows[where]
+        for at, (begin, behind) in self._further:
+            place = self._cuts[at].places(vectors[at])[rows]
+            inside = (begin[spans] <= place) & (place < behind[spans])
+            rows, spans = rows[inside], spans[inside]
+        return self._slots[spans], rows
