@@ -53,6 +53,18 @@ def places(which):
     return np.flatnonzero(which) if isinstance(which, np.ndarray) and which.dtype == bool else which
 
 
+def everything(which):
+    """Whether a selection is a mask that leaves nothing out: then no copy is needed."""
+    if not isinstance(which, np.ndarray) or which.dtype != bool:
+        return False
+    return bool(which[:1].all() if which.strides == (0,) else which.all())
+
+
+def anything(mask):
+    """Whether a mask holds anywhere."""
+    return bool(mask[:1].any() if mask.strides == (0,) else mask.any())
+
+
 def taken(array, which):
     """The entries of an array at places. Of one value that stands for many (`constant`) no copies are made."""
     if isinstance(which, slice):

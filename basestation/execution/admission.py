@@ -30,17 +30,17 @@ class Admission:
         return batch
 
     def first_of_each_key(self, batch):
-        """(the tuples whose key is not held, what is left of the batch: more copies of keys that these take)."""
+        """(the tuples whose key is not held, what is left of the batch: more copies of keys that these take, or None)."""
         tuples = tagged(self._extent, batch)
         if self._epochs is None:
-            return tuples, batch.take(slice(0, 0))
+            return tuples, None
         holder = self._epochs.holders(batch.tick, batch.site)
         held = holder >= 0
         if held.any():
             self._count_copies(tuples.take(held), holder[held])
             batch, tuples = batch.take(~held), tuples.take(~held)
         first = self._epochs.first_of_each(batch.tick, batch.site)
-        return tuples.take(first), batch.take(np.flatnonzero(~first))
+        return tuples.take(first), None if first.all() else batch.take(~first)
 
     def _count_copies(self, tuples, holder):
         there = self._log.held(holder)

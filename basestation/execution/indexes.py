@@ -17,21 +17,17 @@ class Indexes:
         self._others = Numbered(np.int64)  # 0: not entered
 
     def enter(self, numbers, in_a_row):
-        """Tuples take the next indexes, in this order; `in_a_row`: each number is the one before and 1."""
+        """Tuples, at least one, take the next indexes, in this order; `in_a_row`: each number is the one before and 1."""
         begin, self.last = self.last + 1, self.last + len(numbers)
-        indexes = np.arange(begin, self.last + 1)
-        if not len(numbers):
-            return indexes
         if not in_a_row:
-            self._others[numbers] = indexes
-            return indexes
+            self._others[numbers] = np.arange(begin, self.last + 1)
+            return
         first, more = int(numbers[0]), begin - int(numbers[0])
         if first != self._behind or more != self._more:
             row = np.arange(self._first, self._behind)
             self._others[row] = row + self._more
             self._first, self._more = first, more
         self._behind = first + len(numbers)
-        return indexes
 
     def of(self, numbers):
         """0 where a tuple has not entered yet."""

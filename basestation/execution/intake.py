@@ -11,7 +11,7 @@ import numpy as np
 
 from acquisition.extent import Kind
 from acquisition.instants import grid_at_or_after
-from basestation.algebra.vector import constant
+from basestation.algebra.vector import anything, constant
 from basestation.execution.admission import Admission
 from basestation.execution.census import Census
 from basestation.execution.change import Change
@@ -22,7 +22,7 @@ from basestation.execution.indexing import Arrivals
 from basestation.execution.lateness import Lateness
 from basestation.execution.log import Log
 from basestation.execution.marks import Mark
-from basestation.execution.runs import odd, runs
+from basestation.execution.runs import odd, plain, runs
 from basestation.execution.settling import Settling
 from basestation.execution.tagging import nothing_of
 from basestation.windows.epochs import NEVER, Epochs
@@ -84,6 +84,9 @@ class Intake:
         marks = []
         filtered = [_NONE]
         for batch in batches:
+            if plain(batch):
+                self.insert(batch if calm else replace(batch, arrival=constant(clock, len(batch))), complete)
+                continue
             silent = batch.weight == 0
             if silent.any():
                 filtered.append(self._report(batch.take(silent), clock, complete))
@@ -138,11 +141,12 @@ class Intake:
         if corrections or (hasty and any(len(batch) for batch in batches)):
             return True
         complete = self._complete(clock - 1)
-        return any((odd(b) | (b.tick <= complete)).any() for b in batches)
+        return any((b.tick <= complete).any() or odd(b).any() for b in batches)
 
     def disturbing(self, batch):
         """Which tuples of a batch may change what was answered before the clock tick of their arrival."""
-        found = odd(batch) | (batch.tick < batch.arrival - self.extent.wait)
+        last = batch.arrival - self.extent.wait if self.extent.wait else batch.arrival  # that is not late
+        found = batch.tick < last if plain(batch) else odd(batch) | (batch.tick < last)
         if self.sensed:
             due = np.flatnonzero(self.epochs.due(batch.tick, batch.site))
             found[due] |= self.epochs.free_again(batch.tick[due], batch.site[due])
@@ -157,9 +161,9 @@ class Intake:
         entering = self._pending.ready(self.watermark)
         if entering is None:
             return _NONE
-        indexes = self.log.enter(entering)
+        self.log.enter(entering)
         if self.history is not None:
-            self.history.enter(entering.ident, indexes, entering.arrival)
+            self.history.enter(entering.ident, self.log.index_of(entering.ident), entering.arrival)
         return entering.ident
 
     # --- insertions --------------------------------------------------------------------------------------------------
@@ -167,7 +171,7 @@ class Intake:
     def insert(self, batch, complete):
         """Take tuples that are delivered in the clock ticks of their `arrival`; those up to tick `complete` are late."""
         left = self._admission.timely(batch)
-        while len(left):
+        while left is not None and len(left):
             tuples, left = self._admission.first_of_each_key(left)
             self._take(tuples, complete)
 
@@ -188,10 +192,9 @@ class Intake:
             return
         tick, clock = tuples.tick, tuples.arrival  # so far, when it was delivered
         judged = self._lateness.judged(tick, clock, complete)
-        self.counts["accepted"] += int(judged.live.sum())
         arrival = tick if self.sensed or (tick <= clock).all() else np.minimum(tick, clock)
         rank = constant(0, count)
-        if judged.late.any():
+        if anything(judged.late):
             arrival = np.where(judged.late, clock, arrival)
             rank = np.where(judged.late, tick + 1, 0) if self.sensed else rank
         numbers = np.arange(self.log.next, self.log.next + count)
@@ -205,6 +208,7 @@ class Intake:
         if self.sensed:
             self.epochs.take(tuples.tick, tuples.site, numbers, self.log.sees)
         seen = tuples.take(judged.live)
+        self.counts["accepted"] += len(seen)
         self._settling.come(seen)
 
     # --- corrections (12.2) ------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acquisition.extent import Late
-from basestation.algebra.vector import constant
+from basestation.algebra.vector import anything, constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,15 @@ class Lateness:
         """What was delivered in the clock ticks `clock`; late is what lies at or before tick `complete`, if there is one."""
         late = constant(False, len(tick)) if complete is None else tick <= complete
         live = there = constant(True, len(tick))
-        if late.any():
-            if self._late is Late.REVISE:
-                live = ~(late & (clock - tick > self.horizon))
-            elif self._late is Late.DROP:
-                live = there = ~late
-        self._counts["late"] += int((late & there).sum())
+        if not anything(late):
+            return Judged(late, live, there)
         if self._late is Late.REVISE:
+            live = ~(late & (clock - tick > self.horizon))
             self._counts["beyond horizon"] += int((~live).sum())
         elif self._late is Late.DROP:
-            self._counts["dropped"] += int((~there).sum())
+            live = there = ~late
+            self._counts["dropped"] += int(late.sum())
+        self._counts["late"] += int((late & there).sum())
         return Judged(late, live, there)
 
     def corrected(self, ticks, clock):

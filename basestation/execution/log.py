@@ -6,6 +6,7 @@ is noted which is not the rule: that a tuple is seen, is there, enters in the or
 
 import numpy as np
 
+from basestation.algebra.vector import everything
 from basestation.execution.excepted import Excepted
 from basestation.execution.indexes import Indexes
 from basestation.execution.overlay import Overlay
@@ -31,14 +32,14 @@ class Log:
         self._came.add(tuples)
         self.next += len(tuples)
         for excepted, holds in ((self.live, live), (self.there, there)):
-            if not holds.all():
+            if not everything(holds):
                 excepted.note(tuples.ident[~holds])
 
     def enter(self, tuples):
-        """Tuples take the next indexes, in this order."""
+        """Tuples, at least one, take the next indexes, in this order."""
         numbers = tuples.ident
         in_a_row = self._came.is_last(tuples) or bool((numbers[1:] == numbers[:-1] + 1).all())
-        return self._index.enter(numbers, in_a_row)
+        self._index.enter(numbers, in_a_row)
 
     def delete(self, numbers, said):
         """Tuples are there no more; those under the mask `said` are seen no more either."""

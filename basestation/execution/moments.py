@@ -20,7 +20,11 @@ def moments(delivered, intakes, clock, tick, calm, corrected):
     """
     named = {name: [_by_arrival(b, clock, tick) for b in batches] for name, batches in delivered.items() if batches}
     calm = calm and all(a.arrival[-1] <= b.arrival[0] for batches in named.values() for a, b in pairwise(batches))
-    steps = [b.arrival[intakes[name].disturbing(b)] if calm else b.arrival for name, of in named.items() for b in of]
+    steps = [_own(b, intakes[name]) if calm else b.arrival for name, of in named.items() for b in of]
+    steps = [ticks for ticks in steps if len(ticks)]
+    if calm and not steps and not corrected:
+        yield tick, {name: named.get(name, []) for name in delivered}, calm
+        return
     edges = np.unique(np.concatenate([[tick] if corrected else _NONE, *steps])).astype(np.int64).tolist()
     ends = _with_stretches(edges, named, clock) if calm else [(edge, False) for edge in edges]
     if not ends or ends[-1][0] != tick:
@@ -29,6 +33,12 @@ def moments(delivered, intakes, clock, tick, calm, corrected):
     for end, steady in ends:
         yield end, {name: _between(named.get(name, ()), begin, end) for name in delivered}, steady
         begin = end
+
+
+def _own(batch, intake):
+    """The clock ticks that are steps of their own."""
+    disturbing = intake.disturbing(batch)
+    return batch.arrival[disturbing] if disturbing.any() else _NONE
 
 
 def _with_stretches(edges, named, clock):
@@ -54,7 +64,11 @@ def _between(batches, begin, end):
 
 def _by_arrival(batch, clock, tick):
     """A batch in the order of its clock ticks; what is outside of those that end belongs to the last."""
-    inside = (batch.arrival > clock) & (batch.arrival <= tick)
+    arrival = batch.arrival
+    in_order = not (arrival[1:] < arrival[:-1]).any()
+    if in_order and clock < arrival[0] and arrival[-1] <= tick:
+        return batch
+    inside = (arrival > clock) & (arrival <= tick)
     if not inside.all():
         batch = replace(batch, arrival=np.where(inside, batch.arrival, tick))
     if (batch.arrival[1:] < batch.arrival[:-1]).any():

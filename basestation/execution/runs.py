@@ -6,6 +6,11 @@ from itertools import pairwise
 import numpy as np
 
 
+def plain(batch):
+    """Whether all of a batch are new tuples, and nothing stands between them."""
+    return batch.replaces is None and not batch.marks and bool((batch.weight == 1).all())
+
+
 def odd(batch):
     """Which tuples take one back or replace one."""
     return batch.weight < 0 if batch.replaces is None else (batch.weight < 0) | (batch.replaces != 0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from basestation.algebra.vector import constant
 from basestation.execution.tuples import joined
 
 
@@ -27,7 +28,7 @@ class Settling:
         """
         come, gone = joined(self._come or [self._none]), joined(self._gone or [self._none])
         if not len(gone):
-            return come, gone, np.ones(len(come), bool)
+            return come, gone, constant(True, len(come))
         come = come.take(_last_of_each(come.ident))
         come = come.take(live[come.ident])
         gone = gone.take(_first_of_each(gone.ident))

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
-from basestation.algebra.expressions import Attr
-from basestation.algebra.vector import Vector, constant, places, taken
+from basestation.algebra.expressions import Attr, columns_of
+from basestation.algebra.vector import Vector, constant, everything, places, taken
 from basestation.execution.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.coverage import Covers
 from basestation.execution.graph import STREAM, Operator
@@ -79,10 +79,9 @@ class ExtentStream(Stream):
         if self._names_index:
             come, fresh, gone = self._with_entries(come, fresh, gone, found.entered)
         come, mask = self._seen(come)
+        fresh = fresh if everything(mask) else taken(fresh, places(mask))
         gone, _ = self._seen(gone, found.entered)  # as they were: without an index
-        self.change = Change(
-            come, taken(fresh, places(mask)), gone, self._sampled(change.touched), change.watermark, change.marks
-        )
+        self.change = Change(come, fresh, gone, self._sampled(change.touched), change.watermark, change.marks)
         self._epochs = self._epochs_now()
         self.count(found.change)
 
@@ -222,6 +221,10 @@ class FilterStream(Stream):
         self.child, self._predicate, self._outputs = child, predicate, outputs
         self._tags = [tag.id for tag in tags]
         self._limit = limit  # of arrivals, for a query that ends (11)
+        self._read = None  # the columns that outputs are made of; None: all
+        if outputs is not None:
+            self._read = {column.id for _, e in outputs for column in columns_of(e)} | set(self._tags)
+        self._none = None  # no tuples, with this stream's columns, as soon as there were none once
         self.change = None
 
     @property
@@ -244,8 +247,8 @@ class FilterStream(Stream):
         below = self.child.change
         come, passed = self._passing(below.come)
         gone, _ = self._passing(below.gone)
-        fresh = taken(below.fresh, places(passed))
-        if not fresh.all():
+        fresh = taken(below.fresh, passed)
+        if not everything(fresh):
             newly = ~fresh & ~np.isin(come.ident, gone.ident)
             come = self._added(come, newly, clock) if newly.any() else come
             fresh = fresh | newly
@@ -262,25 +265,31 @@ class FilterStream(Stream):
         return replace(tuples, arrival=arrival, rank=rank, place=place)
 
     def _passing(self, tuples):
-        """The tuples that pass, with this stream's columns; and the mask of which."""
-        if self._predicate is None:
-            mask = constant(True, len(tuples))
-        else:
+        """The tuples that pass, with this stream's columns; and which they are: a slice or positions."""
+        if not len(tuples) and self._none is not None:
+            return self._none, slice(None)
+        which = slice(None)
+        if self._predicate is not None:
             mask = Evaluation(tuples.columns, len(tuples)).of(self._predicate).true
-            tuples = tuples.take(mask)
+            which = which if everything(mask) else places(mask)
+        if self._read is not None:
+            tuples = tuples.with_columns({id: vector for id, vector in tuples.columns.items() if id in self._read})
+        tuples = tuples.take(which)
         if self._outputs is not None:
             columns = computed(self._outputs, tuples.columns, len(tuples))
             columns |= {id: tuples.columns[id] for id in self._tags if id in tuples.columns}
             tuples = tuples.with_columns(columns)
-        return tuples, mask
+        if not len(tuples):
+            self._none = tuples
+        return tuples, which
 
     def nothing(self):
         return self.child.nothing()
 
     def all(self):
         below = self.child.all()
-        come, mask = self._passing(below.come)
-        return Change(come, below.fresh[mask], no_tuples(come), NO_TICKS, below.watermark)
+        come, which = self._passing(below.come)
+        return Change(come, below.fresh[which], no_tuples(come), NO_TICKS, below.watermark)
 
     def rows_ever(self):
         """Selection gives rows of its own (3.7), and those that pass now are there."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.algebra.vector import Vector, places, taken
+from basestation.algebra.vector import Vector, everything, places, taken
 
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "site", "append")
 
@@ -36,8 +36,21 @@ class Tuples:
         """Those at positions, or under a mask."""
         if not len(self.ident) or everything(which):
             return self
-        which = places(which)
-        return _each_once([self], lambda arrays: taken(arrays[0], which))
+        which, made = places(which), {}
+
+        def of(array):
+            found = made.get(id(array))
+            if found is None:
+                found = made[id(array)] = taken(array, which)
+            return found
+
+        columns = {}
+        for id_, vector in self.columns.items():
+            columns[id_] = Vector(of(vector.values), None if vector.valid is None else of(vector.valid))
+        return Tuples(
+            of(self.ident), of(self.tick), of(self.arrival), of(self.part),
+            of(self.rank), of(self.place), of(self.site), of(self.append), columns,
+        )  # fmt: skip
 
     def with_columns(self, columns):
         return Tuples(*(getattr(self, name) for name in _SYSTEM), columns)
@@ -54,11 +67,6 @@ class Tuples:
         return self.take(np.lexsort((self.place, self.rank, self.part, self.arrival)))
 
 
-def everything(which):
-    """Whether a selection is a mask that leaves nothing out: then no copy is needed."""
-    return isinstance(which, np.ndarray) and which.dtype == bool and which.all()
-
-
 def no_tuples(like):
     """None of them, with the same columns."""
     return like.take(slice(0, 0))
@@ -67,7 +75,7 @@ def no_tuples(like):
 def joined(parts):
     """All tuples of all parts, one after another; the parts have the same columns; at least one."""
     parts = [part for part in parts if len(part)] or parts[:1]
-    return parts[0] if len(parts) == 1 else _each_once(parts, _one_after_another)
+    return parts[0] if len(parts) == 1 else _each_once(parts)
 
 
 def concatenated(vectors):
@@ -87,14 +95,14 @@ def _one_after_another(arrays):
     return np.concatenate(arrays)
 
 
-def _each_once(parts, make):
-    """Tuples, each column of which is made of that column of all parts; where columns are one array, it is made once."""
+def _each_once(parts):
+    """The tuples of all parts; where columns are one array in each of them, they are put together once."""
     made = {}
 
     def of(arrays):
         key = tuple(map(id, arrays))
         if key not in made:
-            made[key] = make(arrays), arrays  # which go on living, so that no other array gets their id
+            made[key] = _one_after_another(arrays), arrays  # which go on living, so that no other array gets their id
         return made[key][0]
 
     system = {name: of([getattr(part, name) for part in parts]) for name in _SYSTEM}
