@@ -92,11 +92,16 @@ def by_identity(objects):
     if not len(objects):
         return [], np.empty(0, np.int64)
     identities = np.frombuffer(np.ascontiguousarray(objects), np.intp)
-    found = np.unique(identities)
-    place = np.searchsorted(found, identities)
-    some = np.empty(len(found), object)
-    some[place] = objects
-    return some.tolist(), place
+    slot = (identities >> 4).astype(np.uint16)  # objects lie at multiples of sixteen
+    at = np.full(2**16, -1)
+    at[slot] = np.arange(len(objects))
+    if (identities[at[slot]] == identities).all():  # few have a slot each
+        taken = np.flatnonzero(at >= 0)
+        some = objects[at[taken]]
+        at[taken] = np.arange(len(taken))
+        return some.tolist(), at[slot]
+    _, first, place = np.unique(identities, return_index=True, return_inverse=True)
+    return objects[first].tolist(), place
 
 
 def dtype_of(type_):

@@ -20,7 +20,7 @@ from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
 from basestation.execution.differing import moving
 from basestation.execution.distinct import distinct, ranked
-from basestation.execution.frame import Frame, beyond
+from basestation.execution.frame import Frame, among
 from basestation.execution.graph import BLOCK, Operator
 from basestation.execution.halting import Halt, Halted
 from basestation.execution.joining.differing import differing
@@ -255,10 +255,15 @@ class Block(Operator):
 
     def beyond(self, windows, others):
         """What windows have that others, NOWHERE or a window for each, have not: as bags, in order (6.1, 6.4)."""
-        if self._differing is not None:
-            return self._differing.beyond(self._stands(windows), self._stands(others))
-        here, there = self._placed(windows), self._placed(others)
-        return here.take(beyond(here, there))
+        both = together([windows, others])
+        numbers, place = ranked(both.number)
+        first = np.empty(len(numbers), np.int64)
+        first[place] = np.arange(len(both))
+        both = both.take(first)
+        mine, theirs = place[: len(windows)], place[len(windows) :]
+        if self._differing is not None and self._differing.overlap(stands := self._stands(both), mine, theirs):
+            return self._differing.beyond(stands, mine, theirs)
+        return among(self._placed(both), mine, theirs)
 
     def _stands(self, windows):
         """The windows of each input."""

@@ -80,19 +80,15 @@ class Moving:
     def __init__(self, input, steps):
         self._input, self._steps = input, steps
 
-    def beyond(self, stands, others):
-        """What windows have that others have not, in order; of the one input, its windows in both."""
-        (mine,), (theirs,) = stands, others
-        if self._input.appends:  # what both ranges hold need not have arrived for both
-            here, there = self._content(mine), self._content(theirs)
-            return here.take(beyond(here, there))
+    def beyond(self, stands, mine, theirs):
+        """What windows have that others have not, in order; `stands` has the windows of the one input."""
+        mine, theirs = stands[0].take(mine), stands[0].take(theirs)
         came = self._ends(mine, theirs)
         if not len(came):
             return came
         left = came.take(beyond(came, self._ends(theirs, mine)))
-        overlap = np.maximum(mine.left, theirs.left) <= np.minimum(mine.right, theirs.right)
         behind = (mine.left >= theirs.left) & self._input.in_order
-        doubtful = overlap & ~behind
+        doubtful = ~behind & _overlapping(mine, theirs)
         if doubtful.any():
             doubtful &= mixed(left)
         if not doubtful.any():
@@ -101,6 +97,10 @@ class Moving:
             mine.number, mine.tick, mine.n, np.where(doubtful, mine.left, 1), np.where(doubtful, mine.right, 0)
         )
         return in_order(left, doubtful, self._content(nowhere))
+
+    def overlap(self, stands, mine, theirs):
+        """Whether some of the windows hold the same; what both ranges hold need not have arrived for both (3.6)."""
+        return not self._input.appends and bool(_overlapping(stands[0].take(mine), stands[0].take(theirs)).any())
 
     def _ends(self, mine, theirs):
         """The rows of windows that lie before and behind the others."""
@@ -116,6 +116,10 @@ class Moving:
     def _content(self, windows):
         found = self._input.content(windows) if len(windows) else None
         return finished(self._input.empty(len(windows)) if found is None else found, self._steps)
+
+
+def _overlapping(mine, theirs):
+    return np.maximum(mine.left, theirs.left) <= np.minimum(mine.right, theirs.right)
 
 
 def moving(node, leaves, inputs):

@@ -12,6 +12,7 @@ import numpy as np
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.vector import Vector, by_identity
 from basestation.execution.distinct import stable_order
+from basestation.execution.wins import ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ class Frame:
 
     def bounds(self):
         """Where each window begins and ends."""
-        return np.searchsorted(self.window, np.arange(self.windows + 1))
+        found = np.zeros(self.windows + 1, np.int64)
+        np.cumsum(np.bincount(self.window, minlength=self.windows), out=found[1:])
+        return found
 
 
 def codes(vectors, length):
@@ -96,6 +99,21 @@ def difference(left, right):
 def beyond(left, right):
     """What is in left and not in right: the first of the masks."""
     return _left_of(*_keys(left, right))
+
+
+def among(frame, mine, theirs):
+    """What some windows of a Frame have that others of it have not, in order: a window for each pair of their numbers."""
+    code, count = codes(list(frame.columns.values()), len(frame))
+    bounds = frame.bounds()
+    sizes = bounds[1:] - bounds[:-1]
+    (rows, keys), (_, others) = (
+        (at, np.repeat(np.arange(len(which)) * count, sizes[which]) + code[at])
+        for which in (mine, theirs)
+        for at in [ranges(bounds[which], sizes[which])]
+    )
+    left = _left_of(keys, others, len(mine) * count)
+    columns = {id: vector.take(rows[left]) for id, vector in frame.columns.items()}
+    return Frame(len(mine), keys[left] // count, columns)
 
 
 def _keys(left, right):

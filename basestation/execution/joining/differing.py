@@ -10,7 +10,6 @@ from basestation.algebra.expressions import Attr
 from basestation.algebra.window_project import WindowProject
 from basestation.execution.differing import finished, in_order, mixed, steps_above
 from basestation.execution.frame import beyond, codes
-from basestation.execution.wins import joined_wins
 
 
 class Differing:
@@ -20,15 +19,23 @@ class Differing:
         self._join, self._steps = join, steps
         self._plain = self._traced()
 
-    def beyond(self, stands, others):
-        """What combinations of windows have that others have not, in order; of each input, its windows in both."""
-        count = len(stands[0])
-        self._join.prepare([joined_wins(both) for both in zip(stands, others, strict=True)])
-        reaches, other = self._join.reaches(stands), self._join.reaches(others)
-        came = self._finished(self._join.came(reaches, other), count)
+    def overlap(self, stands, mine, theirs):
+        """Whether some of the combinations may have a row in common."""
+        self._join.prepare(stands)
+        return bool(self._join.overlapping(*self._reaches(stands, mine, theirs)).any())
+
+    def _reaches(self, stands, mine, theirs):
+        reaches = self._join.reaches(stands)
+        return [reach.take(mine) for reach in reaches], [reach.take(theirs) for reach in reaches]
+
+    def beyond(self, stands, mine, theirs):
+        """What combinations of windows have that others have not, in order; `stands` has, of each input, the windows."""
+        self._join.prepare(stands)
+        reaches, other = self._reaches(stands, mine, theirs)
+        came = self._finished(self._join.came(reaches, other), len(mine))
         if not len(came):
             return came
-        went = self._finished(self._join.came(other, reaches), count)
+        went = self._finished(self._join.came(other, reaches), len(mine))
         left = came.take(beyond(came, went))
         doubtful = self._join.overlapping(reaches, other)
         if doubtful.any():

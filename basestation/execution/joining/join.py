@@ -175,12 +175,12 @@ class Join:
         return self.framed(self.all(self.reaches(stands)), count)
 
     def all(self, reaches):
-        """All rows of windows: from the input with the fewest tuples on, or from the kept node that it is in.
+        """All rows of windows: from the input with the fewest tuples on that may begin, or from the kept node that it is in.
 
         Windows that follow each other overlap; what is in several of them is put together once.
         """
-        sizes = [int(counts.sum()) for counts in self._counts(reaches)]
-        first = int(np.argmin(sizes))
+        sizes = [_extent(side, reach) for side, reach in zip(self.sides, reaches, strict=True)]
+        first = min(range(len(sizes)), key=lambda i: (not self.sides[i].begins, sizes[i]))
         place = self.plan.widest(first)
         found = []
         for begin, end in _rising(reaches):
@@ -192,12 +192,11 @@ class Join:
 
     def overlapping(self, reaches, others):
         """Where every input has a tuple in both windows, so that a row may have stayed."""
-        counts = self._counts([a.both(b) for a, b in zip(reaches, others, strict=True)])
-        return np.all([of > 0 for of in counts], axis=0)
-
-    def _counts(self, reaches):
-        """How many tuples, living or not, the windows of each input hold."""
-        return [side.held.module(()).count(spans(r.left, r.right)) for side, r in zip(self.sides, reaches, strict=True)]
+        found = np.ones(len(reaches[0]), bool)
+        for side, a, b in zip(self.sides, reaches, others, strict=True):
+            stayed = a.both(b)
+            found &= side.held.module(()).count(spans(stayed.left, stayed.right)) > 0
+        return found
 
     def came(self, reaches, others):
         """The rows of windows with a tuple that is not in others (a window for each): none twice.
@@ -362,6 +361,16 @@ def together(parts):
     first = np.concatenate([rows.first for rows in parts])
     last = first if all(rows.single for rows in parts) else np.concatenate([rows.last for rows in parts])
     return Rows(first, last, {i: np.concatenate([rows.at[i] for rows in parts]) for i in parts[0].at})
+
+
+def _extent(side, reach):
+    """How many tuples, living or not, an input has from the least to the greatest tick of windows."""
+    some = reach.left <= reach.right
+    if not some.any():
+        return 0
+    return int(
+        side.held.module(()).count(spans(reach.left[some].min(keepdims=True), reach.right[some].max(keepdims=True)))[0]
+    )
 
 
 def _rising(reaches):

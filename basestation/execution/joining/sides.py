@@ -48,6 +48,7 @@ class Side:
     """One input of a join. `ids` pairs the ids of its columns with those under which they are held."""
 
     keepable = True
+    begins = True  # whether windows are put together from its tuples on, if they are the fewest
     span = None  # how far from a combination's tick the ticks of its tuples lie at the most, where that is known
 
     def __init__(self, input, leaf, steps):
@@ -158,6 +159,8 @@ class StreamSide(Side):
 
 class TableSide(Side):
     """Scans of a table: each version is held once, and its number is the tick of its rows."""
+
+    begins = False  # the same few rows are in all windows: what comes and goes finds them by their key
 
     def __init__(self, input, leaf, steps):
         super().__init__(input, leaf, steps)
