@@ -90,6 +90,11 @@ def capacity(sampling: Sampling, room: int = MAX_PAYLOAD) -> int:
     return min(MAX_COUNT, 8 * (room - READING_HEADER.size) // worst)
 
 
+def reported_after(sampling: Sampling) -> int:
+    """After how many epochs a mote says what it filtered, if it has nothing else to say: before that fills a frame."""
+    return min(REPORTED_AFTER, capacity(sampling))
+
+
 def decode_readings(
     frames: Sequence[Frame], samplings: Mapping[int, Sampling]
 ) -> tuple[list[Readings], list[PayloadError]]:

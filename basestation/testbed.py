@@ -26,15 +26,17 @@ from basestation.archive.store import Store
 from basestation.language.diagnostics import Refused
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves
-from basestation.planner.placing import world_of
+from basestation.planner.placing import Placing, world_of
 from gateway.transports.memory import pair
-from innet.payload import Duty, decode_orders, encode_orders
+from innet.deployment import Deployment
+from innet.payload import Duty, Orders, decode_orders, encode_orders, programs_of
 from innet.placement.expected import Round
 from innet.placement.placement import Placement, everywhere
 from innet.placement.timing import agenda_of
 from innet.routing.topology import Heard, LinksReport, Topology
 
 if TYPE_CHECKING:
+    from simulator.measured import Measured
     from simulator.scenario import Asked, Scenario
     from simulator.standing import Standing
     from simulator.sweep.run import Arrived, Swept
@@ -56,6 +58,41 @@ def cannot_sweep() -> type[Exception]:
     from simulator.sweep.layout import CannotSweep
 
     return CannotSweep
+
+
+def measure(placed: Placing, world: "Scenario", seed: int, rounds: int, told: Callable[[int], None]) -> "Measured":
+    """What simulated motes do and use that keep to what was placed, in the world and on the radio of a scenario."""
+    from simulator.measured import measured
+
+    return measured(standing_of(placed), world, seed, rounds, told)
+
+
+def standing_of(placed: Placing) -> "dict[int, Standing]":
+    """What each mote of a tree is to have, as if all had been told."""
+    from simulator.standing import Standing
+
+    schedules, tree, agenda = placed.world.schedules, placed.placement.tree, placed.agenda
+    programs = programs_of(placed.programs)
+    return {
+        site: Standing(
+            schedules.get(site, Schedule(site, 1, ())),
+            Orders(programs.get(site, ()), parent, Duty.of(agenda.sites[site], agenda.period_ms)),
+            agenda.tick_ms,
+        )
+        for site, parent in tree.parent.items()
+    }
+
+
+def world_around(deployment: Deployment, path: str | None) -> "Scenario":
+    """The world and the radio of a scenario's file around a deployment, and nothing else of it; or a world that is made up."""
+    from simulator.scenario import made_up
+
+    around = made_up(deployment)
+    if path is None:
+        return around
+    said = load(path)
+    return replace(around, name=said.name, begin_ms=said.begin_ms, seed=said.seed, world=said.world,
+                   delivery=said.delivery, bursts=said.bursts)  # fmt: skip
 
 
 class Bed:
@@ -269,6 +306,7 @@ class SweptBed(Bed):
             name, readings = self._readings(arrived)
             sent.setdefault(name, []).append(self._timed(batch_of(readings, self.catalog.find(name), 0), arrived, True))
             filtered.setdefault(name, []).append(self._timed(filtered_of(readings, 0), arrived, False))
+            filtered[name].append(self._waited(readings, arrived))
         for name, batches in sent.items():
             batch = _in_order(batches)
             self.archive.append(self.catalog.find(name), batch)
@@ -304,6 +342,13 @@ class SweptBed(Bed):
         """With the ticks in which they arrived."""
         which = arrived.sampled.outcomes.sent[arrived.rows] == sent
         return replace(batch, arrival=arrived.time[which] // (self.catalog.tick_ms * 1_000))
+
+
+    def _waited(self, readings: Readings, arrived: "Arrived") -> Batch:
+        """The reports of what was filtered in the rounds before these."""
+        mote, tick, time = arrived.before
+        found = filtered_of(replace(readings, filtered_site=self._sweep.layout.number[mote], filtered_tick=tick), 0)
+        return replace(found, arrival=time // (self.catalog.tick_ms * 1_000))
 
 
 def _in_order(batches: Sequence[Batch]) -> Batch:

@@ -10,7 +10,7 @@ from math import inf
 
 from acquisition.errors import PayloadError as AcquisitionPayloadError
 from acquisition.instants import grid_at_or_after
-from acquisition.payload import REPORTED_AFTER, Row, capacity, decode_schedule, decode_time, encode_readings
+from acquisition.payload import Row, capacity, decode_schedule, decode_time, encode_readings, reported_after
 from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.errors import FrameError
 from gateway.frame import BROADCAST, Frame, Kind, MoteId
@@ -315,7 +315,7 @@ class Mote:
     def _post_waiting(self) -> None:
         waiting, self._memory.waiting = self._memory.waiting, {}
         for sampling, first, rows in sorted(waiting.values(), key=lambda each: each[0].number):
-            if len(rows) < REPORTED_AFTER and all(row is None for row in rows):
+            if len(rows) < reported_after(sampling) and all(row is None for row in rows):
                 self._memory.waiting[sampling.number] = (sampling, first, rows)
             else:
                 self._post_readings(sampling, first, rows)

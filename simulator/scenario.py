@@ -99,6 +99,16 @@ class Scenario:
     look_ms: int | None = None
 
 
+def made_up(deployment: Deployment) -> Scenario:
+    """For a deployment of whose world nobody says anything: each sensor measures anything within its range."""
+    sensors = {name: spec for site in deployment.motes.values() for name, spec in site.sensors.items()}
+    world = {}
+    for name, spec in sorted(sensors.items()):
+        low, high = (end / 10**spec.scale for end in (spec.raw_min, spec.raw_max))
+        world[name] = Quantity(mean=(low + high) / 2, noise=(high - low) / 6)
+    return Scenario(deployment.name, Source(""), deployment, 0, 1, world, 1.0, None, Wire(), 0, (), ())
+
+
 FAULTS = {
     "dies": ("mote",),
     "hangs": ("mote",),

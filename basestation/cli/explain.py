@@ -3,11 +3,14 @@
 import argparse
 import json
 import re
+import sys
 
 from basestation.cli.asking import BAD_INPUT, REFUSED, add_query, query_text, read, tell, tell_input
+from basestation.cli.simulating import Progress, span
 
 HELP = "show what a query means, how it is rewritten, what it would keep in memory, and what motes would do for it"
 EXAMPLE = "moteloom explain --schema examples/roadbridge/schema.sneeql 'SELECT site, temp FROM road WHERE temp < 0'"
+MISUSED = 2
 _READINGS = re.compile(r"(?P<extent>[^=]+)=(?P<file>.+)", re.DOTALL)
 
 
@@ -23,6 +26,18 @@ def configure(parser):
         type=_readings,
         metavar="EXTENT=FILE",
         help="readings of an extent, as replay takes them, in which to count what passes and what groups there are",
+    )
+    parser.add_argument(
+        "--analyze",
+        action="store_true",
+        help="run it on simulated motes, and show what they did beside what was predicted",
+    )
+    parser.add_argument(
+        "--world", metavar="SCENARIO", help="the world and the radio of a scenario's file; else made up"
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="of all chance; default: the scenario's own, or 1")
+    parser.add_argument(
+        "--for", dest="span", type=span, metavar="SPAN", help="such as 90s, 24h; default: an hour, at least 20 rounds"
     )
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="json is one object a line")
     add_query(parser)
@@ -42,13 +57,16 @@ def run(args):
     from gateway.toml import Faulty
 
     as_json = args.output == "json"
+    if misused := _misused(args):
+        print(f"moteloom explain: {misused}", file=sys.stderr)
+        return MISUSED
     try:
         catalog, deployment = _asked(args)
         statistics = _statistics(args, catalog)
         text, name = query_text(args)
         bound = bind_text(text, catalog, name)
-        for told in _told(bound, deployment, catalog, statistics):
-            print(json.dumps(told[0], ensure_ascii=False) if as_json else told[1](told[0]))
+        for told, text in _told(bound, deployment, catalog, statistics, args):
+            print(json.dumps(told, ensure_ascii=False) if as_json else text(told))
     except InputError as error:
         tell_input(error, as_json)
         return BAD_INPUT
@@ -61,8 +79,18 @@ def run(args):
     return 0
 
 
-def _told(bound, deployment, catalog, statistics):
+def _misused(args):
+    """What is asked of no deployment, or of no simulation."""
+    if args.config is None and (args.analyze or args.readings):
+        return "--analyze and --readings are about the motes of a deployment (-c)"
+    if not args.analyze and (args.world, args.seed, args.span) != (None, None, None):
+        return "--world, --seed and --for are about a simulation (--analyze)"
+    return None
+
+
+def _told(bound, deployment, catalog, statistics, args):
     """What there is to say, each with how it is said as text."""
+    from basestation.analysis import analysis_text
     from basestation.explain import as_text, explained, explained_together, together_text
 
     for number, plan in enumerate(bound, 1):
@@ -71,6 +99,28 @@ def _told(bound, deployment, catalog, statistics):
         together = explained_together(bound, deployment, catalog, statistics)
         if together is not None:
             yield together, together_text
+    if args.analyze:
+        analysis = _analysis(bound, deployment, catalog, statistics, args)
+        if analysis is not None:
+            yield analysis, analysis_text
+
+
+def _analysis(bound, deployment, catalog, statistics, args):
+    """Of all queries together."""
+    from acquisition.errors import InputError
+    from basestation.analysis import analysed
+    from basestation.planner.placing import Asked
+    from basestation.planner.plan import Plan
+    from basestation.planner.rewrite import rewrite
+
+    progress = Progress(1.0)
+    asked = [Asked(plan, rewrite(plan)[0].root) for plan in bound if isinstance(plan, Plan)]
+    try:
+        return analysed(asked, deployment, catalog, args.world, args.seed, args.span, progress.at, statistics)
+    except OSError as why:
+        raise InputError("SN501", f"cannot be read: {why.strerror}", args.world) from why
+    finally:
+        progress.end()
 
 
 def _asked(args):

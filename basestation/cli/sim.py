@@ -6,18 +6,15 @@ import json
 import math
 import re
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 
 from basestation.cli.asking import BAD_INPUT, REFUSED
+from basestation.cli.simulating import Progress, span
 
 MISUSED = 2
 HELP = "run a scenario of simulated motes: answers, what they cost, and how sure that is"
 EXAMPLE = "moteloom sim run examples/lab54/calm.scenario.toml --for 1h --seeds 1..3 --out lab"
-_SPAN = re.compile(r"(\d{1,9}) ?([a-z]+)", re.IGNORECASE)
-_SHORT = {"s": "SEC", "m": "MIN", "h": "HOUR", "d": "DAY"}
-_MS = {"MS": 1, "SEC": 1_000, "MIN": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 
 
 def configure(parser):
@@ -41,17 +38,6 @@ example:
     run_.add_argument(
         "-o", "--output", choices=("table", "json", "csv"), default="table", help="json is one object a line"
     )
-
-
-def span(text):
-    """Milliseconds."""
-    from acquisition.units import unit_of
-
-    found = _SPAN.fullmatch(text)
-    unit = found and (_SHORT.get(found[2].lower()) or unit_of(found[2]))
-    if unit not in _MS or int(found[1]) == 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is no span of time, such as 90s, 30min or 24h")
-    return int(found[1]) * _MS[unit]
 
 
 def seeds(text):
@@ -93,7 +79,7 @@ def _run(scenario, args):
     from basestation.trials import Trying
 
     chosen = args.seeds or range(scenario.seed, scenario.seed + 1)
-    progress = _Progress(args.span * len(chosen))
+    progress = Progress(args.span * len(chosen))
     trials = []
     for at, seed in enumerate(chosen):
         folder = args.out / f"seed-{seed}" if args.out else None
@@ -163,25 +149,3 @@ def _number(value):
     if not math.isfinite(value):
         return "-" if math.isnan(value) else "endless"
     return f"{value:,.0f}".replace(",", "") if value == int(value) else f"{value:.4g}"
-
-
-class _Progress:
-    """A bar on standard error; nothing where nobody looks at it."""
-
-    WIDTH = 40
-
-    def __init__(self, whole):
-        self._whole, self._next = whole, 0.0
-        self._watched = sys.stderr.isatty()
-
-    def at(self, done):
-        now = time.monotonic()
-        if self._watched and now >= self._next:
-            self._next = now + 0.2
-            share = done / self._whole
-            full = round(share * self.WIDTH)
-            print(f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {share:4.0%}", end="", file=sys.stderr, flush=True)
-
-    def end(self):
-        if self._watched:
-            print("\r" + " " * (self.WIDTH + 8) + "\r", end="", file=sys.stderr, flush=True)

@@ -160,6 +160,16 @@ def arriving(network: Network, traffic: Iterable[Traffic]) -> list[tuple[Traffic
     return found
 
 
+def coming_through(network: Network) -> dict[int, float]:
+    """By mote, the share of what it sends that is to reach a gateway."""
+    found = dict.fromkeys(network.tree.roots, 1.0)
+    for mote in reversed(network.tree.leaves_first):
+        parent = network.tree.parent[mote]
+        ratio = network.topology.ratio
+        found[mote] = found[parent] * hand_over(ratio(mote, parent), ratio(parent, mote), network.attempts).delivered
+    return {mote: found[mote] for mote in network.tree.parent}
+
+
 def _link(network, each):
     ratio = network.topology.ratio
     return hand_over(ratio(each.sender, each.receiver), ratio(each.receiver, each.sender), network.attempts)

@@ -11,6 +11,7 @@ from math import ceil, prod
 
 import numpy as np
 
+from acquisition.payload import REPORTED_AFTER
 from acquisition.schedule import Sampling, Schedule
 from innet.costs.model import Traffic
 from innet.operators.deliver import Deliver
@@ -19,11 +20,8 @@ from innet.operators.expression import walk as parts_of
 from innet.operators.fold import Fold
 from innet.partials import PartialShape
 from innet.placement.placement import Placed, Placement, about_site, conditions
-from innet.placement.statistics import GUESS, Statistics
+from innet.placement.statistics import GUESS, Statistics, interval_of
 from innet.routing.tree import RoutingTree
-
-REPORT_EPOCHS = 10
-"""Filtered readings are reported at the latest after so many epochs (SEMANTICS 12.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,24 +143,34 @@ def readings_of(placement: Placement, schedules: Mapping[int, Schedule], sizes: 
         if site in placement.tree.parent:
             sampling = next(s for s in schedules[site].samplings if s.extent == extent)
             share = statistics.wanted(operators, site, sampling.epochs.interval)
-            found.setdefault(site, []).append(_readings(sampling, share, sizes, round))
+            filters = all(_filters(operator, sampling) for operator in operators)
+            found.setdefault(site, []).append(_readings(sampling, share, filters, sizes, round))
     return found
 
 
-def _readings(sampling: Sampling, share: float, sizes: Sizes, round: Round) -> Load:
-    """Of a sampling of whose readings that share is wanted; the others are filtered."""
+def _filters(operator: Deliver, sampling: Sampling) -> bool:
+    """Whether there may be readings that it does not want."""
+    often = interval_of(operator) > sampling.epochs.interval
+    return often or any(not about_site(term) for term in conditions(operator))
+
+
+def _readings(sampling: Sampling, share: float, filters: bool, sizes: Sizes, round: Round) -> Load:
+    """Of a sampling of whose readings that share is wanted; if it `filters`, that may be any share."""
     epochs = round.ticks / sampling.epochs.interval
     due, each = min(1.0, epochs), max(1.0, epochs)  # in which share of the rounds something is sampled, and how much
     silent = (1 - share) ** each  # in which share of those nothing is wanted
     # What was filtered waits for something to be sent, and at most for so many rounds.
-    longest, fit = ceil(REPORT_EPOCHS / each), sizes.fit(sampling)
+    fit = sizes.fit(sampling)
+    longest = ceil(min(REPORTED_AFTER, fit) / each)
     chances = [silent ** (waits - 1) * (1.0 if waits == longest else 1 - silent) for waits in range(1, longest + 1)]
     waits = sum(chance * rounds for rounds, chance in enumerate(chances, 1))
     parts = sum(chance * ceil(rounds * each / fit) for rounds, chance in enumerate(chances, 1))
     often = due / waits
     size = sizes.readings(sampling, each * waits / parts, share, False)
-    most = max(1, ceil(ceil(epochs) / fit))
-    most_size = sizes.readings(sampling, ceil(each / most), 1.0, True)
+    held = each * longest if filters else ceil(each)  # what everybody may have to tell at once
+    most = ceil(held / fit)
+    told = ceil(held / most)
+    most_size = sizes.readings(sampling, told, min(1.0, ceil(each) / told), True)  # of what was held nothing was wanted
     return Load(parts * often, size, often, most, most_size)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acquisition.payload import READING_HEADER, REPORTED_AFTER, capacity
+from acquisition.payload import READING_HEADER, capacity, reported_after
 from acquisition.schedule import REGISTER_BITS
 from gateway.frame import HEADER_SIZE
 from simulator.sweep.layout import CannotSweep
@@ -61,11 +61,11 @@ def _emitted(sampled: Sampled, rounds: range, waiting: np.ndarray) -> tuple[np.n
     sent = np.bincount(cell, sampled.outcomes.sent, minlength=cells).reshape(shape)
     last = np.zeros(cells, np.int64)
     last[cell] = (sampled.tick - sampling.epochs.start) // sampling.epochs.interval  # the last row of a cell stays
-    held = waiting[motes]
+    held, longest = waiting[motes], reported_after(sampling)
     counts = np.zeros(shape, np.int64)
     for at in range(len(rounds)):
         held = held + due[:, at]
-        emits = (due[:, at] > 0) & ((sent[:, at] > 0) | (held >= REPORTED_AFTER))
+        emits = (due[:, at] > 0) & ((sent[:, at] > 0) | (held >= longest))
         counts[:, at] = np.where(emits, held, 0)
         held = np.where(emits, 0, held)
     waiting[motes] = held

@@ -25,11 +25,15 @@ NEVER_US = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Rows of a sampling that reached a gateway, and when (microseconds). Filtered ones are told, and not `sent`."""
+    """Rows of a sampling that reached a gateway, and when (microseconds). Filtered ones are told, and not `sent`.
+
+    `before` are filtered ones that were sampled in earlier rounds than those of the rows: who, at which tick, and when.
+    """
 
     sampled: Sampled
     rows: np.ndarray
     time: np.ndarray
+    before: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,4 +219,14 @@ def _arrived(sampled: Sampled, posted: Posted, arrived_at: np.ndarray) -> Arrive
     """Which rows of what was sampled came, and when."""
     time = np.append(arrived_at, -1)[posted.frame]
     rows = np.flatnonzero(time >= 0)
-    return Arrived(sampled, rows, time[rows])
+    return Arrived(sampled, rows, time[rows], _before(sampled, posted, arrived_at))
+
+
+def _before(sampled: Sampled, posted: Posted, arrived_at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of frames that came, the epochs that had waited for these rounds."""
+    epochs = sampled.batch.sampling.epochs
+    begin = (sampled.tick.min(initial=np.iinfo(np.int64).max) - epochs.start) // epochs.interval
+    waited = np.where(arrived_at >= 0, np.clip(begin - posted.first, 0, posted.count), 0)
+    frame = np.repeat(np.arange(len(waited)), waited)
+    epoch = posted.first[frame] + np.arange(len(frame)) - np.repeat(np.cumsum(waited) - waited, waited)
+    return posted.mote[frame], epochs.start + epoch * epochs.interval, arrived_at[frame]

@@ -113,3 +113,15 @@ def test_a_real_office_with_its_real_readings(intel, shared_data, tmp_path, coun
 def test_what_cannot_be_swept_is_refused_with_the_reason(name):
     with pytest.raises(cannot_sweep(), match=r"goes wrong|on the wire"):
         SweptBed(read_scenario(FOLDER / f"{name}.toml"), 1)
+
+
+def test_what_was_filtered_is_told_though_it_waited_from_one_sweep_to_the_next():
+    scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=1.0, queries=(Asked("rare", RARELY, 0, None),))
+    bed = run_scenario(scenario, 4_000, kind=SweptBed)
+    told = sum(event["count"] for event in bed.trace.of("posted"))
+    ledger = bed.station.engine.ledger()["hall"]
+    assert ledger["received"] == told and not bed.trace.of("given_up")
+    assert told > ledger["filtered"] > 1_000
+
+
+RARELY = "SELECT site, temp FROM hall WHERE temp > 22.1"

@@ -1,0 +1,149 @@
+"""Analysis: what was predicted of queries on the motes of a deployment, beside what simulated motes did that ran them.
+
+Predictions are off for two reasons, which are told apart: the planner does not know how often conditions hold and how many
+groups there are, and its model is only a model. So there are two of them: `predicted` as it was planned, and `informed`,
+of the same plan by who has counted in the readings that were then measured.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
+
+from acquisition.extent import Catalog
+from basestation.explain.paragraph import paragraph, table
+from basestation.planner.marginal import CANNOT
+from basestation.planner.placing import Asked, Placing, placing
+from basestation.testbed import measure, world_around
+from innet.costs.model import Prediction, coming_through
+from innet.deployment import Deployment
+from innet.placement.statistics import GUESS, Counted, Statistics
+
+HOUR_MS, LEAST_ROUNDS = 3_600_000, 20
+"""How long motes are simulated where nobody says it: an hour, or so many rounds if those take longer."""
+
+
+def analysed(asked: Sequence[Asked], deployment: Deployment, catalog: Catalog, world: str | None, seed: int | None,
+             ms: int | None, told: Callable[[float], None], statistics: Statistics = GUESS) -> dict | None:  # fmt: skip
+    """As one dictionary that JSON can hold; None where motes have nothing to do. `told` hears which share is over."""
+    try:
+        placed = placing(asked, deployment, catalog, statistics)
+    except CANNOT as why:
+        return {"type": "analysis", "deployment": deployment.name, "refused": str(why)}
+    if placed is None:
+        return None
+    around = world_around(deployment, world)
+    seed = around.seed if seed is None else seed
+    round_ms = placed.agenda.period_ms
+    rounds = max(LEAST_ROUNDS, HOUR_MS // round_ms) if ms is None else ceil(ms / round_ms)
+    found = measure(placed, around, seed, rounds, lambda done: told(done / rounds))
+    predictions = {"predicted": placed.predicted(), "informed": placed.predicted(Counted.of(found.made))}
+    hours = rounds * round_ms / HOUR_MS
+    return {
+        "type": "analysis", "deployment": deployment.name, "seed": seed, "rounds": rounds, "hours": hours,
+        "statistics": str(statistics),
+        "world": around.name if world else {
+            name: {"mean": quantity.mean, "noise": quantity.noise} for name, quantity in around.world.items()
+        },
+        "levels": _levels(placed, predictions, found.tally, hours),
+        "motes": _motes(placed, predictions, found.joules, hours),
+        "delivered_ms": {"predicted": placed.agenda.latest_ms, "measured": found.latest_ms},
+        "covered": _covered(placed, found.covered),
+    }  # fmt: skip
+
+
+def _hourly(prediction: Prediction) -> float:
+    return prediction.epoch_ms / HOUR_MS
+
+
+def _levels(placed: Placing, predictions: Mapping[str, Prediction], tally, hours: float) -> list[dict]:
+    """Messages and bytes in an hour, by the distance from a gateway."""
+    messages, size = Counter[int](), Counter[int]()
+    for mote, attempts in tally.attempts.items():
+        messages[placed.placement.tree.depth(mote)] += attempts
+        size[placed.placement.tree.depth(mote)] += tally.bytes[mote]
+    found = []
+    for level in sorted({*messages, *predictions["predicted"].levels}):
+        told = {"level": level, "messages": {}, "bytes": {}}
+        for name, each in predictions.items():
+            sent = each.levels[level]
+            told["messages"][name] = sent.attempts / _hourly(each)
+            told["bytes"][name] = sent.bytes / _hourly(each)
+        told["messages"]["measured"], told["bytes"]["measured"] = messages[level] / hours, size[level] / hours
+        found.append(told)
+    return found
+
+
+def _motes(placed: Placing, predictions: Mapping[str, Prediction], joules: Mapping[int, float], hours: float) -> list:
+    """Joules in an hour, mote by mote."""
+    return [
+        {
+            "mote": mote, "level": placed.placement.tree.depth(mote),
+            "joules": {name: each.motes[mote].total / _hourly(each) for name, each in predictions.items()}
+            | {"measured": used / hours},
+        }
+        for mote, used in sorted(joules.items())
+    ]  # fmt: skip
+
+
+def _covered(placed: Placing, measured: Mapping[str, float]) -> list[dict]:
+    """The share of each extent's readings that is heard of: by the links on the way, and as it was."""
+    through = coming_through(placed.world.network)
+    found = []
+    for extent, share in sorted(measured.items()):
+        sites = {s for p in placed.placement.placed if p.operator.extent == extent for s in p.sites} & through.keys()
+        found.append({
+            "extent": extent, "predicted": sum(through[site] for site in sites) / len(sites), "measured": share,
+        })  # fmt: skip
+    return found
+
+
+def off(told: Mapping[str, float], name: str) -> float:
+    """How far a prediction is off, as a share of what was measured."""
+    return told[name] / told["measured"] - 1 if told["measured"] else 0.0
+
+
+# --- as people read it -----------------------------------------------------------------------------------------------
+
+
+def analysis_text(told: Mapping) -> str:
+    head = f"simulated on the motes of {told['deployment']}"
+    if "refused" in told:
+        return paragraph(head, [f"cannot be run there: {told['refused']}"])
+    lines = [f"seed {told['seed']}, {told['rounds']:,} rounds, {told['hours']:.3g} hours"]
+    if isinstance(told["world"], str):
+        lines.append(f"the world is that of {told['world']}")
+    else:
+        made = ", ".join(f"{name} {each['mean']:g} ± {each['noise']:.4g}" for name, each in told["world"].items())
+        lines.append(f"nobody said what the world is like, so it is made up: {made}")
+    lines += [
+        f"predicted: how often conditions hold, and how many groups there are, is {told['statistics']};",
+        "informed: it is counted in what was measured",
+    ]
+    lines += _level_lines(told["levels"]) + _mote_lines(told["motes"])
+    late = told["delivered_ms"]
+    lines.append(f"the last of a round arrives after {late['predicted']:,} ms, measured {late['measured']:,.1f} ms")
+    for each in told["covered"]:
+        share = f"{each['predicted']:.2%}, measured {each['measured']:.2%}"
+        lines.append(f"of the readings of {each['extent']} are heard of {share}")
+    return paragraph(head, lines)
+
+
+_NAMES = ("predicted", "informed", "measured")
+
+
+def _level_lines(levels: Sequence[Mapping]) -> list[str]:
+    rows = [("level", "messages/h", "informed", "measured", "bytes/h", "informed", "measured")]
+    for each in levels:
+        messages = (f"{each['messages'][name]:,.1f}" for name in _NAMES)
+        rows.append((str(each["level"]), *messages, *(f"{each['bytes'][name]:,.0f}" for name in _NAMES)))
+    return table(rows)
+
+
+def _mote_lines(motes: Sequence[Mapping]) -> list[str]:
+    rows = [("mote", "level", "J/h", "informed", "measured", "off", "informed")]
+    for each in motes:
+        joules = each["joules"]
+        shares = (f"{off(joules, name):+.1%}" for name in ("predicted", "informed"))
+        rows.append((str(each["mote"]), str(each["level"]), *(f"{joules[name]:.4g}" for name in _NAMES), *shares))
+    worst = {name: max((abs(off(each["joules"], name)) for each in motes), default=0.0) for name in _NAMES[:2]}
+    return [*table(rows), f"at most {worst['predicted']:.1%} off, informed {worst['informed']:.1%}"]

@@ -1,0 +1,43 @@
+"""Simulating: what verbs that simulate have in common: for how long, and a bar that shows how much of it is over."""
+
+import argparse
+import re
+import sys
+import time
+
+_SPAN = re.compile(r"(\d{1,9}) ?([a-z]+)", re.IGNORECASE)
+_SHORT = {"s": "SEC", "m": "MIN", "h": "HOUR", "d": "DAY"}
+_MS = {"MS": 1, "SEC": 1_000, "MIN": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
+
+
+def span(text):
+    """Milliseconds."""
+    from acquisition.units import unit_of
+
+    found = _SPAN.fullmatch(text)
+    unit = found and (_SHORT.get(found[2].lower()) or unit_of(found[2]))
+    if unit not in _MS or int(found[1]) == 0:
+        raise argparse.ArgumentTypeError(f"`{text}` is no span of time, such as 90s, 30min or 24h")
+    return int(found[1]) * _MS[unit]
+
+
+class Progress:
+    """A bar on standard error; nothing where nobody looks at it."""
+
+    WIDTH = 40
+
+    def __init__(self, whole):
+        self._whole, self._next = whole, 0.0
+        self._watched = sys.stderr.isatty()
+
+    def at(self, done):
+        now = time.monotonic()
+        if self._watched and now >= self._next:
+            self._next = now + 0.2
+            share = done / self._whole
+            full = round(share * self.WIDTH)
+            print(f"\r[{'#' * full}{'.' * (self.WIDTH - full)}] {share:4.0%}", end="", file=sys.stderr, flush=True)
+
+    def end(self):
+        if self._watched:
+            print("\r" + " " * (self.WIDTH + 8) + "\r", end="", file=sys.stderr, flush=True)
