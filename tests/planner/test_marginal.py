@@ -108,8 +108,8 @@ def test_readings_say_what_passes(capsys):
         assert motes["statistics"] == "counted in 5,703 readings"
         messages[limit] = sum(level["messages"] for level in motes["levels"])
     assert messages[100_000] <= messages[20] < messages[-1]
-    # Nothing passes, so there is a report each ninth epoch: a frame has room for nine readings, if they were all wanted.
-    assert messages[100_000] == pytest.approx(messages[-1] / 9)
+    # Nothing passes, so there is a report each eighth epoch: a frame has room for eight readings, if they were all wanted.
+    assert messages[100_000] == pytest.approx(messages[-1] / 8)
 
 
 def test_readings_of_what_is_not_sensed_are_no_statistics(capsys):
