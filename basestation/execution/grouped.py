@@ -100,6 +100,8 @@ class Form:
                     inside = mask if inside is None else inside & mask
             rows = np.arange(length) if inside is None else np.flatnonzero(inside)
             found.append((np.full(len(rows), slot), rows))
+        if len(found) == 1:
+            return found[0]
         return np.concatenate([slots for slots, _ in found]), np.concatenate([rows for _, rows in found])
 
 

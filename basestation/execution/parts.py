@@ -68,6 +68,8 @@ class Parts:
     def forget(self, before, watermark):
         """Let go of tuples of earlier ticks whose arrival the watermark has reached, up to the first that is none of them.
 
+        The watermark is not before `before`.
+
         The number of that one, or None where nothing was let go of.
         """
         number = None
@@ -75,13 +77,15 @@ class Parts:
             part = self._parts[0]
             if part.tick[0] >= before or part.arrival[0] > watermark:
                 return number
-            young = (part.tick >= before) | (part.arrival > watermark)
+            young = part.tick >= before
+            if part.arrival is not part.tick:
+                young |= part.arrival > watermark
             first = int(young.argmax())
             if young[first]:
                 self._begins[0] += first
                 self._parts[0] = part.take(slice(first, None))
-                if 2 * len(self._parts[0]) < self._whole:  # a few do not hold on to the arrays of many
-                    self._parts[0] = self._parts[0].take(np.arange(len(self._parts[0])))
+                if 2 * len(part) < self._whole:  # a few that stay do not hold on to the arrays of many
+                    self._parts[0] = part.take(np.arange(first, len(part)))
                     self._whole = len(self._parts[0])
                 return self._begins[0]
             number = self._begins.pop(0) + len(self._parts.pop(0))

@@ -11,7 +11,9 @@ from itertools import chain
 import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.expressions import columns_of
 from basestation.algebra.signatures import signature
+from basestation.algebra.vector import constant
 from basestation.execution.counts import Counts
 from basestation.execution.graph import MEMBER, OUTPUT, Operator
 from basestation.execution.grouped import Grouped
@@ -23,7 +25,7 @@ from basestation.execution.numbered import Numbered
 from basestation.execution.outputs import in_time
 from basestation.execution.streams import ADDED, computed
 from basestation.execution.tuples import equal, joined, no_tuples
-from basestation.execution.wins import NEVER
+from basestation.execution.wins import NEVER, ranges
 from basestation.revisions.answers import Rows, TuplesForMany, TupleUpdates
 
 _NONE = np.empty(0, np.int64)
@@ -50,12 +52,8 @@ class Standing(Operator):
     """Queries are known by small numbers, slots, which are taken again when a query has gone."""
 
     kind = OUTPUT
-    calm, hasty, within, halt = (
-        True,
-        False,
-        None,
-        None,
-    )  # as of a Query: nothing hangs on when it was told, and nothing fails
+    calm, hasty = True, False  # as of a Query: nothing hangs on when it was told …
+    within = halt = None  # … and nothing fails
 
     def __init__(self, stream):
         super().__init__(stream.level)
@@ -205,28 +203,35 @@ class Standing(Operator):
     # --- what is said ------------------------------------------------------------------------------------------------
 
     def _shown(self, shape, tuples, rows):
-        outputs, shown = self._shapes[shape], tuples.take(rows)
-        columns = computed(outputs, shown.columns, len(shown))
-        return Rows(tuple(columns[column.id] for column, _ in outputs), len(shown))
+        outputs = self._shapes[shape]
+        needed = {column.id for _, expression in outputs for column in columns_of(expression)}
+        columns = computed(outputs, {id: tuples.columns[id].take(rows) for id in needed}, len(rows))
+        return Rows(tuple(columns[column.id] for column, _ in outputs), len(rows))
 
     def _handed(self, tuples, slots, rows, weight):
         """Tuples for those who want them."""
         self.counts.rows_out += len(slots)
-        return [
-            self._for_many(tuples, slots[which], rows[which], weight, shape)
-            for shape, which in _of_each(self._shape[slots])
-        ]
-
-    def _for_many(self, tuples, slots, rows, weight, shape):
-        begin = np.flatnonzero(np.diff(slots, prepend=-1))
+        if not len(slots):
+            return []
+        begin = np.flatnonzero(np.append(True, slots[1:] != slots[:-1]))
         behind = np.append(begin[1:], len(slots))
         who = slots[begin]
         self.given[who] += behind - begin
+        said = []
+        for shape, which in _of_each(self._shape[who]):
+            counts = (behind - begin)[which]
+            part = rows if len(counts) == len(who) else rows[ranges(begin[which], counts)]
+            said.append(self._for_many(tuples, who[which], counts, part, weight, shape))
+        return said
+
+    def _for_many(self, tuples, who, counts, rows, weight, shape):
+        """Tuples for queries of one shape: for each as many of the rows as are counted, one after another."""
+        behind = np.cumsum(counts)
         queries = [self.members[slot].queries for slot in who.tolist()]
         times = list(map(len, queries))
         return TuplesForMany(
-            list(chain.from_iterable(queries)), np.repeat(begin, times), np.repeat(behind, times), tuples.tick[rows],
-            self.stream.index_of(tuples.ident[rows]), np.full(len(rows), weight, np.int64),
+            list(chain.from_iterable(queries)), np.repeat(behind - counts, times), np.repeat(behind, times),
+            tuples.tick.take(rows), self.stream.index_of(tuples.ident.take(rows)), constant(weight, len(rows)),
             self._shown(shape, tuples, rows),
         )  # fmt: skip
 
