@@ -4,6 +4,7 @@ It finds out which event happened, and does what the table says. It posts to the
 time is an argument.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from gateway.errors import FrameError
 from gateway.frame import COORDINATOR, MAX_FRAME, Frame, Kind, Message, MoteId, Way, payload_room, route_of
 from gateway.life import Action, Event, State, after
 from gateway.link import Link, Links
-from gateway.payload import Lost, RefusedImage, Wants, decode_event, decode_hello
+from gateway.payload import ClockMoved, Counts, Lost, RefusedImage, Wants, decode_event, decode_hello
 from gateway.reconcile import ORDER, Desired, Reported, agrees, due
 
 DATA = (Kind.READING, Kind.PARTIAL)
@@ -48,7 +49,9 @@ class Keeper:
     desired: Desired = field(default_factory=Desired)
     reported: Reported = field(default_factory=Reported)
     asking: Asking = field(init=False)
+    counted: Counter[str] = field(default_factory=Counter)  # what it has said of its readings, and of its clock
     _unsaid: bool = True
+    _times: int = 0  # that the same was said
     _pause: int = field(init=False)
     _said_at: int = 0
     _tell_time: bool = False
@@ -82,6 +85,8 @@ class Keeper:
             self._greet(self.reported.after_hello(frame, said, now), now)
         elif isinstance(said, Lost):
             self.link.write_off(said)
+        elif isinstance(said, Counts | ClockMoved):
+            self._count(said)
         elif self.reported.boot is None or frame.boot > self.reported.boot:
             if self.reported.boot is not None:
                 self._changed()
@@ -95,6 +100,13 @@ class Keeper:
             if frame.kind in DATA:
                 self._happen(Event.DATA, now)
         self._compare(now)
+
+    def _count(self, said: Counts | ClockMoved) -> None:
+        if isinstance(said, ClockMoved):
+            self.counted["clock moved"] += 1
+        else:
+            told = ("sampled", "filtered", "merged", "dropped")
+            self.counted.update({name: getattr(said, name) for name in told})
 
     def _greet(self, reported: Reported, now: int) -> None:
         """It has said hello; `reported` is what was known before if that hello was an old one."""
@@ -168,7 +180,7 @@ class Keeper:
 
     def _changed(self) -> None:
         """Nothing was said yet about how things are now."""
-        self._unsaid, self._pause = True, self.pace.pause_ms
+        self._unsaid, self._times, self._pause = True, 0, self.pace.pause_ms
 
     def _say(self, now: int) -> None:
         known = self.reported if self.state is State.LOADING else Reported()
@@ -176,6 +188,12 @@ class Keeper:
             self.link.post(message)
         self._pause = self.pace.pause_ms if self._unsaid else min(self._pause * 3 // 2, self.pace.longest_ms)
         self._unsaid, self._said_at = False, now
+        self._times += 1
+
+    @property
+    def mistaken(self) -> bool:
+        """Whether it may not be where we take it to be: it was told once, and does not say that it has heard."""
+        return self.state not in SETTLED and self._times > 0 and self._times % 2 == 0
 
 
 @dataclass(slots=True)
@@ -198,8 +216,12 @@ class Keepers:
         return self.by_mote[mote]
 
     def way(self, mote: MoteId) -> Way:
-        """How a mote is reached. One that is on no map is looked for where its last frame came from."""
-        return self.ways(mote) or self.of(mote).heard_from
+        """How a mote is reached: as the map says, and every other time, or where it is on none, the way its frames come.
+
+        A mote that sleeps hears only whom it was last told to send to, which is not what the map says while that changes.
+        """
+        keeper = self.of(mote)
+        return (not keeper.mistaken and self.ways(mote)) or keeper.heard_from
 
     def room(self, mote: MoteId) -> int:
         """What a payload may have on its way to a mote."""

@@ -22,6 +22,7 @@ from enum import Enum, auto
 
 from gateway.errors import LinkError
 from gateway.frame import Frame, Kind, Message, MoteId
+from gateway.kept import Kept, numbers_of
 from gateway.payload import Gaps, Lost
 
 
@@ -144,7 +145,7 @@ class Link:
     given_up: list[Frame] = field(default_factory=list)
     _next_seq: int = 0
     _heard_until: int = -1
-    _kept: deque[Frame] = field(default_factory=deque)
+    _kept: Kept = field(default_factory=Kept)
     _outgoing: deque[Sending] = field(default_factory=deque)
     _received: dict[int, Numbers] = field(default_factory=dict)
     _settled: dict[int, Numbers] = field(default_factory=dict)  # what was received, or written off
@@ -190,9 +191,7 @@ class Link:
     def _leave(self) -> Frame:
         """The first frame leaves the queue; the last few of them are kept, should somebody ask for a gap."""
         frame = self._outgoing.popleft().frame
-        self._kept.append(frame)
-        while len(self._kept) > self.policy.keeps:
-            self._kept.popleft()
+        self._kept.keep(frame, self.policy.keeps)
         return frame
 
     def heard(self, now: int) -> None:
@@ -256,11 +255,8 @@ class Link:
 
     def send_again(self, boot: int, gaps: Gaps) -> Lost:
         """Queue what is still kept of the gaps that the peer asks for. What is neither kept nor waiting is lost."""
-        asked = {number for first, last in gaps for number in range(first, last + 1)}
-        kept = [frame for frame in self._kept if frame.boot == boot and frame.seq in asked]
-        for frame in kept:
-            self._kept.remove(frame)
-            self._outgoing.append(Sending(frame))
+        asked = numbers_of(gaps)
+        self._outgoing.extend(Sending(frame) for frame in self._kept.take(boot, asked))
         numbers = Numbers()
         for number in asked - {s.frame.seq for s in self._outgoing if s.frame.boot == boot}:
             numbers.add(number)

@@ -23,6 +23,7 @@ from simulator.trace import Trace
 
 STROBE_US, STROBE_GAP_US = 40_000 * MS, 5 * MS
 """What is for whoever hears it is said again and again for so long, until somebody wakes up and hears it."""
+DATA = (Kind.READING, Kind.PARTIAL)
 FREE_EPOCH = 1_000 * MS
 """The epochs of chance outside of an agenda, where there is no other."""
 
@@ -93,8 +94,9 @@ class Carrier:
         self._next()
 
     def open(self, epoch: int, until: int) -> None:
-        """Our slot begins."""
+        """Our slot begins. It has no room for more than it was made for; what orders depend on goes first."""
         self._epoch, self._until = epoch, until
+        self._queue = deque(sorted(self._queue, key=lambda waiting: waiting.frame.kind in DATA))
         self._next()
 
     def close(self) -> None:

@@ -10,20 +10,19 @@ from math import inf
 
 from acquisition.errors import PayloadError as AcquisitionPayloadError
 from acquisition.instants import grid_at_or_after
-from acquisition.payload import Row, capacity, decode_schedule, decode_time, encode_readings, reported_after
+from acquisition.payload import Row, capacity, decode_schedule, decode_time, encode_readings
 from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.errors import FrameError
-from gateway.frame import BROADCAST, Frame, Kind, MoteId
+from gateway.frame import BROADCAST, Frame, Kind
 from gateway.image import Image, decode_chunk
 from gateway.installer import Installer
 from gateway.link import Numbers
 from gateway.payload import (
+    ClockMoved,
     EventPayload,
     Hello,
-    Lost,
     Reason,
     RefusedImage,
-    decode_account,
     encode_event,
     encode_hello,
 )
@@ -36,15 +35,18 @@ from innet.program.program import MoteProgram, instructions
 from innet.routing.topology import Heard, LinksReport
 from simulator.carrier import Patience
 from simulator.clock import Clock
+from simulator.counting import Counting
 from simulator.energy import Timing, spent
 from simulator.folding import Folding, Provenance
 from simulator.kernel import MS, Kernel
+from simulator.outgoing import Outgoing
 from simulator.radio import Air
 from simulator.relay import Relay
 from simulator.sensor import Sensor
 from simulator.slots import Slots, slots_of
 from simulator.standing import Standing
 from simulator.trace import Trace
+from simulator.waiting import Waiting
 
 
 @dataclass(slots=True)
@@ -53,15 +55,15 @@ class Memory:
 
     schedule: Schedule
     folding: Folding
+    out: Outgoing
     orders: Orders = field(default_factory=Orders)
     installer: Installer = field(default_factory=Installer)
     chunks: int = 0  # that came
     tick_ms: int = 0
     sampled: dict[int, int] = field(default_factory=dict)  # the last tick of each sampling
-    waiting: dict[int, tuple[Sampling, int, list[Row | None]]] = field(default_factory=dict)  # first epoch, readings
+    waiting: Waiting = field(default_factory=Waiting)
+    counting: Counting = field(default_factory=Counting)
     received: dict[int, Numbers] = field(default_factory=dict)  # what came from above, by its boot
-    outstanding: set[int] = field(default_factory=set)  # numbers of our own frames that are not handed over yet
-    next_seq: int = 0
     told: LinksReport | None = None  # whom we hear, as we said it last; who has said nothing keeps to its orders
 
 
@@ -71,7 +73,7 @@ class Mote:
     def __init__(self, site: int, boot: int, kernel: Kernel, air: Air, trace: Trace, sensors: Iterable[Sensor],
                  patience: Patience | None = None, kind: Hardware | None = None, ppm: int = 0, battery: float = inf,
                  provenance: Provenance | None = None) -> None:  # fmt: skip
-        self.site, self.boot, self.clock, self.battery = site, boot, Clock(ppm), battery
+        self.site, self.clock, self.battery = site, Clock(ppm), battery
         self.kind = kind or hardware("telosb")
         self._kernel, self._air, self._trace = kernel, air, trace
         self._sensors: Mapping[int, Sensor] = {sensor_code(sensor.name): sensor for sensor in sensors}
@@ -82,7 +84,7 @@ class Mote:
         self._spent_before = 0.0  # in earlier lives
         self._plans = 0  # what was planned under an earlier schedule or clock, or before a reboot, is void
         self._slots: Slots | None = None
-        self._forget()
+        self._memory = self._empty(boot)
         air.join(self.relay)
 
     # --- its life ---
@@ -104,7 +106,6 @@ class Mote:
         self._trace.record(self._kernel.now, self.site, "rebooted")
         if self.alive:
             self._stop()
-        self.boot += 1
         self.start()
 
     def hang(self) -> None:
@@ -142,10 +143,16 @@ class Mote:
         self.relay.account.clear()
         self.clock.stop()
         self._plans += 1
-        self._forget()
+        self._memory.out.end()
+        self._memory = self._empty(self.boot + 1)
 
-    def _forget(self) -> None:
-        self._memory = Memory(Schedule(self.site, 0, ()), Folding(self.site, self._provenance))
+    def _empty(self, boot: int) -> Memory:
+        out = Outgoing(self.site, boot, self.relay, self._kernel, self._trace, self._handed_over)
+        return Memory(Schedule(self.site, 0, ()), Folding(self.site, self._provenance), out)
+
+    @property
+    def boot(self) -> int:
+        return self._memory.out.boot
 
     # --- what comes in ---
 
@@ -177,9 +184,12 @@ class Mote:
         raise FrameError("kind", f"a mote does not know what to do with {frame.kind.name}")
 
     def _set_clock(self, ms: int, tick_ms: int) -> None:
+        before = self.clock.reads(self._kernel.now) if self.clock.runs else None
         self.clock.set(self._kernel.now, ms)
         self._memory.tick_ms = tick_ms
         self._arm()
+        if before is not None and abs(by := ms - before // MS) > tick_ms:
+            self._say(ClockMoved(by))
 
     def _take_chunk(self, frame: Frame) -> None:
         """Install an image when it is whole, and as a whole; say so, also to somebody who does not know."""
@@ -198,6 +208,7 @@ class Mote:
                 self._obey(decode_orders(image, self.site))
             else:
                 self._memory.schedule = decode_schedule(image, self.site)
+                self._say_counts()
         except (AcquisitionPayloadError, InnetPayloadError) as error:
             self._trace.record(self._kernel.now, self.site, "rejected", code=error.code)
             self._say(RefusedImage(kind, image.stamp))
@@ -207,13 +218,9 @@ class Mote:
         self._say_hello(Reason.INSTALLED)
 
     def _account(self, frame: Frame) -> None:
-        """The base station misses some of our frames: those that are not on their way any more are lost."""
-        lost = Numbers()
-        for first, last in decode_account(frame.payload).gaps:
-            for seq in range(first, last + 1):
-                if frame.boot != self.boot or seq not in self._memory.outstanding:
-                    lost.add(seq)
-        self._say(Lost(frame.boot, lost.ranges()))
+        """The base station misses some of our frames."""
+        if (lost := self._memory.out.account(frame)).gaps:
+            self._say(lost)
 
     def _obey(self, orders: Orders) -> None:
         self._memory.orders = orders
@@ -263,6 +270,7 @@ class Mote:
         for sampling in due:
             self._compute(sampling, tick, measured)
         self._plan_wake()
+        self._say_counts()
         if not self._slots:
             self._send_readings()
             self._send_partials(min(self._next_tick(sampling) for sampling in self._memory.schedule.samplings))
@@ -288,19 +296,11 @@ class Mote:
             self._kernel.now, self.site, "produced", sampling=sampling.number, tick=tick, values=own,
             sent=int(outcome.reading is not None), filtered=int(outcome.filtered),
         )  # fmt: skip
-        if outcome.wanted:
-            self._keep(sampling, sampling.epochs.epoch(tick), outcome.reading)
+        epoch = sampling.epochs.epoch(tick)
+        dropped = memory.waiting.keep(sampling, epoch, outcome.reading) if outcome.wanted else 0
+        memory.counting.count(sampling, epoch, outcome, dropped)
 
     # --- what goes out ---
-
-    def _keep(self, sampling: Sampling, epoch: int, row: Row | None) -> None:
-        waiting = self._memory.waiting
-        _, first, rows = waiting.setdefault(sampling.number, (sampling, epoch, []))
-        if first + len(rows) != epoch:  # readings of one frame are of consecutive epochs
-            self._post_readings(sampling, first, rows)
-            rows = []
-            waiting[sampling.number] = (sampling, epoch, rows)
-        rows.append(row)
 
     def in_slot(self, next_round: int) -> None:
         """Our slot begins; all that waits goes out, as far as no more comes to it before the next round."""
@@ -309,16 +309,12 @@ class Mote:
 
     def _send_readings(self) -> None:
         """Readings wait while a frame is on its way, so that a slow link gets fewer, fuller frames."""
-        if not self._memory.outstanding:
+        if self._memory.out.idle:
             self._post_waiting()
 
     def _post_waiting(self) -> None:
-        waiting, self._memory.waiting = self._memory.waiting, {}
-        for sampling, first, rows in sorted(waiting.values(), key=lambda each: each[0].number):
-            if len(rows) < reported_after(sampling) and all(row is None for row in rows):
-                self._memory.waiting[sampling.number] = (sampling, first, rows)
-            else:
-                self._post_readings(sampling, first, rows)
+        for sampling, first, rows in self._memory.waiting.take():
+            self._post_readings(sampling, first, rows)
 
     def _post_readings(self, sampling: Sampling, first: int, rows: list[Row | None]) -> None:
         room = capacity(sampling)
@@ -378,27 +374,18 @@ class Mote:
                 self._say(wants)
                 self._kernel.after(CHUNK_WAIT, partial(self._say_wants, memory, chunks))
 
+    def _say_counts(self) -> None:
+        for counts in self._memory.counting.due(self._memory.schedule.samplings) if self._memory.told else ():
+            self._say(counts)
+
     def _say(self, event: EventPayload) -> None:
         self._post(Kind.EVENT, encode_event(event))
 
     def _post(self, kind: Kind, payload: bytes) -> Frame:
-        memory = self._memory
-        frame = Frame(kind, MoteId(self.site), self.boot, memory.next_seq, payload)
-        memory.next_seq += 1
-        if memory.next_seq > 0xFFFF:
-            self.boot, memory.next_seq = self.boot + 1, 0  # SPEC.md: numbers never repeat
-        memory.outstanding.add(frame.seq)
-        called = self.relay.forsaken and kind not in (Kind.READING, Kind.PARTIAL)
-        send = self.relay.call if called else self.relay.rise
-        send(frame, partial(self._handed_over, memory, frame))
-        return frame
+        return self._memory.out.post(kind, payload)
 
-    def _handed_over(self, memory: Memory, frame: Frame, taken: bool) -> None:
-        if memory is not self._memory:
-            return
-        if not taken:
-            self._trace.record(self._kernel.now, self.site, "given_up", kind=frame.kind.name, seq=frame.seq)
-        memory.outstanding.discard(frame.seq)
+    def _handed_over(self) -> None:
+        """A frame of ours has left."""
         if not self._slots:
             self._send_readings()
 

@@ -10,6 +10,8 @@ from gateway.frame import COORDINATOR, MAX_PAYLOAD, Frame, Kind
 from gateway.image import Image, chunks, encode_chunk
 from gateway.payload import Account as BaseAccount
 from gateway.payload import (
+    ClockMoved,
+    Counts,
     Hello,
     Lost,
     Reason,
@@ -231,7 +233,35 @@ def test_it_says_of_what_it_is_asked_for_and_has_no_more_that_it_is_lost():
     account = Frame(Kind.ACK, 3, 1, 9, encode_account(BaseAccount(((0, 1), (7, 9)))), True, False, receiver=3)
     base.carrier.hand_over(account, lambda _: None)
     base.run_for(200)
-    assert told(base, Kind.EVENT, decode_event) == [Lost(1, ((0, 1), (7, 9)))]
+    assert told(base, Kind.EVENT, decode_event) == [Lost(1, ((7, 9),))]
+
+
+def test_it_sends_again_what_it_is_asked_for_once_and_forgets_what_has_come():
+    base = Base()
+    base.mote.relay.parent = COORDINATOR
+    base.deploy()
+    base.run_until_tick(155)
+    readings = [frame.seq for _, frame in base.received if frame.kind is Kind.READING]
+    for times, gaps in ((2, ((readings[0], readings[0]), (readings[2], readings[2]))), (1, ((readings[1],) * 2,))):
+        account = Frame(Kind.ACK, 3, 1, readings[-1], encode_account(BaseAccount(gaps)), True, False, receiver=3)
+        base.carrier.hand_over(account, lambda _: None)
+        base.run_for(300)
+        again = [frame.seq for _, frame in base.received if frame.kind is Kind.READING]
+        assert [again.count(seq) for seq in readings[:4]] == [2, 1, 2, 1]
+        lost = told(base, Kind.EVENT, decode_event)
+        assert lost == ([] if times == 2 else [Lost(1, gaps)])
+
+
+def test_it_says_what_became_of_its_readings_and_that_its_clock_was_moved():
+    base = Base()
+    base.mote.relay.parent = COORDINATOR
+    base.deploy()
+    base.run_until_tick(705)
+    assert told(base, Kind.EVENT, decode_event) == [Counts(0, 0, 60, 60, 0, 0, 0)]
+    for late_ms in (500, 3_000):  # less than a tick is no news
+        base.tell(Kind.TIME, encode_time(base.kernel.now // 1_000 + late_ms, 1000), want_ack=False)
+    [_, moved] = told(base, Kind.EVENT, decode_event)
+    assert isinstance(moved, ClockMoved) and 2_450 <= moved.by_ms <= 2_550
 
 
 @pytest.mark.parametrize(

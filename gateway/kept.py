@@ -1,0 +1,35 @@
+"""Kept: the last frames that left, should the other end find that one of them is missing."""
+
+from collections import deque
+from collections.abc import Collection
+
+from gateway.frame import Frame
+from gateway.payload import Gaps
+
+
+def numbers_of(gaps: Gaps) -> set[int]:
+    return {number for first, last in gaps for number in range(first, last + 1)}
+
+
+class Kept:
+    """The youngest frames, as many as whoever keeps them has room for."""
+
+    def __init__(self) -> None:
+        self._frames: deque[Frame] = deque()
+
+    def keep(self, frame: Frame, room: int) -> None:
+        self._frames.append(frame)
+        while len(self._frames) > room:
+            self._frames.popleft()
+
+    def take(self, boot: int, asked: Collection[int]) -> list[Frame]:
+        """Those of the numbers asked for that are still here; they are not any more."""
+        found = [frame for frame in self._frames if frame.boot == boot and frame.seq in asked]
+        for frame in found:
+            self._frames.remove(frame)
+        return found
+
+    def forget(self, boot: int, seq: int, gaps: Gaps) -> None:
+        """All of a boot up to a number have come, but for these."""
+        missing = numbers_of(gaps)
+        self._frames = deque(f for f in self._frames if f.boot != boot or f.seq > seq or f.seq in missing)

@@ -1,0 +1,49 @@
+"""Counting: what became of a mote's readings, by its own counters; told to the base station every so many epochs."""
+
+from dataclasses import dataclass
+
+from acquisition.schedule import Sampling
+from gateway.payload import Counts
+from innet.program.interpreter import Outcome
+
+TOLD_AFTER = 60
+"""The epochs of a sampling after which its counts are told."""
+
+
+@dataclass(slots=True)
+class _Counted:
+    first: int
+    last: int
+    sampled: int = 0
+    filtered: int = 0
+    merged: int = 0
+    dropped: int = 0
+
+
+class Counting:
+    """By the number of a sampling, since its counts were told last."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, _Counted] = {}
+
+    def count(self, sampling: Sampling, epoch: int, outcome: Outcome, dropped: int) -> None:
+        """One reading, and how many were dropped to make room for it."""
+        counted = self._of.setdefault(sampling.number, _Counted(epoch, epoch))
+        counted.last = epoch
+        counted.sampled += 1
+        counted.filtered += outcome.filtered
+        counted.merged += not outcome.wanted
+        counted.dropped += dropped
+
+    def due(self, samplings: tuple[Sampling, ...]) -> list[Counts]:
+        """What is to be told: of whose epochs there are enough, or who is not among the samplings of now."""
+        now = {sampling.number for sampling in samplings}
+        return [
+            self._told(number)
+            for number, counted in sorted(self._of.items())
+            if number not in now or counted.last - counted.first + 1 >= TOLD_AFTER
+        ]
+
+    def _told(self, number: int) -> Counts:
+        c = self._of.pop(number)
+        return Counts(number, c.first, c.last - c.first + 1, c.sampled, c.filtered, c.merged, c.dropped)
