@@ -20,6 +20,7 @@ from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
 from basestation.execution.differing import moving
 from basestation.execution.distinct import distinct, ranked
+from basestation.execution.following import Followed, following
 from basestation.execution.frame import Frame, among
 from basestation.execution.graph import BLOCK, Operator
 from basestation.execution.halting import Halt, Halted
@@ -33,12 +34,14 @@ from basestation.execution.wins import NEVER, NOWHERE, Given, ranges
 class Outcome:
     """What a step did: windows that were answered and may look different now, and new ones, in their order.
 
-    `old` has the dirty ones as they were before, or is None where nobody asked for that.
+    `old` has the dirty ones as they were before, or is None where nobody asked for that. `followed` tells of all of them
+    where they have to be told clock tick by clock tick.
     """
 
     dirty: Combined
     new: Combined
     old: Frame | None
+    followed: Followed | None = None
 
 
 class Block(Operator):
@@ -62,6 +65,8 @@ class Block(Operator):
             self.node = subqueries.put_into(node)
         self.join = join
         self._differing = moving(node, leaves, inputs) if join is None else differing(node, join)
+        stands_alone = loops is None and subqueries is None and within is None
+        self._following = following(node, inputs, leaves) if stands_alone else None
         self.halt = None  # why the query cannot go on
         self.answered = Answered(len(inputs))
         self._given = [Given() for _ in inputs]
@@ -105,7 +110,8 @@ class Block(Operator):
     def look(self, clock):
         """Look at the answers that will look different, before the stores take the changes in."""
         self._looked = self._dirty()
-        self._old = self.frame_of(self._looked) if self.remembers and len(self._looked) else None
+        asked = self.remembers and len(self._looked) and not self._follows_now
+        self._old = self.frame_of(self._looked) if asked else None
 
     def answer(self, clock):
         """Find the new windows; `outcome` is what has happened."""
@@ -123,10 +129,26 @@ class Block(Operator):
         if found is not None and len(found):
             self._count += len(found)
             self.answered.add(found)
-        self.outcome = Outcome(dirty, self.none if found is None else found, old)
+        new = self.none if found is None else found
+        self.outcome = Outcome(dirty, new, old, self._followed(dirty, new) if self._follows_now else None)
         self._looked = self._old = None
         self.marks = united(each.stream.change.marks for each in self.inputs if isinstance(each, OverStream))
         self.counts.probed = 0 if self.join is None else self.join.probes
+
+    @property
+    def follows(self):
+        """Whether it tells what many clock ticks in one step changed in its windows."""
+        return self._following is not None
+
+    @property
+    def _follows_now(self):
+        return self.follows and self._following.now
+
+    def _followed(self, dirty, new):
+        windows = together([dirty, new])
+        found = self._following.told(windows, self._given[0].of(windows.parts[:, 0]), len(new))
+        self.counts.rows_out += len(found.added) + len(found.removed)
+        return found
 
     @property
     def none(self):

@@ -109,6 +109,11 @@ class Query:
         return not (self.hasty or self._scans or any(block.loops for block in self.blocks))
 
     @property
+    def singly(self):
+        """The extents of which the query has to be told what disturbs them clock tick by clock tick."""
+        return () if self.output.follows else [stream.extent.name for stream in self._streams]
+
+    @property
     def joins(self):
         """The joins of the query, those of subqueries before those around them."""
         return [block.join for block in self.blocks if block.join is not None]

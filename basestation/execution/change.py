@@ -10,6 +10,7 @@ import numpy as np
 
 from basestation.execution.distinct import distinct
 from basestation.execution.tuples import Tuples
+from basestation.execution.versions import Versions
 from basestation.execution.wins import NEVER
 
 NO_TICKS = np.empty(0, np.int64)
@@ -19,7 +20,10 @@ NO_KEYS = np.empty((0, 2), np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`fresh` marks those of `come` that the stream did not have before; `gone` have the values that they had."""
+    """`fresh` marks those of `come` that the stream did not have before; `gone` have the values that they had.
+
+    Where many clock ticks are one step, and tuples were amended in it, their `versions` say in which of them.
+    """
 
     come: Tuples
     fresh: np.ndarray
@@ -27,13 +31,19 @@ class Change:
     touched: np.ndarray
     watermark: int
     marks: tuple = ()
+    versions: Versions | None = None
 
     @property
     def ticks(self):
         """The ticks at which anything may look different now."""
-        return distinct(np.concatenate([self.come.tick, self.gone.tick, self.touched]))
+        return distinct(np.concatenate(self._ticks))
 
     @property
     def first(self):
         """The first of them; NEVER where there are none."""
-        return min(int(ticks.min(initial=NEVER)) for ticks in (self.come.tick, self.gone.tick, self.touched))
+        return min(int(ticks.min(initial=NEVER)) for ticks in self._ticks)
+
+    @property
+    def _ticks(self):
+        versions = () if self.versions is None else (self.versions.tuples.tick,)
+        return self.come.tick, self.gone.tick, self.touched, *versions

@@ -15,23 +15,23 @@ def correct_row(intake, row, clock):
     """One row that takes a tuple back or replaces it, named by its index or its key."""
     intake.counts["received"] += 1
     number = _named(row, intake.log, intake.epochs)
-    if not intake.log.names(number):
+    if not intake.log.names(number).all():
         intake.counts["rejected: no such tuple"] += 1
     elif row.weight[0] < 0:
-        intake.delete(np.array([number]), clock)
+        intake.delete(number, clock)
     else:
-        old = intake.log.held(np.array([number]))
+        old = intake.log.held(number)
         new = tagged(intake.extent, replace(row, tick=old.tick, site=old.site))
-        intake.revise(np.array([number]), new.columns, clock)
+        intake.revise(number, new.columns, clock)
 
 
 def _named(row, log, epochs):
     """The number that a row means; -1 where there is none. `epochs` has the keys of a sensed extent."""
     if row.replaces is not None and row.replaces[0]:
-        return log.find(row.replaces[0])
+        return log.find(row.replaces)
     if epochs is not None and epochs.due(row.tick, row.site).all():
-        return int(epochs.holders(row.tick, row.site)[0])
-    return -1
+        return epochs.holders(row.tick, row.site)
+    return np.full(1, -1)
 
 
 def correcting(correction):

@@ -136,15 +136,25 @@ class Engine:
         delivered, self._delivered = self._delivered, {name: [] for name in self._intakes}
         corrections, self._corrections = self._corrections, {name: [] for name in self._intakes}
         calm = all(speaker.calm for speaker in self._speaking) and not self._expected
+        followed = self._followed(delivered) if calm else set()
         corrected = any(corrections.values())
         said = []
-        for moment, batches, steady in moments(delivered, self._intakes, self.clock, tick, calm, corrected):
+        for moment, batches, steady in moments(delivered, self._intakes, self.clock, tick, calm, followed, corrected):
             last = moment == tick
             given = corrections if last else {name: [] for name in self._intakes}
-            said += self._step(moment, batches, given, end and last, steady)
+            said += self._step(moment, batches, given, end and last, steady, followed)
         return said
 
-    def _step(self, tick, delivered, corrections, end, calm):
+    def _followed(self, delivered):
+        """The extents of which nobody has to be told clock tick by clock tick what disturbs them.
+
+        A mark stands before a correction too: then both have a step of their own.
+        """
+        marked = {name for name, batches in delivered.items() if any(batch.marks for batch in batches)}
+        singly = marked.union(*(speaker.singly for speaker in self._speaking))
+        return {name for name, intake in self._intakes.items() if intake.amends and name not in singly}
+
+    def _step(self, tick, delivered, corrections, end, calm, followed):
         """What became due before this clock tick is answered before its deliveries revise it."""
         said = []
         self._taken += sum(len(batch) for batches in delivered.values() for batch in batches)
@@ -153,7 +163,7 @@ class Engine:
                 intake.step([], [], moment)
             said += self._end(moment)
         for name, intake in self._intakes.items():
-            intake.step(delivered[name], corrections[name], tick, end, calm)
+            intake.step(delivered[name], corrections[name], tick, end, calm, calm and name in followed)
         return said + self._end(tick)
 
     def _before(self, tick, delivered, corrections):

@@ -137,6 +137,14 @@ class Folding:
         counts = np.bincount(key, minlength=count)
         return Cells(None, None, None, first, self._folded(counts, key, tuples, stream))
 
+    def filled(self, count, cells, into):
+        """A matrix of so many cells, of which each of `into` is one of `cells`, and the others are blank."""
+        return self._with(self._blank(count), cells, into)
+
+    def there(self, cells):
+        """Which cells of a matrix are groups: without grouping all, with tuples in them or not."""
+        return self.counts(cells) > 0 if self._node.grouped else np.ones(len(cells), bool)
+
     def groups_of(self, tuples):
         return self.groups.of(keys_of(self._node, tuples.columns), len(tuples))
 
@@ -219,7 +227,7 @@ class Folding:
         """What is Folded into windows, each over the slices first to last."""
         ranks = None if _ascending(cells.arrival, cells.place).all() else entered(cells.arrival, cells.place)
         window, group, found = self.gathered(cells, first, last, ranks)
-        if found.place is not None and not _in_order(window, found.place):
+        if found.place is not None and not in_order(window, found.place):
             order = np.lexsort((found.place, window))
             window, group, found = window[order], group[order], found.take(order)
         return self.finished(window, group, found, len(first))
@@ -293,8 +301,8 @@ class Folding:
             step *= 2
         whole = self._blank(windows * width) if whole is None else whole
         window, at = np.repeat(np.arange(windows), width), np.tile(np.arange(width), windows)
-        there = self.counts(whole) > 0
-        if there.all() or not self._node.grouped:
+        there = self.there(whole)
+        if there.all():
             return window, at, whole
         return window[there], at[there], whole.take(there)
 
@@ -358,7 +366,7 @@ def entered(arrival, place):
     return ranks
 
 
-def _in_order(window, ranks):
+def in_order(window, ranks):
     """Whether cells that stand window by window stand in the order of entry in each."""
     return bool(((ranks[1:] >= ranks[:-1]) | (window[1:] != window[:-1])).all())
 

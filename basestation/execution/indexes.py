@@ -36,10 +36,13 @@ class Indexes:
         inside = (numbers >= self._first) & (numbers < self._behind)
         return np.where(inside, numbers + self._more, self._others[np.where(inside, self._others.base, numbers)])
 
-    def find(self, index):
-        """The number of the tuple that entered with an index; -1 where there is none."""
-        number = index - self._more
-        return number if self._first <= number < self._behind else self._others.find(index)
+    def find(self, indexes):
+        """The numbers of the tuples that entered with some indexes; -1 where there is none."""
+        numbers = indexes - self._more
+        others = (numbers < self._first) | (numbers >= self._behind)
+        if others.any():
+            numbers[others] = np.where(indexes[others] > 0, self._others.find(indexes[others]), -1)
+        return numbers
 
     def drop_before(self, number):
         self._others.drop_before(number)

@@ -13,6 +13,7 @@ from acquisition.extent import Kind
 from acquisition.instants import grid_at_or_after
 from basestation.algebra.vector import anything, constant
 from basestation.execution.admission import Admission
+from basestation.execution.amending import Amending
 from basestation.execution.census import Census
 from basestation.execution.change import Change
 from basestation.execution.correcting import correct_row
@@ -63,22 +64,30 @@ class Intake:
         self.unfiltered = -NEVER  # the first tick from which on no mote has filtered anything
         self._needed = NEVER
         self._marked = 0  # how many marks there were
-        self._settling = None  # what comes and goes in the Step that is going on
+        self.settling = None  # what comes and goes in the Step that is going on
+        self._amending = None  # in a Step of many clock ticks, what is amended in it
 
     @property
     def begun(self):
         """The first tick from which on everything is here."""
         return max(self._begun, self.epochs.begun) if self.sensed else self._begun
 
+    @property
+    def amends(self):
+        """Whether what many clock ticks amend can be taken in together."""
+        return not self.sensed and self.history is None
+
     # --- one clock tick ----------------------------------------------------------------------------------------------
 
-    def step(self, batches, corrections, clock, end=False, calm=False):
+    def step(self, batches, corrections, clock, end=False, calm=False, amends=False):
         """Take the deliveries of clock tick `clock` in their order; at the end of a replay all time is complete.
 
-        In `calm` there may be deliveries of many clock ticks up to that one, each in that of its arrival, and none is late.
+        In `calm` there may be deliveries of many clock ticks up to that one, each in that of its arrival; none is late or corrects
+        another then, unless the step `amends`.
         """
         complete = None if calm else self._complete(clock - 1)
-        self._settling = Settling(self.log.none, self.log.next)
+        self.settling = Settling(self.log.none, self.log.next)
+        self._amending = Amending() if amends else None
         if self.history is not None:
             self.history.begin_step()
         marks = []
@@ -91,6 +100,9 @@ class Intake:
             if silent.any():
                 filtered.append(self._report(batch.take(silent), clock, complete))
                 batch = batch.take(~silent)
+            if self._amending is not None and (amends := odd(batch)).any():
+                self._amending.rows.append(batch.take(amends))
+                batch = batch.take(~amends)
             for run, values in runs(batch):
                 marks += [self._mark(value, run, clock, complete) for value in values]
                 if run.replaces is not None or (run.weight < 0).any():
@@ -100,15 +112,18 @@ class Intake:
                     self.insert(replace(run, arrival=at), complete)
         for correction in corrections:
             correction(self, clock, complete)
-        self.clock = clock
         self.watermark = clock if end else max(self.watermark, self._complete(clock))
-        come, gone, fresh = self._settling.settled(self.log.live)
+        come, gone, fresh = self.settling.settled(self.log.live)
         self._pending.apply(come, fresh, gone)
         entered = self._enter()
+        versions = self._amending and self._amending.carry_out(self, clock)
+        if versions is not None:
+            come, gone, fresh = self.settling.settled(self.log.live)
+        self.clock = clock
         touched = distinct(np.concatenate([come.tick, gone.tick, *filtered])) if self.sensed else _NONE
         if len(touched):
             self.census.changed(int(touched[0]))
-        self.last = Step(Change(come, fresh, gone, touched, self.watermark, tuple(marks)), entered)
+        self.last = Step(Change(come, fresh, gone, touched, self.watermark, tuple(marks), versions), entered)
 
     def _mark(self, value, run, clock, complete):
         """A mark enters just before the first of the tuples that follow it; behind all of its clock tick without any."""
@@ -191,6 +206,8 @@ class Intake:
         if not count:
             return
         tick, clock = tuples.tick, tuples.arrival  # so far, when it was delivered
+        if self._amending is not None:
+            complete = self._complete(clock - 1)
         judged = self._lateness.judged(tick, clock, complete)
         arrival = tick if self.sensed or (tick <= clock).all() else np.minimum(tick, clock)
         rank = constant(0, count)
@@ -209,7 +226,9 @@ class Intake:
             self.epochs.take(tuples.tick, tuples.site, numbers, self.log.sees)
         seen = tuples.take(judged.live)
         self.counts["accepted"] += len(seen)
-        self._settling.come(seen)
+        self.settling.come(seen)
+        if self._amending is not None and anything(judged.late):
+            self._amending.came.append(tuples.take(judged.late & judged.live))
 
     # --- corrections (12.2) ------------------------------------------------------------------------------------------
 
@@ -219,8 +238,8 @@ class Intake:
         old = self.log.held(numbers)
         if self.sensed:
             self.epochs.release(old.tick, old.site)
-        said = self._corrected(old, clock)
-        self._settling.gone(old.take(said))
+        said = self.corrected(old, clock)
+        self.settling.gone(old.take(said))
         if self.history is not None:
             self.history.end(numbers, clock)
         self.log.delete(numbers, said)
@@ -230,15 +249,15 @@ class Intake:
         self.counts["revised"] += len(numbers)
         old = self.log.held(numbers)
         new = replace(old, columns=columns)
-        said = self._corrected(old, clock)
-        self._settling.gone(old.take(said))
-        self._settling.come(new.take(said))
+        said = self.corrected(old, clock)
+        self.settling.gone(old.take(said))
+        self.settling.come(new.take(said))
         self.log.withhold(old.take(self.log.live[numbers] & ~said))
         if self.history is not None:
             self.history.correct(new, clock)
         self.log.revise(new)
 
-    def _corrected(self, tuples, clock):
+    def corrected(self, tuples, clock):
         """Which of them continuous queries are corrected about: back to the horizon, by tick (12.2)."""
         return self.log.live[tuples.ident] & self._lateness.corrected(tuples.tick, clock)
 

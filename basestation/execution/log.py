@@ -12,6 +12,8 @@ from basestation.execution.indexes import Indexes
 from basestation.execution.overlay import Overlay
 from basestation.execution.parts import Parts
 
+_NONE = np.empty(0, np.int64)
+
 
 class Log:
     def __init__(self, none):
@@ -68,13 +70,13 @@ class Log:
         """0 where a tuple has not entered yet."""
         return self._index.of(numbers)
 
-    def find(self, index):
-        """The number of the tuple that entered with an index; -1 where there is none."""
-        return self._index.find(index)
+    def find(self, indexes):
+        """The numbers of the tuples that entered with some indexes; -1 where there is none."""
+        return self._index.find(indexes)
 
-    def names(self, number):
-        """Whether a number is that of a tuple that corrections may name."""
-        return number >= self.first and bool(self.there[np.array([number])][0])
+    def names(self, numbers):
+        """Which numbers are those of tuples that corrections may name."""
+        return (numbers >= self.first) & self.there[numbers]
 
     def sees(self, numbers):
         """Which numbers are those of tuples that are still here and that continuous queries see."""
@@ -106,7 +108,7 @@ class Log:
         return all_.ident[order], all_.arrival[order]
 
     def arrivals(self, numbers):
-        return self._came.of(numbers).arrival
+        return self._came.of(numbers).arrival if len(numbers) else _NONE
 
     def _all(self):
         return self._revised.over(self._came.all()) if self._came else self.none

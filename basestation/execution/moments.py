@@ -1,7 +1,8 @@
 """Moments: at which clock ticks an engine takes a step, when it is handed deliveries of many clock ticks at once.
 
 Ticks in which nothing comes late, and nothing is corrected, change no answer of before: as many of them as there are in a
-row are one step. A tick that does disturb what was said before is a step of its own.
+row are one step. A tick that does disturb what was said before is a step of its own, unless all who read the extent tell
+what it changed afterwards.
 """
 
 from dataclasses import replace
@@ -12,15 +13,20 @@ import numpy as np
 _NONE = np.empty(0, np.int64)
 
 
-def moments(delivered, intakes, clock, tick, calm, corrected):
+def moments(delivered, intakes, clock, tick, calm, followed, corrected):
     """(clock tick that ends, {extent: batches}, whether nothing in it disturbs) for the ticks behind `clock` up to one.
 
-    Where not all queries are `calm`, every clock tick in which something is delivered is a step. In the last one there are
-    corrections if it is `corrected`.
+    Where not all queries are `calm`, every clock tick in which something is delivered is a step; where they are, what
+    disturbs extents that are `followed` is told afterwards. In the last one there are corrections if it is `corrected`.
     """
     named = {name: [_by_arrival(b, clock, tick) for b in batches] for name, batches in delivered.items() if batches}
     calm = calm and all(a.arrival[-1] <= b.arrival[0] for batches in named.values() for a, b in pairwise(batches))
-    steps = [_own(b, intakes[name]) if calm else b.arrival for name, of in named.items() for b in of]
+    steps = [
+        _own(b, intakes[name]) if calm else b.arrival
+        for name, of in named.items()
+        if not (calm and name in followed)
+        for b in of
+    ]
     steps = [ticks for ticks in steps if len(ticks)]
     if calm and not steps and not corrected:
         yield tick, {name: named.get(name, []) for name in delivered}, calm

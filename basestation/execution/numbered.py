@@ -36,10 +36,11 @@ class Numbered:
             self._values = more
         return places
 
-    def find(self, value):
-        """The number that has a value other than zero; -1 if none has."""
-        found = np.flatnonzero(self._values == value)
-        return int(found[0]) + self.base if len(found) else -1
+    def find(self, values):
+        """The numbers that have some values, which no other has; -1 where none has."""
+        order = np.argsort(self._values, kind="stable")
+        at = np.minimum(np.searchsorted(self._values, values, sorter=order), len(order) - 1)
+        return np.where(self._values[order[at]] == values, order[at] + self.base, -1)
 
     def drop_before(self, number):
         if number > self.base:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from basestation.execution.change import NO_TICKS
-from basestation.execution.frame import difference
+from basestation.execution.frame import difference, occurrence
 from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.indexing import Arrivals
 from basestation.execution.intake import KEYS
@@ -37,10 +37,17 @@ class WindowOutput(Operator):
         self._revision = Numbered(np.int64)  # by number of the window
         self._covered = {}  # {extent: the same of used and due}
 
+    @property
+    def follows(self):
+        return self.block.follows
+
     def step(self, clock):
         outcome = self.block.outcome
         marks = self._marks.ready(self.block.marks, self.block.watermark)
-        self.said = [*self._revisions(outcome), *self._with_marks(list(self._first_answers(outcome)), marks)]
+        if outcome.followed is not None:
+            self.said = list(self._in_clock_ticks(outcome.followed, marks))
+        else:
+            self.said = [*self._revisions(outcome), *self._with_marks(list(self._first_answers(outcome)), marks)]
         self.counts.rows_out += sum(len(each.added) + len(each.removed) for each in windows_of(self.said))
 
     def _first_answers(self, outcome):
@@ -90,6 +97,31 @@ class WindowOutput(Operator):
             self._rows(added), _without_empty(added_at, said), self._rows(removed), _without_empty(removed_at, said),
         )  # fmt: skip
 
+    def _in_clock_ticks(self, followed, marks):
+        """First answers and revisions of many clock ticks, in one piece between marks."""
+        windows, added, removed = followed.windows, followed.added, followed.removed
+        self.counts.rows_in += len(added) + len(removed)
+        added_at, removed_at = added.bounds(), removed.bounds()
+        said = np.flatnonzero(followed.first | (np.diff(added_at) > 0) | (np.diff(removed_at) > 0))
+        windows, clock, first = windows.take(said), followed.clock[said], followed.first[said]
+        covered = self.block.coverage(windows)
+        self._revision[windows.number[first]] = -1
+        revision = self._revision[windows.number] + 1 + occurrence(windows.number)
+        self._remember(windows.number, revision, covered)
+        updates, begin = WindowUpdates(
+            self.query, windows.tick, windows.n, windows.t, revision, covered,
+            self._rows(added), _without_empty(added_at, said), self._rows(removed), _without_empty(removed_at, said),
+        ), 0  # fmt: skip
+        for mark in marks:
+            before = np.where(first, windows.tick < mark.arrival, clock <= followed.versions.answered(mark.arrival))
+            behind = int(np.count_nonzero(before))
+            if begin < behind:
+                yield updates.take(slice(begin, behind))
+                begin = behind
+            yield Carried(self.query, mark.arrival, mark.value)
+        if begin < len(updates):
+            yield updates.take(slice(begin, None)) if begin else updates
+
     def _otherwise(self, numbers, covered):
         """Which windows cover something else than what was said."""
         mask = np.zeros(len(numbers), bool)
@@ -126,6 +158,7 @@ class StreamOutput(Operator):
     """The tuples of a stream as they enter it, and the marks of its epochs."""
 
     kind = OUTPUT
+    follows = False
 
     def __init__(self, query, stream, columns, limit, start, since):
         """Tuples that entered before the query did are not its answer (1.1); with `since`, those that arrived before (10.7)."""

@@ -7,6 +7,7 @@ all of its aggregates can, and is made again from the readings otherwise; both g
 
 import numpy as np
 
+from basestation.execution.amended import amended
 from basestation.execution.folding import Folding
 from basestation.execution.tuples import Growing
 from basestation.execution.windowing import Store, TimeWindows
@@ -23,6 +24,17 @@ class SliceWindows(TimeWindows):
 
     def content(self, given):
         return self.store.windows(given.left, given.right).frame(self._groups, self._places)
+
+    @property
+    def versions(self):
+        """Of the tuples that were amended in a step of many clock ticks; None where none were."""
+        versions = self.stream.change.versions
+        return versions if versions is not None and len(versions) else None
+
+    def amended(self, given, new):
+        """(Amended, what it adds, what it takes back) of windows, of which the last `new` are answered for the first time."""
+        found = self.store.amended(given.left, given.right, given.tick, new)
+        return found, *found.frames(self._groups, self._places)
 
     def empty(self, count):
         none = np.zeros(count, np.int64)
@@ -57,6 +69,7 @@ class Slices(Store):
         self._settled = -NEVER  # of a landmark window: the slice in which all that can change no more is put together
         self._waiting = Growing()  # tuples that are folded in as soon as somebody wants to know
         self._waiting.add(self.stream.all().come)
+        self._versions = None  # of tuples that are to be folded in with the next step: in this one they are told apart
 
     def _numbers(self, ticks):
         """The slice of each tick. Windows begin at multiples of the slide from the base, and end at the cut."""
@@ -83,12 +96,24 @@ class Slices(Store):
         return sum(map(len, self._parts)) + len(self._waiting)
 
     def take(self, change):
+        """What there are versions of is left out until they are history."""
         self._found = {}
+        self._settle()
+        versions = self._versions = change.versions
+        amended = np.empty(0, np.int64) if versions is None else versions.tuples.ident
+        come = change.come.take(~np.isin(change.come.ident, amended))
         if len(change.gone):
             self._fold_waiting()
-            self._take_back(change)
-        else:
-            self._waiting.add(change.come)
+            lost = self._take_back(change.gone)
+            again = self._made_of(lost)
+            self._waiting.add(again.take(~np.isin(again.ident, amended)))
+            come = come.take(~np.isin(self._numbers(come.tick), lost))
+        self._waiting.add(come)
+
+    def _settle(self):
+        if self._versions is not None:
+            self._waiting.add(self._versions.standing)
+            self._versions = None
 
     def _fold_waiting(self):
         tuples, self._waiting = self._waiting.all(), Growing()
@@ -129,18 +154,23 @@ class Slices(Store):
             found.append(part.take(slice(at, None)) if at else part)
         return found[::-1]
 
-    def _take_back(self, change):
-        """Slices that lost tuples: undone where that is exact, or else made again from what is there now."""
-        slices, gone = self._held_of(change.gone)
-        lost = np.empty(0, np.int64)
-        if len(gone):
-            later = self._cut_off(int(slices.min()))
-            later, lost = self._folding.without(self._folding.copied(later), slices, gone)
-            if len(later):
-                self._parts.append(later)
-        self._fold(change.come.take(~np.isin(self._numbers(change.come.tick), lost)))
-        for number in lost.tolist():
-            self._fold(self.stream.between(self._low(number), self._low(number + 1) - 1))
+    def _take_back(self, gone):
+        """Undo tuples where that is exact; the slices that have to be made again from what is there now."""
+        slices, gone = self._held_of(gone)
+        if not len(gone):
+            return slices
+        later = self._cut_off(int(slices.min()))
+        later, lost = self._folding.without(self._folding.copied(later), slices, gone)
+        if len(later):
+            self._parts.append(later)
+        return lost
+
+    def _made_of(self, slices):
+        """The tuples that slices, in order, are made of."""
+        if not len(slices):
+            return self.stream.between(0, -1)
+        found = self.stream.between(self._low(int(slices[0])), self._low(int(slices[-1]) + 1) - 1)
+        return found.take(np.isin(self._numbers(found.tick), slices))
 
     # --- what is asked for -------------------------------------------------------------------------------------------
 
@@ -151,9 +181,29 @@ class Slices(Store):
             self._found[key] = self._windows(left, right)
         return self._found[key]
 
+    def amended(self, left, right, ticks, new):
+        """What became in the step of windows at `ticks`, in order, of which the last `new` are answered for the first time."""
+        key = left.tobytes(), right.tobytes(), new
+        if key not in self._found:
+            self._found[key] = self._amended(left, right, self._versions.answered(ticks[len(ticks) - new :]))
+        return self._found[key]
+
+    def _amended(self, left, right, clocks):
+        self._fold_waiting()
+        slices, tuples = self._held_of(self._versions.tuples)
+        versions = self._versions.seen(tuples, np.isin(self._versions.tuples.ident, tuples.ident))
+        first, last = self._numbers(left), self._numbers(right)
+        cells, first = self._cells(first, last), np.maximum(first, self._settled)
+        return amended(self._folding, self.stream, cells, slices, versions, first, last, clocks, len(clocks))
+
     def _windows(self, left, right):
+        self._settle()
         self._fold_waiting()
         first, last = self._numbers(left), self._numbers(right)
+        return self._folding.windows(self._cells(first, last), np.maximum(first, self._settled), last)
+
+    def _cells(self, first, last):
+        """The cells of all slices from the first to the last one that windows reach."""
         low, high = int(first.min(initial=NEVER)), int(last.max(initial=-NEVER))
         parts = []
         for part in self._parts:
@@ -161,7 +211,7 @@ class Slices(Store):
                 begin, end = np.searchsorted(part.slice, low), np.searchsorted(part.slice, high, "right")
                 whole = begin == 0 and end == len(part)
                 parts.append(part if whole else part.take(slice(begin, end)))
-        return self._folding.windows(self._folding.joined(parts), np.maximum(first, self._settled), last)
+        return self._folding.joined(parts)
 
     def needs(self, tick):
         """From which tick on readings, or what they cover, may be asked for, where windows need those from a tick on."""
@@ -172,6 +222,7 @@ class Slices(Store):
     def forget(self, before):
         """Drop the slices before a tick; of a landmark window, put together those that are settled."""
         self._found = {}
+        self._settle()
         self._fold_waiting()
         first = int(self._numbers(before))
         gone = self._cut_off_before(first)

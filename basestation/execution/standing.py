@@ -247,6 +247,11 @@ class Standing(Operator):
                 said += in_time(mine, given.get(query) or _nothing_for(query), [], heard)
         return said
 
+    @property
+    def singly(self):
+        """What comes late takes its place among what enters, and corrections are told as they come."""
+        return (self.stream.extent.name,)
+
     def ask(self):
         """Answers are revised back to the horizon."""
         self.stream.need(self.stream.watermark - self.stream.intake.horizon)

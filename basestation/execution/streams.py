@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from acquisition.extent import Late
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of
 from basestation.algebra.vector import Vector, constant, everything, places, taken
@@ -26,6 +27,7 @@ class Stream(Operator):
 
     kind = STREAM
     needed = NEVER  # no tick before it is asked for
+    follows = False  # whether it tells of versions (`versions.py`)
 
     def placed(self, tuples):
         """Its tuples with arrivals in the order of their indexes, in which windows of time hold them (6.4)."""
@@ -67,6 +69,11 @@ class ExtentStream(Stream):
         return self.intake.sensed
 
     @property
+    def follows(self):
+        """What is appended is in windows from its arrival on; an index comes when a tuple enters."""
+        return not (self.intake.sensed or self._names_index or self.extent.late is Late.APPEND)
+
+    @property
     def watermark(self):
         return self.intake.watermark
 
@@ -81,7 +88,11 @@ class ExtentStream(Stream):
         come, mask = self._seen(come)
         fresh = fresh if everything(mask) else taken(fresh, places(mask))
         gone, _ = self._seen(gone, found.entered)  # as they were: without an index
-        self.change = Change(come, fresh, gone, self._sampled(change.touched), change.watermark, change.marks)
+        versions = change.versions
+        if versions is not None:
+            versions = versions.seen(*self._seen(versions.tuples))
+        touched = self._sampled(change.touched)
+        self.change = Change(come, fresh, gone, touched, change.watermark, change.marks, versions)
         self._epochs = self._epochs_now()
         self.count(found.change)
 
@@ -232,6 +243,10 @@ class FilterStream(Stream):
         return self.child.by_site
 
     @property
+    def follows(self):
+        return self.child.follows and self._limit is None
+
+    @property
     def watermark(self):
         return self.child.watermark
 
@@ -255,7 +270,10 @@ class FilterStream(Stream):
         if self._limit is not None:
             within = come.arrival <= self._limit
             come, fresh = come.take(within), fresh[within]
-        self.change = Change(come, fresh, gone, below.touched, below.watermark, below.marks)
+        versions = below.versions
+        if versions is not None:
+            versions = versions.seen(*self._passing(versions.tuples))
+        self.change = Change(come, fresh, gone, below.touched, below.watermark, below.marks, versions)
         self.count(below)
 
     def _added(self, tuples, which, clock):

@@ -102,8 +102,9 @@ def test_it_knows_of_each_tuple_what_became_of_it(data):
         assert values(log.living()) == [(n, k.said) for n, k in zip(here.tolist(), of, strict=True) if k.live]
         rows = sorted((k.index, n) for n, k in zip(here.tolist(), of, strict=True) if k.index)
         assert log.rows_ever()[0].tolist() == [number for _, number in rows]
-        assert [log.find(index) for index, _ in rows] == [number for _, number in rows]
-        assert all(log.names(n) == k.there for n, k in zip(here.tolist(), of, strict=True))
+        asked = np.array([0, *(index for index, _ in rows), log.next + 1], np.int64)
+        assert log.find(asked).tolist() == [-1, *(number for _, number in rows), -1]
+        assert log.names(here).tolist() == [each.there for each in of]
 
 
 @given(

@@ -1,0 +1,109 @@
+"""What comes late or corrects something in many clock ticks that end together: said as if each had ended by itself."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acquisition.batch import Batch
+from basestation.execution.engine import Engine
+from basestation.planner.bind import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.revisions.answers import Carried, EpochMark, TupleUpdates, WindowUpdate, singly
+
+QUERIES = (
+    "SELECT site, MIN(v) AS low, AVG(v) AS mean, COUNT(*) AS n FROM p [FROM NOW-6 TO NOW SLIDE 2 SEC] GROUP BY site",
+    "SELECT COUNT(*) AS n FROM p [FROM NOW-6 TO NOW SLIDE 2 SEC] GROUP BY site",  # rows of different groups are alike
+    "SELECT SUM(v) AS s, MAX(v) AS high FROM p [FROM NOW-3 TO NOW-1 SLIDE 3 SEC]",
+    "SELECT site, COUNT(v) AS n FROM p [FROM NOW-9 TO NOW SLIDE 1 SEC] WHERE v > 2 GROUP BY site HAVING COUNT(v) > 1",
+    "SELECT v, MAX(site) AS last FROM p [FROM NOW-4 TO NOW SLIDE 5 SEC] GROUP BY v",  # a correction changes the group
+    "SELECT ROUND(AVG(v)) AS about, site FROM p [UNBOUNDED SLIDE 4 SEC] GROUP BY site",
+    "SELECT site, FIRST(v) AS f, LAST(v) AS l FROM p [FROM NOW-5 TO NOW SLIDE 2 SEC] GROUP BY site",
+    "SELECT a.n, COUNT(*) AS c FROM (SELECT v + site AS n FROM p WHERE site < 3) AS a [FROM NOW-5 TO NOW SLIDE 2 SEC] GROUP BY a.n",
+    "ISTREAM(SELECT site, COUNT(*) AS n FROM p [FROM NOW-6 TO NOW SLIDE 2 SEC] GROUP BY site)",  # clock tick by clock tick
+)
+END = 40
+
+
+@dataclass(frozen=True)
+class Given:
+    """A tuple that is delivered in a clock tick: `back` ticks old, or of a tuple that came before (`index`), which it replaces
+    or takes back."""
+
+    clock: int
+    back: int
+    site: int
+    v: int | None
+    index: int
+    weight: int
+
+
+def coming():
+    plain = st.builds(Given, st.integers(0, END), st.integers(-2, 3), st.integers(1, 3), st.integers(0, 5) | st.none(),
+                      st.just(0), st.just(1))  # fmt: skip
+    late = st.builds(Given, st.integers(5, END), st.integers(3, 20), st.integers(1, 3), st.integers(0, 5),
+                     st.just(0), st.just(1))  # fmt: skip
+    amends = st.builds(Given, st.integers(1, END), st.just(0), st.integers(1, 3), st.integers(0, 5) | st.none(),
+                       st.integers(1, 15), st.sampled_from([1, 1, -1]))  # fmt: skip
+    return st.lists(plain | late | amends, min_size=1, max_size=40)
+
+
+def batch(came):
+    came = sorted(came, key=lambda each: each.clock)
+    column = lambda name: np.array([getattr(each, name) or 0 for each in came], np.int64)  # noqa: E731
+    clock = column("clock")
+    there = np.array([each.v is not None for each in came], bool)
+    columns = {"site": column("site"), "v": column("v")}
+    return Batch(
+        clock - column("back"), column("site"), clock, column("weight"), columns, {"v": there}, column("index")
+    )
+
+
+def said(schema, texts, came, ends, marked=()):
+    """Each update by itself, query by query, when the clock ticks up to each of `ends` end together; and the ledger."""
+    catalog = read_schema(schema)
+    engine, updates, begin = Engine(catalog, tidy_every=7), [], -1
+    for number, text in enumerate(texts, 1):
+        engine.add(number, bind_text(text, catalog)[0])
+    whole = replace(batch(came), marks=tuple((at, at) for at in marked if at < len(came)))
+    for end in ends:
+        first, behind = np.searchsorted(whole.arrival, [begin, end], "right").tolist()
+        engine.deliver("p", whole.take(slice(first, behind)))
+        updates += singly(engine.on_clock(end) if end < ends[-1] else engine.finish(end))
+        begin = end
+    found = [(each.query, *line) for each in updates for line in _lines(each)]
+    return sorted(found, key=lambda each: each[0]), {what: of for what, of in engine.ledger()["p"].items() if of}
+
+
+def _lines(update):
+    match update:
+        case WindowUpdate():
+            return [(update.tick, update.n, update.revision, update.removed.to_lists(), update.added.to_lists())]
+        case TupleUpdates():
+            tags = update.tick.tolist(), update.index.tolist(), update.weight.tolist()
+            return list(zip(*tags, update.rows.to_lists(), strict=True))
+        case Carried():
+            return [(update.tick, update.value)]
+        case EpochMark():
+            return [(update.tick,)]
+    raise TypeError(f"what is {update!r}?")
+
+
+LATE = st.sampled_from(
+    ["wait 0 sec late revise by 12 sec", "wait 3 sec late revise", "late drop", "wait 2 sec late append"]
+)
+CUTS = st.sets(st.integers(0, END - 1), max_size=4)
+
+
+@given(coming(), st.lists(st.sampled_from(QUERIES), min_size=1, max_size=2, unique=True), LATE, CUTS)
+def test_clock_ticks_that_end_together_say_what_each_says_by_itself(came, texts, late, cuts):
+    schema = f"p: pushed (site:integer, v:integer) {late}"
+    assert said(schema, texts, came, [*sorted(cuts), END]) == said(schema, texts, came, list(range(END + 1)))
+
+
+@given(coming(), st.sampled_from(QUERIES[:-1]), CUTS, st.sets(st.integers(0, 20), max_size=3))
+def test_marks_keep_their_places_among_revisions(came, text, cuts, marked):
+    schema = "p: pushed (site:integer, v:integer) wait 3 sec late revise"
+    every, together = list(range(END + 1)), [*sorted(cuts), END]
+    assert said(schema, [text], came, together, marked) == said(schema, [text], came, every, marked)
