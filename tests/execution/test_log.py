@@ -157,7 +157,7 @@ def test_indexes_are_the_order_of_entry(order, sizes, rising):
         entered += some
         found = indexes.of(np.arange(12)).tolist()
         assert found == [entered.index(n) + 1 if n in entered else 0 for n in range(12)]
-    assert [indexes.find(at + 1) for at in range(len(entered))] == entered
+    assert indexes.find(np.arange(len(entered)) + 1).tolist() == entered
 
 
 @given(st.lists(st.tuples(st.lists(st.integers(0, 9), max_size=4), st.integers(-1, 12)), max_size=6), st.data())
