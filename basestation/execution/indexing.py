@@ -1,5 +1,7 @@
 """Indexing: gives the tuples of a stream their indexes as they enter it (SEMANTICS 1.5, 6.3, 10.6)."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from basestation.execution.change import NO_TICKS
@@ -19,13 +21,16 @@ class Arrivals:
     def apply(self, come, fresh, gone):
         """Take in a change: what is gone waits no longer, what was corrected waits with its new values."""
         if len(gone) and self._parts:
-            kept = np.isin(come.ident, np.concatenate([part.ident for part in self._parts])) & ~fresh
+            waiting = joined(self._parts)
+            kept = np.isin(come.ident, waiting.ident) & ~fresh
             left = [part.take(~np.isin(part.ident, gone.ident)) for part in self._parts]
             self._parts = [part for part in left if len(part)]
-            fresh = fresh | kept
-        come = come.take(fresh)
-        if len(come):
-            self._parts.append(come.in_order())
+            self._wait(_in_the_place_of(come.take(kept), waiting))
+        self._wait(come.take(fresh))
+
+    def _wait(self, tuples):
+        if len(tuples):
+            self._parts.append(tuples.in_order())
             if len(self._parts) > _MANY:
                 self._parts = [joined(self._parts).in_order()]
 
@@ -50,6 +55,14 @@ class Arrivals:
     def first(self):
         """The first arrival that is waited for; None where there is none."""
         return min((int(part.arrival[0]) for part in self._parts), default=None)
+
+
+def _in_the_place_of(tuples, waiting):
+    """Tuples in the order of entry that they had with their old values: one that was let pass arrived later than below."""
+    by_ident = np.argsort(waiting.ident)
+    at = by_ident[np.searchsorted(waiting.ident, tuples.ident, sorter=by_ident)]
+    order = {name: getattr(waiting, name)[at] for name in ("arrival", "part", "rank", "place")}
+    return replace(tuples, **order)
 
 
 class Indexing:

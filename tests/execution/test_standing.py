@@ -109,3 +109,16 @@ def test_many_at_once_say_what_each_says_by_itself(shard, extent, rng):
         case = Case(rng, extent)
         cut = range(END + 1) if rng.random() < 0.5 else rng.sample(range(END + 1), 4)
         assert case.said(0, cut, saving=cut if rng.random() < 0.1 else ()) == case.said(1, cut), case.queries
+
+
+@pytest.mark.parametrize("asked", ["n > 0", "COALESCE(n, n) > 0"])
+def test_what_a_correction_lets_pass_waits_its_time_though_it_is_corrected_again(asked):
+    catalog = read_schema("hits: pushed (n:integer) wait 3 sec late revise by 20 sec")
+    engine, said = Engine(catalog), []
+    engine.add(1, bind_text(f"SELECT n FROM hits WHERE {asked}", catalog)[0])
+    engine.deliver("hits", record(catalog, {"hits": [{"_tick": 0, "_arrival": 0, "n": 0}]}).batches["hits"])
+    for clock in range(12):
+        if clock in (5, 6):
+            engine.correct(bind_text("REVISE hits SET n = n + 1 WHERE tick = 0", catalog)[0])
+        said += [(clock, *each) for update in singly(engine.on_clock(clock)) for each in plainly(update)]
+    assert said == [(5 + 3, 0, 1, 1, (("int", 2),))]
