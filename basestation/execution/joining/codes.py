@@ -6,9 +6,6 @@ free. All keys of a call go from slot to slot together.
 
 import numpy as np
 
-from basestation.execution.distinct import distinct
-from basestation.execution.grown import Grown
-
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbours land far from each other
 _SPARSE = 4  # slots for each key, at the least
 _NOTHING = -1
@@ -18,7 +15,7 @@ class Codes:
     """Keys are told by hashes of 64 bits; those that share one share a number."""
 
     def __init__(self):
-        self._hashes = Grown(np.empty(0, np.uint64))  # by number
+        self._hashes, self._count = np.empty(0, np.uint64), 0  # by number; so many of them stand in slots
         self._empty(10)
 
     def _empty(self, bits):
@@ -26,20 +23,19 @@ class Codes:
         self._slots = np.full(1 << bits, _NOTHING, np.int32)
 
     def __len__(self):
-        return len(self._hashes)
+        return self._count
 
     def of(self, hashes):
         """The numbers of keys; -1 for those that have none."""
-        known = self._hashes.values
-        if not len(known):
+        if not self._count:
             return np.full(len(hashes), _NOTHING)
         slot = self._slot(hashes)
         code = self._slots[slot].astype(np.int64)
-        lost = np.flatnonzero((known[code] != hashes) & (code != _NOTHING))
+        lost = np.flatnonzero((self._hashes[code] != hashes) & (code != _NOTHING))
         while len(lost):
             slot[lost] = next_ = self._next(slot[lost])
             code[lost] = found = self._slots[next_]
-            lost = lost[(known[found] != hashes[lost]) & (found != _NOTHING)]
+            lost = lost[(self._hashes[found] != hashes[lost]) & (found != _NOTHING)]
         return code
 
     def add(self, hashes):
@@ -47,23 +43,35 @@ class Codes:
         code = self.of(hashes)
         unknown = np.flatnonzero(code == _NOTHING)
         if len(unknown):
-            new, first = distinct(hashes[unknown]), len(self)
-            self._hashes.extend(new)
-            if _SPARSE * len(self) > len(self._slots):
-                self._empty(int(_SPARSE * 2 * len(self)).bit_length())
-                new, first = self._hashes.values, 0
-            self._put(new, first)
-            code[unknown] = self.of(hashes[unknown])
+            if _SPARSE * (len(self) + len(unknown)) > len(self._slots):
+                known = self._hashes[: self._count]
+                self._empty((_SPARSE * (len(self) + len(unknown))).bit_length())
+                self._count = 0
+                self._put(known)
+            code[unknown] = self._put(hashes[unknown])
         return code
 
-    def _put(self, hashes, first):
-        """Keys, all different, get slots; they are numbered from `first` on."""
-        slot, waiting = self._slot(hashes), np.arange(len(hashes))
+    def _put(self, hashes):
+        """The numbers of keys that have none; where some are equal, the one that gets the slot gives its number to all."""
+        first, count = self._count, len(hashes)
+        self._hashes = np.concatenate([self._hashes[:first], hashes])
+        slot, code, waiting = self._slot(hashes), np.empty(count, np.int64), np.arange(count)
         while len(waiting):
-            free = waiting[self._slots[slot[waiting]] == _NOTHING]
-            self._slots[slot[free]] = first + free  # of those that want one slot the last one gets it
-            waiting = waiting[self._slots[slot[waiting]] != first + waiting]
+            wanted = slot[waiting]
+            free = self._slots[wanted] == _NOTHING
+            self._slots[wanted[free]] = first + waiting[free]  # of those that want one slot the last one gets it
+            found = self._slots[wanted]
+            same = self._hashes[found] == hashes[waiting]
+            code[waiting[same]] = found[same]
+            waiting = waiting[~same]
             slot[waiting] = self._next(slot[waiting])
+        owns = code == first + np.arange(count)
+        if not owns.all():  # the others need no number
+            code = first + (np.cumsum(owns) - 1)[code - first]
+            self._slots[slot[owns]] = code[owns]
+            self._hashes = np.concatenate([self._hashes[:first], hashes[owns]])
+        self._count = len(self._hashes)
+        return code
 
     def _slot(self, hashes):
         return ((hashes * _MIX) >> self._shift).view(np.int64)

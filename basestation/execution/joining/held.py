@@ -11,7 +11,6 @@ from basestation.algebra.expressions import columns_of
 from basestation.algebra.vector import Vector
 from basestation.execution.grown import Grown
 from basestation.execution.joining.module import StateModule
-from basestation.execution.tuples import no_tuples
 
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "append")
 NEVER = 2**62
@@ -55,9 +54,8 @@ class Held:
 
     def begin_anew(self, tuples):
         """These tuples are there instead of all others."""
-        self._start(no_tuples(tuples))
+        self._start(tuples)
         self._forget_positions()
-        self.build(tuples)
 
     def remove(self, idents):
         """Tuples are taken back, or corrected: the corrected ones are built anew."""

@@ -13,6 +13,7 @@ import numpy as np
 from basestation.algebra.comparison import compare
 from basestation.algebra.vector import by_identity
 from basestation.execution.distinct import ranked, stable_order
+from basestation.execution.grown import Grown
 from basestation.execution.joining.codes import Codes
 from basestation.execution.wins import ranges
 
@@ -64,8 +65,11 @@ class StateModule:
         self._whole = len(none) == 1 and none[0].values.dtype == np.int64
 
     def _begin(self):
-        self._generation, self._seen, self._runs = self.source.generation, 0, []
-        self._codes = Codes()
+        self._generation, self._runs = self.source.generation, []
+        self._codes, self._code = (
+            Codes(),
+            Grown(np.empty(0, np.int32)),
+        )  # of each position; -1 where a part of the key is null
 
     def build(self, tuples):
         self.source.build(tuples)
@@ -118,9 +122,9 @@ class StateModule:
         source = self.source
         if source.generation != self._generation:
             self._begin()
-        if self._seen < source.count:
-            new = np.arange(self._seen, source.count)
-            self._seen = source.count
+        if len(self._code) < source.count:
+            new = np.arange(len(self._code), source.count)
+            self._code.extend(self._coded(new))
             self._runs.append(self._run(new))
             while len(self._runs) > 1 and (
                 2 * len(self._runs[-1]) >= len(self._runs[-2]) or len(self._runs[-2]) < _FEW
@@ -133,19 +137,29 @@ class StateModule:
     def _run(self, positions):
         if not self.source.all_live:
             positions = positions[self.source.living(positions)]
+        ticks = self.source.ticks(positions)
+        if (ticks[1:] < ticks[:-1]).any():
+            order = stable_order(ticks)
+            positions, ticks = positions[order], ticks[order]
+        if not self.key:
+            return TickRun(ticks, positions)
+        code = self._code.values[positions]
+        if (code < 0).any():
+            there = code >= 0
+            code, ticks, positions = code[there], ticks[there], positions[there]
+        return Run(code.astype(np.int64), len(self._codes), ticks, positions)
+
+    def _coded(self, positions):
+        """The codes of what comes."""
+        if not self.key:
+            return np.zeros(len(positions), np.int32)
         keys = self.source.vectors(self.key, positions)
         there = np.ones(len(positions), bool)
         for vector in keys:
             there &= vector.there
-        if not there.all():
-            positions, keys = positions[there], [vector.take(there) for vector in keys]
-        ticks = self.source.ticks(positions)
-        if (ticks[1:] < ticks[:-1]).any():
-            order = stable_order(ticks)
-            positions, ticks, keys = positions[order], ticks[order], [vector.take(order) for vector in keys]
-        if not keys:
-            return TickRun(ticks, positions)
-        return Run(self._codes.add(hashed(keys)), len(self._codes), ticks, positions)
+        code = np.full(len(positions), -1, np.int32)
+        code[there] = self._codes.add(hashed(keys)[there])
+        return code
 
 
 class Run:

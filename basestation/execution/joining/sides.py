@@ -79,11 +79,11 @@ class Side:
     def windows(self, reach, positions):
         """The first and the last window that holds each tuple, of windows that begin and end in their order."""
         ticks = self.held.ticks(positions)
-        first = np.searchsorted(reach.right, ticks)
+        first = _before(reach.right, ticks)
         if self.held.appends:
             arrived = np.searchsorted(reach.made, self.held.of("arrival", positions))
             first = np.where(self.held.of("append", positions), np.maximum(first, arrived), first)
-        return first, np.searchsorted(reach.left, ticks, "right") - 1
+        return first, _before(reach.left, ticks + 1) - 1
 
     def column(self, id, positions):
         return self.held.column(self.ids[id], positions)
@@ -94,6 +94,17 @@ class Side:
 
     def tidy(self):
         """The input was told what is not needed any more."""
+
+
+def _before(edges, ticks):
+    """How many of some ascending edges lie before each tick. Where they are few and ticks ascend, edges are searched."""
+    if _FEWER * len(edges) > len(ticks) or (ticks[1:] < ticks[:-1]).any():
+        return np.searchsorted(edges, ticks)
+    behind = np.searchsorted(ticks, edges, "right")
+    return np.cumsum(np.bincount(behind, minlength=len(ticks) + 1)[:-1])
+
+
+_FEWER = 8
 
 
 def passing(tuples, leaf, steps):
@@ -196,11 +207,9 @@ class RowSide(Side):
     keepable = False
 
     def prepare(self, asked):
-        self.held = Held(self.none)
         some = asked.left <= asked.right
         found = self.input.numbered(int(asked.left[some].min()), int(asked.right[some].max())) if some.any() else None
-        if found is not None:
-            self.held.build(self._passing(_tuples(*found)))
+        self.held.begin_anew(self.none if found is None else self._passing(_tuples(*found)))
 
 
 class PassingSide(Side):
@@ -210,10 +219,8 @@ class PassingSide(Side):
 
     def prepare(self, asked):
         self._numbers, first = np.unique(asked.number[asked.there], return_index=True)
-        self.held = Held(self.none)
         found = self.input.content(asked.take(np.flatnonzero(asked.there)[first])) if len(first) else None
-        if found is not None:
-            self.held.build(self._passing(_tuples(found.window, found.columns)))
+        self.held.begin_anew(self.none if found is None else self._passing(_tuples(found.window, found.columns)))
 
     def reach(self, asked):
         return _numbered(asked, np.searchsorted(self._numbers, asked.number[asked.there]))
