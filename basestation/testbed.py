@@ -343,7 +343,6 @@ class SweptBed(Bed):
         which = arrived.sampled.outcomes.sent[arrived.rows] == sent
         return replace(batch, arrival=arrived.time[which] // (self.catalog.tick_ms * 1_000))
 
-
     def _waited(self, readings: Readings, arrived: "Arrived") -> Batch:
         """The reports of what was filtered in the rounds before these."""
         mote, tick, time = arrived.before

@@ -57,12 +57,14 @@ def everything(which):
     """Whether a selection is a mask that leaves nothing out: then no copy is needed."""
     if not isinstance(which, np.ndarray) or which.dtype != bool:
         return False
-    return bool(which[:1].all() if which.strides == (0,) else which.all())
+    if which.strides == (0,):
+        which = which[:1]
+    return np.count_nonzero(which) == len(which)
 
 
 def anything(mask):
     """Whether a mask holds anywhere."""
-    return bool(mask[:1].any() if mask.strides == (0,) else mask.any())
+    return np.count_nonzero(mask[:1] if mask.strides == (0,) else mask) > 0
 
 
 def taken(array, which):

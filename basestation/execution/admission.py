@@ -6,15 +6,14 @@ Whatever is not is counted, here and nowhere else (SEMANTICS 1.5).
 import numpy as np
 
 from acquisition.batch import values_of
-from basestation.execution.tagging import tagged
 from basestation.execution.tuples import equal
 
 
 class Admission:
     """`epochs` are those of a sensed extent; None: of a pushed one."""
 
-    def __init__(self, extent, epochs, log, counts):
-        self._extent, self._epochs, self._log, self._counts = extent, epochs, log, counts
+    def __init__(self, extent, tagging, epochs, log, counts):
+        self._extent, self._tagging, self._epochs, self._log, self._counts = extent, tagging, epochs, log, counts
 
     def timely(self, batch):
         """Leave out what is off the schedule, and set aside what is stamped too far ahead."""
@@ -31,21 +30,20 @@ class Admission:
 
     def first_of_each_key(self, batch):
         """(the tuples whose key is not held, what is left of the batch: more copies of keys that these take, or None)."""
-        tuples = tagged(self._extent, batch)
         if self._epochs is None:
-            return tuples, None
+            return batch, None
         holder = self._epochs.holders(batch.tick, batch.site)
         held = holder >= 0
         if held.any():
-            self._count_copies(tuples.take(held), holder[held])
-            batch, tuples = batch.take(~held), tuples.take(~held)
+            self._count_copies(batch.take(held), holder[held])
+            batch = batch.take(~held)
         first = self._epochs.first_of_each(batch.tick, batch.site)
-        return tuples.take(first), None if first.all() else batch.take(~first)
+        return (batch, None) if first.all() else (batch.take(first), batch.take(~first))
 
-    def _count_copies(self, tuples, holder):
+    def _count_copies(self, batch, holder):
         there = self._log.held(holder)
-        same = np.ones(len(tuples), bool)
-        for name, vector in tuples.columns.items():
+        same = np.ones(len(batch), bool)
+        for name, vector in self._tagging.columns(batch).items():
             same &= equal(vector, there.columns[name])
         self._counts["duplicate"] += int(same.sum())
         self._counts["conflict"] += int((~same).sum())

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from acquisition.batch import concatenate, replaced
-from basestation.execution.tagging import tagged
 from basestation.execution.tuples import joined
 from basestation.execution.versions import Versions
 from basestation.execution.wins import NEVER
@@ -78,8 +77,8 @@ class _Corrections:
         batch = batch.take(named[there])
         self.number, self.deletes, self.first = number[there], deletes[there], first[there]
         self.clock, self.old = batch.arrival, log.held(self.number)
-        given = tagged(intake.extent, replace(batch, tick=self.old.tick, site=self.old.site))
-        self.new = self.old.with_columns(given.columns)
+        columns = intake.tagging.columns(replace(batch, tick=self.old.tick, site=self.old.site))
+        self.new = self.old.with_columns(columns)
         self.said = intake.corrected(self.old, self.clock)
 
     def carry_out(self, intake):

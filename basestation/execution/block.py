@@ -224,6 +224,8 @@ class Block(Operator):
 
     def _dirty(self):
         """The answered windows with a part that its input calls dirty, in order."""
+        if not self._shifts and not any(each.disturbed for each in self.inputs):
+            return self.none
         open = self._open()
         mask = np.zeros(len(open), bool)
         for place, each in enumerate(self.inputs):
@@ -242,11 +244,16 @@ class Block(Operator):
         return answered if self._begins else answered.take(slice(1, None))
 
     def _combine(self, upto):
-        """The new windows up to a tick: at each tick where an input has a window, all combinations of the most recent (4)."""
+        """The new windows up to a tick: at each tick where an input has a window, all combinations of the most recent (4).
+
+        None where a block with one input has none.
+        """
         certain = self.certain if self._shifts else upto
         if self.loops is not None:
             return self._combined(*self.loops.due(upto, certain, self._given))
         due = [each.due(upto) for each in self.inputs]
+        if len(due) == 1 and not len(due[0]) and not self._shifts:
+            return None
         numbers = [given.add(found) for given, found in zip(self._given, due, strict=True)]
         if len(due) == 1:
             return self._combined(due[0].tick, due[0].n, numbers[0][:, None])

@@ -41,7 +41,7 @@ class Change:
     @property
     def first(self):
         """The first of them; NEVER where there are none."""
-        return min(int(ticks.min(initial=NEVER)) for ticks in self._ticks)
+        return min((int(ticks.min()) for ticks in self._ticks if len(ticks)), default=NEVER)
 
     @property
     def _ticks(self):

@@ -8,7 +8,6 @@ from acquisition.batch import Batch
 from acquisition.extent import Kind
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.vector import Vector
-from basestation.execution.tagging import tagged
 
 
 def correct_row(intake, row, clock):
@@ -21,8 +20,8 @@ def correct_row(intake, row, clock):
         intake.delete(number, clock)
     else:
         old = intake.log.held(number)
-        new = tagged(intake.extent, replace(row, tick=old.tick, site=old.site))
-        intake.revise(number, new.columns, clock)
+        columns = intake.tagging.columns(replace(row, tick=old.tick, site=old.site))
+        intake.revise(number, columns, clock)
 
 
 def _named(row, log, epochs):

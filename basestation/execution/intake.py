@@ -11,7 +11,7 @@ import numpy as np
 
 from acquisition.extent import Kind
 from acquisition.instants import grid_at_or_after
-from basestation.algebra.vector import anything, constant
+from basestation.algebra.vector import anything, constant, everything
 from basestation.execution.admission import Admission
 from basestation.execution.amending import Amending
 from basestation.execution.census import Census
@@ -25,7 +25,7 @@ from basestation.execution.log import Log
 from basestation.execution.marks import Mark
 from basestation.execution.runs import odd, plain, runs
 from basestation.execution.settling import Settling
-from basestation.execution.tagging import nothing_of
+from basestation.execution.tagging import Tagging
 from basestation.windows.epochs import NEVER, Epochs
 
 _NONE = np.empty(0, np.int64)
@@ -55,8 +55,9 @@ class Intake:
         self.clock = begun - 1
         self._begun = begun
         self.watermark = self._complete(begun - 1)
-        self.log = Log(nothing_of(extent))
-        self._admission = Admission(extent, self.epochs, self.log, self.counts)
+        self.tagging = Tagging(extent)
+        self.log = Log(self.tagging.none())
+        self._admission = Admission(extent, self.tagging, self.epochs, self.log, self.counts)
         self.census = Census(extent, self.epochs, self.log) if self.sensed else None
         self.history = None  # kept where a query reads it
         self._pending = Arrivals()
@@ -187,8 +188,8 @@ class Intake:
         """Take tuples that are delivered in the clock ticks of their `arrival`; those up to tick `complete` are late."""
         left = self._admission.timely(batch)
         while left is not None and len(left):
-            tuples, left = self._admission.first_of_each_key(left)
-            self._take(tuples, complete)
+            taken, left = self._admission.first_of_each_key(left)
+            self._take(taken, complete)
 
     def _report(self, batch, clock, complete):
         """Take reports that readings were filtered, which are known from now on (12.3); late ones as late readings."""
@@ -201,29 +202,29 @@ class Intake:
         self.epochs.report(ticks, batch.site[known], np.where(judged.late, clock, batch.tick)[known])
         return ticks
 
-    def _take(self, tuples, complete):
-        count = len(tuples)
+    def _take(self, batch, complete):
+        count = len(batch)
         if not count:
             return
-        tick, clock = tuples.tick, tuples.arrival  # so far, when it was delivered
+        tick, clock = batch.tick, batch.arrival
         if self._amending is not None:
             complete = self._complete(clock - 1)
         judged = self._lateness.judged(tick, clock, complete)
-        arrival = tick if self.sensed or (tick <= clock).all() else np.minimum(tick, clock)
+        arrival = tick if self.sensed or everything(tick <= clock) else np.minimum(tick, clock)
         rank = constant(0, count)
         if anything(judged.late):
             arrival = np.where(judged.late, clock, arrival)
             rank = np.where(judged.late, tick + 1, 0) if self.sensed else rank
         numbers = np.arange(self.log.next, self.log.next + count)
-        place = self.epochs.positions(tuples.site) if self.sensed else numbers
-        tuples = replace(tuples, ident=numbers, arrival=arrival, rank=rank, place=place)
+        place = self.epochs.positions(batch.site) if self.sensed else numbers
+        tuples = self.tagging.tagged(batch, numbers, arrival, rank, place)
         there = tuples.take(judged.there)
         self._admission.count_out_of_range(there)
         self.log.add(tuples, judged.live, judged.there)
         if self.history is not None:
             self.history.add(there)
         if self.sensed:
-            self.epochs.take(tuples.tick, tuples.site, numbers, self.log.sees)
+            self.epochs.take(tick, batch.site, numbers, self.log.sees)
         seen = tuples.take(judged.live)
         self.counts["accepted"] += len(seen)
         self.settling.come(seen)

@@ -5,10 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from basestation.algebra.vector import everything
+
 
 def plain(batch):
     """Whether all of a batch are new tuples, and nothing stands between them."""
-    return batch.replaces is None and not batch.marks and bool((batch.weight == 1).all())
+    return batch.replaces is None and not batch.marks and everything(batch.weight == 1)
 
 
 def odd(batch):

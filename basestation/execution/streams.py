@@ -56,10 +56,12 @@ class ExtentStream(Stream):
         self.intake, self.extent = intake, node.extent
         self._excludes, self._marked, self._alone = excludes, intake.watermark, alone
         self.interval = getattr(node, "interval", None)
+        self._all_ticks = self.interval in (None, node.extent.interval)
         self.columns = node.columns
         self._ids = {column.id: column.name for column in node.columns}
         self._tick, self._index = (tag.id for tag in node.tags)
         self._names_index = names_index
+        self._none = None  # no tuples, as this stream shows them
         self.change = None
         self.entered = NO_TICKS  # who entered in this step
 
@@ -87,7 +89,11 @@ class ExtentStream(Stream):
             come, fresh, gone = self._with_entries(come, fresh, gone, found.entered)
         come, mask = self._seen(come)
         fresh = fresh if everything(mask) else taken(fresh, places(mask))
-        gone, _ = self._seen(gone, found.entered)  # as they were: without an index
+        if len(gone) or self._none is None:
+            gone, _ = self._seen(gone, found.entered)  # as they were: without an index
+            self._none = no_tuples(gone)
+        else:
+            gone = self._none
         versions = change.versions
         if versions is not None:
             versions = versions.seen(*self._seen(versions.tuples))
@@ -123,7 +129,7 @@ class ExtentStream(Stream):
 
     def rows_ever(self):
         """(idents, arrivals) of all rows so far, in order: those that were taken back leave theirs empty (12.1)."""
-        return self.intake.log.rows_ever() if self.interval in (None, self.extent.interval) else None
+        return self.intake.log.rows_ever() if self._all_ticks else None
 
     def between(self, low, high):
         """The tuples from tick low to tick high, as they are now."""
@@ -193,7 +199,7 @@ class ExtentStream(Stream):
         return [(ours, self.covers(low, high, np.full(len(keys), NEVER)))]  # whenever a reading came
 
     def _sampled(self, ticks):
-        return ticks if self.interval in (None, self.extent.interval) else ticks[ticks % self.interval == 0]
+        return ticks if self._all_ticks else ticks[ticks % self.interval == 0]
 
     def _seen(self, tuples, waiting=NO_TICKS):
         """The tuples with this query's columns, those of coarser sampling only; and the mask of which.
@@ -201,7 +207,7 @@ class ExtentStream(Stream):
         Those that were `waiting` to enter have no index yet.
         """
         mask = constant(True, len(tuples))
-        if self.interval not in (None, self.extent.interval):
+        if not self._all_ticks:
             mask = tuples.tick % self.interval == 0
             tuples = tuples.take(mask)
         columns = {id: tuples.columns[name] for id, name in self._ids.items()}

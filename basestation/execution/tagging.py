@@ -1,37 +1,47 @@
-"""Tagging: what was delivered as tagged tuples, under the names of the attributes of its extent."""
+"""Tagging: the columns of an extent, of what was delivered: what is known without the sensor is filled in (SEMANTICS 1.4)."""
 
 import numpy as np
 
 from acquisition.batch import Batch, dtype_of
 from acquisition.extent import Late
 from acquisition.schema import Type
-from basestation.algebra.vector import Vector, constant
-from basestation.execution.tuples import Tuples, no_tuples
+from basestation.algebra.vector import Vector, constant, everything
+from basestation.execution.tuples import Tuples
 
 
-def tagged(extent, batch):
-    """A batch as Tuples; what is known without the sensor is filled in. Who they are, and when they enter, is said later."""
-    columns = {}
-    for attribute in extent.schema:
-        if attribute is extent.site_attribute:
-            columns[attribute.name] = Vector(batch.site)
-        elif attribute is extent.time_attribute:
-            columns[attribute.name] = Vector(batch.tick)
-        elif attribute.name in batch.columns:
-            mask = batch.valid.get(attribute.name)
-            mask = None if mask is None or mask.all() else mask
-            columns[attribute.name] = Vector(batch.columns[attribute.name], mask)
-        else:
-            columns[attribute.name] = _missing(len(batch), attribute)
-    none = constant(0, len(batch))
-    append = constant(extent.late is Late.APPEND, len(batch))
-    return Tuples(none, batch.tick, batch.arrival, none, none, none, batch.site, append, columns)
+class Tagging:
+    def __init__(self, extent):
+        self._schema = extent.schema
+        self._known = {}  # what attributes are known to be: a tag of each tuple
+        for attribute, tag in ((extent.site_attribute, "site"), (extent.time_attribute, "tick")):
+            if attribute is not None:
+                self._known[attribute.name] = tag
+        self._append = extent.late is Late.APPEND
 
+    def columns(self, batch):
+        """By name."""
+        columns = {}
+        for attribute in self._schema:
+            name = attribute.name
+            if name in self._known:
+                columns[name] = Vector(getattr(batch, self._known[name]))
+            elif name in batch.columns:
+                mask = batch.valid.get(name)
+                columns[name] = Vector(batch.columns[name], None if mask is None or everything(mask) else mask)
+            else:
+                columns[name] = _missing(len(batch), attribute)
+        return columns
 
-def nothing_of(extent):
-    """No tuples, with the columns of an extent."""
-    none = np.empty(0, np.int64)
-    return no_tuples(tagged(extent, Batch(none, none, none, none, {})))
+    def tagged(self, batch, numbers, arrival, rank, place):
+        """A batch as Tuples."""
+        count = len(batch)
+        part, append = constant(0, count), constant(self._append, count)
+        return Tuples(numbers, batch.tick, arrival, part, rank, place, batch.site, append, self.columns(batch))
+
+    def none(self):
+        """No tuples."""
+        none = np.empty(0, np.int64)
+        return self.tagged(Batch(none, none, none, none, {}), none, none, none, none)
 
 
 def _missing(length, attribute):

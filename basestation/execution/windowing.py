@@ -157,9 +157,9 @@ class TimeWindows(OverStream):
 
     def due(self, upto):
         """The windows up to a tick that were not given before."""
-        ticks = np.arange(self._next, upto + 1, self.slide)
-        if not len(ticks):
+        if upto < self._next:
             return NO_WINS
+        ticks = np.arange(self._next, upto + 1, self.slide)
         self._next = int(ticks[-1]) + self.slide
         return wins(ticks, np.ones_like(ticks), self._left(ticks), ticks + self.end)
 
