@@ -47,7 +47,7 @@ def asked(name, world):
 def test_without_loss_it_says_what_a_replay_says(name, moves, world, tally):
     of, texts = asked(name, world)
     bed = run(of, texts, moves)
-    tally("windows and epochs of golden queries without loss", {moves.value: judge(of, bed, texts)})
+    tally("windows and epochs of golden queries without loss", {moves.value: judge(of, bed)})
     found = moved(bed)
     if moves is Moves.EVERYTHING:
         assert less_moved(stated(CASES[name][1].expected["motes"]), found) is None
@@ -60,7 +60,7 @@ def test_with_loss_it_says_what_a_replay_says_of_what_was_delivered_or_merged(na
     of, texts = asked(name, world)
     moves, agenda = rng.choice(list(Moves)), rng.random() < 0.5
     bed = run(of, texts, moves, seed=rng.randrange(1_000), agenda=agenda, **LOSSY)
-    tally("windows and epochs of golden queries with loss", {moves.value: judge(of, bed, texts)})
+    tally("windows and epochs of golden queries with loss", {moves.value: judge(of, bed)})
 
 
 def test_nothing_is_left_out_without_a_reason():

@@ -1,17 +1,12 @@
-"""Swept networks: the hall, the office of the examples, and a real one; answers are those of a replay of what arrived."""
+"""Swept networks: a hall whose answers are those of a replay of what arrived; `test_offices` has larger ones."""
 
-import tarfile
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from basestation.testbed import SweptBed, cannot_sweep
-from gateway.source import Source
-from innet.deployment import Deployment, SensorSpec, Site
 from simulator.radio import Bursts
-from simulator.scenario import Asked, Quantity, Scenario, Wire, read_scenario
-from tests.docs.pages import ROOT
+from simulator.scenario import Asked, read_scenario
 from tests.simulation.judging import FOLDER, delivered, judge, run_scenario
 
 
@@ -47,66 +42,6 @@ def test_batteries_end_in_a_swept_hall_and_windows_say_what_they_lack():
     # Who sends for others is empty before them.
     parent = bed.station.world.tree.parent
     assert all(died[parent[mote]][0] <= died[mote][0] for mote in died if parent[mote] in died)
-
-
-def test_an_hour_of_the_office(counts):
-    scenario = replace(read_scenario(ROOT / "examples/lab54/day.scenario.toml"), begin_ms=0)  # as a replay begins
-    bed = run_scenario(scenario, counts(3_600, 86_400), kind=SweptBed)
-    assert judge(bed, "mean") >= 11
-    assert len(delivered(bed)) > 0.95 * len(produced(bed))
-
-
-INTEL = """
-lab: sensed (site:integer, time:integer, temp:float {unit 'Cel', scale 2, sensor 'temperature'}) every 30 sec at sites SITES
-     wait 30 sec
-"""
-
-
-@pytest.fixture
-def intel(shared_data, tmp_path):
-    """The motes of a real office with their measured links and their readings; links to the sink are taken both ways."""
-    with tarfile.open(shared_data / "intel_topology.tar.gz") as tar:
-        lines = {
-            name: tar.extractfile(name).read().decode().splitlines() for name in ("mote_locs.txt", "connectivity.txt")
-        }
-    places = {int(n): (float(x), float(y), 0.0) for n, x, y in (line.split() for line in lines["mote_locs.txt"])}
-    rows = [line.split() for line in lines["connectivity.txt"]]
-    links = {(int(a), int(b)): float(p) for a, b, p in (row for row in rows if len(row) == 3) if float(p) > 0}
-    links |= {(b, a): ratio for (a, b), ratio in links.items() if b == 0}
-    links = {pair: ratio for pair, ratio in links.items() if 5 not in pair and pair[0] != pair[1]}
-    sensors = {"temperature": SensorSpec(-32_768, 32_767, 2, "Cel", 10.0, 0.5)}
-    motes = {n: Site(n, at, "telosb", sensors, 31_320.0) for n, at in places.items()}
-    known = {end for pair in links for end in pair}
-    motes = {n: site for n, site in motes.items() if n in known or n == 5}
-    extents = Source(INTEL.replace("SITES", ", ".join(map(str, sorted(motes)))), str(tmp_path / "intel.sneeql"))
-    return Deployment("intel", 1_000, {0: (0.0, 0.0, 0.0)}, motes, links, extents)
-
-
-def test_a_real_office_with_its_real_readings(intel, shared_data, tmp_path, counts):
-    pq = pytest.importorskip("pyarrow.parquet")
-    table = pq.read_table(shared_data / "intel_fixture.parquet")
-    epochs = np.arange(len(table))
-    columns = [name for name in table.column_names if name.startswith("m")]
-    recorded = tmp_path / "readings.csv"
-    with recorded.open("w") as file:
-        file.write("_tick,_site,temp\n")
-        for name in columns:
-            values = table[name].to_numpy(zero_copy_only=False)
-            lines = zip(epochs.tolist(), values.tolist(), strict=True)
-            file.writelines(f"{epoch * 30},{name[1:]},{value / 100}\n" for epoch, value in lines)
-    asked = Asked("mean", "SELECT AVG(temp) AS mean, COUNT(*) AS n, MAX(temp) AS most FROM lab [NOW]", 0, None)
-    scenario = Scenario(
-        "intel", Source(""), intel, 0, 1, {"temperature": Quantity(file=recorded, column="temp", hold_ms=30_000)}, 1.0, None,
-        Wire(), 0, (), (asked,),
-    )  # fmt: skip
-    bed = run_scenario(scenario, counts(1_800, 86_400), kind=SweptBed)
-    assert judge(bed, "mean") >= 50
-    assert bed.station.world.tree.unreached(intel.motes) == (5,)
-    assert 5 not in {site for site, _ in delivered(bed)}
-    # Each reading is the one that was recorded.
-    for (site, tick), (_, values) in delivered(bed).items():
-        if f"m{site}" in columns:
-            assert values["temp"] == table[f"m{site}"][tick // 30].as_py()
 
 
 @pytest.mark.parametrize("name", ["parent_dies_mid_epoch", "duplicates_and_reordering"])

@@ -1,0 +1,63 @@
+"""What a station has said, and what a replay says of the same readings, in a shape in which they can be compared.
+
+The replay ends where the station is, and no later: so all that was said is compared, and what still waits as well.
+"""
+
+import numpy as np
+
+from basestation.execution.engine import Engine
+from basestation.replay.inputs import record
+from basestation.replay.result import Result
+from basestation.replay.statements import read_statements
+from basestation.results.shape import shape_of
+from tests.agreement.history import bag, covered
+
+
+def said_by(bed, name):
+    """What is true now of a query, as the station has it."""
+    number = bed.numbers[name]
+    feed = bed.station.feed
+    return _current(feed.shape(number), [each.update for each in feed.read(number)])
+
+
+def said_of(bed, inputs, text):
+    """The same as a replay of inputs has it, in which the query is asked at the beginning."""
+    [given] = statements = read_statements([text], bed.catalog)
+    recording = record(bed.catalog, inputs, statements)
+    engine, clock = Engine(recording.catalog), bed.station.engine.clock
+    for name, versions in recording.versions.items():
+        for tick, columns in versions:
+            engine.load(name, tick, columns)
+    engine.add(given.number, given.bound)
+    for name, batch in recording.batches.items():
+        batch = batch.take(np.argsort(batch.arrival, kind="stable"))
+        engine.deliver(name, batch.take(batch.arrival <= clock))
+    return _current(shape_of(given.number, given.bound), engine.on_clock(clock))
+
+
+def _current(shape, updates):
+    """The rows and the coverage of windows, or of the ticks of a stream, and whether the query has ended.
+
+    The index of a tuple counts what came, which is less where motes filter (SEMANTICS 1.7), so it is left out.
+    """
+    result, number = Result([shape]), shape.number
+    result.add(updates)
+    now, said = result.current(number), {}
+    if isinstance(now, dict):
+        said = {("window", key): bag(rows) for key, rows in now.items()}
+        said |= {("coverage of", told.key): covered(told.coverage) for told in result.windows(number)}
+    else:
+        for tick, _, row in now:
+            said.setdefault(("tuples at", tick), bag([])).update(bag([row]))
+        said |= {("coverage of", told.tick): covered(told.coverage) for told in result.marks(number)}
+    if number in result.errors:
+        said["ended", number] = result.errors[number].code, result.errors[number].clock
+    return said
+
+
+def difference(expected, got):
+    """The first thing that is said otherwise, in words, or None."""
+    for key in sorted(expected.keys() | got.keys(), key=lambda key: (str(key[1]), key[0])):
+        if expected.get(key) != got.get(key):
+            return f"{key[0]} {key[1]}: expected {expected.get(key, 'nothing')}, got {got.get(key, 'nothing')}"
+    return None
