@@ -189,11 +189,13 @@ class Folding:
 
     def tidied(self, parts):
         """The same cells; groups that are in none of them are let go of when most are."""
+        if not self._node.grouped or len(self.groups) <= _SMALL:
+            return parts
         present = np.zeros(len(self.groups), bool)
         for part in parts:
             present[part.group] = True
         kept = np.flatnonzero(present)
-        if not self._node.grouped or len(self.groups) <= 2 * len(kept) + _SMALL:
+        if len(self.groups) <= 2 * len(kept) + _SMALL:
             return parts
         renumbered = self.groups.keep(kept)
         return [replace(part, group=renumbered[part.group]) for part in parts]

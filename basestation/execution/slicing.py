@@ -13,6 +13,9 @@ from basestation.execution.tuples import Growing
 from basestation.execution.windowing import Store, TimeWindows
 from basestation.execution.wins import NEVER
 
+_MANY = 2**14
+"""So many tuples do not wait to be folded in until somebody wants to know."""
+
 
 class SliceWindows(TimeWindows):
     """SliceAggregation: the same windows as TimeWindows would give, each with one tuple for each group."""
@@ -223,11 +226,12 @@ class Slices(Store):
         """Drop the slices before a tick; of a landmark window, put together those that are settled."""
         self._found = {}
         self._settle()
-        self._fold_waiting()
+        if self._begin is None or len(self._waiting) > _MANY:
+            self._fold_waiting()
         first = int(self._numbers(before))
         gone = self._cut_off_before(first)
         if self._begin is None and gone:
-            together = self._folding.joined(gone)
+            together = self._folding.copied(gone)
             together.slice[:] = self._settled = first - 1
             self._parts.insert(0, self._folding.united(together))
         self._from = max(self._from, first)
@@ -239,7 +243,7 @@ class Slices(Store):
         while self._parts and self._parts[0].slice[0] < first:
             part = self._parts.pop(0)
             at = int(np.searchsorted(part.slice, first))
-            found.append(self._folding.copied([part.take(slice(0, at))]))
+            found.append(part if at == len(part) else part.take(slice(0, at)))
             if at < len(part):
                 self._parts.insert(0, self._folding.copied([part.take(slice(at, None))]))
         return found
