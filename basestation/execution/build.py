@@ -236,7 +236,7 @@ class _Building:
         once = all(isinstance(leaf, table.Once) for leaf in leaves)  # others have no subqueries outside FROM
         asked = [(query.plan, self._made(query.plan, None)) for query in queries_of(node)] if once else []
         subqueries = Subqueries(asked) if asked else None
-        join = join_of(joined, inputs, leaves) if joined and subqueries is None else None
+        join = join_of(node, joined, inputs, leaves) if joined and subqueries is None else None
         within = None if once else self._within  # a one-off query takes no clause
         loops = self._loops(leaves, inputs)
         return Block(node, inputs, leaves, join, self._start - 1, limit, loops, subqueries, within)

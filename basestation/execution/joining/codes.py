@@ -74,7 +74,8 @@ class Codes:
         return code
 
     def _slot(self, hashes):
-        return ((hashes * _MIX) >> self._shift).view(np.int64)
+        folded = hashes ^ (hashes >> np.uint64(32))  # of doubles often only the first half says anything
+        return ((folded * _MIX) >> self._shift).view(np.int64)
 
     def _next(self, slot):
         return (slot + 1) & (len(self._slots) - 1)

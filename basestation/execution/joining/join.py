@@ -12,6 +12,7 @@ import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of, conjuncts, substitute
+from basestation.algebra.vector import places
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
@@ -23,6 +24,7 @@ from basestation.execution.joining.kept import Kept
 from basestation.execution.joining.module import Span, spans
 from basestation.execution.joining.plan import NoPlan, default_plan
 from basestation.execution.joining.sides import Reach, side_of
+from basestation.execution.tuples import everything
 from basestation.execution.wins import ranges
 
 AT_ONCE = 2**20
@@ -46,6 +48,10 @@ class Rows:
         return self.first is self.last
 
     def take(self, which):
+        """Those at positions, in a slice, or under a mask."""
+        if everything(which):
+            return self
+        which = places(which)
         first = self.first[which]
         last = first if self.single else self.last[which]
         return Rows(first, last, {i: at[which] for i, at in self.at.items()})
@@ -53,6 +59,8 @@ class Rows:
     def each(self):
         """A row for each of the windows."""
         counts = self.last - self.first + 1
+        if (counts == 1).all():
+            return Rows(self.first, self.first, self.at)
         which = np.repeat(np.arange(len(self)), counts)
         window = ranges(self.first, counts)
         return Rows(window, window, {i: at[which] for i, at in self.at.items()})
@@ -112,13 +120,15 @@ class Wanted(Within):
 
 
 class Join:
-    """`node` is what is computed, a join, a product, or a selection over a product; `sides` are the inputs as in FROM."""
+    """`node` is what is computed, a join, a product, or a selection over a product; `sides` are the inputs as in FROM;
+    of its columns those in `asked` are looked at."""
 
-    def __init__(self, node, sides):
+    def __init__(self, node, sides, asked):
         self.node, self.sides = node, sides
         self.probes = 0  # rows that looked for partners
         product = node.child if isinstance(node, WindowSelect) else node
         self.homes = {c.id: i for i, child in enumerate(product.inputs) for c in child.columns}
+        self._asked = [id for id in self.homes if id in asked]
         keys = getattr(product, "keys", ())
         self._keys = [Key({self._home(side): self._held(side) for side in key}) for key in keys]
         residual = node.predicate if isinstance(node, WindowSelect) else getattr(product, "residual", None)
@@ -281,11 +291,10 @@ class Join:
         asking = [*(self.vector(rows, i, mine) for i, mine, _ in keys), *(vector for _, vector in wanted)]
         module = source.module((*(theirs for _, _, theirs in keys), *(theirs for theirs, _ in wanted)))
         which, positions = module.probe(asking, within.range(rows, place[0]))
-        at = {i: mine[which] for i, mine in rows.at.items()}
-        first = rows.first[which]
-        last = first if rows.single else rows.last[which]
-        found = within.held(Rows(first, last, at | source.spread(place, positions)), place)
-        return self._filtered(found, set(rows.at))
+        if len(which) != len(rows) or (which[1:] <= which[:-1]).any():  # else each has found one
+            rows = rows.take(which)
+        found = Rows(rows.first, rows.last, rows.at | source.spread(place, positions))
+        return self._filtered(within.held(found, place), set(rows.at))
 
     def source(self, place):
         """What is probed at a place."""
@@ -314,8 +323,7 @@ class Join:
         for homes, term in self._terms:
             if homes <= bound and (not before or not homes <= before) and len(rows):
                 columns = {c.id: self._column(rows, c.id) for c in columns_of(term)}
-                mask = Evaluation(columns, len(rows)).of(term).true
-                rows = rows if mask.all() else rows.take(mask)
+                rows = rows.take(Evaluation(columns, len(rows)).of(term).true)
         return rows
 
     def _column(self, rows, id):
@@ -325,9 +333,9 @@ class Join:
     # --- frames ------------------------------------------------------------------------------------------------------
 
     def framed(self, rows, windows):
-        """Rows as a Frame, in order."""
+        """Rows as a Frame, in order, with the columns that are asked for."""
         rows = self._sorted(rows)
-        columns = {id: self._column(rows, id) for id in self.homes}
+        columns = {id: self._column(rows, id) for id in self._asked}
         return Frame(windows, rows.first, columns)
 
     def _sorted(self, rows):
@@ -399,10 +407,20 @@ def joined_in(node, leaves):
     return above if chosen else node, found
 
 
-def join_of(joined, inputs, leaves):
-    """The Join that `joined_in` found, over the inputs of the block."""
+def join_of(root, joined, inputs, leaves):
+    """The Join that `joined_in` found in a block, over its inputs."""
     node, found = joined
-    return Join(node, [side_of(inputs[place], leaves[place], steps) for place, steps in found])
+    sides = [side_of(inputs[place], leaves[place], steps) for place, steps in found]
+    return Join(node, sides, _asked(root, node))
+
+
+def _asked(root, below):
+    """The columns of a node that are named above it, up to a root, or handed on by that."""
+    asked = {column.id for column in root.columns}
+    while root is not below:
+        asked |= {c.id for e in root.expressions for c in columns_of(e)}
+        root = root.child
+    return asked
 
 
 def _below(node, leaves):

@@ -185,13 +185,16 @@ class Run:
     def find(self, code, span):
         """(which probe, which position)."""
         last = len(self._begins) - 2
-        code = np.where((code < 0) | (code > last), last, code)
+        code = np.minimum(code, last)
         first = self._begins[code]
-        which = np.flatnonzero(self._begins[code + 1] > first)
+        which = np.flatnonzero(
+            self._begins[code + 1] > first
+        )  # of -1 the one is at the end, the other at the beginning
         if self._single:
-            first = first[which]
-            inside = span.take(which).holds(self._ticks[first])
-            return which[inside], self.positions[first[inside]]
+            if len(which) < len(code):
+                first, span = first[which], span.take(which)
+            inside = span.holds(self._ticks[first])
+            return (which, self.positions[first]) if inside.all() else (which[inside], self.positions[first[inside]])
         which = which[
             stable_order(code[which])
         ]  # neighbours are found where neighbours were found: that is in the caches
