@@ -48,7 +48,7 @@ class _Waiting:
     message: bytes
     pauses: int = 0
     attempts: int = 0  # since the last pause
-    came: bool = False
+    came: int = 0  # of those attempts
     begun: int = 0
 
     @property
@@ -102,12 +102,15 @@ class Carrier:
     def close(self) -> None:
         """Our slot ends: what could not be handed over in it is given up."""
         left = [waiting for waiting in (self._busy, *self._queue) if waiting]
-        self.forget()
+        self._queue.clear()
+        self._busy = None
         for waiting in left:
             self._end(waiting, known=False)
 
     def forget(self) -> None:
         """The station was switched off: what waits is gone."""
+        if self._busy:
+            self._record(self._busy, known=False)
         self._queue.clear()
         self._pausing.clear()
         self._busy = None
@@ -155,7 +158,7 @@ class Carrier:
     def _attempted(self, waiting: _Waiting, epoch: int, came: bool, known: bool) -> None:
         if waiting is not self._busy:
             return
-        waiting.came |= came
+        waiting.came += came
         if waiting.for_all and not came and self._kernel.now - waiting.begun < STROBE_US and not self._slotted:
             self._kernel.after(STROBE_GAP_US, partial(self._strobe, waiting))
         elif known or waiting.for_all or waiting.attempts >= TRIES:
@@ -169,13 +172,17 @@ class Carrier:
         if waiting is self._busy:
             self._attempt(waiting, self._kernel.now // FREE_EPOCH)
 
-    def _end(self, waiting: _Waiting, known: bool) -> None:
+    def _record(self, waiting: _Waiting, known: bool) -> None:
         frame = waiting.frame
         self._trace.record(
             self._kernel.now, self._station.number, "sent", kind=frame.kind.name, to=frame.receiver, origin=frame.mote,
             boot=frame.boot, seq=frame.seq, bytes=len(waiting.message), attempts=waiting.attempts,
-            came=int(waiting.came), known=int(known),
+            came=waiting.came, known=int(known),
         )  # fmt: skip
+
+    def _end(self, waiting: _Waiting, known: bool) -> None:
+        frame = waiting.frame
+        self._record(waiting, known)
         if waiting.attempts:
             self._tried(frame.receiver, known)
         again = frame.want_ack and not self._slotted and waiting.pauses < self._patience.again
@@ -188,7 +195,7 @@ class Carrier:
     def _again(self, waiting: _Waiting) -> None:
         if waiting in self._pausing:
             self._pausing.remove(waiting)
-            waiting.pauses, waiting.attempts, waiting.came = waiting.pauses + 1, 0, False
+            waiting.pauses, waiting.attempts, waiting.came = waiting.pauses + 1, 0, 0
             self._queue.append(waiting)
             self._next()
 

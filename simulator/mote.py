@@ -287,11 +287,13 @@ class Mote:
     def _compute(self, sampling: Sampling, tick: int, measured: Mapping[int, Row]) -> None:
         memory = self._memory
         program = next((p for p in memory.orders.programs if p.sampling == sampling.number), None)
-        if program is None:
-            return
         own = measured[sampling.number]
+        if program is None:
+            self._trace.record(self._kernel.now, self.site, "wasted", sampling=sampling.number, tick=tick, values=own)
+            return
         outcome = run(program, Sampled(tick, own, measured), memory.folding.at(tick))
-        self.relay.account.compute_us += computing_us(program, self.kind)
+        if not self.relay.stays_on:  # else the processor is active anyway
+            self.relay.account.compute_us += computing_us(program, self.kind)
         self._trace.record(
             self._kernel.now, self.site, "produced", sampling=sampling.number, tick=tick, values=own,
             sent=int(outcome.reading is not None), filtered=int(outcome.filtered),

@@ -155,7 +155,7 @@ class Air:
 
     def attempt(self, message: bytes, sender: Station, receiver: int, turn: Turn, slotted: bool,
                 done: Callable[[bool, bool], None]) -> None:  # fmt: skip
-        """Send once. `done` hears whether it came through, and whether that is known.
+        """Send once. `done` hears whether somebody has taken it, and whether that is known.
 
         A receiver acknowledges what it has taken, also when it comes again: the first acknowledgement was lost.
 
@@ -172,7 +172,7 @@ class Air:
 
     def _arrive(self, message: bytes, sender: Station, receiver: int, turn: Turn, sending: _Sending,
                 done: Callable[[bool, bool], None]) -> None:  # fmt: skip
-        came = known = False  # what is for all came if somebody has taken it
+        came = known = False
         for number in self._hearers(sender.number) if receiver == BROADCAST else (receiver,):
             station = self._stations.get(number)
             if station is None or not station.listening or self._cut & {sender.number, number}:
@@ -181,7 +181,7 @@ class Air:
                 self._trace.record(sending.end, number, "disturbed", sender=sender.number)
             elif self.channel.comes_through(Purpose.FRAME, sender.number, number, turn.epoch, turn.draw):
                 taken = self._taken(message, sender.number, station, turn.number)
-                came = came or taken or receiver != BROADCAST
+                came = came or taken
                 if taken and receiver != BROADCAST:
                     station.account.send_us += station.timing.ack
                     known = self.channel.comes_through(Purpose.ACK, number, sender.number, turn.epoch, turn.draw)
@@ -212,6 +212,7 @@ class Air:
 
     def ask(self, sender: Station, receiver: int) -> None:
         """Who has something for us, and has heard us just now, may send it."""
+        self._trace.record(self._kernel.now, sender.number, "asked", of=receiver)
         sender.account.send_us += sender.timing.ack
         if (station := self._stations.get(receiver)) and station.has_for(sender.number):
             station.release(sender.number)

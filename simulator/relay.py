@@ -191,6 +191,11 @@ class Relay:
     # --- frames ---
 
     @property
+    def stays_on(self) -> bool:
+        """Whether the radio never sleeps."""
+        return self._slots is None
+
+    @property
     def listening(self) -> bool:
         return self.on and (self._slots is None or self._ears > 0 or self._staying is not None)
 

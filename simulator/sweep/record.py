@@ -50,7 +50,7 @@ def _sent(hop: Hop, readings: int, layout: Layout, trace: Trace) -> None:
     frames = hop.frames
     columns = (
         hop.ended, layout.number[frames.holder], layout.heard_by[frames.holder], layout.number[frames.origin], frames.seq,
-        frames.size, hop.attempts, hop.came, hop.known, hop.arrived, layout.parent[frames.holder] == GATEWAY,
+        frames.size, hop.attempts, hop.copies, hop.known, hop.arrived, layout.parent[frames.holder] == GATEWAY,
         frames.holder == frames.origin, frames.tag < readings,
     )  # fmt: skip
     for ended, mote, to, origin, seq, size, attempts, came, known, arrived, home, own, reading in zip(
@@ -58,7 +58,7 @@ def _sent(hop: Hop, readings: int, layout: Layout, trace: Trace) -> None:
     ):
         kind = (Kind.READING if reading else Kind.PARTIAL).name
         trace.record(ended, mote, "sent", kind=kind, to=to, origin=origin, boot=1, seq=seq, bytes=size, attempts=attempts,
-                     came=int(came), known=int(known))  # fmt: skip
+                     came=came, known=int(known))  # fmt: skip
         if own and not known:
             trace.record(ended, mote, "given_up", kind=kind, seq=seq)
         if home and came:

@@ -19,8 +19,24 @@ def run(name, seconds, seed=1, agenda=False):
 
 def run_scenario(scenario, seconds, seed=1, kind=Testbed):
     bed = kind(scenario, seed)
-    bed.run_until(seconds * 1_000)
+    bed.earlier = set()  # samplings, some of which will have lost their numbers to others
+    bed.run_until(seconds * 1_000, lambda _: bed.earlier.update(bed.station.world.scheduled.samplings.values()))
     return bed
+
+
+def samplings_of(bed):
+    """(number, microseconds) -> the sampling that had the number then: numbers are used again after 256 changes."""
+    tick_us = bed.scenario.deployment.tick_ms * 1_000
+
+    by_number = {}
+    for each in {*bed.station.world.scheduled.samplings.values(), *getattr(bed, "earlier", ())}:
+        by_number.setdefault(each.number, []).append(each)
+
+    def found(number, time):
+        had = [each for each in by_number[number] if each.epochs.start * tick_us <= time]
+        return max(had, key=lambda each: each.epochs.start)
+
+    return found
 
 
 def delivered(bed):
@@ -32,20 +48,21 @@ def _delivered(bed, extent):
     """By the trace alone."""
     tick_us = bed.scenario.deployment.tick_ms * 1_000
     trace = bed.trace
-    samplings = {n: each for n, each in bed.station.world.scheduled.samplings.items() if each.extent == extent}
+    samplings = samplings_of(bed)
     measured = {(e.mote, e["sampling"], e["tick"]): e["values"] for e in trace.of("produced")}
     within = {}
     for e in trace.of("posted"):
-        if e["sampling"] in samplings:
-            ticks = map(samplings[e["sampling"]].epochs.tick, range(e["first"], e["first"] + e["count"]))
-            within[e.mote, e["boot"], e["seq"]] = e["sampling"], list(ticks)
+        sampling = samplings(e["sampling"], e.time)
+        if sampling.extent == extent:
+            ticks = map(sampling.epochs.tick, range(e["first"], e["first"] + e["count"]))
+            within[e.mote, e["boot"], e["seq"]] = sampling, list(ticks)
     found = {}
     # A swept network has no wire: what reached the gateway is there.
     for e in trace.of("arrived") or trace.of("delivered"):
         sampling, ticks = within.get((e["origin"], e["boot"], e["seq"]), (None, ()))
         for tick in ticks:
-            values = measured[e["origin"], sampling, tick]
-            names = [channel.attribute for channel in samplings[sampling].channels]
+            values = measured[e["origin"], sampling.number, tick]
+            names = [channel.attribute for channel in sampling.channels]
             found.setdefault((e["origin"], tick), (e.time // tick_us, dict(zip(names, values, strict=True))))
     return found
 

@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 
 from gateway.life import State
+from tests.simulation.energy import expected
 from tests.simulation.judging import answers, delivered, judge, run
 
 SECONDS = 400
@@ -41,6 +42,20 @@ def test_the_ledger_of_the_station_agrees_with_the_trace(name, agenda):
     assert set(delivered(bed)) <= produced(bed)
 
 
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_motes_have_used_what_the_frames_and_samples_of_the_trace_cost(name):
+    bed = ran(name, SECONDS)
+    assert bed.spent() == pytest.approx(expected(bed, SECONDS * 1_000), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name, agenda in RUNS if agenda])
+def test_motes_that_sleep_have_used_no_less_than_their_frames_and_samples_cost_and_less_than_awake(name):
+    bed = ran(name, SECONDS, agenda=True)
+    least, most = (expected(bed, SECONDS * 1_000, asleep) for asleep in (True, False))
+    for mote, joules in bed.spent().items():
+        assert least[mote] < joules < most[mote]
+
+
 @pytest.mark.parametrize("name", ["calm", "loses_forty_percent_in_bursts"])
 def test_the_same_scenario_and_seed_give_the_same_trace_byte_for_byte(name):
     first, second, other = (str(run(name, 60, seed).built.trace) for seed in (1, 1, 2))
@@ -70,11 +85,11 @@ def test_the_children_of_a_parent_that_dies_find_another_and_give_it_what_they_s
 
 
 def test_the_children_of_a_parent_that_dies_among_sleepers_call_until_they_have_another():
-    bed = ran("parent_dies_mid_epoch", SECONDS, agenda=True)
+    bed = ran("parent_dies_mid_epoch", 600, agenda=True)
     assert 3 in {e.mote for e in bed.trace.of("forsaken")}
     found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}
     assert found[110] == [8, 8]
-    assert all(found[tick] == [7, 8] for tick in range(SECONDS - 120, SECONDS - 20, 10))
+    assert all(found[tick] == [7, 8] for tick in range(120, 580, 10))
     assert all(mote.relay._slots for mote in bed.built.motes.values() if mote.alive)
 
 
