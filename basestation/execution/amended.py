@@ -117,7 +117,12 @@ def amended(folding, stream, cells, slices, versions, first, last, clocks, new):
     states = _states(pair, len(pairs), answered[owner], born, died, span)
 
     # Their groups, in each state; and of windows that are answered for the first time, the others.
-    window, of_group, base = _base(folding, cells, ranks, groups, first, last, old)
+    if not new:  # of windows that were answered only the groups with versions are looked at
+        some = np.zeros(width, bool)
+        some[groups] = True
+        which = some[cells.group]
+        cells, ranks = cells.take(which), ranks[which]
+    window, of_group, base = folding.gathered(cells, first, last, ranks)
     key = window * width + of_group
     at = np.searchsorted(key, pairs)
     held = at < len(key)
@@ -169,16 +174,3 @@ def _sorted(rows, ranks):
     if in_order(rows.item, ranks[rows.row]) and (rows.item[1:] >= rows.item[:-1]).all():
         return rows
     return rows.take(np.lexsort((ranks[rows.row], rows.item)))
-
-
-def _base(folding, cells, ranks, groups, first, last, old):
-    """(window, group, ranked Cells) of what is in windows without versions; of the first `old` only groups that have some."""
-    some = np.zeros(len(folding.groups), bool)
-    some[groups] = True
-    which = some[cells.group]
-    parts = [
-        folding.gathered(cells.take(which), first[:old], last[:old], ranks[which]),
-        folding.gathered(cells, first[old:], last[old:], ranks),
-    ]
-    window = np.append(parts[0][0], parts[1][0] + old)
-    return window, np.append(parts[0][1], parts[1][1]), folding.joined([part[2] for part in parts])

@@ -22,7 +22,8 @@ NO_KEYS = np.empty((0, 2), np.int64)
 class Change:
     """`fresh` marks those of `come` that the stream did not have before; `gone` have the values that they had.
 
-    Where many clock ticks are one step, and tuples were amended in it, their `versions` say in which of them.
+    Where many clock ticks are one step, and tuples were amended in it, their `versions` say in which of them. These tuples
+    are not in `come`.
     """
 
     come: Tuples
@@ -32,6 +33,11 @@ class Change:
     watermark: int
     marks: tuple = ()
     versions: Versions | None = None
+
+    @property
+    def arrived(self):
+        """How many tuples came."""
+        return len(self.come) + (0 if self.versions is None else len(self.versions.standing))
 
     @property
     def ticks(self):

@@ -139,7 +139,10 @@ class Folding:
 
     def filled(self, count, cells, into):
         """A matrix of so many cells, of which each of `into` is one of `cells`, and the others are blank."""
-        return self._with(self._blank(count), cells, into)
+        first, once = np.full(count, NEVER), Once()
+        first[into] = cells.place
+        states = [made.spread(state, count, into, once) for made, state in zip(self._made, cells.states, strict=True)]
+        return Cells(None, None, None, first, states)
 
     def there(self, cells):
         """Which cells of a matrix are groups: without grouping all, with tuples in them or not."""
@@ -153,20 +156,46 @@ class Folding:
         return self._made[0].finalize(cells.states[0])[0]
 
     def joined(self, parts):
-        """All cells of all parts, one after another."""
-        return parts[0] if len(parts) == 1 else self.copied(parts)
+        """All cells of all parts, one after another; they may share memory with them and with each other."""
+        return parts[0] if len(parts) == 1 else self._after_another(parts, Once())
 
     def copied(self, parts):
-        """The same, sharing no memory with them."""
+        """The same, sharing no memory."""
+        return self._after_another(parts, None)
+
+    def _after_another(self, parts, once):
         columns = (
             None
             if parts and getattr(parts[0], name) is None
             else np.concatenate([_NONE, *(getattr(p, name) for p in parts)])
             for name in ("slice", "group", "arrival", "place")
         )
-        states = [made.concatenate([p.states[i] for p in parts]) if parts else made.init(0)
+        states = [made.concatenate([p.states[i] for p in parts], once) if parts else made.init(0)
                   for i, made in enumerate(self._made)]  # fmt: skip
         return Cells(*columns, states)
+
+    def inserted(self, cells, others):
+        """Cells and others, both in order with one row for each slice and group, as one."""
+        width = len(self.groups)
+        keys, new = cells.slice * width + cells.group, others.slice * width + others.group
+        at = np.searchsorted(keys, new)
+        known = at < len(keys)
+        known[known] = keys[at[known]] == new[known]
+        at, here, more = at[known], others.take(known), others.take(~known)
+        row = np.arange(len(keys))
+        row[at] = len(keys) + np.arange(len(at))
+        row = np.append(row, len(keys) + len(at) + np.arange(len(more)))
+        if len(more):
+            row = row[np.argsort(np.append(keys, new[~known]), kind="stable")]
+        return self.joined([cells, self._both(cells.take(at), here), more]).take(row)
+
+    def _both(self, a, b):
+        """Cells of the same slices and groups as one."""
+        once = Once()
+        states = [made.merged(x, y, once) for made, x, y in zip(self._made, a.states, b.states, strict=True)]
+        earlier = (b.arrival < a.arrival) | ((b.arrival == a.arrival) & (b.place < a.place))
+        arrival, place = (np.where(earlier, y, x) for x, y in ((a.arrival, b.arrival), (a.place, b.place)))
+        return Cells(a.slice, a.group, arrival, place, states)
 
     def united(self, cells):
         """Cells with one row for each slice and group, in order."""
@@ -263,7 +292,7 @@ class Folding:
             if size == len(cells):
                 matrix = cells.ranked(ranks)
             else:
-                matrix = self._with(self._blank(size), self._told(cells, ranks), row * len(groups) + column)
+                matrix = self.filled(size, self._told(cells, ranks), row * len(groups) + column)
             window, at, found = self._of_matrix(matrix, len(slices), len(groups), begin, end)
         else:
             window, at, found = self._one_by_one(self._told(cells, ranks), row, column, len(groups), begin, end)

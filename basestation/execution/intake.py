@@ -119,7 +119,8 @@ class Intake:
         entered = self._enter()
         versions = self._amending and self._amending.carry_out(self, clock)
         if versions is not None:
-            come, gone, fresh = self.settling.settled(self.log.live)
+            come, gone = self._amending.settled(come)
+            fresh = constant(True, len(come))
         self.clock = clock
         touched = distinct(np.concatenate([come.tick, gone.tick, *filtered])) if self.sensed else _NONE
         if len(touched):

@@ -12,8 +12,6 @@ from basestation.execution.indexes import Indexes
 from basestation.execution.overlay import Overlay
 from basestation.execution.parts import Parts
 
-_NONE = np.empty(0, np.int64)
-
 
 class Log:
     def __init__(self, none):
@@ -100,6 +98,11 @@ class Log:
         all_ = self._all()
         return self._withheld.over(all_.take(self.live[all_.ident]))
 
+    def between(self, low, high):
+        """The tuples from tick low to tick high that continuous queries may see, as they see them now."""
+        found = self._revised.over(self._came.between(low, high)) if self._came else self.none
+        return self._withheld.over(found.take(self.live[found.ident]))
+
     def rows_ever(self):
         """(numbers, arrivals) of all tuples that are here and entered, in the order of their indexes."""
         all_ = self._all()
@@ -108,7 +111,7 @@ class Log:
         return all_.ident[order], all_.arrival[order]
 
     def arrivals(self, numbers):
-        return self._came.of(numbers).arrival if len(numbers) else _NONE
+        return self._came.of(numbers).arrival
 
     def _all(self):
         return self._revised.over(self._came.all()) if self._came else self.none

@@ -65,6 +65,10 @@ class Parts:
         back[order] = np.arange(len(order))
         return found.take(back)
 
+    def between(self, low, high):
+        """The tuples from tick low to tick high; there are some tuples."""
+        return joined([part.take((part.tick >= low) & (part.tick <= high)) for part in self._parts])
+
     def forget(self, before, watermark):
         """Let go of tuples of earlier ticks whose arrival the watermark has reached, up to the first that is none of them.
 

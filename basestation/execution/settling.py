@@ -11,7 +11,7 @@ class Settling:
 
     def __init__(self, none, began):
         """`began`: the number of the first tuple of this step."""
-        self._none, self._began = none, began
+        self._none, self.began = none, began
         self._come, self._gone = [], []
 
     def come(self, tuples):
@@ -32,7 +32,7 @@ class Settling:
         come = come.take(_last_of_each(come.ident))
         come = come.take(live[come.ident])
         gone = gone.take(_first_of_each(gone.ident))
-        gone = gone.take(gone.ident < self._began)
+        gone = gone.take(gone.ident < self.began)
         return come, gone, ~np.isin(come.ident, gone.ident)
 
 

@@ -96,21 +96,22 @@ class Slices(Store):
 
     def __len__(self):
         """How many groups of slices there are, and tuples that wait to be folded in."""
-        return sum(map(len, self._parts)) + len(self._waiting)
+        standing = 0 if self._versions is None else len(self._versions.standing)
+        return sum(map(len, self._parts)) + len(self._waiting) + standing
 
     def take(self, change):
         """What there are versions of is left out until they are history."""
         self._found = {}
         self._settle()
-        versions = self._versions = change.versions
-        amended = np.empty(0, np.int64) if versions is None else versions.tuples.ident
-        come = change.come.take(~np.isin(change.come.ident, amended))
+        self._versions = change.versions
+        come = change.come
         if len(change.gone):
             self._fold_waiting()
             lost = self._take_back(change.gone)
-            again = self._made_of(lost)
-            self._waiting.add(again.take(~np.isin(again.ident, amended)))
-            come = come.take(~np.isin(self._numbers(come.tick), lost))
+            if len(lost):
+                self._waiting.add(self._made_of(lost))
+                if len(come) and come.tick.min() < self._low(int(lost[-1]) + 1):
+                    come = come.take(~np.isin(self._numbers(come.tick), lost))
         self._waiting.add(come)
 
     def _settle(self):
@@ -141,7 +142,7 @@ class Slices(Store):
         later = self._cut_off(int(cells.slice[0]))
         if later:
             both = int(np.searchsorted(cells.slice, later[-1].slice[-1], "right"))
-            self._parts.append(self._folding.united(self._folding.joined([*later, cells.take(slice(0, both))])))
+            self._parts.append(self._folding.inserted(self._folding.joined(later), cells.take(slice(0, both))))
             cells = cells.take(slice(both, None))
         if len(cells):
             self._parts.append(cells)
@@ -169,11 +170,12 @@ class Slices(Store):
         return lost
 
     def _made_of(self, slices):
-        """The tuples that slices, in order, are made of."""
-        if not len(slices):
-            return self.stream.between(0, -1)
+        """The tuples that slices, in order, are made of, without those of which there are versions."""
         found = self.stream.between(self._low(int(slices[0])), self._low(int(slices[-1]) + 1) - 1)
-        return found.take(np.isin(self._numbers(found.tick), slices))
+        which = np.isin(self._numbers(found.tick), slices)
+        if self._versions is not None:
+            which &= ~np.isin(found.ident, self._versions.tuples.ident)
+        return found.take(which)
 
     # --- what is asked for -------------------------------------------------------------------------------------------
 

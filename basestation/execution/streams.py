@@ -39,8 +39,8 @@ class Stream(Operator):
 
     def count(self, *given):
         """Count the rows of the Changes that it was given, and of that which it gives."""
-        self.counts.rows_in += sum(len(change.come) + len(change.gone) for change in given)
-        self.counts.rows_out += len(self.change.come) + len(self.change.gone)
+        self.counts.rows_in += sum(change.arrived + len(change.gone) for change in given)
+        self.counts.rows_out += self.change.arrived + len(self.change.gone)
 
 
 class ExtentStream(Stream):
@@ -133,8 +133,7 @@ class ExtentStream(Stream):
 
     def between(self, low, high):
         """The tuples from tick low to tick high, as they are now."""
-        known = self.intake.log.living()
-        return self._seen(known.take((known.tick >= low) & (known.tick <= high)))[0]
+        return self._seen(self.intake.log.between(low, high))[0]
 
     def these(self, idents):
         """The tuples of some numbers, as they are now."""

@@ -42,9 +42,9 @@ class Store(Operator):
         """Take the stream's change in."""
         change, held = self.stream.change, len(self)
         self.take(change)
-        self.counts.rows_in += len(change.come) + len(change.gone)
-        self.counts.inserted += len(change.come)
-        self.counts.purged += max(0, held + len(change.come) - len(self))
+        self.counts.rows_in += change.arrived + len(change.gone)
+        self.counts.inserted += change.arrived
+        self.counts.purged += max(0, held + change.arrived - len(self))
 
     def tidy(self):
         if self._needed < NEVER:

@@ -102,8 +102,11 @@ class Aggregate(Evaluating, Protocol):
     def take(self, state: Any, positions: np.ndarray) -> Any:
         """A new state of the groups at these positions (numbers or a mask), in that order."""
 
-    def concatenate(self, states: Sequence[Any]) -> Any:
-        """A new state of all groups of these, one state after the other."""
+    def concatenate(self, states: Sequence[Any], once: Any = None) -> Any:
+        """A new state of all groups of these, one state after the other. With `once` it may share arrays: it is not changed."""
+
+    def spread(self, state: Any, n_groups: int, into: Numbers, once: Any) -> Any:
+        """A new state of so many groups, of which each of `into` is one of these and the others are empty; it is not changed."""
 
     def dump(self, state: Any) -> dict[str, np.ndarray]:
         """The state as arrays by name. What knows the same dumps the same, however it came to know it."""

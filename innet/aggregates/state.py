@@ -6,7 +6,7 @@ A state is made of cells (arrays with one entry per group) and of exact sums; an
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -38,6 +38,25 @@ class Once:
         if key not in self._made:
             self._made[key] = make(*arrays), arrays  # which go on living, so that no other array gets their id
         return self._made[key][0]
+
+
+def _joined(*arrays):
+    return np.concatenate(arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """Puts the entries of an array where they belong in a longer one."""
+
+    length: int
+    dtype: object
+    blank: object
+    into: np.ndarray = field(compare=False)
+
+    def __call__(self, array: np.ndarray) -> np.ndarray:
+        longer = np.full(self.length, self.blank, self.dtype)
+        longer[self.into] = array
+        return longer
 
 
 class Partial:
@@ -110,6 +129,18 @@ class Partial:
         sums = {name: sums.merged(other.sums[name], add) for name, sums in state.sums.items()}
         return State(state.n_groups, cells, sums)
 
+    def spread(self, state, n_groups, into, once) -> State:
+        """A new state of so many groups, of which each of `into` is one of `state`, and the others are empty.
+
+        What is made with the same `once` may share arrays, and is not to be changed.
+        """
+        cells = {
+            name: once(_Spread(n_groups, dtype, blank, into), state.cells[name])
+            for name, (dtype, blank) in self.cells.items()
+        }
+        limb = _Spread(n_groups, np.int64, 0, into)
+        return State(n_groups, cells, {name: sums.mapped(limb, n_groups) for name, sums in state.sums.items()})
+
     def undo(self, state, groups, values=None, valid=None) -> None:
         self.update(state, groups, values, valid, np.full(len(groups), -1))
 
@@ -135,8 +166,10 @@ class Partial:
     def take(self, state: State, positions: np.ndarray) -> State:
         return state.mapped(lambda column: column[positions])
 
-    def concatenate(self, states: Sequence[State]) -> State:
-        cells = {name: np.concatenate([s.cells[name] for s in states]) for name in self.cells}
+    def concatenate(self, states: Sequence[State], once: Once | None = None) -> State:
+        """One state of the groups of all. What is made with the same `once` may share arrays, and is not to be changed."""
+        cells = {name: [s.cells[name] for s in states] for name in self.cells}
+        cells = {name: once(_joined, *of) if once else _joined(*of) for name, of in cells.items()}
         sums = {name: ExactSums.concatenate([s.sums[name] for s in states]) for name in self.sums}
         return State(sum(s.n_groups for s in states), cells, sums)
 
