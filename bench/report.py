@@ -3,7 +3,7 @@
 import sys
 from statistics import median
 
-from bench import record
+from bench import network_table, record
 from bench.peers import PEERS
 from bench.tasks import TASKS
 
@@ -235,7 +235,11 @@ def main():
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)
     after = rest.split(END)[1]
-    lines = tables(newest(record.kept("tasks"))) + [line for name in TITLES for line in figures(name)]
+    lines = (
+        tables(newest(record.kept("tasks")))
+        + [line for name in TITLES for line in figures(name)]
+        + network_table.lines()
+    )
     PAGE.write_text("\n".join([before + BEGIN, "", *lines, "", END + after]))
     print(f"bench: the tables in {PAGE.relative_to(record.ROOT)} are made anew", file=sys.stderr)
 
