@@ -39,6 +39,9 @@ def configure(parser):
     parser.add_argument(
         "--for", dest="span", type=span, metavar="SPAN", help="such as 90s, 24h; default: an hour, at least 20 rounds"
     )
+    parser.add_argument(
+        "--map", metavar="FILE", help="draw who sends to whom and what each uses, all queries together (SVG)"
+    )
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="json is one object a line")
     add_query(parser)
 
@@ -67,6 +70,8 @@ def run(args):
         bound = bind_text(text, catalog, name)
         for told, text in _told(bound, deployment, catalog, statistics, args):
             print(json.dumps(told, ensure_ascii=False) if as_json else text(told))
+        if args.map is not None:
+            _draw(args.map, bound, deployment, catalog, statistics)
     except InputError as error:
         tell_input(error, as_json)
         return BAD_INPUT
@@ -81,8 +86,8 @@ def run(args):
 
 def _misused(args):
     """What is asked of no deployment, or of no simulation."""
-    if args.config is None and (args.analyze or args.readings):
-        return "--analyze and --readings are about the motes of a deployment (-c)"
+    if args.config is None and (args.analyze or args.readings or args.map):
+        return "--analyze, --readings and --map are about the motes of a deployment (-c)"
     if not args.analyze and (args.world, args.seed, args.span) != (None, None, None):
         return "--world, --seed and --for are about a simulation (--analyze)"
     return None
@@ -105,18 +110,41 @@ def _told(bound, deployment, catalog, statistics, args):
             yield analysis, analysis_text
 
 
-def _analysis(bound, deployment, catalog, statistics, args):
-    """Of all queries together."""
+def _draw(path, bound, deployment, catalog, statistics):
+    """Of all queries together; where motes would do nothing for them, or cannot, that is told instead."""
     from acquisition.errors import InputError
-    from basestation.analysis import analysed
+    from basestation.explain import drawn, on_motes
+
+    motes = on_motes(_of_plans(bound), deployment, catalog, statistics)
+    if motes is None or "refused" in motes:
+        print(f"moteloom explain: there is nothing to draw: {(motes or {}).get('refused', 'motes do nothing for this')}",
+              file=sys.stderr)  # fmt: skip
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(drawn(motes, deployment))
+    except OSError as why:
+        raise InputError("SN501", f"cannot be written: {why.strerror}", path) from why
+
+
+def _of_plans(bound):
     from basestation.planner.placing import Asked
     from basestation.planner.plan import Plan
     from basestation.planner.rewrite import rewrite
 
+    return [Asked(plan, rewrite(plan)[0].root) for plan in bound if isinstance(plan, Plan)]
+
+
+def _analysis(bound, deployment, catalog, statistics, args):
+    """Of all queries together."""
+    from acquisition.errors import InputError
+    from basestation.analysis import analysed
+
     progress = Progress(1.0)
-    asked = [Asked(plan, rewrite(plan)[0].root) for plan in bound if isinstance(plan, Plan)]
     try:
-        return analysed(asked, deployment, catalog, args.world, args.seed, args.span, progress.at, statistics)
+        return analysed(
+            _of_plans(bound), deployment, catalog, args.world, args.seed, args.span, progress.at, statistics
+        )
     except OSError as why:
         raise InputError("SN501", f"cannot be read: {why.strerror}", args.world) from why
     finally:

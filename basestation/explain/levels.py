@@ -73,7 +73,7 @@ def _plan(plan, number, deployment, catalog, statistics):
             {"operator": d.operator, "moves": d.moves, "code": d.code, "reason": d.reason}
             for d in split(plan, better.root, raw).decisions
         ],
-        "motes": None if deployment is None else on_motes(Asked(plan, better.root), deployment, catalog, statistics),
+        "motes": None if deployment is None else on_motes([Asked(plan, better.root)], deployment, catalog, statistics),
         "physical": [
             {"depth": o.depth, "operator": o.label, "how": o.how, "state": _state(o.state)} for o in operators
         ],

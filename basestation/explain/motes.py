@@ -9,9 +9,9 @@ from innet.operators import outline
 
 
 def on_motes(asked, deployment, catalog, statistics):
-    """Of one query that is alone there; None where motes have nothing to do with it."""
+    """Of queries that are alone there; None where motes have nothing to do with them."""
     try:
-        placed = placing([asked], deployment, catalog, statistics)
+        placed = placing(asked, deployment, catalog, statistics)
     except CANNOT as error:
         return {"deployment": deployment.name, "refused": str(error)}
     return None if placed is None else told_of(placed, deployment)
