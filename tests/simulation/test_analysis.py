@@ -76,7 +76,7 @@ def test_the_analysis_is_the_last_line_and_the_same_for_the_same_seed(capsys):
 
 def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     code, out, err = call(capsys, "--schema", ROOT / "examples/lab54/schema.sneeql", "--analyze", QUERIES["collect"])
-    assert (code, out) == (2, "") and "--analyze and --readings are about the motes of a deployment" in err
+    assert (code, out) == (2, "") and "--analyze, --readings and --map are about the motes of a deployment" in err
     code, out, err = call(capsys, "-c", OFFICE, "--seed", 4, QUERIES["collect"])
     assert (code, out) == (2, "") and "--world, --seed and --for are about a simulation" in err
     code, _, err = call(capsys, "-c", OFFICE, "--analyze", "--world", tmp_path / "none.toml", QUERIES["collect"])
