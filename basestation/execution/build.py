@@ -28,6 +28,7 @@ from basestation.execution.history import Archived
 from basestation.execution.joining.join import join_of, joined_in
 from basestation.execution.joining.sides import HeldStore, signature_of
 from basestation.execution.looping import Loop, LoopRows, Loops, LoopTimes, Named
+from basestation.execution.marking import EpochsTold
 from basestation.execution.oneoff import NODES
 from basestation.execution.outputs import StreamOutput, WindowOutput
 from basestation.execution.slicing import Slices, SliceWindows
@@ -169,20 +170,28 @@ class _Building:
         return key
 
     def _member(self, root):
-        """A plain query that begins now, whose conditions are ranges of what is received, is one of many; else None."""
+        """A plain query that begins now, whose conditions are ranges of what an extent gives, is one of many; else None."""
         if self._since is not None or self._within is not None:
             return None
         outputs = tuple((column, ex.Attr(column)) for column in root.columns)
         if isinstance(root, StreamProject):
             outputs, root = root.outputs, root.child
-        if not isinstance(root, StreamSelect) or not isinstance(root.child, StreamReceive):
+        if not isinstance(root, StreamSelect) or not isinstance(root.child, StreamAcquire | StreamReceive):
             return None
         ranges, others = factored(root.predicate)
-        key, make = self._stream_of(root.child, self._taken.number(root.child), None)
-        if not ranges or root.child.tags[1].id in self._named:
+        if not ranges or self._names_index(root.child):
             return None
+        key, make = self._extent(root.child, ())
         standing = self._graph.get(("standing", key), lambda: Standing(self._graph.get(key, make)))
-        return standing.join(ranges, others, outputs, self._limit)
+        return standing.join(ranges, others, outputs, self._limit, self._epochs_told(root.child, standing))
+
+    def _epochs_told(self, node, standing):
+        """(signature, EpochsTold) of what one of many is told of epochs: it may exclude other sites than the others."""
+        if not isinstance(node, StreamAcquire):
+            return None
+        key, seen = self._extent(node, self._excludes.get(node.tags[0].id, ()))
+        told = EpochsTold(None, standing.stream, self._start, self._limit, seen())
+        return (*key, self._start, self._limit), told
 
     # --- streams -----------------------------------------------------------------------------------------------------
 
@@ -194,10 +203,7 @@ class _Building:
         """(key, how it is made) of a stream."""
         match node:
             case StreamAcquire() | StreamReceive():
-                names_index, masks = node.tags[1].id in self._named, self._excludes.get(node.tags[0].id, ())
-                alone, intake = self._reads[node.extent.name] == 1, self._intakes[node.extent.name]
-                key = "extent", number, names_index, alone, tuple(mask.tobytes() for mask in masks)
-                return key, lambda: ExtentStream(node, intake, names_index, masks, alone)
+                return self._extent(node, self._excludes.get(node.tags[0].id, ()))
             case StreamProject(outputs=outputs, child=StreamSelect(predicate=predicate, child=child)):
                 return self._filter(number, child, predicate, outputs, node.tags, limit)
             case StreamProject(outputs=outputs, child=child):
@@ -205,15 +211,25 @@ class _Building:
             case StreamSelect(predicate=predicate, child=child):
                 return self._filter(number, child, predicate, None, node.tags, limit)
             case StreamUnion(parts=parts):
-                names_index = node.tags[1].id in self._named
+                names_index = self._names_index(node)
                 key = "union", number, names_index, limit, self._era
                 parts_of = lambda: [self._stream(part, limit) for part in parts]  # noqa: E731 - made when it is
                 return key, lambda: UnionStream(node, parts_of(), names_index, self._start)
             case converters.Converter(child=child):
-                names_index, kind = node.tags[1].id in self._named, type(node).__name__
+                names_index, kind = self._names_index(node), type(node).__name__
                 key = "converter", number, names_index, limit, self._era
                 return key, lambda: ConverterStream(kind, self._block(child, limit), node.tags, names_index)
         raise TypeError(f"no stream operator: {type(node).__name__}")
+
+    def _extent(self, node, masks):
+        """The same of an extent, of which sites under masks are excluded."""
+        names_index, number = self._names_index(node), self._taken.number(node)
+        alone, intake = self._reads[node.extent.name] == 1, self._intakes[node.extent.name]
+        key = "extent", number, names_index, alone, tuple(mask.tobytes() for mask in masks)
+        return key, lambda: ExtentStream(node, intake, names_index, masks, alone)
+
+    def _names_index(self, node):
+        return node.tags[1].id in self._named
 
     def _filter(self, number, child, predicate, outputs, tags, limit):
         below, _ = self._stream_of(child, self._taken.number(child), None)

@@ -14,6 +14,10 @@ class Kinds:
     def __getitem__(self, number):
         return self._things[number][1]
 
+    def items(self):
+        """(number, thing) of all."""
+        return [(number, thing) for number, (_, thing) in self._things.items()]
+
     def take(self, signature, thing):
         """The number of a thing that is like this one: it is used once more."""
         if signature not in self._numbers:

@@ -14,6 +14,32 @@ from basestation.revisions.answers import EpochMarks, coverage_of
 _UNTOLD = -1
 
 
+class EpochsTold:
+    """The epochs of a stream that a query is told of: from its start on, and not beyond a limit."""
+
+    def __init__(self, query, stream, start, limit, seen=None):
+        """`seen`: the stream as the query sees it, if not all that take part in the one that takes steps see it so."""
+        self._stream, self._seen, self._start, self._limit = stream, seen or stream, start, limit
+        self._began, self._marking = False, Marking(query)
+
+    def news(self):
+        """[(EpochMarks, which of them are of new epochs)] of this step."""
+        keys = self._stream.epochs() if self._began else self._stream.epochs_from(self._start)
+        self._began = True
+        if not len(keys):
+            return []
+        keys = keys[keys[:, 0] >= self._start]
+        if self._limit is not None:
+            keys = keys[keys[:, 0] <= self._limit]
+        if not len(keys):
+            return []
+        return [told for told in self._marking.news(keys, self._seen.epoch_covers(keys)) if len(told[0])]
+
+    def forget(self, before):
+        """No epoch before a tick is told of again."""
+        self._marking.forget(before)
+
+
 class Marking:
     def __init__(self, query):
         self._query = query

@@ -7,7 +7,7 @@ from basestation.execution.frame import difference, occurrence
 from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.indexing import Arrivals
 from basestation.execution.intake import KEYS
-from basestation.execution.marking import Marking
+from basestation.execution.marking import EpochsTold
 from basestation.execution.marks import Waiting, place_of
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import equal
@@ -163,15 +163,14 @@ class StreamOutput(Operator):
     def __init__(self, query, stream, columns, limit, start, since):
         """Tuples that entered before the query did are not its answer (1.1); with `since`, those that arrived before (10.7)."""
         super().__init__(stream.level)
-        self.query, self.stream, self._columns, self._limit = query, stream, columns, limit
-        self._start, self._began = start, False
+        self.query, self.stream, self._columns = query, stream, columns
         self._marks = Waiting()
         self.said = []  # in the last step
         self._needed = NEVER
         self._arrivals = Arrivals()
         self._since = -NEVER if since is None else since
         self._given = Numbered(bool)
-        self._marking = Marking(query)
+        self._epochs = EpochsTold(query, stream, start, limit)
         known = stream.all()
         ours = known.come.arrival > known.watermark if since is None else known.come.arrival >= since
         self._arrivals.apply(known.come, ours, known.gone)
@@ -189,7 +188,7 @@ class StreamOutput(Operator):
             self._given[tuples.ident] = weight == 1
         corrected = [self._updates(tuples, weight) for tuples, weight in ((back, -1), (again, 1)) if len(tuples)]
         marks = self._marks.ready(change.marks, change.watermark)
-        self.said = [*corrected, *in_time(entering, self._updates(entering, 1), self._epochs(), marks)]
+        self.said = [*corrected, *in_time(entering, self._updates(entering, 1), self._epochs.news(), marks)]
         self.counts.rows_in += len(change.come) + len(change.gone)
         self.counts.rows_out += len(back) + len(again) + len(entering)
 
@@ -210,15 +209,6 @@ class StreamOutput(Operator):
         index = self.stream.index_of(tuples.ident)
         return TupleUpdates(self.query, tuples.tick, index, np.full(len(tuples), weight, np.int64), rows)
 
-    def _epochs(self):
-        """The marks that are news, and which of them are of new epochs."""
-        keys = self.stream.epochs() if self._began else self.stream.epochs_from(self._start)
-        self._began = True
-        keys = keys[keys[:, 0] >= self._start]
-        if self._limit is not None:
-            keys = keys[keys[:, 0] <= self._limit]
-        return list(self._marking.news(keys, self.stream.epoch_covers(keys))) if len(keys) else []
-
     def need(self, before):
         """Nothing changes before a tick of the extents below."""
         self._needed = min(self._needed, before)
@@ -228,7 +218,7 @@ class StreamOutput(Operator):
         self.stream.need(before)
         self._given.drop_before(self.stream.first)
         # A reading that came late is told of in its epoch's mark even where no window is corrected.
-        self._marking.forget(before - KEYS)
+        self._epochs.forget(before - KEYS)
 
 
 def in_time(entering, updates, epochs, marks):

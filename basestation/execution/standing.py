@@ -18,6 +18,7 @@ from basestation.execution.counts import Counts
 from basestation.execution.graph import MEMBER, OUTPUT, Operator
 from basestation.execution.grouped import Grouped
 from basestation.execution.indexing import Arrivals
+from basestation.execution.intake import KEYS
 from basestation.execution.kinds import Kinds
 from basestation.execution.marks import Waiting
 from basestation.execution.noted import Noted, pairs
@@ -59,14 +60,15 @@ class Standing(Operator):
         super().__init__(stream.level)
         self.stream = stream
         self.members, self._free = {}, []  # by slot; slots that nobody has
-        self._grouped, self._shapes, self._rests = Grouped(), Kinds(), Kinds()
-        self._shape, self._rest = Numbered(np.int64), Numbered(np.int64)  # by slot
+        self._grouped, self._shapes, self._rests, self._epochs = Grouped(), Kinds(), Kinds(), Kinds()
+        self._shape, self._rest, self._told = (Numbered(np.int64) for _ in range(3))  # by slot, which of these
         self._first = Numbered(np.int64)  # by slot: up to this index tuples entered before the query did (1.1)
         self._limit = Numbered(np.int64)  # by slot: of arrivals, for a query that ends (11)
         self.given = Numbered(np.int64)  # by slot: how many tuples
         self._limits = 0  # how many queries end
         self.heard = 0  # the number of the last mark that came
         self._arrivals, self._marks, self._noted = Arrivals(), Waiting(), Noted()
+        self._needed = NEVER
         self.said = []  # in the last step
         known = stream.all()
         self._arrivals.apply(known.come, known.come.arrival > known.watermark, known.gone)
@@ -74,13 +76,17 @@ class Standing(Operator):
 
     # --- queries come and go -----------------------------------------------------------------------------------------
 
-    def join(self, ranges, rest, outputs, limit):
-        """A Member that wants `outputs` of what lies in `ranges` and for which all of `rest` is true."""
+    def join(self, ranges, rest, outputs, limit, epochs):
+        """A Member that wants `outputs` of what lies in `ranges` and for which all of `rest` is true.
+
+        `epochs`: (a signature of which epochs it is told of, EpochsTold), of a sensed extent.
+        """
         slot = self._free.pop() if self._free else len(self.members)
         self._grouped.add(slot, ranges)
         shape = tuple((signature(expression), column.type, column.scale) for column, expression in outputs)
         self._shape[slot] = self._shapes.take(shape, outputs)
         self._rest[slot] = self._rests.take(tuple(map(signature, rest)), rest) if rest else 0
+        self._told[slot] = self._epochs.take(*epochs) if epochs else 0
         self._first[slot], self.given[slot] = self._last, 0
         self._limit[slot] = NEVER if limit is None else limit
         self._limits += limit is not None
@@ -99,6 +105,8 @@ class Standing(Operator):
         self._shapes.let_go(int(self._shape[slot]))
         if rest := int(self._rest[slot]):
             self._rests.let_go(rest)
+        if told := int(self._told[slot]):
+            self._epochs.let_go(told)
         self._limits -= int(self._limit[slot]) != NEVER
         self._noted.leave(slot)
 
@@ -115,7 +123,8 @@ class Standing(Operator):
         found = self._with_noted(entering, change.watermark)
         self.heard = max((mark.source[1] for mark in change.marks), default=self.heard)
         marks = self._marks.ready(change.marks, change.watermark)
-        self.said = said + (self._among_marks(*found, marks) if marks else self._handed(*found, 1))
+        news = {number: of for number, told in self._epochs.items() if (of := told.news())}
+        self.said = said + (self._among_marks(*found, marks, news) if marks or news else self._handed(*found, 1))
 
     def _wanted(self, tuples):
         """(tuples, who wants which of them as slots, and rows), by slot and then in order."""
@@ -235,16 +244,18 @@ class Standing(Operator):
             self._shown(shape, tuples, rows),
         )  # fmt: skip
 
-    def _among_marks(self, tuples, slots, rows, marks):
-        """Everybody is told of marks, each among what it is given; of those that came before it did nobody."""
+    def _among_marks(self, tuples, slots, rows, marks, news):
+        """Everybody is told of marks among what it is given: of those of its epochs, and of those that came after it did."""
         given = {update.query: update for each in self._handed(tuples, slots, rows, 1) for update in each.pieces()}
-        begin, behind = (np.searchsorted(slots, list(self.members), side).tolist() for side in ("left", "right"))
-        said = []
-        for member, a, b in zip(self.members.values(), begin, behind, strict=True):
+        everybody, tuples, said = np.array(list(self.members)), tuples.with_columns({}), []
+        begin, behind = (np.searchsorted(slots, everybody, side).tolist() for side in ("left", "right"))
+        told = self._told[everybody].tolist()
+        for member, a, b, of in zip(self.members.values(), begin, behind, told, strict=True):
             heard = [mark for mark in marks if mark.source[1] > member.heard]
             mine = tuples.take(rows[a:b])
             for query in member.queries:
-                said += in_time(mine, given.get(query) or _nothing_for(query), [], heard)
+                epochs = [(replace(each, query=query), new) for each, new in news.get(of, ())]
+                said += in_time(mine, given.get(query) or _nothing_for(query), epochs, heard)
         return said
 
     @property
@@ -254,13 +265,17 @@ class Standing(Operator):
 
     def ask(self):
         """Answers are revised back to the horizon."""
-        self.stream.need(self.stream.watermark - self.stream.intake.horizon)
+        self._needed = self.stream.watermark - self.stream.intake.horizon
 
     def histories(self):
         """None is read."""
         return {}
 
     def tidy(self):
+        self.stream.need(self._needed)
+        # A reading that came late is told of in its epoch's mark even where no window is corrected.
+        for _, told in self._epochs.items():
+            told.forget(self._needed - KEYS)
         self._noted.forget(self.stream.first)
 
 

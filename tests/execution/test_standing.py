@@ -14,7 +14,7 @@ from tests.conftest import count_of
 from tests.execution.test_sharing import is_empty, plainly
 
 ATTRIBUTES = "site:integer, n:integer, f:float, d:float {scale 1}, s:string"
-EXTENTS = ("hits: pushed ({})",)
+EXTENTS = ("hits: pushed ({})", "road: sensed ({}) every 2 sec at sites 1 .. 3")
 LATE = ("late revise by 9 sec", "late revise by 20 sec", "late drop", "late append")
 ITEMS = ("n", "d, s", "n + 1 AS m, f", "*", "tick AS k, site")
 VALUES = {
