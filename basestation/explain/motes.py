@@ -46,8 +46,18 @@ def told_of(placed, deployment):
             for mote, use in sorted(prediction.motes.items())
         ],
         "worst": prediction.worst,
+        "agenda": [_agenda(placed.agenda.sites[mote]) for mote in sorted(tree.parent)],
         "memory": [_memory(mote, kept, placed) for mote, kept in placed.footprints.items()],
     }  # fmt: skip
+
+
+def _agenda(own):
+    """When a mote does what in each round; in between it sleeps."""
+    slots = [
+        {"does": slot.activity.value, "begin_ms": slot.start_ms, "ms": slot.length_ms, "peer": slot.peer}
+        for slot in own.slots
+    ]
+    return {"mote": own.site, "awake_ms": own.awake_ms, "slots": slots}
 
 
 def _memory(mote, kept, placed):
@@ -79,10 +89,16 @@ def mote_lines(motes):
     lines = running_lines(motes)
     lines.append("level  messages/h     bytes/h")
     lines += [f"{each['level']:>5}{each['messages']:>12,.1f}{each['bytes']:>12,.0f}" for each in motes["levels"]]
-    lines.append(" mote  parent  level         J/h  lifetime in days")
+    sends = {own["mote"]: next(s for s in own["slots"] if s["does"] == "send") for own in motes["agenda"]}
+    awake = {own["mote"]: own["awake_ms"] for own in motes["agenda"]}
+    rows = [("mote", "parent", "level", "sends, ms", "awake, ms", "J/h", "lifetime in days")]
     for each in motes["energy"]:
         days = "on the mains" if each["lifetime_days"] is None else f"{each['lifetime_days']:,.1f}"
-        lines.append(f"{each['mote']:>5}{each['parent']:>8}{each['level']:>7}{each['joules']:>12.4g}{days:>18}")
+        slot = sends[each["mote"]]
+        when = f"{slot['begin_ms']:,} .. {slot['begin_ms'] + slot['ms']:,}"
+        told = (when, f"{awake[each['mote']]:,}", f"{each['joules']:.4g}", days)
+        rows.append((*(str(each[what]) for what in ("mote", "parent", "level")), *told))
+    lines += table(rows)
     if motes["worst"] is not None:
         days = next(each["lifetime_days"] for each in motes["energy"] if each["mote"] == motes["worst"])
         lines.append(f"the first battery to be empty is that of mote {motes['worst']}, after {days:,.1f} days")
