@@ -19,7 +19,7 @@ from acquisition.sources.csv import read_csv
 from acquisition.sources.tuples import batch_of, table_of
 from basestation.algebra.vector import Vector
 from basestation.planner.moves import Moves
-from basestation.testbed import Testbed
+from basestation.testbed import SweptBed, Testbed
 from innet.payload import decode_orders
 from tests.golden.asking import asked_of
 from tests.golden.runner import files, read
@@ -48,6 +48,13 @@ def run(world, texts, moves, seed=1, agenda=False, **radio):
             now = batch.take(batch.arrival == tick)
             bed.archive.append(catalog.find(name), now)
             engine.deliver(name, now)
+    bed.run_until(1_000 * world.seconds)
+    return bed
+
+
+def swept(world, texts, moves, seed=1, **radio):
+    """The same, swept; nothing is pushed, and tables are empty."""
+    bed = SweptBed(replace(asking(world, texts), **radio), seed, moves=moves)
     bed.run_until(1_000 * world.seconds)
     return bed
 

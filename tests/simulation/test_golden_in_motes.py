@@ -1,6 +1,7 @@
 """Golden queries in a simulated network, whatever runs on its motes: they say what a replay says of what was heard."""
 
 import random
+import re
 from collections import Counter
 from functools import cache
 
@@ -11,11 +12,13 @@ from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.moves import Moves
+from basestation.testbed import cannot_sweep
 from simulator.radio import Bursts
 from tests.conftest import FULL, SEED
 from tests.golden.runner import files, read
 from tests.golden.telling import QUERIES
-from tests.simulation.golden_in_motes import NOT_HERE, judge, less_moved, moved, run, stated, texts_of
+from tests.simulation import judging
+from tests.simulation.golden_in_motes import NOT_HERE, judge, less_moved, moved, run, stated, swept, texts_of
 from tests.simulation.golden_world import world_of
 
 GOLDEN = [read(path) for path in files(QUERIES)]
@@ -61,6 +64,20 @@ def test_with_loss_it_says_what_a_replay_says_of_what_was_delivered_or_merged(na
     moves, agenda = rng.choice(list(Moves)), rng.random() < 0.5
     bed = run(of, texts, moves, seed=rng.randrange(1_000), agenda=agenda, **LOSSY)
     tally("windows and epochs of golden queries with loss", {moves.value: judge(of, bed)})
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_swept_it_says_what_a_replay_says(name, world, rng, tally):
+    of, texts = asked(name, world)
+    moves, radio = rng.choice(list(Moves)), rng.choice([{}, LOSSY])
+    title = "windows and epochs of golden queries that are swept"
+    try:
+        bed = swept(of, texts, moves, rng.randrange(1_000), **radio)
+    except cannot_sweep() as why:
+        tally(title, {str(why): 1})
+        assert re.search("looks at another sampling|goes on after a slot", str(why))
+    else:
+        tally(title, {moves.value: sum(judging.judge(bed, each) for each in bed.numbers)})
 
 
 def test_nothing_is_left_out_without_a_reason():
