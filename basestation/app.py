@@ -33,13 +33,14 @@ from innet.routing.silence import Silence
 class Station:
     """`boot` is the number of this start of the station; no two starts may have the same. Times are ms since tick 0.
 
-    Without a `deployment` nothing is known of the motes' sensors, and everything is collected.
+    Without a `deployment` nothing is known of the motes' sensors, and everything is collected; with one, `moves` says how
+    much of the queries runs on motes, and with an `agenda` they sleep but for their slots.
     """
 
     def __init__(self, catalog: Catalog, transport: Transport, archive: Store, boot: int, now_ms: int,
                  policy: Policy | None = None, deployment: Deployment | None = None,
-                 moves: Moves = Moves.PLANNED) -> None:  # fmt: skip
-        self.world = World.at_first(catalog, deployment, moves)
+                 moves: Moves = Moves.PLANNED, agenda: bool = False) -> None:  # fmt: skip
+        self.world = World.at_first(catalog, deployment, moves, agenda)
         self.feed = Feed()
         self.links = Links(boot, policy or Policy())
         self.keepers = Keepers(self.links, self._clock, lambda mote: self.world.way(mote))
@@ -71,7 +72,9 @@ class Station:
         risen = uplink.rise(arrivals.frames, self.world, self.engine, self._archive, self._tick)
         of_motes = [frame for frame in arrivals.frames if frame.mote not in self.world.tree.roots]
         strange = self.keepers.take(of_motes, now_ms)
-        self.silence.hear(((frame.mote, frame.sender) for frame in of_motes), self.world.tree, now_ms)
+        self.keepers.vouch((mote for mote, _ in risen.merged), now_ms)
+        came = [*((frame.mote, frame.sender) for frame in of_motes), *risen.merged]
+        self.silence.hear(came, self.world.tree, now_ms)
         self.errors.update(error.code for error in (*arrivals.errors, *risen.errors, *strange))
         gateway.downlink.answer(arrivals.answers, self._transport)
         settled = self.keepers.settled()
@@ -96,7 +99,7 @@ class Station:
         for ended in (self._tick, now - 1):
             if self.engine.clock < ended < now:
                 for number in uplink.answer(self.engine, self.feed, ended):
-                    self._carry_out(downlink.release(number, Event.FAIL, self.world, ended + 1), now_ms)
+                    self._carry_out(downlink.release(number, Event.FAIL, self.world, self.engine), now_ms)
         self._tick = max(self._tick, now)
 
     def _carry_out(self, deployment: downlink.Deployment, now_ms: int) -> Query:

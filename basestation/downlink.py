@@ -7,15 +7,17 @@ import acquisition.downlink
 import innet.downlink
 from acquisition.errors import ScheduleError
 from acquisition.scheduling import share
+from basestation.agendas import duties
 from basestation.execution.build import NotYet, TooEarly
-from basestation.execution.engine import Engine
+from basestation.execution.engine import EXECUTABLE, Engine
+from basestation.feeding import fed
 from basestation.language.diagnostics import Diagnostic, Refused
 from basestation.language.syntax import Explain
 from basestation.planner.bind import bind_text
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
 from basestation.queries import Event, Query
-from basestation.wanted import compiled, inside, patience, renewed
+from basestation.wanted import compiled, inside, patience, placed, renewed
 from basestation.world import World
 from gateway.reconcile import Desired
 from gateway.source import Source
@@ -33,10 +35,13 @@ def deploy(text: str, world: World, engine: Engine) -> Deployment:
     """Accept a query: from its first window after now on the engine answers it. Refused says why it cannot be."""
     plan = _one_query(text, world)
     better, _ = rewrite(plan)
-    query = Query(world.next_number(), text, plan, inside(plan, better.root, world))
+    runs, _ = rewrite(plan, EXECUTABLE)
+    query = Query(world.next_number(), text, plan)
     try:
-        changed = _with_motes(world.with_query(query), engine.clock + 1, renewed(query, world))
-        engine.add(query.number, plan)
+        query, folds = fed(query, inside(plan, better.root, world), runs.root, world, engine.clock + 1)
+        changed = world.with_folds(folds).with_query(query)
+        changed = _with_motes(changed, engine.clock + 1, renewed(query, world))
+        engine.add(query.number, plan, query.fed, {number: each.operator for number, each in folds.items()})
     except NotYet as error:
         raise _refused(text, "SN601", str(error), plan) from error
     except TooEarly as error:
@@ -48,15 +53,17 @@ def deploy(text: str, world: World, engine: Engine) -> Deployment:
 
 def withdraw(number: int, world: World, engine: Engine) -> Deployment:
     """Stop a query: the engine forgets it, the motes stop what only it needed."""
-    deployment = release(number, Event.STOP, world, engine.clock + 1)
     engine.remove(number)
-    return deployment
+    return release(number, Event.STOP, world, engine)
 
 
-def release(number: int, event: Event, world: World, tick: int) -> Deployment:
-    """A query is over by an event: the motes stop what only it needed."""
+def release(number: int, event: Event, world: World, engine: Engine) -> Deployment:
+    """A query, which the engine has forgotten, is over by an event: the motes stop what only it needed."""
     query = world.queries[number].after(event)
-    return _deployment(_with_motes(world.with_query(query), tick), query, world)
+    changed = world.with_query(query)
+    for fold in world.running.keys() - changed.running.keys():
+        engine.unfold(fold)
+    return _deployment(_with_motes(changed, engine.clock + 1), query, world)
 
 
 def reroute(world: World, tick: int) -> World:
@@ -75,12 +82,16 @@ def _with_motes(world: World, tick: int, anew: Collection[str] = ()) -> World:
     """The world with schedules and programs for all live queries together: what each mote should have."""
     needs = [need for query in world.queries.values() for need in query.needs]
     scheduled = share(needs, world.catalog, world.scheduled, tick, anew)
-    programs = innet.downlink.images(compiled(world, scheduled), world.tree, scheduled.schedules)
+    running = placed(world)
+    agenda = duties(world, running, scheduled.schedules) if world.agenda else {}
+    programs = innet.downlink.images(compiled(running, world, scheduled), world.tree, scheduled.schedules, agenda)
     schedules = acquisition.downlink.images(scheduled.schedules)
     desired = {
         site: Desired(schedules.get(site), programs.get(site)) for site in sorted(schedules.keys() | programs.keys())
     }
-    return replace(world, scheduled=scheduled, desired=desired, patience=patience(world))
+    folds = {each.number: each for each in running if each.number}
+    changed = replace(world, scheduled=scheduled, desired=desired, patience=patience(world))
+    return changed.with_folds(folds)
 
 
 def _one_query(text: str, world: World) -> Plan:

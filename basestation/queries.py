@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from acquisition.scheduling import Need
+from basestation.planner.fed import Fed
 from basestation.planner.plan import Plan
 from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
@@ -42,12 +43,13 @@ TRANSITIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query that was accepted. `awaited` are the motes that must have what they should for it to be RUNNING."""
+    """One query that was accepted: `inside` is what is delivered for it, `fed` what partials come for. `awaited` are the motes that must have what they should for it to be RUNNING."""
 
     number: int
     text: str
     plan: Plan
-    inside: tuple[Deliver, ...]
+    inside: tuple[Deliver, ...] = ()
+    fed: tuple[Fed, ...] = ()
     state: State = State.DEPLOYING
     awaited: frozenset[int] = frozenset()
 
@@ -66,5 +68,6 @@ class Query:
         """What a live query asks of the sensed extents; nothing, once it is over."""
         if self.state in (State.STOPPED, State.FAILED):
             return ()
-        sampled = [acquire for operator in self.inside for acquire in acquired(operator).values()]
+        operators = (*self.inside, *(fed.fold for fed in self.fed))
+        sampled = [acquire for operator in operators for acquire in acquired(operator).values()]
         return tuple(Need(a.extent, frozenset(a.sampled), a.interval) for a in sampled)

@@ -23,16 +23,14 @@ from basestation.algebra.vector import Vector
 from basestation.app import Station
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.store import Store
+from basestation.execution.arrived import ArrivedPartials
 from basestation.language.diagnostics import Refused
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves
-from basestation.planner.placing import Placing, world_of
+from basestation.planner.placing import Placing
 from gateway.transports.memory import pair
 from innet.deployment import Deployment
-from innet.payload import Duty, Orders, decode_orders, encode_orders, programs_of
-from innet.placement.expected import Round
-from innet.placement.placement import Placement, everywhere
-from innet.placement.timing import agenda_of
+from innet.payload import Duty, Orders, decode_orders, programs_of
 from innet.routing.topology import Heard, LinksReport, Topology
 
 if TYPE_CHECKING:
@@ -98,16 +96,15 @@ def world_around(deployment: Deployment, path: str | None) -> "Scenario":
 class Bed:
     """What both have: a station, the queries' numbers by their names, and those that were refused."""
 
-    def __init__(self, scenario: "Scenario", wire, archive: Store | None, moves: str) -> None:
+    def __init__(self, scenario: "Scenario", wire, archive: Store | None, moves: str, agenda: bool) -> None:
         self.scenario = scenario
         self.numbers: dict[str, int] = {}
         self.refused: dict[str, Refused] = {}
         self.catalog = read_deployed(scenario.deployment)
         self.archive = MemoryArchive() if archive is None else archive
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms,
-                               deployment=scenario.deployment, moves=Moves(moves))  # fmt: skip
+                               deployment=scenario.deployment, moves=Moves(moves), agenda=agenda)  # fmt: skip
         self._now_ms = scenario.begin_ms
-        self._given: Mapping | None = None  # what motes were to have when it had an agenda last
         self._load_tables()
 
     def _load_tables(self) -> None:
@@ -124,35 +121,6 @@ class Bed:
             self.numbers[asked.name] = self.station.submit(asked.text, self._now_ms).number
         except Refused as refused:
             self.refused[asked.name] = refused
-
-    def _give_agenda(self) -> None:
-        """Put an agenda into what the station wants motes to have, as long as it does not plan any itself."""
-        station = self.station
-        if station.world.desired is self._given or not any(query.needs for query in station.world.queries.values()):
-            return
-        orders = {n: decode_orders(each.program, n) for n, each in station.world.desired.items() if each.program}
-        if any(each.duty is None for each in orders.values()):
-            duties, desired = self._duties(), dict(station.world.desired)
-            for n in orders.keys() & duties.keys():
-                program = encode_orders(desired[n].program.version, replace(orders[n], duty=duties[n]))
-                desired[n] = replace(desired[n], program=program)
-            station.world = replace(station.world, desired=desired)
-            station.keepers.desire(desired, self._now_ms)
-        self._given = station.world.desired
-
-    def _duties(self) -> dict[int, Duty]:
-        """The agenda of collecting what the queries want, for a station that does not plan any itself."""
-        world, deployment = self.station.world, self.scenario.deployment
-        operators = [operator for query in world.queries.values() if query.needs for operator in query.inside]
-        sites = {name: self.catalog.find(name).sites for name in {operator.extent for operator in operators}}
-        interval = min(self.catalog.find(name).interval for name in sites)
-        asked = world_of(
-            deployment, self.catalog, world.tree, world.topology, world.scheduled.schedules, Round(1, interval)
-        )
-        placed = everywhere(operators, sites)
-        reached = tuple(replace(p, sites=tuple(s for s in p.sites if s in world.tree.parent)) for p in placed)
-        agenda = agenda_of(Placement(world.tree, reached), asked)
-        return {site: Duty.of(each, agenda.period_ms) for site, each in agenda.sites.items()}
 
 
 class Testbed(Bed):
@@ -180,8 +148,8 @@ class Testbed(Bed):
 
         wire, self.network = connect(network)
         wire.open()
-        super().__init__(scenario, wire, archive, moves)
-        self._here, self._agenda = True, agenda
+        super().__init__(scenario, wire, archive, moves, agenda)
+        self._here = True
         self._stopped: set[str] = set()
         plan_faults(scenario, self.built, self._come_or_go)
 
@@ -199,8 +167,6 @@ class Testbed(Bed):
             now = self._now_ms - 1  # the last moment of the tick that ends here, if one does
             self.network.run_until(now)
             if self._here:
-                if self._agenda:
-                    self._give_agenda()
                 self.station.step(now)
             self.trace.pass_on(self.built.kernel.now)
             told(self._now_ms - self.scenario.begin_ms)
@@ -239,12 +205,11 @@ class SweptBed(Bed):
         wire, nobody = pair()
         wire.open()
         nobody.open()
-        super().__init__(scenario, wire, archive, moves)
+        super().__init__(scenario, wire, archive, moves, agenda=True)
         channel = channel_of(scenario, seed)
         self._introduce_motes(Topology.of_ratios(channel.ratios))
         for asked in scenario.queries:
             self._submit(asked)
-        self._give_agenda()
         self.tally = Tally()
         self.trace = Trace(sink, wanted=traced) if traced else None
         standing = self._standing()
@@ -312,6 +277,10 @@ class SweptBed(Bed):
             self.archive.append(self.catalog.find(name), batch)
             self.station.engine.deliver(name, batch)
             self.station.engine.deliver(name, _in_order(filtered[name]))
+        for merged in swept.merged:
+            number = merged.table.number
+            found, time = merged.gathered(self._sweep.layout, self.station.world.shapes[number])
+            self.station.engine.deliver(number, ArrivedPartials.gathered(found, time // tick_us))
         ended = swept.rounds.stop * self._sweep.layout.round_us // tick_us - 1
         if ended > self.station.engine.clock:
             uplink.answer(self.station.engine, self.station.feed, ended)

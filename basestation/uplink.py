@@ -1,4 +1,4 @@
-"""DOOR UP: frames -> readings to engine and archive, link reports to the world; updates to the results."""
+"""DOOR UP: frames -> readings to engine and archive, partials to the engine, links to the world; updates to the results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,13 @@ import acquisition.uplink
 import innet.uplink
 from acquisition.errors import PayloadError as ReadingError
 from basestation.archive.store import Store
+from basestation.execution.arrived import ArrivedPartials
 from basestation.execution.engine import Engine
 from basestation.results.feed import Feed
 from basestation.revisions.answers import Ended, by_query
 from basestation.wanted import believed
 from basestation.world import World
-from gateway.frame import Frame, Kind
+from gateway.frame import Frame, Kind, MoteId
 from innet.errors import PayloadError as ReportError
 
 OF_MOTES = (Kind.HELLO, Kind.EVENT)
@@ -21,9 +22,11 @@ OF_MOTES = (Kind.HELLO, Kind.EVENT)
 
 @dataclass(frozen=True, slots=True)
 class Risen:
-    """The world after the frames, and the frames that said nothing that is understood."""
+    """The world after the frames, whose readings came in partials and who handed those over, and the frames that said
+    nothing understood."""
 
     world: World
+    merged: frozenset[tuple[MoteId, MoteId]]
     errors: tuple[ReadingError | ReportError, ...]
 
 
@@ -31,16 +34,23 @@ def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, 
     """Frames that came in the clock tick `delivery`. On return their readings are in the archive."""
     readings = [frame for frame in frames if frame.kind is Kind.READING]
     links = [frame for frame in frames if frame.kind is Kind.LINKS]
-    others = [frame for frame in frames if frame.kind not in (Kind.READING, Kind.LINKS, *OF_MOTES)]
+    partials = [frame for frame in frames if frame.kind is Kind.PARTIAL]
+    others = [frame for frame in frames if frame.kind not in (Kind.READING, Kind.LINKS, Kind.PARTIAL, *OF_MOTES)]
     measured = acquisition.uplink.rise(readings, world.scheduled.samplings, world.catalog, delivery)
     reports, report_errors = innet.uplink.rise(links)
+    gathered, partial_errors = innet.uplink.gather(partials, world.shapes)
     for name, batch in measured.batches:
         archive.append(world.catalog.find(name), batch)
         engine.deliver(name, batch)
     for sampling, batch in measured.filtered:
         engine.deliver(sampling.extent, believed(sampling, batch, world))
+    for found in gathered:
+        if found.shape.aggregation in world.running:
+            engine.deliver(found.shape.aggregation, ArrivedPartials.of(found, delivery))
+    last = {frame.mote: frame.sender for frame in partials}
+    merged = frozenset((MoteId(site), last[sender]) for found in gathered for site, sender in found.contributors)
     unknown = [ReportError("kind", frame.mote, f"nothing takes {frame.kind.name} frames yet") for frame in others]
-    return Risen(world.with_links(reports), (*measured.errors, *report_errors, *unknown))
+    return Risen(world.with_links(reports), merged, (*measured.errors, *report_errors, *partial_errors, *unknown))
 
 
 def answer(engine: Engine, feed: Feed, clock: int) -> list[int]:

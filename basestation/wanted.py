@@ -1,5 +1,8 @@
 """Wanted: what the live queries together want of motes, and which of their reports speak for all of them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from acquisition.batch import Batch
 from acquisition.schedule import Sampling
 from acquisition.scheduling import Scheduled
@@ -7,14 +10,15 @@ from basestation.algebra.node import Node
 from basestation.planner.lower import collected
 from basestation.planner.moves import Moves
 from basestation.planner.plan import Plan
-from basestation.planner.split import raw_of, split
+from basestation.planner.split import Split, raw_of, split
 from basestation.queries import Query
 from basestation.world import World
-from innet.costs.hardware import hardware
+from innet.costs.hardware import Processor, hardware
 from innet.errors import ProgramError
 from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
-from innet.placement.placement import Placed, conditions, everywhere, extents_of, taking
+from innet.placement.expected import sites_below
+from innet.placement.placement import Placeable, Placed, conditions, everywhere, extents_of, taking
 from innet.placement.rhythm import longest_pause
 from innet.program.compile import compile_programs
 from innet.program.program import MoteProgram
@@ -23,22 +27,22 @@ MISSED = 6
 """So many epochs may be late or lost before somebody is taken to be silent."""
 
 
-def inside(plan: Plan, root: Node, world: World) -> tuple[Deliver, ...]:
-    """What motes are to deliver: what passes the conditions that they can ask, where their sensors are known."""
+def inside(plan: Plan, root: Node, world: World) -> Split:
+    """What of a query may run on motes; nothing but sampling where their sensors are not known, or nothing is to move."""
     if world.deployment is None or world.moves is Moves.NOTHING:
-        return collected(root)
-    found = split(plan, root, raw_of(world.deployment, world.catalog))
-    return tuple(dict.fromkeys((*found.readings, *(each for feed in found.feeds for each in feed.instead))))
+        return Split(collected(root), (), ())
+    return split(plan, root, raw_of(world.deployment, world.catalog))
 
 
 def renewed(query: Query, world: World) -> set[str]:
     """The extents of which a query wants readings that motes filter so far."""
-    wanted = set(_delivered(world))
+    wanted = set(delivered(world))
     bare = [operator for operator in wanted if not conditions(operator)]
     return {
         new.extent
         for new in query.inside
         if new not in wanted
+        and any(each.extent == new.extent for each in wanted)
         and not any(each.extent == new.extent and _interval(new) % _interval(each) == 0 for each in bare)
     }
 
@@ -55,27 +59,44 @@ def believed(sampling: Sampling, reports: Batch, world: World) -> Batch:
     return reports.take(reports.tick < current.epochs.start)
 
 
-def compiled(world: World, scheduled: Scheduled) -> list[MoteProgram]:
-    """The programs of all motes; where one has no room for its own, none asks any condition."""
-    delivered = _delivered(world)
-    motes = {} if world.deployment is None else world.deployment.motes
-    processors = {number: hardware(mote.hardware).processor for number, mote in motes.items()}
-    sites = {name: world.catalog.find(name).sites for name in {operator.extent for operator in delivered}}
-    placed = [_placed(operator, sites[operator.extent]) for operator in dict.fromkeys(delivered)]
+def placed(world: World) -> tuple[Placed, ...]:
+    """Everything that is to run on motes, and where. A mote that has begun to merge goes on as long as the fold runs."""
+    wanted = dict.fromkeys(delivered(world))
+    readings = (_placed(operator, world.catalog.find(operator.extent).sites) for operator in wanted)
+    return *readings, *(_reaching(fold, world) for fold in world.running.values())
+
+
+def compiled(running: Sequence[Placed], world: World, scheduled: Scheduled) -> list[MoteProgram]:
+    """The programs of all motes; where one has no room for its own, none asks any condition of what it delivers."""
+    schedules = scheduled.schedules.values()
     try:
-        return compile_programs(placed, scheduled.schedules.values(), processors)
+        return compile_programs(running, schedules, processors(world))
     except ProgramError:
-        acquires = [acquire for operator in delivered for acquire in acquired(operator).values()]
+        folds = [each for each in running if each.number]
+        acquires = [acquire for operator in delivered(world) for acquire in acquired(operator).values()]
         everything = [Deliver(acquire, acquire.extent, acquire.sampled) for acquire in acquires]
-        return compile_programs(everywhere(everything, sites), scheduled.schedules.values())
+        sites = {operator.extent: world.catalog.find(operator.extent).sites for operator in everything}
+        return compile_programs([*everywhere(everything, sites), *folds], schedules)
+
+
+def processors(world: World) -> dict[int, Processor]:
+    """What each mote computes with, as far as that is known."""
+    motes = {} if world.deployment is None else world.deployment.motes
+    return {number: hardware(mote.hardware).processor for number, mote in motes.items()}
+
+
+def delivered(world: World) -> list[Deliver]:
+    """What live queries want to have here."""
+    return [operator for query in world.queries.values() if query.needs for operator in query.inside]
 
 
 def patience(world: World) -> dict[int, int]:
-    """For how many ticks a site may say nothing before it is silent, by what it is to deliver."""
+    """For how many ticks a site may say nothing before it is silent, by what it is to deliver; of a fold one partial may be lost."""
     found: dict[int, int] = {}
-    for operator in _delivered(world):
-        most = longest_pause(operator) + MISSED * _interval(operator)
-        for site in _placed(operator, world.catalog.find(operator.extent).sites).sites:
+    for each in placed(world):
+        pause = longest_pause(each.operator)
+        most = (2 * pause if each.number else pause) + MISSED * _interval(each.operator)
+        for site in each.sites:
             found[site] = min(most, found.get(site, most))
     return found
 
@@ -85,10 +106,11 @@ def _placed(operator: Deliver, sites: tuple[int, ...]) -> Placed:
     return Placed(operator, taking(operator, sites) if len(extents_of(operator)) == 1 else sites)
 
 
-def _interval(operator: Deliver) -> int:
+def _reaching(fold: Placed, world: World) -> Placed:
+    """A fold that also merges at the motes that its partials pass through now."""
+    passing = sites_below(world.tree, fold.sites).keys() - {*fold.sites, *fold.merging}
+    return replace(fold, merging=(*fold.merging, *sorted(passing))) if passing else fold
+
+
+def _interval(operator: Placeable) -> int:
     return acquired(operator)[operator.extent].interval
-
-
-def _delivered(world: World) -> list[Deliver]:
-    """What live queries want."""
-    return [operator for query in world.queries.values() if query.needs for operator in query.inside]

@@ -10,6 +10,8 @@ from basestation.queries import Event, Query, State
 from gateway.frame import COORDINATOR, MoteId, Way
 from gateway.reconcile import Desired
 from innet.deployment import Deployment
+from innet.partials import PartialShape
+from innet.placement.placement import Placed
 from innet.routing.choose import rebuild
 from innet.routing.topology import LinksReport, Topology
 from innet.routing.tree import RoutingTree
@@ -17,24 +19,32 @@ from innet.routing.tree import RoutingTree
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`desired` is what each mote should have; what it says it has is known to its keeper (`gateway.keeper`)."""
+    """`desired` is what each mote should have; what it says it has is known to its keeper (`gateway.keeper`).
+
+    `folds` are by number those that run, and old ones whose frames may be under way, the youngest last. With an `agenda`
+    motes sleep but for their slots.
+    """
 
     catalog: Catalog
     deployment: Deployment | None = None  # what is known of the motes before they say anything
     moves: Moves = Moves.PLANNED
+    agenda: bool = False
     scheduled: Scheduled = NOTHING
     desired: Mapping[int, Desired] = field(default_factory=dict)
     topology: Topology = field(default_factory=Topology)
     tree: RoutingTree = field(default_factory=lambda: RoutingTree((COORDINATOR,), {}))
     patience: Mapping[int, int] = field(default_factory=dict)  # for how many ticks a mote may say nothing
     silent: frozenset[int] = frozenset()  # where there is another way nothing is to go through these
+    folds: Mapping[int, Placed] = field(default_factory=dict)
     queries: Mapping[int, Query] = field(default_factory=dict)
 
     @classmethod
-    def at_first(cls, catalog: Catalog, deployment: Deployment | None, moves: Moves) -> "World":
+    def at_first(
+        cls, catalog: Catalog, deployment: Deployment | None, moves: Moves = Moves.PLANNED, agenda: bool = False
+    ) -> "World":
         """Before anybody was heard. All gateways are roots of the tree; the base station is one itself if none is named."""
         gateways = tuple(sorted(deployment.gateways)) if deployment else ()
-        return cls(catalog, deployment, moves, tree=RoutingTree(gateways or (COORDINATOR,), {}))
+        return cls(catalog, deployment, moves, agenda, tree=RoutingTree(gateways or (COORDINATOR,), {}))
 
     def with_links(self, reports: Iterable[LinksReport]) -> "World":
         """After motes told whom they hear."""
@@ -51,6 +61,29 @@ class World:
 
     def with_query(self, query: Query) -> "World":
         return replace(self, queries={**self.queries, query.number: query})
+
+    def with_folds(self, folds: Mapping[int, Placed]) -> "World":
+        """With folds that begin, or are told to other motes; a number that is used again is that of the youngest."""
+        known = {
+            number: placed for number, placed in self.folds.items() if number in self.running or number not in folds
+        }
+        return replace(self, folds={**known, **folds}) if folds else self
+
+    @property
+    def running(self) -> dict[int, Placed]:
+        """By number, the folds that feed some query."""
+        live = {fed.number for query in self.queries.values() if query.needs for fed in query.fed}
+        return {number: placed for number, placed in self.folds.items() if number in live}
+
+    @property
+    def last_fold(self) -> int:
+        """The number that was given last."""
+        return next(reversed(self.folds), 0)
+
+    @property
+    def shapes(self) -> dict[int, PartialShape]:
+        """By their number in frames, how partials are made."""
+        return {number: placed.shape for number, placed in self.folds.items()}
 
     def way(self, mote: MoteId) -> Way:
         """How a mote is reached, by whom it says it hears; empty where it is not in the tree."""

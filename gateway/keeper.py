@@ -242,6 +242,11 @@ class Keepers:
                 errors.append(error)
         return errors
 
+    def vouch(self, motes: Iterable[MoteId], now: int) -> None:
+        """Data of these came in frames of others."""
+        for mote in motes:
+            self.of(mote).vouch(now)
+
     def look(self, now: int) -> list[Frame]:
         """What the clock brings about, of all motes; to be sent now or not at all."""
         return [frame for keeper in self.by_mote.values() for frame in keeper.look(now)]

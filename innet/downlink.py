@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from acquisition.schedule import Schedule
 from gateway.frame import BROADCAST
 from gateway.image import Image
-from innet.payload import Orders, encode_orders, programs_of
+from innet.payload import Duty, Orders, encode_orders, programs_of
 from innet.program.program import MoteProgram
 from innet.routing.tree import RoutingTree
 
@@ -13,17 +13,23 @@ ON_THE_WAY = 1
 """The version of what a site is told that has no schedule; two of them differ by their digests."""
 
 
-def images(compiled: Iterable[MoteProgram], tree: RoutingTree, schedules: Mapping[int, Schedule]) -> dict[int, Image]:
-    """What each site that samples is to run, and to whom it sends, under the version of its schedule; and those on its way.
+def images(
+    compiled: Iterable[MoteProgram],
+    tree: RoutingTree,
+    schedules: Mapping[int, Schedule],
+    duties: Mapping[int, Duty] | None = None,
+) -> dict[int, Image]:
+    """What each site that samples is to run, to whom it sends and when, under the version of its schedule; and those on its way.
 
     A site that is not in the tree yet sends to whoever hears it; one that runs nothing still passes on what others send.
     """
-    programs = programs_of(compiled)
+    programs, duties = programs_of(compiled), duties or {}
     versions = {site: schedule.version for site, schedule in schedules.items() if schedule.samplings}
     ways = {mote for site in versions if site in tree.parent for mote in tree.path(site)[:-1]}
     return {
         site: encode_orders(
-            versions.get(site, ON_THE_WAY), Orders(programs.get(site, ()), tree.parent.get(site, BROADCAST))
+            versions.get(site, ON_THE_WAY),
+            Orders(programs.get(site, ()), tree.parent.get(site, BROADCAST), duties.get(site)),
         )
-        for site in sorted(versions.keys() | ways)
+        for site in sorted(versions.keys() | ways | programs.keys())
     }

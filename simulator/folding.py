@@ -4,6 +4,7 @@ The memory is that of `innet.program`; beside it stands an account of each parti
 what a frame that was lost, or arrived, had in it.
 """
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ Reading = tuple[int, int]
 """(site, tick)."""
 Identity = tuple[int, int, int]
 MOST_UNDER_WAY = 100_000
+REMEMBERED = 64
+"""So many frames a mote knows again: a neighbour that heard no acknowledgement says what it said."""
 
 
 @dataclass(slots=True)
@@ -26,6 +29,7 @@ class Provenance:
     """Of each PARTIAL frame, by its identity: what is in each of its partials. One account for a whole network."""
 
     frames: dict[Identity, dict[Place, frozenset[Reading]]] = field(default_factory=dict)
+    home: dict[Identity, None] = field(default_factory=dict)
 
     def carry(self, frame: Frame, parts: dict[Place, frozenset[Reading]]) -> None:
         self.frames[frame.identity] = parts
@@ -36,6 +40,15 @@ class Provenance:
         """Whoever takes a frame for good takes its account with it."""
         return self.frames.pop(frame.identity)
 
+    def bring_home(self, frame: Frame) -> dict[Place, frozenset[Reading]]:
+        """The account of a frame at a gateway; nothing, if it has come before: the base station knows copies."""
+        if frame.identity in self.home:
+            return {}
+        self.home[frame.identity] = None
+        if len(self.home) > MOST_UNDER_WAY:
+            del self.home[next(iter(self.home))]
+        return self.take(frame)
+
 
 class Folding:
     """Takes the place of `innet.program.memory.Memory` for the interpreter: `at` says which tick is being folded."""
@@ -44,6 +57,7 @@ class Folding:
         self._site, self._provenance = site, provenance
         self._memory = Memory()
         self._within: dict[Place, frozenset[Reading]] = {}
+        self._merged: deque[Identity] = deque(maxlen=REMEMBERED)
         self._tables: tuple[Table, ...] = ()
         self._tick = 0
 
@@ -69,6 +83,9 @@ class Folding:
         table = self._memory.table(frame.payload[0]) if frame.payload else None
         if table is None:
             return False
+        if frame.identity in self._merged:
+            return True
+        self._merged.append(frame.identity)
         parts = self._provenance.take(frame)
         for partial in decode_partials(frame.payload, table.shape, frame.mote):
             self._add(table.number, partial, parts[_place(table.number, partial)])

@@ -327,7 +327,9 @@ class Mote:
                                sampling=sampling.number, first=first + at, count=len(some))  # fmt: skip
 
     def _send_partials(self, tick: int) -> None:
-        """Those of slices that are over at a tick."""
+        """Those of slices that are over at a tick; of who has no parent they wait, so that no two can have them."""
+        if self.relay.parent == BROADCAST:
+            return
         for payload, parts in self._memory.folding.take(tick):
             self._provenance.carry(self._post(Kind.PARTIAL, payload), parts)
 

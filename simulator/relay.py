@@ -249,6 +249,8 @@ class Relay:
         if not again:
             self._below[frame.mote] = frame.sender
             if not self._owner.merge(frame):
+                if frame.kind is Kind.PARTIAL and self.parent == BROADCAST:
+                    return False  # several might have it then
                 self.rise(frame, lambda _: None)
         return True
 

@@ -9,6 +9,7 @@ from basestation.algebra.node import StreamNode
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_join import StreamJoin
+from basestation.algebra.stream_merged import StreamMerged
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
@@ -58,6 +59,8 @@ def label(node):
             return f'StreamAcquire "{extent.name}" (Tick {interval}) {_sites(extent.sites)}'
         case StreamReceive(extent=extent):
             return f'StreamReceive "{extent.name}"'
+        case StreamMerged(number=number):
+            return f"StreamMerged (Fold {number})"
         case StreamSelect(predicate=predicate) | WindowSelect(predicate=predicate):
             return f'{node.operator} (Predicate "{text_of(predicate)}")'
         case StreamProject(outputs=outputs) | WindowProject(outputs=outputs):

@@ -11,6 +11,7 @@ from basestation.algebra.node import StreamNode, rebuild, walk
 from basestation.algebra.signatures import signature
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.algebra.stream_merged import StreamMerged
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
@@ -24,6 +25,7 @@ from basestation.algebra.window_select import WindowSelect
 from basestation.execution.asking import Subqueries, queries_of
 from basestation.execution.block import Block
 from basestation.execution.converting import ConverterStream
+from basestation.execution.fed import ArrivedSlices, MergedStream
 from basestation.execution.history import Archived
 from basestation.execution.joining.join import join_of, joined_in
 from basestation.execution.joining.sides import HeldStore, signature_of
@@ -81,7 +83,7 @@ class Query:
         if isinstance(self.output, Member):
             self.output.queries.append(number)
             self.speaker = self.output.among
-        self._streams = [stream for stream in below if isinstance(stream, ExtentStream)]
+        self._streams = [stream for stream in below if isinstance(stream, ExtentStream | MergedStream)]
         self._scans = [each for block in self.blocks for each in block.inputs
                        if isinstance(each, ScanWindows) and isinstance(each.table, Archived)]  # fmt: skip
         acquired = {node.extent.name for node in walk(plan.root) if isinstance(node, StreamAcquire)}
@@ -204,6 +206,12 @@ class _Building:
         match node:
             case StreamAcquire() | StreamReceive():
                 return self._extent(node, self._excludes.get(node.tags[0].id, ()))
+            case StreamMerged(number=fold):
+                acquired = [
+                    (n, self._excludes.get(n.tags[0].id, ())) for n in walk(node) if isinstance(n, StreamAcquire)
+                ]
+                masks = tuple(mask.tobytes() for _, excludes in acquired for mask in excludes)
+                return ("merged", number, masks), lambda: MergedStream(self._intakes[fold], acquired)
             case StreamProject(outputs=outputs, child=StreamSelect(predicate=predicate, child=child)):
                 return self._filter(number, child, predicate, outputs, node.tags, limit)
             case StreamProject(outputs=outputs, child=child):
@@ -312,6 +320,9 @@ class _Building:
         below, _ = self._stream_of(leaf.child, self._taken.number(leaf.child), None)
         keys = tuple(signature(key) for _, key in leaf.groups)
         cut = keys, leaf.grouped, leaf.begin, leaf.end, leaf.slide
+        if isinstance(leaf.child, StreamMerged):
+            key = "arrived", level, self._taken.number(leaf), below, self._era if leaf.begin is None else None
+            return self._graph.get(key, lambda: ArrivedSlices(self._stream(leaf.child), level, leaf, self._start))
         if leaf.begin is None:  # what is settled cannot be folded again for others
             cut = *cut, self._era, self._taken.number(leaf)
         key = "slices", level, cut, below

@@ -16,6 +16,10 @@ class Census:
         """Which sites' readings of due ticks are known: a row for each tick."""
         return self._seen_sites(ticks) | (self._epochs.filtered_at(ticks) != NEVER)
 
+    def used(self, ticks, excluded):
+        """How many sites are used at each of some due ticks: known, or excluded."""
+        return (self.known_sites(ticks) | excluded).sum(axis=1)
+
     def _seen_sites(self, ticks):
         return self._log.sees(self._epochs.seen_at(ticks))
 

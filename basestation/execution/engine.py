@@ -3,18 +3,23 @@
 It has no clock and does no input or output: what time it is, and what was delivered, are arguments.
 """
 
+from dataclasses import replace
+
 from acquisition.extent import Kind
-from basestation.algebra.node import walk
+from basestation.algebra.node import rebuild, walk
+from basestation.algebra.stream_merged import StreamMerged
 from basestation.execution.alike import Alike
 from basestation.execution.build import NotYet, Query, TooEarly, begins, histories_of, unsupported
 from basestation.execution.correcting import correcting
 from basestation.execution.graph import Graph
 from basestation.execution.intake import Intake
+from basestation.execution.merged import Merged
 from basestation.execution.moments import moments
 from basestation.execution.tables import Table
 from basestation.planner.rewrite import RULES, rewrite
 from basestation.planner.rules.join_below_window import join_below_window
 from basestation.revisions.answers import Ended
+from innet.operators.acquire import acquired
 
 EXECUTABLE = tuple(rule for rule in RULES if rule is not join_below_window)
 """The rewrites whose operators can be run."""
@@ -34,7 +39,7 @@ class Engine:
         self._tidy_every, self._steps, self._taken = tidy_every, 0, 0  # since state was tidied
         self.clock = begun - 1
         streams = [e for e in catalog if e.kind is not Kind.STORED and e.sites is not None]
-        self._intakes = {e.name: Intake(e, begun, scheduled=not live) for e in streams}
+        self._intakes = {e.name: Intake(e, begun, scheduled=not live) for e in streams}  # and by number those of folds
         self._tables = {e.name: Table(e) for e in catalog if e.kind is Kind.STORED}
         self._live = live
         self._queries = {}
@@ -55,10 +60,16 @@ class Engine:
             if extent.name in self._intakes:
                 self._intakes[extent.name].keep_history()
 
-    def add(self, number, plan):
+    def unfold(self, number):
+        """Nobody is fed by a fold any more."""
+        for of in (self._intakes, self._delivered, self._corrections):
+            del of[number]
+
+    def add(self, number, plan, fed=(), folds=None):
         """Run a query from now on: its first window is the first on the grid after the clock, or after SINCE.
 
-        NotYet if it cannot be run, TooEarly if it begins before what is on record.
+        `fed` are those of its aggregations that partials come for, as Fed; `folds` are by number the folds that begin with
+        it, under which partials are delivered. NotYet if it cannot be run, TooEarly if it begins before what is on record.
         """
         if number in self._queries:
             raise ValueError(f"there is a query {number} already")
@@ -70,14 +81,20 @@ class Engine:
             raise TooEarly(since, self._first_tick(plan))
         self._expected.discard(number)
         better, _ = rewrite(plan, self._rules)
+        root = rebuild(better.root, lambda node: _over_partials(node, fed)) if fed else better.root
+        for fold, operator in (folds or {}).items():
+            self._fold(fold, operator)
         now = self.clock + 1
-        query = Query(
-            number, plan, better.root, self._graph, self._alike, self._intakes, self._tables, now, self._begun
-        )
+        query = Query(number, plan, root, self._graph, self._alike, self._intakes, self._tables, now, self._begun)
         self._queries[number] = query
         self._speaking[query.speaker] = self._speaking.get(query.speaker, 0) + 1
         for intake in query.sensed:
             intake.epochs.schedule(self.clock + 1)
+
+    def _fold(self, number, fold):
+        extents = dict.fromkeys((fold.extent, *acquired(fold)))
+        self._intakes[number] = Merged(fold, [self._intakes[name] for name in extents], self.clock + 1)
+        self._delivered[number], self._corrections[number] = [], []
 
     def _first_tick(self, plan):
         """The first tick that a query could begin at: a recording has one beginning, live each extent has its own.
@@ -212,4 +229,11 @@ class Engine:
 
     def ledger(self):
         """What became of everything that was delivered, by extent."""
-        return {name: dict(sorted(intake.counts.items())) for name, intake in self._intakes.items()}
+        extents = ((name, intake) for name, intake in self._intakes.items() if isinstance(intake, Intake))
+        return {name: dict(sorted(intake.counts.items())) for name, intake in extents}
+
+
+def _over_partials(node, fed):
+    """An aggregation over partials if it is one of the fed."""
+    found = next((each for each in fed if each.node == node), None)
+    return node if found is None else replace(node, child=StreamMerged(found.number, found.sources, node.child))

@@ -24,19 +24,22 @@ class Lateness:
         self._late, self._counts = extent.late, counts
         self.horizon = extent.horizon if extent.late is Late.REVISE else 0
 
-    def judged(self, tick, clock, complete):
-        """What was delivered in the clock ticks `clock`; late is what lies at or before tick `complete`, if there is one."""
+    def judged(self, tick, clock, complete, times=1):
+        """What was delivered in the clock ticks `clock`; late is what lies at or before tick `complete`, if there is one.
+
+        Each counts so many `times`.
+        """
         late = constant(False, len(tick)) if complete is None else tick <= complete
         live = there = constant(True, len(tick))
         if not anything(late):
             return Judged(late, live, there)
         if self._late is Late.REVISE:
             live = ~(late & (clock - tick > self.horizon))
-            self._counts["beyond horizon"] += int((~live).sum())
+            self._counts["beyond horizon"] += int((times * ~live).sum())
         elif self._late is Late.DROP:
             live = there = ~late
-            self._counts["dropped"] += int(late.sum())
-        self._counts["late"] += int((late & there).sum())
+            self._counts["dropped"] += int((times * late).sum())
+        self._counts["late"] += int((times * (late & there)).sum())
         return Judged(late, live, there)
 
     def corrected(self, ticks, clock):

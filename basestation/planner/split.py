@@ -6,6 +6,7 @@ sensors can give, for every tuple that may come late, and for whatever is asked 
 query wants. A fold takes the place of the readings below it: it *feeds* the aggregation that it was made from.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, Ti
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.planner.lower import Lowering, Raw, Stays, acquire_of
 from basestation.planner.plan import Plan
+from gateway.frame import MAX_PAYLOAD
 from innet.deployment import Deployment
 from innet.operators import Operator
 from innet.operators.deliver import Deliver
@@ -34,6 +36,9 @@ from innet.operators.join import Join
 from innet.operators.ranges import Interval
 from innet.operators.select import Select
 from innet.operators.slices import Slices
+from innet.partials import PartialShape
+from innet.payload.partial import size_of
+from innet.placement.placement import about_site, conditions
 from innet.program.opcodes import MAX_KEYS
 
 MOST_READINGS = 2**32 - 1
@@ -117,6 +122,7 @@ class _Splitting:
         self.decisions: list[Decision] = []
         self.feeds: list[Feed] = []
         named = {column for node in walk(root) for e in node.expressions for column in ex.columns_of(e)}
+        self.reads = Counter(n.extent.name for n in walk(root) if isinstance(n, StreamAcquire))
         self.recorded = {n.extent.name for n in walk(root) if isinstance(n, Scan | Once) and n.history}
         self.indexed = {n.extent.name for n in walk(root) if isinstance(n, StreamAcquire) and n.tags[1] in named}
 
@@ -264,6 +270,8 @@ class _Splitting:
             raise Stays("since", "it begins in the past, of which there are readings and no partials")
         if ordered and node.groups:
             raise Stays("order", "a converter above sees the order of its groups, which partials do not tell")
+        if twice := next((a.extent.name for a in acquired if self.reads[a.extent.name] > 1), None):
+            raise Stays("twice", f"the query reads `{twice}` in several places, and coverage counts each reading once")
         extent, interval = acquired[0].extent, acquired[0].interval
         slices = _slices(node, interval)
         for a in acquired:
@@ -271,12 +279,18 @@ class _Splitting:
             self._in_time(a.extent, slices, interval)
         self._counted(extent, slices, interval)
         child, lowering, values = self._stream(node.child), Lowering.over(acquired, self.raw), _values(node.child)
+        if len(acquired) > 1 and any(about_site(term) for term in conditions(Deliver(child, extent.name, ()))):
+            raise Stays("join", "a condition on the sites of one extent leaves readings of the other due")
         keys = tuple(lowering.value(ex.substitute(e, values)) for _, e in node.groups)
         if len(keys) > MAX_KEYS:
             raise Stays("long", f"it groups by more than {MAX_KEYS} columns")
         states, sources = _states([aggregate for _, aggregate in node.aggregates], lowering, values)
+        fold = Fold(child, extent.name, slices, keys, states)
+        size = size_of(PartialShape(0, extent.sites or (), len(keys), fold.kinds, slices), 1, 0)
+        if size > MAX_PAYLOAD:
+            raise Stays("long", f"one of its partials takes {size} bytes, and a frame has room for {MAX_PAYLOAD}")
         instead = tuple(self._deliveries(node.child, set()))
-        self.feeds.append(Feed(node, Fold(child, extent.name, slices, keys, states), sources, instead))
+        self.feeds.append(Feed(node, fold, sources, instead))
         return f"each mote sends one partial for each slice and group: {slices.label()}"
 
     def _in_time(self, extent: Extent, slices: Slices, interval: int) -> None:

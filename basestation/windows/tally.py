@@ -73,6 +73,6 @@ class Tally:
         for begin in range(first, behind, portion):
             places = np.arange(begin, min(begin + portion, behind))
             ticks = begun + -begun % self._interval + places * self._interval
-            counts.append((self._census.known_sites(ticks) | self._excluded).sum(axis=1))
+            counts.append(self._census.used(ticks, self._excluded))
         if len(counts) > 1:
             self._sums = np.concatenate([self._sums, self._sums[-1] + np.cumsum(np.concatenate(counts))])

@@ -45,12 +45,12 @@ class Slices:
         return whole + (tick + self.period - self.other) // self.period
 
     def begin(self, number: int) -> int:
-        """The first tick of a slice."""
+        """The first tick of a slice; also of an array of slices."""
         if self.edges == 1:
             return (number - 1) * self.period + self.edge
         # Even numbers begin at the later edge: both edges were passed equally often.
         whole, odd = divmod(number, 2)
-        return whole * self.period + (self.edge if odd else self.other - self.period)
+        return whole * self.period + odd * self.edge + (1 - odd) * (self.other - self.period)
 
     def end(self, number: int) -> int:
         """The first tick that is no longer in a slice."""

@@ -45,6 +45,14 @@ class Partials:
         """How many have a group."""
         return len(self.key)
 
+    @property
+    def contributors(self) -> set[tuple[int, int]]:
+        """(site, sender): the sites that are in any of them, where that is told."""
+        if not self.shape.has_bitmap:
+            return set()
+        at, slot = np.nonzero(self.who)
+        return set(zip(np.array(self.shape.slots)[slot].tolist(), self.sender[at].tolist(), strict=True))
+
     def states(self) -> list[State]:
         """The state of each aggregate, one group for each partial that has one."""
         rows = (list(zip(*(field.tolist() for field in fields), strict=True)) for fields in self.fields)

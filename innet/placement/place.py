@@ -12,18 +12,16 @@ from math import ceil, inf, prod, sqrt
 
 from acquisition.schedule import Schedule
 from innet.costs.model import Duty, Network, Prediction, attempt_ms, predict
+from innet.errors import PlacementError
 from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
-from innet.operators.expression import Expression
 from innet.operators.fold import Fold
 from innet.placement.expected import Loads, Round, Sizes, instructions_of, sites_below
+from innet.placement.folds import keeps, numbers_after, united_folds
 from innet.placement.placement import Placed, Placement, about_site, conditions, taking
 from innet.placement.statistics import GUESS, Statistics
 
-SUMS = ("COUNT", "SUM", "VARIANCE")
-"""Each holds what those before it hold."""
 MOST_ROOM = 255
-MOST_NUMBERS = 256
 SURE = 2.33
 """So many standard deviations above the mean, where one in a hundred is above."""
 
@@ -76,20 +74,21 @@ def place(
     delivered: Iterable[Deliver],
     choices: Iterable[Choice],
     world: World,
-    numbers: Mapping[Fold, int] | None = None,
+    standing: Sequence[Placed] = (),
+    last: int = 0,
 ) -> tuple[Placement, tuple[Weighed, ...]]:
     """The cheapest of what was tried: everything folded, nothing folded, and from there one fold at a time.
 
-    `numbers` are what folds were called before: a fold that is still there keeps its number, and its partials their way.
+    `standing` are folds that run already, and go on as they are; `last` is the number that was given last.
     """
-    delivered, numbers = tuple(dict.fromkeys(delivered)), dict(numbers or {})
+    delivered = tuple(dict.fromkeys(delivered))
     found = tuple(dict.fromkeys(choices))
     tried: dict[frozenset[int], tuple[Placement, Prediction]] = {}
 
     def cost(running: frozenset[int]) -> tuple[float, int]:
         """All motes' joules; of equal ones, more folds are better: they leave the radio to others."""
         if running not in tried:
-            placement = arranged(delivered, found, running, world, numbers)
+            placement = arranged(delivered, found, running, world, standing, last)
             tried[running] = placement, predicted(placement, world)
         return sum(use.total for use in tried[running][1].motes.values()), -len(running)
 
@@ -117,48 +116,36 @@ def arranged(
     choices: Sequence[Choice],
     running: Iterable[int],
     world: World,
-    numbers: Mapping[Fold, int],
+    standing: Sequence[Placed] = (),
+    last: int = 0,
 ) -> Placement:
-    """The placement in which these of the choices run as folds, and the others are delivered."""
+    """The placement in which these of the choices run as folds, and the others are delivered.
+
+    One that a standing fold keeps already needs no other.
+    """
     running = frozenset(running)
     readings = [*delivered, *(d for n, choice in enumerate(choices) if n not in running for d in choice.instead)]
-    folds = united_folds(choices[number].fold for number in sorted(running))
-    named = _numbered(folds, numbers)
+    wanted = (choices[number].fold for number in sorted(running))
+    lacking = (fold for fold in wanted if not any(keeps(placed.operator, fold) for placed in standing))
+    folds = united_folds(lacking, lambda fold: _fits(fold, world))
+    numbers = numbers_after(last, [placed.number for placed in standing])
+    if len(folds) > len(numbers):
+        raise PlacementError(f"{len(folds)} more folds than the {len(standing)} that run are too many to have numbers")
     tree = world.network.tree
     placed = [Placed(d, taking(d, world.sites[d.extent])) for d in dict.fromkeys(readings)]
-    placed += [_fold(fold, named[fold], world, len(folds)) for fold in folds]
+    placed += standing
+    placed += [_fold(fold, number, world, len(folds), standing) for fold, number in zip(folds, numbers, strict=False)]
     unreached = tree.unreached(site for found in placed for site in found.sites)
     return Placement(tree, tuple(placed), unreached)
 
 
-def united_folds(folds: Iterable[Fold]) -> tuple[Fold, ...]:
-    """Folds of the same tuples in the same slices and groups as one: it keeps what any of them keeps, once."""
-    alike: dict[tuple, list[tuple[str, Expression]]] = {}
-    for fold in folds:
-        states = alike.setdefault((fold.child, fold.extent, fold.slices, fold.keys), [])
-        for kind, value in fold.states:
-            same = [i for i, (k, v) in enumerate(states) if v == value and (k == kind or {k, kind} <= set(SUMS))]
-            if not same:
-                states.append((kind, value))
-            elif kind in SUMS and SUMS.index(kind) > SUMS.index(states[same[0]][0]):
-                states[same[0]] = kind, value
-    return tuple(Fold(*key, tuple(states)) for key, states in alike.items())
+def _fits(fold: Fold, world: World) -> bool:
+    """Whether a frame has room for a partial."""
+    shape = Placed(fold, taking(fold, world.sites[fold.extent])).shape
+    return world.sizes.partials(shape, 1, 0) <= world.sizes.room
 
 
-def holder(fold: Fold, folds: Iterable[Fold]) -> Fold:
-    """The one of some united folds that keeps what a fold asks for."""
-    same = (fold.child, fold.extent, fold.slices, fold.keys)
-    return next(f for f in folds if (f.child, f.extent, f.slices, f.keys) == same)
-
-
-def _numbered(folds: Sequence[Fold], before: Mapping[Fold, int]) -> dict[Fold, int]:
-    """A number for each; one that changed gets another, so that partials of before are not taken for its own."""
-    named = {fold: before[fold] for fold in folds if fold in before}
-    free = (n for n in range(1, MOST_NUMBERS) if n not in before.values())
-    return {fold: named[fold] if fold in named else next(free) for fold in folds}
-
-
-def _fold(fold: Fold, number: int, world: World, folds: int) -> Placed:
+def _fold(fold: Fold, number: int, world: World, folds: int, standing: Sequence[Placed]) -> Placed:
     """A fold where its readings are made and pass, with room for the groups expected, as far as its share of RAM goes."""
     tree, hardware = world.network.tree, world.network.hardware
     sites = taking(fold, world.sites[fold.extent])
@@ -169,7 +156,8 @@ def _fold(fold: Fold, number: int, world: World, folds: int) -> Placed:
     groups = world.statistics.most_groups(fold, max(below.values(), key=len, default=())) + filters
     open_slices = ceil(world.round.ticks * fold.slices.edges / fold.slices.period) + 1
     ram = min((hardware[site].processor.ram_bytes for site in below), default=0)
-    fits = ram // folds // placed.shape.group_bytes
+    left = ram - sum(other.room * other.shape.group_bytes for other in standing)
+    fits = left // folds // placed.shape.group_bytes
     return replace(placed, room=max(1, min(MOST_ROOM, open_slices * groups, fits)))
 
 

@@ -71,15 +71,16 @@ def _merged(merged: Merged, layout: Layout, trace: Trace) -> None:
     keys = [np.where(key.there, key.values, None).tolist() for key in rows.keys]
     groups = list(zip(*keys, strict=True)) if keys else [()] * len(rows)
     within: dict[tuple, list[tuple[int, int]]] = {}
-    columns = merged.time, merged.frame, layout.gateway[rows.mote], rows.slice, rows.bare
+    identity = layout.number[merged.origin], merged.seq
+    columns = merged.time, *identity, layout.gateway[rows.mote], rows.slice, rows.bare
     places = zip(*(column.tolist() for column in columns), groups, strict=True)
     readings = zip(layout.number[rows.mote].tolist(), rows.tick.tolist(), strict=True)
-    for (time, frame, gateway, slice_, bare, group), reading in zip(places, readings, strict=True):
-        within.setdefault((time, frame, gateway, slice_, bare, () if bare else group), []).append(reading)
-    for (time, _, gateway, slice_, bare, group), found in within.items():
+    for (time, origin, seq, gateway, slice_, bare, group), reading in zip(places, readings, strict=True):
+        within.setdefault((time, origin, seq, gateway, slice_, bare, () if bare else group), []).append(reading)
+    for (time, origin, seq, gateway, slice_, bare, group), found in within.items():
         of = ",".join(f"{site}:{tick}" for site, tick in sorted(found))
-        trace.record(time, gateway, "merged", table=merged.table.number, slice=slice_, bare=int(bare), group=group,
-                     readings=of)  # fmt: skip
+        trace.record(time, gateway, "merged", origin=origin, boot=1, seq=seq, table=merged.table.number, slice=slice_,
+                     bare=int(bare), group=group, readings=of)  # fmt: skip
 
 
 def count(swept: Swept, layout: Layout, tally: Tally) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from innet.partials import PartialShape
+from innet.program.gathered import Gathered, gathered
+from innet.program.vectorised import Columns, Folded
 from simulator.sweep.folded import Packed, Rows, pack
 from simulator.sweep.hops import Frames, Hop, Weather, hand_over
 from simulator.sweep.layout import GATEWAY, Layout
@@ -26,12 +28,24 @@ class TableOf:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Readings that reached a gateway in partials: in which frame, and when (microseconds)."""
+    """Readings that reached a gateway in partials: in which frame, whose that was, its number, and when (microseconds)."""
 
     table: TableOf
     rows: Rows
     frame: np.ndarray
+    origin: np.ndarray
+    seq: np.ndarray
     time: np.ndarray
+
+    def gathered(self, layout: Layout, shape: PartialShape) -> tuple[Gathered, np.ndarray]:
+        """What their partials say, and when each came; `shape` has the sites of the slots, which motes do not know."""
+        rows = self.rows
+        _, at, which = np.unique(self.frame, return_index=True, return_inverse=True)
+        columns = Columns(layout.number[rows.mote], rows.tick, ())
+        folds = [(place, lane.there, lane) for place, lane in enumerate(rows.folds)]
+        folded = Folded(np.ones(len(rows), bool), ~rows.bare, rows.keys, folds)
+        found = gathered(shape, columns, folded, which)
+        return found, self.time[at][found.place]
 
 
 class Rising:
@@ -49,7 +63,7 @@ class Rising:
         self._time = {number: np.zeros(len(found), np.int64) for number, found in self._rows.items()}
         self._frame_home = {number: np.zeros(len(found), np.int64) for number, found in self._rows.items()}
         self.tags = len(readings)
-        self.seq = np.zeros(len(readings), np.int64)  # of the frames of readings
+        self._sent: list[Frames] = []  # what motes sent of their own
         self.arrived_at = np.full(len(readings), -1, np.int64)
         self.hops: list[Hop] = []
         on_the_way: list[Frames] = []
@@ -57,12 +71,24 @@ class Rising:
             on_the_way = self._level(depth, on_the_way)
 
     def merged(self) -> list[Merged]:
-        found = []
+        found, (origin, seq) = [], self._identities
         for table in self._tables:
             home = np.flatnonzero(self._frame[table.number] == HOME)
             rows, frame = self._rows[table.number].take(home), self._frame_home[table.number][home]
-            found.append(Merged(table, rows, frame, self._time[table.number][home]))
+            found.append(Merged(table, rows, frame, origin[frame], seq[frame], self._time[table.number][home]))
         return found
+
+    @property
+    def seq(self) -> np.ndarray:
+        """The numbers of the frames of readings."""
+        return self._identities[1][: len(self._readings)]
+
+    @property
+    def _identities(self) -> tuple[np.ndarray, np.ndarray]:
+        """By tag, the mote that has sent each frame as its own, and the number that it gave it."""
+        sent = Frames.together(self._sent)
+        order = np.argsort(sent.tag)
+        return sent.holder[order], sent.seq[order]
 
     def _level(self, depth: int, on_the_way: list[Frames]) -> list[Frames]:
         layout = self._layout
@@ -93,7 +119,7 @@ class Rising:
         mote = own.holder[order]
         own.seq[order] = np.arange(len(own)) - np.searchsorted(mote, mote) + self._next_seq[mote]
         self._next_seq += np.bincount(mote, minlength=len(layout))
-        self.seq[at] = own.seq[: len(at)]
+        self._sent.append(own)
         return own
 
     def _pack(self, table: TableOf, depth: int) -> Packed:

@@ -61,7 +61,7 @@ def test_epochs_wait_for_each_other_as_long_as_answers_may():
     assert longest_round(10, 1000, 30_000) == Round(4, 10)
     assert longest_round(10, 1000, 10**9) == Round(MOST_EPOCHS, 10)
     world = world_of(line(3), epochs=4)
-    placement = arranged([deliver()], [], (), world, {})
+    placement = arranged([deliver()], [], (), world)
     whole = agenda_of(placement, world)
     assert (whole.period, 30_010 < whole.latest_ms < 30_200) == (40, True)
     assert agenda_of(placement, world, whole.latest_ms).period == 40
@@ -127,7 +127,7 @@ def test_of_every_agenda(network, told):
 def test_of_a_placement(count, ratio, within):
     world = world_of(line(count, ratio))
     world = replace(world, round=longest_round(10, 1000, within))
-    placement = arranged([deliver()], [Choice(mean(), (deliver(),))], (0,), world, {})
+    placement = arranged([deliver()], [Choice(mean(), (deliver(),))], (0,), world)
     agenda = agenda_of(placement, world, within)
     assert within is None or agenda.latest_ms <= within
     round = Round(agenda.period // 10, 10)

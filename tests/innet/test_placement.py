@@ -11,7 +11,8 @@ from innet.operators.fold import Fold
 from innet.operators.select import Select
 from innet.operators.slices import Slices
 from innet.placement.expected import Loads, Round, most_partials, partials_of, readings_of
-from innet.placement.place import Choice, arranged, holder, place, predicted, tries, united_folds
+from innet.placement.folds import holder, keeps, united_folds
+from innet.placement.place import Choice, arranged, place, predicted, tries
 from innet.placement.placement import Placed, about_site, conditions, taking
 from innet.placement.statistics import GUESS, OFTEN, share_of
 from innet.routing.tree import RoutingTree
@@ -71,12 +72,22 @@ def test_folds_of_the_same_tuples_are_one():
 def test_a_fold_that_stays_keeps_its_number():
     world = world_of(line(3))
     first, _ = place((), [MEAN], world)
-    numbers = {placed.operator: placed.number for placed in first.folds}
     grouped = Choice(mean(BY_SITE), (deliver(),))
-    second, _ = place((), [grouped, MEAN], world, numbers)
+    second, _ = place((), [grouped, MEAN], world, first.folds, 1)
+    assert second.folds[:1] == first.folds
     assert {placed.operator: placed.number for placed in second.folds} == {mean(BY_SITE): 2, mean(): 1}
-    third, _ = place((), [Choice(mean(kind="VARIANCE"), (deliver(),))], world, numbers)
-    assert [placed.number for placed in third.folds] == [2]
+    third, _ = place((), [Choice(mean(kind="COUNT"), (deliver(),))], world, second.folds, 2)
+    assert third.folds == second.folds  # which keep the count of what they sum
+
+
+def test_a_fold_that_lacks_something_stays_as_it_is_beside_another():
+    """Motes let go of what a table holds that becomes another: whom it feeds would miss readings."""
+    world = world_of(line(3))
+    first, _ = place((), [MEAN], world)
+    wider = Choice(mean(kind="VARIANCE"), (deliver(),))
+    second, _ = place((), [wider], world, first.folds, 255)
+    assert [(placed.operator, placed.number) for placed in second.folds] == [(mean(), 1), (wider.fold, 2)]
+    assert keeps(wider.fold, mean()) and not keeps(mean(), wider.fold)
 
 
 def test_conditions_about_the_site_choose_sites():
@@ -89,7 +100,7 @@ def test_conditions_about_the_site_choose_sites():
 
 def test_whoever_passes_partials_on_merges_them():
     fold = replace(mean(), child=Select(ACQUIRE, apply("EQ", SiteNumber(), Number(3))))
-    placement = arranged((), [Choice(fold, ())], [0], world_of(line(4)), {})
+    placement = arranged((), [Choice(fold, ())], [0], world_of(line(4)))
     [placed] = placement.placed
     assert (placed.sites, placed.merging) == ((3,), (1, 2))
 
@@ -128,8 +139,8 @@ def test_groups_are_bounded_by_readings():
 
 def test_collecting_costs_a_message_for_each_hop_and_folding_one_for_each_mote():
     world = world_of(line(3), epochs=6)
-    collected = arranged([deliver()], [MEAN], (), world, {})
-    folded = arranged((), [MEAN], (0,), world, {})
+    collected = arranged([deliver()], [MEAN], (), world)
+    folded = arranged((), [MEAN], (0,), world)
     assert hops(collected, world) == [
         (1, 0, 1, False),
         (1, 0, 2, True),
@@ -145,7 +156,7 @@ def test_collecting_costs_a_message_for_each_hop_and_folding_one_for_each_mote()
 def test_the_readings_of_a_long_round_take_several_frames():
     """20 epochs; of values as wide as can be, 17 go into a frame."""
     world = world_of(line(1), epochs=20)
-    placement = arranged([deliver()], [], (), world, {})
+    placement = arranged([deliver()], [], (), world)
     [load] = readings_of(placement, world.schedules, world.sizes, world.round)[1]
     assert (load.frames, load.most) == (2, 2)
     assert load.size < load.most_size <= world.sizes.room
@@ -158,8 +169,8 @@ def hops(placement, world):
 
 def test_a_condition_saves_messages_down_to_the_reports():
     world = world_of(line(3))
-    everything = predicted(arranged([deliver()], [], (), world, {}), world)
-    some = predicted(arranged([deliver(WARM)], [], (), world, {}), world)
+    everything = predicted(arranged([deliver()], [], (), world), world)
+    some = predicted(arranged([deliver(WARM)], [], (), world), world)
     share = OFTEN["GT"]
     waits = sum((1 - share) ** epoch for epoch in range(10))  # the tenth report is sent whatever is in it
     assert some.total.attempts == pytest.approx(everything.total.attempts / waits)
@@ -218,14 +229,14 @@ def test_it_is_never_dearer_than_all_or_nothing(world, choices):
 
     found = tuple(dict.fromkeys(choices))
     for running in (range(len(found)), ()):
-        assert joules(placement) <= joules(arranged((), found, running, world, {})) * (1 + 1e-12)
+        assert joules(placement) <= joules(arranged((), found, running, world)) * (1 + 1e-12)
 
 
 @given(worlds(), st.sampled_from(CHOICES))
 def test_a_slice_costs_at_most_one_message_for_each_mote(world, choice):
     """Where a partial fits into a frame: the measure of the whole idea."""
     world = replace(world, round=Round(6, 10))
-    placement = arranged((), [choice], (0,), world, {})
+    placement = arranged((), [choice], (0,), world)
     for loads in partials_of(placement, world.sizes, world.round).values():
         assert len(loads) == 1
         if not choice.fold.keys:
@@ -259,4 +270,4 @@ def test_placed_shapes_are_what_frames_need():
     tree = RoutingTree((0,), {1: 0})
     placed = Placed(mean(BY_SITE), (1,), 5)
     assert (placed.shape.aggregation, placed.shape.keys, placed.shape.kinds) == (5, 1, ("SUM",))
-    assert arranged((), [MEAN], (0,), world_of(line(1)), {}).tree == tree
+    assert arranged((), [MEAN], (0,), world_of(line(1))).tree == tree

@@ -90,7 +90,7 @@ def networks(draw):
 @given(networks(), st.lists(st.sampled_from(FOLDS), max_size=3), st.booleans(), st.data())
 def test_what_has_to_go_out_fits_into_its_slot(world, folds, collected, data):
     delivered = [deliver(WARM, "temp", "volt")] if collected else []
-    placement = arranged(delivered, [Choice(fold, ()) for fold in folds], range(len(folds)), world, {})
+    placement = arranged(delivered, [Choice(fold, ()) for fold in folds], range(len(folds)), world)
     agenda = agenda_of(placement, world)
     motes = Motes(world, placement)
     value = st.one_of(st.none(), st.sampled_from([0, 3000]), st.integers(-(2**31), 2**31 - 1))
@@ -117,7 +117,7 @@ def test_what_has_to_go_out_fits_into_its_slot(world, folds, collected, data):
 def test_a_mean_costs_one_frame_for_each_mote_and_slice(epochs):
     ratios = {pair: 1.0 for n in range(5) for pair in ((n, n + 1), (n + 1, n))}
     world = world_of(ratios, epochs)
-    placement = arranged((), [Choice(mean(slices=Slices.cut(40, (0,), 10)), ())], (0,), world, {})
+    placement = arranged((), [Choice(mean(slices=Slices.cut(40, (0,), 10)), ())], (0,), world)
     agenda, motes, sent = agenda_of(placement, world), Motes(world, placement), 0
     for begin in range(0, 80, agenda.period):
         for tick in range(begin, begin + agenda.period, 10):

@@ -16,7 +16,7 @@ from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.vector import vector_of
-from basestation.execution.arrived import arrived
+from basestation.execution.arrived import ArrivedPartials, cells
 from basestation.execution.folding import Folding
 from basestation.execution.tuples import Tuples
 from gateway.frame import Frame, Kind, MoteId
@@ -25,7 +25,7 @@ from innet.operators.fold import Fold
 from innet.operators.lanes import Lane
 from innet.operators.ranges import Interval
 from innet.payload import decode_all, encode_partials
-from innet.placement.place import united_folds
+from innet.placement.folds import place_of, united_folds
 from innet.placement.placement import Placed, taking
 from innet.program.compile import compile_programs
 from innet.program.interpreter import Sampled, run
@@ -217,13 +217,19 @@ def test_partials_finish_to_what_all_readings_give(text, rows, rng):
     assert sum(partial.readings for partial in came) == sum(row[0] in taking(feed.fold, SITES) for row in rows)
     node = next(n for n in walk(root) if isinstance(n, SliceAggregation))
     folding = Folding(node)
-    cells = arrived(feed, held, folding, np.asarray, framed(placed(held), came)) if came else folding.joined([])
+    sources = tuple(None if at is None else place_of(held, feed.fold.states[at]) for at in feed.sources)
+    there = folding.joined([])
+    if came:
+        partials = ArrivedPartials.of(framed(placed(held), came), 0)
+        partials = partials.take(~partials.bare)
+        begins = held.slices.begin(partials.slice)
+        there = cells(partials, begins, begins, feed.node, sources, folding)
     tuples = streamed(node.child, measured(root, rows))
     for window in list(range(0, 200, node.slide))[:: -(-200 // node.slide // 12)]:
         low, high = window + node.begin, window + node.end
         within_window = (tuples.tick >= low) & (tuples.tick <= high)
-        inside = np.array([reaches(feed.fold, begin, low, high) for begin in cells.slice.tolist()], bool)
-        assert bag(folding, node, cells.take(inside)) == bag(folding, node, all_of(folding, tuples.take(within_window)))
+        inside = np.array([reaches(feed.fold, begin, low, high) for begin in there.slice.tolist()], bool)
+        assert bag(folding, node, there.take(inside)) == bag(folding, node, all_of(folding, tuples.take(within_window)))
 
 
 OTHERS = (("VARIANCE", SiteNumber()), ("MIN", SiteNumber()))

@@ -60,6 +60,10 @@ WINDOW = "[FROM NOW-60 TO NOW SLIDE 30 SEC]"
         (f"SELECT AVG(n), MAX(a) FROM g {WINDOW}, p {WINDOW}", ["nested", "moves"]),
         (f"SELECT AVG(a) FROM p {WINDOW}", []),
         ("SELECT f.v FROM f [NOW], f.HISTORY h [SCAN 1 HOUR] WHERE f.v > 2", ["history", "moves"]),
+        (
+            f"SELECT a.m, v FROM (RSTREAM(SELECT AVG(v) AS m FROM f {WINDOW})) a [FROM NOW TO NOW SLIDE 30 SEC], f [NOW]",
+            ["twice", "moves", "moves"],
+        ),
         ("SELECT AVG(v) FROM f [FROM NOW-20000 HOUR TO NOW SLIDE 20000 HOUR]", ["late", "moves"]),
     ],
 )
@@ -137,7 +141,7 @@ def test_a_fold_takes_the_place_of_the_readings_below_it():
         ["deliver v of f", "acquire v of f every 10 ticks"]
     ]
     found, _ = split_of(
-        f"SELECT a.m, v FROM (RSTREAM(SELECT AVG(v) AS m FROM f {WINDOW})) a [FROM NOW TO NOW SLIDE 30 SEC], f [NOW]"
+        f"SELECT a.m, n FROM (RSTREAM(SELECT AVG(v) AS m FROM f {WINDOW})) a [FROM NOW TO NOW SLIDE 30 SEC], g [NOW]"
     )
     assert ([len(found.readings), len(found.feeds)]) == [1, 1]
 

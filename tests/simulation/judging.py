@@ -7,6 +7,7 @@ from types import MappingProxyType
 from acquisition.extent import Kind
 from basestation.results.view import current_windows
 from basestation.testbed import Testbed
+from innet.operators.acquire import acquired
 from simulator.scenario import read_scenario
 from tests.simulation.saying import difference, said_by, said_of
 
@@ -46,36 +47,62 @@ def delivered(bed):
 
 def _delivered(bed, extent):
     """By the trace alone."""
-    tick_us = bed.scenario.deployment.tick_ms * 1_000
-    trace = bed.trace
-    samplings = samplings_of(bed)
-    measured = {(e.mote, e["sampling"], e["tick"]): e["values"] for e in trace.of("produced")}
-    within = {}
-    for e in trace.of("posted"):
+    samplings, within = samplings_of(bed), {}
+    for e in bed.trace.of("posted"):
         sampling = samplings(e["sampling"], e.time)
         if sampling.extent == extent:
             ticks = map(sampling.epochs.tick, range(e["first"], e["first"] + e["count"]))
-            within[e.mote, e["boot"], e["seq"]] = sampling, list(ticks)
-    found = {}
+            within[e.mote, e["boot"], e["seq"]] = [(e.mote, tick) for tick in ticks]
+    return _arrived(bed, extent, within)
+
+
+def merged(bed, extent, fold):
+    """As `delivered`, of the readings that were merged into the partials of a fold."""
+    within = {}
+    for e in bed.trace.of("merged"):
+        if e["table"] == fold:
+            readings = [tuple(map(int, reading.split(":"))) for reading in e["readings"].split(",") if reading]
+            within.setdefault((e["origin"], e["boot"], e["seq"]), []).extend(readings)
+    return _arrived(bed, extent, within)
+
+
+def _arrived(bed, extent, within):
+    """`within` has the (site, tick) of the readings that are in each frame."""
+    tick_us, trace = bed.scenario.deployment.tick_ms * 1_000, bed.trace
+    samplings, measured, found = samplings_of(bed), {}, {}
+    for e in trace.of("produced"):
+        sampling = samplings(e["sampling"], e.time)
+        if sampling.extent == extent:
+            names = [channel.attribute for channel in sampling.channels]
+            measured[e.mote, e["tick"]] = dict(zip(names, e["values"], strict=True))
     # A swept network has no wire: what reached the gateway is there.
     for e in trace.of("arrived") or trace.of("delivered"):
-        sampling, ticks = within.get((e["origin"], e["boot"], e["seq"]), (None, ()))
-        for tick in ticks:
-            values = measured[e["origin"], sampling.number, tick]
-            names = [channel.attribute for channel in sampling.channels]
-            found.setdefault((e["origin"], tick), (e.time // tick_us, dict(zip(names, values, strict=True))))
+        for reading in within.get((e["origin"], e["boot"], e["seq"]), ()):
+            found.setdefault(reading, (e.time // tick_us, measured[reading]))
     return found
 
 
-def heard(bed):
-    """For each extent that is sensed, the rows that a replay takes: what was delivered, in its order."""
-    return {extent.name: _rows(bed, extent) for extent in bed.catalog if extent.kind is Kind.SENSED}
+def folds_of(bed, name):
+    """{extent: the number of the fold} for the extents of which partials come for a query."""
+    query = bed.station.world.queries[bed.numbers[name]]
+    return {extent: fed.number for fed in query.fed for extent in acquired(fed.fold)}
 
 
-def _rows(bed, extent):
+def heard(bed, name):
+    """For each extent that is sensed, the rows that a replay takes: what was delivered or merged for a query, in its order."""
+    folds, found = folds_of(bed, name), {}
+    for extent in bed.catalog:
+        if extent.kind is Kind.SENSED:
+            fold = folds.get(extent.name)
+            came = _delivered(bed, extent.name) if fold is None else merged(bed, extent.name, fold)
+            found[extent.name] = _rows(extent, came)
+    return found
+
+
+def _rows(extent, found):
     scales = {a.name: a.scale for a in extent.schema}
     rows = []
-    for (site, tick), (arrival, values) in sorted(_delivered(bed, extent.name).items(), key=lambda each: each[1][0]):
+    for (site, tick), (arrival, values) in sorted(found.items(), key=lambda each: each[1][0]):
         row = {"_tick": tick, "_site": site, "_arrival": arrival}
         for attribute, value in values.items():
             scale = scales[attribute]
@@ -104,6 +131,6 @@ def judge(bed, name, others=MappingProxyType({})):
     """How many windows or ticks a query has answered: all as a replay does of what was heard, and of `others`."""
     asked = next(asked for asked in bed.scenario.queries if asked.name == name)
     got = said_by(bed, name)
-    what = difference(said_of(bed, heard(bed) | others, asked.text), got)
+    what = difference(said_of(bed, heard(bed, name) | others, asked.text), got)
     assert what is None, f"{name}, {what}"
     return len({key for _, key in got})

@@ -1,0 +1,71 @@
+"""Feeding: which aggregations of a new query motes fold on the way, and by which folds.
+
+What runs for other queries goes on as it is: motes let go of what they hold in a table that changes. So a fold that keeps
+all that is asked for feeds one query more, and otherwise there is another.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from acquisition.scheduling import Need, share
+from basestation.agendas import network_of
+from basestation.algebra.node import Node, walk
+from basestation.algebra.slice_aggregation import SliceAggregation
+from basestation.planner.fed import Fed
+from basestation.planner.moves import Moves
+from basestation.planner.split import Feed, Split
+from basestation.queries import Query
+from basestation.wanted import delivered, processors
+from basestation.world import World
+from innet.errors import PlacementError, ProgramError
+from innet.operators.deliver import Deliver
+from innet.placement.folds import keeps, place_of
+from innet.placement.place import Choice, arranged, place
+from innet.placement.placement import Placed
+from innet.program.compile import compile_programs
+
+
+def fed(query: Query, found: Split, root: Node, world: World, now: int) -> tuple[Query, dict[int, Placed]]:
+    """The query with what is folded and delivered for it, and by their numbers the folds that begin with it.
+
+    `root` is the tree that the engine runs. Where a mote has no room for the folds, the query's readings are delivered.
+    """
+    runs = [node for node in walk(root) if isinstance(node, SliceAggregation)]
+    feeds = [feed for feed in found.feeds if feed.node in runs]
+    readings = (*found.readings, *(each for feed in found.feeds if feed not in feeds for each in feed.instead))
+    if feeds:
+        try:
+            placement, folded = _placed(query, feeds, readings, world, now)
+        except (PlacementError, ProgramError):
+            feeds, readings = [], (*readings, *(each for feed in feeds for each in feed.instead))
+    if not feeds:
+        return replace(query, inside=tuple(dict.fromkeys(readings))), {}
+    made = tuple(_fed(feed, placement.folds) for feed in folded)
+    instead = [each for feed in feeds if feed not in folded for each in feed.instead]
+    begin = {p.number: p for p in placement.folds if p.number not in world.running}
+    return replace(query, inside=tuple(dict.fromkeys((*readings, *instead))), fed=made), begin
+
+
+def _placed(query: Query, feeds: Sequence[Feed], readings: Sequence[Deliver], world: World, now: int):
+    """(The placement, those of the feeds that are folded in it). ProgramError where it does not fit into some mote."""
+    live = [each for each in world.queries.values() if each.needs]
+    asking = replace(query, inside=tuple(readings), fed=tuple(Fed(f.node, f.fold, 0, ()) for f in feeds))
+    needs: list[Need] = [need for each in (*live, asking) for need in each.needs]
+    schedules = share(needs, world.catalog, world.scheduled, now).schedules
+    network = network_of(world, (*live, asking), needs, schedules)
+    choices = tuple(dict.fromkeys(Choice(feed.fold, feed.instead) for feed in feeds))
+    others, standing = (*delivered(world), *readings), tuple(world.running.values())
+    if world.moves is Moves.EVERYTHING:
+        placement = arranged(others, choices, range(len(choices)), network, standing, world.last_fold)
+        folded = list(feeds)
+    else:
+        placement, weighed = place(others, choices, network, standing, world.last_fold)
+        folded = [feed for feed in feeds if any(each.runs for each in weighed if each.fold == feed.fold)]
+    compile_programs(placement.placed, schedules.values(), processors(world))
+    return placement, folded
+
+
+def _fed(feed: Feed, folds: Sequence[Placed]) -> Fed:
+    held = next(placed for placed in folds if keeps(placed.operator, feed.fold))
+    places = (None if at is None else place_of(held.operator, feed.fold.states[at]) for at in feed.sources)
+    return Fed(feed.node, feed.fold, held.number, tuple(places))
