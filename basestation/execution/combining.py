@@ -35,6 +35,9 @@ def combinations(new, recent):
     """
     ticks = distinct(np.concatenate([of.tick for of in new]))
     groups = [_groups(of, before, ticks) for of, before in zip(new, recent, strict=True)]
+    if all((count == 1).all() for _, _, count in groups):
+        numbers = np.stack([candidates[first] for candidates, first, _ in groups], axis=1)
+        return ticks, np.ones_like(ticks), numbers
     total = np.prod([count for _, _, count in groups], axis=0)
     row = np.repeat(np.arange(len(ticks)), total)
     n = ranges(np.zeros(len(ticks), np.int64), total)
@@ -51,7 +54,9 @@ def _groups(of, before, ticks):
     starts = np.flatnonzero(np.concatenate([[True], of.tick[1:] != of.tick[:-1]])) if len(of) else _NONE
     first = np.concatenate([[0], len(before) + starts])
     count = np.diff(np.concatenate([first, [len(before) + len(of)]]))
-    at = np.searchsorted(of.tick[starts], ticks, "right")
+    begun = np.zeros(len(ticks), np.int64)
+    begun[np.searchsorted(ticks, of.tick[starts])] = 1
+    at = np.cumsum(begun)
     return np.concatenate([before, of.number]), first[at], count[at]
 
 

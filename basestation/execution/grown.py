@@ -14,7 +14,8 @@ class Grown:
         size = self._size + len(values)
         if size > len(self._array):
             held = self._array[self._first : self._size]
-            self._array = np.empty((2 * (len(held) + len(values)) + 8, *held.shape[1:]), held.dtype)
+            room = len(held) + len(values)
+            self._array = np.empty((room + room // 2 + 8, *held.shape[1:]), held.dtype)
             self._array[: len(held)] = held
             self._first, self._size, size = 0, len(held), len(held) + len(values)
         self._array[self._size : size] = values

@@ -73,8 +73,11 @@ class Given:
 
     def of(self, numbers):
         """The windows of these numbers."""
-        at = numbers - self._base
-        if not (numbers == NOWHERE).any():
+        if len(numbers) and numbers[0] >= 0 and (np.diff(numbers) == 1).all():
+            at = slice(int(numbers[0]) - self._base, int(numbers[-1]) - self._base + 1)
+        else:
+            at = numbers - self._base
+        if isinstance(at, slice) or not (numbers == NOWHERE).any():
             return Wins(
                 numbers, self._tick.values[at], self._n.values[at], self._left.values[at], self._right.values[at]
             )

@@ -55,23 +55,29 @@ class Codes:
         """The numbers of keys that have none; where some are equal, the one that gets the slot gives its number to all."""
         first, count = self._count, len(hashes)
         self._hashes = np.concatenate([self._hashes[:first], hashes])
-        slot, code, waiting = self._slot(hashes), np.empty(count, np.int64), np.arange(count)
-        while len(waiting):
-            wanted = slot[waiting]
-            free = self._slots[wanted] == _NOTHING
-            self._slots[wanted[free]] = first + waiting[free]  # of those that want one slot the last one gets it
-            found = self._slots[wanted]
-            same = self._hashes[found] == hashes[waiting]
-            code[waiting[same]] = found[same]
-            waiting = waiting[~same]
-            slot[waiting] = self._next(slot[waiting])
-        owns = code == first + np.arange(count)
+        slot, numbers = self._slot(hashes), first + np.arange(count)
+        code = self._claimed(slot, numbers)
+        lost = np.flatnonzero(self._hashes[code] != hashes)
+        while len(lost):
+            slot[lost] = next_ = self._next(slot[lost])
+            code[lost] = found = self._claimed(next_, numbers[lost])
+            lost = lost[self._hashes[found] != hashes[lost]]
+        owns = code == numbers
         if not owns.all():  # the others need no number
             code = first + (np.cumsum(owns) - 1)[code - first]
             self._slots[slot[owns]] = code[owns]
             self._hashes = np.concatenate([self._hashes[:first], hashes[owns]])
         self._count = len(self._hashes)
         return code
+
+    def _claimed(self, slot, numbers):
+        """The numbers that stand in slots; those that were free are taken, where several want one by the last of them."""
+        free = self._slots[slot] == _NOTHING
+        if free.all():
+            self._slots[slot] = numbers
+        else:
+            self._slots[slot[free]] = numbers[free]
+        return self._slots[slot].astype(np.int64)
 
     def _slot(self, hashes):
         folded = hashes ^ (hashes >> np.uint64(32))  # of doubles often only the first half says anything

@@ -8,32 +8,41 @@ import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import columns_of
-from basestation.algebra.vector import Vector
+from basestation.algebra.vector import Vector, constant
 from basestation.execution.grown import Grown
 from basestation.execution.joining.module import StateModule
 
-_SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "append")
+_REPEATS = {"arrival": "tick", "place": "ident"}
+_ONE = {"part": 0, "rank": 0, "append": False}
+_SYSTEM = (*_REPEATS, *_ONE)
+"""What repeats another column or is one value in most streams: it is held where that is not so."""
 NEVER = 2**62
 _CLEAR = 64
 """With fewer dead tuples than this, clearing away is not worth the while."""
+
+
+def _usual(name, tuples):
+    column = getattr(tuples, name)
+    if name in _REPEATS:
+        return column is getattr(tuples, _REPEATS[name])
+    return column.strides == (0,) and column[0] == _ONE[name]
 
 
 class Held:
     """Begins with `none`: no tuples, with all columns."""
 
     def __init__(self, none):
-        self.generation, self.count, self.appends = 0, 0, False
+        self.generation = 0
         self._ids = tuple(none.columns)
         self._modules = {}
         self._start(none)
 
     def _start(self, tuples):
-        self._system = {name: Grown(getattr(tuples, name)) for name in _SYSTEM}
-        self._values = {id: Grown(v.values) for id, v in tuples.columns.items()}
-        self._valid = {id: Grown(v.valid) for id, v in tuples.columns.items() if v.valid is not None}
-        self._alive = Grown(np.ones(len(tuples), bool))
-        self._dead, self.count = 0, len(tuples)
-        self.appends = bool(tuples.append.any())
+        self._system = {name: Grown(getattr(tuples, name)[:0]) for name in ("ident", "tick")}
+        self._values = {id: Grown(v.values[:0]) for id, v in tuples.columns.items()}
+        self._valid, self._alive = {}, Grown(np.empty(0, bool))
+        self._dead, self.count, self.appends = 0, 0, False
+        self.build(tuples)
 
     # --- what comes and goes -----------------------------------------------------------------------------------------
 
@@ -41,16 +50,19 @@ class Held:
         if not len(tuples):
             return
         for name in _SYSTEM:
-            self._system[name].extend(getattr(tuples, name))
+            if name not in self._system and not _usual(name, tuples):
+                self._system[name] = Grown(self.of(name, np.arange(self.count)))
+        for name, grown in self._system.items():
+            grown.extend(getattr(tuples, name))
         for id, vector in tuples.columns.items():
             if vector.valid is not None and id not in self._valid:
                 self._valid[id] = Grown(np.ones(self.count, bool))
             if id in self._valid:
                 self._valid[id].extend(vector.there)
             self._values[id].extend(vector.values)
-        self._alive.extend(np.ones(len(tuples), bool))
+        self._alive.extend(constant(True, len(tuples)))
         self.count += len(tuples)
-        self.appends = self.appends or bool(tuples.append.any())
+        self.appends = "append" in self._system and bool(self._system["append"].values.any())
 
     def begin_anew(self, tuples):
         """These tuples are there instead of all others."""
@@ -81,13 +93,15 @@ class Held:
 
     def _clear(self):
         """Give the living new positions."""
-        kept = np.flatnonzero(self._alive.values)
+        alive = self._alive.values
+        first = int(alive.argmax()) if self._dead < self.count else self.count
+        kept = slice(first, None) if first == self._dead else np.flatnonzero(alive)  # mostly the first ones are dead
         self._system = {name: Grown(grown.values[kept]) for name, grown in self._system.items()}
         self._values = {id: Grown(grown.values[kept]) for id, grown in self._values.items()}
         self._valid = {id: Grown(grown.values[kept]) for id, grown in self._valid.items()}
-        self._alive = Grown(np.ones(len(kept), bool))
-        self._dead, self.count = 0, len(kept)
-        self.appends = bool(self._system["append"].values.any())
+        self._alive = Grown(np.ones(self.count - self._dead, bool))
+        self._dead, self.count = 0, len(self._alive)
+        self.appends = self.appends and bool(self._system["append"].values.any())
         self._forget_positions()
 
     def _forget_positions(self):
@@ -102,7 +116,9 @@ class Held:
 
     def of(self, name, positions):
         """What the system knows of tuples: ident, tick, arrival, …"""
-        return self._system[name].values[positions]
+        if name in self._system:
+            return self._system[name].values[positions]
+        return self.of(_REPEATS[name], positions) if name in _REPEATS else constant(_ONE[name], len(positions))
 
     def ticks(self, positions):
         return self._system["tick"].values[positions]

@@ -18,6 +18,7 @@ from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
+from basestation.execution.distinct import stable_order
 from basestation.execution.frame import Frame
 from basestation.execution.joining.held import NEVER
 from basestation.execution.joining.kept import Kept
@@ -185,12 +186,13 @@ class Join:
         return self.framed(self.all(self.reaches(stands)), count)
 
     def all(self, reaches):
-        """All rows of windows: from the input with the fewest tuples on that may begin, or from the kept node that it is in.
+        """All rows of windows: from one input on, or from the kept node that it is in: the first input, whose order is that
+        of rows, or one that has a fifth less tuples.
 
         Windows that follow each other overlap; what is in several of them is put together once.
         """
         sizes = [_extent(side, reach) for side, reach in zip(self.sides, reaches, strict=True)]
-        first = min(range(len(sizes)), key=lambda i: (not self.sides[i].begins, sizes[i]))
+        first = min(range(len(sizes)), key=lambda i: (not self.sides[i].begins, (4 if i == 0 else 5) * sizes[i]))
         place = self.plan.widest(first)
         found = []
         for begin, end in _rising(reaches):
@@ -341,16 +343,19 @@ class Join:
     def _sorted(self, rows):
         if len(rows) < 2:
             return rows
-        keys = [rows.first, *(side.rank(rows.at[i]) for i, side in enumerate(self.sides))]
+        ranks = [side.rank(rows.at[i]) for i, side in enumerate(self.sides)]
         code, room = np.zeros(len(rows), np.int64), 1
-        for key in keys:
-            least = int(key.min())
-            span = int(key.max()) - least + 1
+        for rank in ranks:
+            least = int(rank.min())
+            span = int(rank.max()) - least + 1
             room *= span
             if room >= NEVER:
-                return rows.take(np.lexsort(keys[::-1]))
-            code = code * span + (key - least)
-        return rows if (code[1:] > code[:-1]).all() else rows.take(np.argsort(code))  # all are different
+                return rows.take(np.lexsort((*ranks[::-1], rows.first)))
+            code = code * span + (rank - least)
+        if not (code[1:] >= code[:-1]).all():
+            rows = rows.take(np.argsort(code))  # equal ones are of different windows
+        in_order = (rows.first[1:] >= rows.first[:-1]).all()
+        return rows if in_order else rows.take(stable_order(rows.first))
 
 
 def indexed(i, part, place):

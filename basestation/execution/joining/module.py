@@ -187,22 +187,19 @@ class Run:
         last = len(self._begins) - 2
         code = np.minimum(code, last)
         first = self._begins[code]
-        which = np.flatnonzero(
-            self._begins[code + 1] > first
-        )  # of -1 the one is at the end, the other at the beginning
+        which = np.flatnonzero(self._begins[code + 1] > first)  # of -1 that is the beginning, and this the end
         if self._single:
             if len(which) < len(code):
                 first, span = first[which], span.take(which)
             inside = span.holds(self._ticks[first])
             return (which, self.positions[first]) if inside.all() else (which[inside], self.positions[first[inside]])
-        which = which[
-            stable_order(code[which])
-        ]  # neighbours are found where neighbours were found: that is in the caches
+        which = which[stable_order(code[which])]  # what was just looked at is in the caches
         low, high = span.take(which).within(self._ticks)
         base = code[which] * len(self._ticks)
-        first, behind = np.searchsorted(self._sorted, base + low), np.searchsorted(self._sorted, base + high)
-        counts = np.maximum(behind - first, 0)
-        return np.repeat(which, counts), self.positions[ranges(first, counts)]
+        begin, behind = np.searchsorted(self._sorted, base + low), np.searchsorted(self._sorted, base + high)
+        counts = np.zeros(len(code), np.int64)
+        first[which], counts[which] = begin, np.maximum(behind - begin, 0)
+        return np.repeat(np.arange(len(code)), counts), self.positions[ranges(first, counts)]
 
 
 class TickRun:

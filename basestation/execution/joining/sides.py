@@ -12,6 +12,7 @@ import numpy as np
 from acquisition.extent import Extent
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Column
+from basestation.algebra.vector import constant
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.joining.held import NEVER, Held
 from basestation.execution.streams import computed
@@ -246,8 +247,8 @@ def side_of(input, leaf, steps):
 
 def _tuples(tick, columns):
     """Rows that have no tags of their own, in their order, as Tuples."""
-    numbers, none = np.arange(len(tick)), np.zeros(len(tick), np.int64)
-    return Tuples(numbers, np.asarray(tick, np.int64), none, none, none, numbers, none, none.astype(bool), columns)
+    numbers, tick, none = np.arange(len(tick)), np.asarray(tick, np.int64), constant(0, len(tick))
+    return Tuples(numbers, tick, tick, none, none, numbers, none, constant(False, len(tick)), columns)
 
 
 # --- signatures ------------------------------------------------------------------------------------------------------
