@@ -5,6 +5,7 @@ moves the time of both. `Testbed` runs motes one by one, tick by tick; `SweptBed
 it begins, and then sweeps many rounds at once.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -150,7 +151,9 @@ class Testbed(Bed):
         wire.open()
         super().__init__(scenario, wire, archive, moves, agenda)
         self._here = True
-        self._stopped: set[str] = set()
+        begins = [(asked.at_ms, False, asked) for asked in scenario.queries]
+        ends = [(asked.until_ms, True, asked) for asked in scenario.queries if asked.until_ms is not None]
+        self._coming = deque(sorted((*begins, *ends), key=lambda each: each[:2]))  # when each query comes, and goes
         plan_faults(scenario, self.built, self._come_or_go)
 
     def _come_or_go(self, here: bool) -> None:
@@ -161,8 +164,7 @@ class Testbed(Bed):
         end = self.scenario.begin_ms + ms
         look_ms = self.scenario.look_ms or max(1, self.catalog.tick_ms // LOOKS)
         while self._now_ms < end:
-            for asked in self.scenario.queries:
-                self._ask(asked)
+            self._ask()
             self._now_ms += look_ms
             now = self._now_ms - 1  # the last moment of the tick that ends here, if one does
             self.network.run_until(now)
@@ -175,16 +177,14 @@ class Testbed(Bed):
         """Joules of each mote so far."""
         return {number: mote.spent for number, mote in self.built.motes.items()}
 
-    def _ask(self, asked: "Asked") -> None:
-        """Submit or stop a query whose time has come."""
-        since = self._now_ms - self.scenario.begin_ms
-        if asked.at_ms <= since and asked.name not in self.numbers and asked.name not in self.refused:
-            self._submit(asked)
-        elif (
-            asked.until_ms is not None and asked.until_ms <= since and asked.name in self.numbers.keys() - self._stopped
-        ):
-            self._stopped.add(asked.name)
-            self.station.stop(self.numbers[asked.name], self._now_ms)
+    def _ask(self) -> None:
+        """Submit and stop the queries whose time has come."""
+        while self._coming and self._coming[0][0] <= self._now_ms - self.scenario.begin_ms:
+            _, ends, asked = self._coming.popleft()
+            if not ends:
+                self._submit(asked)
+            elif asked.name in self.numbers:
+                self.station.stop(self.numbers[asked.name], self._now_ms)
 
 
 class SweptBed(Bed):

@@ -17,7 +17,7 @@ def said_by(bed, name):
     """What is true now of a query, as the station has it."""
     number = bed.numbers[name]
     feed = bed.station.feed
-    return _current(feed.shape(number), [each.update for each in feed.read(number)])
+    return now_of(feed.shape(number), [each.update for each in feed.read(number)])
 
 
 def said_of(bed, inputs, text):
@@ -32,10 +32,10 @@ def said_of(bed, inputs, text):
     for name, batch in recording.batches.items():
         batch = batch.take(np.argsort(batch.arrival, kind="stable"))
         engine.deliver(name, batch.take(batch.arrival <= clock))
-    return _current(shape_of(given.number, given.bound), engine.on_clock(clock))
+    return now_of(shape_of(given.number, given.bound), engine.on_clock(clock))
 
 
-def _current(shape, updates):
+def now_of(shape, updates):
     """The rows and the coverage of windows, or of the ticks of a stream, and whether the query has ended.
 
     The index of a tuple counts what came, which is less where motes filter (SEMANTICS 1.7), so it is left out.
