@@ -137,7 +137,8 @@ class Intake:
         late = complete is not None and tick <= complete
         if not self.sensed:
             return Mark(source, at if late else min(tick, at), 0, 0, self.log.next - 0.5, value)
-        place = int(self.epochs.positions(run.site[:1])[0]) if self.epochs.due(run.tick[:1], run.site[:1])[0] else 0
+        key = run.tick[:1], run.site[:1]
+        place = int(self.epochs.positions(*key)[0]) if self.epochs.due(*key)[0] else 0
         return Mark(source, at if late else tick, 0, tick + 1 if late else 0, place - 0.5, value)
 
     def entries(self):
@@ -165,7 +166,10 @@ class Intake:
         last = batch.arrival - self.extent.wait if self.extent.wait else batch.arrival  # that is not late
         found = batch.tick < last if plain(batch) else odd(batch) | (batch.tick < last)
         if self.sensed:
-            due = np.flatnonzero(self.epochs.due(batch.tick, batch.site))
+            due = self.epochs.due(batch.tick, batch.site)
+            if everything(due):
+                return found | self.epochs.free_again(batch.tick, batch.site)
+            due = np.flatnonzero(due)
             found[due] |= self.epochs.free_again(batch.tick[due], batch.site[due])
         return found
 
@@ -217,7 +221,7 @@ class Intake:
             arrival = np.where(judged.late, clock, arrival)
             rank = np.where(judged.late, tick + 1, 0) if self.sensed else rank
         numbers = np.arange(self.log.next, self.log.next + count)
-        place = self.epochs.positions(batch.site) if self.sensed else numbers
+        place = self.epochs.positions(tick, batch.site) if self.sensed else numbers
         tuples = self.tagging.tagged(batch, numbers, arrival, rank, place)
         there = tuples.take(judged.there)
         self._admission.count_out_of_range(there)

@@ -38,6 +38,8 @@ class Numbered:
 
     def find(self, values):
         """The numbers that have some values, which no other has; -1 where none has."""
+        if not len(self._values):  # as it may be when a state was restored
+            return np.full(len(values), -1)
         order = np.argsort(self._values, kind="stable")
         at = np.minimum(np.searchsorted(self._values, values, sorter=order), len(order) - 1)
         return np.where(self._values[order[at]] == values, order[at] + self.base, -1)

@@ -8,6 +8,7 @@ The watermark depends on the clock and the schedule, never on timestamps: a sile
 import numpy as np
 
 from acquisition.instants import grid_at_or_after
+from basestation.windows.keys import NOWHERE, Places, keys_of
 
 FREE = -1
 NEVER = 2**62
@@ -17,8 +18,9 @@ class Epochs:
     """A row for each due tick of which something came, a column for each site in the declared order.
 
     `_holder` has the number of the tuple that holds the key, `_seen` that of one that is seen, `_filtered` the arrival of the
-    report that there is none to be seen, `_here` whether the site was heard of. They differ where a tuple was taken back that its extent does not correct windows about: its key is free, and
-    yet it is seen.
+    report that there is none to be seen, where there ever was a report; a site was heard of where it has one of the latter
+    two. They differ where a tuple was taken back that its extent does not correct windows about: its key is free, and yet it
+    is seen.
     """
 
     def __init__(self, extent, begun=0):
@@ -26,31 +28,38 @@ class Epochs:
         self.interval, self.wait = extent.interval, extent.wait
         self.begun = NEVER  # the first tick that was ever scheduled
         self.sites = np.array(extent.sites, np.int64)
-        self._order = np.argsort(self.sites, kind="stable")
-        self._sorted = self.sites[self._order]
+        self._places = Places(self.sites)
         self._ticks = self._row = np.empty(0, np.int64)  # those that have a row, ascending, and which
         self._holder = self._seen = np.empty((0, len(self.sites)), np.int64)
-        self._filtered = np.empty((0, len(self.sites)), np.int64)  # NEVER where there is no such report
-        self._here = np.empty((0, len(self.sites)), bool)
-        self._count = np.empty(0, np.int64)
+        self._filtered = None  # NEVER where there is no such report
+        self._heard = np.empty(0, np.int64)  # of how many sites
+        self._looked = None  # (ticks, sites, their Keys): what was looked up last is mostly looked up again
         if begun is not None:
             self.schedule(begun)
+
+    def __getstate__(self):
+        return {**vars(self), "_looked": None}
 
     def schedule(self, tick):
         """The extent is sampled from a tick on, if it was not before."""
         if self.begun == NEVER:
             self.begun = grid_at_or_after(tick, self.interval)
 
-    def positions(self, sites):
-        """The place of each site in the declared order; they must be declared."""
-        return self._order[np.searchsorted(self._sorted, sites)]
+    def _keys(self, ticks, sites):
+        if self._looked is None or self._looked[0] is not ticks or self._looked[1] is not sites:
+            self._looked = ticks, sites, keys_of(ticks, sites, self._places)
+        return self._looked[2]
+
+    def positions(self, ticks, sites):
+        """The place of each site in the declared order."""
+        return self._keys(ticks, sites).places
 
     def due(self, ticks, sites):
         """Which (tick, site) are on the schedule."""
-        if not len(self.sites):
-            return np.zeros(len(ticks), bool)
-        at = np.minimum(np.searchsorted(self._sorted, sites), len(self._sorted) - 1)
-        return (self._sorted[at] == sites) & (ticks % self.interval == 0) & (ticks >= self.begun)
+        keys = self._keys(ticks, sites)
+        due = (keys.ticks % self.interval == 0) & (keys.ticks >= self.begun)
+        declared = keys.places != NOWHERE
+        return declared if due.all() else declared & keys.each(due)
 
     # --- rows --------------------------------------------------------------------------------------------------------
 
@@ -65,11 +74,11 @@ class Epochs:
         """These ticks have rows from now on."""
         new = np.unique(ticks)
         rows = len(self._ticks) + np.arange(len(new))
-        if len(self._ticks) + len(new) > len(self._count):
+        if len(self._ticks) + len(new) > len(self._heard):
             more = len(self._ticks) + 2 * len(new) + 8
             self._holder, self._seen = (_longer(of, more, FREE) for of in (self._holder, self._seen))
-            self._filtered = _longer(self._filtered, more, NEVER)
-            self._here, self._count = _longer(self._here, more, False), _longer(self._count, more, 0)
+            self._heard = _longer(self._heard, more, 0)
+            self._filtered = None if self._filtered is None else _longer(self._filtered, more, NEVER)
         at = np.searchsorted(self._ticks, new)
         self._ticks, self._row = np.insert(self._ticks, at, new), np.insert(self._row, at, rows)
 
@@ -81,65 +90,91 @@ class Epochs:
             rows, _ = self._rows_of(ticks)
         return rows
 
+    def _at(self, keys, rows):
+        """Where keys are among those of all rows, whose rows are told for each run."""
+        return keys.each(rows * len(self.sites)) + keys.places
+
+    # --- who is here -------------------------------------------------------------------------------------------------
+
     def holders(self, ticks, sites):
         """The number of the tuple that holds each key; FREE where none does."""
-        rows, known = self._rows_of(ticks)
+        keys = self._keys(ticks, sites)
+        rows, known = self._rows_of(keys.ticks)
         if not known.any():
             return np.full(len(ticks), FREE)
-        return np.where(known, self._holder[rows, self.positions(sites)], FREE)
+        found = self._holder.take(self._at(keys, rows))
+        return found if known.all() else np.where(keys.each(known), found, FREE)
 
     def free_again(self, ticks, sites):
         """Of which keys the site was heard of, and yet none holds them."""
-        rows, known = self._rows_of(ticks)
-        if not known.any():
-            return known
-        places = self.positions(sites)
-        return known & self._here[rows, places] & (self._holder[rows, places] == FREE)
+        heard = self._heard_of(ticks, sites)
+        return heard & (self.holders(ticks, sites) == FREE) if heard.any() else heard
 
     def unheard(self, ticks, sites):
         """A mask of the entries whose sites were not heard of before, the first of each."""
-        rows, known = self._rows_of(ticks)
-        mask = self.first_of_each(ticks, sites)
-        return mask & ~(known & self._here[rows, self.positions(sites)]) if known.any() else mask
+        return self.first_of_each(ticks, sites) & ~self._heard_of(ticks, sites)
+
+    def _heard_of(self, ticks, sites):
+        """Of which keys the site was heard of."""
+        keys = self._keys(ticks, sites)
+        rows, known = self._rows_of(keys.ticks)
+        if not known.any():
+            return np.zeros(len(ticks), bool)
+        return keys.each(known) & self._heard_at(self._at(keys, rows))
+
+    def _heard_at(self, at):
+        heard = self._seen.take(at) != FREE
+        return heard if self._filtered is None else heard | (self._filtered.take(at) != NEVER)
 
     def first_of_each(self, ticks, sites):
         """A mask of the first of the entries with each key."""
-        keys = ticks * max(1, len(self.sites)) + self.positions(sites)
+        keys = self._keys(ticks, sites)
+        number = keys.each(keys.ticks * len(self.sites)) + keys.places
         mask = np.ones(len(ticks), bool)
-        if (keys[1:] <= keys[:-1]).any():
+        if (number[1:] <= number[:-1]).any():
             mask[:] = False
-            mask[np.unique(keys, return_index=True)[1]] = True
+            mask[np.unique(number, return_index=True)[1]] = True
         return mask
 
+    # --- what happens ------------------------------------------------------------------------------------------------
+
     def take(self, ticks, sites, numbers, sees):
-        """The keys are held by these tuples from now on; `sees` tells of numbers whether their tuples are seen."""
-        rows, places = self._rows_for(ticks), self.positions(sites)
-        self._holder[rows, places] = numbers
-        before = self._seen[rows, places]
-        self._seen[rows, places] = np.where(sees(before), before, numbers)
-        self._hear(rows, places)
+        """The keys, each once, are held by these tuples from now on; `sees` tells of numbers whether their tuples are seen."""
+        keys = self._keys(ticks, sites)
+        rows = self._rows_for(keys.ticks)
+        at = self._at(keys, rows)
+        self._hear(keys, rows, ~self._heard_at(at))
+        self._holder.reshape(-1)[at] = numbers
+        seen = self._seen.reshape(-1)
+        before = seen.take(at)
+        seen[at] = numbers if (before == FREE).all() else np.where(sees(before), before, numbers)
 
     def report(self, ticks, sites, arrivals):
         """The readings were filtered on motes; of some that is said again."""
-        rows, places = self._rows_for(ticks), self.positions(sites)
-        np.minimum.at(self._filtered, (rows, places), arrivals)
-        self._hear(rows, places)
+        keys = self._keys(ticks, sites)
+        rows = self._rows_for(keys.ticks)
+        at = self._at(keys, rows)
+        self._hear(keys, rows, self.first_of_each(ticks, sites) & ~self._heard_at(at))
+        if self._filtered is None:
+            self._filtered = np.full(self._seen.shape, NEVER)
+        np.minimum.at(self._filtered.reshape(-1), at, arrivals)
 
-    def _hear(self, rows, places):
-        self._here[rows, places] = True
-        touched = np.unique(rows)
-        self._count[touched] = self._here[touched].sum(axis=1)
+    def _hear(self, keys, rows, new):
+        """Some sites, under a mask over the entries, were heard of that were not before."""
+        if len(new):
+            np.add.at(self._heard, rows, keys.of_runs(new))
 
     def release(self, ticks, sites):
         """The keys are free again; that the sites were heard of stays true."""
-        self._holder[self._rows_of(ticks)[0], self.positions(sites)] = FREE
+        keys = self._keys(ticks, sites)
+        self._holder.reshape(-1)[self._at(keys, self._rows_of(keys.ticks)[0])] = FREE
 
     def watermark(self, clock):
         """The largest tick up to which all is here or not waited for any more, at the end of a clock tick."""
         due = grid_at_or_after(max(clock - self.wait + 1, self.begun), self.interval)
         at = int(np.searchsorted(self._ticks, due)) if due <= clock else 0
         while due <= clock:
-            if at >= len(self._ticks) or self._ticks[at] != due or self._count[self._row[at]] < len(self.sites):
+            if at >= len(self._ticks) or self._ticks[at] != due or self._heard[self._row[at]] < len(self.sites):
                 return clock if not len(self.sites) else due - 1
             due, at = due + self.interval, at + 1
         return clock
@@ -149,12 +184,13 @@ class Epochs:
         rows, known = self._rows_of(ticks)
         if not known.any():
             return np.full((len(ticks), len(self.sites)), FREE)
-        return np.where(known[:, None], self._seen[rows], FREE)
+        found = self._seen.take(rows, axis=0)
+        return found if known.all() else np.where(known[:, None], found, FREE)
 
     def filtered_at(self, ticks):
         """When it was reported that the readings of due ticks were filtered, as `seen_at`; NEVER where it was not."""
         rows, known = self._rows_of(ticks)
-        if not known.any():
+        if self._filtered is None or not known.any():
             return np.full((len(ticks), len(self.sites)), NEVER)
         return np.where(known[:, None], self._filtered[rows], NEVER)
 
@@ -163,9 +199,8 @@ class Epochs:
         gone = int(np.searchsorted(self._ticks, before))
         if gone:
             kept = self._row[gone:]
-            self._holder, self._seen, self._filtered, self._here, self._count = (
-                of[kept] for of in (self._holder, self._seen, self._filtered, self._here, self._count)
-            )
+            self._holder, self._seen, self._heard = (of[kept] for of in (self._holder, self._seen, self._heard))
+            self._filtered = None if self._filtered is None else self._filtered[kept]
             self._ticks, self._row = self._ticks[gone:], np.arange(len(kept))
 
 

@@ -1,5 +1,6 @@
 """The log of an intake against lists and dictionaries: what was taken, what became of it, and what is let go of."""
 
+import pickle
 from dataclasses import replace
 from itertools import pairwise
 
@@ -143,6 +144,11 @@ def test_what_it_does_not_hold_for_is_noted(noted):
         assert excepted[np.arange(31)].tolist() == [number not in dead for number in range(31)]
     excepted.drop_before(10)
     assert excepted[np.arange(10, 31)].tolist() == [number not in dead for number in range(10, 31)]
+
+
+def test_what_was_saved_empty_has_nothing_to_find():
+    again = pickle.loads(pickle.dumps(Indexes()))
+    assert again.find(np.array([1, 3])).tolist() == [-1, -1]
 
 
 @given(st.permutations(range(12)), st.lists(st.integers(1, 4), min_size=12, max_size=12), st.booleans())

@@ -80,6 +80,52 @@ def test_a_key_is_held_by_its_first_until_it_is_free_again(data):
                 assert row[place] == wanted
 
 
+@given(st.data())
+def test_many_keys_at_once_are_the_same_as_one_by_one(data):
+    """In any order, with copies among what is asked for, of sites that are near to each other or far apart."""
+    sites = data.draw(st.sampled_from([(7, 1, 4), (3, 10**15, -(2**62)), ()]))
+    together, singly = epochs(interval=5, sites=sites), epochs(interval=5, sites=sites)
+    keys = st.tuples(st.integers(-1, 4).map(lambda n: 5 * n), st.sampled_from([*sites, 2, 2**62]))
+    known = 0
+    for _ in range(data.draw(st.integers(1, 5))):
+        asked = data.draw(st.lists(keys, min_size=1, max_size=8))
+        ticks, places = (np.array(column, np.int64) for column in zip(*asked, strict=True))
+        due = together.due(ticks, places)
+        assert due.tolist() == [tick >= 0 and site in sites for tick, site in asked]
+        ticks, places = ticks[due], places[due]
+        asked = list(zip(ticks.tolist(), places.tolist(), strict=True))
+        first = together.first_of_each(ticks, places)
+        assert first.tolist() == [key not in asked[:at] for at, key in enumerate(asked)]
+        one = [(np.array([tick]), np.array([site])) for tick, site in asked]
+        for ask in ("holders", "free_again", "positions"):
+            found = getattr(together, ask)(ticks, places).tolist()
+            assert found == [getattr(singly, ask)(*key)[0] for key in one]
+        unheard = together.unheard(ticks, places)
+        assert unheard.tolist() == [bool(singly.unheard(*key)[0]) and new for key, new in zip(one, first, strict=True)]
+        what = data.draw(st.sampled_from(["take", "report", "release"]))
+        if what == "take":
+            free = first & (together.holders(ticks, places) == FREE)
+            for tick, site in zip(ticks[free].tolist(), places[free].tolist(), strict=True):
+                take(singly, [(tick, site)], first=known)
+                known += 1
+            if free.any():
+                pairs = list(zip(ticks[free].tolist(), places[free].tolist(), strict=True))
+                take(together, pairs, first=known - len(pairs))
+        elif what == "report":
+            together.report(ticks, places, ticks + np.arange(len(ticks)))
+            for at, key in enumerate(one):
+                singly.report(*key, key[0] + at)
+        else:
+            held = together.holders(ticks, places) != FREE
+            together.release(ticks[held], places[held])
+            for at in np.flatnonzero(held):
+                singly.release(*one[at])
+    grid = np.arange(0, 21, 5)
+    assert together.seen_at(grid).tolist() == singly.seen_at(grid).tolist()
+    assert together.filtered_at(grid).tolist() == singly.filtered_at(grid).tolist()
+    assert [together.watermark(clock) for clock in range(30)] == [singly.watermark(clock) for clock in range(30)]
+
+
 def test_a_silent_site_holds_no_longer_than_wait():
     found = epochs()
     take(found, [(0, 3), (0, 4), (10, 4)])
