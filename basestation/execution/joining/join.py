@@ -122,14 +122,14 @@ class Wanted(Within):
 
 class Join:
     """`node` is what is computed, a join, a product, or a selection over a product; `sides` are the inputs as in FROM;
-    of its columns those in `asked` are looked at."""
+    of its columns those in `asked` are looked at, and the order of rows where it is `ordered`."""
 
-    def __init__(self, node, sides, asked):
+    def __init__(self, node, sides, asked, ordered):
         self.node, self.sides = node, sides
         self.probes = 0  # rows that looked for partners
         product = node.child if isinstance(node, WindowSelect) else node
         self.homes = {c.id: i for i, child in enumerate(product.inputs) for c in child.columns}
-        self._asked = [id for id in self.homes if id in asked]
+        self._asked, self._ordered = [id for id in self.homes if id in asked], ordered
         keys = getattr(product, "keys", ())
         self._keys = [Key({self._home(side): self._held(side) for side in key}) for key in keys]
         residual = node.predicate if isinstance(node, WindowSelect) else getattr(product, "residual", None)
@@ -335,8 +335,8 @@ class Join:
     # --- frames ------------------------------------------------------------------------------------------------------
 
     def framed(self, rows, windows):
-        """Rows as a Frame, in order, with the columns that are asked for."""
-        rows = self._sorted(rows)
+        """Rows as a Frame, in order if that counts, with the columns that are asked for."""
+        rows = self._sorted(rows) if self._ordered else rows
         columns = {id: self._column(rows, id) for id in self._asked}
         return Frame(windows, rows.first, columns)
 
@@ -416,7 +416,17 @@ def join_of(root, joined, inputs, leaves):
     """The Join that `joined_in` found in a block, over its inputs."""
     node, found = joined
     sides = [side_of(inputs[place], leaves[place], steps) for place, steps in found]
-    return Join(node, sides, _asked(root, node))
+    return Join(node, sides, _asked(root, node), _ordered(root, node))
+
+
+def _ordered(root, below):
+    """Whether the order of a node's rows counts: not to aggregates without groups (5.5)."""
+    counts = True
+    while root is not below:
+        if isinstance(root, WindowAggregation):
+            counts = root.grouped
+        root = root.child
+    return counts
 
 
 def _asked(root, below):

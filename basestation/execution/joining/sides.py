@@ -98,11 +98,16 @@ class Side:
 
 
 def _before(edges, ticks):
-    """How many of some ascending edges lie before each tick. Where they are few and ticks ascend, edges are searched."""
-    if _FEWER * len(edges) > len(ticks) or (ticks[1:] < ticks[:-1]).any():
-        return np.searchsorted(edges, ticks)
-    behind = np.searchsorted(ticks, edges, "right")
-    return np.cumsum(np.bincount(behind, minlength=len(ticks) + 1)[:-1])
+    """How many of some ascending edges lie before each tick."""
+    if not len(ticks):
+        return ticks
+    if _FEWER * len(edges) < len(ticks) and (ticks[1:] >= ticks[:-1]).all():
+        return np.cumsum(np.bincount(np.searchsorted(ticks, edges, "right"), minlength=len(ticks) + 1)[:-1])
+    low, high = int(ticks.min()), int(ticks.max())
+    if high - low < _FEWER * len(ticks):  # numbers of rows: a table has room for all
+        counts = np.bincount(np.clip(edges, low - 1, high) - (low - 1), minlength=high - low + 2)
+        return np.cumsum(counts)[ticks - low]
+    return np.searchsorted(edges, ticks)
 
 
 _FEWER = 8
