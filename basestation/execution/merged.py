@@ -1,8 +1,8 @@
 """Merged: what reached the base station of one fold, what became of it, and how far its time is complete.
 
 What an Intake is for readings. Partials come for whole slices, so all that is known of the sites is how many readings of a
-slice there are; which is enough, because every window is a run of whole slices. Whatever could be true of some of a
-partial's readings and not of others (too far ahead, beyond the horizon) is taken to be true of all of them.
+slice there are; which is enough, because every window is a run of whole slices. A partial is too far ahead, or beyond the
+horizon, as a reading of the first due tick of its slice would be.
 """
 
 import numpy as np
@@ -106,7 +106,7 @@ class Merged:
         counts["rejected: off the schedule"] += int(partials.readings[~ours].sum())
         partials = partials.take(ours)
         if self.extent.ahead is not None:
-            ahead = self._ends(partials.slice) - partials.arrival > self.extent.ahead
+            ahead = self.begins(partials.slice) - partials.arrival > self.extent.ahead
             counts["ahead"] += int(partials.readings[ahead].sum())
             partials = partials.take(~ahead)
         judged = self._lateness.judged(self.begins(partials.slice), clock, complete, partials.readings)
