@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from basestation.algebra.vector import Vector
+from basestation.algebra.vector import Vector, constant
 from basestation.execution.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.combined import together
 from basestation.execution.distinct import distinct, ranked, stable_order
@@ -108,13 +108,15 @@ class ConverterStream(Stream):
         ident = self._next + np.arange(count)
         self._next += count
         number, tick = windows.number[frame.window], windows.tick[frame.window]
-        new = number >= first_new
         columns = dict(frame.columns)
         columns[self._tick] = Vector(tick)
         if self._names_index:
             columns[self._index] = Vector(np.zeros(count, np.int64), np.zeros(count, bool))
-        arrival, rank = np.where(new, tick, clock), np.where(new, 0, ADDED)
-        return Tuples(ident, tick, arrival, np.zeros_like(ident), rank, ident, number, np.zeros(count, bool), columns)
+        arrival, rank, part, append = tick, constant(0, count), constant(0, count), constant(False, count)
+        if int(number.min(initial=first_new)) < first_new:
+            new = number >= first_new
+            arrival, rank = np.where(new, tick, clock), np.where(new, 0, ADDED)
+        return Tuples(ident, tick, arrival, part, rank, ident, number, append, columns)
 
     def _remember(self, come, gone):
         if len(gone):
