@@ -34,6 +34,7 @@ NEAREST = {
     "basestation/algebra": (ANSWERS, "tests/algebra"),
     "basestation/planner": (
         ANSWERS,
+        "tests/planner/test_marginal.py",
         "tests/planner/test_rules.py",
         "tests/planner/test_split.py",
         "tests/planner/test_inside.py",
@@ -41,14 +42,25 @@ NEAREST = {
         "tests/agreement",
     ),
     "innet/aggregates": ("tests/innet/test_partials.py", ANSWERS, "tests/innet/test_aggregates.py"),
-    "innet/program": ("tests/innet/test_program.py", "tests/innet/test_compile.py", "tests/innet/test_interpreter.py"),
+    "basestation/explain": ("tests/planner/test_map.py",),
+    "innet/program": (
+        "tests/planner/test_marginal.py",
+        "tests/innet/test_program.py",
+        "tests/innet/test_compile.py",
+        "tests/innet/test_interpreter.py",
+    ),
     "innet/operators": (
         "tests/innet/test_ranges.py",
         "tests/innet/test_interpreter.py",
         "tests/innet/test_partials.py",
     ),
     "innet/partials.py": ("tests/innet/test_partials.py",),
-    "innet/placement": ("tests/innet/test_placement.py", "tests/innet/test_agenda.py", "tests/innet/test_rounds.py"),
+    "innet/placement": (
+        "tests/innet/test_statistics.py",
+        "tests/innet/test_placement.py",
+        "tests/innet/test_agenda.py",
+        "tests/innet/test_rounds.py",
+    ),
     "innet/routing": ("tests/innet/test_routing.py",),
     "innet/costs": ("tests/innet/test_costs.py",),
     "innet/deployment": ("tests/innet/test_deployment.py", "tests/golden/test_errors.py"),
@@ -64,6 +76,7 @@ NEAREST = {
     "gateway/keeper.py": ("tests/gateway/test_keeper.py",),
     "gateway/life.py": ("tests/gateway/test_keeper.py",),
     "acquisition": ("tests/acquisition/test_payload.py", "tests/innet/test_payload.py"),
+    "simulator": ("tests/simulator/test_measured.py", "tests/simulation/test_swept.py"),
     "innet/payload": ("tests/innet/test_payload.py", "tests/golden/frames"),
 }
 """The tests of each folder, the fastest first."""

@@ -17,6 +17,7 @@ from acquisition.payload import (
     encode_readings,
     encode_schedule,
     encode_time,
+    reported_after,
 )
 from acquisition.schedule import Channel, Sampling, Schedule
 from gateway.frame import MAX_PAYLOAD, Frame, Kind
@@ -175,3 +176,9 @@ def test_time_survives(now_ms, tick_ms):
 def test_a_time_that_is_none(payload):
     with pytest.raises(PayloadError):
         decode_time(payload, 3)
+
+
+@given(samplings)
+def test_what_is_filtered_is_told_before_one_frame_is_too_small_for_it(sampling):
+    assert 1 <= reported_after(sampling) <= min(10, capacity(sampling))
+    assert reported_after(sampling) + 1 > min(10, capacity(sampling))

@@ -70,6 +70,15 @@ def test_epochs_wait_for_each_other_as_long_as_answers_may():
         agenda_of(placement, world, 20)
 
 
+@pytest.mark.parametrize("ratio", [1.0, 0.7])
+def test_slots_are_as_long_as_is_reckoned_that_motes_listen(ratio):
+    world = world_of(line(3, ratio))
+    placement = arranged([deliver()], [], (), world, {})
+    reckoned = slots_ms(Loads.of(placement, world.schedules, world.sizes, world.round), world)
+    agenda = agenda_of(placement, world)
+    assert reckoned == {site: own.of(Activity.SEND)[0].length_ms for site, own in agenda.sites.items()}
+
+
 # --- true of every agenda --------------------------------------------------------------------------------------------
 
 

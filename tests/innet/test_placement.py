@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acquisition.payload import capacity, encode_readings, reported_after
+from gateway.frame import HEADER_SIZE
 from innet.operators.expression import TRUE, Number, SiteNumber, apply
 from innet.operators.fold import Fold
 from innet.operators.select import Select
@@ -160,6 +162,35 @@ def test_the_readings_of_a_long_round_take_several_frames():
     [load] = readings_of(placement, world.schedules, world.sizes, world.round)[1]
     assert (load.frames, load.most) == (2, 2)
     assert load.size < load.most_size <= world.sizes.room
+
+
+def test_a_mote_speaks_when_it_has_something_of_others():
+    """Of three in a line, the last two filter; the first has no readings of its own, and folds end where they pass."""
+    world = world_of(line(3), sites=(2, 3))
+    placement = arranged([deliver(WARM)], [], (), world, {})
+    loads = Loads.of(placement, world.schedules, world.sizes, world.round)
+    [alone] = {load.often for found in loads.readings.values() for load in found}
+    assert 0.1 < alone < 1
+    assert loads.speaking(placement.tree) == pytest.approx({3: alone, 2: 1 - (1 - alone) ** 2, 1: 1 - (1 - alone) ** 2})
+    folded = arranged((), [MEAN], (0,), world, {})  # of slices of six rounds
+    loads = Loads.of(folded, world.schedules, world.sizes, world.round)
+    assert loads.speaking(folded.tree) == pytest.approx(dict.fromkeys((1, 2, 3), 1 / 6))
+
+
+@pytest.mark.parametrize("epochs", [1, 3, 4, 16])
+@pytest.mark.parametrize("attributes", [("temp",), ("temp", "volt", "more")])
+def test_a_slot_has_room_for_what_was_filtered_and_waited(epochs, attributes):
+    """The longest wait there can be, and then a round of which everything is wanted and as wide as can be."""
+    world = world_of(line(1), epochs, attributes=attributes)
+    placement = arranged([deliver(WARM, *attributes)], [], (), world, {})
+    [load] = readings_of(placement, world.schedules, world.sizes, world.round)[1]
+    [sampling] = world.schedules[1].samplings
+    after, room = reported_after(sampling), capacity(sampling)
+    waited = next(n for n in range(0, after + epochs, epochs) if n + epochs >= after)
+    rows = [None] * waited + [(2**31 - 1,) * (len(attributes) - 1) + (None,)] * epochs
+    frames = [encode_readings(sampling, 0, rows[at : at + room]) for at in range(0, len(rows), room)]
+    assert len(frames) <= load.most
+    assert sum(HEADER_SIZE + len(frame) for frame in frames) <= load.most * load.most_size
 
 
 def hops(placement, world):

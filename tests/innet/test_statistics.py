@@ -107,19 +107,20 @@ def test_contents_are_the_groups_of_each_slice(readings, keys, child):
 
 @pytest.mark.parametrize("keys", [(), (BY_SITE,), (BY_VOLT,), (BY_SITE, BY_VOLT)])
 @pytest.mark.parametrize("child", [ACQUIRE, WARM])
-def test_a_guess_is_what_dice_would_give(keys, child):
+@pytest.mark.parametrize("sites", [1, 5])
+def test_a_guess_is_what_dice_would_give(keys, child, sites):
     fold, chance = mean(*keys, child=child, slices=Slices.cut(20, (0,), 10)), Random(7)
     share = OFTEN["GT"] if child is WARM else 1.0
     whole = bare = 0
     for _ in range(4_000):
         groups, filtered = set(), 0
-        for reading in range(10):  # two of each of five sites
+        for reading in range(2 * sites):  # two of each
             if chance.random() < share:
-                groups.add(tuple(reading % 5 if key == BY_SITE else chance.randrange(DISTINCT) for key in keys))
+                groups.add(tuple(reading % sites if key == BY_SITE else chance.randrange(DISTINCT) for key in keys))
             else:
                 filtered = 1
         whole, bare = whole + len(groups), bare + filtered
-    said = GUESS.contents(fold, range(5))
-    assert said.whole[0] == pytest.approx(whole / 4_000, rel=0.03)
-    assert said.bare[0] == pytest.approx(bare / 4_000, abs=0.01)
+    said = GUESS.contents(fold, range(sites))
+    assert said.whole[0] == pytest.approx(whole / 4_000, rel=0.06)
+    assert said.bare[0] == pytest.approx(bare / 4_000, abs=0.02)
     assert passing(fold) == pytest.approx(share)

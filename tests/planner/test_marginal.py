@@ -9,6 +9,7 @@ from basestation.explain import explained_together, together_text
 from basestation.planner.bind import bind_text
 from basestation.planner.deployed import read_deployed
 from basestation.planner.marginal import Hourly, together
+from basestation.planner.moves import Moves
 from basestation.planner.placing import Asked, placing
 from basestation.planner.rewrite import rewrite
 from gateway.cli import parser_of
@@ -72,7 +73,8 @@ def test_who_cannot_be_run_says_why_and_the_others_have_figures(office):
 
 def test_memory_is_what_programs_tables_and_waiting_readings_take(office):
     deployment, catalog = office
-    placed = placing(list(asked([MEAN, ODD], catalog).values()), deployment, catalog)
+    placed = placing(list(asked([MEAN, ODD], catalog).values()), deployment, catalog, moves=Moves.EVERYTHING)
+    assert placed.placement.folds
     kind = hardware("telosb")
     below = {mote: 1 for mote in placed.placement.tree.parent}
     for mote in placed.placement.tree.leaves_first:
