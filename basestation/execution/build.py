@@ -166,7 +166,8 @@ class _Building:
             if (member := self._member(root)) is not None:
                 return member
             stream = self._stream(root, self._limit)
-            return StreamOutput(number, stream, root.columns, self._limit, self._start, self._since)
+            keys = max(intake.keys for intake in self._intakes.values())
+            return StreamOutput(number, stream, root.columns, self._limit, self._start, self._since, keys)
 
         self._graph.get(key, make)
         return key

@@ -29,8 +29,8 @@ from basestation.execution.tagging import Tagging
 from basestation.windows.epochs import NEVER, Epochs
 
 _NONE = np.empty(0, np.int64)
-KEYS = 86_400
-"""For how many ticks at least a copy of a reading is recognised, and a tuple may be named by a correction."""
+KEYS_MS = 86_400_000
+"""For how long at least a copy of a reading is recognised, and a tuple may be named by a correction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,10 @@ class Step:
 class Intake:
     """One extent."""
 
-    def __init__(self, extent, begun=0, scheduled=True):
+    def __init__(self, extent, begun=0, scheduled=True, tick_ms=1_000):
         """A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
         self.extent = extent
+        self.keys = -(-KEYS_MS // tick_ms)
         self.sensed = extent.kind is Kind.SENSED
         self.counts = Counter()
         self._lateness = Lateness(extent, self.counts)
@@ -293,7 +294,7 @@ class Intake:
     def forget(self):
         """Let go of tuples that no query needs, and that no copy or correction can name any more."""
         needed, self._needed = self._needed, NEVER
-        before = min(needed, self.watermark - max(self.horizon, self.extent.wait, KEYS) - 1)
+        before = min(needed, self.watermark - max(self.horizon, self.extent.wait, self.keys) - 1)
         self._begun = max(self._begun, before)
         self.log.forget(before, self.watermark)
         if self.sensed:

@@ -29,7 +29,7 @@ class Merged:
         self._slices, self.interval = fold.slices, fold.interval
         self._intakes, self.extent, self.counts = intakes, intakes[0].extent, intakes[0].counts
         self._lateness = Lateness(self.extent, self.counts)
-        self.horizon = self._lateness.horizon
+        self.horizon, self.keys = self._lateness.horizon, intakes[0].keys
         fresh = all(intake.epochs.begun >= now for intake in intakes)
         begin = grid_at_or_after(now, self.extent.interval)
         if not fresh and self._slices.begin(self._slices.number(begin)) < begin:

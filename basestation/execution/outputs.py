@@ -6,7 +6,6 @@ from basestation.execution.change import NO_TICKS
 from basestation.execution.frame import difference, occurrence
 from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.indexing import Arrivals
-from basestation.execution.intake import KEYS
 from basestation.execution.marking import EpochsTold
 from basestation.execution.marks import Waiting, place_of
 from basestation.execution.numbered import Numbered
@@ -160,9 +159,13 @@ class StreamOutput(Operator):
     kind = OUTPUT
     follows = False
 
-    def __init__(self, query, stream, columns, limit, start, since):
-        """Tuples that entered before the query did are not its answer (1.1); with `since`, those that arrived before (10.7)."""
+    def __init__(self, query, stream, columns, limit, start, since, keys):
+        """Tuples that entered before the query did are not its answer (1.1); with `since`, those that arrived before (10.7).
+
+        For `keys` ticks a tuple may still come that is told of.
+        """
         super().__init__(stream.level)
+        self._keys = keys
         self.query, self.stream, self._columns = query, stream, columns
         self._marks = Waiting()
         self.said = []  # in the last step
@@ -218,7 +221,7 @@ class StreamOutput(Operator):
         self.stream.need(before)
         self._given.drop_before(self.stream.first)
         # A reading that came late is told of in its epoch's mark even where no window is corrected.
-        self._epochs.forget(before - KEYS)
+        self._epochs.forget(before - self._keys)
 
 
 def in_time(entering, updates, epochs, marks):

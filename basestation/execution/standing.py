@@ -18,7 +18,6 @@ from basestation.execution.counts import Counts
 from basestation.execution.graph import MEMBER, OUTPUT, Operator
 from basestation.execution.grouped import Grouped
 from basestation.execution.indexing import Arrivals
-from basestation.execution.intake import KEYS
 from basestation.execution.kinds import Kinds
 from basestation.execution.marks import Waiting
 from basestation.execution.noted import Noted, pairs
@@ -275,7 +274,7 @@ class Standing(Operator):
         self.stream.need(self._needed)
         # A reading that came late is told of in its epoch's mark even where no window is corrected.
         for _, told in self._epochs.items():
-            told.forget(self._needed - KEYS)
+            told.forget(self._needed - self.stream.intake.keys)
         self._noted.forget(self.stream.first)
 
 

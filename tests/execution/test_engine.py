@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acquisition.batch import Batch
+from acquisition.extent import Catalog
 from basestation.execution import intake
 from basestation.execution.build import NotYet
 from basestation.execution.engine import Engine
@@ -284,7 +285,7 @@ def test_queries_come_and_go():
 
 def test_memory_is_bounded_by_horizon_and_reach(monkeypatch):
     """What is held at the end is what was held half way."""
-    monkeypatch.setattr(intake, "KEYS", 50)
+    monkeypatch.setattr(intake, "KEYS_MS", 50_000)
     run = Run(
         "SELECT temp FROM field [FROM NOW-10 TO NOW SLIDE 5 SEC]",
         "SELECT SUM(temp) AS s FROM field [FROM NOW-3 TO NOW SLIDE 2 ROWS]",
@@ -302,8 +303,23 @@ def test_memory_is_bounded_by_horizon_and_reach(monkeypatch):
     assert sizes[1] < 1.1 * sizes[0]
 
 
+@pytest.mark.parametrize("tick_ms", [100, 1_000, 60_000, 3_600_000])
+def test_a_copy_is_known_for_a_day_however_long_a_tick_is(tick_ms):
+    day = 86_400_000 // tick_ms
+    catalog = Catalog({"field": next(iter(CATALOG))}, tick_ms)
+    for after, duplicates in ((day - 3, 1), (day + 30, 0)):
+        run = Run("SELECT COUNT(*) AS n FROM field [FROM NOW TO NOW SLIDE 10 HOUR]", catalog=catalog, live=True)
+        run.deliver((0, 3, 5), (0, 4, 6))
+        for clock in (0, after):
+            run.engine.on_clock(clock)
+        run.engine._tidy()
+        run.deliver((0, 3, 5))
+        run.engine.on_clock(after + 1)
+        assert run.ledger().get("duplicate", 0) == duplicates
+
+
 def test_what_was_forgotten_is_beyond_the_horizon_and_a_new_query_has_what_is_left(monkeypatch):
-    monkeypatch.setattr(intake, "KEYS", 50)
+    monkeypatch.setattr(intake, "KEYS_MS", 50_000)
     deliveries = {tick: [(tick, 3, tick), (tick, 4, 1)] for tick in range(0, 2_001, 5)}
     run = Run("SELECT COUNT(*) AS n FROM field [FROM NOW-10 TO NOW SLIDE 5 SEC]", begun=NOON, live=True)
     run.until(2_000, deliveries)
