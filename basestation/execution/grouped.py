@@ -15,8 +15,8 @@ from basestation.algebra.vector import by_identity
 from basestation.execution.spans import Spans
 
 _NONE = np.empty(0, np.int64)
-_FEW = 4
-"""So many queries of a form are asked one by one: that is cheaper than to look for pieces."""
+_FEW = 16
+"""So many queries of a form are asked one by one: that is cheaper than to look for pieces, or to make an index anew."""
 
 
 class Grouped:
@@ -60,49 +60,53 @@ class Grouped:
 
 
 class Form:
-    """Queries that ask of the same columns, in the same order."""
+    """Queries that ask of the same columns, in the same order. Those that are not in the index yet are asked one by one."""
 
     def __init__(self, key):
         self._points = sum(not wide for wide, _ in key)  # how many columns come first that are asked for one value
         self._columns = [id_ for _, id_ in key]
         self._asked = {}  # slot -> its ranges, by column
-        self._index = None
+        self._index, self._young = None, {}
 
     def __len__(self):
         return len(self._asked)
 
     def add(self, slot, ranges):
-        self._asked[slot] = ranges
-        self._index = None
+        self._asked[slot] = self._young[slot] = ranges
 
     def remove(self, slot):
         del self._asked[slot]
-        self._index = None
+        if self._young.pop(slot, None) is None:
+            self._index.leave(slot)
 
     def __getstate__(self):
-        return {name: value for name, value in vars(self).items() if name != "_index"} | {"_index": None}
+        return vars(self) | {"_index": None, "_young": dict(self._asked)}
 
     def of(self, columns, length):
         """(slots, rows, whether they are sorted)."""
         vectors = [columns[id_] for id_ in self._columns]
-        if len(self._asked) <= _FEW:
-            return *self._one_by_one(vectors, length), True
-        if self._index is None:
+        if len(self._young) > _FEW or (self._index is not None and self._index.left > len(self._asked)):
             self._index = Index(self._points, list(self._asked), list(zip(*self._asked.values(), strict=True)))
-        return *self._index.of(vectors, length), False
+            self._young = {}
+        young = self._one_by_one(vectors, length)
+        if self._index is None:
+            return *young, True
+        parts = zip(young, self._index.of(vectors, length), strict=True)
+        return *(np.concatenate(part) for part in parts), False
 
     def _one_by_one(self, vectors, length):
         found = []
-        for slot in sorted(self._asked):
+        for slot in sorted(self._young):
             inside = None
-            for vector, range_ in zip(vectors, self._asked[slot], strict=True):
+            for vector, range_ in zip(vectors, self._young[slot], strict=True):
                 for mask in _inside(vector, range_):
                     inside = mask if inside is None else inside & mask
             rows = np.arange(length) if inside is None else np.flatnonzero(inside)
             found.append((np.full(len(rows), slot), rows))
         if len(found) == 1:
             return found[0]
-        return np.concatenate([slots for slots, _ in found]), np.concatenate([rows for _, rows in found])
+        slots, rows = ([_NONE, *part] for part in zip(*found, strict=True)) if found else ([_NONE], [_NONE])
+        return np.concatenate(slots), np.concatenate(rows)
 
 
 def _inside(vector, range_):
@@ -148,11 +152,13 @@ class Cuts:
 
 
 class Index:
-    """What is looked up for the queries of a form; made anew when they are others."""
+    """What is looked up for the queries of a form. It is made anew when many others have come, or have left."""
 
     def __init__(self, points, slots, ranges):
         """`ranges` has those of all slots for each column."""
         self._slots = np.array(slots, np.int64)
+        self._at = {slot: at for at, slot in enumerate(slots)}
+        self._there, self.left = np.ones(len(slots), bool), 0
         self._cuts = [Cuts(of) for of in ranges]
         bounds = [cuts.bounds(of) for cuts, of in zip(self._cuts, ranges, strict=True)]
         self._points, self._known = points, []
@@ -192,4 +198,11 @@ class Index:
             place = self._cuts[at].places(vectors[at])[rows]
             inside = (begin[spans] <= place) & (place < behind[spans])
             rows, spans = rows[inside], spans[inside]
+        if self.left:
+            there = self._there[spans]
+            rows, spans = rows[there], spans[there]
         return self._slots[spans], rows
+
+    def leave(self, slot):
+        self._there[self._at.pop(slot)] = False
+        self.left += 1

@@ -1,6 +1,7 @@
 """Grouped: who is found for a value is who finds it by looking at its own ranges, whoever else is asked."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,38 +13,28 @@ from basestation.execution.grouped import Grouped
 from basestation.execution.kinds import Kinds
 from basestation.execution.noted import Noted, pairs
 from basestation.execution.spans import Spans
+from tests.conftest import count_of
 
 SITE, TEMP, NAME, TIME = (
     Column(id_, type_) for id_, type_ in enumerate((Type.INTEGER, Type.FLOAT, Type.STRING, Type.INTEGER))
 )
 VALUES = {
-    SITE: st.integers(-2, 4), TEMP: st.sampled_from([-1.5, 0.0, -0.0, 0.25, 7.0]),
-    NAME: st.sampled_from(["", "a", "ab", "b"]), TIME: st.integers(0, 60),
+    SITE: lambda rng: rng.randint(-2, 4), TEMP: lambda rng: rng.choice([-1.5, 0.0, -0.0, 0.25, 7.0]),
+    NAME: lambda rng: rng.choice(["", "a", "ab", "b"]), TIME: lambda rng: rng.randint(0, 60),
 }  # fmt: skip
-NEXT = {
-    SITE: lambda v: v + 1,
-    TEMP: lambda v: np.nextafter(v, np.inf),
-    NAME: lambda v: v + "\0",
-    TIME: lambda v: v + 10,
-}
+NEXT = {SITE: lambda v: v + 1, TEMP: lambda v: np.nextafter(v, np.inf), NAME: lambda v: v + "\0", TIME: lambda v: v + 10}  # fmt: skip
 
 
-@st.composite
-def ranges(draw):
-    columns = draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=3, unique=True))
-    return {column: draw(range_of(column)) for column in columns}
-
-
-@st.composite
-def range_of(draw, column):
-    value = VALUES[column]
-    if draw(st.booleans()):
-        at = draw(value) // 10 * 10 if column is TIME else draw(value)  # multiples that are one double each ten
+def range_of(column, point, rng):
+    of = VALUES[column]
+    if point:
+        at = of(rng) // 10 * 10 if column is TIME else of(rng)  # multiples, of which ten are one double
         return Range(at, NEXT[column](at), True)
-    return Range(draw(st.none() | value), draw(st.none() | value))
+    return Range(*(rng.choice([None, of(rng), of(rng)]) for _ in range(2)))
 
 
-ROWS = st.lists(st.fixed_dictionaries({column: st.none() | values for column, values in VALUES.items()}), max_size=12)
+def row_of(rng):
+    return {column: None if rng.random() < 0.1 else of(rng) for column, of in VALUES.items()}
 
 
 def lies(row, asked):
@@ -55,25 +46,26 @@ def lies(row, asked):
     )
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 25), st.none() | ranges()), max_size=60), st.lists(ROWS, min_size=1, max_size=4)
-)
-def test_each_finds_what_it_would_find_alone(changes, batches):
-    """Those who ask come and go between batches; None: that slot goes."""
-    grouped, asked = Grouped(), {}
-    for part, rows in zip(np.array_split(np.arange(len(changes)), len(batches)), batches, strict=True):
-        for slot, of in (changes[at] for at in part.tolist()):
-            if slot in asked:
-                grouped.remove(slot)
-                del asked[slot]
-            if of is not None:
-                grouped.add(slot, of)
-                asked[slot] = of
-        columns = {column.id: vector_of([row[column] for row in rows], column.type) for column in VALUES}
-        slots, found = grouped.of(columns, len(rows))
-        wanted = [(slot, at) for slot in sorted(asked) for at, row in enumerate(rows) if lies(row, asked[slot])]
-        assert list(zip(slots.tolist(), found.tolist(), strict=True)) == wanted
-        assert len(grouped) == len(asked)
+@pytest.mark.parametrize("shard", range(4))
+def test_each_finds_what_it_would_find_alone(shard, rng):
+    """Those who ask come and go between batches, over few columns, so that many ask of the same."""
+    for _ in range(count_of(30, 1000)):
+        columns = rng.sample(list(VALUES), rng.randint(1, 3))
+        forms = [{c: rng.random() < 0.5 for c in columns[: rng.randint(1, 3)]} for _ in range(rng.randint(1, 3))]
+        grouped, asked, many = Grouped(), {}, rng.choice([3, 20, 150])
+        for _ in range(4):
+            for slot in rng.choices(range(many), k=rng.choice([2, many])):
+                if slot in asked:
+                    grouped.remove(slot)
+                    del asked[slot]
+                if rng.random() < 0.7:
+                    asked[slot] = {c: range_of(c, point, rng) for c, point in rng.choice(forms).items()}
+                    grouped.add(slot, asked[slot])
+            rows = [row_of(rng) for _ in range(rng.choice([0, 1, 12]))]
+            found = grouped.of({c.id: vector_of([row[c] for row in rows], c.type) for c in VALUES}, len(rows))
+            wanted = [(slot, at) for slot in sorted(asked) for at, row in enumerate(rows) if lies(row, asked[slot])]
+            assert list(zip(*(part.tolist() for part in found), strict=True)) == wanted
+            assert len(grouped) == len(asked)
 
 
 @given(

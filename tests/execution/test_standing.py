@@ -34,7 +34,8 @@ class Case:
         rows = [self.row(tick) for tick in sorted(rng.choices(range(0, END, 2), k=rng.choice([10, 60])))]
         self.batches = record(self.catalog, {self.name: sorted(rows, key=lambda row: row["_arrival"])}).batches
         self.corrections = {rng.randint(5, END): self.correction() for _ in range(rng.randint(0, 6))}
-        self.queries = [self.query() for _ in range(rng.choice([2, 6, 14]))]
+        self.columns = rng.sample([*VALUES, "tick"], rng.choice([1, 6]))
+        self.queries = [self.query() for _ in range(rng.choice([2, 8, 8, 100]))]
         self.queries += rng.choices(self.queries, k=3)  # equal ones
         self.moments = [sorted(rng.sample([0, 0, *range(END + 2)], 2)) for _ in self.queries]
         self.moments = [(comes, goes) for comes, goes in self.moments if comes < goes]
@@ -67,7 +68,7 @@ class Case:
         ]
 
     def factor(self):
-        column = self.rng.choice([*VALUES, "site", "tick"])
+        column = self.rng.choice(self.columns)
         of = VALUES.get(column, lambda rng: rng.randint(0, END))
         low, high = (f"'{v}'" if isinstance(v, str) else v for v in sorted((of(self.rng), of(self.rng))))
         forms = (f"{{}} = {low}", f"{{}} > {low}", f"{low} <= {{}}", f"{{}} < {high}", f"{{}} BETWEEN {low} AND {high}")
