@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.execution.folding import Folded, entered, in_order, places_of
+from basestation.execution.distinct import distinct, ranked
+from basestation.execution.folding import Folded, entered, found_in, in_order, places_of
 from basestation.execution.frame import Frame
 from basestation.execution.tuples import equal
 from basestation.execution.wins import ranges
@@ -74,17 +75,16 @@ class _States:
 def _states(pair, pairs, told, born, died, span):
     """The _States of entries: versions in windows, each of a `pair`, from clock tick `born` on to before `died`."""
     keys = [(pair * span + clock)[(clock > told[pair]) & (clock < span)] for clock in (born, died)]
-    events = np.unique(np.concatenate(keys))
+    events = distinct(np.concatenate(keys))
     event_pair, event_clock = np.divmod(events, span)
     begins = np.arange(pairs) + np.searchsorted(event_pair, np.arange(pairs))
     ends = np.append(begins[1:], pairs + len(events))
 
-    def at(clock):
-        """The state of each entry's pair in a clock tick, which is that of an event if it is behind the first answer."""
-        later = np.searchsorted(events, pair * span + clock) + pair + 1
-        return np.where(clock <= told[pair], begins[pair], later)
-
-    first, behind = at(born), np.where(died < span, at(died), ends[pair])
+    first, behind = begins[pair], ends[pair]
+    for states, clock in ((first, born), (behind, died)):
+        later = np.flatnonzero((clock > told[pair]) & (clock < span))  # there is an event then, and a state behind it
+        states[later] = np.searchsorted(events, pair[later] * span + clock[later]) + pair[later] + 1
+    behind[died <= told[pair]] = 0
     counts = np.maximum(behind - first, 0)
     return _States(
         np.repeat(np.arange(pairs), ends - begins), begins, event_pair, event_clock,
@@ -109,7 +109,7 @@ def amended(folding, stream, cells, slices, versions, first, last, clocks, new):
     lowest = np.searchsorted(last, slices)
     counts = np.maximum(np.searchsorted(first, slices, "right") - lowest, 0)
     version = np.repeat(np.arange(len(slices)), counts)
-    pairs, pair = np.unique(ranges(lowest, counts) * width + groups[version], return_inverse=True)
+    pairs, pair = ranked(ranges(lowest, counts) * width + groups[version])
     owner, group = np.divmod(pairs, width)
     answered = np.append(np.zeros(old, np.int64), clocks - before)
     born = np.maximum(versions.born - before, 0)[version]
@@ -123,10 +123,7 @@ def amended(folding, stream, cells, slices, versions, first, last, clocks, new):
         which = some[cells.group]
         cells, ranks = cells.take(which), ranks[which]
     window, of_group, base = folding.gathered(cells, first, last, ranks)
-    key = window * width + of_group
-    at = np.searchsorted(key, pairs)
-    held = at < len(key)
-    held[held] = key[at[held]] == pairs[held]
+    at, held = found_in(window * width + of_group, pairs)
     found = folding.filled(len(pairs), base.take(at[held]), np.flatnonzero(held)).take(states.pair)
     of = version[states.entry]
     own = folding.matrix(len(found), states.state, versions.tuples.take(of), own_ranks[of], stream)
@@ -173,4 +170,4 @@ def _sorted(rows, ranks):
     """In each item by the order of entry."""
     if in_order(rows.item, ranks[rows.row]) and (rows.item[1:] >= rows.item[:-1]).all():
         return rows
-    return rows.take(np.lexsort((ranks[rows.row], rows.item)))
+    return rows.take(np.argsort(entered(rows.item, ranks[rows.row]), kind="stable"))

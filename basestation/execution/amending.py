@@ -48,8 +48,12 @@ class Amending:
         return self._versions
 
     def settled(self, come):
-        """(what came and was not amended, in the order of numbers; what is gone, as it was before the step)."""
-        return come.take(~np.isin(come.ident, self._versions.tuples.ident)), self._gone
+        """(what came, in the order of numbers, and was not amended; what is gone, as it was before the step)."""
+        ident = self._versions.tuples.ident
+        at = np.searchsorted(come.ident, ident)
+        known = at < len(come)
+        known[known] = come.ident[at[known]] == ident[known]
+        return come.take(np.delete(np.arange(len(come)), at[known])), self._gone
 
 
 class _Corrections:

@@ -19,7 +19,19 @@ def ranked(values):
     if (values[1:] >= values[:-1]).all():
         new = _new(values)
         return values[new], np.cumsum(new) - 1
-    return np.unique(values, return_inverse=True)
+    low = values.min()
+    span = int(values.max()) - int(low) + 1
+    if span > _LOOSE * len(values) + _SMALL:
+        return np.unique(values, return_inverse=True)
+    there = np.zeros(span, bool)
+    there[values - low] = True
+    return np.flatnonzero(there) + low, (np.cumsum(there) - 1)[values - low]
+
+
+_LOOSE, _SMALL = (
+    4,
+    1024,
+)  # so many numbers for each value, and some more, are gone through sooner than values are sorted
 
 
 def _new(ordered):

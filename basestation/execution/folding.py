@@ -11,6 +11,7 @@ import numpy as np
 from basestation.algebra.signatures import signature
 from basestation.algebra.vector import places, taken
 from basestation.execution.aggregating import answer, keys_of, made_for, values_of
+from basestation.execution.distinct import ranked
 from basestation.execution.frame import Frame
 from basestation.execution.groups import Groups
 from basestation.execution.streams import ADDED
@@ -104,10 +105,9 @@ class Folding:
 
     def cells(self, slices, tuples, stream):
         """The Cells of tuples, which are in these slices."""
-        groups = self.groups_of(tuples)
-        base, width = int(slices.min(initial=NEVER)), len(self.groups)
-        key = (slices - base) * width + groups
-        count = (int(slices.max(initial=base)) - base + 1) * width
+        groups, width = self.groups_of(tuples), len(self.groups)
+        numbers, place = ranked(slices)
+        key, count = place * width + groups, len(numbers) * width
         if count > _FULL * len(tuples) + _SMALL:
             found, key = np.unique(key, return_inverse=True)
             count = len(found)
@@ -115,11 +115,9 @@ class Folding:
             found = np.arange(count)
         counts = np.bincount(key, minlength=count)
         states = self._folded(counts, key, tuples, stream)
-        slice = found // width
-        group = found - slice * width
-        cells = Cells(slice + base, group, *_earliest(tuples.arrival, places_of(tuples), key, count), states)
-        there = counts > 0
-        return cells if there.all() else cells.take(there)
+        row = found // width
+        first = _earliest(tuples.arrival, places_of(tuples), key, count)
+        return _there(Cells(numbers[row], found - row * width, *first, states), np.flatnonzero(counts))
 
     def _folded(self, counts, key, tuples, stream):
         """The states of as many groups as `counts` has, which are the tuples of each; `key` has that of each tuple."""
@@ -178,9 +176,7 @@ class Folding:
         """Cells and others, both in order with one row for each slice and group, as one."""
         width = len(self.groups)
         keys, new = cells.slice * width + cells.group, others.slice * width + others.group
-        at = np.searchsorted(keys, new)
-        known = at < len(keys)
-        known[known] = keys[at[known]] == new[known]
+        at, known = found_in(keys, new)
         at, here, more = at[known], others.take(known), others.take(~known)
         row = np.arange(len(keys))
         row[at] = len(keys) + np.arange(len(at))
@@ -374,6 +370,14 @@ class Folding:
 _NONE = np.empty(0, np.int64)
 
 
+def _there(cells, places):
+    """The cells at places. Of a batch that begins and ends within a slice they follow each other: then there is no copy."""
+    if len(places) == len(cells):
+        return cells
+    in_a_row = len(places) and int(places[-1]) - int(places[0]) == len(places) - 1
+    return cells.take(slice(int(places[0]), int(places[-1]) + 1) if in_a_row else places)
+
+
 def places_of(tuples):
     """The order of entry among those of one arrival, in one number: what a revision added is last, what came late behind.
 
@@ -382,6 +386,14 @@ def places_of(tuples):
     if not tuples.rank.any():
         return tuples.place
     return np.where(tuples.rank == ADDED, ADDED + tuples.place, (tuples.rank << 20) + tuples.place)
+
+
+def found_in(keys, values):
+    """(where values are in ascending keys, which of them are there)."""
+    at = np.searchsorted(keys, values)
+    known = at < len(keys)
+    known[known] = keys[at[known]] == values[known]
+    return at, known
 
 
 def entered(arrival, place):
@@ -418,7 +430,7 @@ def _earliest(arrival, place, group, count):
     """The least (arrival, place) of each group; those of a group without any are NEVER."""
     out = np.full(count, NEVER), np.full(count, NEVER)
     if not _ascending(arrival, place).all():
-        order = np.lexsort((place, arrival))
+        order = np.argsort(entered(arrival, place), kind="stable")
         arrival, place, group = arrival[order], place[order], group[order]
     for best, values in zip(out, (arrival, place), strict=True):
         best[group[::-1]] = values[::-1]  # of several values for one group the last that is written stays

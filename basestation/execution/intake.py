@@ -103,8 +103,8 @@ class Intake:
                 filtered.append(self._report(batch.take(silent), clock, complete))
                 batch = batch.take(~silent)
             if self._amending is not None and (amends := odd(batch)).any():
-                self._amending.rows.append(batch.take(amends))
-                batch = batch.take(~amends)
+                self._amending.rows.append(batch.take(np.flatnonzero(amends)))
+                batch = batch.take(np.flatnonzero(~amends))
             for run, values in runs(batch):
                 marks += [self._mark(value, run, clock, complete) for value in values]
                 if run.replaces is not None or (run.weight < 0).any():

@@ -110,8 +110,9 @@ class Slices(Store):
             lost = self._take_back(change.gone)
             if len(lost):
                 self._waiting.add(self._made_of(lost))
-                if len(come) and come.tick.min() < self._low(int(lost[-1]) + 1):
-                    come = come.take(~np.isin(self._numbers(come.tick), lost))
+                early = np.flatnonzero(come.tick < self._low(int(lost[-1]) + 1))
+                again = early[np.isin(self._numbers(come.tick[early]), lost)]
+                come = come.take(np.delete(np.arange(len(come)), again)) if len(again) else come
         self._waiting.add(come)
 
     def _settle(self):
@@ -125,17 +126,17 @@ class Slices(Store):
             self._fold(tuples)
 
     def _fold(self, tuples):
-        slices, tuples = self._held_of(tuples)
+        slices, tuples, _ = self._held_of(tuples)
         if len(tuples):
             self._put(self._folding.cells(slices, tuples, self.stream))
 
     def _held_of(self, tuples):
-        """(slices, tuples) of those that windows may still hold."""
+        """(slices, tuples) of those that windows may still hold, and the mask of which."""
         tuples, slices = self.stream.placed(tuples), self._numbers(tuples.tick)
         held = slices >= self._from
         if self._begin is None:
             held &= tuples.tick >= self._start
-        return (slices, tuples) if held.all() else (slices[held], tuples.take(held))
+        return (slices, tuples, held) if held.all() else (slices[held], tuples.take(held), held)
 
     def _put(self, cells):
         """Take cells in: those of slices that are there already are put together with them."""
@@ -160,7 +161,7 @@ class Slices(Store):
 
     def _take_back(self, gone):
         """Undo tuples where that is exact; the slices that have to be made again from what is there now."""
-        slices, gone = self._held_of(gone)
+        slices, gone, _ = self._held_of(gone)
         if not len(gone):
             return slices
         later = self._cut_off(int(slices.min()))
@@ -195,8 +196,8 @@ class Slices(Store):
 
     def _amended(self, left, right, clocks):
         self._fold_waiting()
-        slices, tuples = self._held_of(self._versions.tuples)
-        versions = self._versions.seen(tuples, np.isin(self._versions.tuples.ident, tuples.ident))
+        slices, tuples, held = self._held_of(self._versions.tuples)
+        versions = self._versions.seen(tuples, held)
         first, last = self._numbers(left), self._numbers(right)
         cells, first = self._cells(first, last), np.maximum(first, self._settled)
         return amended(self._folding, self.stream, cells, slices, versions, first, last, clocks, len(clocks))
