@@ -71,6 +71,11 @@ class Batch:
         )
 
 
+def all_there(count: int) -> np.ndarray:
+    """The weight of so many tuples that are there: one value stands for all."""
+    return np.broadcast_to(np.int64(1), count)
+
+
 def dtype_of(attribute: Attribute) -> np.dtype:
     """How the values of an attribute are held in a batch."""
     if attribute.type is Type.STRING:

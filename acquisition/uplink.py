@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acquisition.batch import Batch, dtype_of
+from acquisition.batch import Batch, all_there, dtype_of
 from acquisition.errors import PayloadError
 from acquisition.extent import Catalog, Extent
 from acquisition.payload import Readings, decode_readings
@@ -49,9 +49,7 @@ def batch_of(readings: Readings, extent: Extent, delivery: int) -> Batch:
     if extent.time_attribute:
         columns[extent.time_attribute.name] = readings.tick
     size = len(readings.tick)
-    return Batch(
-        readings.tick, readings.site, np.full(size, delivery, np.int64), np.ones(size, np.int64), columns, valid
-    )
+    return Batch(readings.tick, readings.site, np.full(size, delivery, np.int64), all_there(size), columns, valid)
 
 
 def filtered_of(readings: Readings, delivery: int) -> Batch:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from acquisition.batch import Batch
+from acquisition.batch import Batch, all_there
 from basestation.algebra.vector import Vector
 from basestation.execution.engine import Engine
 from basestation.planner.bind import bind_text
@@ -40,8 +40,8 @@ def prepared(parts):
 
 
 def _batch(stream):
-    weight = np.ones(len(stream), np.int64)
-    return Batch(stream.tick, stream.columns["site"], stream.arrival, weight, stream.columns, {}, stream.replaces)
+    columns = stream.columns
+    return Batch(stream.tick, columns["site"], stream.arrival, all_there(len(stream)), columns, {}, stream.replaces)
 
 
 def answers(updates):

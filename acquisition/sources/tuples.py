@@ -8,7 +8,7 @@ stored   attributes alone
 
 import numpy as np
 
-from acquisition.batch import Batch, dtype_of
+from acquisition.batch import Batch, all_there, dtype_of
 from acquisition.errors import InputError
 from acquisition.extent import Kind
 from acquisition.schema import Attribute, Type
@@ -81,7 +81,7 @@ def _system(recorded, attribute, tick_ms):
 
 
 def _corrections(recorded, weights, replacing):
-    weight = np.ones(len(recorded), np.int64)
+    weight = all_there(len(recorded))
     if weights is not None:
         weight = np.where(weights[1], weights[0], 1)
         _first(recorded, np.abs(weight) != 1, "_weight", "SN509", "a weight is 1 (there) or -1 (no longer there)")

@@ -36,6 +36,11 @@ class Indexes:
         inside = (numbers >= self._first) & (numbers < self._behind)
         return np.where(inside, numbers + self._more, self._others[np.where(inside, self._others.base, numbers)])
 
+    def row_of(self, numbers):
+        """The index of the first of some numbers in a row, if they entered so; else 0."""
+        inside = self._first <= numbers[0] and numbers[-1] < self._behind
+        return int(numbers[0]) + self._more if inside else 0
+
     def find(self, indexes):
         """The numbers of the tuples that entered with some indexes; -1 where there is none."""
         numbers = indexes - self._more

@@ -68,6 +68,12 @@ class Log:
         """0 where a tuple has not entered yet."""
         return self._index.of(numbers)
 
+    def indexes(self, tuples, rows):
+        """Those of some rows of tuples, at least one."""
+        if self._came.is_last(tuples) and (first := self._index.row_of(tuples.ident)):
+            return rows + first
+        return self.index_of(tuples.ident.take(rows))
+
     def find(self, indexes):
         """The numbers of the tuples that entered with some indexes; -1 where there is none."""
         return self._index.find(indexes)

@@ -32,8 +32,8 @@ class Parts:
             self._put_together(len(self._parts) - self._loose)
 
     def is_last(self, tuples):
-        """Whether these are what was added last, as it was."""
-        return bool(self._parts) and tuples is self._parts[-1]
+        """Whether these are what was added last, all of it and in that order."""
+        return bool(self._parts) and tuples.ident is self._parts[-1].ident
 
     def all(self):
         """All of them; there are some."""

@@ -10,7 +10,8 @@ from basestation.algebra.vector import everything
 
 def plain(batch):
     """Whether all of a batch are new tuples, and nothing stands between them."""
-    return batch.replaces is None and not batch.marks and everything(batch.weight == 1)
+    weight = batch.weight[:1] if batch.weight.strides == (0,) else batch.weight
+    return batch.replaces is None and not batch.marks and everything(weight == 1)
 
 
 def odd(batch):

@@ -239,7 +239,7 @@ class Standing(Operator):
         times = list(map(len, queries))
         return TuplesForMany(
             list(chain.from_iterable(queries)), np.repeat(behind - counts, times), np.repeat(behind, times),
-            tuples.tick.take(rows), self.stream.index_of(tuples.ident.take(rows)), constant(weight, len(rows)),
+            tuples.tick.take(rows), self.stream.indexes(tuples, rows), constant(weight, len(rows)),
             self._shown(shape, tuples, rows),
         )  # fmt: skip
 

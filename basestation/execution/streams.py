@@ -219,6 +219,10 @@ class ExtentStream(Stream):
     def index_of(self, idents):
         return self.intake.log.index_of(idents)
 
+    def indexes(self, tuples, rows):
+        """Those of some rows of tuples."""
+        return self.intake.log.indexes(tuples, rows)
+
     def covers(self, low, high, at):
         """What the readings from ticks low to high cover, for windows made at ticks `at` (12.3)."""
         return [replace(each, owner=np.arange(len(low)), low=low, high=high, at=at) if each.intake else each
