@@ -6,7 +6,7 @@ from math import gcd
 
 from acquisition.schedule import Schedule
 from acquisition.scheduling import Need
-from basestation.planner.placing import world_of
+from basestation.planner.network import world_of
 from basestation.queries import Query
 from basestation.world import World
 from innet.errors import PlacementError
@@ -28,8 +28,8 @@ def network_of(
     declared = choose_tree(deployment.topology, deployment.gateways)
     if (schedules.keys() & declared.parent.keys()) - tree.parent.keys():
         tree, topology = declared, deployment.topology
-    round = longest_round(gcd(*(need.every for need in needs)), world.catalog.tick_ms, _within_ms(world, queries))
-    return world_of(deployment, world.catalog, tree, topology, schedules, round)
+    round = longest_round(gcd(*(need.every for need in needs)), world.catalog.tick_ms, within_ms(world, queries))
+    return world_of(deployment, world.catalog, tree, topology, schedules, round, world.statistics)
 
 
 def duties(world: World, placed: Iterable[Placed], schedules: Mapping[int, Schedule]) -> dict[int, Duty]:
@@ -41,13 +41,13 @@ def duties(world: World, placed: Iterable[Placed], schedules: Mapping[int, Sched
     network = network_of(world, queries, [need for query in queries for need in query.needs], schedules)
     known = replace(network.network, tree=world.tree, topology=world.topology)
     try:
-        agenda = agenda_of(Placement(world.tree, reached), replace(network, network=known), _within_ms(world, queries))
+        agenda = agenda_of(Placement(world.tree, reached), replace(network, network=known), within_ms(world, queries))
     except PlacementError:
         return {}
     return {site: Duty.of(each, agenda.period_ms) for site, each in agenda.sites.items()}
 
 
-def _within_ms(world: World, queries: Iterable[Query]) -> int | None:
+def within_ms(world: World, queries: Iterable[Query]) -> int | None:
     """How soon what is sampled has to be here; None where some query does not let it wait for a later epoch."""
     within = [query.plan.asked.deliver_within for query in queries]
     return None if None in within or not within else min(within) * world.catalog.tick_ms

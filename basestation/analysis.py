@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
 from acquisition.extent import Catalog
+from basestation.explain.marginal import CANNOT
 from basestation.explain.paragraph import paragraph, table
-from basestation.planner.marginal import CANNOT
-from basestation.planner.placing import Asked, Placing, placing
+from basestation.explain.placing import Placing, placing
+from basestation.planner.plan import Plan
 from basestation.testbed import measure, world_around
 from innet.costs.model import Prediction, coming_through
 from innet.deployment import Deployment
@@ -22,11 +23,11 @@ HOUR_MS, LEAST_ROUNDS = 3_600_000, 20
 """How long motes are simulated where nobody says it: an hour, or so many rounds if those take longer."""
 
 
-def analysed(asked: Sequence[Asked], deployment: Deployment, catalog: Catalog, world: str | None, seed: int | None,
+def analysed(plans: Sequence[Plan], deployment: Deployment, catalog: Catalog, world: str | None, seed: int | None,
              ms: int | None, told: Callable[[float], None], statistics: Statistics = GUESS) -> dict | None:  # fmt: skip
     """As one dictionary that JSON can hold; None where motes have nothing to do. `told` hears which share is over."""
     try:
-        placed = placing(asked, deployment, catalog, statistics)
+        placed = placing(plans, deployment, catalog, statistics)
     except CANNOT as why:
         return {"type": "analysis", "deployment": deployment.name, "refused": str(why)}
     if placed is None:
@@ -87,7 +88,7 @@ def _motes(placed: Placing, predictions: Mapping[str, Prediction], joules: Mappi
 
 def _covered(placed: Placing, measured: Mapping[str, float]) -> list[dict]:
     """The share of each extent's readings that is heard of: by the links on the way, and as it was."""
-    through = coming_through(placed.world.network)
+    through = coming_through(placed.network.network)
     found = []
     for extent, share in sorted(measured.items()):
         sites = {s for p in placed.placement.placed if p.operator.extent == extent for s in p.sites} & through.keys()

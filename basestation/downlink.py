@@ -38,7 +38,8 @@ def deploy(text: str, world: World, engine: Engine) -> Deployment:
     runs, _ = rewrite(plan, EXECUTABLE)
     query = Query(world.next_number(), text, plan)
     try:
-        query, folds = fed(query, inside(plan, better.root, world), runs.root, world, engine.clock + 1)
+        feeding = fed(query, inside(plan, better.root, world), runs.root, world, engine.clock + 1)
+        query, folds = feeding.query, feeding.begin
         changed = world.with_folds(folds).with_query(query)
         changed = _with_motes(changed, engine.clock + 1, renewed(query, world))
         engine.add(query.number, plan, query.fed, {number: each.operator for number, each in folds.items()})
@@ -84,7 +85,7 @@ def _with_motes(world: World, tick: int, anew: Collection[str] = ()) -> World:
     scheduled = share(needs, world.catalog, world.scheduled, tick, anew)
     running = placed(world)
     agenda = duties(world, running, scheduled.schedules) if world.agenda else {}
-    programs = innet.downlink.images(compiled(running, world, scheduled), world.tree, scheduled.schedules, agenda)
+    programs = innet.downlink.images(compiled(running, world, scheduled)[1], world.tree, scheduled.schedules, agenda)
     schedules = acquisition.downlink.images(scheduled.schedules)
     desired = {
         site: Desired(schedules.get(site), programs.get(site)) for site in sorted(schedules.keys() | programs.keys())

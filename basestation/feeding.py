@@ -4,8 +4,8 @@ What runs for other queries goes on as it is: motes let go of what they hold in 
 all that is asked for feeds one query more, and otherwise there is another.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from acquisition.scheduling import Need, share
 from basestation.agendas import network_of
@@ -20,34 +20,46 @@ from basestation.world import World
 from innet.errors import PlacementError, ProgramError
 from innet.operators.deliver import Deliver
 from innet.placement.folds import keeps, place_of
-from innet.placement.place import Choice, arranged, place
+from innet.placement.place import Choice, Weighed, arranged, place
 from innet.placement.placement import Placed
 from innet.program.compile import compile_programs
 
 
-def fed(query: Query, found: Split, root: Node, world: World, now: int) -> tuple[Query, dict[int, Placed]]:
-    """The query with what is folded and delivered for it, and by their numbers the folds that begin with it.
+@dataclass(frozen=True, slots=True)
+class Feeding:
+    """A query with what is folded and delivered for it, by their numbers the folds that begin with it, and what was decided.
 
-    `root` is the tree that the engine runs. Where a mote has no room for the folds, the query's readings are delivered.
+    Where a mote has no room for the folds, `refused` says so, and the query's readings are delivered.
     """
+
+    query: Query
+    begin: Mapping[int, Placed] = field(default_factory=dict)
+    weighed: tuple[Weighed, ...] = ()
+    refused: str | None = None
+
+
+def fed(query: Query, found: Split, root: Node, world: World, now: int) -> Feeding:
+    """What a query that comes now is fed by; `root` is the tree that the engine runs."""
     runs = [node for node in walk(root) if isinstance(node, SliceAggregation)]
     feeds = [feed for feed in found.feeds if feed.node in runs]
     readings = (*found.readings, *(each for feed in found.feeds if feed not in feeds for each in feed.instead))
+    refused = None
     if feeds:
         try:
-            placement, folded = _placed(query, feeds, readings, world, now)
-        except (PlacementError, ProgramError):
+            placement, folded, weighed = _placed(query, feeds, readings, world, now)
+        except (PlacementError, ProgramError) as error:
             feeds, readings = [], (*readings, *(each for feed in feeds for each in feed.instead))
+            refused = str(error)
     if not feeds:
-        return replace(query, inside=tuple(dict.fromkeys(readings))), {}
+        return Feeding(replace(query, inside=tuple(dict.fromkeys(readings))), refused=refused)
     made = tuple(_fed(feed, placement.folds) for feed in folded)
     instead = [each for feed in feeds if feed not in folded for each in feed.instead]
     begin = {p.number: p for p in placement.folds if p.number not in world.running}
-    return replace(query, inside=tuple(dict.fromkeys((*readings, *instead))), fed=made), begin
+    return Feeding(replace(query, inside=tuple(dict.fromkeys((*readings, *instead))), fed=made), begin, weighed)
 
 
 def _placed(query: Query, feeds: Sequence[Feed], readings: Sequence[Deliver], world: World, now: int):
-    """(The placement, those of the feeds that are folded in it). ProgramError where it does not fit into some mote."""
+    """(The placement, those of the feeds that are folded in it, what was decided). ProgramError where it does not fit into some mote."""
     live = [each for each in world.queries.values() if each.needs]
     asking = replace(query, inside=tuple(readings), fed=tuple(Fed(f.node, f.fold, 0, ()) for f in feeds))
     needs: list[Need] = [need for each in (*live, asking) for need in each.needs]
@@ -57,12 +69,12 @@ def _placed(query: Query, feeds: Sequence[Feed], readings: Sequence[Deliver], wo
     others, standing = (*delivered(world), *readings), tuple(world.running.values())
     if world.moves is Moves.EVERYTHING:
         placement = arranged(others, choices, range(len(choices)), network, standing, world.last_fold)
-        folded = list(feeds)
+        folded, weighed = list(feeds), ()
     else:
         placement, weighed = place(others, choices, network, standing, world.last_fold)
         folded = [feed for feed in feeds if any(each.runs for each in weighed if each.fold == feed.fold)]
     compile_programs(placement.placed, schedules.values(), processors(world))
-    return placement, folded
+    return placement, folded, weighed
 
 
 def _fed(feed: Feed, folds: Sequence[Placed]) -> Fed:

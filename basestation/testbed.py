@@ -25,10 +25,10 @@ from basestation.app import Station
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.store import Store
 from basestation.execution.arrived import ArrivedPartials
+from basestation.explain.placing import Placing
 from basestation.language.diagnostics import Refused
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves
-from basestation.planner.placing import Placing
 from gateway.transports.memory import pair
 from innet.deployment import Deployment
 from innet.payload import Duty, Orders, decode_orders, programs_of
@@ -70,7 +70,7 @@ def standing_of(placed: Placing) -> "dict[int, Standing]":
     """What each mote of a tree is to have, as if all had been told."""
     from simulator.standing import Standing
 
-    schedules, tree, agenda = placed.world.schedules, placed.placement.tree, placed.agenda
+    schedules, tree, agenda = placed.network.schedules, placed.placement.tree, placed.agenda
     programs = programs_of(placed.programs)
     return {
         site: Standing(

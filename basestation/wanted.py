@@ -66,17 +66,20 @@ def placed(world: World) -> tuple[Placed, ...]:
     return *readings, *(_reaching(fold, world) for fold in world.running.values())
 
 
-def compiled(running: Sequence[Placed], world: World, scheduled: Scheduled) -> list[MoteProgram]:
-    """The programs of all motes; where one has no room for its own, none asks any condition of what it delivers."""
+def compiled(
+    running: Sequence[Placed], world: World, scheduled: Scheduled
+) -> tuple[Sequence[Placed], list[MoteProgram]]:
+    """What of it is run, and the programs of all motes; where one has no room, none asks any condition of what it delivers."""
     schedules = scheduled.schedules.values()
     try:
-        return compile_programs(running, schedules, processors(world))
+        return running, compile_programs(running, schedules, processors(world))
     except ProgramError:
         folds = [each for each in running if each.number]
         acquires = [acquire for operator in delivered(world) for acquire in acquired(operator).values()]
         everything = [Deliver(acquire, acquire.extent, acquire.sampled) for acquire in acquires]
         sites = {operator.extent: world.catalog.find(operator.extent).sites for operator in everything}
-        return compile_programs([*everywhere(everything, sites), *folds], schedules)
+        running = [*everywhere(everything, sites), *folds]
+        return running, compile_programs(running, schedules)
 
 
 def processors(world: World) -> dict[int, Processor]:

@@ -12,6 +12,7 @@ from gateway.reconcile import Desired
 from innet.deployment import Deployment
 from innet.partials import PartialShape
 from innet.placement.placement import Placed
+from innet.placement.statistics import GUESS, Statistics
 from innet.routing.choose import rebuild
 from innet.routing.topology import LinksReport, Topology
 from innet.routing.tree import RoutingTree
@@ -37,6 +38,7 @@ class World:
     silent: frozenset[int] = frozenset()  # where there is another way nothing is to go through these
     folds: Mapping[int, Placed] = field(default_factory=dict)
     queries: Mapping[int, Query] = field(default_factory=dict)
+    statistics: Statistics = GUESS
 
     @classmethod
     def at_first(

@@ -13,11 +13,10 @@ import sys
 from dataclasses import dataclass, replace
 from random import Random
 
+from basestation.explain.placing import Placing, placing
 from basestation.planner.bind import bind_text
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves
-from basestation.planner.placing import Asked, Placing, placing
-from basestation.planner.rewrite import rewrite
 from basestation.testbed import measure, world_around
 from bench import record
 from gateway.source import Source
@@ -105,7 +104,7 @@ class Ran:
         if len(placed) != 1 or len(self.placed.placement.folds) != 1 or placed[0].operator.keys:
             return None
         slices = placed[0].operator.slices
-        ended = self.found.rounds * self.placed.world.round.ticks * slices.edges / slices.period
+        ended = self.found.rounds * self.placed.network.round.ticks * slices.edges / slices.period
         return max(self.found.tally.frames.values()) / ended
 
 
@@ -113,7 +112,7 @@ def ran(deployment, texts, moves, statistics, seed=1):
     """An hour, or three rounds if that is longer."""
     catalog = read_deployed(deployment)
     plans = [bind_text(text, catalog)[0] for text in texts]
-    placed = placing([Asked(p, rewrite(p)[0].root) for p in plans], deployment, catalog, statistics, moves)
+    placed = placing(plans, deployment, catalog, statistics, moves)
     around = replace(world_around(deployment, None), world=WORLD)
     rounds = max(3, HOUR_MS // placed.agenda.period_ms)
     return Ran(placed, measure(placed, around, seed, rounds, lambda over: None))

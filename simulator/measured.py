@@ -185,7 +185,7 @@ class _Watching:
                 self.account.latest_us = max(self.account.latest_us, event.time % self.account.round_us)
                 if event["kind"] == Kind.READING.name:
                     self._arrived(event)
-            case "merged":
+            case "merged" if event["readings"]:  # of a group that came back, all are with its first part
                 places = [tuple(map(int, place.split(":"))) for place in event["readings"].split(",")]
                 self._heard.setdefault(self._table[event["table"]], []).extend(places)
 

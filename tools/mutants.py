@@ -34,7 +34,6 @@ NEAREST = {
     "basestation/algebra": (ANSWERS, "tests/algebra"),
     "basestation/planner": (
         ANSWERS,
-        "tests/planner/test_marginal.py",
         "tests/planner/test_rules.py",
         "tests/planner/test_split.py",
         "tests/planner/test_inside.py",
@@ -42,7 +41,7 @@ NEAREST = {
         "tests/agreement",
     ),
     "innet/aggregates": ("tests/innet/test_partials.py", ANSWERS, "tests/innet/test_aggregates.py"),
-    "basestation/explain": ("tests/planner/test_map.py",),
+    "basestation/explain": ("tests/planner/test_map.py", "tests/planner/test_marginal.py"),
     "innet/program": (
         "tests/planner/test_marginal.py",
         "tests/innet/test_program.py",

@@ -128,11 +128,10 @@ def _draw(path, bound, deployment, catalog, statistics):
 
 
 def _of_plans(bound):
-    from basestation.planner.placing import Asked
+    """Those that are no corrections."""
     from basestation.planner.plan import Plan
-    from basestation.planner.rewrite import rewrite
 
-    return [Asked(plan, rewrite(plan)[0].root) for plan in bound if isinstance(plan, Plan)]
+    return [plan for plan in bound if isinstance(plan, Plan)]
 
 
 def _analysis(bound, deployment, catalog, statistics, args):

@@ -39,7 +39,9 @@ class Engine:
         self._tidy_every, self._steps, self._taken = tidy_every, 0, 0  # since state was tidied
         self.clock = begun - 1
         streams = [e for e in catalog if e.kind is not Kind.STORED and e.sites is not None]
-        self._intakes = {e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams}  # and by number those of folds
+        self._intakes = {
+            e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams
+        }  # and by number those of folds
         self._tables = {e.name: Table(e) for e in catalog if e.kind is Kind.STORED}
         self._live = live
         self._queries = {}

@@ -9,7 +9,6 @@ from basestation.explain.paragraph import paragraph
 from basestation.language.printer import print_statement
 from basestation.planner.additions import additions_of
 from basestation.planner.physical import memory, physical
-from basestation.planner.placing import Asked
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
 from basestation.planner.split import raw_of, split
@@ -73,7 +72,7 @@ def _plan(plan, number, deployment, catalog, statistics):
             {"operator": d.operator, "moves": d.moves, "code": d.code, "reason": d.reason}
             for d in split(plan, better.root, raw).decisions
         ],
-        "motes": None if deployment is None else on_motes([Asked(plan, better.root)], deployment, catalog, statistics),
+        "motes": None if deployment is None else on_motes([plan], deployment, catalog, statistics),
         "physical": [
             {"depth": o.depth, "operator": o.label, "how": o.how, "state": _state(o.state)} for o in operators
         ],

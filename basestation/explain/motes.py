@@ -2,16 +2,16 @@
 
 from math import inf
 
+from basestation.explain.marginal import CANNOT
 from basestation.explain.paragraph import table
-from basestation.planner.marginal import CANNOT
-from basestation.planner.placing import placing
+from basestation.explain.placing import placing
 from innet.operators import outline
 
 
-def on_motes(asked, deployment, catalog, statistics):
+def on_motes(plans, deployment, catalog, statistics):
     """Of queries that are alone there; None where motes have nothing to do with them."""
     try:
-        placed = placing(asked, deployment, catalog, statistics)
+        placed = placing(plans, deployment, catalog, statistics)
     except CANNOT as error:
         return {"deployment": deployment.name, "refused": str(error)}
     return None if placed is None else told_of(placed, deployment)
@@ -31,7 +31,9 @@ def told_of(placed, deployment):
         "folds": [
             {"operator": w.fold.label(), "runs": w.runs, "reason": w.reason} for w in placed.weighed
         ],
-        "statistics": str(placed.world.statistics),
+        "not_folded": list(placed.refused),
+        "asks": placed.asks,
+        "statistics": str(placed.network.statistics),
         "round_ms": placed.agenda.period_ms,
         "delivered_ms": placed.agenda.latest_ms,
         "levels": [
@@ -62,7 +64,7 @@ def _agenda(own):
 
 def _memory(mote, kept, placed):
     """Bytes of one mote, and what its hardware has for them."""
-    kind = placed.world.network.hardware[mote]
+    kind = placed.network.network.hardware[mote]
     return {
         "mote": mote, "hardware": kind.name, "programs": kept.programs, "of_programs": kind.processor.program_bytes,
         "tables": kept.tables, "of_tables": kind.processor.ram_bytes, "queue": kept.queue,
@@ -113,6 +115,9 @@ def running_lines(motes):
         lines += [*o["operator"].splitlines(), f"  at {numbers(o['sites'])}{passing}"]
     for fold in motes["folds"]:
         lines += [fold["operator"], f"  {fold['reason']}"]
+    lines += [f"not folded on motes: {why}" for why in motes["not_folded"]]
+    if not motes["asks"]:
+        lines.append("no mote asks any condition: some mote has no room for those of all")
     if motes["unreached"]:
         lines.append(f"no way leads from {numbers(motes['unreached'])} to a gateway")
     lines.append(f"how often conditions hold, and how many groups there are: {motes['statistics']}")

@@ -3,12 +3,10 @@
 from dataclasses import asdict
 from math import isfinite
 
+from basestation.explain.marginal import Hourly, together
 from basestation.explain.motes import memory_lines, running_lines, told_of
 from basestation.explain.paragraph import paragraph, table
-from basestation.planner.marginal import Hourly, together
-from basestation.planner.placing import Asked
 from basestation.planner.plan import Plan
-from basestation.planner.rewrite import rewrite
 from innet.placement.statistics import GUESS
 
 _COLUMNS = ("messages/h", "bytes/h", "J/h", "days")
@@ -16,8 +14,8 @@ _COLUMNS = ("messages/h", "bytes/h", "J/h", "days")
 
 def explained_together(bound, deployment, catalog, statistics=GUESS):
     """Of the plans of a text, one dictionary that JSON can hold; None where there is nothing that they could share."""
-    asked = {n: Asked(p, rewrite(p)[0].root) for n, p in enumerate(bound, 1) if isinstance(p, Plan)}
-    found = together(asked, deployment, catalog, statistics)
+    plans = {number: plan for number, plan in enumerate(bound, 1) if isinstance(plan, Plan)}
+    found = together(plans, deployment, catalog, statistics)
     if found is None:
         return None
     refused = isinstance(found.placed, str)

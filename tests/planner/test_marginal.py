@@ -6,12 +6,11 @@ import pytest
 
 from basestation.cli import explain as verb
 from basestation.explain import explained_together, together_text
+from basestation.explain.marginal import Hourly, together
+from basestation.explain.placing import placing
 from basestation.planner.bind import bind_text
 from basestation.planner.deployed import read_deployed
-from basestation.planner.marginal import Hourly, together
 from basestation.planner.moves import Moves
-from basestation.planner.placing import Asked, placing
-from basestation.planner.rewrite import rewrite
 from gateway.cli import parser_of
 from innet.costs.hardware import hardware
 from innet.deployment.description import read_deployment
@@ -31,8 +30,7 @@ def office():
 
 
 def asked(texts, catalog):
-    plans = [plan for text in texts for plan in bind_text(text, catalog)]
-    return {n: Asked(plan, rewrite(plan)[0].root) for n, plan in enumerate(plans, 1)}
+    return dict(enumerate((plan for text in texts for plan in bind_text(text, catalog)), 1))
 
 
 def test_what_the_others_pay_for_already_costs_nothing_more(office):
@@ -47,14 +45,34 @@ def test_what_the_others_pay_for_already_costs_nothing_more(office):
 
 @pytest.mark.parametrize("texts", [[MEAN, ODD], [ALL, MEAN, "SELECT light FROM lab WHERE light > 5"]])
 def test_what_a_query_adds_is_what_all_cost_less_the_others(office, texts):
+    """It comes last: what runs for the others goes on as it is."""
     deployment, catalog = office
     queries = asked(texts, catalog)
+
+    def joules(*plans):
+        prediction = placing(plans, deployment, catalog).predicted()
+        return sum(use.total for use in prediction.motes.values()) * 3_600_000 / prediction.epoch_ms
+
     found = together(queries, deployment, catalog)
+    assert Hourly.of(found.placed.predicted()).joules == pytest.approx(joules(*queries.values()))
     for number, each in found.each.items():
-        others = placing([query for n, query in queries.items() if n != number], deployment, catalog).predicted()
-        whole, joules = Hourly.of(found.placed.predicted()), sum(use.total for use in others.motes.values())
-        assert each.added.joules == pytest.approx(whole.joules - joules * 3_600_000 / others.epoch_ms)
+        others = [query for n, query in queries.items() if n != number]
+        assert each.added.joules == pytest.approx(joules(*others, queries[number]) - joules(*others))
         assert each.alone == Hourly.of(placing([queries[number]], deployment, catalog).predicted())
+
+
+def test_a_fold_that_runs_goes_on_and_one_that_keeps_as_much_needs_no_other(office):
+    """A mean that runs for one query is there for the next; a variance that comes later cannot widen it."""
+    deployment, catalog = office
+    mean, same, wider = (
+        bind_text(MEAN.replace("AVG(temp)", what), catalog)[0] for what in ("AVG(temp)", "SUM(temp)", "VARIANCE(temp)")
+    )
+    states = [p.operator.states for p in placing([mean, same], deployment, catalog).placement.folds]
+    assert [[kind for kind, _ in each] for each in states] == [["SUM"]]
+    states = [p.operator.states for p in placing([mean, wider], deployment, catalog).placement.folds]
+    assert [[kind for kind, _ in each] for each in states] == [["SUM"], ["VARIANCE"]]
+    states = [p.operator.states for p in placing([wider, mean], deployment, catalog).placement.folds]
+    assert [[kind for kind, _ in each] for each in states] == [["VARIANCE"]]
 
 
 def test_one_query_has_nothing_to_share(office):
@@ -65,9 +83,11 @@ def test_one_query_has_nothing_to_share(office):
 
 def test_who_cannot_be_run_says_why_and_the_others_have_figures(office):
     deployment, catalog = office
-    told = explained_together(bind_text(f"{MEAN}; {ALL} DELIVER WITHIN 1 SEC", catalog), deployment, catalog)
+    hasty = f"{ALL} DELIVER WITHIN 1 SEC"
+    told = explained_together(bind_text(f"{MEAN} DELIVER WITHIN 5 MIN; {hasty}", catalog), deployment, catalog)
     assert told["all"].startswith("what is sampled arrives after ") and told["motes"] is None
-    assert isinstance(told["queries"][0]["alone"], dict) and told["queries"][0]["added"] == told["all"]
+    assert told["queries"][1]["alone"].startswith("what is sampled arrives after ")
+    assert told["queries"][0]["alone"]["messages"] > 0 and told["queries"][0]["added"] == told["queries"][1]["alone"]
     assert together_text(told).startswith("together on the motes\n  cannot be run there: what is sampled arrives")
 
 
@@ -91,12 +111,14 @@ def test_memory_is_what_programs_tables_and_waiting_readings_take(office):
     assert {each.tables for each in kept.values()} == {sum(rooms)}
 
 
-def test_who_has_too_little_memory_is_named(capsys):
+def test_where_conditions_have_no_room_nobody_asks_any(capsys):
     terms = " AND ".join("temp <> {0}.{1} AND light <> {0}{1}".format("{0}", n) for n in range(5))
     query = "; ".join(f"SELECT site, temp FROM lab WHERE {terms.format(n)}" for n in range(20, 30))
     code = verb.run(parser_of("explain", verb).parse_args(["-c", str(OFFICE), query]))
     out = capsys.readouterr().out
-    assert code == 0 and "more than there is at 1 .. 54: as it is, this cannot be run there" in out
+    each, together_ = out.split("together on the motes of lab54")
+    assert code == 0 and "no mote asks any condition: some mote has no room for those of all" in together_
+    assert "no mote asks" not in each and "select " in each and "select " not in together_
 
 
 def test_readings_say_what_passes(capsys):

@@ -7,12 +7,15 @@ import pytest
 
 from basestation.analysis import analysed, off
 from basestation.cli import explain as verb
+from basestation.explain.placing import placing
 from basestation.planner.bind import bind_text
 from basestation.planner.deployed import read_deployed
-from basestation.planner.placing import Asked
-from basestation.planner.rewrite import rewrite
+from basestation.planner.moves import Moves
+from basestation.testbed import SweptBed, standing_of, world_around
 from gateway.cli import parser_of
 from innet.deployment.description import read_deployment
+from innet.payload import decode_orders
+from simulator.scenario import Asked
 from tests.docs.pages import ROOT
 
 OFFICE, DAY = (ROOT / "examples/lab54" / name for name in ("deployment.toml", "calm.scenario.toml"))
@@ -43,7 +46,7 @@ def test_who_knows_what_was_measured_predicts_it_mote_by_mote(office, ratio, all
     links = office.links if ratio is None else dict.fromkeys(office.links, ratio)
     deployment = replace(office, links=links)
     catalog = read_deployed(deployment)
-    asked = [Asked(p, rewrite(p)[0].root) for p in bind_text(text, catalog)]
+    asked = bind_text(text, catalog)
     told = analysed(asked, deployment, catalog, str(DAY), 3, None, lambda share: None)
     worst = max(abs(off(each["joules"], "informed")) for each in told["motes"])
     assert len(told["motes"]) == 54 and worst <= allowed
@@ -84,3 +87,21 @@ def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     hasty = f"{QUERIES['collect']} DELIVER WITHIN 1 SEC"
     code, out, err = call(capsys, "-c", OFFICE, "--analyze", hasty)
     assert code == 0 and "simulated on the motes of lab54\n  cannot be run there: what is sampled arrives after" in out
+
+
+@pytest.mark.parametrize(
+    "text", [*QUERIES.values(), f"{QUERIES['grouped']}; {QUERIES['aggregate']}; {QUERIES['several']}"]
+)
+@pytest.mark.parametrize("moves", Moves)
+def test_what_is_explained_is_what_a_station_has_motes_do(office, moves, text):
+    """Programs, parents and agendas, mote by mote, after the queries were submitted in that order."""
+    queries = [Asked(str(number), query, 0, None) for number, query in enumerate(text.split("; "))]
+    bed = SweptBed(replace(world_around(office, None), queries=tuple(queries)), 1, traced=False, moves=moves)
+    desired = bed.station.world.desired
+    catalog = read_deployed(office)
+    explained = standing_of(placing(bind_text(text, catalog), office, catalog, moves=moves))
+    assert desired.keys() == explained.keys() and not bed.refused
+    for mote, each in explained.items():
+        orders = decode_orders(desired[mote].program, mote)
+        assert [program.code for program in orders.programs] == [program.code for program in each.orders.programs]
+        assert (orders.parent, orders.duty) == (each.orders.parent, each.orders.duty)

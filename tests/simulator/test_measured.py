@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from basestation.explain.placing import placing
 from basestation.planner.bind import bind_text
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves
-from basestation.planner.placing import Asked, placing
-from basestation.planner.rewrite import rewrite
 from basestation.testbed import standing_of, world_around
 from innet.deployment.description import read_deployment
 from simulator.measured import measured, one_by_one, swept_rounds
@@ -34,7 +33,7 @@ def office():
 
 def placed(deployment, text, moves=Moves.PLANNED):
     catalog = read_deployed(deployment)
-    asked = [Asked(p, rewrite(p)[0].root) for p in bind_text(text, catalog)]
+    asked = bind_text(text, catalog)
     return placing(asked, deployment, catalog, moves=moves)
 
 

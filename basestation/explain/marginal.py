@@ -9,7 +9,8 @@ from math import inf
 
 from acquisition.errors import ScheduleError
 from acquisition.extent import Catalog
-from basestation.planner.placing import Asked, Placing, placing
+from basestation.explain.placing import Placing, placing
+from basestation.planner.plan import Plan
 from innet.costs.model import Prediction
 from innet.deployment import Deployment
 from innet.errors import PlacementError, ProgramError
@@ -56,26 +57,26 @@ class Together:
     each: Mapping[int, Marginal]
 
 
-def together(asked: Mapping[int, Asked], deployment: Deployment, catalog: Catalog,
+def together(plans: Mapping[int, Plan], deployment: Deployment, catalog: Catalog,
              statistics: Statistics = GUESS) -> Together | None:  # fmt: skip
-    """None where fewer than two of them have motes do anything: there is nothing to share."""
-    asked = {number: each for number, each in asked.items() if each.needs}
-    if len(asked) < 2:
-        return None
+    """None where fewer than two of them have motes do anything: there is nothing to share. Added to the others is who comes last."""
 
-    def tried(queries: Sequence[Asked]) -> Placing | str:
+    def tried(queries: Sequence[Plan]) -> Placing | str | None:
         try:
             return placing(queries, deployment, catalog, statistics)
         except CANNOT as why:
             return str(why)
 
-    everything = tried(list(asked.values()))
+    alone = {number: tried([plan]) for number, plan in plans.items()}
+    plans = {number: plan for number, plan in plans.items() if alone[number] is not None}
+    if len(plans) < 2:
+        return None
     each = {}
-    for number, query in asked.items():
-        alone = _hourly(tried([query]))
-        others = tried([other for n, other in asked.items() if n != number])
-        each[number] = Marginal(alone, _difference(_hourly(everything), _hourly(others)))
-    return Together(everything, each)
+    for number, plan in plans.items():
+        others = [other for n, other in plans.items() if n != number]
+        added = _difference(_hourly(tried([*others, plan])), _hourly(tried(others)))
+        each[number] = Marginal(_hourly(alone[number]), added)
+    return Together(tried(list(plans.values())), each)
 
 
 def _hourly(placed: Placing | str) -> Hourly | str:

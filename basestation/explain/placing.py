@@ -1,0 +1,100 @@
+"""Placing: where and when on the motes of a deployment the parts of queries would run together, and what that would use.
+
+It is what a station decides that has heard of all declared links and is asked one query after the other; no mote has been
+asked anything.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from acquisition.extent import Catalog
+from acquisition.scheduling import NOTHING, share
+from basestation.agendas import network_of, within_ms
+from basestation.execution.engine import EXECUTABLE
+from basestation.feeding import Feeding, fed
+from basestation.planner.moves import Moves
+from basestation.planner.plan import Plan
+from basestation.planner.rewrite import rewrite
+from basestation.queries import Query
+from basestation.wanted import compiled, inside, placed
+from basestation.world import World
+from innet.costs.model import Prediction
+from innet.deployment import Deployment
+from innet.placement.agenda import Agenda
+from innet.placement.expected import Loads, Round
+from innet.placement.place import Weighed, predicted
+from innet.placement.place import World as Network
+from innet.placement.placement import Placement
+from innet.placement.statistics import GUESS, Statistics
+from innet.placement.timing import agenda_of
+from innet.program.footprint import Footprint, footprints
+from innet.program.program import MoteProgram
+from innet.routing.choose import choose_tree
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """`weighed` has a decision for each fold, `refused` why some query is fed by none though it might be; `asks` is whether
+    motes ask conditions, for which some mote may have no room; `network` is what it is for, with the round of its agenda."""
+
+    placement: Placement
+    weighed: tuple[Weighed, ...]
+    refused: tuple[str, ...]
+    asks: bool
+    agenda: Agenda
+    network: Network
+    programs: tuple[MoteProgram, ...]
+
+    def predicted(self, statistics: Statistics | None = None) -> Prediction:
+        """What a round of it uses; with other statistics than it was chosen with, if some are given."""
+        return predicted(self.placement, replace(self.network, statistics=statistics or self.network.statistics))
+
+    @property
+    def footprints(self) -> dict[int, Footprint]:
+        """The memory of each mote."""
+        network = self.network
+        loads = Loads.of(self.placement, network.schedules, network.sizes, network.round, network.statistics)
+        return footprints(self.programs, loads, self.placement.tree)
+
+
+def placing(
+    plans: Sequence[Plan],
+    deployment: Deployment,
+    catalog: Catalog,
+    statistics: Statistics = GUESS,
+    moves: Moves = Moves.PLANNED,
+) -> Placing | None:
+    """All of them, asked in this order; None where no mote has anything to do with any.
+
+    ScheduleError where motes cannot sample what they need, PlacementError where no agenda has time for what they send,
+    ProgramError where what is to run cannot be said in programs.
+    """
+    tree = choose_tree(deployment.topology, deployment.gateways)
+    world = World(catalog, deployment, moves, True, topology=deployment.topology, tree=tree, statistics=statistics)
+    feedings = []
+    for number, plan in enumerate(plans, 1):
+        feedings.append(_fed(plan, number, world))
+        world = world.with_folds(feedings[-1].begin).with_query(feedings[-1].query)
+    queries = [query for query in world.queries.values() if query.needs]
+    if not queries:
+        return None
+    needs = [need for query in queries for need in query.needs]
+    scheduled = share(needs, catalog, NOTHING, 0)
+    wanted = placed(world)
+    running, programs = compiled(wanted, world, scheduled)
+    network = network_of(world, queries, needs, scheduled.schedules)
+    unreached = tree.unreached(site for each in running for site in each.sites)
+    placement = Placement(tree, tuple(running), unreached)
+    agenda = agenda_of(placement, network, within_ms(world, queries))
+    interval = network.round.interval
+    return Placing(
+        placement, tuple(weighed for feeding in feedings for weighed in feeding.weighed),
+        tuple(feeding.refused for feeding in feedings if feeding.refused), running is wanted, agenda,
+        replace(network, round=Round(agenda.period // interval, interval)), tuple(programs),
+    )  # fmt: skip
+
+
+def _fed(plan: Plan, number: int, world: World) -> Feeding:
+    better, _ = rewrite(plan)
+    runs, _ = rewrite(plan, EXECUTABLE)
+    return fed(Query(number, "", plan), inside(plan, better.root, world), runs.root, world, 0)
