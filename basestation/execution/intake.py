@@ -30,7 +30,9 @@ from basestation.windows.epochs import NEVER, Epochs
 
 _NONE = np.empty(0, np.int64)
 KEYS_MS = 86_400_000
-"""For how long at least a copy of a reading is recognised, and a tuple may be named by a correction."""
+"""For how long at least a copy of a reading is recognised, and a reading may be named by a correction."""
+NAMED = 86_400
+"""For how many ticks at least a tuple of a pushed extent, which has no key, may be named by its index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class Intake:
     def __init__(self, extent, begun=0, scheduled=True, tick_ms=1_000):
         """A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
         self.extent = extent
-        self.keys = -(-KEYS_MS // tick_ms)
         self.sensed = extent.kind is Kind.SENSED
+        self.keys = -(-KEYS_MS // tick_ms) if self.sensed else NAMED
         self.counts = Counter()
         self._lateness = Lateness(extent, self.counts)
         self.horizon = self._lateness.horizon
