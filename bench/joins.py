@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from acquisition.batch import Batch
-from basestation.execution import block
+from basestation.execution import build
 from basestation.execution.engine import Engine
 from basestation.execution.joining.plan import default_plan
 from basestation.planner.bind import bind_text
@@ -79,7 +79,7 @@ def _fingerprint(update):
 
 def main():
     kept = []
-    join_in = block.join_in
+    joined_in = build.joined_in
     for what, shape, select, reach, slide, tuples, keys, ticks, plan in CASES:
         query = shape.format(select.format(r=reach, s=slide))
         warm = reach + 1
@@ -87,11 +87,11 @@ def main():
         for tick, name, batch in deliveries(tuples, keys, warm + ticks):
             batches[tick].append((name, batch))
         now, said = min((run(query, warm, ticks, batches, plan) for _ in range(ROUNDS)), key=lambda found: found[0])
-        block.join_in = lambda *_: None
+        build.joined_in = lambda *_: None
         try:
             runs = [run(query, warm, ticks, batches, None) for _ in range(ROUNDS)]
         finally:
-            block.join_in = join_in
+            build.joined_in = joined_in
         former = min(seconds for seconds, _ in runs)
         assert all(said == before for _, before in runs), what
         conditions = f"range {reach + 1} s, slide {slide} s, {tuples} tuples/s each, {keys} keys, {ticks} ticks"
