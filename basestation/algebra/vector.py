@@ -86,6 +86,9 @@ def _endless(value, type_):
     return np.broadcast_to(np.array(value, object if type_ is str else None), 2**40)
 
 
+_MANY = 2**12
+
+
 def by_identity(objects):
     """(some objects, and for each of the given ones its place among them), so that one that stands often is looked at once.
 
@@ -94,14 +97,15 @@ def by_identity(objects):
     if not len(objects):
         return [], np.empty(0, np.int64)
     identities = np.frombuffer(np.ascontiguousarray(objects), np.intp)
-    slot = (identities >> 4).astype(np.uint16)  # objects lie at multiples of sixteen
-    at = np.full(2**16, -1)
-    at[slot] = np.arange(len(objects))
-    if (identities[at[slot]] == identities).all():  # few have a slot each
-        taken = np.flatnonzero(at >= 0)
-        some = objects[at[taken]]
-        at[taken] = np.arange(len(taken))
-        return some.tolist(), at[slot]
+    if len(objects) > _MANY:  # then few of them are different, mostly, and have a slot each
+        slot = (identities >> 4).astype(np.uint16)  # objects lie at multiples of sixteen
+        at = np.full(2**16, -1)
+        at[slot] = np.arange(len(objects))
+        if (identities[at[slot]] == identities).all():
+            taken = np.flatnonzero(at >= 0)
+            some = objects[at[taken]]
+            at[taken] = np.arange(len(taken))
+            return some.tolist(), at[slot]
     _, first, place = np.unique(identities, return_index=True, return_inverse=True)
     return objects[first].tolist(), place
 

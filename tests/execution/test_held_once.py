@@ -19,10 +19,17 @@ def test_distinct_values_are_those_that_sorting_finds(values):
     assert [of.tolist() for of in ranked(values)] == [found.tolist(), place.tolist()]
 
 
-@given(st.lists(st.text("ab", max_size=2), max_size=12), st.data())
-def test_objects_are_found_again_by_their_identity(strings, data):
-    """Equal strings are one object here, another there."""
-    again = ["".join(list(s)) if data.draw(st.booleans()) else s for s in strings]
+@given(st.lists(st.text("ab", max_size=2), max_size=12), st.sampled_from([1, 1000]), st.data())
+def test_objects_are_found_again_by_their_identity(strings, times, data):
+    """Equal strings are one object here, another there; few of them stand often."""
+    found_again_by_identity(["".join(list(s)) if data.draw(st.booleans()) else s for s in strings] * times)
+
+
+def test_many_objects_are_found_again_by_their_identity():
+    found_again_by_identity([str(number) for number in range(20_000)])
+
+
+def found_again_by_identity(again):
     objects = np.empty(len(again), object)
     objects[:] = again
     some, place = by_identity(objects)
