@@ -22,8 +22,8 @@ QUERIES = {
     "folded where it is warm": """SELECT COUNT(*) AS n, SUM(temp) AS total FROM lab [FROM NOW-270 TO NOW SLIDE 300 SEC]
         WHERE temp > {warm}""",
 }
-SECONDS = 1_200, 21_600
-"""Twenty minutes in a small run, six hours in a full one: as much as is kept of what each query says."""
+SECONDS = 1_200, 10_800
+"""Twenty minutes in a small run, three hours in a full one: as much as is kept of what each query says."""
 
 
 def ran(scenario, text, seconds, moves):
