@@ -57,7 +57,7 @@ class Folding:
         self._site, self._provenance = site, provenance
         self._memory = Memory()
         self._within: dict[Place, frozenset[Reading]] = {}
-        self._merged: deque[Identity] = deque(maxlen=REMEMBERED)
+        self._known: deque[Identity] = deque(maxlen=REMEMBERED)
         self._tables: tuple[Table, ...] = ()
         self._tick = 0
 
@@ -78,14 +78,18 @@ class Folding:
         for partial in partials:
             self._add(number, partial, frozenset({(self._site, self._tick)}))
 
+    def knows(self, frame: Frame) -> bool:
+        return frame.identity in self._known
+
+    def remember(self, frame: Frame) -> None:
+        self._known.append(frame.identity)
+
     def merge(self, frame: Frame) -> bool:
         """The partials of a child; False if we keep none like them."""
         table = self._memory.table(frame.payload[0]) if frame.payload else None
         if table is None:
             return False
-        if frame.identity in self._merged:
-            return True
-        self._merged.append(frame.identity)
+        self.remember(frame)
         parts = self._provenance.take(frame)
         for partial in decode_partials(frame.payload, table.shape, frame.mote):
             self._add(table.number, partial, parts[_place(table.number, partial)])

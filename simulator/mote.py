@@ -229,10 +229,18 @@ class Mote:
         self._slots = slots_of(orders)
 
     def merge(self, frame: Frame) -> bool:
-        """Take the partials of a child into our own, where we keep such and will send some; else they are passed on."""
-        if frame.kind is not Kind.PARTIAL or not (self._slots or self._memory.schedule.samplings):
-            return False
-        return self._memory.folding.merge(frame)
+        """Take the partials of a child into our own, where we keep such and will send some; else they are passed on.
+
+        A copy of what was taken, or passed on, goes nowhere: whatever we have been told since, it would count twice.
+        """
+        folding = self._memory.folding
+        if frame.kind is not Kind.PARTIAL or folding.knows(frame):
+            return frame.kind is Kind.PARTIAL
+        if (self._slots or self._memory.schedule.samplings) and folding.merge(frame):
+            return True
+        if self.relay.parent != BROADCAST:
+            folding.remember(frame)
+        return False
 
     # --- what happens by the clock ---
 

@@ -2,19 +2,27 @@
 
 from collections import defaultdict
 
+import pytest
 from hypothesis import assume, given
 
-from gateway.codec import NEED_DATA, FrameDecoder
-from gateway.frame import Kind
-from innet.payload import decode_partials
+from acquisition.instants import Epochs
+from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
+from gateway.codec import NEED_DATA, FrameDecoder, encode
+from gateway.frame import Frame, Kind
+from innet.partials import Partial
+from innet.payload import Orders, decode_partials, encode_partials
+from innet.program.opcodes import assembled
+from innet.program.program import MoteProgram
 from simulator.energy import Timing
 from simulator.folding import Provenance
-from simulator.kernel import Kernel
+from simulator.kernel import MS, Kernel
 from simulator.mote import Mote
 from simulator.network import Gateway
 from simulator.radio import Air
+from simulator.radio import Channel as Links
+from simulator.standing import Standing
 from simulator.trace import Trace
-from tests.simulator.networks import GATEWAY, KIND, SENSORS, networks
+from tests.simulator.networks import GATEWAY, KIND, SENSORS, TICK_MS, Table, networks
 
 
 class Listening:
@@ -64,3 +72,32 @@ def _states(readings, measured, bare):
     values = [measured[reading] for reading in readings]
     sites = len({site for site, _ in readings})
     return len(readings), sites, () if bare else ((len(values), sum(values)), (1, max(values)))
+
+
+TABLE = Table((1, 2), 10, (0, 0), False, None)
+SAMPLING = Sampling(3, "", Epochs(0, 10), (Channel("", sensor_code("temperature"), 16),))
+FOLDS = Orders((MoteProgram(1, 3, 1, 1, TABLE.code(1) + TABLE.folding() + assembled("HALT")),))
+SCHEDULE, NOTHING = Schedule(1, 1, (SAMPLING,)), Schedule(1, 0, ())
+TOLD = {
+    "it begins to fold": [(NOTHING, Orders()), (SCHEDULE, FOLDS)],
+    "it measures no more for a while": [(SCHEDULE, FOLDS), (NOTHING, FOLDS), (SCHEDULE, FOLDS)],
+}
+
+
+@pytest.mark.parametrize("told", TOLD)
+def test_a_copy_of_a_partial_counts_once_whatever_its_parent_was_told_meanwhile(told):
+    """The child has not heard that its frame was taken, and sends it again when its parent has other orders."""
+    kernel, trace, provenance, wire = Kernel(0), Trace(), Provenance(), Listening()
+    air = Air(kernel, trace, Links({(1, GATEWAY): 1.0, (GATEWAY, 1): 1.0}, 1))
+    Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance).wire = wire
+    parent = Mote(1, 1, kernel, air, trace, SENSORS, kind=KIND, provenance=provenance)
+    [table] = FOLDS.programs[0].tables
+    [payload] = encode_partials(table.shape, [Partial(0, 0b10, 1, (), ((1, 7), (1, 7)))])
+    frame = Frame(Kind.PARTIAL, 2, 1, 0, payload, sender=2, receiver=1)
+    provenance.carry(frame, {(5, 0, False, ()): frozenset({(2, 0)})})
+    for schedule, orders in TOLD[told]:
+        parent.install(Standing(schedule, orders, TICK_MS))
+        assert parent.relay.take(encode(frame))
+    kernel.run_until(30_000 * MS)
+    found = [reading for e in trace.of("merged") for reading in e["readings"].split(",")]
+    assert found.count("2:0") == 1 < len(found)
