@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
 from acquisition.extent import Catalog
-from basestation.explain.marginal import CANNOT
 from basestation.explain.paragraph import paragraph, table
-from basestation.explain.placing import Placing, placing
+from basestation.explain.placing import CANNOT, Placing, placing
 from basestation.planner.plan import Plan
 from basestation.testbed import measure, world_around
 from innet.costs.model import Prediction, coming_through

@@ -95,7 +95,6 @@ def _misused(args):
 
 def _told(bound, deployment, catalog, statistics, args):
     """What there is to say, each with how it is said as text."""
-    from basestation.analysis import analysis_text
     from basestation.explain import as_text, explained, explained_together, together_text
 
     for number, plan in enumerate(bound, 1):
@@ -105,6 +104,8 @@ def _told(bound, deployment, catalog, statistics, args):
         if together is not None:
             yield together, together_text
     if args.analyze:
+        from basestation.analysis import analysis_text
+
         analysis = _analysis(bound, deployment, catalog, statistics, args)
         if analysis is not None:
             yield analysis, analysis_text

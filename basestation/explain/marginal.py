@@ -7,17 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from acquisition.errors import ScheduleError
 from acquisition.extent import Catalog
-from basestation.explain.placing import Placing, placing
+from basestation.explain.placing import CANNOT, Placing, placing
 from basestation.planner.plan import Plan
 from innet.costs.model import Prediction
 from innet.deployment import Deployment
-from innet.errors import PlacementError, ProgramError
 from innet.placement.statistics import GUESS, Statistics
-
-CANNOT = ScheduleError, PlacementError, ProgramError
-"""Why queries cannot be run on the motes of a deployment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from math import inf
 
-from basestation.explain.marginal import CANNOT
 from basestation.explain.paragraph import table
-from basestation.explain.placing import placing
 from innet.operators import outline
 
 
 def on_motes(plans, deployment, catalog, statistics):
     """Of queries that are alone there; None where motes have nothing to do with them."""
+    from basestation.explain.placing import CANNOT, placing  # where there is no deployment, nothing of it is loaded
+
     try:
         placed = placing(plans, deployment, catalog, statistics)
     except CANNOT as error:

@@ -7,6 +7,7 @@ asked anything.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from acquisition.errors import ScheduleError
 from acquisition.extent import Catalog
 from acquisition.scheduling import NOTHING, share
 from basestation.agendas import network_of, within_ms
@@ -20,6 +21,7 @@ from basestation.wanted import compiled, inside, placed
 from basestation.world import World
 from innet.costs.model import Prediction
 from innet.deployment import Deployment
+from innet.errors import PlacementError, ProgramError
 from innet.placement.agenda import Agenda
 from innet.placement.expected import Loads, Round
 from innet.placement.place import Weighed, predicted
@@ -30,6 +32,9 @@ from innet.placement.timing import agenda_of
 from innet.program.footprint import Footprint, footprints
 from innet.program.program import MoteProgram
 from innet.routing.choose import choose_tree
+
+CANNOT = ScheduleError, PlacementError, ProgramError
+"""Why queries cannot be run on the motes of a deployment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from math import isfinite
 
-from basestation.explain.marginal import Hourly, together
 from basestation.explain.motes import memory_lines, running_lines, told_of
 from basestation.explain.paragraph import paragraph, table
 from basestation.planner.plan import Plan
@@ -14,6 +13,8 @@ _COLUMNS = ("messages/h", "bytes/h", "J/h", "days")
 
 def explained_together(bound, deployment, catalog, statistics=GUESS):
     """Of the plans of a text, one dictionary that JSON can hold; None where there is nothing that they could share."""
+    from basestation.explain.marginal import Hourly, together  # as in motes.py
+
     plans = {number: plan for number, plan in enumerate(bound, 1) if isinstance(plan, Plan)}
     found = together(plans, deployment, catalog, statistics)
     if found is None:
