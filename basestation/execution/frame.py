@@ -104,14 +104,13 @@ def beyond(left, right):
 def among(frame, mine, theirs):
     """What some windows of a Frame have that others of it have not, in order: a window for each pair of their numbers."""
     code, count = codes(list(frame.columns.values()), len(frame))
+    many = _counted(frame.window * count + code, frame.windows * count)
     bounds = frame.bounds()
-    sizes = bounds[1:] - bounds[:-1]
-    (rows, keys), (_, others) = (
-        (at, np.repeat(np.arange(len(which)) * count, sizes[which]) + code[at])
-        for which in (mine, theirs)
-        for at in [ranges(bounds[which], sizes[which])]
-    )
-    left = _left_of(keys, others, len(mine) * count)
+    sizes = (bounds[1:] - bounds[:-1])[mine]
+    rows = ranges(bounds[mine], sizes)
+    code = code[rows]
+    own, others, keys = (np.repeat(of * count, sizes) + code for of in (mine, theirs, np.arange(len(mine))))
+    left = _left(keys, many(others), many(own))
     columns = {id: vector.take(rows[left]) for id, vector in frame.columns.items()}
     return Frame(len(mine), keys[left] // count, columns)
 
@@ -136,15 +135,29 @@ def _stacked(a, b):
 
 def _left_of(keys, others, room):
     """Which keys are left when each of the others has removed the first equal one."""
-    if not len(others):
-        return np.ones(len(keys), bool)
-    if room <= _LOOSE * (len(keys) + len(others)) + _SMALL:
-        removed = np.bincount(others, minlength=room)[keys]
-    else:
-        found, counts = np.unique(others, return_counts=True)
-        at = np.minimum(np.searchsorted(found, keys), len(found) - 1)
-        removed = np.where(found[at] == keys, counts[at], 0)
-    some = np.flatnonzero(removed)
-    left = removed == 0
+    removed = _counted(others, room)(keys)
+    return _left(keys, removed, removed + 1)  # how many there are of their own nobody knows
+
+
+def _counted(keys, room):
+    """A function that says how often keys are here; all are below `room`."""
+    if room <= _LOOSE * len(keys) + _SMALL:
+        table = np.bincount(keys, minlength=room)
+        return lambda wanted: table[wanted]
+    found, counts = np.unique(keys, return_counts=True)
+    if not len(found):
+        return lambda wanted: np.zeros(len(wanted), np.int64)
+
+    def looked_up(wanted):
+        at = np.minimum(np.searchsorted(found, wanted), len(found) - 1)
+        return np.where(found[at] == wanted, counts[at], 0)
+
+    return looked_up
+
+
+def _left(keys, removed, own):
+    """Which keys are left when so many equal ones, the first, are removed; there are `own` of them, or more."""
+    left = removed < own
+    some = np.flatnonzero(left & (removed > 0))
     left[some] = occurrence(keys[some]) >= removed[some]
     return left
