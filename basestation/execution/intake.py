@@ -26,6 +26,7 @@ from basestation.execution.marks import Mark
 from basestation.execution.runs import odd, plain, runs
 from basestation.execution.settling import Settling
 from basestation.execution.tagging import Tagging
+from basestation.execution.tuples import Tuples
 from basestation.windows.epochs import NEVER, Epochs
 
 _NONE = np.empty(0, np.int64)
@@ -37,10 +38,15 @@ NAMED = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one clock tick did to an extent: the change of its stream, and which tuples entered it now."""
+    """What one clock tick did to an extent: the change of its stream, and which tuples entered it now, in order, if any."""
 
     change: Change
-    entered: np.ndarray  # their numbers, in the order of entry
+    entering: Tuples | None
+
+    @property
+    def entered(self):
+        """Their numbers."""
+        return _NONE if self.entering is None else self.entering.ident
 
 
 class Intake:
@@ -119,7 +125,7 @@ class Intake:
         self.watermark = clock if end else max(self.watermark, self._complete(clock))
         come, gone, fresh = self.settling.settled(self.log.live)
         self._pending.apply(come, fresh, gone)
-        entered = self._enter()
+        entering = self._enter()
         versions = self._amending and self._amending.carry_out(self, clock)
         if versions is not None:
             come, gone = self._amending.settled(come)
@@ -128,7 +134,7 @@ class Intake:
         touched = distinct(np.concatenate([come.tick, gone.tick, *filtered])) if self.sensed else _NONE
         if len(touched):
             self.census.changed(int(touched[0]))
-        self.last = Step(Change(come, fresh, gone, touched, self.watermark, tuple(marks), versions), entered)
+        self.last = Step(Change(come, fresh, gone, touched, self.watermark, tuple(marks), versions), entering)
 
     def _mark(self, value, run, clock, complete):
         """A mark enters just before the first of the tuples that follow it; behind all of its clock tick without any."""
@@ -181,14 +187,14 @@ class Intake:
         return self.epochs.watermark(clock) if self.sensed else clock - self.extent.wait
 
     def _enter(self):
-        """Tuples whose arrival the watermark has reached take the next indexes, in order."""
+        """Tuples whose arrival the watermark has reached take the next indexes, in order; None where there are none."""
         entering = self._pending.ready(self.watermark)
         if entering is None:
-            return _NONE
+            return None
         self.log.enter(entering)
         if self.history is not None:
             self.history.enter(entering.ident, self.log.index_of(entering.ident), entering.arrival)
-        return entering.ident
+        return entering
 
     # --- insertions --------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ from basestation.algebra.vector import constant
 from basestation.execution.counts import Counts
 from basestation.execution.graph import MEMBER, OUTPUT, Operator
 from basestation.execution.grouped import Grouped
-from basestation.execution.indexing import Arrivals
 from basestation.execution.kinds import Kinds
 from basestation.execution.marks import Waiting
 from basestation.execution.noted import Noted, pairs
@@ -66,12 +65,11 @@ class Standing(Operator):
         self.given = Numbered(np.int64)  # by slot: how many tuples
         self._limits = 0  # how many queries end
         self.heard = 0  # the number of the last mark that came
-        self._arrivals, self._marks, self._noted = Arrivals(), Waiting(), Noted()
+        self._marks, self._noted = Waiting(), Noted()
         self._needed = NEVER
         self.said = []  # in the last step
-        known = stream.all()
-        self._arrivals.apply(known.come, known.come.arrival > known.watermark, known.gone)
-        self._last = int(stream.index_of(known.come.ident).max(initial=0))  # the index that was given last
+        known = stream.all().come
+        self._last = int(stream.index_of(known.ident).max(initial=0))  # the index that was given last
 
     # --- queries come and go -----------------------------------------------------------------------------------------
 
@@ -114,9 +112,8 @@ class Standing(Operator):
     def step(self, clock):
         change = self.stream.change
         self.counts.rows_in += len(change.come) + len(change.gone)
-        self._arrivals.apply(change.come, change.fresh, change.gone)
         said = self._corrected(change, clock) if len(change.gone) else []
-        entering = self._arrivals.ready(change.watermark)
+        entering = self.stream.entering()
         if entering is not None:
             self._last = int(self.stream.index_of(entering.ident[-1:])[0])
         found = self._with_noted(entering, change.watermark)

@@ -219,6 +219,14 @@ class ExtentStream(Stream):
     def index_of(self, idents):
         return self.intake.log.index_of(idents)
 
+    def entering(self):
+        """The tuples that enter in this step, in order; None where there are none."""
+        found = self.intake.last
+        if found.entering is found.change.come and self._all_ticks and not self._names_index:
+            return self.change.come
+        tuples = None if found.entering is None else self._seen(found.entering)[0]
+        return tuples if tuples is not None and len(tuples) else None
+
     def indexes(self, tuples, rows):
         """Those of some rows of tuples."""
         return self.intake.log.indexes(tuples, rows)
