@@ -10,11 +10,14 @@ from basestation.planner.network import world_of
 from basestation.queries import Query
 from basestation.world import World
 from innet.errors import PlacementError
-from innet.payload import Duty
+from innet.placement.agenda import Agenda
 from innet.placement.place import World as Network
 from innet.placement.placement import Placed, Placement
 from innet.placement.timing import agenda_of, longest_round
 from innet.routing.choose import choose_tree
+
+TOLD = 10
+"""After so many rounds for each hop all motes have been told, if little is lost: who sleeps hears little at a time."""
 
 
 def network_of(
@@ -32,19 +35,32 @@ def network_of(
     return world_of(deployment, world.catalog, tree, topology, schedules, round, world.statistics)
 
 
-def duties(world: World, placed: Iterable[Placed], schedules: Mapping[int, Schedule]) -> dict[int, Duty]:
-    """The agenda of each mote in the tree; of none where no agenda has time for what motes send: they stay awake then."""
-    queries = [query for query in world.queries.values() if query.needs]
-    if not queries or not world.tree.parent:
-        return {}
+def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Schedule], now: int) -> Agenda | None:
+    """The agenda of the motes in the tree, which may be the one that they have.
+
+    Another one for the same tree begins when all have been told; until then they go on with the one before, and nobody is
+    told a third. One that was made in this clock tick nobody knows yet. None where motes are to be awake, and where no agenda has time: then they are awake as well.
+    """
+    queries, before = [query for query in world.queries.values() if query.needs], world.agenda
+    if not (world.sleeps and queries and world.tree.parent):
+        return None
+    same_tree = before is not None and {n: each.parent for n, each in before.sites.items()} == dict(world.tree.parent)
+    unknown = world.agenda_made == now
+    if same_tree and not unknown and now < before.begin:
+        return before
     reached = tuple(replace(p, sites=tuple(s for s in p.sites if s in world.tree.parent)) for p in placed)
     network = network_of(world, queries, [need for query in queries for need in query.needs], schedules)
     known = replace(network.network, tree=world.tree, topology=world.topology)
     try:
-        agenda = agenda_of(Placement(world.tree, reached), replace(network, network=known), within_ms(world, queries))
+        found = agenda_of(Placement(world.tree, reached), replace(network, network=known), within_ms(world, queries))
     except PlacementError:
-        return {}
-    return {site: Duty.of(each, agenda.period_ms) for site, each in agenda.sites.items()}
+        return None
+    if not same_tree or replace(found, first=before.first) == before:
+        return replace(found, first=before.first) if same_tree else found
+    if unknown:
+        return replace(found, first=-(-before.begin // found.period))
+    told = now + TOLD * max(map(world.tree.depth, world.tree.parent)) * before.period
+    return replace(found, first=-(-told // found.period))
 
 
 def within_ms(world: World, queries: Iterable[Query]) -> int | None:

@@ -48,7 +48,7 @@ class Station:
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
-        self._tick = tick_of_ms(now_ms, catalog.tick_ms)
+        self._tick = self._looked = tick_of_ms(now_ms, catalog.tick_ms)
 
     def load(self, extent: str, columns: Mapping[str, Vector], now_ms: int) -> None:
         """The contents of a stored extent, from now on."""
@@ -79,7 +79,7 @@ class Station:
         gateway.downlink.answer(arrivals.answers, self._transport)
         settled = self.keepers.settled()
         world = self._listen(risen.world, settled, now_ms).with_settled(settled)
-        if world.tree.parent != self.world.tree.parent:
+        if world.tree.parent != self.world.tree.parent or self._agenda_begins():
             world = downlink.reroute(world, self.engine.clock + 1)
             gateway.downlink.desire(world.desired, self.keepers, now_ms)
         self.world = world
@@ -92,6 +92,12 @@ class Station:
         for mote in sorted(self.silence.look(world.tree, most, now_ms)):
             self.keepers.of(mote).overdue(now_ms)
         return world.with_silent(self.silence.motes)
+
+    def _agenda_begins(self) -> bool:
+        """Whether motes change to their agenda in this clock tick: what they did while they were told of it is not in it."""
+        begun = self.world.agenda is not None and self._looked < self.world.agenda.begin <= self._tick
+        self._looked = self._tick
+        return begun
 
     def _end_ticks(self, now_ms: int) -> None:
         """What was delivered belongs to the tick of the last step; then there may have been ticks without a step."""

@@ -7,7 +7,7 @@ import acquisition.downlink
 import innet.downlink
 from acquisition.errors import ScheduleError
 from acquisition.scheduling import share
-from basestation.agendas import duties
+from basestation.agendas import agenda
 from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import EXECUTABLE, Engine
 from basestation.feeding import fed
@@ -68,7 +68,7 @@ def release(number: int, event: Event, world: World, engine: Engine) -> Deployme
 
 
 def reroute(world: World, tick: int) -> World:
-    """After the routing tree has changed: motes are to send to their new parents."""
+    """After the routing tree has changed: motes are to send to their new parents; or an agenda has begun: to look for another."""
     return _with_motes(world, tick)
 
 
@@ -84,15 +84,15 @@ def _with_motes(world: World, tick: int, anew: Collection[str] = ()) -> World:
     needs = [need for query in world.queries.values() for need in query.needs]
     scheduled = share(needs, world.catalog, world.scheduled, tick, anew)
     running = placed(world)
-    agenda = duties(world, running, scheduled.schedules) if world.agenda else {}
-    programs = innet.downlink.images(compiled(running, world, scheduled)[1], world.tree, scheduled.schedules, agenda)
+    slots = agenda(world, running, scheduled.schedules, tick)
+    programs = innet.downlink.images(compiled(running, world, scheduled)[1], world.tree, scheduled.schedules, slots)
     schedules = acquisition.downlink.images(scheduled.schedules)
     desired = {
         site: Desired(schedules.get(site), programs.get(site)) for site in sorted(schedules.keys() | programs.keys())
     }
     folds = {each.number: each for each in running if each.number}
     changed = replace(world, scheduled=scheduled, desired=desired, patience=patience(world))
-    return changed.with_folds(folds)
+    return changed.with_agenda(slots, tick).with_folds(folds)
 
 
 def _one_query(text: str, world: World) -> Plan:

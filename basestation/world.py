@@ -11,6 +11,7 @@ from gateway.frame import COORDINATOR, MoteId, Way
 from gateway.reconcile import Desired
 from innet.deployment import Deployment
 from innet.partials import PartialShape
+from innet.placement.agenda import Agenda
 from innet.placement.placement import Placed
 from innet.placement.statistics import GUESS, Statistics
 from innet.routing.choose import rebuild
@@ -22,14 +23,16 @@ from innet.routing.tree import RoutingTree
 class World:
     """`desired` is what each mote should have; what it says it has is known to its keeper (`gateway.keeper`).
 
-    `folds` are by number those that run, and old ones whose frames may be under way, the youngest last. With an `agenda`
-    motes sleep but for their slots.
+    `folds` are by number those that run, and old ones whose frames may be under way, the youngest last. Motes that
+    `sleeps` is said of have an `agenda`, and sleep but for their slots in it.
     """
 
     catalog: Catalog
     deployment: Deployment | None = None  # what is known of the motes before they say anything
     moves: Moves = Moves.PLANNED
-    agenda: bool = False
+    sleeps: bool = False
+    agenda: Agenda | None = None
+    agenda_made: int = -1  # in which clock tick
     scheduled: Scheduled = NOTHING
     desired: Mapping[int, Desired] = field(default_factory=dict)
     topology: Topology = field(default_factory=Topology)
@@ -42,11 +45,11 @@ class World:
 
     @classmethod
     def at_first(
-        cls, catalog: Catalog, deployment: Deployment | None, moves: Moves = Moves.PLANNED, agenda: bool = False
+        cls, catalog: Catalog, deployment: Deployment | None, moves: Moves = Moves.PLANNED, sleeps: bool = False
     ) -> "World":
         """Before anybody was heard. All gateways are roots of the tree; the base station is one itself if none is named."""
         gateways = tuple(sorted(deployment.gateways)) if deployment else ()
-        return cls(catalog, deployment, moves, agenda, tree=RoutingTree(gateways or (COORDINATOR,), {}))
+        return cls(catalog, deployment, moves, sleeps, tree=RoutingTree(gateways or (COORDINATOR,), {}))
 
     def with_links(self, reports: Iterable[LinksReport]) -> "World":
         """After motes told whom they hear."""
@@ -63,6 +66,10 @@ class World:
 
     def with_query(self, query: Query) -> "World":
         return replace(self, queries={**self.queries, query.number: query})
+
+    def with_agenda(self, agenda: Agenda | None, tick: int) -> "World":
+        """With what motes are to keep to, as it was found in a clock tick."""
+        return self if agenda == self.agenda else replace(self, agenda=agenda, agenda_made=tick)
 
     def with_folds(self, folds: Mapping[int, Placed]) -> "World":
         """With folds that begin, or are told to other motes; a number that is used again is that of the youngest."""

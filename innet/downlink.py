@@ -6,6 +6,7 @@ from acquisition.schedule import Schedule
 from gateway.frame import BROADCAST
 from gateway.image import Image
 from innet.payload import Duty, Orders, encode_orders, programs_of
+from innet.placement.agenda import Agenda
 from innet.program.program import MoteProgram
 from innet.routing.tree import RoutingTree
 
@@ -17,13 +18,14 @@ def images(
     compiled: Iterable[MoteProgram],
     tree: RoutingTree,
     schedules: Mapping[int, Schedule],
-    duties: Mapping[int, Duty] | None = None,
+    agenda: Agenda | None = None,
 ) -> dict[int, Image]:
     """What each site that samples is to run, to whom it sends and when, under the version of its schedule; and those on its way.
 
     A site that is not in the tree yet sends to whoever hears it; one that runs nothing still passes on what others send.
     """
-    programs, duties = programs_of(compiled), duties or {}
+    programs, sites = programs_of(compiled), {} if agenda is None else agenda.sites
+    duties = {site: Duty.of(each, agenda.period_ms, agenda.first) for site, each in sites.items()}
     versions = {site: schedule.version for site, schedule in schedules.items() if schedule.samplings}
     ways = {mote for site in versions if site in tree.parent for mote in tree.path(site)[:-1]}
     return {

@@ -94,9 +94,13 @@ class Carrier:
         self._next()
 
     def open(self, epoch: int, until: int) -> None:
-        """Our slot begins. It has no room for more than it was made for; what orders depend on goes first."""
+        """Our slot begins. It has no room for more than it was made for; what orders depend on goes first.
+
+        But readings can be asked for again, and partials cannot: where there are any, data goes first.
+        """
         self._epoch, self._until = epoch, until
-        self._queue = deque(sorted(self._queue, key=lambda waiting: waiting.frame.kind in DATA))
+        data_first = any(waiting.frame.kind is Kind.PARTIAL for waiting in self._queue)
+        self._queue = deque(sorted(self._queue, key=lambda waiting: (waiting.frame.kind in DATA) != data_first))
         self._next()
 
     def close(self) -> None:

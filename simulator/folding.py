@@ -59,6 +59,7 @@ class Folding:
         self._within: dict[Place, frozenset[Reading]] = {}
         self._known: deque[Identity] = deque(maxlen=REMEMBERED)
         self._tables: tuple[Table, ...] = ()
+        self._ended: frozenset[int] = frozenset()  # tables that we had, and that nobody wants any more
         self._tick = 0
 
     def install(self, programs: Iterable[MoteProgram]) -> None:
@@ -68,6 +69,7 @@ class Folding:
         same = {number for number, table in before.items() if self._memory.table(number) == table}
         self._within = {place: readings for place, readings in self._within.items() if place[0] in same}
         self._tables = tuple(table for program in programs for table in program.tables)
+        self._ended = (self._ended | before.keys()) - {table.number for table in self._tables}
 
     def at(self, tick: int) -> "Folding":
         self._tick = tick
@@ -85,10 +87,11 @@ class Folding:
         self._known.append(frame.identity)
 
     def merge(self, frame: Frame) -> bool:
-        """The partials of a child; False if we keep none like them."""
-        table = self._memory.table(frame.payload[0]) if frame.payload else None
+        """Take the partials of a child, or drop those of a fold that has ended; False if we know of none like them."""
+        number = frame.payload[0] if frame.payload else None
+        table = self._memory.table(number)
         if table is None:
-            return False
+            return number in self._ended  # who made it has not been told yet
         self.remember(frame)
         parts = self._provenance.take(frame)
         for partial in decode_partials(frame.payload, table.shape, frame.mote):

@@ -107,18 +107,21 @@ class Relay:
         self._held.forget()
 
     def follow(self, slots: Slots | None, clock: Clock) -> None:
-        """Keep to an agenda from the next of its rounds on; None ends it. A clock that was set counts from then, too."""
+        """Keep to an agenda from the next of its rounds on, or its first; until then to the one before. None ends it.
+
+        A clock that was set counts from then, too.
+        """
         if slots == self._told:
             return
-        self._duty += 1
         self._told = slots
         if slots is None:
+            self._duty += 1
             self._keep_on()
             return
         self.parent = slots.parent
-        first = -(-clock.reads(self._kernel.now) // slots.round_us)
+        first = max(slots.first, -(-clock.reads(self._kernel.now) // slots.round_us))
         time = max(clock.when(first * slots.round_us), self._kernel.now)
-        self._kernel.at(time, partial(self._start, self._duty, slots, clock), priority=-1)
+        self._kernel.at(time, partial(self._start, slots, clock), priority=-1)
 
     def _keep_on(self) -> None:
         if self._slots:
@@ -126,12 +129,13 @@ class Relay:
             self._slots, self._ears, self._since = None, 0, self._kernel.now
             self._carrier.by_agenda(False)
 
-    def _start(self, duty: int, slots: Slots, clock: Clock) -> None:
-        if duty == self._duty:
+    def _start(self, slots: Slots, clock: Clock) -> None:
+        if slots is self._told:
+            self._duty += 1
             self.settle()
             self._slots, self._ears = slots, 0
             self._carrier.by_agenda(True)
-            self._round(duty, slots, clock)
+            self._round(self._duty, slots, clock)
 
     def _round(self, duty: int, slots: Slots, clock: Clock) -> None:
         """Plan the slots of the round that begins, and the next round, by the clock as it is now."""

@@ -15,13 +15,14 @@ Slot = tuple[int, int]
 class Slots:
     """`send` is the mote's own slot, in which its `parent` listens; `listen` are those of its children.
 
-    Rounds follow each other without a gap from tick 0 on.
+    Rounds follow each other without a gap from tick 0 on; the first that counts is the one of number `first`.
     """
 
     round_us: int
     parent: int
     send: Slot
     listen: tuple[Slot, ...] = ()
+    first: int = 0
 
 
 def slots_of(orders: Orders) -> Slots | None:
@@ -30,7 +31,7 @@ def slots_of(orders: Orders) -> Slots | None:
         return None
     listen = tuple(_slot(slot) for slot in orders.duty.slots if slot.activity is Activity.RECEIVE)
     send = [_slot(slot) for slot in orders.duty.slots if slot.activity is Activity.SEND]
-    return Slots(orders.duty.period_ms * MS, orders.parent, send[0] if send else (0, 0), listen)
+    return Slots(orders.duty.period_ms * MS, orders.parent, send[0] if send else (0, 0), listen, orders.duty.first)
 
 
 def _slot(slot: AgendaSlot) -> Slot:

@@ -5,8 +5,8 @@ does not know.
 
     1 CODE    sampling u8, version u16, channels u8, then the code
     2 PARENT  mote u16: whom to give what goes up; 0 is the base station
-    3 AGENDA  period in ms u32, then for each slot: what u8 (1 receive, 2 send), start in ms u32, length in ms u16,
-              peer u16; without it the mote's radio is always on
+    3 AGENDA  period in ms u32, number of the first round u32, then for each slot: what u8 (1 receive, 2 send), start in
+              ms u32, length in ms u16, peer u16; without it the mote's radio is always on
 """
 
 import struct
@@ -21,7 +21,7 @@ from innet.placement.agenda import Activity, SiteAgenda, Slot
 from innet.program.program import MoteProgram, instructions
 
 SECTION, CODE, PARENT = struct.Struct("<BH"), struct.Struct("<BHB"), struct.Struct("<H")
-PERIOD, SLOT = struct.Struct("<I"), struct.Struct("<BIHH")
+ROUNDS, SLOT = struct.Struct("<II"), struct.Struct("<BIHH")
 ON_AIR = {1: Activity.RECEIVE, 2: Activity.SEND}
 """The slots that a mote must be told; when it senses its schedule says, and it computes when it has sensed."""
 
@@ -36,14 +36,18 @@ class Section(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Duty:
-    """When a mote's radio is on, and when it sends: `slots` of receiving and sending in each `period_ms`."""
+    """When a mote's radio is on, and when it sends: `slots` of receiving and sending in each `period_ms`.
+
+    Rounds follow each other from tick 0 on; before the `first` of them the mote goes on as it did.
+    """
 
     period_ms: int
     slots: tuple[Slot, ...]
+    first: int = 0
 
     @classmethod
-    def of(cls, agenda: SiteAgenda, period_ms: int) -> "Duty":
-        return cls(period_ms, tuple(slot for slot in agenda.slots if slot.activity in ON_AIR.values()))
+    def of(cls, agenda: SiteAgenda, period_ms: int, first: int = 0) -> "Duty":
+        return cls(period_ms, tuple(slot for slot in agenda.slots if slot.activity in ON_AIR.values()), first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +103,20 @@ def _sections(content: bytes, site: int) -> Iterator[tuple[int, bytes]]:
 def _encode_duty(duty: Duty) -> bytes:
     numbers = {activity: number for number, activity in ON_AIR.items()}
     slots = (SLOT.pack(numbers[s.activity], s.start_ms, s.length_ms, s.peer or COORDINATOR) for s in duty.slots)
-    return PERIOD.pack(duty.period_ms) + b"".join(slots)
+    return ROUNDS.pack(duty.period_ms, duty.first) + b"".join(slots)
 
 
 def _decode_duty(body: bytes, site: int) -> Duty:
-    if len(body) < PERIOD.size or (len(body) - PERIOD.size) % SLOT.size:
+    if len(body) < ROUNDS.size or (len(body) - ROUNDS.size) % SLOT.size:
         raise PayloadError("agenda", site, f"an agenda of {len(body)} bytes")
-    [period] = PERIOD.unpack_from(body)
+    period, first = ROUNDS.unpack_from(body)
     slots, end = [], 0
-    for what, start, length, peer in SLOT.iter_unpack(body[PERIOD.size :]):
+    for what, start, length, peer in SLOT.iter_unpack(body[ROUNDS.size :]):
         if what not in ON_AIR or start < end or start + length > period:
             raise PayloadError("agenda", site, "an agenda whose slots overlap, leave the period or are none")
         slots.append(Slot(start, length, ON_AIR[what], peer))
         end = start + length
-    return Duty(period, tuple(slots))
+    return Duty(period, tuple(slots), first)
 
 
 def encode_program(program: MoteProgram) -> bytes:
@@ -137,8 +141,9 @@ def annotate_orders(orders: Orders) -> Iterator[tuple[int, str]]:
     yield 2, "the base station" if orders.parent == COORDINATOR else f"mote {orders.parent}"
     if orders.duty:
         yield 1, "section AGENDA"
-        yield 2, f"of {PERIOD.size + SLOT.size * len(orders.duty.slots)} bytes"
+        yield 2, f"of {ROUNDS.size + SLOT.size * len(orders.duty.slots)} bytes"
         yield 4, f"each {orders.duty.period_ms} ms"
+        yield 4, f"from round {orders.duty.first} on"
         for slot in orders.duty.slots:
             yield 1, slot.activity.value
             yield 4, f"from {slot.start_ms} ms on"

@@ -47,11 +47,21 @@ class SiteAgenda:
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """`period` in ticks: what is sampled within one goes out together, at its end."""
+    """`period` in ticks: what is sampled within one goes out together, at its end.
+
+    It holds from the round of number `first` on, which is a while after motes are told of it: those that sleep by another one
+    change to it in the same moment.
+    """
 
     period: int
     tick_ms: int
     sites: Mapping[int, SiteAgenda]
+    first: int = 0
+
+    @property
+    def begin(self) -> int:
+        """The tick from which on it holds."""
+        return self.first * self.period
 
     @property
     def period_ms(self) -> int:

@@ -72,7 +72,7 @@ SAMPLING = Sampling(
 )  # fmt: skip
 SCHEDULE = Schedule(3, 7, (SAMPLING,))
 ORDERS = Orders((MoteProgram(3, 2, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")),), parent=4)
-TIMED = Orders(parent=4, duty=Duty(30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4))))
+TIMED = Orders(parent=4, duty=Duty(30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4)), 60))
 LONG = Orders(tuple(MoteProgram(3, n, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")) for n in range(6)), parent=4)
 REPORT = LinksReport(3, (Heard(0, 255), Heard(4, 128)))
 ROWS = [(2010, 2987), (None, 2986), (-1, 2986)]
