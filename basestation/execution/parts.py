@@ -70,17 +70,19 @@ class Parts:
         return joined([part.take((part.tick >= low) & (part.tick <= high)) for part in self._parts])
 
     def forget(self, before, watermark):
-        """Let go of tuples of earlier ticks whose arrival the watermark has reached, up to the first that is none of them.
+        """Let go of tuples of earlier ticks whose arrival the watermark has reached, up to the first that is none of them, or
+        some before it. The watermark is not before `before`.
 
-        The watermark is not before `before`.
-
-        The number of that one, or None where nothing was let go of.
+        The number of the first that is held, or None where nothing was let go of.
         """
         number = None
         while self._parts:
-            part = self._parts[0]
-            if part.tick[0] >= before or part.arrival[0] > watermark:
-                return number
+            part, middle = self._parts[0], len(self._parts[0]) // 2
+            if part.tick[middle] >= before or part.arrival[middle] > watermark:
+                if 2 * len(part) < self._whole:  # a few that stay do not hold on to the arrays of many
+                    self._parts[0] = part.take(np.arange(len(part)))
+                    self._whole = len(part)
+                return number  # a part is looked through when about half of it may go
             young = part.tick >= before
             if part.arrival is not part.tick:
                 young |= part.arrival > watermark
@@ -88,9 +90,6 @@ class Parts:
             if young[first]:
                 self._begins[0] += first
                 self._parts[0] = part.take(slice(first, None))
-                if 2 * len(part) < self._whole:  # a few that stay do not hold on to the arrays of many
-                    self._parts[0] = part.take(np.arange(first, len(part)))
-                    self._whole = len(self._parts[0])
                 return self._begins[0]
             number = self._begins.pop(0) + len(self._parts.pop(0))
             self._loose = min(self._loose, len(self._parts))
