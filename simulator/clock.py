@@ -17,9 +17,9 @@ class Clock:
         self._told = (now, ms * MS)
 
     def jump(self, now: int, by_ms: int) -> None:
-        """It goes wrong all at once."""
+        """It goes wrong all at once; it counts from tick 0, and shows nothing before that."""
         if self._told:
-            self._told = (now, self.reads(now) + by_ms * MS)
+            self._told = (now, max(0, self.reads(now) + by_ms * MS))
 
     def stop(self) -> None:
         """Lost with the power."""

@@ -156,7 +156,7 @@ class Relay:
     def _listen(self, duty: int, until: int) -> None:
         if duty == self._duty:
             self._ears += 1
-            self._kernel.at(until, partial(self._listen_no_more, duty, self._kernel.now), priority=1)
+            self._plan(until, self._listen_no_more, duty, self._kernel.now, priority=1)
 
     def _listen_no_more(self, duty: int, since: int) -> None:
         if duty == self._duty:

@@ -1,13 +1,16 @@
 """Scenarios named by what goes wrong, judged on answers, coverage, ledger and energy."""
 
 from collections import Counter
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 
 import pytest
 
+from basestation import testbed
 from gateway.life import State
+from simulator.scenario import Fault, read_scenario
 from tests.simulation.energy import expected
-from tests.simulation.judging import answers, delivered, judge, run
+from tests.simulation.judging import FOLDER, answers, delivered, judge, run, run_scenario
 
 SECONDS = 400
 SCENARIOS = (
@@ -142,6 +145,16 @@ def test_under_an_agenda_motes_hardly_use_anything_once_all_is_told():
     assert set(delivered(asleep)) == produced(asleep)
     for mote in range(1, 9):
         assert asleep.spent()[mote] < 0.05 * awake.spent()[mote]
+
+
+@pytest.mark.parametrize("by", [-86_400_000, -7_000, 7_000])
+@pytest.mark.parametrize("at", [101_000, 103_500, 109_900])
+def test_a_clock_that_jumps_within_a_round_leaves_the_agenda_standing(by, at):
+    """Back by more than half a round, slots that are planned lie in the past; back by a day, before the beginning."""
+    scenario = replace(read_scenario(FOLDER / "calm.toml"), faults=(Fault("jump", "clock_jumps", at, None, (1,), by),))
+    bed = run_scenario(scenario, 400, kind=partial(testbed.Testbed, agenda=True))
+    assert judge(bed, "now") >= 38
+    assert {1, 3, 6} <= {site for site, tick in delivered(bed) if tick > 300}
 
 
 def test_a_clock_that_is_a_day_ahead_closes_no_window_and_its_readings_are_set_aside():

@@ -32,5 +32,7 @@ def test_a_clock_is_set_jumps_and_stops():
     clock.set(7, 100)
     clock.jump(1_007, -60)
     assert clock.reads(2_007) == 42_000
+    clock.jump(2_007, -1_000)
+    assert clock.reads(2_007) == 0  # it counts from tick 0
     clock.stop()
     assert not clock.runs
