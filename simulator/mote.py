@@ -57,6 +57,8 @@ class Memory:
     folding: Folding
     out: Outgoing
     orders: Orders = field(default_factory=Orders)
+    version: int = 0  # of the orders: that of the schedule that they are for
+    programs: tuple[MoteProgram, ...] = ()  # of the orders, and those before for what is still sampled by them
     installer: Installer = field(default_factory=Installer)
     chunks: int = 0  # that came
     tick_ms: int = 0
@@ -124,7 +126,7 @@ class Mote:
         self.alive, self._born = True, self._kernel.now
         self.relay.switch_on()
         self._memory.schedule, self._memory.tick_ms = standing.schedule, standing.tick_ms
-        self._obey(standing.orders)
+        self._obey(standing.orders, standing.schedule.version)
         self.clock.set(self._kernel.now, self._kernel.now // MS)
         self._arm()
 
@@ -205,9 +207,10 @@ class Mote:
     def _install(self, kind: Kind, image: Image) -> None:
         try:
             if kind is Kind.PROGRAM:
-                self._obey(decode_orders(image, self.site))
+                self._obey(decode_orders(image, self.site), image.version)
             else:
                 self._memory.schedule = decode_schedule(image, self.site)
+                self._take_programs()
                 self._say_counts()
         except (AcquisitionPayloadError, InnetPayloadError) as error:
             self._trace.record(self._kernel.now, self.site, "rejected", code=error.code)
@@ -222,11 +225,22 @@ class Mote:
         if (lost := self._memory.out.account(frame)).gaps:
             self._say(lost)
 
-    def _obey(self, orders: Orders) -> None:
-        self._memory.orders = orders
-        self._memory.folding.install(orders.programs)
+    def _obey(self, orders: Orders, version: int) -> None:
+        self._memory.orders, self._memory.version = orders, version
+        self._take_programs()
         self.relay.adopt(orders.parent)
         self._slots = slots_of(orders)
+
+    def _take_programs(self) -> None:
+        """A new program comes before its schedule: as long as we sample by the old one, the old program runs."""
+        memory = self._memory
+        still: tuple[MoteProgram, ...] = ()
+        if memory.schedule.version != memory.version:
+            told = {program.sampling for program in memory.orders.programs}
+            sampled = {sampling.number for sampling in memory.schedule.samplings}
+            still = tuple(program for program in memory.programs if program.sampling in sampled - told)
+        memory.programs = (*still, *memory.orders.programs)
+        memory.folding.install(memory.programs)
 
     def merge(self, frame: Frame) -> bool:
         """Take the partials of a child into our own, where we keep such and will send some; else they are passed on.
@@ -294,7 +308,7 @@ class Mote:
 
     def _compute(self, sampling: Sampling, tick: int, measured: Mapping[int, Row]) -> None:
         memory = self._memory
-        program = next((p for p in memory.orders.programs if p.sampling == sampling.number), None)
+        program = next((p for p in memory.programs if p.sampling == sampling.number), None)
         own = measured[sampling.number]
         if program is None:
             self._trace.record(self._kernel.now, self.site, "wasted", sampling=sampling.number, tick=tick, values=own)

@@ -67,11 +67,22 @@ def test_what_a_fold_keeps_already_is_there_at_once():
     assert set(map(tuple, windows(bed, "sum").values())) == {(48, 48)}
 
 
-def test_another_sampling_of_the_same_readings_costs_none_of_them():
-    bed = ran(False, STAYS, OTHER)
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_another_sampling_of_the_same_readings_costs_none_of_them(agenda):
+    """Programs come before the schedules that they are for."""
+    bed = ran(agenda, STAYS, OTHER)
     assert judge(bed, "mean") >= 19
     assert list(windows(bed, "mean").values())[1:] == [[48, 48]] * (len(windows(bed, "mean")) - 1)
     assert len({e["sampling"] for e in bed.trace.of("produced")}) == 3
+
+
+def test_who_has_nothing_to_run_any_more_runs_nothing():
+    """It goes on sampling by the same schedule, for others."""
+    few = Asked("few", f"SELECT MAX(temp) AS most {WINDOW} WHERE site <= 3", 0, None)
+    bed = ran(False, few, replace(STAYS, until_ms=500_000))
+    assert judge(bed, "few") >= 19
+    late = bed.scenario.begin_ms // 1_000 + 560
+    assert {e.mote for e in bed.trace.of("produced") if e["tick"] > late} == {1, 2, 3}
 
 
 def test_whoever_loses_its_memory_misses_no_more_than_the_slice_that_it_was_in():

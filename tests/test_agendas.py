@@ -1,0 +1,76 @@
+"""When motes change to another agenda: at once where nobody sleeps by one or the tree is another, else all in one round."""
+
+from dataclasses import replace
+
+from acquisition.scheduling import NOTHING, share
+from basestation import agendas
+from basestation.planner.bind import bind_text
+from basestation.planner.deployed import read_deployed
+from basestation.planner.rewrite import rewrite
+from basestation.queries import Query
+from basestation.wanted import inside, placed
+from basestation.world import World
+from innet.routing.choose import choose_tree
+from innet.routing.tree import RoutingTree
+from simulator.scenario import read_scenario
+from tests.simulation.judging import FOLDER
+
+HALL = read_scenario(FOLDER / "calm.toml").deployment
+CATALOG = read_deployed(HALL)
+NOW = 1_000
+
+
+def sleeping():
+    """The hall, where all links are known, and motes are to sleep."""
+    tree = choose_tree(HALL.topology, HALL.gateways)
+    return replace(World.at_first(CATALOG, HALL, sleeps=True), topology=HALL.topology, tree=tree)
+
+
+def asking(world, text, now=NOW):
+    """The world with one query more and the agenda that is found for it."""
+    [plan] = bind_text(text, CATALOG)
+    readings = inside(plan, rewrite(plan)[0].root, world).readings
+    changed = world.with_query(Query(world.next_number(), text, plan, readings))
+    return planned(changed, now)
+
+
+def planned(world, now):
+    needs = [need for query in world.queries.values() for need in query.needs]
+    scheduled = share(needs, CATALOG, NOTHING, 0)
+    found = agendas.agenda(world, placed(world), scheduled.schedules, now)
+    return world.with_agenda(found, now)
+
+
+def test_the_first_agenda_begins_at_once_and_stays_while_it_is_the_best():
+    world = asking(sleeping(), "SELECT temp FROM hall")
+    assert world.agenda.first == 0 and world.agenda_made == NOW
+    assert planned(world, NOW + 50).agenda is world.agenda
+    assert asking(replace(world, sleeps=False), "SELECT supply FROM hall").agenda is None
+
+
+def test_what_is_asked_in_the_same_moment_is_in_it():
+    both = asking(asking(sleeping(), "SELECT temp FROM hall"), "SELECT supply FROM hall")
+    other = asking(asking(sleeping(), "SELECT supply FROM hall"), "SELECT temp FROM hall")
+    assert both.agenda == other.agenda and both.agenda.first == 0
+
+
+def test_another_one_begins_in_a_round_in_which_all_have_been_told_and_nobody_is_told_a_third():
+    first = asking(sleeping(), "SELECT temp FROM hall")
+    second = asking(first, "SELECT supply FROM hall", NOW + 95)
+    hops = max(map(second.tree.depth, second.tree.parent))
+    assert second.agenda.sites != first.agenda.sites
+    assert second.agenda.begin == 10 * -(-(NOW + 95 + agendas.TOLD * hops * 10) // 10)
+    third = asking(second, "SELECT site FROM hall [NOW] WHERE temp > 20 ACQUIRE EVERY 20 SEC", NOW + 100)
+    assert third.agenda is second.agenda
+    assert planned(replace(third, queries=first.queries), second.agenda.begin - 1).agenda is second.agenda
+    again = planned(replace(third, queries=first.queries), second.agenda.begin)
+    assert again.agenda.sites == first.agenda.sites and again.agenda.begin > second.agenda.begin
+
+
+def test_in_another_tree_it_begins_at_once():
+    first = asking(sleeping(), "SELECT temp FROM hall")
+    second = asking(first, "SELECT supply FROM hall", NOW + 95)
+    moved = RoutingTree(second.tree.roots, {**second.tree.parent, 5: 2 if second.tree.parent[5] == 1 else 1})
+    third = planned(replace(second, tree=moved), NOW + 100)
+    assert third.agenda.first == 0
+    assert third.agenda.sites[5].parent == moved.parent[5]
