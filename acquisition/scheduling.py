@@ -7,6 +7,7 @@ divisor of the intervals wanted, its columns are the union of theirs. A pure fun
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import gcd
+from types import MappingProxyType
 
 from acquisition.errors import ScheduleError
 from acquisition.extent import Catalog, Extent
@@ -15,6 +16,7 @@ from acquisition.instants import Epochs, grid_at_or_after
 from acquisition.schedule import Channel, Sampling, Schedule, channel_of
 from acquisition.schema import Type
 
+EVERY_SITE: Mapping[str, Collection[int]] = MappingProxyType({})
 NUMBERS = 256  # a sampling's number is one byte on the air
 MAX_CHANNELS = 8
 
@@ -44,11 +46,17 @@ NOTHING = Scheduled({}, {})
 
 
 def share(
-    needs: Iterable[Need], catalog: Catalog, before: Scheduled, now: int, renewed: Collection[str] = ()
+    needs: Iterable[Need],
+    catalog: Catalog,
+    before: Scheduled,
+    now: int,
+    renewed: Collection[str] = (),
+    wanted_of: Mapping[str, Collection[int]] = EVERY_SITE,
 ) -> Scheduled:
     """One schedule per site that serves all needs from tick `now` on.
 
-    What did not change keeps number and start, but for the extents that are to be `renewed`.
+    What did not change keeps number and start, but for the extents that are to be `renewed`. `wanted_of` has the sites of
+    an extent that anybody wants readings of, where that is not of all.
     """
     by_extent: dict[str, list[Need]] = {}
     for need in needs:
@@ -65,6 +73,8 @@ def share(
             samplings.pop(sampling.number, None)  # a number used again becomes the youngest of the dictionary
             samplings[sampling.number] = sampling
         for site in _sites(extent):
+            if site not in wanted_of.get(name, extent.sites):
+                continue
             by_site.setdefault(site, []).append(sampling)
     return Scheduled(samplings, {site: _schedule(site, tuple(found), before) for site, found in by_site.items()})
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import acquisition.downlink
 import innet.downlink
 from acquisition.errors import ScheduleError
-from acquisition.scheduling import share
 from basestation.agendas import agenda
 from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import EXECUTABLE, Engine
@@ -17,7 +16,7 @@ from basestation.planner.bind import bind_text
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
 from basestation.queries import Event, Query
-from basestation.wanted import compiled, inside, patience, placed, renewed
+from basestation.wanted import compiled, inside, patience, placed, renewed, shared
 from basestation.world import World
 from gateway.reconcile import Desired
 from gateway.source import Source
@@ -81,8 +80,7 @@ def _deployment(changed: World, query: Query, before: World) -> Deployment:
 
 def _with_motes(world: World, tick: int, anew: Collection[str] = ()) -> World:
     """The world with schedules and programs for all live queries together: what each mote should have."""
-    needs = [need for query in world.queries.values() for need in query.needs]
-    scheduled = share(needs, world.catalog, world.scheduled, tick, anew)
+    scheduled = shared(world, tick, anew)
     running = placed(world)
     slots = agenda(world, running, scheduled.schedules, tick)
     programs = innet.downlink.images(compiled(running, world, scheduled)[1], world.tree, scheduled.schedules, slots)

@@ -7,7 +7,7 @@ all that is asked for feeds one query more, and otherwise there is another.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from acquisition.scheduling import Need, share
+from acquisition.scheduling import Need
 from basestation.agendas import network_of
 from basestation.algebra.node import Node, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
@@ -15,7 +15,7 @@ from basestation.planner.fed import Fed
 from basestation.planner.moves import Moves
 from basestation.planner.split import Feed, Split
 from basestation.queries import Query
-from basestation.wanted import delivered, processors
+from basestation.wanted import delivered, processors, shared
 from basestation.world import World
 from innet.errors import PlacementError, ProgramError
 from innet.operators.deliver import Deliver
@@ -63,7 +63,7 @@ def _placed(query: Query, feeds: Sequence[Feed], readings: Sequence[Deliver], wo
     live = [each for each in world.queries.values() if each.needs]
     asking = replace(query, inside=tuple(readings), fed=tuple(Fed(f.node, f.fold, 0, ()) for f in feeds))
     needs: list[Need] = [need for each in (*live, asking) for need in each.needs]
-    schedules = share(needs, world.catalog, world.scheduled, now).schedules
+    schedules = shared(world, now, asking=[asking]).schedules
     network = network_of(world, (*live, asking), needs, schedules)
     choices = tuple(dict.fromkeys(Choice(feed.fold, feed.instead) for feed in feeds))
     others, standing = (*delivered(world), *readings), tuple(world.running.values())

@@ -1,11 +1,11 @@
 """Wanted: what the live queries together want of motes, and which of their reports speak for all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from acquisition.batch import Batch
 from acquisition.schedule import Sampling
-from acquisition.scheduling import Scheduled
+from acquisition.scheduling import Scheduled, share
 from basestation.algebra.node import Node
 from basestation.planner.lower import collected
 from basestation.planner.moves import Moves
@@ -18,7 +18,7 @@ from innet.errors import ProgramError
 from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
 from innet.placement.expected import sites_below
-from innet.placement.placement import Placeable, Placed, conditions, everywhere, extents_of, taking
+from innet.placement.placement import Placeable, Placed, conditions, everywhere, extents_of, taking, wanted_of
 from innet.placement.rhythm import longest_pause
 from innet.program.compile import compile_programs
 from innet.program.program import MoteProgram
@@ -64,6 +64,15 @@ def placed(world: World) -> tuple[Placed, ...]:
     wanted = dict.fromkeys(delivered(world))
     readings = (_placed(operator, world.catalog.find(operator.extent).sites) for operator in wanted)
     return *readings, *(_reaching(fold, world) for fold in world.running.values())
+
+
+def shared(world: World, tick: int, anew: Collection[str] = (), asking: Iterable[Query] = ()) -> Scheduled:
+    """One schedule per site for all live queries, and those that are asking. Nobody samples what all of them exclude."""
+    queries = [query for query in (*world.queries.values(), *asking) if query.needs]
+    needs = [need for query in queries for need in query.needs]
+    operators = [each for query in queries for each in (*query.inside, *(fed.fold for fed in query.fed))]
+    sites = {extent.name: extent.sites for extent in world.catalog if extent.sites is not None}
+    return share(needs, world.catalog, world.scheduled, tick, anew, wanted_of(operators, sites))
 
 
 def compiled(

@@ -61,6 +61,7 @@ class Memory:
     programs: tuple[MoteProgram, ...] = ()  # of the orders, and those before for what is still sampled by them
     installer: Installer = field(default_factory=Installer)
     chunks: int = 0  # that came
+    calls: int = 0  # the last time that we have begun to introduce ourselves
     tick_ms: int = 0
     sampled: dict[int, int] = field(default_factory=dict)  # the last tick of each sampling
     waiting: Waiting = field(default_factory=Waiting)
@@ -96,7 +97,7 @@ class Mote:
         self.alive, self._born = True, self._kernel.now
         self.relay.switch_on()
         reason = Reason.RESET if self._plans else Reason.SWITCHED_ON
-        self._kernel.after(0, partial(self._introduce, self._memory, reason, ALONE), priority=1)
+        self._call_in(0, reason, ALONE)
 
     def die(self, why: str) -> None:
         """Switch off for good."""
@@ -219,6 +220,8 @@ class Mote:
         self._memory.installer.install(kind, image)
         self._arm()
         self._say_hello(Reason.INSTALLED)
+        if self._slots:
+            self._call_in(ALONE, Reason.INSTALLED, 2 * ALONE)
 
     def _account(self, frame: Frame) -> None:
         """The base station misses some of our frames."""
@@ -355,15 +358,24 @@ class Mote:
         for payload, parts in self._memory.folding.take(tick):
             self._provenance.carry(self._post(Kind.PARTIAL, payload), parts)
 
-    def _introduce(self, memory: Memory, reason: Reason, pause: int) -> None:
-        """Say hello, and whom we hear; again and again as long as nobody has told us a parent (SPEC.md: HELLO)."""
-        alone = self.relay.parent == BROADCAST or self.relay.forsaken
-        if memory is not self._memory or (pause > ALONE and not alone):
+    def _call_in(self, wait: int, reason: Reason, pause: int) -> None:
+        """Introduce ourselves after a while, and then after pauses."""
+        memory = self._memory
+        memory.calls += 1
+        now = self._kernel.now
+        self._kernel.after(wait, partial(self._introduce, memory, memory.calls, now, reason, pause), priority=1)
+
+    def _introduce(self, memory: Memory, call: int, since: int, reason: Reason, pause: int) -> None:
+        """Say hello, and whom we hear; again and again as long as nobody has told us a parent, and while we sleep and have
+        nothing else to say, so that we can be told something (SPEC.md: HELLO)."""
+        if memory is not self._memory or memory.calls != call:
             return
-        self._say_hello(reason)
-        self._tell_links()
-        longer = min(2 * pause, ALONE_LONGEST)
-        self._kernel.after(pause, partial(self._introduce, memory, reason, longer), priority=1)
+        lost = pause == ALONE or self.relay.parent == BROADCAST or self.relay.forsaken
+        if lost or (self._slots and self.relay.taken_at <= since):
+            self._say_hello(reason)
+            self._tell_links()
+        if lost or self._slots:
+            self._call_in(pause, reason, min(2 * pause, ALONE_LONGEST))
 
     def notice(self) -> None:
         """Tell whom we hear, where that is something else than what we have told."""
@@ -377,7 +389,7 @@ class Mote:
             self.relay.leave()
             self._slots = None
             self._memory.installer.forget(Kind.PROGRAM)
-            self._introduce(self._memory, Reason.FORSAKEN, ALONE)
+            self._call_in(0, Reason.FORSAKEN, ALONE)
 
     def _heard(self) -> LinksReport:
         return LinksReport(self.site, tuple(Heard(*each) for each in self._air.neighbours(self.site)))

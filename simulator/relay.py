@@ -67,6 +67,7 @@ class Relay:
             0  # when the radio went on to stay on, or when our own slot, or a child's, began
         )
         self._sending = False
+        self.taken_at = 0  # when our parent has taken something the last time
         self._fruitless, self._fruitless_since = 0, 0  # hand-overs to our parent, one after the other
         self._hung = False
         self._called = False  # the parent has something for us
@@ -288,7 +289,7 @@ class Relay:
         if receiver != self.parent or receiver == BROADCAST:
             return
         if known:
-            self.forsaken, self._fruitless = False, 0
+            self.forsaken, self._fruitless, self.taken_at = False, 0, self._kernel.now
             return
         if not self._fruitless:
             self._fruitless_since = self._kernel.now

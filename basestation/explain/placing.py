@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from acquisition.errors import ScheduleError
 from acquisition.extent import Catalog
-from acquisition.scheduling import NOTHING, share
 from basestation.agendas import network_of, within_ms
 from basestation.execution.engine import EXECUTABLE
 from basestation.feeding import Feeding, fed
@@ -17,7 +16,7 @@ from basestation.planner.moves import Moves
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
 from basestation.queries import Query
-from basestation.wanted import compiled, inside, placed
+from basestation.wanted import compiled, inside, placed, shared
 from basestation.world import World
 from innet.costs.model import Prediction
 from innet.deployment import Deployment
@@ -84,7 +83,7 @@ def placing(
     if not queries:
         return None
     needs = [need for query in queries for need in query.needs]
-    scheduled = share(needs, catalog, NOTHING, 0)
+    scheduled = shared(world, 0)
     wanted = placed(world)
     running, programs = compiled(wanted, world, scheduled)
     network = network_of(world, queries, needs, scheduled.schedules)

@@ -1,6 +1,6 @@
 """Placement: which sites run which operator, which merge what passes through them, and along which tree it rises."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from innet.operators import walk
@@ -74,6 +74,19 @@ def taking(operator: Placeable, sites: Iterable[int]) -> tuple[int, ...]:
     """The sites that an operator runs at: those that its conditions about the site do not exclude."""
     terms = [term for term in conditions(operator) if about_site(term)]
     return tuple(site for site in sites if all(value_at(term, site) == 1 for term in terms))
+
+
+def wanted_of(operators: Iterable[Placeable], sites: Mapping[str, Collection[int]]) -> dict[str, set[int]]:
+    """By extent, of which of its sites operators want readings.
+
+    What one extent's conditions exclude is still due of another (SEMANTICS 12.3), so what reads several wants all.
+    """
+    found: dict[str, set[int]] = {}
+    for operator in operators:
+        extents = extents_of(operator)
+        for name in extents:
+            found.setdefault(name, set()).update(sites[name] if len(extents) > 1 else taking(operator, sites[name]))
+    return found
 
 
 def extents_of(operator: Placeable) -> tuple[str, ...]:

@@ -76,6 +76,17 @@ def test_a_site_that_nobody_needs_any_more_is_silenced():
     assert share([], CATALOG, silent, now=20).schedules == silent.schedules
 
 
+def test_a_site_of_which_nothing_is_wanted_is_silent_and_the_others_keep_what_they_have():
+    first = share([need("temp")], CATALOG, NOTHING, now=0)
+    less = share([need("temp")], CATALOG, first, now=10, wanted_of={"field": {3}})
+    assert {site: (s.version, s.samplings) for site, s in less.schedules.items()} == {
+        3: (1, first.schedules[3].samplings), 4: (2, ()),
+    }  # fmt: skip
+    again = share([need("temp")], CATALOG, less, now=20)
+    assert again.schedules[3] is first.schedules[3]
+    assert again.schedules[4].samplings == first.schedules[4].samplings
+
+
 FLOAT = Attribute("wind", Type.FLOAT)
 TWINS = (Attribute("a", Type.INTEGER, sensor="s"), Attribute("b", Type.INTEGER, sensor="s"))
 MANY = tuple(Attribute(f"a{n}", Type.INTEGER) for n in range(9))

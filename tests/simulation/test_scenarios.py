@@ -92,8 +92,9 @@ def test_the_children_of_a_parent_that_dies_among_sleepers_call_until_they_have_
     assert 3 in {e.mote for e in bed.trace.of("forsaken")}
     found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}
     assert found[110] == [8, 8]
-    # What is sent again shares slots with what is new: of two ticks in which motes had old and new agendas it is not here yet.
-    assert [found[tick] for tick in range(120, 580, 10)].count([7, 8]) >= 44
+    # What is sent again shares slots with what is new, so that some of it never comes.
+    assert [found[tick] for tick in range(120, 480, 10)].count([7, 8]) >= 27
+    assert all(found[tick] == [7, 8] for tick in range(480, 580, 10))
     assert all(mote.relay._slots for mote in bed.built.motes.values() if mote.alive)
 
 
