@@ -307,7 +307,20 @@ class Folding:
         return np.flatnonzero(present)
 
     def _of_matrix(self, level, rows, width, begin, end):
-        """(window, number among the groups, Cells) of what is there: of slices one, two, four, … are put together."""
+        """(window, number among the groups, Cells) of what is there."""
+        windows = len(begin)
+        if windows == 1 and rows and all(made.folds is not None for made in self._made):
+            whole = self._stacked(level, rows)
+        else:
+            whole = self._doubled(level, rows, width, begin, end)
+        window, at = np.repeat(np.arange(windows), width), np.tile(np.arange(width), windows)
+        there = self.there(whole)
+        if there.all():
+            return window, at, whole
+        return window[there], at[there], whole.take(there)
+
+    def _doubled(self, level, rows, width, begin, end):
+        """The cells of windows: of slices one, two, four, … are put together."""
         windows, length, step = len(begin), end - begin, 1
         whole = owned = None  # `owned`: nobody else has its arrays
         while True:
@@ -326,15 +339,24 @@ class Folding:
             last = (rows - 2 * step + 1) * width
             level = self.merged(level.take(slice(0, last)), level.take(slice(step * width, step * width + last)))
             step *= 2
-        whole = self._blank(windows * width) if whole is None else whole
-        window, at = np.repeat(np.arange(windows), width), np.tile(np.arange(width), windows)
-        there = self.there(whole)
-        if there.all():
-            return window, at, whole
-        return window[there], at[there], whole.take(there)
+        return self._blank(windows * width) if whole is None else whole
 
     def _blank(self, count):
         return Cells(None, None, None, np.full(count, NEVER), [made.init(count) for made in self._made])
+
+    def _stacked(self, matrix, rows):
+        """The rows of a matrix as one."""
+        found = {}
+
+        def down(fold, column):
+            key = fold, id(column)
+            if key not in found:
+                found[key] = fold.reduce(column.reshape(rows, -1), axis=0)
+            return found[key]
+
+        states = [made.stacked(state, rows, down) for made, state in zip(self._made, matrix.states, strict=True)]
+        place = None if matrix.place is None else matrix.place.reshape(rows, -1).min(axis=0)
+        return Cells(None, None, None, place, states)
 
     def merged(self, a, b):
         """Two matrices of the same shape as one."""

@@ -126,6 +126,15 @@ class ExactSums:
             both.columns[limb] = add(*held) if len(held) == 2 else held[0]
         return both
 
+    def stacked(self, rows: int, down: Callable) -> "ExactSums":
+        """Sums of fewer groups, each of which there are so many times; `down` brings the rows of a column together."""
+        if self._bound > HEADROOM // rows:
+            self.carry()
+        found = ExactSums(self.n_groups // rows)
+        found.columns = {limb: down(np.add, column) for limb, column in self.columns.items()}
+        found._bound = self._bound * rows
+        return found
+
     def mapped(self, change: Callable, n_groups: int) -> "ExactSums":
         """The sums of so many other groups: what is chosen of each column, or a copy of it."""
         found = ExactSums(n_groups)

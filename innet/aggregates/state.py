@@ -141,6 +141,15 @@ class Partial:
         limb = _Spread(n_groups, np.int64, 0, into)
         return State(n_groups, cells, {name: sums.mapped(limb, n_groups) for name, sums in state.sums.items()})
 
+    def stacked(self, state, rows, down) -> State:
+        """A new state of fewer groups, each of which there are so many times, row by row, where `folds` are told.
+
+        `down` brings the rows of a cell together by a fold.
+        """
+        cells = {name: down(self.folds[name], cell) for name, cell in state.cells.items()}
+        sums = {name: sums.stacked(rows, down) for name, sums in state.sums.items()}
+        return State(state.n_groups // rows, cells, sums)
+
     def undo(self, state, groups, values=None, valid=None) -> None:
         self.update(state, groups, values, valid, np.full(len(groups), -1))
 

@@ -170,6 +170,23 @@ def test_many_groups_may_be_merged_into_one(type_, data, into):
 
 
 @every_type
+@given(st.data(), st.integers(1, 5))
+def test_rows_of_a_matrix_are_brought_together_as_merging_does(type_, data, rows):
+    for name in names_for(type_):
+        aggregate = made(name, type_)
+        if not aggregate.merges or aggregate.folds is None:
+            continue
+        states = [fold(aggregate, type_, data.draw(rows_of(type_))) for _ in range(rows)]
+        found = aggregate.stacked(
+            aggregate.concatenate(states), rows, lambda fold, column: fold.reduce(column.reshape(rows, -1), axis=0)
+        )
+        for other in states[1:]:
+            aggregate.merge(states[0], other, np.arange(N_GROUPS))
+        assert answers(aggregate.finalize(found)) == answers(aggregate.finalize(states[0]))
+        assert dumped_bytes(aggregate, found) == dumped_bytes(aggregate, states[0])
+
+
+@every_type
 @given(st.data(), st.randoms(use_true_random=False))
 def test_order_does_not_show(type_, data, random):
     rows = data.draw(rows_of(type_))
