@@ -13,13 +13,13 @@ from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.moves import Moves
 from basestation.testbed import cannot_sweep
-from simulator.radio import Bursts
 from tests.conftest import FULL, SEED
 from tests.golden.runner import files, read
 from tests.golden.telling import QUERIES
 from tests.simulation import judging
 from tests.simulation.golden_in_motes import NOT_HERE, judge, less_moved, moved, run, stated, swept, texts_of
 from tests.simulation.golden_world import world_of
+from tests.simulation.mishaps import LOSSY, mishaps
 
 GOLDEN = [read(path) for path in files(QUERIES)]
 CASES = {
@@ -32,7 +32,6 @@ if lacking := [name for name, (_, case) in CASES.items() if "motes" not in case.
     raise ValueError(f"no section `motes`: {lacking}; `python -m tests.simulation.golden_in_motes --rewrite` writes it")
 HERE = [name for name, (_, case) in CASES.items() if not case.expected["motes"].startswith(NOT_HERE)]
 CHOSEN = HERE if FULL else sorted(random.Random(SEED).sample(HERE, 40))
-LOSSY = {"delivery": 0.6, "bursts": Bursts(0.1, 0.3, 0.0)}
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +63,21 @@ def test_with_loss_it_says_what_a_replay_says_of_what_was_delivered_or_merged(na
     moves, agenda = rng.choice(list(Moves)), rng.random() < 0.5
     bed = run(of, texts, moves, seed=rng.randrange(1_000), agenda=agenda, **LOSSY)
     tally("windows and epochs of golden queries with loss", {moves.value: judge(of, bed)})
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_whatever_goes_wrong_it_says_what_a_replay_says(name, world, rng, tally):
+    """Beside some others of its file, which its motes have to serve, too."""
+    of, [*texts] = asked(name, world)
+    others = [each for each in HERE if each.split(":")[0] == name.split(":")[0]]
+    texts += [
+        text for each in rng.sample(others, min(rng.choice((0, 1, 4)), len(others))) for text in asked(each, world)[1]
+    ]
+    wrong = mishaps(rng, of.scenario, of.seconds)
+    moves, agenda = rng.choice(list(Moves)), rng.random() < 0.5
+    bed = run(of, texts, moves, seed=rng.randrange(1_000), agenda=agenda, **wrong)
+    title = "windows and epochs of golden queries when something goes wrong"
+    tally(title, {", ".join(sorted({fault.what for fault in wrong["faults"]})) or "nothing": judge(of, bed)})
 
 
 @pytest.mark.parametrize("name", HERE)

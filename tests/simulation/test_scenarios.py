@@ -149,10 +149,11 @@ def test_under_an_agenda_motes_hardly_use_anything_once_all_is_told():
 
 
 @pytest.mark.parametrize("by", [-86_400_000, -7_000, 7_000])
-@pytest.mark.parametrize("at", [101_000, 103_500, 109_900])
-def test_a_clock_that_jumps_within_a_round_leaves_the_agenda_standing(by, at):
+def test_a_clock_that_jumps_within_a_round_leaves_the_agenda_standing(by):
     """Back by more than half a round, slots that are planned lie in the past; back by a day, before the beginning."""
-    scenario = replace(read_scenario(FOLDER / "calm.toml"), faults=(Fault("jump", "clock_jumps", at, None, (1,), by),))
+    scenario = replace(
+        read_scenario(FOLDER / "calm.toml"), faults=(Fault("jump", "clock_jumps", 103_500, None, (1,), by),)
+    )
     bed = run_scenario(scenario, 400, kind=partial(testbed.Testbed, agenda=True))
     assert judge(bed, "now") >= 38
     assert {1, 3, 6} <= {site for site, tick in delivered(bed) if tick > 300}
