@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from basestation.execution.distinct import consecutive
 from basestation.execution.grown import Grown
 
 _NONE = np.empty(0, np.int64)
@@ -86,10 +87,11 @@ class Answered:
         held = self.all()
         if not len(held):
             return np.full(len(ticks), -1)
-        room = max(int(held.n.max()), int(n.max(initial=0))) + 1
-        keys = np.searchsorted(held.tick, held.tick) * room + held.n
-        wanted = np.searchsorted(held.tick, ticks) * room + n
-        at = np.minimum(np.searchsorted(keys, wanted), len(held) - 1)
+        at = np.searchsorted(held.tick, ticks)
+        if (held.tick[1:] == held.tick[:-1]).any():
+            room = max(int(held.n.max()), int(n.max(initial=0))) + 1
+            at = np.searchsorted(np.searchsorted(held.tick, held.tick) * room + held.n, at * room + n)
+        at = np.minimum(at, len(held) - 1)
         return np.where((held.tick[at] == ticks) & (held.n[at] == n), at, -1)
 
     def places(self, windows):
@@ -103,6 +105,8 @@ class Answered:
     def _places(self, windows, behind):
         held = self.all()
         if self._numbered and not windows.gone.any():
+            if consecutive(held.number):
+                return np.clip(windows.number - held.number[0], 0, len(held)) + behind
             return np.searchsorted(held.number, windows.number) + behind
         keys = list(zip(held.tick.tolist(), held.n.tolist(), strict=True))
         wanted = zip(windows.tick.tolist(), windows.n.tolist(), strict=True)

@@ -12,6 +12,12 @@ def distinct(values):
     return ordered[_new(ordered)]
 
 
+def consecutive(numbers):
+    """Whether some integers, one at least, are each the next one: then a slice says as much."""
+    count = len(numbers)
+    return count > 0 and int(numbers[-1]) - int(numbers[0]) == count - 1 and bool((numbers[1:] > numbers[:-1]).all())
+
+
 def ranked(values):
     """(the different values, ascending; and for each value its place among them)."""
     if (values[1:] > values[:-1]).all():

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from basestation.execution.distinct import consecutive
+
 
 class Numbered:
     """Values that were never set are zero. Numbers below `base` were dropped and may not be asked for."""
@@ -16,7 +18,7 @@ class Numbered:
 
     def __getitem__(self, numbers):
         places = self._places(numbers)
-        return self._values[places]
+        return self._values[places].copy() if isinstance(places, slice) else self._values[places]
 
     def __setitem__(self, numbers, values):
         places = self._places(numbers)  # before the array is looked at: it may be another then
@@ -24,11 +26,15 @@ class Numbered:
 
     def _places(self, numbers):
         """Where numbers, or those in a slice, are."""
+        if not isinstance(numbers, slice):
+            numbers = np.asarray(numbers)
+            if numbers.ndim and consecutive(numbers):
+                numbers = slice(int(numbers[0]), int(numbers[-1]) + 1)
         if isinstance(numbers, slice):
             places = slice(numbers.start - self.base, numbers.stop - self.base)
             behind = places.stop
         else:
-            places = np.asarray(numbers) - self.base
+            places = numbers - self.base
             behind = int(places.max()) + 1 if places.size else 0
         if behind > len(self._values):
             more = np.zeros(2 * behind + 16, self._values.dtype)

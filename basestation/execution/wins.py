@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from basestation.execution.distinct import consecutive
 from basestation.execution.grown import Grown
 
 NEVER = 2**62
@@ -73,11 +74,10 @@ class Given:
 
     def of(self, numbers):
         """The windows of these numbers."""
-        if len(numbers) and numbers[0] >= 0 and (np.diff(numbers) == 1).all():
-            at = slice(int(numbers[0]) - self._base, int(numbers[-1]) - self._base + 1)
-        else:
-            at = numbers - self._base
-        if isinstance(at, slice) or not (numbers == NOWHERE).any():
+        following = consecutive(numbers) and int(numbers[0]) != NOWHERE
+        first = int(numbers[0]) - self._base if following else 0
+        at = slice(first, first + len(numbers)) if following else numbers - self._base
+        if following or not (numbers == NOWHERE).any():
             return Wins(
                 numbers, self._tick.values[at], self._n.values[at], self._left.values[at], self._right.values[at]
             )
