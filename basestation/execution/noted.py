@@ -22,11 +22,11 @@ class Noted:
         return len(self._pairs)
 
     def add(self, new, arrival):
-        """These will be given when the watermark reaches `arrival`."""
+        """These will be given when the watermark reaches their arrivals."""
         known = np.concatenate([self._pairs, new])
         order = np.argsort(known)
         self._pairs = known[order]
-        self._arrival = np.concatenate([self._arrival, np.full(len(new), arrival)])[order]
+        self._arrival = np.concatenate([self._arrival, arrival])[order]
         self._given = np.concatenate([self._given, np.zeros(len(new), bool)])[order]
 
     def ready(self, watermark):

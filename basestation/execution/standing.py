@@ -173,10 +173,9 @@ class Standing(Operator):
         old, new = pairs(old_slots, gone.ident[old_rows]), pairs(new_slots, come.ident[new_rows])
         given = np.flatnonzero(self._was_given(old, gone, old_slots, old_rows))
         passes = self._entered(come)[new_rows] & ~np.isin(new, old)
-        if self._limits:
-            passes &= self._within(new_slots, np.full(len(new), clock))
         self._noted.drop(old[~np.isin(old, new)])
-        self._noted.add(new[passes], clock)
+        within = self._within(new_slots[passes], clock)  # what passes too late for a query that ends is not given
+        self._noted.add(new[passes], np.where(within, clock, NEVER))
         _, in_given, again = np.intersect1d(old[given], new, assume_unique=True, return_indices=True)
         same = self._same(gone, old_rows[given[in_given]], come, new_rows[again], new_slots[again])
         back, again = np.delete(given, in_given[same]), np.sort(again[~same])

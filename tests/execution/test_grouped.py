@@ -87,9 +87,9 @@ def test_spans_that_overlap_take_no_room_for_each_piece():
 
 def test_what_is_noted_is_given_once_and_forgotten_when_it_is_gone():
     noted = Noted()
-    noted.add(pairs(np.array([2, 1]), np.array([7, 9])), 5)
+    noted.add(pairs(np.array([2, 1]), np.array([7, 9])), np.array([5, 5]))
     assert [part.tolist() for part in noted.ready(4)] == [[], [], []]
-    noted.add(pairs(np.array([0]), np.array([9])), 6)
+    noted.add(pairs(np.array([0]), np.array([9])), np.array([6]))
     assert [part.tolist() for part in noted.ready(5)] == [[1, 2], [9, 7], [5, 5]]
     asked = pairs(np.array([0, 1, 2, 3]), np.array([9, 9, 7, 7]))
     assert noted.given(asked, np.array([True, False, False, True])).tolist() == [False, True, True, True]

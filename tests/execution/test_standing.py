@@ -123,3 +123,21 @@ def test_what_a_correction_lets_pass_waits_its_time_though_it_is_corrected_again
             engine.correct(bind_text("REVISE hits SET n = n + 1 WHERE tick = 0", catalog)[0])
         said += [(clock, *each) for update in singly(engine.on_clock(clock)) for each in plainly(update)]
     assert said == [(5 + 3, 0, 1, 1, (("int", 2),))]
+
+
+@pytest.mark.parametrize("asked", ["n > 0", "COALESCE(n, n) > 0"])
+def test_what_passes_again_when_a_query_has_ended_was_not_given(asked):
+    catalog = read_schema("hits: pushed (n:integer) late revise by 20 sec")
+    engine, said = Engine(catalog), []
+    engine.add(1, bind_text(f"SELECT n FROM hits WHERE {asked} FOR 3 SEC", catalog)[0])
+    engine.deliver("hits", record(catalog, {"hits": [{"_tick": 0, "_arrival": 0, "n": 1}]}).batches["hits"])
+    given = {
+        2: "REVISE hits SET n = 0 WHERE n = 1",
+        5: "REVISE hits SET n = 2 WHERE n = 0",
+        7: "DELETE FROM hits WHERE n = 2",
+    }
+    for clock in range(9):
+        if clock in given:
+            engine.correct(bind_text(given[clock], catalog)[0])
+        said += [(clock, *each) for update in singly(engine.on_clock(clock)) for each in plainly(update)]
+    assert said == [(0, 0, 1, 1, (("int", 1),)), (2, 0, 1, -1, (("int", 1),))]
