@@ -11,7 +11,8 @@ from math import ceil
 
 from acquisition.extent import Catalog
 from basestation.explain.paragraph import paragraph, table
-from basestation.explain.placing import CANNOT, Placing, placing
+from basestation.outlook import CANNOT, Outlook
+from basestation.placing import placing
 from basestation.planner.plan import Plan
 from basestation.testbed import measure, world_around
 from innet.costs.model import Prediction, coming_through
@@ -55,7 +56,7 @@ def _hourly(prediction: Prediction) -> float:
     return prediction.epoch_ms / HOUR_MS
 
 
-def _levels(placed: Placing, predictions: Mapping[str, Prediction], tally, hours: float) -> list[dict]:
+def _levels(placed: Outlook, predictions: Mapping[str, Prediction], tally, hours: float) -> list[dict]:
     """Messages and bytes in an hour, by the distance from a gateway."""
     messages, size = Counter[int](), Counter[int]()
     for mote, attempts in tally.attempts.items():
@@ -73,7 +74,7 @@ def _levels(placed: Placing, predictions: Mapping[str, Prediction], tally, hours
     return found
 
 
-def _motes(placed: Placing, predictions: Mapping[str, Prediction], joules: Mapping[int, float], hours: float) -> list:
+def _motes(placed: Outlook, predictions: Mapping[str, Prediction], joules: Mapping[int, float], hours: float) -> list:
     """Joules in an hour, mote by mote."""
     return [
         {
@@ -85,7 +86,7 @@ def _motes(placed: Placing, predictions: Mapping[str, Prediction], joules: Mappi
     ]  # fmt: skip
 
 
-def _covered(placed: Placing, measured: Mapping[str, float]) -> list[dict]:
+def _covered(placed: Outlook, measured: Mapping[str, float]) -> list[dict]:
     """The share of each extent's readings that is heard of: by the links on the way, and as it was."""
     through = coming_through(placed.network.network)
     found = []

@@ -8,15 +8,15 @@ import innet.downlink
 from acquisition.errors import ScheduleError
 from basestation.agendas import agenda
 from basestation.execution.build import NotYet, TooEarly
-from basestation.execution.engine import EXECUTABLE, Engine
-from basestation.feeding import fed
+from basestation.execution.engine import Engine
 from basestation.language.diagnostics import Diagnostic, Refused
 from basestation.language.syntax import Explain
+from basestation.lasting import CannotLast, check_promises, decided, lasting
+from basestation.outlook import added
 from basestation.planner.bind import bind_text
 from basestation.planner.plan import Plan
-from basestation.planner.rewrite import rewrite
 from basestation.queries import Event, Query
-from basestation.wanted import compiled, inside, patience, placed, renewed, shared
+from basestation.wanted import compiled, patience, placed, renewed, shared
 from basestation.world import World
 from gateway.reconcile import Desired
 from gateway.source import Source
@@ -32,18 +32,20 @@ class Deployment:
 
 def deploy(text: str, world: World, engine: Engine) -> Deployment:
     """Accept a query: from its first window after now on the engine answers it. Refused says why it cannot be."""
-    plan = _one_query(text, world)
-    better, _ = rewrite(plan)
-    runs, _ = rewrite(plan, EXECUTABLE)
-    query = Query(world.next_number(), text, plan)
+    plan, now = _one_query(text, world), engine.clock + 1
     try:
-        feeding = fed(query, inside(plan, better.root, world), runs.root, world, engine.clock + 1)
+        plan = lasting(plan, world, now)
+        changed, feeding = added(plan, world.next_number(), world, now, text)
         query, folds = feeding.query, feeding.begin
-        changed = world.with_folds(folds).with_query(query)
-        changed = _with_motes(changed, engine.clock + 1, renewed(query, world))
-        engine.add(query.number, plan, query.fed, {number: each.operator for number, each in folds.items()})
+        changed = _with_motes(changed, now, renewed(query, world))
+        check_promises(changed)
+        engine.add(
+            query.number, decided(plan, world), query.fed, {number: each.operator for number, each in folds.items()}
+        )
     except NotYet as error:
         raise _refused(text, "SN601", str(error), plan) from error
+    except CannotLast as error:
+        raise _refused(text, "SN513", str(error), plan) from error
     except TooEarly as error:
         raise _refused(text, "SN434", f"{error}; the first possible tick is {error.first}", plan) from error
     except ScheduleError as error:

@@ -25,8 +25,8 @@ from basestation.app import Station
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.store import Store
 from basestation.execution.arrived import ArrivedPartials
-from basestation.explain.placing import Placing
 from basestation.language.diagnostics import Refused
+from basestation.outlook import Outlook
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves
 from gateway.transports.memory import pair
@@ -59,14 +59,14 @@ def cannot_sweep() -> type[Exception]:
     return CannotSweep
 
 
-def measure(placed: Placing, world: "Scenario", seed: int, rounds: int, told: Callable[[int], None]) -> "Measured":
+def measure(placed: Outlook, world: "Scenario", seed: int, rounds: int, told: Callable[[int], None]) -> "Measured":
     """What simulated motes do and use that keep to what was placed, in the world and on the radio of a scenario."""
     from simulator.measured import measured
 
     return measured(standing_of(placed), world, seed, rounds, told)
 
 
-def standing_of(placed: Placing) -> "dict[int, Standing]":
+def standing_of(placed: Outlook) -> "dict[int, Standing]":
     """What each mote of a tree is to have, as if all had been told."""
     from simulator.standing import Standing
 

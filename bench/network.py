@@ -13,7 +13,8 @@ import sys
 from dataclasses import dataclass, replace
 from random import Random
 
-from basestation.explain.placing import Placing, placing
+from basestation.outlook import Outlook
+from basestation.placing import placing
 from basestation.planner.bind import bind_text
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves
@@ -75,7 +76,7 @@ def random_network(motes, every):
 class Ran:
     """What was placed, and what motes did that kept to it."""
 
-    placed: Placing
+    placed: Outlook
     found: Measured
 
     @property

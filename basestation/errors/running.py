@@ -83,6 +83,13 @@ INPUT = {
         "SELECT temp FROM road FOR (t = 8; t > 0; t = t / 2 + 1) { WindowIs(road, t - 4, t); }\n\n"
         "the loop cannot go on: the change leaves t as it was, 2",
     ),
+    "SN513": Entry(
+        "input",
+        "motes that would not last",
+        "LIFETIME is promised by what is predicted of all that runs together, with motes that sleep. Ask for fewer days, or to be "
+        "answered later (DELIVER WITHIN); or stop what runs besides.",
+        "SELECT temp FROM road LIFETIME 90000 DAYS\n\nmotes last 62,013.2 days at most, and are to last 90,000.0",
+    ),
 }
 
 LATER = {

@@ -4,7 +4,7 @@ import difflib
 
 from basestation.algebra.notation import notation, outline
 from basestation.algebra.text import text_of
-from basestation.explain.motes import mote_lines, on_motes
+from basestation.explain.motes import mote_lines, on_motes, sampled_as_asked
 from basestation.explain.paragraph import paragraph
 from basestation.language.printer import print_statement
 from basestation.planner.additions import additions_of
@@ -29,6 +29,8 @@ def explained(bound, number=1, deployment=None, catalog=None, statistics=GUESS):
     With a deployment, whose extents the `catalog` has, also of what its motes would do; `statistics` are of its readings.
     """
     if isinstance(bound, Plan):
+        if deployment is not None:
+            bound = sampled_as_asked(bound, deployment, catalog, statistics)
         return _plan(bound, number, deployment, catalog, statistics)
     change = [f"{column.name} = {text_of(e)}" for column, e in bound.changes]
     return {

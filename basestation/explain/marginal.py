@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from math import inf
 
 from acquisition.extent import Catalog
-from basestation.explain.placing import CANNOT, Placing, placing
+from basestation.outlook import CANNOT, Outlook
+from basestation.placing import placing
 from basestation.planner.plan import Plan
 from innet.costs.model import Prediction
 from innet.deployment import Deployment
@@ -48,7 +49,7 @@ class Marginal:
 class Together:
     """All of them on the same motes, and each by the number that it was given."""
 
-    placed: Placing | str
+    placed: Outlook | str
     each: Mapping[int, Marginal]
 
 
@@ -56,7 +57,7 @@ def together(plans: Mapping[int, Plan], deployment: Deployment, catalog: Catalog
              statistics: Statistics = GUESS) -> Together | None:  # fmt: skip
     """None where fewer than two of them have motes do anything: there is nothing to share. Added to the others is who comes last."""
 
-    def tried(queries: Sequence[Plan]) -> Placing | str | None:
+    def tried(queries: Sequence[Plan]) -> Outlook | str | None:
         try:
             return placing(queries, deployment, catalog, statistics)
         except CANNOT as why:
@@ -74,7 +75,7 @@ def together(plans: Mapping[int, Plan], deployment: Deployment, catalog: Catalog
     return Together(tried(list(plans.values())), each)
 
 
-def _hourly(placed: Placing | str) -> Hourly | str:
+def _hourly(placed: Outlook | str) -> Hourly | str:
     return placed if isinstance(placed, str) else Hourly.of(placed.predicted())
 
 

@@ -8,7 +8,8 @@ from innet.operators import outline
 
 def on_motes(plans, deployment, catalog, statistics):
     """Of queries that are alone there; None where motes have nothing to do with them."""
-    from basestation.explain.placing import CANNOT, placing  # where there is no deployment, nothing of it is loaded
+    from basestation.outlook import CANNOT  # where there is no deployment, nothing of it is loaded
+    from basestation.placing import placing
 
     try:
         placed = placing(plans, deployment, catalog, statistics)
@@ -17,8 +18,19 @@ def on_motes(plans, deployment, catalog, statistics):
     return None if placed is None else told_of(placed, deployment)
 
 
+def sampled_as_asked(plan, deployment, catalog, statistics):
+    """A query that asks for motes that last, with how often it is sampled then; as it is, where they cannot."""
+    from basestation.lasting import CannotLast, lasting
+    from basestation.outlook import untold
+
+    try:
+        return lasting(plan, untold(deployment, catalog, statistics), 0)
+    except CannotLast:
+        return plan
+
+
 def told_of(placed, deployment):
-    """What there is to say of a Placing."""
+    """What there is to say of an Outlook."""
     tree, prediction = placed.placement.tree, placed.predicted()
     hours = prediction.epoch_ms / 3_600_000
     return {

@@ -7,7 +7,7 @@ import pytest
 
 from basestation.analysis import analysed, off
 from basestation.cli import explain as verb
-from basestation.explain.placing import placing
+from basestation.placing import placing
 from basestation.planner.bind import bind_text
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from basestation.explain.placing import placing
+from basestation.placing import placing
 from basestation.planner.bind import bind_text
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves

@@ -1,7 +1,6 @@
-"""Placing: where and when on the motes of a deployment the parts of queries would run together, and what that would use.
+"""Outlook: where and when on the motes of a deployment all that runs together would run, and what that would use.
 
-It is what a station decides that has heard of all declared links and is asked one query after the other; no mote has been
-asked anything.
+It is what a station decides that is asked one query after the other; no mote has been asked anything.
 """
 
 from collections.abc import Sequence
@@ -37,7 +36,7 @@ CANNOT = ScheduleError, PlacementError, ProgramError
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
+class Outlook:
     """`weighed` has a decision for each fold, `refused` why some query is fed by none though it might be; `asks` is whether
     motes ask conditions, for which some mote may have no room; `network` is what it is for, with the round of its agenda."""
 
@@ -61,24 +60,23 @@ class Placing:
         return footprints(self.programs, loads, self.placement.tree)
 
 
-def placing(
-    plans: Sequence[Plan],
-    deployment: Deployment,
-    catalog: Catalog,
-    statistics: Statistics = GUESS,
-    moves: Moves = Moves.PLANNED,
-) -> Placing | None:
-    """All of them, asked in this order; None where no mote has anything to do with any.
-
-    ScheduleError where motes cannot sample what they need, PlacementError where no agenda has time for what they send,
-    ProgramError where what is to run cannot be said in programs.
-    """
+def untold(deployment: Deployment, catalog: Catalog, statistics: Statistics = GUESS,
+           moves: Moves = Moves.PLANNED) -> World:  # fmt: skip
+    """What a station knows that has heard of all declared links, and has not been asked anything."""
     tree = choose_tree(deployment.topology, deployment.gateways)
-    world = World(catalog, deployment, moves, True, topology=deployment.topology, tree=tree, statistics=statistics)
-    feedings = []
-    for number, plan in enumerate(plans, 1):
-        feedings.append(_fed(plan, number, world))
-        world = world.with_folds(feedings[-1].begin).with_query(feedings[-1].query)
+    return World(catalog, deployment, moves, True, topology=deployment.topology, tree=tree, statistics=statistics)
+
+
+def added(plan: Plan, number: int, world: World, now: int, text: str = "") -> tuple[World, Feeding]:
+    """A world in which one query more runs, and what was decided for it."""
+    better, _ = rewrite(plan)
+    runs, _ = rewrite(plan, EXECUTABLE)
+    feeding = fed(Query(number, text, plan), inside(plan, better.root, world), runs.root, world, now)
+    return world.with_folds(feeding.begin).with_query(feeding.query), feeding
+
+
+def outlook(world: World, feedings: Sequence[Feeding] = ()) -> Outlook | None:
+    """What all that runs together is and uses, on the tree there is."""
     queries = [query for query in world.queries.values() if query.needs]
     if not queries:
         return None
@@ -87,18 +85,13 @@ def placing(
     wanted = placed(world)
     running, programs = compiled(wanted, world, scheduled)
     network = network_of(world, queries, needs, scheduled.schedules)
+    tree = network.network.tree
     unreached = tree.unreached(site for each in running for site in each.sites)
     placement = Placement(tree, tuple(running), unreached)
     agenda = agenda_of(placement, network, within_ms(world, queries))
     interval = network.round.interval
-    return Placing(
+    return Outlook(
         placement, tuple(weighed for feeding in feedings for weighed in feeding.weighed),
         tuple(feeding.refused for feeding in feedings if feeding.refused), running is wanted, agenda,
         replace(network, round=Round(agenda.period // interval, interval)), tuple(programs),
     )  # fmt: skip
-
-
-def _fed(plan: Plan, number: int, world: World) -> Feeding:
-    better, _ = rewrite(plan)
-    runs, _ = rewrite(plan, EXECUTABLE)
-    return fed(Query(number, "", plan), inside(plan, better.root, world), runs.root, world, 0)

@@ -1,0 +1,107 @@
+"""Lasting: how rarely a query is sampled so that motes last as long as it asks (LIFETIME, SEMANTICS 11).
+
+That is decided once, when the query is accepted, by what is predicted of it and of all that runs already; who comes later must
+leave the motes the lifetime that was promised.
+"""
+
+from dataclasses import replace
+from math import inf, lcm
+
+from basestation.algebra.node import walk
+from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.language.printer import print_statement
+from basestation.language.syntax import Duration
+from basestation.outlook import CANNOT, added, outlook
+from basestation.planner.bind import bind_text
+from basestation.planner.plan import Plan
+from basestation.world import World
+from innet.costs.model import Prediction
+from innet.errors import PlacementError
+
+LONGEST_MS = 366 * 86_400_000
+"""Nobody is sampled more rarely than once a year."""
+
+
+class CannotLast(PlacementError):
+    """Motes do not last as long as some query asks; the numbers, and what could be."""
+
+
+def lasting(plan: Plan, world: World, now: int) -> Plan:
+    """The same query, sampled at the shortest multiple of its interval with which motes last as long as it asks.
+
+    CannotLast if they would not at any, or would not last as long any more as a query wants that runs already.
+    """
+    goal = plan.asked.lifetime
+    if goal is None or world.deployment is None:
+        return plan
+    if not world.agenda:
+        raise CannotLast("motes last when they sleep, and this station lets none of them")
+    tick_ms = world.catalog.tick_ms
+    step = plan.asked.acquire_every or lcm(
+        *(n.extent.interval for n in walk(plan.root) if isinstance(n, StreamAcquire))
+    )
+    most = max(1, LONGEST_MS // (step * tick_ms))
+
+    def tried(times: int) -> tuple[Plan, float]:
+        found = sampled_every(plan, step * times, tick_ms)
+        return found, worst_days(found, world, now)
+
+    wanted, few, many = goal * tick_ms / 86_400_000, 0, 1
+    found, days = tried(many)
+    while days < wanted:
+        if many == most:
+            raise CannotLast(f"motes last {days:,.1f} days at most, and are to last {wanted:,.1f}")
+        few, many = many, min(2 * many, most)
+        found, days = tried(many)
+    while many - few > 1:  # `few` times is too often, `many` is not
+        middle = (few + many) // 2
+        plan_, days = tried(middle)
+        if days < wanted:
+            few = middle
+        else:
+            many, found = middle, plan_
+    return replace(found, statement=plan.statement, asked=replace(found.asked, lifetime=goal))
+
+
+def sampled_every(plan: Plan, every: int, tick_ms: int) -> Plan:
+    """The same query with ACQUIRE EVERY in the place of LIFETIME."""
+    statement = plan.statement
+    clauses = replace(statement.clauses, acquire_every=Duration(every * tick_ms, "MS"), lifetime=None)
+    [found] = bind_text(print_statement(replace(statement, clauses=clauses)), plan.catalog)
+    return found
+
+
+def decided(plan: Plan, world: World) -> Plan:
+    """What is left to answer of a query for which that is decided: where there is a deployment."""
+    return plan if world.deployment is None else replace(plan, asked=replace(plan.asked, lifetime=None))
+
+
+def worst_days(plan: Plan, world: World, now: int) -> float:
+    """How long the first battery lasts if a query comes to what runs already; none where that cannot be run at all."""
+    try:
+        found = outlook(added(plan, max(world.queries, default=0) + 1, world, now)[0])
+    except CANNOT:
+        return 0.0
+    return inf if found is None else days_of(found.predicted())
+
+
+def days_of(prediction: Prediction) -> float:
+    return min(prediction.lifetimes.values(), default=inf) / 86_400
+
+
+def check_promises(world: World) -> None:
+    """CannotLast, with its name, if a live query has asked for motes that last longer than they will now."""
+    asked = {n: q.plan.asked.lifetime for n, q in world.queries.items() if q.needs and q.plan.asked.lifetime}
+    if not asked or world.deployment is None:
+        return
+    try:
+        found = outlook(world)
+    except CANNOT as why:
+        raise CannotLast(f"query {min(asked)} asks for motes that last, and no agenda lets them sleep: {why}") from why
+    days = days_of(found.predicted())
+    for number, goal in asked.items():
+        wanted = goal * world.catalog.tick_ms / 86_400_000
+        if days < wanted:
+            raise CannotLast(
+                f"query {number} asks for motes that last {wanted:,.1f} days; with this one, mote {found.predicted().worst} lasts {days:,.1f}"
+            )

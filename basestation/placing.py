@@ -1,0 +1,32 @@
+"""Placing: what a station would have the motes of a deployment do for some queries, if it had heard of all declared links."""
+
+from collections.abc import Sequence
+
+from acquisition.extent import Catalog
+from basestation.lasting import check_promises, lasting
+from basestation.outlook import Outlook, added, outlook, untold
+from basestation.planner.moves import Moves
+from basestation.planner.plan import Plan
+from innet.deployment import Deployment
+from innet.placement.statistics import GUESS, Statistics
+
+
+def placing(
+    plans: Sequence[Plan],
+    deployment: Deployment,
+    catalog: Catalog,
+    statistics: Statistics = GUESS,
+    moves: Moves = Moves.PLANNED,
+) -> Outlook | None:
+    """All of them, asked in this order; None where no mote has anything to do with any.
+
+    ScheduleError where motes cannot sample what they need, PlacementError where no agenda has time for what they send,
+    or motes would not last as long as some query asks, ProgramError where what is to run cannot be said in programs.
+    """
+    world = untold(deployment, catalog, statistics, moves)
+    feedings = []
+    for number, plan in enumerate(plans, 1):
+        world, feeding = added(lasting(plan, world, 0), number, world, 0)
+        feedings.append(feeding)
+        check_promises(world)
+    return outlook(world, feedings)

@@ -1,0 +1,103 @@
+"""LIFETIME: a query is sampled as rarely as it takes for motes to last so long, and they do; whoever would break that is refused."""
+
+from dataclasses import replace
+
+import pytest
+
+from basestation.explain import as_text, explained
+from basestation.language.diagnostics import Refused
+from basestation.lasting import CannotLast, lasting, sampled_every, worst_days
+from basestation.outlook import added, untold
+from basestation.placing import placing
+from basestation.planner.bind import bind_text
+from basestation.planner.deployed import read_deployed
+from basestation.testbed import SweptBed, measure, world_around
+from innet.deployment.description import read_deployment
+from simulator.scenario import Asked
+from tests.docs.pages import ROOT
+
+READINGS = "SELECT site, temp, light FROM lab"
+MEAN = "SELECT AVG(temp) FROM lab [NOW]"
+
+
+@pytest.fixture(scope="module")
+def office():
+    return read_deployment(ROOT / "examples/lab54/deployment.toml")
+
+
+@pytest.fixture(scope="module")
+def catalog(office):
+    return read_deployed(office)
+
+
+def asked(text, catalog):
+    [plan] = bind_text(text, catalog)
+    return plan
+
+
+@pytest.mark.parametrize("before", [(), (MEAN,)], ids=["alone", "beside a mean"])
+@pytest.mark.parametrize(("text", "step"), [(READINGS, 30), (MEAN, 30), (f"{READINGS} ACQUIRE EVERY 2 MIN", 120)])
+@pytest.mark.parametrize("days", [200, 400, 630])
+def test_it_is_the_shortest_multiple_that_lasts(office, catalog, before, text, step, days):
+    world = untold(office, catalog)
+    for number, other in enumerate(before, 1):
+        world, _ = added(asked(other, catalog), number, world, 0)
+    plan = asked(f"{text} LIFETIME {days} DAY", catalog)
+    lasts = {times: worst_days(sampled_every(plan, step * times, 1_000), world, 0) for times in range(1, 6)}
+    enough = [times for times, reached in lasts.items() if reached >= days]
+    if enough:
+        found = lasting(plan, world, 0)
+        assert found.asked.acquire_every == step * min(enough) and found.asked.lifetime == plan.asked.lifetime
+        assert found.statement == plan.statement
+    else:  # a mean that goes on all the time uses more than that
+        with pytest.raises(CannotLast, match=rf"motes last [\d,.]+ days at most, and are to last {days:,}\.0"):
+            lasting(plan, world, 0)
+
+
+@pytest.mark.parametrize("text", [READINGS, MEAN])
+def test_motes_last_as_long_as_was_promised(office, catalog, text):
+    plan = asked(f"{text} LIFETIME 1000 DAY", catalog)
+    placed = placing([plan], office, catalog)
+    found = measure(placed, world_around(office, None), 3, 60, lambda over: None)
+    hours = found.rounds * found.round_ms / 3_600_000
+    days = min(office.motes[mote].battery / used * hours / 24 for mote, used in found.joules.items())
+    assert 980 < days < 1_300
+
+
+def station(office, *queries):
+    scenario = replace(world_around(office, None), queries=tuple(Asked(text, text, 0, None) for text in queries))
+    return SweptBed(scenario, 1, traced=False).station
+
+
+def test_a_station_samples_that_rarely_and_keeps_its_promise(office):
+    running = station(office, f"{READINGS} LIFETIME 600 DAY")
+    [sampling] = {s for schedule in running.world.scheduled.schedules.values() for s in schedule.samplings}
+    assert sampling.epochs.interval == 60 == running.world.queries[1].plan.asked.acquire_every
+    before = running.world
+    with pytest.raises(Refused) as refused:
+        running.submit("SELECT humidity FROM lab", 1)
+    [why] = refused.value.diagnostics
+    assert why.code == "SN513" and why.message.startswith(
+        "query 1 asks for motes that last 600.0 days; with this one, mote "
+    )
+    assert running.world.queries == before.queries and running.world.desired == before.desired
+    assert running.submit("SELECT site, temp FROM lab ACQUIRE EVERY 1 MIN", 2).number == 2
+    running.stop(1, 3)
+    assert running.submit("SELECT humidity FROM lab", 4).number == 3
+
+
+def test_what_cannot_be_promised_is_refused_with_what_could_be(office):
+    with pytest.raises(Refused) as refused:
+        station(office, MEAN).submit(f"{READINGS} LIFETIME 9999 DAY", 1)
+    [why] = refused.value.diagnostics
+    assert why.code == "SN513" and "days at most, and are to last 9,999.0" in why.message
+
+
+def test_how_rarely_is_explained(office, catalog):
+    told = explained(asked(f"{READINGS} LIFETIME 800 DAY", catalog), 1, office, catalog)
+    assert told["asked"]["acquire_every"] == 90
+    text = as_text(told)
+    assert "  sampled every 90 ticks\n" in text and "acquire temp, light of lab every 90 ticks" in text
+    assert min(each["lifetime_days"] for each in told["motes"]["energy"]) >= 800
+    told = explained(asked(f"{READINGS} LIFETIME 99999 DAY", catalog), 1, office, catalog)
+    assert told["motes"]["refused"].startswith("motes last ")
