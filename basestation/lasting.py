@@ -34,7 +34,7 @@ def lasting(plan: Plan, world: World, now: int) -> Plan:
     goal = plan.asked.lifetime
     if goal is None or world.deployment is None:
         return plan
-    if not world.agenda:
+    if not world.sleeps:
         raise CannotLast("motes last when they sleep, and this station lets none of them")
     tick_ms = world.catalog.tick_ms
     step = plan.asked.acquire_every or lcm(
