@@ -16,7 +16,7 @@ SECONDS = 400
 SCENARIOS = (
     "calm", "parent_dies_mid_epoch", "partition_and_heal", "reboots_without_its_program", "clock_jumps_a_day",
     "loses_forty_percent_in_bursts", "duplicates_and_reordering", "base_goes_away", "two_gateways", "sensor_fails",
-    "battery_of_the_worst_dies", "parent_hangs",
+    "battery_of_the_worst_dies", "parent_hangs", "mote_moves",
 )  # fmt: skip
 RUNS = [(name, False) for name in SCENARIOS] + [(name, True) for name in SCENARIOS[1:8]]
 ran = cache(run)
@@ -96,6 +96,17 @@ def test_the_children_of_a_parent_that_dies_among_sleepers_call_until_they_have_
     assert [found[tick] for tick in range(120, 480, 10)].count([7, 8]) >= 27
     assert all(found[tick] == [7, 8] for tick in range(480, 580, 10))
     assert all(mote.relay._slots for mote in bed.built.motes.values() if mote.alive)
+
+
+@pytest.mark.parametrize("agenda", [False, True])
+def test_a_mote_that_is_carried_away_says_whom_it_hears_now_and_nothing_is_lost_for_long(agenda):
+    bed = ran("mote_moves", SECONDS, agenda=agenda)
+    world = bed.station.world
+    assert set(world.topology.heard[7]) == {1, 3} and 7 not in world.topology.heard[4]
+    assert bed.built.motes[7].relay.parent == world.tree.parent[7] == 1
+    found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}
+    assert [found[tick] for tick in range(20, SECONDS - 20, 10)].count([8, 8]) >= 34
+    assert all(found[tick] == [8, 8] for tick in range(300, SECONDS - 20, 10))
 
 
 def test_a_parent_that_acknowledges_and_passes_nothing_on_is_found_by_its_silence():
