@@ -120,10 +120,16 @@ class Slices(Store):
             self._waiting.add(self._versions.standing)
             self._versions = None
 
-    def _fold_waiting(self):
+    def _fold_waiting(self, upto=NEVER):
+        """Fold in what waits, of slices up to one."""
         tuples, self._waiting = self._waiting.all(), Growing()
-        if tuples is not None:
-            self._fold(tuples)
+        if tuples is None:
+            return
+        later = self._numbers(tuples.tick) > upto
+        if later.any():  # a slice that is not over is folded once it is
+            self._waiting.add(tuples.take(later))
+            tuples = tuples.take(~later)
+        self._fold(tuples)
 
     def _fold(self, tuples):
         slices, tuples, _ = self._held_of(tuples)
@@ -204,8 +210,8 @@ class Slices(Store):
 
     def _windows(self, left, right):
         self._settle()
-        self._fold_waiting()
         first, last = self._numbers(left), self._numbers(right)
+        self._fold_waiting(int(last.max(initial=-NEVER)))
         return self._folding.windows(self._cells(first, last), np.maximum(first, self._settled), last)
 
     def _cells(self, first, last):
