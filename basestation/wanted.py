@@ -71,7 +71,7 @@ def shared(world: World, tick: int, anew: Collection[str] = (), asking: Iterable
     queries = [query for query in (*world.queries.values(), *asking) if query.needs]
     needs = [need for query in queries for need in query.needs]
     operators = [each for query in queries for each in (*query.inside, *(fed.fold for fed in query.fed))]
-    sites = {extent.name: extent.sites for extent in world.catalog if extent.sites is not None}
+    sites = {extent.name: extent.sites or () for extent in world.catalog}  # where nobody lists them, sharing says so
     return share(needs, world.catalog, world.scheduled, tick, anew, wanted_of(operators, sites))
 
 
