@@ -41,6 +41,7 @@ NEAREST = {
         "tests/agreement",
     ),
     "innet/aggregates": ("tests/innet/test_partials.py", ANSWERS, "tests/innet/test_aggregates.py"),
+    "basestation/lasting.py": ("tests/simulation/test_lasting.py",),
     "basestation/explain": ("tests/planner/test_map.py", "tests/planner/test_marginal.py"),
     "innet/program": (
         "tests/planner/test_marginal.py",

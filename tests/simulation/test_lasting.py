@@ -12,6 +12,7 @@ from basestation.placing import placing
 from basestation.planner.bind import bind_text
 from basestation.planner.deployed import read_deployed
 from basestation.testbed import SweptBed, measure, world_around
+from basestation.world import World
 from innet.deployment.description import read_deployment
 from simulator.scenario import Asked
 from tests.docs.pages import ROOT
@@ -101,3 +102,10 @@ def test_how_rarely_is_explained(office, catalog):
     assert min(each["lifetime_days"] for each in told["motes"]["energy"]) >= 800
     told = explained(asked(f"{READINGS} LIFETIME 99999 DAY", catalog), 1, office, catalog)
     assert told["motes"]["refused"].startswith("motes last ")
+
+
+def test_who_lets_no_mote_sleep_promises_nothing_and_without_motes_nothing_is_decided(office, catalog):
+    plan = asked(f"{READINGS} LIFETIME 100 DAY", catalog)
+    with pytest.raises(CannotLast, match="this station lets none of them"):
+        lasting(plan, replace(untold(office, catalog), sleeps=False), 0)
+    assert lasting(plan, World(catalog), 0) is plan
