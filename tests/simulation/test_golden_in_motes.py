@@ -100,7 +100,7 @@ def test_nothing_is_left_out_without_a_reason():
     assert reasons == {
         "SN601 anything but one query at a time cannot be deployed yet": 13,
         "it reads a string of a sensed extent": 6,
-        "SN601 LIFETIME cannot be executed yet": 2,
+        "SN513 motes last when they sleep, and this station lets none of them": 2,
         "SN601 EXPLAIN cannot be deployed": 2,
         "SN434 tick -20 is before all that is on record; the first possible tick is 0": 1,
     }
