@@ -18,9 +18,9 @@ class Epochs:
     """A row for each due tick of which something came, a column for each site in the declared order.
 
     `_holder` has the number of the tuple that holds the key, `_seen` that of one that is seen, `_filtered` the arrival of the
-    report that there is none to be seen, where there ever was a report; a site was heard of where it has one of the latter
-    two. They differ where a tuple was taken back that its extent does not correct windows about: its key is free, and yet it
-    is seen.
+    report that there is none to be seen; a site was heard of where it has one of the latter two. The first two differ where a
+    tuple was taken back that its extent does not correct windows about: its key is free, and yet it is seen. Until the first
+    key is released, and until the first report, there is only the first.
     """
 
     def __init__(self, extent, begun=0):
@@ -30,8 +30,9 @@ class Epochs:
         self.sites = np.array(extent.sites, np.int64)
         self._places = Places(self.sites)
         self._ticks = self._row = np.empty(0, np.int64)  # those that have a row, ascending, and which
-        self._holder = self._seen = np.empty((0, len(self.sites)), np.int64)
-        self._filtered = None  # NEVER where there is no such report
+        self._used = 0  # how many rows were given to ticks, also to such as are forgotten
+        self._holder = np.empty((0, len(self.sites)), np.int64)
+        self._seen = self._filtered = None
         self._heard = np.empty(0, np.int64)  # of how many sites
         self._looked = None  # (ticks, sites, their Keys): what was looked up last is mostly looked up again
         if begun is not None:
@@ -73,14 +74,19 @@ class Epochs:
     def _room_for(self, ticks):
         """These ticks have rows from now on."""
         new = np.unique(ticks)
-        rows = len(self._ticks) + np.arange(len(new))
-        if len(self._ticks) + len(new) > len(self._heard):
-            more = len(self._ticks) + 2 * len(new) + 8
-            self._holder, self._seen = (_longer(of, more, FREE) for of in (self._holder, self._seen))
-            self._heard = _longer(self._heard, more, 0)
-            self._filtered = None if self._filtered is None else _longer(self._filtered, more, NEVER)
+        rows = self._used + np.arange(len(new))
+        self._used += len(new)
+        if self._used > len(self._heard):
+            room = self._used + max(len(new), self._used // 2) + 8
+            self._change(lambda array, blank: _longer(array, room, blank))
         at = np.searchsorted(self._ticks, new)
         self._ticks, self._row = np.insert(self._ticks, at, new), np.insert(self._row, at, rows)
+
+    def _change(self, change):
+        """Make other arrays of all that have a row for each tick; `change` is told what is in rows of which nothing is known."""
+        self._holder, self._heard = change(self._holder, FREE), change(self._heard, 0)
+        self._seen = None if self._seen is None else change(self._seen, FREE)
+        self._filtered = None if self._filtered is None else change(self._filtered, NEVER)
 
     def _rows_for(self, ticks):
         """The row of each tick; those without one get it."""
@@ -123,8 +129,12 @@ class Epochs:
         return keys.each(known) & self._heard_at(self._at(keys, rows))
 
     def _heard_at(self, at):
-        heard = self._seen.take(at) != FREE
+        heard = self._shown.take(at) != FREE
         return heard if self._filtered is None else heard | (self._filtered.take(at) != NEVER)
+
+    @property
+    def _shown(self):
+        return self._holder if self._seen is None else self._seen
 
     def first_of_each(self, ticks, sites):
         """A mask of the first of the entries with each key."""
@@ -145,9 +155,9 @@ class Epochs:
         at = self._at(keys, rows)
         self._hear(keys, rows, ~self._heard_at(at))
         self._holder.reshape(-1)[at] = numbers
-        seen = self._seen.reshape(-1)
-        before = seen.take(at)
-        seen[at] = numbers if (before == FREE).all() else np.where(sees(before), before, numbers)
+        if self._seen is not None:
+            before = self._seen.take(at)
+            self._seen.reshape(-1)[at] = np.where(sees(before), before, numbers)
 
     def report(self, ticks, sites, arrivals):
         """The readings were filtered on motes; of some that is said again."""
@@ -156,7 +166,7 @@ class Epochs:
         at = self._at(keys, rows)
         self._hear(keys, rows, self.first_of_each(ticks, sites) & ~self._heard_at(at))
         if self._filtered is None:
-            self._filtered = np.full(self._seen.shape, NEVER)
+            self._filtered = np.full(self._holder.shape, NEVER)
         np.minimum.at(self._filtered.reshape(-1), at, arrivals)
 
     def _hear(self, keys, rows, new):
@@ -167,6 +177,8 @@ class Epochs:
     def release(self, ticks, sites):
         """The keys are free again; that the sites were heard of stays true."""
         keys = self._keys(ticks, sites)
+        if self._seen is None:
+            self._seen = self._holder.copy()
         self._holder.reshape(-1)[self._at(keys, self._rows_of(keys.ticks)[0])] = FREE
 
     def watermark(self, clock):
@@ -184,7 +196,7 @@ class Epochs:
         rows, known = self._rows_of(ticks)
         if not known.any():
             return np.full((len(ticks), len(self.sites)), FREE)
-        found = self._seen.take(rows, axis=0)
+        found = self._shown.take(rows, axis=0)
         return found if known.all() else np.where(known[:, None], found, FREE)
 
     def filtered_at(self, ticks):
@@ -197,14 +209,13 @@ class Epochs:
     def forget(self, before):
         """Drop the epochs before a tick that the watermark has passed."""
         gone = int(np.searchsorted(self._ticks, before))
-        if gone:
-            kept = self._row[gone:]
-            self._holder, self._seen, self._heard = (of[kept] for of in (self._holder, self._seen, self._heard))
-            self._filtered = None if self._filtered is None else self._filtered[kept]
-            self._ticks, self._row = self._ticks[gone:], np.arange(len(kept))
+        self._ticks, self._row = self._ticks[gone:], self._row[gone:]
+        if self._used > 2 * len(self._row):
+            self._change(lambda array, blank: array[self._row])
+            self._used, self._row = len(self._row), np.arange(len(self._row))
 
 
 def _longer(array, length, blank):
-    """An array with room for so many rows more than it had, if it had them all in use."""
+    """An array with so many rows."""
     more = np.full((length - len(array), *array.shape[1:]), blank, array.dtype)
     return np.concatenate([array, more])
