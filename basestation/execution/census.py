@@ -4,13 +4,13 @@ import numpy as np
 
 from acquisition.extent import Late
 from basestation.windows.epochs import NEVER
-from basestation.windows.tally import Tally
+from basestation.windows.tally import Tallies
 
 
 class Census:
     def __init__(self, extent, epochs, log):
         self._late, self._epochs, self._log = extent.late, epochs, log
-        self._tallies = {}
+        self.tallies = Tallies(self, epochs)
 
     def known_sites(self, ticks):
         """Which sites' readings of due ticks are known: a row for each tick."""
@@ -39,18 +39,4 @@ class Census:
 
         Nothing is asked for before tick `begun`.
         """
-        if self._late is Late.APPEND:
-            return None
-        key = interval, excluded.tobytes()
-        if key not in self._tallies:
-            self._tallies[key] = Tally(self, self._epochs, interval, excluded, begun)
-        return self._tallies[key]
-
-    def changed(self, tick):
-        """At no earlier tick has anything changed."""
-        for tally in self._tallies.values():
-            tally.changed(tick)
-
-    def forget(self, before):
-        for tally in self._tallies.values():
-            tally.forget(before)
+        return None if self._late is Late.APPEND else self.tallies.of(interval, excluded, begun)

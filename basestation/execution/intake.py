@@ -133,7 +133,7 @@ class Intake:
         self.clock = clock
         touched = distinct(np.concatenate([come.tick, gone.tick, *filtered])) if self.sensed else _NONE
         if len(touched):
-            self.census.changed(int(touched[0]))
+            self.census.tallies.changed(int(touched[0]))
         self.last = Step(Change(come, fresh, gone, touched, self.watermark, tuple(marks), versions), entering)
 
     def _mark(self, value, run, clock, complete):
@@ -307,7 +307,7 @@ class Intake:
         self.log.forget(before, self.watermark)
         if self.sensed:
             self.epochs.forget(before)
-            self.census.forget(before)
+            self.census.tallies.forget(before)
 
     def forget_history(self, before):
         """Let go of what no scan from a tick on sees; of all of it where nobody reads it (None)."""

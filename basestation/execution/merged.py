@@ -14,7 +14,7 @@ from basestation.execution.distinct import distinct
 from basestation.execution.lateness import Lateness
 from basestation.execution.numbered import Numbered
 from basestation.windows.epochs import NEVER
-from basestation.windows.tally import Tally
+from basestation.windows.tally import Tallies
 
 
 class Merged:
@@ -91,7 +91,7 @@ class Merged:
             self._readings[slices - self._first] = self._readings[slices - self._first] + more
             self.touched = distinct(self.begins(slices))
             for heard in self.heard.values():
-                heard.changed(int(self.touched[0]))
+                heard.tallies.changed(int(self.touched[0]))
             behind = int(self._ends(self.came.slice).max()) + 1
             for intake in self._intakes:
                 intake.unfiltered = max(intake.unfiltered, behind)
@@ -166,7 +166,7 @@ class Merged:
             self._log = [held] if len(held) else []
         self._readings.drop_before(first - self._first)
         for heard in self.heard.values():
-            heard.forget(self._kept_from)
+            heard.tallies.forget(self._kept_from)
 
     def forget_history(self, before):
         """Partials have none."""
@@ -177,7 +177,7 @@ class Heard:
 
     def __init__(self, merged, epochs):
         self._merged, self.epochs = merged, epochs
-        self._tallies = {}
+        self.tallies = Tallies(self, epochs)
 
     def used(self, ticks, excluded):
         """How many sites are used: those of a slice at the first of its ticks. Excluded ones have no part in the fold."""
@@ -185,17 +185,4 @@ class Heard:
 
     def tally(self, interval, excluded):
         """The Tally of all that cover alike."""
-        key = interval, excluded.tobytes()
-        if key not in self._tallies:
-            self._tallies[key] = Tally(self, self.epochs, interval, excluded, self._merged.begun)
-        return self._tallies[key]
-
-    def changed(self, tick):
-        """At no earlier tick has anything changed."""
-        for tally in self._tallies.values():
-            tally.changed(tick)
-
-    def forget(self, before):
-        """No tick before is asked for any more."""
-        for tally in self._tallies.values():
-            tally.forget(before)
+        return self.tallies.of(interval, excluded, self._merged.begun)

@@ -76,3 +76,28 @@ class Tally:
             counts.append(self._census.used(ticks, self._excluded))
         if len(counts) > 1:
             self._sums = np.concatenate([self._sums, self._sums[-1] + np.cumsum(np.concatenate(counts))])
+
+
+class Tallies:
+    """The Tally of each way to cover one extent. `census` says which sites are used at some ticks."""
+
+    def __init__(self, census, epochs):
+        self._census, self._epochs = census, epochs
+        self._tallies = {}
+
+    def of(self, interval, excluded, begun):
+        """That of all that cover alike; nothing is asked for before tick `begun`."""
+        key = interval, excluded.tobytes()
+        if key not in self._tallies:
+            self._tallies[key] = Tally(self._census, self._epochs, interval, excluded, begun)
+        return self._tallies[key]
+
+    def changed(self, tick):
+        """At no earlier tick has anything changed."""
+        for tally in self._tallies.values():
+            tally.changed(tick)
+
+    def forget(self, before):
+        """No tick before is asked for any more."""
+        for tally in self._tallies.values():
+            tally.forget(before)
