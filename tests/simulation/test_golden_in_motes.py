@@ -94,6 +94,17 @@ def test_swept_it_says_what_a_replay_says(name, world, rng, tally):
         tally(title, {moves.value: sum(judging.judge(bed, each) for each in bed.numbers)})
 
 
+COLLECTED = ["in_motes:pairs_are_counted"]
+"""A fold of what a join gives could run on motes; stations join what is sent, so far."""
+
+
+def test_where_a_plan_says_that_all_is_folded_no_reading_is_sent():
+    folds = [name for name in HERE if "moves: SliceAggregation" in CASES[name][1].expected["plan"].splitlines()]
+    assert len(folds) >= 45
+    sent = [name for name in folds if any(of["sent"] for of in stated(CASES[name][1].expected["motes"]).values())]
+    assert sent == COLLECTED
+
+
 def test_nothing_is_left_out_without_a_reason():
     reasons = Counter(c.expected["motes"].removeprefix(NOT_HERE) for n, (_, c) in CASES.items() if n not in HERE)
     del reasons["it reads nothing that is measured"]
