@@ -38,7 +38,7 @@ def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, 
     others = [frame for frame in frames if frame.kind not in (Kind.READING, Kind.LINKS, Kind.PARTIAL, *OF_MOTES)]
     measured = acquisition.uplink.rise(readings, world.scheduled.samplings, world.catalog, delivery)
     reports, report_errors = innet.uplink.rise(links)
-    gathered, partial_errors = innet.uplink.gather(partials, world.shapes)
+    gathered, partial_errors = innet.uplink.gather(partials, world.shapes if partials else {})
     for name, batch in measured.batches:
         archive.append(world.catalog.find(name), batch)
         engine.deliver(name, batch)
