@@ -37,7 +37,7 @@ class Change:
     @property
     def arrived(self):
         """How many tuples came."""
-        return len(self.come) + (0 if self.versions is None else len(self.versions.standing))
+        return len(self.come) + (0 if self.versions is None else self.versions.stand)
 
     @property
     def ticks(self):

@@ -96,8 +96,8 @@ class Slices(Store):
 
     def __len__(self):
         """How many groups of slices there are, and tuples that wait to be folded in."""
-        standing = 0 if self._versions is None else len(self._versions.standing)
-        return sum(map(len, self._parts)) + len(self._waiting) + standing
+        stand = 0 if self._versions is None else self._versions.stand
+        return sum(map(len, self._parts)) + len(self._waiting) + stand
 
     def take(self, change):
         """What there are versions of is left out until they are history."""

@@ -33,8 +33,13 @@ class Versions:
         return replace(self, tuples=tuples, born=self.born[mask], died=self.died[mask])
 
     @property
+    def stand(self):
+        """How many tuples stand at the end of the step."""
+        return int(np.count_nonzero(self.died == NEVER))
+
+    @property
     def standing(self):
-        """The tuples at the end of the step."""
+        """These tuples."""
         return self.tuples.take(self.died == NEVER)
 
     def answered(self, ticks):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
+from basestation.execution.saving import restored, saved
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.revisions.answers import Carried, EpochMark, TupleUpdates, WindowUpdate, singly
@@ -60,8 +61,11 @@ def batch(came):
     )
 
 
-def said(schema, texts, came, ends, marked=()):
-    """Each update by itself, query by query, when the clock ticks up to each of `ends` end together; and the ledger."""
+def said(schema, texts, came, ends, marked=(), later=None, moves=False):
+    """Each update by itself, query by query, when the clock ticks up to each of `ends` end together; and the ledger.
+
+    `later` is (clock tick, text) of a query that comes behind one of these; an engine that `moves` is saved and restored there.
+    """
     catalog = read_schema(schema)
     engine, updates, begin = Engine(catalog, tidy_every=7), [], -1
     for number, text in enumerate(texts, 1):
@@ -72,6 +76,9 @@ def said(schema, texts, came, ends, marked=()):
         engine.deliver("p", whole.take(slice(first, behind)))
         updates += singly(engine.on_clock(end) if end < ends[-1] else engine.finish(end))
         begin = end
+        if later is not None and later[0] == end:
+            engine.add(len(texts) + 1, bind_text(later[1], catalog)[0])
+        engine = restored(saved(engine)) if moves else engine
     found = [(each.query, *line) for each in updates for line in _lines(each)]
     return sorted(found, key=lambda each: each[0]), {what: of for what, of in engine.ledger()["p"].items() if of}
 
@@ -94,6 +101,10 @@ LATE = st.sampled_from(
     ["wait 0 sec late revise by 12 sec", "wait 3 sec late revise", "late drop", "wait 2 sec late append"]
 )
 CUTS = st.sets(st.integers(0, END - 1), max_size=4)
+ANOTHER = (
+    "SELECT MAX(v) AS high, site FROM p [FROM NOW-6 TO NOW SLIDE 2 SEC] GROUP BY site",  # cut alike, with another aggregate
+    "SELECT site, COUNT(*) AS n FROM p [FROM NOW-6 TO NOW SLIDE 2 SEC] GROUP BY site HAVING COUNT(*) > 1 SINCE 2",
+)
 
 
 @given(coming(), st.lists(st.sampled_from(QUERIES), min_size=1, max_size=2, unique=True), LATE, CUTS)
@@ -107,3 +118,10 @@ def test_marks_keep_their_places_among_revisions(came, text, cuts, marked):
     schema = "p: pushed (site:integer, v:integer) wait 3 sec late revise"
     every, together = list(range(END + 1)), [*sorted(cuts), END]
     assert said(schema, [text], came, together, marked) == said(schema, [text], came, every, marked)
+
+
+@given(coming(), st.sampled_from(QUERIES[:2]), st.sampled_from(ANOTHER), CUTS, st.integers(0, END - 1))
+def test_a_query_that_comes_later_and_an_engine_that_is_restored_tell_them_as_well(came, text, other, cuts, comes):
+    schema = "p: pushed (site:integer, v:integer) wait 1 sec late revise by 30 sec"
+    together = said(schema, [text], came, [*sorted({*cuts, comes}), END], later=(comes, other), moves=True)
+    assert together == said(schema, [text], came, list(range(END + 1)), later=(comes, other))
