@@ -24,7 +24,9 @@ QUERIES = (
     "SELECT a.n, COUNT(*) AS c FROM (SELECT v + site AS n FROM p WHERE site < 3) AS a [FROM NOW-5 TO NOW SLIDE 2 SEC] GROUP BY a.n",
     "ISTREAM(SELECT site, COUNT(*) AS n FROM p [FROM NOW-6 TO NOW SLIDE 2 SEC] GROUP BY site)",  # clock tick by clock tick
 )
-END = 40
+END, LATER = 40, 9  # the last clock tick; the number of a query that comes later
+EVERY, PLAIN = range(END + 1), "SELECT v FROM p"
+"""Beside a plain stream each clock tick in which something is amended has a step of its own: the way without versions."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def said(schema, texts, came, ends, marked=(), later=None, moves=False):
     """
     catalog = read_schema(schema)
     engine, updates, begin = Engine(catalog, tidy_every=7), [], -1
-    for number, text in enumerate(texts, 1):
+    asked = [*texts, PLAIN] if ends is EVERY else texts
+    for number, text in enumerate(asked, 1):
         engine.add(number, bind_text(text, catalog)[0])
     whole = replace(batch(came), marks=tuple((at, at) for at in marked if at < len(came)))
     for end in ends:
@@ -77,9 +80,14 @@ def said(schema, texts, came, ends, marked=(), later=None, moves=False):
         updates += singly(engine.on_clock(end) if end < ends[-1] else engine.finish(end))
         begin = end
         if later is not None and later[0] == end:
-            engine.add(len(texts) + 1, bind_text(later[1], catalog)[0])
+            engine.add(LATER, bind_text(later[1], catalog)[0])
         engine = restored(saved(engine)) if moves else engine
-    found = [(each.query, *line) for each in updates for line in _lines(each)]
+    found = [
+        (each.query, *line)
+        for each in updates
+        for line in _lines(each)
+        if each.query in (*range(len(texts) + 1), LATER)
+    ]
     return sorted(found, key=lambda each: each[0]), {what: of for what, of in engine.ledger()["p"].items() if of}
 
 
@@ -110,18 +118,42 @@ ANOTHER = (
 @given(coming(), st.lists(st.sampled_from(QUERIES), min_size=1, max_size=2, unique=True), LATE, CUTS)
 def test_clock_ticks_that_end_together_say_what_each_says_by_itself(came, texts, late, cuts):
     schema = f"p: pushed (site:integer, v:integer) {late}"
-    assert said(schema, texts, came, [*sorted(cuts), END]) == said(schema, texts, came, list(range(END + 1)))
+    assert said(schema, texts, came, [*sorted(cuts), END]) == said(schema, texts, came, EVERY)
 
 
 @given(coming(), st.sampled_from(QUERIES[:-1]), CUTS, st.sets(st.integers(0, 20), max_size=3))
 def test_marks_keep_their_places_among_revisions(came, text, cuts, marked):
     schema = "p: pushed (site:integer, v:integer) wait 3 sec late revise"
-    every, together = list(range(END + 1)), [*sorted(cuts), END]
-    assert said(schema, [text], came, together, marked) == said(schema, [text], came, every, marked)
+    together = said(schema, [text], came, [*sorted(cuts), END], marked)
+    assert together == said(schema, [text], came, EVERY, marked)
 
 
 @given(coming(), st.sampled_from(QUERIES[:2]), st.sampled_from(ANOTHER), CUTS, st.integers(0, END - 1))
 def test_a_query_that_comes_later_and_an_engine_that_is_restored_tell_them_as_well(came, text, other, cuts, comes):
     schema = "p: pushed (site:integer, v:integer) wait 1 sec late revise by 30 sec"
     together = said(schema, [text], came, [*sorted({*cuts, comes}), END], later=(comes, other), moves=True)
-    assert together == said(schema, [text], came, list(range(END + 1)), later=(comes, other))
+    assert together == said(schema, [text], came, EVERY, later=(comes, other))
+
+
+def test_a_correction_names_an_index_that_was_given_before_its_clock_tick():
+    schema = "p: pushed (site:integer, v:integer) late revise by 12 sec"
+    came = [Given(5, 0, 1, 1, 0, 1), Given(5, 0, 1, 4, 1, 1), Given(7, 0, 1, 3, 1, 1)]
+    together = said(schema, QUERIES[:1], came, [END])
+    assert together == said(schema, QUERIES[:1], came, EVERY)
+    assert together[1]["rejected: no such tuple"] == 1
+
+
+def test_beyond_the_horizon_a_later_query_sees_what_was_last_said():
+    schema = "p: pushed (site:integer, v:integer) late revise by 12 sec"
+    came = [Given(5, 0, 1, 1, 0, 1), Given(16, 0, 1, 2, 1, 1), Given(20, 0, 1, 3, 1, 1)]
+    together = said(schema, QUERIES[:1], came, [30, END], later=(30, ANOTHER[0] + " SINCE 2"))
+    assert together == said(schema, QUERIES[:1], came, EVERY, later=(30, ANOTHER[0] + " SINCE 2"))
+    assert (LATER, 6, 1, 0, [], [(2, 1)]) in together[0]
+
+
+def test_a_mark_stands_behind_the_revisions_of_its_clock_tick():
+    schema = "p: pushed (site:integer, v:integer) wait 3 sec late revise"
+    came = [Given(5, 0, 1, 1, 0, 1), Given(10, 0, 1, 2, 0, 1), Given(13, 0, 1, 4, 1, 1)]
+    together, _ = said(schema, QUERIES[:1], came, [10, END], marked=[1])
+    assert together == said(schema, QUERIES[:1], came, EVERY, marked=[1])[0]
+    assert together.index((1, 10, 1)) == 1 + max(at for at, line in enumerate(together) if line[3:4] == (1,))
