@@ -99,7 +99,13 @@ COLLECTED = ["in_motes:pairs_are_counted"]
 
 
 def test_where_a_plan_says_that_all_is_folded_no_reading_is_sent():
-    folds = [name for name in HERE if "moves: SliceAggregation" in CASES[name][1].expected["plan"].splitlines()]
+    moves = {
+        name: {
+            line.strip() for line in CASES[name][1].expected["plan"].splitlines() if line.strip().startswith("moves:")
+        }
+        for name in HERE
+    }
+    folds = [name for name, all_of_them in moves.items() if all_of_them == {"moves: SliceAggregation"}]
     assert len(folds) >= 45
     sent = [name for name in folds if any(of["sent"] for of in stated(CASES[name][1].expected["motes"]).values())]
     assert sent == COLLECTED
