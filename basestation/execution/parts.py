@@ -89,6 +89,8 @@ class Parts:
             if part.arrival is not part.tick:
                 young |= part.arrival > watermark
             first = int(young.argmax())
+            if young[0]:
+                return number
             if young[first]:
                 self._begins[0] += first
                 self._parts[0] = part.take(slice(first, None))
