@@ -50,10 +50,13 @@ class Weighed:
             ("in the network", "at the base station") if self.runs else ("at the base station", "in the network")
         )
         joules, messages = (pair if self.runs else pair[::-1] for pair in (self.joules, self.messages))
-        figures = (
-            f"{joules[0]:.3g} J and {messages[0]:.4g} messages an hour, {more} {joules[1]:.3g} J and {messages[1]:.4g}"
-        )
-        return f"folded {less}: all motes use {figures}"
+        used, otherwise = (f"{_told(j, 3)} J and {_told(n, 4)}" for j, n in zip(joules, messages, strict=True))
+        return f"folded {less}: all motes use {used} messages an hour, {more} {otherwise}"
+
+
+def _told(figure: float, digits: int) -> str:
+    """With so many digits, and all of those before the point."""
+    return f"{figure:,.0f}" if figure >= 10 ** (digits - 1) else f"{figure:.{digits}g}"
 
 
 @dataclass(frozen=True, slots=True)
