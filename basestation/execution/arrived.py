@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.algebra.vector import Vector
-from basestation.execution.folding import Cells
+from basestation.execution.cells import Cells
 from basestation.execution.tuples import concatenated
 from innet.aggregates import make
 from innet.aggregates.fields import BLANK, state_of

@@ -8,7 +8,7 @@ from basestation.algebra.evaluation import doubles
 from basestation.algebra.mapping import map_expressions
 from basestation.algebra.vector import Vector
 from basestation.execution.halting import Halted
-from basestation.execution.windowing import NEVER
+from basestation.execution.wins import NEVER
 
 
 def queries_of(node):

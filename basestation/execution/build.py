@@ -33,11 +33,13 @@ from basestation.execution.looping import Loop, LoopRows, Loops, LoopTimes, Name
 from basestation.execution.marking import EpochsTold
 from basestation.execution.oneoff import NODES
 from basestation.execution.outputs import StreamOutput, WindowOutput
+from basestation.execution.scanning import OnceWindow, ScanWindows
 from basestation.execution.slicing import Slices, SliceWindows
 from basestation.execution.standing import Member, Standing
+from basestation.execution.store import Inside
 from basestation.execution.streams import ExtentStream, FilterStream
 from basestation.execution.union import UnionStream
-from basestation.execution.windowing import Inside, OnceWindow, RowWindows, ScanWindows, TimeWindows
+from basestation.execution.windowing import RowWindows, TimeWindows
 
 _INSIDE = WindowSelect | WindowProject | WindowAggregation | WindowCrossProduct | WindowJoin | NODES
 

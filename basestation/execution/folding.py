@@ -1,16 +1,15 @@
 """Folding: how tuples become partial states, how those of several slices become one, and what is answered from them.
 
-`Cells` are the states of groups in slices, a row for each, by slice. The order of entry of a group's first tuple is kept
-with them, because groups stand in that order (SEMANTICS 6.4).
+What is folded is kept as `Cells`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from basestation.algebra.signatures import signature
-from basestation.algebra.vector import places, taken
 from basestation.execution.aggregating import answer, keys_of, made_for, values_of
+from basestation.execution.cells import Cells
 from basestation.execution.distinct import ranked
 from basestation.execution.frame import Frame
 from basestation.execution.groups import Groups
@@ -22,39 +21,6 @@ from innet.aggregates.state import Once
 _FULL = 4
 """A matrix of slices and groups is made where at least one of so many entries is there."""
 _SMALL = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """`arrival` and `place` say when the first tuple enters; `states` has one state for each aggregate, counts first.
-
-    In a matrix of cells slice and group are known by the place, None here. `place` is the rank of the first tuple among all
-    (`ranks`) there, or None where all cells stand in the order of entry.
-    """
-
-    slice: np.ndarray | None
-    group: np.ndarray | None
-    arrival: np.ndarray | None
-    place: np.ndarray | None
-    states: list
-
-    def __len__(self):
-        return self.states[0].n_groups
-
-    def take(self, which):
-        """Those at positions, in a slice, or under a mask; they may share memory with these."""
-        which = places(which)
-        once, choose = Once(), lambda array: taken(array, which)
-        columns = (None if column is None else once(choose, column) for column in self._columns)
-        return Cells(*columns, [state.mapped(lambda array: once(choose, array)) for state in self.states])
-
-    def ranked(self, ranks):
-        """As those of a matrix."""
-        return Cells(None, None, None, ranks, self.states)
-
-    @property
-    def _columns(self):
-        return self.slice, self.group, self.arrival, self.place
 
 
 class Folded:

@@ -9,8 +9,9 @@ import numpy as np
 
 from basestation.execution.amended import amended
 from basestation.execution.folding import Folding
+from basestation.execution.store import Store
 from basestation.execution.tuples import Growing
-from basestation.execution.windowing import Store, TimeWindows
+from basestation.execution.windowing import TimeWindows
 from basestation.execution.wins import NEVER
 
 _MANY = 2**14

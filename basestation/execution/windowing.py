@@ -1,4 +1,4 @@
-"""Windowing: the inputs of a product: sequences of windows over streams and tables, and what is in them.
+"""Windowing: the inputs of a product over streams: sequences of windows, and what is in them.
 
 Every input answers the same questions, for many windows at once: which windows are there up to a tick (`due`), which of
 those that were answered look different after a change (`dirty`), what is in them (`content`), and what they cover.
@@ -9,90 +9,10 @@ import numpy as np
 
 from acquisition.instants import grid_at_or_after
 from basestation.execution.frame import Frame, occurrence
-from basestation.execution.graph import STORE, Operator
 from basestation.execution.indexing import Arrivals
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing
 from basestation.execution.wins import NEVER, NO_WINS, joined_wins, ranges, wins
-
-
-class Store(Operator):
-    """What windows over one stream hold, kept once for all that hold it alike. Its readers say what they need of it."""
-
-    kind = STORE
-
-    def __init__(self, stream, level):
-        """`level` is that of the blocks that read it."""
-        super().__init__(level)
-        self.stream = stream
-        self._needed = NEVER
-        self._kept_from = -NEVER  # what is before that tick was let go of
-
-    def begin(self, before):
-        """A reader begins that asks for nothing before a tick: what others needed no more is taken in again."""
-        if before < self._kept_from:
-            self._kept_from = -NEVER
-            self.fill()
-
-    def need(self, before):
-        """A reader asks for nothing before a tick."""
-        self._needed = min(self._needed, before)
-
-    def apply(self, clock):
-        """Take the stream's change in."""
-        change, held = self.stream.change, len(self)
-        self.take(change)
-        self.counts.rows_in += change.arrived + len(change.gone)
-        self.counts.inserted += change.arrived
-        self.counts.purged += max(0, held + change.arrived - len(self))
-
-    def tidy(self):
-        if self._needed < NEVER:
-            held = len(self)
-            self._kept_from = max(self._kept_from, self._needed)
-            self.forget(self._needed)
-            self.counts.purged += held - len(self)
-        self._needed = NEVER
-
-
-class Inside(Store):
-    """The tuples that windows may still reach, by tick. Tuples of one tick stand in no particular order."""
-
-    def __init__(self, stream, level):
-        super().__init__(stream, level)
-        self.fill()
-
-    def fill(self):
-        """Begin with all that is known of the stream."""
-        self._growing, self._sorted = Growing(), None
-        self._growing.add(self.stream.all().come)
-
-    def __len__(self):
-        return len(self._growing)
-
-    def take(self, change):
-        if len(change.gone):
-            held = self._growing.all()
-            self._growing.keep(~np.isin(held.ident, change.gone.ident))
-            self._sorted = None
-        if len(change.come):
-            self._growing.add(change.come)
-            self._sorted = None
-
-    def by_tick(self):
-        """All tuples sorted by tick; None where there never were any."""
-        if self._sorted is None and self._growing.all() is not None:
-            held = self._growing.all()
-            if len(held) > 1 and (held.tick[1:] < held.tick[:-1]).any():
-                held = held.take(np.argsort(held.tick, kind="stable"))
-            self._sorted = held
-        return self._sorted
-
-    def forget(self, before):
-        held = self.by_tick()
-        if held is not None and len(held) and held.tick[0] < before:
-            self._growing.keep(self._growing.all().tick >= before)
-            self._sorted = None
 
 
 class OverStream:
@@ -395,71 +315,3 @@ class RowWindows(OverStream):
         self._rows.keep(keep)
         self.stream.need(min(before, int(rows.tick[keep].min(initial=NEVER))))
         self._numbers.drop_before(min(self.stream.first, int(rows.ident[keep].min(initial=NEVER))))
-
-
-class ScanWindows:
-    """Scan: at each multiple of the interval what a table holds then (1.6). `table` is a Table, or Archived."""
-
-    level = 0
-
-    def __init__(self, table, interval, columns, start):
-        self.table, self.interval, self._columns = table, interval, columns
-        self._next = self.needed = grid_at_or_after(start, interval)  # no tick before it is asked for again
-
-    @property
-    def watermark(self):
-        return self.table.watermark
-
-    certain = watermark
-
-    def due(self, upto):
-        ticks = np.arange(self._next, upto + 1, self.interval)
-        if not len(ticks):
-            return NO_WINS
-        self._next = int(ticks[-1]) + self.interval
-        return wins(ticks, np.ones_like(ticks), ticks, ticks)
-
-    @property
-    def disturbed(self):
-        return self.table.changed_from < NEVER
-
-    def dirty(self, given):
-        return given.tick >= self.table.changed_from
-
-    def apply(self):
-        self.table.apply()
-
-    def content(self, given):
-        return self.table.frame(self._columns, given.tick)
-
-    def covers(self, given):
-        return []
-
-    def nothing(self):
-        return []
-
-    def empty(self, count):
-        none = self.table.frame(self._columns, np.array([-NEVER]))
-        return Frame(count, none.window, none.columns)
-
-    def final(self, before, given):
-        return given.tick < before
-
-    def forget(self, before, kept):
-        self.needed = min(self._next, int(kept.tick.min(initial=NEVER)))
-
-
-class OnceWindow(ScanWindows):
-    """Once: one window at the query's start (2.6)."""
-
-    def __init__(self, table, columns, start):
-        self.table, self._columns = table, columns
-        self._start = self._next = self.needed = start
-        self._given = False
-
-    def due(self, upto):
-        if self._given or upto < self._start:
-            return NO_WINS
-        self._given = True
-        at = np.array([self._start])
-        return wins(at, np.ones_like(at), at, at)

@@ -335,7 +335,7 @@ def test_which_way_an_end_moves(text, expected):
 
 def test_what_no_window_can_reach_is_let_go_of(monkeypatch):
     from basestation.execution.engine import Engine
-    from basestation.execution.windowing import Inside
+    from basestation.execution.store import Inside
 
     held = []
     monkeypatch.setattr(Inside, "tidy", _noting(Inside.tidy, held))

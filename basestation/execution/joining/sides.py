@@ -15,10 +15,12 @@ from basestation.algebra.expressions import Column
 from basestation.algebra.vector import constant
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.joining.held import NEVER, Held
+from basestation.execution.scanning import ScanWindows
+from basestation.execution.store import Store
 from basestation.execution.streams import computed
 from basestation.execution.tables import Table
 from basestation.execution.tuples import Tuples, no_tuples
-from basestation.execution.windowing import RowWindows, ScanWindows, Store, TimeWindows
+from basestation.execution.windowing import RowWindows, TimeWindows
 
 
 @dataclass(frozen=True, slots=True)
