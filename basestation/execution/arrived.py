@@ -6,6 +6,7 @@ order shows is not fed by partials (planner/split.py).
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from basestation.execution.tuples import concatenated
 from innet.aggregates import make
 from innet.aggregates.fields import BLANK, state_of
 from innet.aggregates.state import State
-from innet.payload import Partials
-from innet.program.gathered import Gathered
+
+if TYPE_CHECKING:  # an engine that is fed by readings alone starts without what frames and programs are made of
+    from innet.payload import Partials
+    from innet.program.gathered import Gathered
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class ArrivedPartials:
     states: tuple[State, ...]
 
     @classmethod
-    def of(cls, partials: Partials, arrival: int) -> "ArrivedPartials":
+    def of(cls, partials: "Partials", arrival: int) -> "ArrivedPartials":
         """Those that came in frames, all in one clock tick."""
         shape, count, whole = partials.shape, len(partials.slice), partials.whole
         bare = np.arange(count) >= whole
@@ -53,7 +56,7 @@ class ArrivedPartials:
         return cls(arrivals, partials.slice, bare, first, partials.readings, keys, shape.kinds, states)
 
     @classmethod
-    def gathered(cls, found: Gathered, arrival: np.ndarray) -> "ArrivedPartials":
+    def gathered(cls, found: "Gathered", arrival: np.ndarray) -> "ArrivedPartials":
         """Those that were merged many at once, each in its own clock tick."""
         who = found.who if found.shape.has_bitmap else [1] * len(found)
         first = np.array([(bits & -bits).bit_length() - 1 for bits in who], np.int64)
