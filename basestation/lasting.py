@@ -42,25 +42,28 @@ def lasting(plan: Plan, world: World, now: int) -> Plan:
     )
     most = max(1, LONGEST_MS // (step * tick_ms))
 
-    def tried(times: int) -> tuple[Plan, float]:
+    def tried(times: int) -> tuple[Plan, float, CannotLast | None]:
         found = sampled_every(plan, step * times, tick_ms)
-        return found, worst_days(found, world, now)
+        try:
+            return found, worst_days(found, world, now), None
+        except CannotLast as why:  # what is sampled more rarely may fit
+            return found, 0.0, why
 
     wanted, few, many = goal * tick_ms / 86_400_000, 0, 1
-    found, days = tried(many)
+    found, days, why = tried(many)
     while days < wanted:
         if many == most:
-            raise CannotLast(f"motes last {days:,.1f} days at most, and are to last {wanted:,.1f}")
+            raise why or CannotLast(f"motes last {days:,.1f} days at most, and are to last {wanted:,.1f}")
         few, many = many, min(2 * many, most)
-        found, days = tried(many)
+        found, days, why = tried(many)
     while many - few > 1:  # `few` times is too often, `many` is not
         middle = (few + many) // 2
-        plan_, days = tried(middle)
+        plan_, days, _ = tried(middle)
         if days < wanted:
             few = middle
         else:
             many, found = middle, plan_
-    return replace(found, statement=plan.statement, asked=replace(found.asked, lifetime=goal))
+    return replace(plan, root=found.root, asked=replace(found.asked, lifetime=goal))
 
 
 def sampled_every(plan: Plan, every: int, tick_ms: int) -> Plan:
@@ -77,11 +80,11 @@ def decided(plan: Plan, world: World) -> Plan:
 
 
 def worst_days(plan: Plan, world: World, now: int) -> float:
-    """How long the first battery lasts if a query comes to what runs already; none where that cannot be run at all."""
+    """How long the first battery lasts if a query comes to what runs already; CannotLast where that cannot be run at all."""
     try:
         found = outlook(added(plan, max(world.queries, default=0) + 1, world, now)[0])
-    except CANNOT:
-        return 0.0
+    except CANNOT as why:
+        raise CannotLast(str(why)) from why
     return inf if found is None else days_of(found.predicted())
 
 

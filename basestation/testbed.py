@@ -108,6 +108,11 @@ class Bed:
         self._now_ms = scenario.begin_ms
         self._load_tables()
 
+    @property
+    def passed_ms(self) -> int:
+        """How much time has gone by: looks and rounds are whole, so a little more than was asked for, or less."""
+        return self._now_ms - self.scenario.begin_ms
+
     def _load_tables(self) -> None:
         """Stored extents lie beside the schema that names them."""
         folder = Path(self.scenario.deployment.extents.name or ".").parent
@@ -171,7 +176,7 @@ class Testbed(Bed):
             if self._here:
                 self.station.step(now)
             self.trace.pass_on(self.built.kernel.now)
-            told(self._now_ms - self.scenario.begin_ms)
+            told(self.passed_ms)
 
     def spent(self) -> dict[int, float]:
         """Joules of each mote so far."""
@@ -179,7 +184,7 @@ class Testbed(Bed):
 
     def _ask(self) -> None:
         """Submit and stop the queries whose time has come."""
-        while self._coming and self._coming[0][0] <= self._now_ms - self.scenario.begin_ms:
+        while self._coming and self._coming[0][0] <= self.passed_ms:
             _, ends, asked = self._coming.popleft()
             if not ends:
                 self._submit(asked)
@@ -227,7 +232,7 @@ class SweptBed(Bed):
             for swept in self._sweep.live(min(ROUNDS_AT_ONCE, last - self._sweep.next_round), batteries):
                 self._take(swept)
             self._now_ms = self._sweep.next_round * round_ms
-            told(self._now_ms - self.scenario.begin_ms)
+            told(self.passed_ms)
 
     def spent(self) -> dict[int, float]:
         found = dict.fromkeys(self.scenario.deployment.motes, 0.0)

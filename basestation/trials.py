@@ -65,7 +65,7 @@ class Trial:
         """What is compared between seeds."""
         found: dict[str, float] = {
             "readings produced": sum(mote.produced for mote in self.motes),
-            "readings received": sum(counts["received"] for counts in self.ledger.values()),
+            "readings received": sum(counts.get("received", 0) for counts in self.ledger.values()),
             "frames": sum(mote.frames for mote in self.motes),
             "attempts": sum(mote.attempts for mote in self.motes),
             "bytes": sum(mote.bytes for mote in self.motes),
@@ -148,7 +148,7 @@ class Trying:
         finally:
             for file in self._files:
                 file.close()
-        return self._trial(ms)
+        return self._trial()
 
     def _listen(self, write: Callable[[dict], str]) -> None:
         """Take what the queries said since the last time."""
@@ -179,7 +179,7 @@ class Trying:
         if self._answers:
             self._answers.write(write(line) + "\n")
 
-    def _trial(self, ms: int) -> Trial:
+    def _trial(self) -> Trial:
         bed = self.bed
         coverage = {}
         for name, windows in self._windows.items():
@@ -187,7 +187,7 @@ class Trying:
             coverage[name] = used / due if due else 1.0
         return Trial(
             seed=self.seed,
-            motes=tuple(self._mote(number, spent, ms) for number, spent in sorted(bed.spent().items())),
+            motes=tuple(self._mote(number, spent) for number, spent in sorted(bed.spent().items())),
             ledger={name: dict(counts) for name, counts in bed.station.engine.ledger().items()},
             answers={name: len(windows) for name, windows in self._windows.items()},
             revisions=dict(self._revisions),
@@ -196,10 +196,10 @@ class Trying:
             errors=dict(bed.station.errors),
         )
 
-    def _mote(self, number: int, spent: float, ms: int) -> MoteFigures:
+    def _mote(self, number: int, spent: float) -> MoteFigures:
         tally, battery = self.bed.tally, self._scenario.deployment.motes[number].battery
         died = tally.died.get(number)
-        lived_ms = ms if died is None else died[0] / 1_000 - self._scenario.begin_ms
+        lived_ms = self.bed.passed_ms if died is None else died[0] / 1_000 - self._scenario.begin_ms
         lifetime = battery / spent * lived_ms / DAY_MS if spent else inf
         return MoteFigures(
             number, tally.produced[number], tally.frames[number], tally.attempts[number], tally.bytes[number],

@@ -109,6 +109,8 @@ def _told(bound, deployment, catalog, statistics, args):
         analysis = _analysis(bound, deployment, catalog, statistics, args)
         if analysis is not None:
             yield analysis, analysis_text
+        else:
+            print("moteloom explain: there is nothing to simulate: motes do nothing for this", file=sys.stderr)
 
 
 def _draw(path, bound, deployment, catalog, statistics):

@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from basestation.cli.asking import BAD_INPUT, REFUSED
+from basestation.cli.asking import BAD_INPUT, REFUSED, tell_input
 from basestation.cli.simulating import Progress, span
 
 MISUSED = 2
@@ -24,7 +24,7 @@ exit codes: 0 done, 2 the deployment's schema or a query refused, 3 a file that 
 example:
   {EXAMPLE}"""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="run")
-    run_ = verbs.add_parser("run", help="run a scenario", formatter_class=argparse.RawDescriptionHelpFormatter)
+    run_ = verbs.add_parser("run", help="run a scenario", epilog=parser.epilog, formatter_class=parser.formatter_class)
     run_.add_argument(
         "scenario", metavar="SCENARIO", help="a scenario's TOML file; docs/simulator.md says what is in it"
     )
@@ -50,11 +50,11 @@ def seeds(text):
 def run(args):
     from acquisition.errors import InputError
     from basestation.language.diagnostics import Refused
-    from basestation.testbed import cannot_sweep, load
+    from basestation.testbed import cannot_sweep
     from gateway.toml import Faulty
 
     try:
-        scenario = load(args.scenario)
+        scenario = _scenario(args.scenario)
         trials = _run(scenario, args)
     except Faulty as faulty:
         print(faulty, file=sys.stderr)
@@ -62,8 +62,13 @@ def run(args):
     except cannot_sweep() as why:
         print(f"moteloom sim: this scenario cannot be swept: {why}", file=sys.stderr)
         return MISUSED
-    except (OSError, InputError) as why:
-        print(f"moteloom sim: {why}", file=sys.stderr)
+    except OSError as why:
+        tell_input(
+            InputError("SN501", f"cannot be written: {why.strerror}", why.filename and str(why.filename)), as_json=False
+        )
+        return BAD_INPUT
+    except InputError as why:
+        tell_input(why, as_json=False)
         return BAD_INPUT
     except Refused as refused:
         print(refused, file=sys.stderr)
@@ -73,6 +78,16 @@ def run(args):
     for name, why in refused.items():
         print(f"moteloom sim: query `{name}` was refused: {why}", file=sys.stderr)
     return REFUSED if refused else 0
+
+
+def _scenario(path):
+    from acquisition.errors import InputError
+    from basestation.testbed import load
+
+    try:
+        return load(path)
+    except OSError as why:
+        raise InputError("SN501", f"cannot be read: {why.strerror}", path) from why
 
 
 def _run(scenario, args):

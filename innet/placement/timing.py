@@ -80,7 +80,9 @@ def agenda_of(placement: Placement, world: World, within_ms: int | None = None) 
             continue
         if within_ms is None or found.latest_ms <= within_ms:
             return found
-    raise PlacementError(f"what is sampled arrives after {found.latest_ms} ms, and is to be there within {within_ms}")
+    raise PlacementError(
+        f"what is sampled arrives after {found.latest_ms:,} ms, and is to be there within {within_ms:,}"
+    )
 
 
 def _work(placement: Placement, world: World) -> dict[int, Work]:

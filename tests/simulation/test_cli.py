@@ -123,8 +123,35 @@ def test_a_query_that_is_refused_is_told_and_the_rest_goes_on(tmp_path, capsys):
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path, capsys):
-    assert moteloom_sim(tmp_path / "none.toml", "--for", "1min") == 3
-    assert "none.toml" in capsys.readouterr().err
+    gone = tmp_path / "none.toml"
+    assert moteloom_sim(gone, "--for", "1min") == 3
+    assert capsys.readouterr().err == f"SN501: {gone}: cannot be read: No such file or directory\n"
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert moteloom_sim(FOLDER / "calm.toml", "--for", "1min", "--out", tmp_path / "file") == 3
+    assert capsys.readouterr().err == f"SN501: {tmp_path / 'file' / 'seed-1'}: cannot be written: Not a directory\n"
+
+
+def test_before_the_first_reading_none_is_received(capsys):
+    assert moteloom_sim(FOLDER / "calm.toml", "--for", "1s", "-o", "json") == 0
+    run, _ = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (run["figures"]["readings received"], run["figures"]["now: answers"]) == (0, 0)
+
+
+@pytest.mark.parametrize(("way", "spans"), [("--swept", (60, 69)), ("--agenda", (1, 1.001))])
+def test_how_long_batteries_last_is_told_of_the_time_that_was_simulated(tmp_path, capsys, way, spans):
+    """A sweep ends with a whole round and motes one by one with a whole look, whatever was asked for beyond the one before."""
+    found = []
+    for seconds in spans:
+        assert moteloom_sim(FOLDER / "calm.toml", "--for", f"{seconds * 1_000:.0f}ms", way, "-o", "json") == 0
+        run, _ = map(json.loads, capsys.readouterr().out.splitlines())
+        found.append((run["figures"]["joules"], run["figures"]["worst lifetime in days"]))
+    if way == "--swept":
+        assert found[0] == found[1]
+    else:  # motes that do nothing yet but listen use the same at any time
+        assert found[1][0] > 1.2 * found[0][0] and found[1][1] == pytest.approx(found[0][1], rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_it_is_the_shortest_multiple_that_lasts(office, catalog, before, text, s
     if enough:
         found = lasting(plan, world, 0)
         assert found.asked.acquire_every == step * min(enough) and found.asked.lifetime == plan.asked.lifetime
-        assert found.statement == plan.statement
+        assert (found.statement, found.additions) == (plan.statement, plan.additions)  # not those of ACQUIRE EVERY
     else:  # a mean that goes on all the time uses more than that
         with pytest.raises(CannotLast, match=rf"motes last [\d,.]+ days at most, and are to last {days:,}\.0"):
             lasting(plan, world, 0)
@@ -92,6 +92,11 @@ def test_what_cannot_be_promised_is_refused_with_what_could_be(office):
         station(office, MEAN).submit(f"{READINGS} LIFETIME 9999 DAY", 1)
     [why] = refused.value.diagnostics
     assert why.code == "SN513" and "days at most, and are to last 9,999.0" in why.message
+
+
+def test_what_no_interval_lets_run_says_why(office, catalog):
+    with pytest.raises(CannotLast, match=r"what is sampled arrives after [\d,]+ ms, and is to be there within 1,000"):
+        lasting(asked(f"{READINGS} DELIVER WITHIN 1 SEC LIFETIME 10 DAY", catalog), untold(office, catalog), 0)
 
 
 def test_how_rarely_is_explained(office, catalog):
