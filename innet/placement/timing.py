@@ -59,8 +59,11 @@ def make_agenda(
 
 
 def longest_round(interval: int, tick_ms: int, within_ms: int | None = None) -> Round:
-    """As many epochs as may wait for each other where what is sampled is to arrive `within_ms`; one, if nothing is said."""
-    epochs = 1 if within_ms is None else min(MOST_EPOCHS, within_ms // (interval * tick_ms) + 1)
+    """As many epochs as may wait for each other where what is sampled is to arrive `within_ms`; one, if nothing is said.
+
+    The first waits for the last, and then has to get here: what waits for all the time there is comes too late.
+    """
+    epochs = 1 if within_ms is None else min(MOST_EPOCHS, (within_ms - 1) // (interval * tick_ms) + 1)
     return Round(epochs, interval)
 
 

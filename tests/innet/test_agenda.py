@@ -58,7 +58,8 @@ def test_what_does_not_fit_names_the_mote():
 def test_epochs_wait_for_each_other_as_long_as_answers_may():
     assert longest_round(10, 1000) == Round(1, 10)
     assert longest_round(10, 1000, 9_999) == Round(1, 10)
-    assert longest_round(10, 1000, 30_000) == Round(4, 10)
+    assert longest_round(10, 1000, 30_000) == Round(3, 10)
+    assert longest_round(10, 1000, 30_001) == Round(4, 10)
     assert longest_round(10, 1000, 10**9) == Round(MOST_EPOCHS, 10)
     world = world_of(line(3), epochs=4)
     placement = arranged([deliver()], [], (), world)

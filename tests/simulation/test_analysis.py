@@ -77,6 +77,16 @@ def test_the_analysis_is_the_last_line_and_the_same_for_the_same_seed(capsys):
     assert {each["mote"]: each["joules"]["predicted"] for each in told[-1]["motes"]} == alone
 
 
+@pytest.mark.parametrize("minutes", [5, 10, 30])
+def test_a_fold_is_weighed_for_the_rounds_it_then_has(office, minutes):
+    """What it is said to use where it is decided is what all motes are said to use."""
+    catalog = read_deployed(office)
+    text = f"SELECT AVG(temp) FROM lab [FROM NOW TO NOW SLIDE 5 MIN] ACQUIRE EVERY 5 MIN DELIVER WITHIN {minutes} MIN"
+    placed = placing(bind_text(text, catalog), office, catalog)
+    [weighed], used = placed.weighed, placed.predicted()
+    assert weighed.messages[not weighed.runs] == pytest.approx(used.total.attempts / used.epoch_ms * 3_600_000)
+
+
 def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     code, out, err = call(capsys, "--schema", ROOT / "examples/lab54/schema.sneeql", "--analyze", QUERIES["collect"])
     assert (code, out) == (2, "") and "--analyze, --readings and --map are about the motes of a deployment" in err
