@@ -41,6 +41,11 @@ class Tally:
         self._reach(int(first[0]))
         self._anchors[int(first[0])] = int(self._sum(first)[0])
 
+    @property
+    def blank(self):
+        """Whether it knows no more than one that begins now would."""
+        return len(self._sums) == 1 and not self._anchors
+
     def changed(self, tick):
         """At no earlier tick has anything changed."""
         place = int(self.places(np.array([tick]), np.array([tick]))[0][0])
@@ -85,6 +90,9 @@ class Tallies:
         self._census, self._epochs = census, epochs
         self._tallies = {}
 
+    def __len__(self):
+        return len(self._tallies)
+
     def of(self, interval, excluded, begun):
         """That of all that cover alike; nothing is asked for before tick `begun`."""
         key = interval, excluded.tobytes()
@@ -98,6 +106,7 @@ class Tallies:
             tally.changed(tick)
 
     def forget(self, before):
-        """No tick before is asked for any more."""
+        """No tick before is asked for any more. What nobody asked for since then goes."""
         for tally in self._tallies.values():
             tally.forget(before)
+        self._tallies = {key: tally for key, tally in self._tallies.items() if not tally.blank}
