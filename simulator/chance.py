@@ -25,7 +25,6 @@ class Purpose(IntEnum):
     PLACE = 7  # which bit is hit
     NOISE = 8
     DRIFT = 9
-    BACKOFF = 10
 
 
 def draw(*names):

@@ -124,7 +124,7 @@ def running_lines(motes):
     lines = []
     for o in motes["operators"]:
         passing = f", merged at {numbers(o['merging'])} on the way" if o["merging"] else ""
-        lines += [*o["operator"].splitlines(), f"  at {numbers(o['sites'])}{passing}"]
+        lines += [*o["operator"].splitlines(), f"  at {numbers(o['sites']) or 'no site'}{passing}"]
     for fold in motes["folds"]:
         lines += [fold["operator"], f"  {fold['reason']}"]
     lines += [f"not folded on motes: {why}" for why in motes["not_folded"]]

@@ -187,26 +187,3 @@ def _use(hardware: Hardware, duty: Duty, send_ms: float, busy_ms: float, epoch_m
         sleeping=hardware.joules(radio.sleep_ma, epoch_ms - awake_ms)
         + hardware.joules(processor.sleep_ma, epoch_ms - awake_ms - computing_ms),
     )
-
-
-def earliest_delivery_ms(network: Network, own_ms: Mapping[int, float], rising: Iterable[Traffic]) -> float:
-    """How long after an epoch begins its last frame reaches a gateway, if nobody ever waits for a slot.
-
-    `own_ms` is what a mote needs for itself first, to sample and compute. A parent takes its children one after the
-    other, in the order in which they are ready, and sends when it has them all. Motes that share no parent do not
-    disturb each other here; an agenda that keeps them apart takes longer.
-    """
-    hop_ms: dict[int, float] = {}
-    for each in rising:
-        time = each.frames * _link(network, each).attempts * attempt_ms(network.hardware[each.sender], each.size)
-        hop_ms[each.sender] = hop_ms.get(each.sender, 0.0) + time
-    ready: dict[int, float] = {}
-    children = network.tree.children
-    for member in (*network.tree.leaves_first, *network.tree.roots):
-        at = 0.0
-        for child in sorted(children[member], key=lambda child: (ready[child], child)):
-            if hop_ms.get(child):
-                starting = network.hardware[child].radio.startup_ms
-                at = max(at, ready[child]) + starting + hop_ms[child]
-        ready[member] = max(at, own_ms.get(member, 0.0))
-    return max((ready[root] for root in network.tree.roots), default=0.0)

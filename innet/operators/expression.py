@@ -10,7 +10,6 @@ UNARY = ("NEG", "ABS", "NOT", "ISNULL")
 BINARY = (
     "ADD", "SUB", "MUL", "DIV", "MOD", "LEAST", "GREATEST", "ELSE", "EQ", "NE", "LT", "LE", "GT", "GE", "AND", "OR",
 )  # fmt: skip
-ARITY = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2) | {"PICK": 3}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from innet.costs.handover import hand_over
 from innet.costs.hardware import Hardware, hardware, kinds, read_hardware
-from innet.costs.model import Duty, Level, Network, Traffic, arriving, attempt_ms, earliest_delivery_ms, predict
+from innet.costs.model import Duty, Level, Network, Traffic, arriving, attempt_ms, predict
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
 
@@ -264,27 +264,3 @@ def energy(kind: Hardware, duty, sending, waking, epochs):
     charge += kind.processor.sleep_ma * (60_000 * epochs - waking - computing)
     charge += duty.sampled_ma_ms * epochs
     return kind.voltage * charge / 1e6
-
-
-# --- when ---
-
-
-def test_by_hand_how_early_a_line_can_deliver():
-    """Three hops, one after the other, each a start and its frames; the first begins after its sample."""
-    network, size = line(3), 30
-    hop = attempt_ms(hardware("telosb"), size)
-    found = earliest_delivery_ms(network, {1: 320, 2: 320, 3: 320}, collecting(3, size))
-    assert found == pytest.approx(320 + 3 * 0.58 + (1 + 2 + 3) * hop)
-
-
-def test_a_parent_takes_its_children_one_after_the_other():
-    ratios = {ends: 1.0 for n in (1, 2, 3) for ends in ((n, 0), (0, n))}
-    kind = hardware("telosb")
-    network = Network(
-        RoutingTree((0,), {1: 0, 2: 0, 3: 0}), Topology.of_ratios(ratios), dict.fromkeys((1, 2, 3), kind), {}, 8
-    )
-    hop = 0.58 + attempt_ms(kind, 30)
-    rising = [Traffic(n, 0, 1, 30) for n in (1, 2, 3)]
-    assert earliest_delivery_ms(network, {1: 50, 2: 0, 3: 50}, rising) == pytest.approx(50 + 2 * hop)
-    assert earliest_delivery_ms(network, {}, rising) == pytest.approx(3 * hop)
-    assert earliest_delivery_ms(network, {}, []) == 0

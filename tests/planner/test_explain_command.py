@@ -88,6 +88,12 @@ def test_more_time_to_deliver_lets_epochs_share_frames(capsys):
     assert "arrives" in on_motes(capsys, office, query.format(1))["refused"]
 
 
+def test_a_condition_that_holds_at_no_site_runs_at_none(capsys):
+    arguments = ["-c", str(ROOT / "examples/roadbridge/deployment.toml"), "SELECT temp FROM road WHERE site = 9"]
+    assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 0
+    assert "\n    at no site\n" in capsys.readouterr().out
+
+
 def test_a_query_of_pushed_tuples_is_nothing_to_motes(capsys):
     assert on_motes(capsys, ROOT / "examples/roadbridge/deployment.toml", "SELECT weight FROM traffic") is None
 
