@@ -14,7 +14,7 @@ SCRIPTS = {  # name -> whether it takes --full
 
 def main():
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--full", action="store_true", help="every size; takes hours")
+    parser.add_argument("--full", action="store_true", help="every size besides, each once; takes two hours")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join([*TASKS, *SCRIPTS]))
     told = parser.parse_args()
     unknown = set(told.names) - {*TASKS, *SCRIPTS}

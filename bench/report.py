@@ -3,8 +3,9 @@
 import sys
 from statistics import median
 
-from bench import network_table, record
+from bench import network_table, record, sizes_table
 from bench.peers import PEERS
+from bench.run import default_cases
 from bench.tasks import TASKS
 
 PAGE = record.ROOT / "docs" / "benchmarks.md"
@@ -55,8 +56,10 @@ def newest(rows):
 
 def tables(found):
     """The lines of the page."""
-    measured = {key: systems for key, systems in found.items() if OURS in systems and "numpy" in systems}
-    alone = {key: systems for key, systems in found.items() if OURS in systems and "numpy" not in systems}
+    told = {tuple(getattr(case, name) for name in CASE) for case in default_cases()}
+    every = {key: systems for key, systems in found.items() if OURS in systems and "numpy" in systems}
+    measured = {key: systems for key, systems in every.items() if key in told}
+    alone = {key: systems for key, systems in found.items() if key in told and OURS in systems and key not in every}
     rows = [row for systems in measured.values() for row in systems[OURS].rows]
     if not rows:
         return ["Nothing has been measured yet."]
@@ -111,7 +114,7 @@ def tables(found):
         "|---" * 6 + "|",
     ]
     lines += [_hands(key, systems) for key, systems in measured.items() if "polars" in systems]
-    return [*lines, "", *_sums(measured)]
+    return [*lines, "", *_sums(measured), *sizes_table.lines(every, _ceiling, _short)]
 
 
 def figures(name):

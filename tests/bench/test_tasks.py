@@ -169,11 +169,11 @@ def test_systems_differ_if_they_do_anywhere():
     assert run._agree({"marks": {"1": "a", "2": "b"}}, {"marks": {"1": "a", "2": "c"}}) == -1
 
 
-def rows(when, seconds, peak=1 << 20, agrees=1_000, system="ours"):
+def rows(when, seconds, peak=1 << 20, agrees=1_000, system="ours", batch=65_536):
     head = {"when": when, "commit": "abc", "size": "default", "machine": "m", "cores": "2", "python": "3", "numpy": "2"}
     for repetition, each in enumerate(seconds, 1):
         yield head | {
-            "task": "W2", "system": system, "sites": 4, "readings": 1_000, "batch": 65_536, "queries": 1,
+            "task": "W2", "system": system, "sites": 4, "readings": 1_000_000, "batch": batch, "queries": 1,
             "repetition": repetition, "done": 1_000, "seconds": each, "median_us": 1, "p99_us": 2, "built_bytes": 0,
             "peak_bytes": peak, "agrees": agrees,
         }  # fmt: skip
@@ -209,7 +209,31 @@ def test_the_page_has_the_newest_run_and_says_what_missed_its_goal():
     kept = [*rows("t1", [9.0]), *rows("t2", [1.0, 1.0, 4.0]), *rows("t2", [0.1], system="numpy")]
     lines = "\n".join(report.tables(report.newest(kept)))
     assert "| 1 k | 250 … 1 k | 10 k | 0.100 | 1/2, missed |" in lines
+    assert "Every size" not in lines
     assert report.tables({}) == ["Nothing has been measured yet."]
+
+
+def test_every_size_has_a_line_where_all_lengths_of_batches_were_measured():
+    kept = [
+        row
+        for place, batch in enumerate(run.BATCHES, 1)
+        for row in [
+            *rows("t", [place], batch=batch, peak=3 << 20),
+            *rows("t", [0.5], batch=batch, system="numpy", agrees=-(batch == 100)),
+        ]
+    ]
+    lines = report.tables(report.newest(kept))
+    assert "| W2 | 1 | 4 | 1 M | 1 k, 0.5 | 500, 0.25 **differs** | 333, 0.17 | 250, 0.12 | 200, 0.1 |" in lines
+    assert "| W2 | 1 | 4 | 1 M |" + " 3 MB, 3.0 |" * 5 in lines
+    assert sum("1/2, missed" in line for line in lines) == 1  # the other lengths have no goal, and no line of their own
+
+
+def test_full_measures_each_size_once():
+    cases = [*run.default_cases(), *run.other_cases()]
+    assert len(set(cases)) == len(cases)
+    wide = {(case.task, case.sites, case.readings, case.batch, case.queries) for case in cases}
+    assert {("W3", 4, 10_000_000, 0, 1), ("W6", 1_000, 10_000_000, 1_000, 10_000), ("W8", 4, 1_000_000, 1, 1)} <= wide
+    assert not any(batch in (1, 100) and readings > 1_000_000 for _, _, readings, batch, _ in wide)
 
 
 @pytest.mark.parametrize("kind", sharing.KINDS)

@@ -1,0 +1,33 @@
+"""The tables of every size, for docs/benchmarks.md: how speed and memory go with sites, readings and the length of batches."""
+
+from bench.run import BATCHES
+
+NOTHING = "…"
+
+
+def lines(measured, top_of, short):
+    """Of (task, sites, readings, batch, queries) and the systems that were measured there; nothing where only a few are.
+
+    `top_of` finds the ceiling of a case, `short` writes a rate."""
+    rows = {}
+    for (task, sites, readings, batch, queries), systems in measured.items():
+        ours, top = systems["ours"], top_of(systems)
+        wrong = " **differs**" if min(ours.agrees, top.agrees) < 0 else ""
+        rows.setdefault((task, queries, sites, readings), {})[batch] = (
+            f"{short(ours.rate)}, {ours.rate / top.rate:.2g}{wrong}",
+            f"{ours.peak / 2**20:,.0f} MB, {ours.peak / max(top.peak, 1):.1f}",
+        )
+    if not any(len(row) == len(BATCHES) for row in rows.values()):
+        return []
+    titles = (
+        "Every size: readings a second, and the share of the ceiling, by the length of batches:",
+        "Every size: peak memory, and how many times the ceiling's:",
+    )
+    lengths = " | ".join(f"{batch:,}" if batch else "whole" for batch in BATCHES)
+    found = []
+    for which, title in enumerate(titles):
+        found += ["", title, "", f"| | queries | sites | readings | {lengths} |", "|---" * (4 + len(BATCHES)) + "|"]
+        for (task, queries, sites, readings), row in sorted(rows.items()):
+            cells = " | ".join(row[batch][which] if batch in row else NOTHING for batch in BATCHES)
+            found.append(f"| {task} | {queries:,} | {sites:,} | {short(readings)} | {cells} |")
+    return found
