@@ -6,9 +6,10 @@ all that is asked for feeds one query more, and otherwise there is another.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from acquisition.scheduling import Need
-from basestation.agendas import network_of
+from basestation.agendas import network_of, within_ms
 from basestation.algebra.node import Node, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.planner.fed import Fed
@@ -22,6 +23,7 @@ from innet.operators.deliver import Deliver
 from innet.placement.folds import keeps, place_of
 from innet.placement.place import Choice, Weighed, arranged, place
 from innet.placement.placement import Placed
+from innet.placement.timing import round_of
 from innet.program.compile import compile_programs
 
 
@@ -71,7 +73,8 @@ def _placed(query: Query, feeds: Sequence[Feed], readings: Sequence[Deliver], wo
         placement = arranged(others, choices, range(len(choices)), network, standing, world.last_fold)
         folded, weighed = list(feeds), ()
     else:
-        placement, weighed = place(others, choices, network, standing, world.last_fold)
+        timed = partial(round_of, world=network, within_ms=within_ms(world, (*live, asking)))
+        placement, weighed = place(others, choices, network, standing, world.last_fold, timed)
         folded = [feed for feed in feeds if any(each.runs for each in weighed if each.fold == feed.fold)]
     compile_programs(placement.placed, schedules.values(), processors(world))
     return placement, folded, weighed

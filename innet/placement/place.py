@@ -6,7 +6,7 @@ the whole network uses, together with all other queries: a fold of readings that
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf, prod, sqrt
 
@@ -79,21 +79,27 @@ def place(
     world: World,
     standing: Sequence[Placed] = (),
     last: int = 0,
+    rounds: Callable[[Placement], Round | None] | None = None,
 ) -> tuple[Placement, tuple[Weighed, ...]]:
     """The cheapest of what was tried: everything folded, nothing folded, and from there one fold at a time.
 
-    `standing` are folds that run already, and go on as they are; `last` is the number that was given last.
+    `standing` are folds that run already, and go on as they are; `last` is the number that was given last. `rounds` says how
+    long those of a placement can be, None where no agenda has time for it; without it all have those of the world.
     """
     delivered = tuple(dict.fromkeys(delivered))
     found = tuple(dict.fromkeys(choices))
-    tried: dict[frozenset[int], tuple[Placement, Prediction]] = {}
+    tried: dict[frozenset[int], _Tried] = {}
 
-    def cost(running: frozenset[int]) -> tuple[float, int]:
-        """All motes' joules; of equal ones, more folds are better: they leave the radio to others."""
+    def cost(running: frozenset[int]) -> tuple[bool, float, int]:
+        """All motes' joules in an hour; of equal ones, more folds are better: they leave the radio to others. What no
+        agenda has time for is the last to be taken."""
         if running not in tried:
             placement = arranged(delivered, found, running, world, standing, last)
-            tried[running] = placement, predicted(placement, world)
-        return sum(use.total for use in tried[running][1].motes.values()), -len(running)
+            round = world.round if rounds is None else rounds(placement)
+            at = replace(world, round=round or Round(1, world.round.interval))
+            hours = at.round.ticks * world.tick_ms / 3_600_000
+            tried[running] = _Tried(placement, predicted(placement, at), hours, round is not None)
+        return not tried[running].in_time, tried[running].joules, -len(running)
 
     everything = frozenset(range(len(found)))
     running = min((everything, frozenset()), key=cost)
@@ -102,16 +108,33 @@ def place(
         better = min((running ^ {number} for number in everything), key=cost, default=running)
         changed = cost(better) < cost(running)
         running = better if changed else running
-    weighed = tuple(_weighed(number, found[number], running, cost, tried, world) for number in sorted(everything))
-    return tried[running][0], weighed
+    weighed = []
+    for number in sorted(everything):
+        ways = running | {number}, running - {number}
+        joules = tuple(cost(way)[1] for way in ways)
+        messages = tuple(tried[way].messages for way in ways)
+        weighed.append(Weighed(found[number].fold, number in running, joules, messages))
+    return tried[running].placement, tuple(weighed)
 
 
-def _weighed(number, choice, running, cost, tried, world) -> Weighed:
-    ways = running | {number}, running - {number}
-    hours = world.round.ticks * world.tick_ms / 3_600_000
-    joules = tuple(cost(way)[0] / hours for way in ways)
-    messages = tuple(tried[way][1].total.attempts / hours for way in ways)
-    return Weighed(choice.fold, number in running, joules, messages)
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A placement, and what a round of it uses, which takes so many hours."""
+
+    placement: Placement
+    prediction: Prediction
+    hours: float
+    in_time: bool
+
+    @property
+    def joules(self) -> float:
+        """Of all motes, in an hour."""
+        return sum(use.total for use in self.prediction.motes.values()) / self.hours
+
+    @property
+    def messages(self) -> float:
+        """Attempts, in an hour."""
+        return self.prediction.total.attempts / self.hours
 
 
 def arranged(

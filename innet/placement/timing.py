@@ -88,6 +88,15 @@ def agenda_of(placement: Placement, world: World, within_ms: int | None = None) 
     )
 
 
+def round_of(placement: Placement, world: World, within_ms: int | None = None) -> Round | None:
+    """The round that the agenda of a placement has; None where there is no agenda for it."""
+    try:
+        agenda = agenda_of(placement, world, within_ms)
+    except PlacementError:
+        return None
+    return Round(agenda.period // world.round.interval, world.round.interval)
+
+
 def _work(placement: Placement, world: World) -> dict[int, Work]:
     slots = slots_ms(Loads.of(placement, world.schedules, world.sizes, world.round), world)
     computing, sampling = instructions_of(placement, world.schedules, world.round), sampled_by(placement)

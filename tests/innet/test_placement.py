@@ -1,6 +1,7 @@
 """Placements: what is chosen, what it is reckoned to cost, and what is true of every one."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from innet.placement.folds import holder, keeps, united_folds
 from innet.placement.place import Choice, arranged, place, predicted, tries
 from innet.placement.placement import Placed, about_site, conditions, taking
 from innet.placement.statistics import GUESS, OFTEN, share_of
+from innet.placement.timing import longest_round, round_of
 from innet.routing.tree import RoutingTree
 from tests.innet.placing import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, line, mean, world_of
 
@@ -55,6 +57,29 @@ def test_a_group_for_each_site_saves_only_frames():
     assert chosen(world_of(line(6)), long)[1] == [True]
     [weighed] = place((), [short], world_of(line(12)))[1]
     assert weighed.messages[0] > 0 and weighed.joules[0] > 0
+
+
+def test_each_way_is_weighed_with_the_rounds_that_it_can_have():
+    """Three epochs could wait for each other, but for how long what is collected takes to get here; partials are faster."""
+    network = replace(world_of(line(12)), round=longest_round(10, 1_000, 20_150))
+    rounds = partial(round_of, world=network, within_ms=20_150)
+    collected = arranged([deliver()], [], (), network)
+    folded = arranged([], [MEAN], [0], network)
+    assert [network.round.epochs, rounds(collected).epochs, rounds(folded).epochs] == [3, 2, 3]
+    [weighed] = place((), [MEAN], network, rounds=rounds)[1]
+    for placement, joules in zip((folded, collected), weighed.joules, strict=True):
+        found = predicted(placement, replace(network, round=rounds(placement)))
+        used = sum(use.total for use in found.motes.values())
+        assert joules == pytest.approx(used / found.epoch_ms * 3_600_000)
+
+
+def test_what_no_agenda_has_time_for_is_not_chosen():
+    network = world_of(line(12))
+    wanted = [deliver()]  # somebody wants the readings anyway, so a fold saves nothing
+    never_folded = place(wanted, [MEAN], network)[1]
+    assert [each.runs for each in never_folded] == [False]
+    late = place(wanted, [MEAN], network, rounds=lambda found: found.folds and network.round or None)[1]
+    assert [each.runs for each in late] == [True]
 
 
 def test_the_reason_is_a_sentence_with_both_figures():
