@@ -1,8 +1,8 @@
 """Moments: at which clock ticks an engine takes a step, when it is handed deliveries of many clock ticks at once.
 
 Ticks in which nothing comes late, and nothing is corrected, change no answer of before: as many of them as there are in a
-row are one step. A tick that does disturb what was said before is a step of its own, unless all who read the extent tell
-what it changed afterwards.
+row are one step, unless so much comes in them that what a step works with would leave the caches: then they are several. A
+tick that does disturb what was said before is a step of its own, unless all who read the extent tell what it changed afterwards.
 """
 
 from dataclasses import replace
@@ -10,6 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
+PORTION = 1 << 16
+"""A calm stretch in which more tuples than this are delivered is cut, so that a batch of any size takes the memory of this one."""
 _NONE = np.empty(0, np.int64)
 
 
@@ -28,11 +30,13 @@ def moments(delivered, intakes, clock, tick, calm, followed, corrected):
         for b in of
     ]
     steps = [ticks for ticks in steps if len(ticks)]
-    if calm and not steps and not corrected:
+    portions = _portions(named) if calm else []
+    if calm and not (steps or portions or corrected):
         yield tick, {name: named.get(name, []) for name in delivered}, calm
         return
     edges = np.unique(np.concatenate([[tick] if corrected else _NONE, *steps])).astype(np.int64).tolist()
     ends = _with_stretches(edges, named, clock) if calm else [(edge, False) for edge in edges]
+    ends = sorted((dict.fromkeys(portions, True) | dict(ends)).items())
     if not ends or ends[-1][0] != tick:
         ends.append((tick, calm))
     begin = clock
@@ -45,6 +49,12 @@ def _own(batch, intake):
     """The clock ticks that are steps of their own."""
     disturbing = intake.disturbing(batch)
     return batch.arrival[disturbing] if disturbing.any() else _NONE
+
+
+def _portions(named):
+    """Clock ticks after which a stretch is cut: in each of them, of some extent, the last of so many tuples is delivered."""
+    cuts = [b.arrival[PORTION - 1 : -1 : PORTION] for of in named.values() for b in of if len(b) > PORTION]
+    return [cut for ticks in cuts for cut in ticks.tolist()]
 
 
 def _with_stretches(edges, named, clock):

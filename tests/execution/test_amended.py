@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest import MonkeyPatch
 
 from acquisition.batch import Batch
+from basestation.execution import moments
 from basestation.execution.engine import Engine
 from basestation.execution.saving import restored, saved
 from basestation.planner.bind import bind_text
@@ -119,6 +121,15 @@ ANOTHER = (
 def test_clock_ticks_that_end_together_say_what_each_says_by_itself(came, texts, late, cuts):
     schema = f"p: pushed (site:integer, v:integer) {late}"
     assert said(schema, texts, came, [*sorted(cuts), END]) == said(schema, texts, came, EVERY)
+
+
+@given(coming(), st.lists(st.sampled_from(QUERIES), min_size=1, max_size=2, unique=True), LATE, st.integers(1, 9))
+def test_what_comes_in_one_batch_is_said_as_it_is_in_portions(came, texts, late, portion):
+    schema = f"p: pushed (site:integer, v:integer) {late}"
+    with MonkeyPatch.context() as patch:
+        patch.setattr(moments, "PORTION", portion)
+        portions = said(schema, texts, came, [END])
+    assert portions == said(schema, texts, came, [END])
 
 
 @given(coming(), st.sampled_from(QUERIES[:-1]), CUTS, st.sets(st.integers(0, 20), max_size=3))
