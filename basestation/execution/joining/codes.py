@@ -6,36 +6,39 @@ free. All keys of a call go from slot to slot together.
 
 import numpy as np
 
+from basestation.execution.grown import Grown
+
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbours land far from each other
 _SPARSE = 4  # slots for each key, at the least
 _NOTHING = -1
+_NONE = np.empty(0, np.uint64)
 
 
 class Codes:
     """Keys are told by hashes of 64 bits; those that share one share a number."""
 
     def __init__(self):
-        self._hashes, self._count = np.empty(0, np.uint64), 0  # by number; so many of them stand in slots
         self._empty(10)
 
     def _empty(self, bits):
+        self._hashes = Grown(_NONE)  # by number
         self._shift = np.uint64(64 - bits)
         self._slots = np.full(1 << bits, _NOTHING, np.int32)
 
     def __len__(self):
-        return self._count
+        return len(self._hashes)
 
     def of(self, hashes):
         """The numbers of keys; -1 for those that have none."""
-        if not self._count:
-            return np.full(len(hashes), _NOTHING)
-        slot = self._slot(hashes)
-        code = self._slots[slot].astype(np.int64)
-        lost = np.flatnonzero((self._hashes[code] != hashes) & (code != _NOTHING))
+        if not len(self):
+            return np.full(len(hashes), _NOTHING, np.int32)
+        known, slot = self._hashes.values, self._slot(hashes)
+        code = self._slots.take(slot)
+        lost = np.flatnonzero((known.take(code) != hashes) & (code != _NOTHING))
         while len(lost):
             slot[lost] = next_ = self._next(slot[lost])
             code[lost] = found = self._slots[next_]
-            lost = lost[(self._hashes[found] != hashes[lost]) & (found != _NOTHING)]
+            lost = lost[(known[found] != hashes[lost]) & (found != _NOTHING)]
         return code
 
     def add(self, hashes):
@@ -43,45 +46,48 @@ class Codes:
         code = self.of(hashes)
         unknown = np.flatnonzero(code == _NOTHING)
         if len(unknown):
-            if _SPARSE * (len(self) + len(unknown)) > len(self._slots):
-                known = self._hashes[: self._count]
-                self._empty((_SPARSE * (len(self) + len(unknown))).bit_length())
-                self._count = 0
+            room = _SPARSE * (len(self) + len(unknown))
+            if room > len(self._slots):
+                known = self._hashes.values
+                self._empty(room.bit_length())
                 self._put(known)
             code[unknown] = self._put(hashes[unknown])
         return code
 
     def _put(self, hashes):
         """The numbers of keys that have none; where some are equal, the one that gets the slot gives its number to all."""
-        first, count = self._count, len(hashes)
-        self._hashes = np.concatenate([self._hashes[:first], hashes])
-        slot, numbers = self._slot(hashes), first + np.arange(count)
+        first, count = len(self), len(hashes)
+        self._hashes.extend(hashes)
+        known, slot = self._hashes.values, self._slot(hashes)
+        numbers = np.arange(first, first + count, dtype=np.int32)
         code = self._claimed(slot, numbers)
-        lost = np.flatnonzero(self._hashes[code] != hashes)
+        lost = np.flatnonzero(known.take(code) != hashes)
         while len(lost):
             slot[lost] = next_ = self._next(slot[lost])
             code[lost] = found = self._claimed(next_, numbers[lost])
-            lost = lost[self._hashes[found] != hashes[lost]]
+            lost = lost[known[found] != hashes[lost]]
         owns = code == numbers
         if not owns.all():  # the others need no number
-            code = first + (np.cumsum(owns) - 1)[code - first]
+            code = first + (np.cumsum(owns, dtype=np.int32) - 1)[code - first]
             self._slots[slot[owns]] = code[owns]
-            self._hashes = np.concatenate([self._hashes[:first], hashes[owns]])
-        self._count = len(self._hashes)
+            self._hashes = Grown(known[:first])
+            self._hashes.extend(hashes[owns])
         return code
 
     def _claimed(self, slot, numbers):
         """The numbers that stand in slots; those that were free are taken, where several want one by the last of them."""
-        free = self._slots[slot] == _NOTHING
+        free = self._slots.take(slot) == _NOTHING
         if free.all():
             self._slots[slot] = numbers
         else:
             self._slots[slot[free]] = numbers[free]
-        return self._slots[slot].astype(np.int64)
+        return self._slots.take(slot)
 
     def _slot(self, hashes):
         folded = hashes ^ (hashes >> np.uint64(32))  # of doubles often only the first half says anything
-        return ((folded * _MIX) >> self._shift).view(np.int64)
+        folded *= _MIX
+        folded >>= self._shift
+        return folded.view(np.int64)
 
     def _next(self, slot):
         return (slot + 1) & (len(self._slots) - 1)

@@ -22,9 +22,9 @@ from basestation.execution.distinct import stable_order
 from basestation.execution.frame import Frame
 from basestation.execution.joining.held import NEVER
 from basestation.execution.joining.kept import Kept
-from basestation.execution.joining.module import Span, spans
 from basestation.execution.joining.plan import NoPlan, default_plan
 from basestation.execution.joining.sides import Reach, side_of
+from basestation.execution.joining.span import Span, spans
 from basestation.execution.tuples import everything
 from basestation.execution.wins import ranges
 

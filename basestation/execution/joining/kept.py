@@ -9,7 +9,8 @@ import numpy as np
 
 from basestation.execution.grown import Grown
 from basestation.execution.joining.held import NEVER
-from basestation.execution.joining.module import StateModule, spans
+from basestation.execution.joining.module import StateModule
+from basestation.execution.joining.span import spans
 
 
 class Growth:

@@ -2,57 +2,23 @@
 
 It indexes whatever has positions, ticks and values: the tuples of a stream (`Held`) or a kept node of a plan. What comes
 is found when it is asked the next time; runs of the index are merged small ones first, so that a tuple is put in order a
-few times only, and there are few runs to look into. A key is looked up; only where it has several tuples are ticks searched.
+few times only, and there are few runs to look into.
 """
 
-from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
 
 from basestation.algebra.comparison import compare
 from basestation.algebra.vector import by_identity
-from basestation.execution.distinct import ranked, stable_order
+from basestation.execution.distinct import stable_order
 from basestation.execution.grown import Grown
 from basestation.execution.joining.codes import Codes
-from basestation.execution.wins import ranges
+from basestation.execution.joining.run import Run, TickRun
 
 _FEW = 512
 """A run with fewer positions than this is not worth looking into by itself."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A range of ticks for each probe: from left[first] to right[last]. Windows are fewer than probes, mostly."""
-
-    left: np.ndarray
-    right: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-
-    def __len__(self):
-        return len(self.first)
-
-    def take(self, which):
-        return Span(self.left, self.right, self.first[which], self.last[which])
-
-    def holds(self, ticks):
-        """Where a tick lies in its range."""
-        return (self.left[self.first] <= ticks) & (ticks <= self.right[self.last])
-
-    def within(self, ticks):
-        """Where the ticks in each range begin and end among some ascending ones."""
-        if len(self.left) > len(self.first):
-            left, right = self.left[self.first], self.right[self.last]
-            return np.searchsorted(ticks, left), np.searchsorted(ticks, right, "right")
-        return np.searchsorted(ticks, self.left)[self.first], np.searchsorted(ticks, self.right, "right")[self.last]
-
-
-def spans(left, right):
-    """A range of its own for each probe."""
-    each = np.arange(len(left))
-    return Span(left, right, each, each)
 
 
 class StateModule:
@@ -160,65 +126,6 @@ class StateModule:
         code = np.full(len(positions), -1, np.int32)
         code[there] = self._codes.add(hashed(keys)[there])
         return code
-
-
-class Run:
-    """Some positions by code, and those of one code by tick. `codes` of positions in the order of their ticks; `count` of all."""
-
-    def __init__(self, codes, count, ticks, positions):
-        order = stable_order(codes)
-        sizes = np.bincount(codes, minlength=count)
-        self.positions = positions[order]
-        self._begins = np.zeros(count + 2, np.int64)  # behind the last there is one without positions
-        np.cumsum(sizes, out=self._begins[1:-1])
-        self._begins[-1] = len(positions)
-        self._single = int(sizes.max(initial=0)) < 2
-        if self._single:
-            self._ticks = ticks[order]
-        else:  # ranks instead of ticks, so that one number stands for code and tick
-            self._ticks, rank = ranked(ticks)
-            self._sorted = codes[order] * len(self._ticks) + rank[order]
-
-    def __len__(self):
-        return len(self.positions)
-
-    def find(self, code, span):
-        """(which probe, which position)."""
-        last = len(self._begins) - 2
-        code = np.minimum(code, last)
-        first = self._begins[code]
-        which = np.flatnonzero(self._begins[code + 1] > first)  # of -1 that is the beginning, and this the end
-        if self._single:
-            if len(which) < len(code):
-                first, span = first[which], span.take(which)
-            inside = span.holds(self._ticks[first])
-            return (which, self.positions[first]) if inside.all() else (which[inside], self.positions[first[inside]])
-        which = which[stable_order(code[which])]  # what was just looked at is in the caches
-        low, high = span.take(which).within(self._ticks)
-        base = code[which] * len(self._ticks)
-        begin, behind = np.searchsorted(self._sorted, base + low), np.searchsorted(self._sorted, base + high)
-        counts = np.zeros(len(code), np.int64)
-        first[which], counts[which] = begin, np.maximum(behind - begin, 0)
-        return np.repeat(np.arange(len(code)), counts), self.positions[ranges(first, counts)]
-
-
-class TickRun:
-    """Some positions by tick alone."""
-
-    def __init__(self, ticks, positions):
-        self._ticks, self.positions = ticks, positions
-
-    def __len__(self):
-        return len(self.positions)
-
-    def counts(self, span):
-        """Where the matches of each probe begin, and how many there are."""
-        first, behind = span.within(self._ticks)
-        return first, np.maximum(behind - first, 0)
-
-    def find(self, code, span):
-        first, counts = self.counts(span)
-        return np.repeat(np.arange(len(span)), counts), self.positions[ranges(first, counts)]
 
 
 def hashed(vectors):

@@ -8,7 +8,8 @@ from acquisition.schema import Type
 from basestation.algebra.expressions import Attr, Column
 from basestation.algebra.vector import vector_of
 from basestation.execution.joining.held import Held
-from basestation.execution.joining.module import hashed, spans
+from basestation.execution.joining.module import hashed
+from basestation.execution.joining.span import spans
 from basestation.execution.tuples import Tuples
 
 COLUMNS = (Column(1, Type.INTEGER), Column(2, Type.FLOAT), Column(3, Type.STRING))
