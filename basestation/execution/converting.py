@@ -34,6 +34,7 @@ class ConverterStream(Stream):
         self._next = 0
         self.change = None
         self._changed = NO_KEYS  # of the windows of this step, new or revised
+        self._none = None  # no tuples, once it is known which columns they have
 
     @property
     def watermark(self):
@@ -52,6 +53,26 @@ class ConverterStream(Stream):
 
     def step(self, clock):
         outcome = self.block.outcome
+        quiet = not len(outcome.dirty) and not len(
+            outcome.new
+        )  # no window was made or changed, as in most small batches
+        come, gone, ticks = self._unchanged() if quiet else self._difference(outcome, clock)
+        fresh = np.ones(len(come), bool)
+        self._indexing.take(come, fresh, gone, self.watermark)
+        if self._names_index:
+            come, fresh, gone = self._with_entries(come, fresh, gone)
+        marks = tuple(mark.behind_windows() for mark in self.block.marks)
+        self.change = Change(come, fresh, gone, ticks, self.watermark, marks)
+        self.counts.rows_out += len(come) + len(gone)
+
+    def _unchanged(self):
+        self._changed = NO_KEYS
+        if self._none is None:
+            self._none = self.all().come
+        return self._none, self._none, NO_TICKS
+
+    def _difference(self, outcome, clock):
+        """(tuples that came, tuples that are gone, ticks of the windows that were made or changed)."""
         changed = together([outcome.dirty, outcome.new])
         self._changed = np.stack([changed.tick, changed.n], axis=1)
         first_new = int(outcome.new.number[0]) if len(outcome.new) else self.block.count
@@ -62,14 +83,8 @@ class ConverterStream(Stream):
         come = self._tuples(now.take(added), affected, first_new, clock)
         gone = self._tuples_said(said).take(removed)
         self._remember(come, gone)
-        fresh = np.ones(len(come), bool)
-        self._indexing.take(come, fresh, gone, self.watermark)
-        if self._names_index:
-            come, fresh, gone = self._with_entries(come, fresh, gone)
-        marks = tuple(mark.behind_windows() for mark in self.block.marks)
-        self.change = Change(come, fresh, gone, distinct(changed.tick), self.watermark, marks)
         self.counts.rows_in += len(now)
-        self.counts.rows_out += len(come) + len(gone)
+        return come, gone, distinct(changed.tick)
 
     def _now(self, windows):
         """What there is to say of each window, as a Frame numbered by `windows`."""
