@@ -10,8 +10,9 @@ import numpy as np
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution import relational
+from basestation.execution.bags import occurrence
 from basestation.execution.distinct import stable_order
-from basestation.execution.frame import Frame, beyond, codes, occurrence
+from basestation.execution.frame import Frame, beyond, codes
 from basestation.execution.tuples import concatenated
 from basestation.execution.windowing import RowWindows, TimeWindows
 from basestation.execution.wins import Wins

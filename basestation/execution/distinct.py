@@ -18,6 +18,11 @@ def consecutive(numbers):
     return count > 0 and int(numbers[-1]) - int(numbers[0]) == count - 1 and bool((numbers[1:] > numbers[:-1]).all())
 
 
+def stretched(numbers):
+    """The numbers as a slice where they are each the next one: what is taken by it is no copy."""
+    return slice(int(numbers[0]), int(numbers[-1]) + 1) if consecutive(numbers) else numbers
+
+
 def ranked(values):
     """(the different values, ascending; and for each value its place among them)."""
     if (values[1:] > values[:-1]).all():

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from basestation.execution.bags import occurrence
 from basestation.execution.change import NO_TICKS
-from basestation.execution.frame import difference, occurrence
+from basestation.execution.frame import difference
 from basestation.execution.graph import OUTPUT, Operator
 from basestation.execution.indexing import Arrivals
 from basestation.execution.marking import EpochsTold

@@ -8,7 +8,8 @@ those that were answered look different after a change (`dirty`), what is in the
 import numpy as np
 
 from acquisition.instants import grid_at_or_after
-from basestation.execution.frame import Frame, occurrence
+from basestation.execution.bags import occurrence
+from basestation.execution.frame import Frame
 from basestation.execution.indexing import Arrivals
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing

@@ -101,3 +101,10 @@ def ranges(first, counts):
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) + np.repeat(first - (ends - counts), counts)
+
+
+def stretch(first, counts):
+    """The same as a slice, where each range begins behind the one before."""
+    if len(first) and (first[1:] == first[:-1] + counts[:-1]).all():
+        return slice(int(first[0]), int(first[-1] + counts[-1]))
+    return ranges(first, counts)

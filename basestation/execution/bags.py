@@ -1,0 +1,74 @@
+"""Bags: which rows are left when others take equal ones away, each the first one (SEMANTICS 6.1, 6.4).
+
+Rows are told by keys, equal where the rows are. Few of many rows are equal mostly: a sieve finds those that may be, and only
+they are sorted.
+"""
+
+import numpy as np
+
+from basestation.execution.distinct import stable_order
+
+LOOSE, SMALL = 4, 1024  # so many numbers for each row, and some more, are fewer than it costs to sort rows
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def tabled(room, rows):
+    """Whether keys below `room` are counted in a table, and not sorted."""
+    return room <= LOOSE * rows + SMALL
+
+
+def occurrence(keys):
+    """For each row how many equal keys stand before it."""
+    order = stable_order(keys)
+    ordered = keys[order]
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(keys) else keys
+    lengths = np.diff(np.concatenate([begins, [len(keys)]])) if len(keys) else keys
+    out = np.empty(len(keys), np.int64)
+    out[order] = np.arange(len(keys)) - np.repeat(begins, lengths)
+    return out
+
+
+def left_of(keys, others, room):
+    """Where the keys are that are left when each of the others has taken the first equal one; all are below `room`."""
+    if not len(keys) or not len(others):
+        return np.arange(len(keys))
+    if tabled(room, len(keys)):
+        return left_by_counts(keys, np.bincount(keys, minlength=room), np.bincount(others, minlength=room))
+    met, theirs = _sieved(keys, others)
+    if not len(met):
+        return np.arange(len(keys))
+    values = np.sort(keys[met])
+    values = values[np.concatenate([[True], values[1:] != values[:-1]])]
+    at = np.searchsorted(values, keys[met])
+    away = np.minimum(np.searchsorted(values, others[theirs]), len(values) - 1)
+    away = away[values[away] == others[theirs]]
+    room = len(values)
+    stays = np.ones(len(keys), bool)
+    stays[met] = False
+    stays[met[left_by_counts(at, np.bincount(at, minlength=room), np.bincount(away, minlength=room))]] = True
+    return np.flatnonzero(stays)
+
+
+def left_by_counts(keys, own, away):
+    """The same where it is known of each key how many rows have it, and how many of them are taken away."""
+    kept = own > away
+    stays = kept.take(keys)
+    partly = kept & (away > 0)
+    if partly.any():
+        some = np.flatnonzero(partly.take(keys))
+        stays[some] = occurrence(keys[some]) >= away[keys[some]]
+    return np.flatnonzero(stays)
+
+
+def _sieved(keys, others):
+    """Where keys, and others, are that may have an equal one on the other side: all that have one, and a few more."""
+    bits = np.uint64(64 - (LOOSE * (len(keys) + len(others))).bit_length())
+    slot, theirs = (((each.view(np.uint64) * _MIX) >> bits).view(np.int64) for each in (keys, others))
+    met = np.flatnonzero(_marked(theirs, bits).take(slot))
+    return met, np.flatnonzero(_marked(slot[met], bits).take(theirs))
+
+
+def _marked(slots, bits):
+    marked = np.zeros(1 << (64 - int(bits)), bool)
+    marked[slots] = True
+    return marked
