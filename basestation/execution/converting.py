@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from basestation.algebra.placed import written
 from basestation.algebra.vector import Vector, constant
 from basestation.execution.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.combined import together
@@ -123,7 +124,7 @@ class ConverterStream(Stream):
         ident = self._next + np.arange(count)
         self._next += count
         number, tick = windows.number[frame.window], windows.tick[frame.window]
-        columns = dict(frame.columns)
+        columns = {id: written(vector) for id, vector in frame.columns.items()}
         columns[self._tick] = Vector(tick)
         if self._names_index:
             columns[self._index] = Vector(np.zeros(count, np.int64), np.zeros(count, bool))

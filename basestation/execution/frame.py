@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
-from basestation.algebra.vector import Vector, by_identity, places
+from basestation.algebra.placed import Placed
+from basestation.algebra.vector import Vector, by_identity, places, taken
 from basestation.execution.bags import left_by_counts, left_of, tabled
 from basestation.execution.distinct import stretched
 from basestation.execution.tuples import concatenated
@@ -30,8 +31,10 @@ class Frame:
 
     def take(self, which):
         which = places(which)
-        order = () if self.tick is None else (self.tick[which], self.second[which])
-        return Frame(self.windows, self.window[which], {id: v.take(which) for id, v in self.columns.items()}, *order)
+        order = () if self.tick is None else (taken(self.tick, which), taken(self.second, which))
+        return Frame(
+            self.windows, taken(self.window, which), {id: v.take(which) for id, v in self.columns.items()}, *order
+        )
 
     def with_columns(self, columns):
         return replace(self, columns=columns)
@@ -42,16 +45,25 @@ class Frame:
 
     def bounds(self):
         """Where each window begins and ends."""
+        if _MANY * self.windows < len(self):
+            return np.searchsorted(self.window, np.arange(self.windows + 1))
         found = np.zeros(self.windows + 1, np.int64)
         np.cumsum(np.bincount(self.window, minlength=self.windows), out=found[1:])
         return found
+
+
+_MANY = 16  # with more tuples in a window than this, their edges are found sooner by halving than by counting
 
 
 def codes(vectors, length):
     """A number for each row, equal where all values are equal, null with null (5.7, 6.1); and how many there can be."""
     code, count = np.zeros(length, np.int64), 1
     for vector in vectors:
-        more, size = _numbered(vector.values)
+        if isinstance(vector, Placed) and vector.few:
+            more, size = _numbered(vector.some.values)
+            more = more.take(vector.at)
+        else:
+            more, size = _numbered(vector.values)
         if vector.valid is not None:
             more, size = np.where(vector.valid, more + 1, 0), size + 1
         code, count = (code * size + more, count * size) if count > 1 else (more, size)
@@ -103,7 +115,7 @@ def among(frame, mine, theirs):
         other, others = _rows(bounds, theirs)
         left = left_of(keys, other * count + code[others], len(mine) * count)
     columns = {id: vector.take(rows).take(left) for id, vector in frame.columns.items()}
-    return Frame(len(mine), window[left], columns)
+    return Frame(len(mine), window.take(left), columns)
 
 
 def _rows(bounds, windows):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from basestation.algebra.placed import written
 from basestation.execution.bags import occurrence
 from basestation.execution.change import NO_TICKS
 from basestation.execution.frame import difference
@@ -138,7 +139,7 @@ class WindowOutput(Operator):
                 said[numbers] = now
 
     def _rows(self, frame):
-        return Rows(tuple(frame.columns[c.id] for c in self._columns), len(frame))
+        return Rows(tuple(written(frame.columns[c.id]) for c in self._columns), len(frame))
 
     def need(self, before):
         """Nothing changes before a tick of the extents below."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from basestation.algebra.placed import Placed, in_a_row
 from basestation.algebra.vector import Vector, everything, places, taken
 
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "site", "append")
@@ -80,6 +81,8 @@ def joined(parts):
 
 def concatenated(vectors):
     """One Vector of several."""
+    if isinstance(vectors[0], Placed) and (placed := in_a_row(vectors)) is not None:
+        return placed
     values = _one_after_another([v.values for v in vectors])
     if all(v.valid is None for v in vectors):
         return Vector(values)

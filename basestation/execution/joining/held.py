@@ -8,6 +8,7 @@ import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import columns_of
+from basestation.algebra.placed import Placed
 from basestation.algebra.vector import Vector, constant
 from basestation.execution.grown import Grown
 from basestation.execution.joining.module import StateModule
@@ -41,8 +42,12 @@ class Held:
         self._system = {name: Grown(getattr(tuples, name)[:0]) for name in ("ident", "tick")}
         self._values = {id: Grown(v.values[:0]) for id, v in tuples.columns.items()}
         self._valid, self._alive = {}, Grown(np.empty(0, bool))
+        self._texts = {}  # columns of strings, as they are
         self._dead, self.count, self.appends = 0, 0, False
         self.build(tuples)
+
+    def __getstate__(self):
+        return vars(self) | {"_texts": {}}
 
     # --- what comes and goes -----------------------------------------------------------------------------------------
 
@@ -60,6 +65,7 @@ class Held:
             if id in self._valid:
                 self._valid[id].extend(vector.there)
             self._values[id].extend(vector.values)
+        self._texts = {}
         self._alive.extend(constant(True, len(tuples)))
         self.count += len(tuples)
         self.appends = "append" in self._system and bool(self._system["append"].values.any())
@@ -100,6 +106,7 @@ class Held:
         self._values = {id: Grown(grown.values[kept]) for id, grown in self._values.items()}
         self._valid = {id: Grown(grown.values[kept]) for id, grown in self._valid.items()}
         self._alive = Grown(np.ones(self.count - self._dead, bool))
+        self._texts = {}
         self._dead, self.count = 0, len(self._alive)
         self.appends = self.appends and bool(self._system["append"].values.any())
         self._forget_positions()
@@ -117,22 +124,28 @@ class Held:
     def of(self, name, positions):
         """What the system knows of tuples: ident, tick, arrival, …"""
         if name in self._system:
-            return self._system[name].values[positions]
+            return self._system[name].values.take(positions)
         return self.of(_REPEATS[name], positions) if name in _REPEATS else constant(_ONE[name], len(positions))
 
     def ticks(self, positions):
-        return self._system["tick"].values[positions]
+        return self._system["tick"].values.take(positions)
 
     def living(self, positions):
-        return self._alive.values[positions]
+        return self._alive.values.take(positions)
 
     @property
     def all_live(self):
         return self._dead == 0
 
     def column(self, id, positions):
+        """A column of tuples at positions; strings are left where they are."""
         valid = self._valid.get(id)
-        return Vector(self._values[id].values[positions], None if valid is None else valid.values[positions])
+        values = self._values[id].values
+        if values.dtype == object:
+            if id not in self._texts:
+                self._texts[id] = Vector(values, None if valid is None else valid.values)
+            return Placed(self._texts[id], positions)
+        return Vector(values.take(positions), None if valid is None else valid.values.take(positions))
 
     def vectors(self, expressions, positions):
         """Expressions over the columns, or columns as they are held by their ids, of tuples at positions."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of, conjuncts, substitute
-from basestation.algebra.vector import places
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
@@ -23,53 +22,12 @@ from basestation.execution.frame import Frame
 from basestation.execution.joining.held import NEVER
 from basestation.execution.joining.kept import Kept
 from basestation.execution.joining.plan import NoPlan, default_plan
+from basestation.execution.joining.rows import Rows, rows_in, together
 from basestation.execution.joining.sides import Reach, side_of
 from basestation.execution.joining.span import Span, spans
-from basestation.execution.tuples import everything
-from basestation.execution.wins import ranges
 
 AT_ONCE = 2**20
 """How many combinations are looked at together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Tuples that were put together: of each row the position of its tuple of each input so far, and the windows that
-    hold all of them: from the first to the last. They are one array where each row is for one window."""
-
-    first: np.ndarray
-    last: np.ndarray
-    at: dict[int, np.ndarray]
-
-    def __len__(self):
-        return len(self.first)
-
-    @property
-    def single(self):
-        return self.first is self.last
-
-    def take(self, which):
-        """Those at positions, in a slice, or under a mask."""
-        if everything(which):
-            return self
-        which = places(which)
-        first = self.first[which]
-        last = first if self.single else self.last[which]
-        return Rows(first, last, {i: at[which] for i, at in self.at.items()})
-
-    def each(self):
-        """A row for each of the windows."""
-        counts = self.last - self.first + 1
-        if (counts == 1).all():
-            return Rows(self.first, self.first, self.at)
-        which = np.repeat(np.arange(len(self)), counts)
-        window = ranges(self.first, counts)
-        return Rows(window, window, {i: at[which] for i, at in self.at.items()})
-
-
-def rows_in(window, at):
-    """Rows, each for one window."""
-    return Rows(window, window, at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +42,14 @@ class Within:
 
     def __init__(self, sides, reaches):
         self._sides, self._reaches = sides, reaches
+
+    def apart(self, i):
+        """Whether no tuple of input i is in two of the windows; where these share more than edges, that is not looked up."""
+        left, right = self._reaches[i].left[1:], self._reaches[i].right[:-1]
+        touching = np.flatnonzero(left <= right)
+        if (left[touching] < right[touching]).any():
+            return False
+        return not self._sides[i].held.module(()).count(spans(left[touching], right[touching])).any()
 
     def range(self, rows, i):
         """The ticks that tuples of input i may have, for each row."""
@@ -197,7 +163,7 @@ class Join:
         found = []
         for begin, end in _rising(reaches):
             within = Within(self.sides, [reach.take(slice(begin, end)) for reach in reaches])
-            rows = self.probed(Rows(np.array([0]), np.array([end - begin - 1]), {}), place, within)
+            rows = self.probed(_beginning(end - begin, within, first), place, within)
             rows = self.through(rows, self.plan.beyond(first, place), within).each()
             found.append(rows_in(rows.first + begin, rows.at))
         return together(found)
@@ -343,17 +309,19 @@ class Join:
     def _sorted(self, rows):
         if len(rows) < 2:
             return rows
-        ranks = [side.rank(rows.at[i]) for i, side in enumerate(self.sides)]
-        code, room = np.zeros(len(rows), np.int64), 1
-        for rank in ranks:
-            least = int(rank.min())
-            span = int(rank.max()) - least + 1
-            room *= span
-            if room >= NEVER:
-                return rows.take(np.lexsort((*ranks[::-1], rows.first)))
-            code = code * span + (rank - least)
-        if not (code[1:] >= code[:-1]).all():
-            rows = rows.take(np.argsort(code))  # equal ones are of different windows
+        rank = self.sides[0].rank(rows.at[0])
+        if not (rank[1:] > rank[:-1]).all():
+            ranks = [rank, *(side.rank(rows.at[i]) for i, side in enumerate(self.sides) if i)]
+            code, room = np.zeros(len(rows), np.int64), 1
+            for rank in ranks:
+                least = int(rank.min())
+                span = int(rank.max()) - least + 1
+                room *= span
+                if room >= NEVER:
+                    return rows.take(np.lexsort((*ranks[::-1], rows.first)))
+                code = code * span + (rank - least)
+            if not (code[1:] >= code[:-1]).all():
+                rows = rows.take(np.argsort(code))  # equal ones are of different windows
         in_order = (rows.first[1:] >= rows.first[:-1]).all()
         return rows if in_order else rows.take(stable_order(rows.first))
 
@@ -367,15 +335,6 @@ def _renamed(column, id):
     return column if column.id == id else type(column)(id, column.type, column.name, None, column.scale)
 
 
-def together(parts):
-    """Rows over the same inputs, one after another."""
-    if len(parts) == 1:
-        return parts[0]
-    first = np.concatenate([rows.first for rows in parts])
-    last = first if all(rows.single for rows in parts) else np.concatenate([rows.last for rows in parts])
-    return Rows(first, last, {i: np.concatenate([rows.at[i] for rows in parts]) for i in parts[0].at})
-
-
 def _extent(side, reach):
     """How many tuples, living or not, an input has from the least to the greatest tick of windows."""
     some = reach.left <= reach.right
@@ -384,6 +343,13 @@ def _extent(side, reach):
     return int(
         side.held.module(()).count(spans(reach.left[some].min(keepdims=True), reach.right[some].max(keepdims=True)))[0]
     )
+
+
+def _beginning(windows, within, first):
+    """What the tuples of the first input are looked up for: all windows at once, or each, where they have no tuple in common."""
+    if within.apart(first):
+        return rows_in(np.arange(windows), {})
+    return Rows(np.array([0]), np.array([windows - 1]), {})
 
 
 def _rising(reaches):

@@ -63,7 +63,9 @@ class StateModule:
         at = _together([p for _, p in found])
         if not self.source.all_live:
             living = self.source.living(at)
-            which, at = which[living], at[living]
+            if not living.all():
+                living = np.flatnonzero(living)
+                which, at = which[living], at[living]
         if not self._exact(keys):
             same = np.ones(len(which), bool)
             for mine, theirs in zip(keys, self.source.vectors(self.key, at), strict=True):

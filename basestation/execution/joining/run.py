@@ -8,7 +8,7 @@ last one by two looks at a table. Else they are found by bisection.
 import numpy as np
 
 from basestation.execution.distinct import ranked, stable_order
-from basestation.execution.wins import ranges
+from basestation.execution.wins import ranges, stretch
 
 _LOOSE = 4
 """A table of counts may have so many cells for each position and probe: it is made sooner than all are searched."""
@@ -51,9 +51,11 @@ class Run:
         which = np.flatnonzero(place >= 0)
         if len(which) < len(code):
             place, span = place[which], span.take(which)
-        inside = span.holds(self._ticks.take(place))
-        if not inside.all():
-            which, place = which[inside], place[inside]
+        if len(which) and not span.hold_all(self._ticks[0], self._ticks[-1]):
+            inside = span.holds(self._ticks.take(place))
+            if not inside.all():
+                inside = np.flatnonzero(inside)
+                which, place = which[inside], place[inside]
         return which, self.positions.take(place)
 
     def _looked_up(self, code, span):
@@ -102,4 +104,4 @@ class TickRun:
 
     def find(self, code, span):
         first, counts = self.counts(span)
-        return np.repeat(np.arange(len(span)), counts), self.positions[ranges(first, counts)]
+        return np.repeat(np.arange(len(span)), counts), self.positions[stretch(first, counts)]

@@ -25,6 +25,10 @@ class Span:
         """Where a tick lies in its range."""
         return (self.left.take(self.first) <= ticks) & (ticks <= self.right.take(self.last))
 
+    def hold_all(self, low, high):
+        """Whether all ranges hold all ticks from one to another."""
+        return bool(self.left.max() <= low and high <= self.right.min())
+
     def within(self, ticks):
         """Where the ticks in each range begin and end among some ascending ones."""
         if len(self.left) > len(self.first):
