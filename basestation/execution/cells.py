@@ -3,7 +3,7 @@
 The order of entry of a group's first tuple is kept with them, because groups stand in that order (SEMANTICS 6.4).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,9 @@ class Cells:
 
     In a matrix of cells slice and group are known by the place, None here. `place` is the rank of the first tuple among all
     (`ranks`) there, or None where all cells stand in the order of entry.
+
+    `width` is told of cells that are known to be all of a matrix as they are, in the order of entry: in each slice there are
+    all groups up to it. 0: nobody knows.
     """
 
     slice: np.ndarray | None
@@ -24,6 +27,7 @@ class Cells:
     arrival: np.ndarray | None
     place: np.ndarray | None
     states: list
+    width: int = 0
 
     def __len__(self):
         return self.states[0].n_groups
@@ -34,6 +38,10 @@ class Cells:
         once, choose = Once(), lambda array: taken(array, which)
         columns = (None if column is None else once(choose, column) for column in self._columns)
         return Cells(*columns, [state.mapped(lambda array: once(choose, array)) for state in self.states])
+
+    def between(self, begin, end):
+        """Those of whole slices, from one place to before another; they share memory with these."""
+        return self if end - begin == len(self) else replace(self.take(slice(begin, end)), width=self.width)
 
     def ranked(self, ranks):
         """As those of a matrix."""

@@ -4,13 +4,16 @@ What is folded is kept as `Cells`.
 """
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
+from basestation.algebra.expressions import columns_of
 from basestation.algebra.signatures import signature
 from basestation.execution.aggregating import answer, keys_of, made_for, values_of
 from basestation.execution.cells import Cells
 from basestation.execution.distinct import ranked
+from basestation.execution.doubling import Doubling
 from basestation.execution.frame import Frame
 from basestation.execution.groups import Groups
 from basestation.execution.streams import ADDED
@@ -61,6 +64,8 @@ class Folding:
                 self._aggregates.append(aggregate)
                 self._made.append(made_for(aggregate))
         self._can_undo = all(each.can_undo for each in self._made)
+        asked = [expression for _, expression in self._node.groups] + self._aggregates
+        self._columns = sorted({column.id for expression in asked for column in columns_of(expression)})
         return len(self._aggregates) > known
 
     def places(self, node):
@@ -74,16 +79,35 @@ class Folding:
         groups, width = self.groups_of(tuples), len(self.groups)
         numbers, place = ranked(slices)
         key, count = place * width + groups, len(numbers) * width
+        if (key[1:] > key[:-1]).all():
+            return self._alone(slices, groups, tuples, stream)
         if count > _FULL * len(tuples) + _SMALL:
             found, key = np.unique(key, return_inverse=True)
             count = len(found)
         else:
             found = np.arange(count)
         counts = np.bincount(key, minlength=count)
-        states = self._folded(counts, key, tuples, stream)
         row = found // width
+        slices, groups, there = numbers[row], found - row * width, np.flatnonzero(counts)
+        if int(counts.max()) == 1:
+            row = np.empty(count, np.int64)
+            row[key] = np.arange(len(key))
+            return self._alone(slices[there], groups[there], tuples.take(row[there]), stream)
+        states = self._folded(counts, key, tuples, stream)
         first = _earliest(tuples.arrival, places_of(tuples), key, count)
-        return _there(Cells(numbers[row], found - row * width, *first, states), np.flatnonzero(counts))
+        return self._in_rows(_there(Cells(slices, groups, *first, states), there))
+
+    def _alone(self, slices, groups, tuples, stream):
+        """Cells of one tuple each, in their order."""
+        states = self._folded(np.ones(len(tuples), np.int64), None, tuples, stream)
+        return self._in_rows(Cells(slices, groups, tuples.arrival, places_of(tuples), states))
+
+    def _in_rows(self, cells):
+        """Cells, and whether they are a matrix as they are."""
+        width = len(self.groups)
+        if not len(cells) or len(cells) % width or (cells.slice[::width] != cells.slice[width - 1 :: width]).any():
+            return cells
+        return replace(cells, width=width) if _ascending(cells.arrival, cells.place).all() else cells
 
     def _folded(self, counts, key, tuples, stream):
         """The states of as many groups as `counts` has, which are the tuples of each; `key` has that of each tuple."""
@@ -112,6 +136,10 @@ class Folding:
         """Which cells of a matrix are groups: without grouping all, with tuples in them or not."""
         return self.counts(cells) > 0 if self._node.grouped else np.ones(len(cells), bool)
 
+    def needed(self, tuples):
+        """Tuples with only the columns that are asked for."""
+        return tuples.with_columns({id_: tuples.columns[id_] for id_ in self._columns})
+
     def groups_of(self, tuples):
         return self.groups.of(keys_of(self._node, tuples.columns), len(tuples))
 
@@ -136,7 +164,8 @@ class Folding:
         )
         states = [made.concatenate([p.states[i] for p in parts], once) if parts else made.init(0)
                   for i, made in enumerate(self._made)]  # fmt: skip
-        return Cells(*columns, states)
+        width = parts[0].width if parts and all(_follows(a, b) for a, b in pairwise(parts)) else 0
+        return Cells(*columns, states, width)
 
     def inserted(self, cells, others):
         """Cells and others, both in order with one row for each slice and group, as one."""
@@ -218,7 +247,8 @@ class Folding:
 
     def windows(self, cells, first, last):
         """What is Folded into windows, each over the slices first to last."""
-        ranks = None if _ascending(cells.arrival, cells.place).all() else entered(cells.arrival, cells.place)
+        ordered = cells.width or _ascending(cells.arrival, cells.place).all()
+        ranks = None if ordered else entered(cells.arrival, cells.place)
         window, group, found = self.gathered(cells, first, last, ranks)
         if found.place is not None and not in_order(window, found.place):
             order = np.lexsort((found.place, window))
@@ -234,12 +264,20 @@ class Folding:
 
         `ranks` are those of the cells; None where they stand in the order of entry, and nobody asks.
         """
-        new = np.diff(cells.slice, prepend=-NEVER) > 0
-        slices, row = cells.slice[new], np.cumsum(new) - 1
+        begins = (
+            np.arange(0, len(cells), cells.width)
+            if cells.width
+            else np.flatnonzero(np.diff(cells.slice, prepend=-NEVER))
+        )
+        slices = cells.slice[begins]
         begin, end = np.searchsorted(slices, first), np.searchsorted(slices, last, "right")
         end = np.maximum(begin, end)
         asked = np.cumsum(np.bincount(begin, minlength=len(slices) + 1) - np.bincount(end, minlength=len(slices) + 1))
         asked = asked[:-1] > 0
+        many = not self._node.grouped or int((end - begin).sum()) * (cells.width or 1) > _SMALL
+        if cells.width and many and asked.all():
+            return self._of_matrix(cells.ranked(ranks), len(slices), cells.width, begin, end)
+        row = np.repeat(np.arange(len(slices)), np.diff(begins, append=len(cells)))
         if not asked.all():  # windows far apart
             which = asked[row]
             cells, row, number = cells.take(which), row[which], np.append(0, np.cumsum(asked))
@@ -249,8 +287,8 @@ class Folding:
         column = np.zeros(len(self.groups), np.int64)
         column[groups] = np.arange(len(groups))
         column, size = column[cells.group], len(slices) * len(groups)
-        few = self._node.grouped and int((end - begin).sum()) * len(groups) <= _SMALL
-        if not few and size <= _FULL * len(cells) + _SMALL:
+        many = not self._node.grouped or int((end - begin).sum()) * len(groups) > _SMALL
+        if many and size <= _FULL * len(cells) + _SMALL:
             if size == len(cells):
                 matrix = cells.ranked(ranks)
             else:
@@ -275,54 +313,28 @@ class Folding:
     def _of_matrix(self, level, rows, width, begin, end):
         """(window, number among the groups, Cells) of what is there."""
         windows = len(begin)
-        if windows == 1 and rows and all(made.folds is not None for made in self._made):
-            whole = self._stacked(level, rows)
-        else:
-            whole = self._doubled(level, rows, width, begin, end)
+        whole = self._together(level, windows * width, Doubling(rows, width, begin, end))
         window, at = np.repeat(np.arange(windows), width), np.tile(np.arange(width), windows)
         there = self.there(whole)
         if there.all():
             return window, at, whole
         return window[there], at[there], whole.take(there)
 
-    def _doubled(self, level, rows, width, begin, end):
-        """The cells of windows: of slices one, two, four, … are put together."""
-        windows, length, step = len(begin), end - begin, 1
-        whole = owned = None  # `owned`: nobody else has its arrays
-        while True:
-            which = np.flatnonzero(length & step)
-            if len(which):
-                part = level.take(_rows(begin[which], width))
-                if len(which) == windows:
-                    whole, owned = part if whole is None else self.merged(whole, part), False
-                else:
-                    if not owned:
-                        whole, owned = self._blank(windows * width) if whole is None else self.copied([whole]), True
-                    whole = self._with(whole, part, _rows(which, width))
-                begin = begin + (length & step)
-            if rows < 2 * step or 2 * step > int(length.max(initial=0)):
-                break
-            last = (rows - 2 * step + 1) * width
-            level = self.merged(level.take(slice(0, last)), level.take(slice(step * width, step * width + last)))
-            step *= 2
-        return self._blank(windows * width) if whole is None else whole
-
-    def _blank(self, count):
-        return Cells(None, None, None, np.full(count, NEVER), [made.init(count) for made in self._made])
-
-    def _stacked(self, matrix, rows):
-        """The rows of a matrix as one."""
+    def _together(self, matrix, count, doubling):
+        """The so many cells of windows over the rows of a matrix."""
         found = {}
 
-        def down(fold, column):
-            key = fold, id(column)
+        def bring(fold, array, blank):
+            key = fold, id(array)
             if key not in found:
-                found[key] = fold.reduce(column.reshape(rows, -1), axis=0)
+                found[key] = doubling.array(fold, array, blank)
             return found[key]
 
-        states = [made.stacked(state, rows, down) for made, state in zip(self._made, matrix.states, strict=True)]
-        place = None if matrix.place is None else matrix.place.reshape(rows, -1).min(axis=0)
-        return Cells(None, None, None, place, states)
+        states = [
+            doubling.state(made, state) if made.folds is None else made.together(state, count, doubling.longest, bring)
+            for made, state in zip(self._made, matrix.states, strict=True)
+        ]
+        return Cells(None, None, None, None if matrix.place is None else bring(np.minimum, matrix.place, NEVER), states)
 
     def merged(self, a, b):
         """Two matrices of the same shape as one."""
@@ -331,16 +343,6 @@ class Folding:
         states = [made.merged(x, y, once) for made, x, y in pairs]
         ranked = a.place is not None and b.place is not None
         return Cells(None, None, None, np.minimum(a.place, b.place) if ranked else None, states)
-
-    def _with(self, whole, part, into):
-        """A matrix, changed: some cells, each at most once, have taken others in."""
-        into = np.arange(into.start, into.stop) if isinstance(into, slice) else into
-        for made, state, other in zip(self._made, whole.states, part.states, strict=True):
-            made.merge(state, other, into)
-        if part.place is None or whole.place is None:
-            return whole.ranked(None)
-        whole.place[into] = np.minimum(whole.place[into], part.place)
-        return whole
 
     def _one_by_one(self, cells, row, column, width, begin, end):
         """The same where there is little, or few groups are in each slice: every window's cells are brought together."""
@@ -376,6 +378,12 @@ def places_of(tuples):
     return np.where(tuples.rank == ADDED, ADDED + tuples.place, (tuples.rank << 20) + tuples.place)
 
 
+def _follows(a, b):
+    """Whether cells are a matrix together with those before them, which are one."""
+    after = (b.arrival[0], b.place[0]) >= (a.arrival[-1], a.place[-1]) if a.width == b.width > 0 else False
+    return after and b.slice[0] > a.slice[-1]
+
+
 def found_in(keys, values):
     """(where values are in ascending keys, which of them are there)."""
     at = np.searchsorted(keys, values)
@@ -405,13 +413,6 @@ def in_order(window, ranks):
 def _ascending(arrival, place):
     """Where an order of entry is not before the one before it."""
     return (arrival[1:] > arrival[:-1]) | ((arrival[1:] == arrival[:-1]) & (place[1:] >= place[:-1]))
-
-
-def _rows(numbers, width):
-    """Where some rows of a matrix are: a slice if they follow each other."""
-    if len(numbers) and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1 and (np.diff(numbers) == 1).all():
-        return slice(int(numbers[0]) * width, (int(numbers[-1]) + 1) * width)
-    return ((numbers * width)[:, None] + np.arange(width)).ravel()
 
 
 def _earliest(arrival, place, group, count):

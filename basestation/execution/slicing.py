@@ -10,7 +10,7 @@ import numpy as np
 from basestation.execution.amended import amended
 from basestation.execution.folding import Folding
 from basestation.execution.store import Store
-from basestation.execution.tuples import Growing
+from basestation.execution.tuples import Growing, apart
 from basestation.execution.windowing import TimeWindows
 from basestation.execution.wins import NEVER
 
@@ -72,7 +72,7 @@ class Slices(Store):
         self._from = -NEVER  # slices before it are let go of
         self._settled = -NEVER  # of a landmark window: the slice in which all that can change no more is put together
         self._waiting = Growing()  # tuples that are folded in as soon as somebody wants to know
-        self._waiting.add(self.stream.all().come)
+        self._wait(self.stream.all().come)
         self._versions = None  # of tuples that are to be folded in with the next step: in this one they are told apart
 
     def _numbers(self, ticks):
@@ -110,15 +110,18 @@ class Slices(Store):
             self._fold_waiting()
             lost = self._take_back(change.gone)
             if len(lost):
-                self._waiting.add(self._made_of(lost))
+                self._wait(self._made_of(lost))
                 early = np.flatnonzero(come.tick < self._low(int(lost[-1]) + 1))
                 again = early[np.isin(self._numbers(come.tick[early]), lost)]
                 come = come.take(np.delete(np.arange(len(come)), again)) if len(again) else come
-        self._waiting.add(come)
+        self._wait(come)
+
+    def _wait(self, tuples):
+        self._waiting.add(self._folding.needed(tuples))
 
     def _settle(self):
         if self._versions is not None:
-            self._waiting.add(self._versions.standing)
+            self._wait(self._versions.standing)
             self._versions = None
 
     def _fold_waiting(self, upto=NEVER):
@@ -126,10 +129,10 @@ class Slices(Store):
         tuples, self._waiting = self._waiting.all(), Growing()
         if tuples is None:
             return
-        later = self._numbers(tuples.tick) > upto
-        if later.any():  # a slice that is not over is folded once it is
-            self._waiting.add(tuples.take(later))
-            tuples = tuples.take(~later)
+        if upto < NEVER:
+            over, later = apart(tuples, tuples.tick < self._low(upto + 1))
+            self._waiting.add(later)  # a slice that is not over is folded once it is
+            tuples = over
         self._fold(tuples)
 
     def _fold(self, tuples):
@@ -150,8 +153,8 @@ class Slices(Store):
         later = self._cut_off(int(cells.slice[0]))
         if later:
             both = int(np.searchsorted(cells.slice, later[-1].slice[-1], "right"))
-            self._parts.append(self._folding.inserted(self._folding.joined(later), cells.take(slice(0, both))))
-            cells = cells.take(slice(both, None))
+            self._parts.append(self._folding.inserted(self._folding.joined(later), cells.between(0, both)))
+            cells = cells.between(both, len(cells))
         if len(cells):
             self._parts.append(cells)
 
@@ -162,8 +165,8 @@ class Slices(Store):
             part = self._parts.pop()
             at = int(np.searchsorted(part.slice, first))
             if at:
-                self._parts.append(part.take(slice(0, at)))
-            found.append(part.take(slice(at, None)) if at else part)
+                self._parts.append(part.between(0, at))
+            found.append(part.between(at, len(part)))
         return found[::-1]
 
     def _take_back(self, gone):
@@ -222,8 +225,7 @@ class Slices(Store):
         for part in self._parts:
             if part.slice[-1] >= low and part.slice[0] <= high:
                 begin, end = np.searchsorted(part.slice, low), np.searchsorted(part.slice, high, "right")
-                whole = begin == 0 and end == len(part)
-                parts.append(part if whole else part.take(slice(begin, end)))
+                parts.append(part.between(begin, end))
         return self._folding.joined(parts)
 
     def needs(self, tick):
@@ -253,7 +255,7 @@ class Slices(Store):
         while self._parts and self._parts[0].slice[0] < first:
             part = self._parts.pop(0)
             at = int(np.searchsorted(part.slice, first))
-            found.append(part if at == len(part) else part.take(slice(0, at)))
+            found.append(part.between(0, at))
             if at < len(part):
-                self._parts.insert(0, self._folding.copied([part.take(slice(at, None))]))
+                self._parts.insert(0, self._folding.copied([part.between(at, len(part))]))
         return found

@@ -73,6 +73,14 @@ def no_tuples(like):
     return like.take(slice(0, 0))
 
 
+def apart(tuples, mask):
+    """(those under a mask, the others). Where they follow each other there are no copies."""
+    count = np.count_nonzero(mask)
+    if mask[:count].all():
+        return tuples.take(slice(0, count)), tuples.take(slice(count, None))
+    return tuples.take(mask), tuples.take(~mask)
+
+
 def joined(parts):
     """All tuples of all parts, one after another; the parts have the same columns; at least one."""
     parts = [part for part in parts if len(part)] or parts[:1]

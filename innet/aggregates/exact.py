@@ -27,6 +27,8 @@ SCALE_DOWN, SCALE_UP = 2.0 ** (-BITS * FAR), 2.0 ** (BITS * FAR)
 
 
 class ExactSums:
+    """Where `groups` are None, there are as many rows as groups, and each row is one of its own."""
+
     __slots__ = ("_bound", "columns", "n_groups")
 
     def __init__(self, n_groups: int) -> None:
@@ -62,11 +64,11 @@ class ExactSums:
                 x = v[chosen] * factor
                 square, rest = two_product(x, x)
                 for part in (square, rest):
-                    self._add_floats(2 * limb, g[chosen], part if w is None else part * w[chosen])
+                    self._add_floats(2 * limb, _chosen(g, chosen), part if w is None else part * w[chosen])
 
     def _add_integers(self, limb, groups, values, weights) -> None:
         largest = _largest(values)
-        if largest * len(values) < 1 << 53:
+        if largest * (1 if groups is None else len(values)) < 1 << 53:
             self._scatter(limb, groups, values if weights is None else values * weights, 0, largest)
             return
         for place, part in ((limb, values & 0xFFFFFFFF), (limb + 1, values >> BITS)):
@@ -78,8 +80,8 @@ class ExactSums:
             raise ValueError("only finite numbers can be added")
         if largest >= BIG:
             far = np.abs(values) >= BIG
-            self._add_floats(limb + FAR, groups[far], values[far] * SCALE_DOWN)
-            groups, values = groups[~far], values[~far]
+            self._add_floats(limb + FAR, _chosen(groups, far), values[far] * SCALE_DOWN)
+            groups, values = _chosen(groups, ~far), values[~far]
             largest = _largest(values)
         while largest:
             # Each value is taken apart from the top: adding 1.5 * 2^52 units and taking them away again leaves it
@@ -92,15 +94,19 @@ class ExactSums:
             largest = _largest(values)
             if largest and np.count_nonzero(values) * 2 < len(values):
                 rest = values != 0
-                groups, values = groups[rest], values[rest]
+                groups, values = _chosen(groups, rest), values[rest]
 
     def _scatter(self, limb, groups, units, exponent, largest) -> None:
-        """Add to a limb. `units` times 2^exponent are whole, at most `largest`, and their sum is less than 2^53."""
-        self._make_room(largest * len(groups))
-        if len(groups) * SPARSE < self.n_groups:
+        """Add to a limb. `units` times 2^exponent are whole, at most `largest`, and their sum in a group is less than 2^53."""
+        self._make_room(largest if groups is None else largest * len(groups))
+        if groups is None:
+            added = units
+        elif len(groups) * SPARSE < self.n_groups:
             np.add.at(self._column(limb), groups, _times_power(units, exponent).astype(np.int64))
             return
-        added = _times_power(np.bincount(groups, units, self.n_groups), exponent).astype(np.int64)
+        else:
+            added = np.bincount(groups, units, self.n_groups)
+        added = _times_power(added, exponent).astype(np.int64)
         if limb in self.columns:
             self.columns[limb] += added
         else:
@@ -126,13 +132,13 @@ class ExactSums:
             both.columns[limb] = add(*held) if len(held) == 2 else held[0]
         return both
 
-    def stacked(self, rows: int, down: Callable) -> "ExactSums":
-        """Sums of fewer groups, each of which there are so many times; `down` brings the rows of a column together."""
-        if self._bound > HEADROOM // rows:
+    def together(self, n_groups: int, most: int, bring: Callable) -> "ExactSums":
+        """Sums of other groups, each of `most` of these at most; `bring` brings those of a column together."""
+        if self._bound > HEADROOM // max(most, 1):
             self.carry()
-        found = ExactSums(self.n_groups // rows)
-        found.columns = {limb: down(np.add, column) for limb, column in self.columns.items()}
-        found._bound = self._bound * rows
+        found = ExactSums(n_groups)
+        found.columns = {limb: bring(np.add, column, 0) for limb, column in self.columns.items()}
+        found._bound = self._bound * max(most, 1)
         return found
 
     def mapped(self, change: Callable, n_groups: int) -> "ExactSums":
@@ -270,7 +276,17 @@ def _largest(values):
     return max(values.max().item(), -values.min().item())
 
 
+def _chosen(groups, which):
+    """The groups of some rows."""
+    if groups is not None:
+        return groups[which]
+    return None if isinstance(which, slice) else np.flatnonzero(which)
+
+
 def _portions(n_groups, groups, values, weights) -> Iterator[tuple]:
+    if groups is None:
+        yield None, values, weights
+        return
     rows = min(max(ROWS, n_groups), 1 << 20)
     for start in range(0, len(values), rows):
         stop = start + rows

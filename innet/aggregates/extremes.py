@@ -33,10 +33,14 @@ class Extreme(Partial):
     def folded(self, counts, groups, values=None, valid=None, order=None, once=None):
         if self.type == "string" or not (valid is None or valid.all()):
             return super().folded(counts, groups, values, valid, order, once)
-        dtype, blank = self.cells["value"]
-        value = np.full(len(counts), blank, dtype)
-        self._pick(value, groups, values)
-        return State(len(counts), {"seen": (once or Once())(_some, counts), "value": value}, {})
+        once = once or Once()
+        if groups is None:
+            value = once(_with_one_zero, values)
+        else:
+            dtype, blank = self.cells["value"]
+            value = np.full(len(counts), blank, dtype)
+            self._pick(value, groups, values)
+        return State(len(counts), {"seen": once(_some, counts), "value": value}, {})
 
     def layout(self):
         return (Field("seen", 1), Field("value", VALUE_BITS)) if self.on_motes else None
@@ -50,7 +54,7 @@ class Extreme(Partial):
         seen[groups] = True
 
     def _pick(self, value, groups, values):
-        self.pick.at(value, groups, values + value.dtype.type(0))  # -0.0 equals 0.0 (1.8): one of them is kept
+        self.pick.at(value, groups, _with_one_zero(values))
 
     def _fold_strings(self, value, seen, groups, strings):
         """Rows are brought together by group; no string is the worst, so what is held counts where something is."""
@@ -74,6 +78,11 @@ class Extreme(Partial):
 
 def _some(counts):
     return counts > 0
+
+
+def _with_one_zero(values):
+    """-0.0 equals 0.0 (1.8): one of them is kept."""
+    return values + values.dtype.type(0)
 
 
 class Min(Extreme):

@@ -79,13 +79,15 @@ class Aggregate(Evaluating, Protocol):
     def folded(
         self,
         counts: Numbers,
-        groups: Numbers,
+        groups: Numbers | None,
         values: np.ndarray | None = None,
         valid: np.ndarray | None = None,
         order: tuple[Numbers, Numbers] | None = None,
         once: Any = None,
     ) -> Any:
-        """`init` and `update` in one; `counts` are the rows of each group. The state may share arrays: it is not changed."""
+        """`init` and `update` in one; `counts` are the rows of each group, and where `groups` are None, each is a group of its own.
+
+        The state may share arrays: it is not changed."""
 
     def merge(self, state: Any, other: Any, into: Numbers) -> None:
         """Fold group g of another state into the group into[g]; several may go into one."""

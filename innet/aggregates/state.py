@@ -111,9 +111,11 @@ class Partial:
     def folded(self, counts, groups, values=None, valid=None, order=None, once=None) -> State:
         """`init` and `update` in one, of as many groups as `counts` has, which are the rows of each.
 
-        States that are made with the same `once` may share arrays. They are not to be changed.
+        Where `groups` are None, each row is a group of its own. States that are made with the same `once` may share arrays, also
+        with the values. They are not to be changed.
         """
         state = self.init(len(counts))
+        groups = np.arange(len(counts)) if groups is None else groups
         self.update(state, groups, values, valid, None, order)
         return state
 
@@ -141,14 +143,14 @@ class Partial:
         limb = _Spread(n_groups, np.int64, 0, into)
         return State(n_groups, cells, {name: sums.mapped(limb, n_groups) for name, sums in state.sums.items()})
 
-    def stacked(self, state, rows, down) -> State:
-        """A new state of fewer groups, each of which there are so many times, row by row, where `folds` are told.
+    def together(self, state, n_groups, most, bring) -> State:
+        """A new state of other groups, each of `most` of these at most, where `folds` are told.
 
-        `down` brings the rows of a cell together by a fold.
+        `bring` brings those of a cell together by a fold, beginning with what an empty group has there.
         """
-        cells = {name: down(self.folds[name], cell) for name, cell in state.cells.items()}
-        sums = {name: sums.stacked(rows, down) for name, sums in state.sums.items()}
-        return State(state.n_groups // rows, cells, sums)
+        cells = {name: bring(self.folds[name], state.cells[name], blank) for name, (_, blank) in self.cells.items()}
+        sums = {name: sums.together(n_groups, most, bring) for name, sums in state.sums.items()}
+        return State(n_groups, cells, sums)
 
     def undo(self, state, groups, values=None, valid=None) -> None:
         self.update(state, groups, values, valid, np.full(len(groups), -1))

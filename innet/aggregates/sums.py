@@ -25,7 +25,7 @@ class Summing(Partial):
         return (Field("count", COUNT_BITS), Field("sum", SUM_BITS)) if self.on_motes else None
 
     def folded(self, counts, groups, values=None, valid=None, order=None, once=None):
-        if not len(groups) or not (valid is None or valid.all()):
+        if not len(values) or not (valid is None or valid.all()):
             return super().folded(counts, groups, values, valid, order, once)
         state = State(len(counts), {"count": counts}, {name: ExactSums(len(counts)) for name in self.sums})
         self._add(state, groups, values, None)

@@ -92,13 +92,32 @@ def test_rows_of_a_matrix_are_brought_together_as_merging_does(type_, data, rows
         if not aggregate.merges or aggregate.folds is None:
             continue
         states = [fold(aggregate, type_, data.draw(rows_of(type_))) for _ in range(rows)]
-        found = aggregate.stacked(
-            aggregate.concatenate(states), rows, lambda fold, column: fold.reduce(column.reshape(rows, -1), axis=0)
+        found = aggregate.together(
+            aggregate.concatenate(states),
+            N_GROUPS,
+            rows,
+            lambda fold, column, blank: fold.reduce(column.reshape(rows, -1), axis=0),
         )
         for other in states[1:]:
             aggregate.merge(states[0], other, np.arange(N_GROUPS))
         assert answers(aggregate.finalize(found)) == answers(aggregate.finalize(states[0]))
         assert dumped_bytes(aggregate, found) == dumped_bytes(aggregate, states[0])
+
+
+@every_type
+@given(st.data())
+def test_rows_that_are_groups_of_their_own_need_not_say_so(type_, data):
+    rows = data.draw(rows_of(type_))
+    given_ = arrays(type_, rows) | {"groups": None}
+    for name in names_for(type_):
+        aggregate = made(name, type_)
+        if not aggregate.merges:
+            continue
+        alone = aggregate.init(len(rows))
+        aggregate.update(alone, **arrays(type_, rows) | {"groups": np.arange(len(rows))})
+        found = aggregate.folded(np.ones(len(rows), np.int64), **given_)
+        assert answers(aggregate.finalize(found)) == answers(aggregate.finalize(alone))
+        assert dumped_bytes(aggregate, found) == dumped_bytes(aggregate, alone)
 
 
 @every_type
