@@ -10,8 +10,6 @@ from functools import partial
 
 from acquisition.scheduling import Need
 from basestation.agendas import network_of, within_ms
-from basestation.algebra.node import Node, walk
-from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.planner.fed import Fed
 from basestation.planner.moves import Moves
 from basestation.planner.split import Feed, Split
@@ -40,17 +38,14 @@ class Feeding:
     refused: str | None = None
 
 
-def fed(query: Query, found: Split, root: Node, world: World, now: int) -> Feeding:
-    """What a query that comes now is fed by; `root` is the tree that the engine runs."""
-    runs = [node for node in walk(root) if isinstance(node, SliceAggregation)]
-    feeds = [feed for feed in found.feeds if feed.node in runs]
-    readings = (*found.readings, *(each for feed in found.feeds if feed not in feeds for each in feed.instead))
-    refused = None
+def fed(query: Query, found: Split, world: World, now: int) -> Feeding:
+    """What a query that comes now is fed by."""
+    feeds, readings, refused = found.feeds, found.readings, None
     if feeds:
         try:
             placement, folded, weighed = _placed(query, feeds, readings, world, now)
         except (PlacementError, ProgramError) as error:
-            feeds, readings = [], (*readings, *(each for feed in feeds for each in feed.instead))
+            feeds, readings = (), (*readings, *(each for feed in feeds for each in feed.instead))
             refused = str(error)
     if not feeds:
         return Feeding(replace(query, inside=tuple(dict.fromkeys(readings))), refused=refused)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from acquisition.errors import ScheduleError
 from acquisition.extent import Catalog
 from basestation.agendas import network_of, within_ms
-from basestation.execution.engine import EXECUTABLE
 from basestation.feeding import Feeding, fed
 from basestation.planner.moves import Moves
 from basestation.planner.plan import Plan
@@ -70,8 +69,7 @@ def untold(deployment: Deployment, catalog: Catalog, statistics: Statistics = GU
 def added(plan: Plan, number: int, world: World, now: int, text: str = "") -> tuple[World, Feeding]:
     """A world in which one query more runs, and what was decided for it."""
     better, _ = rewrite(plan)
-    runs, _ = rewrite(plan, EXECUTABLE)
-    feeding = fed(Query(number, text, plan), inside(plan, better.root, world), runs.root, world, now)
+    feeding = fed(Query(number, text, plan), inside(plan, better.root, world), world, now)
     return world.with_folds(feeding.begin).with_query(feeding.query), feeding
 
 

@@ -235,14 +235,18 @@ class Mote:
         self._slots = slots_of(orders)
 
     def _take_programs(self) -> None:
-        """A new program comes before its schedule: as long as we sample by the old one, the old program runs."""
+        """A new program comes before its schedule: as long as we sample by the old one, the old program runs.
+
+        Also where the new one looks at another sampling that we do not take yet.
+        """
         memory = self._memory
         still: tuple[MoteProgram, ...] = ()
         if memory.schedule.version != memory.version:
-            told = {program.sampling for program in memory.orders.programs}
             sampled = {sampling.number for sampling in memory.schedule.samplings}
+            told = {program.sampling for program in memory.orders.programs if program.peers <= sampled}
             still = tuple(program for program in memory.programs if program.sampling in sampled - told)
-        memory.programs = (*still, *memory.orders.programs)
+        kept = {program.sampling for program in still}
+        memory.programs = (*still, *(program for program in memory.orders.programs if program.sampling not in kept))
         memory.folding.install(memory.programs)
 
     def merge(self, frame: Frame) -> bool:

@@ -16,13 +16,11 @@ from basestation.execution.intake import Intake
 from basestation.execution.merged import Merged
 from basestation.execution.moments import moments
 from basestation.execution.tables import Table
-from basestation.planner.rewrite import RULES, rewrite
-from basestation.planner.rules.join_below_window import join_below_window
+from basestation.planner.executable import EXECUTABLE, executable
+from basestation.planner.rewrite import rewrite
 from basestation.revisions.answers import Ended
 from innet.operators.acquire import acquired
 
-EXECUTABLE = tuple(rule for rule in RULES if rule is not join_below_window)
-"""The rewrites whose operators can be run."""
 _PLENTY = 2**16
 """After so many tuples state is tidied, however few steps took them: memory that is used again is there already."""
 
@@ -82,8 +80,10 @@ class Engine:
         if since is not None and since < self._first_tick(plan):
             raise TooEarly(since, self._first_tick(plan))
         self._expected.discard(number)
-        better, _ = rewrite(plan, self._rules)
+        better, _ = rewrite(plan, executable(self._rules, [each.node for each in fed]))
         root = rebuild(better.root, lambda node: _over_partials(node, fed)) if fed else better.root
+        if sum(isinstance(node, StreamMerged) for node in walk(root)) < len(fed):
+            raise ValueError(f"query {number} is fed by partials for an aggregation that it does not run")
         for fold, operator in (folds or {}).items():
             self._fold(fold, operator)
         now = self.clock + 1

@@ -5,6 +5,8 @@ slice there are; which is enough, because every window is a run of whole slices.
 horizon, as a reading of the first due tick of its slice would be.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from acquisition.instants import grid_at_or_after
@@ -27,7 +29,8 @@ class Merged:
     def __init__(self, fold, intakes, now):
         """`intakes` are those of its extents, the one whose sampling it belongs to first; `now` is the next clock tick."""
         self._slices, self.interval = fold.slices, fold.interval
-        self._intakes, self.extent, self.counts = intakes, intakes[0].extent, intakes[0].counts
+        self._intakes, self.extent = intakes, intakes[0].extent  # where there are more, all treat the late alike
+        self.counts = Counter()  # of this step
         self._lateness = Lateness(self.extent, self.counts)
         self.horizon, self.keys = self._lateness.horizon, intakes[0].keys
         fresh = all(intake.epochs.begun >= now for intake in intakes)
@@ -82,6 +85,9 @@ class Merged:
         complete = None if calm else self._complete(clock - 1)
         self.came, self.touched = None, NO_TICKS
         taken = [found for batch in batches if len(found := self._taken(batch, clock, complete))]
+        for intake in self._intakes:  # a partial of pairs has a reading of each in every one
+            intake.counts.update(self.counts)
+        self.counts.clear()
         if taken:
             self.came = ArrivedPartials.together(taken)
             self._log.append(self.came)

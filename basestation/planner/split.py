@@ -279,6 +279,8 @@ class _Splitting:
             self._in_time(a.extent, slices, interval)
         self._counted(extent, slices, interval)
         child, lowering, values = self._stream(node.child), Lowering.over(acquired, self.raw), _values(node.child)
+        if len({(a.extent.wait, a.extent.late, a.extent.horizon, a.extent.ahead) for a in acquired}) > 1:
+            raise Stays("late", "its extents wait for readings, or treat late ones, in different ways")
         if len(acquired) > 1 and any(about_site(term) for term in conditions(Deliver(child, extent.name, ()))):
             raise Stays("join", "a condition on the sites of one extent leaves readings of the other due")
         keys = tuple(lowering.value(ex.substitute(e, values)) for _, e in node.groups)

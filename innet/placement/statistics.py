@@ -171,7 +171,9 @@ class Counted:
     def contents(self, fold: Fold, sites: Sequence[int]) -> Contents:
         some = [self._rows_of[site] for site in sites if site in self._rows_of]
         rows = np.concatenate(some) if some and self._knows(fold) else np.zeros(0, np.int64)
-        rows = rows[self.sampled[fold.extent][rows] & (self.tick[rows] % fold.interval == 0)] if len(rows) else rows
+        if len(rows):
+            here = np.logical_and.reduce([self.sampled[extent][rows] for extent in extents_of(fold)])
+            rows = rows[here & (self.tick[rows] % fold.interval == 0)]
         if not len(rows):
             return GUESS.contents(fold, sites)
         slices, number = np.unique(fold.slices.number(self.tick[rows]), return_inverse=True)

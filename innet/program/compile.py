@@ -44,34 +44,39 @@ def compile_programs(
     known = {sampling.extent: sampling for schedule in schedules for sampling in schedule.samplings}
     of_site = {schedule.site: schedule for schedule in schedules}
     merging = {site for found in placed for site in found.merging}
+    peers = {(s, e) for p in placed for e in extents_of(p.operator) if e != p.operator.extent for s in p.sites}
     programs = []
     for site in sorted(of_site.keys() | merging):
         schedule = of_site.get(site, Schedule(site, 1, ()))
         samplings = {sampling.extent: sampling for sampling in schedule.samplings}
-        made = [
-            program
-            for extent, sampling in known.items()
-            if (program := _program(schedule, samplings, sampling, [p for p in placed if p.operator.extent == extent]))
-        ]
+        made = []
+        for extent, sampling in known.items():
+            of_it = [p for p in placed if p.operator.extent == extent]
+            if program := _program(schedule, samplings, sampling, of_it, (site, extent) in peers):
+                made.append(program)
         if processors is not None and site in processors:
             _check_limits(site, made, placed, processors[site])
         programs += made
     return programs
 
 
-def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sampling, placed: Sequence[Placed]):
-    """The program of a site for a sampling; None where it has nothing to do in it."""
+def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sampling, placed: Sequence[Placed],
+             looked_at: bool):  # fmt: skip
+    """The program of a site for a sampling; None where it has nothing to do in it.
+
+    One that only programs of other samplings look at does nothing: its readings are counted with it.
+    """
     site, own = schedule.site, samplings.get(sampling.extent)
     running = [p for p in placed if site in p.sites]
     tables = [p for p in placed if isinstance(p.operator, Fold) and (site in p.sites or site in p.merging)]
-    if not running and not tables:
+    if not running and not tables and not looked_at:
         return None
     if running and own is None:
         raise ProgramError(f"{sampling.extent} is not sampled", None, site, running[0].operator.label())
     code = _Code(site, sampling, samplings)
     for table in tables:
         code.declare(table)
-    code.share([_terms(p, samplings, sampling) for p in running])
+    code.share([_terms(p) for p in running])
     code.deliver([p for p in running if isinstance(p.operator, Deliver)])
     for p in running:
         if isinstance(p.operator, Fold):
@@ -85,11 +90,15 @@ def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sa
         raise ProgramError(str(error), None, site, said) from error
 
 
-def _terms(placed: Placed, samplings: Mapping[str, Sampling], sampling: Sampling) -> tuple[Expression, ...]:
+def _terms(placed: Placed) -> tuple[Expression, ...]:
     """What must be true for a reading to be taken; what is known of the site went into `sites`."""
+    return tuple(term for term in conditions(placed.operator) if not about_site(term))
+
+
+def _here(placed: Placed, samplings: Mapping[str, Sampling]) -> tuple[Expression, ...]:
+    """That there are readings of all other extents that it looks at."""
     operator = placed.operator
-    there = [Here(samplings[e].number) for e in extents_of(operator) if e != operator.extent and e in samplings]
-    return (*there, *(term for term in conditions(operator) if not about_site(term)))
+    return tuple(Here(samplings[e].number) for e in extents_of(operator) if e != operator.extent and e in samplings)
 
 
 class _Code:
@@ -116,7 +125,7 @@ class _Code:
     def share(self, of_each: Sequence[tuple[Expression, ...]]) -> None:
         """Compute the conditions that several operators have, those of most of them first, while there are cells."""
         wanted = Counter(term for terms in of_each for term in dict.fromkeys(terms))
-        shared = [term for term, count in wanted.most_common() if count > 1 and not isinstance(term, Here)]
+        shared = [term for term, count in wanted.most_common() if count > 1]
         for cell, term in enumerate(shared[:CELLS]):
             self.value(term)
             self.put("STORE", cell)
@@ -126,9 +135,7 @@ class _Code:
         """Send the reading if one of the operators wants it."""
         if not placed:
             return
-        wanted = [
-            (self._due(p), all_of(list(_terms(p, self.samplings, self.sampling)))) for p in placed
-        ]  # fmt: skip
+        wanted = [(self._due(p), all_of([*_here(p, self.samplings), *_terms(p)])) for p in placed]
         wanted = list(dict.fromkeys(wanted))
         always = [due for due, _ in wanted if due is None]
         end = None if always else self.skip(any_of([due for due, _ in wanted]))
@@ -149,12 +156,13 @@ class _Code:
         self.land(end)
 
     def fold(self, placed: Placed) -> None:
-        """Fold the reading into its group if the operator takes it; mark it in any case."""
+        """Fold the reading, or the pair, into its group if the operator takes it; mark it if it takes it or not."""
         operator: Fold = placed.operator
         due = self._due(placed)
-        end = None if due is None else self.skip(due)
+        there = [*([] if due is None else [due]), *_here(placed, self.samplings)]
+        end = self.skip(all_of(there)) if there else None
         self.put("MARK", placed.number)
-        taken = all_of(list(_terms(placed, self.samplings, self.sampling)))
+        taken = all_of(list(_terms(placed)))
         filtered = None if taken == Number(1) else self.skip(taken)
         for key in operator.keys:
             self.value(key)

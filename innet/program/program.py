@@ -52,6 +52,13 @@ class MoteProgram:
         """Whether it ever sends a reading; the others go into tables only."""
         return any(opcode.name == "SEND" for _, opcode, _ in instructions(self.code))
 
+    @property
+    def peers(self) -> frozenset[int]:
+        """The other samplings that it looks at."""
+        return frozenset(
+            operands[0] for _, opcode, operands in instructions(self.code) if opcode.name in ("PEER", "HERE")
+        )
+
     def disassembly(self) -> str:
         """One instruction per line: `byte  bytes  instruction`."""
         lines = []

@@ -7,7 +7,7 @@ import numpy as np
 
 from acquisition.schedule import Sampling, sensor_code
 from innet.operators.lanes import Lane
-from innet.program.program import MoteProgram, instructions
+from innet.program.program import MoteProgram
 from innet.program.vectorised import Columns, Outcomes, run_many
 from simulator.kernel import MS
 from simulator.mote import computing_us
@@ -68,7 +68,7 @@ def batches(standing: Mapping[int, Standing], sensors: Mapping[int, Sequence[Sen
 
 
 def _check(program: MoteProgram | None) -> None:
-    if program and any(opcode.name in ("PEER", "HERE") for _, opcode, _ in instructions(program.code)):
+    if program and program.peers:
         raise CannotSweep("a program looks at another sampling")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from acquisition.extent import Kind
 from basestation.algebra.converters import Converter
-from basestation.execution.engine import EXECUTABLE
+from basestation.planner.executable import EXECUTABLE
 from basestation.replay.inputs import record
 from basestation.replay.statements import read_catalog, read_statements
 from tests.agreement.history import bag, difference, of_replay

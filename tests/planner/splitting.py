@@ -9,6 +9,7 @@ CATALOG = read_schema("""
 f: sensed (site:integer, time:integer, v:integer, u:integer, x:float {scale 2}, y:float {scale 1}, z:float, s:string)
    every 10 sec at sites 3, 4, 9 wait 5 sec late revise by 1 hour
 g: sensed (site:integer, n:integer) every 10 sec at sites 3, 4, 9
+like: sensed (site:integer, n:integer) every 10 sec at sites 3, 4, 9 wait 5 sec late revise by 1 hour
 far: sensed (site:integer, n:integer) every 10 sec at sites 3, 5
 app: sensed (site:integer, n:integer) every 10 sec at sites 3 late append
 drop: sensed (site:integer, n:integer) every 10 sec at sites 3 late drop

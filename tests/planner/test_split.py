@@ -87,6 +87,19 @@ def test_joins_of_one_site_and_tick(extent, condition, codes):
     assert told("SELECT a.v, b.n FROM " + JOIN.format(extent, condition)) == codes
 
 
+@pytest.mark.parametrize(
+    ("extent", "condition", "codes"),
+    [
+        ("like", "a.site = b.site AND a.v > b.n", ["moves"]),
+        ("like", "a.site = b.site AND a.site > 3", ["join", "moves", "moves", "moves", "moves"]),
+        ("g", "a.site = b.site", ["late", "moves", "moves", "moves"]),  # it waits twice as long
+        ("far", "a.site = b.site", ["join", "join", "moves", "moves"]),
+    ],
+)
+def test_aggregates_of_pairs_of_one_site_and_tick(extent, condition, codes):
+    assert told("SELECT COUNT(*) AS n, MAX(b.n) AS m FROM " + JOIN.format(extent, condition)) == codes
+
+
 def test_a_join_that_moves_is_a_condition_of_both_readings():
     found, _ = split_of("SELECT a.v, b.n FROM " + JOIN.format("g", "a.site = b.site AND a.v = b.n AND b.n > 4"))
     assert [(deliver.extent, [text for _, text in outline(deliver.child)]) for deliver in found.readings] == [

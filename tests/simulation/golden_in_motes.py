@@ -20,7 +20,7 @@ from acquisition.sources.tuples import batch_of, table_of
 from basestation.algebra.vector import Vector
 from basestation.planner.moves import Moves
 from basestation.testbed import SweptBed, Testbed
-from innet.payload import decode_orders
+from innet.placement.placement import extents_of
 from tests.golden.asking import asked_of
 from tests.golden.runner import files, read
 from tests.golden.telling import QUERIES
@@ -88,15 +88,7 @@ def moved(bed):
 
 def _folded(bed, extent, bare):
     """(site, tick) of the readings of an extent that came in partials; `bare` ones have those that a fold has filtered."""
-    samplings = bed.station.world.scheduled.samplings
-    tables = {
-        table.number
-        for site, desired in bed.station.world.desired.items()
-        if desired.program
-        for program in decode_orders(desired.program, site).programs
-        if samplings[program.sampling].extent == extent
-        for table in program.tables
-    }
+    tables = {number for number, fold in bed.station.world.folds.items() if extent in extents_of(fold.operator)}
     own = [e["readings"].split(",") for e in bed.trace.of("merged") if e["table"] in tables and e["bare"] == bare]
     found = {tuple(map(int, reading.split(":"))) for readings in own for reading in readings if reading}
     return {(site, tick) for site, tick in found if tick >= PAST}

@@ -7,6 +7,7 @@ import pytest
 
 from basestation import testbed
 from basestation.queries import State
+from gateway.source import Source
 from simulator.scenario import Asked, Fault, read_scenario
 from tests.simulation.judging import FOLDER, answers, folds_of, judge, merged, run_scenario
 
@@ -16,18 +17,29 @@ WIDER = Asked("spread", f"SELECT STDEV(temp) AS spread {WINDOW}", 305_000, 665_0
 SAME = Asked("sum", f"SELECT SUM(temp) AS total {WINDOW}", 420_000, 700_000)
 OTHER = Asked("supply", f"SELECT MIN(supply) AS least {WINDOW}", 410_000, 700_000)
 SECONDS = 1_200
+TWO = """
+warm: sensed (site:integer, temp:float {scale 2, sensor 'temperature'}) every 10 sec at sites 1 .. 8 wait 10 sec
+power: sensed (site:integer, supply:integer {sensor 'supply'}, near:float {scale 2, sensor 'temperature'}) every 10 sec at sites 1 .. 8 wait 10 sec
+"""
+PAIRS = Asked("pairs", """SELECT COUNT(*) AS n, AVG(w.temp) AS mean, MIN(p.supply) AS least
+    FROM (SELECT tick AS t, site, temp FROM warm) w [FROM NOW-50 TO NOW SLIDE 60 SEC],
+         (SELECT tick AS t, site, supply FROM power) p [FROM NOW-50 TO NOW SLIDE 60 SEC]
+    WHERE w.t = p.t AND w.site = p.site AND p.supply < 2955""", 0, None)  # fmt: skip
+MORE = Asked("more", "SELECT MAX(near) AS most FROM power [FROM NOW-50 TO NOW SLIDE 60 SEC]", 410_000, 700_000)
 
 
 @cache
-def ran(agenda, *queries, faults=()):
+def ran(agenda, *queries, faults=(), schema=None):
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=queries, faults=faults)
+    if schema is not None:
+        scenario = replace(scenario, deployment=replace(scenario.deployment, extents=Source(schema)))
     return run_scenario(scenario, SECONDS, kind=partial(testbed.Testbed, agenda=agenda, moves="everything"))
 
 
-def windows(bed, name):
+def windows(bed, name, extent="hall"):
     """Seconds since the beginning -> [used, due]."""
     begin = bed.scenario.begin_ms // 1_000
-    return {tick - begin: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, name).items()}
+    return {tick - begin: coverage[extent] for (tick, _), (coverage, _) in answers(bed, name).items()}
 
 
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
@@ -74,6 +86,19 @@ def test_another_sampling_of_the_same_readings_costs_none_of_them(agenda):
     assert judge(bed, "mean") >= 19
     assert list(windows(bed, "mean").values())[1:] == [[48, 48]] * (len(windows(bed, "mean")) - 1)
     assert len({e["sampling"] for e in bed.trace.of("produced")}) == 3
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_another_sampling_of_one_of_two_costs_no_pair(agenda):
+    """What folds pairs runs by one of the samplings, and looks at the other."""
+    bed = ran(agenda, PAIRS, MORE, schema=TWO)
+    assert folds_of(bed, "pairs") == {"warm": 1, "power": 1}
+    assert judge(bed, "pairs") >= 19
+    for extent in ("warm", "power"):
+        found = list(windows(bed, "pairs", extent).values())
+        assert found[1:] == [[48, 48]] * (len(found) - 1)
+    assert all(not e["sent"] for e in bed.trace.of("produced"))
+    assert not list(bed.trace.of("wasted"))
 
 
 def test_who_has_nothing_to_run_any_more_runs_nothing():

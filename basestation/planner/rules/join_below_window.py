@@ -24,6 +24,20 @@ def join_below_window(root):
     return rebuild(root, _push)
 
 
+def only_of(ticks):
+    """The rule for joins whose left streams have these columns of ticks, and for no other."""
+
+    def join_below_window(root):
+        return rebuild(root, lambda node: after if _tick_of(after := _push(node)) in ticks else node)
+
+    return join_below_window
+
+
+def _tick_of(window):
+    """The column of the ticks of what a window is of; None for what is no window of a stream."""
+    return window.child.tags[0] if isinstance(window, TimeWindow) else None
+
+
 def _push(node):
     if not (isinstance(node, WindowJoin) and len(node.inputs) == 2):
         return node
