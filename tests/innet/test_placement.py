@@ -78,7 +78,7 @@ def test_what_no_agenda_has_time_for_is_not_chosen():
     wanted = [deliver()]  # somebody wants the readings anyway, so a fold saves nothing
     never_folded = place(wanted, [MEAN], network)[1]
     assert [each.runs for each in never_folded] == [False]
-    late = place(wanted, [MEAN], network, rounds=lambda found: found.folds and network.round or None)[1]
+    late = place(wanted, [MEAN], network, rounds=lambda found: (found.folds and network.round) or None)[1]
     assert [each.runs for each in late] == [True]
 
 
