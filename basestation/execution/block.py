@@ -26,6 +26,7 @@ from basestation.execution.graph import BLOCK, Operator
 from basestation.execution.halting import Halt, Halted
 from basestation.execution.joining.differing import differing
 from basestation.execution.marks import united
+from basestation.execution.stretches import aggregate_over, suffice
 from basestation.execution.windowing import OverStream, RowWindows
 from basestation.execution.wins import NEVER, NOWHERE, Given, ranges
 
@@ -318,6 +319,8 @@ class Block(Operator):
                 return relational.select(self._evaluate(child, windows), predicate)
             case WindowProject(outputs=outputs, child=child):
                 return relational.project(self._evaluate(child, windows), outputs)
+            case WindowAggregation(child=child) if self.join is not None and child is self.join.node and suffice(node):
+                return aggregate_over(self.join.stretched(self._stands(windows)), node)
             case WindowAggregation(child=child):
                 return aggregate(self._evaluate(child, windows), node)
             case WindowCrossProduct(inputs=inputs):

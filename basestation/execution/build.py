@@ -27,7 +27,7 @@ from basestation.execution.block import Block
 from basestation.execution.converting import ConverterStream
 from basestation.execution.fed import ArrivedSlices, MergedStream
 from basestation.execution.history import Archived
-from basestation.execution.joining.join import join_of, joined_in
+from basestation.execution.joining.found import join_of, joined_in
 from basestation.execution.joining.sides import HeldStore, signature_of
 from basestation.execution.looping import Loop, LoopRows, Loops, LoopTimes, Named
 from basestation.execution.marking import EpochsTold

@@ -6,6 +6,7 @@ import numpy as np
 
 from innet.aggregates.protocol import Field
 from innet.aggregates.state import Partial, State
+from innet.aggregates.stretches import Counted
 
 COUNT_BITS = 32
 
@@ -24,6 +25,7 @@ class Count(Partial):
     name = "COUNT"
     result = "integer"
     can_undo = True
+    stretches = True
     cells: ClassVar = {"count": (np.int64, 0)}
     folds: ClassVar = {"count": np.add}
 
@@ -31,6 +33,11 @@ class Count(Partial):
         if valid is None or valid.all():
             return State(len(counts), {"count": counts}, {})
         return super().folded(counts, groups, values, valid, order, once)
+
+    def over(self, n_groups, first, last, values, valid, once):
+        if valid is not None:
+            first, last = first[valid], last[valid]
+        return once(Counted(n_groups), first, last), np.ones(n_groups, bool)
 
     def layout(self):
         return (Field("count", COUNT_BITS),)

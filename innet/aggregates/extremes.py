@@ -10,6 +10,7 @@ import numpy as np
 from innet.aggregates.grouping import by_group
 from innet.aggregates.protocol import Field
 from innet.aggregates.state import Once, Partial, State
+from innet.aggregates.stretches import Counted, extremes
 
 VALUE_BITS = 32
 """What a mote computes with."""
@@ -41,6 +42,18 @@ class Extreme(Partial):
             value = np.full(len(counts), blank, dtype)
             self._pick(value, groups, values)
         return State(len(counts), {"seen": once(_some, counts), "value": value}, {})
+
+    @property
+    def stretches(self):
+        return self.type != "string"
+
+    def over(self, n_groups, first, last, values, valid, once):
+        if valid is not None:
+            first, last, values = first[valid], last[valid], values[valid]
+        dtype, worst = self.cells["value"]
+        seen = once(_some, once(Counted(n_groups), first, last))
+        values = extremes(self.pick, np.full(n_groups, worst, dtype), first, last, values + dtype(0))
+        return np.where(seen, values, dtype(0)), seen
 
     def layout(self):
         return (Field("seen", 1), Field("value", VALUE_BITS)) if self.on_motes else None

@@ -37,6 +37,8 @@ class Evaluating(Protocol):
     """Whether it has the verbs of Aggregate as well; those whose state would grow with the data have not (10.5)."""
     can_undo: bool
     """Whether taking a row back leaves exactly what would be there without it."""
+    stretches: bool
+    """Whether it has the verb `over`: told rows once for all the groups that they are in, from one to another."""
 
     def evaluate(
         self,
@@ -46,6 +48,17 @@ class Evaluating(Protocol):
         valid: np.ndarray | None = None,
         order: tuple[Numbers, Numbers] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def over(
+        self,
+        n_groups: int,
+        first: Numbers,
+        last: Numbers,
+        values: np.ndarray | None,
+        valid: np.ndarray | None,
+        once: Any,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`evaluate` where row i is in the groups first[i] to last[i]. What is made with the same `once` may be shared."""
 
     def layout(self) -> tuple[Field, ...] | None:
         """The fields of a partial state on a mote; None if it has none: motes know integers, and keep no readings."""

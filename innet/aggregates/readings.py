@@ -10,6 +10,7 @@ from innet.aggregates.grouping import by_group_and_value
 class Keeping:
     merges = False
     can_undo = False
+    stretches = False
 
     def layout(self):
         return None  # they stay at the base

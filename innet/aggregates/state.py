@@ -65,6 +65,7 @@ class Partial:
     name = ""
     merges = True
     can_undo = False
+    stretches = False
     sums: tuple[str, ...] = ()
     folds: Mapping[str, np.ufunc] | None = None
     """How two cells of one group become one, where each does by itself."""

@@ -12,10 +12,6 @@ import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of, conjuncts, substitute
-from basestation.algebra.window_aggregation import WindowAggregation
-from basestation.algebra.window_cross_product import WindowCrossProduct
-from basestation.algebra.window_join import WindowJoin
-from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.distinct import stable_order
 from basestation.execution.frame import Frame
@@ -23,11 +19,15 @@ from basestation.execution.joining.held import NEVER
 from basestation.execution.joining.kept import Kept
 from basestation.execution.joining.plan import NoPlan, default_plan
 from basestation.execution.joining.rows import Rows, rows_in, together
-from basestation.execution.joining.sides import Reach, side_of
-from basestation.execution.joining.span import Span, spans
+from basestation.execution.joining.sides import Reach
+from basestation.execution.joining.span import spans
+from basestation.execution.joining.within import Wanted, Within, indexed
+from basestation.execution.stretches import Stretches
 
 AT_ONCE = 2**20
 """How many combinations are looked at together."""
+_FEW = 3
+"""Tuples that are in fewer windows than this are put together for each of them: then rows come in the order of windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,55 +35,6 @@ class Key:
     """An equality between two inputs, with the side of each."""
 
     sides: dict
-
-
-class Within:
-    """What may be put together: of each input what is in the windows."""
-
-    def __init__(self, sides, reaches):
-        self._sides, self._reaches = sides, reaches
-
-    def apart(self, i):
-        """Whether no tuple of input i is in two of the windows; where these share more than edges, that is not looked up."""
-        left, right = self._reaches[i].left[1:], self._reaches[i].right[:-1]
-        touching = np.flatnonzero(left <= right)
-        if (left[touching] < right[touching]).any():
-            return False
-        return not self._sides[i].held.module(()).count(spans(left[touching], right[touching])).any()
-
-    def range(self, rows, i):
-        """The ticks that tuples of input i may have, for each row."""
-        reach = self._reaches[i]
-        return Span(reach.left, reach.right, rows.first, rows.last)
-
-    def wanted(self, rows, place):
-        """Columns at a place and what rows want in them, beyond the keys of the join."""
-        return ()
-
-    def held(self, rows, places):
-        """Rows that are in a window, as far as some of their inputs are concerned: in which windows they are."""
-        if not rows.single:
-            first, last = rows.first, rows.last
-            for i in places:
-                low, high = self._sides[i].windows(self._reaches[i], rows.at[i])
-                first, last = np.maximum(first, low), np.minimum(last, high)
-            return Rows(first, last, rows.at).take(first <= last)
-        for number, i in enumerate(places):
-            if number > 0 or self._sides[i].held.appends:  # else the tick was looked at
-                rows = rows.take(self._sides[i].inside(self._reaches[i], rows.first, rows.at[i]))
-        return rows
-
-
-class Wanted(Within):
-    """Of each row, which stands for a wanted combination of values, what is in its window and has those values."""
-
-    def __init__(self, sides, reaches, values):
-        super().__init__(sides, reaches)
-        self._values = values
-
-    def wanted(self, rows, place):
-        found = [(i, id, vector) for i in place for id, vector in self._values.get(i, {}).items()]
-        return [(indexed(i, id, place), vector.take(rows.first)) for i, id, vector in found]
 
 
 class Join:
@@ -145,28 +96,52 @@ class Join:
         """The tuples of combinations of windows, each a tuple with a window of every input."""
         count = len(stands[0])
         if not count:
-            return Frame(
-                0, np.empty(0, np.int64), {id: v for side in self.sides for id, v in side.none.columns.items()}
-            )
+            return Frame(0, np.empty(0, np.int64), self._none())
         self.prepare(stands)
         return self.framed(self.all(self.reaches(stands)), count)
 
-    def all(self, reaches):
-        """All rows of windows: from one input on, or from the kept node that it is in: the first input, whose order is that
-        of rows, or one that has a fifth less tuples.
+    def stretched(self, stands):
+        """The same, each tuple once for windows in a row that hold it, in no particular order."""
+        count, none = len(stands[0]), np.empty(0, np.int64)
+        if not count:
+            return Stretches(0, none, none, self._none())
+        self.prepare(stands)
+        rows = self._stretches(self.reaches(stands))
+        return Stretches(count, rows.first, rows.last, self._columns(rows))
 
-        Windows that follow each other overlap; what is in several of them is put together once.
-        """
-        sizes = [_extent(side, reach) for side, reach in zip(self.sides, reaches, strict=True)]
-        first = min(range(len(sizes)), key=lambda i: (not self.sides[i].begins, (4 if i == 0 else 5) * sizes[i]))
-        place = self.plan.widest(first)
+    def _none(self):
+        return {id: v for side in self.sides for id, v in side.none.columns.items()}
+
+    def all(self, reaches):
+        """All rows of windows, each for one window."""
+        return self._stretches(reaches).each()
+
+    def _stretches(self, reaches):
+        """All rows of windows. Where windows that follow each other overlap, what is in several is put together once."""
+        first = self._first(reaches)
+        if _overlap(reaches[first]) < _FEW:
+            return self._from(first, rows_in(np.arange(len(reaches[0])), {}), reaches)
         found = []
         for begin, end in _rising(reaches):
-            within = Within(self.sides, [reach.take(slice(begin, end)) for reach in reaches])
-            rows = self.probed(_beginning(end - begin, within, first), place, within)
-            rows = self.through(rows, self.plan.beyond(first, place), within).each()
-            found.append(rows_in(rows.first + begin, rows.at))
+            each = [reach.take(slice(begin, end)) for reach in reaches]
+            rows = self._from(first, Rows(np.array([0]), np.array([end - begin - 1]), {}), each)
+            found.append(rows.behind(begin))
         return together(found)
+
+    def _from(self, first, rows, reaches):
+        """All rows, from one input on, or from the kept node that it is in."""
+        place, within = self.plan.widest(first), Within(self.sides, reaches)
+        return self.through(self.probed(rows, place, within), self.plan.beyond(first, place), within)
+
+    def _first(self, reaches):
+        """The input from which on rows are put together: one that is held for this evaluation alone, so that no index of it
+        has to be made; among those and others the first, whose order is that of rows, or one that has a fifth less tuples.
+        """
+        able = [i for i, side in enumerate(self.sides) if side.begins] or range(len(self.sides))
+        able = [i for i in able if not self.sides[i].keepable] or able
+        if len(able) == 1:
+            return able[0]
+        return min(able, key=lambda i: (4 if i == 0 else 5) * _extent(self.sides[i], reaches[i]))
 
     def overlapping(self, reaches, others):
         """Where every input has a tuple in both windows, so that a row may have stayed."""
@@ -303,8 +278,10 @@ class Join:
     def framed(self, rows, windows):
         """Rows as a Frame, in order if that counts, with the columns that are asked for."""
         rows = self._sorted(rows) if self._ordered else rows
-        columns = {id: self._column(rows, id) for id in self._asked}
-        return Frame(windows, rows.first, columns)
+        return Frame(windows, rows.first, self._columns(rows))
+
+    def _columns(self, rows):
+        return {id: self._column(rows, id) for id in self._asked}
 
     def _sorted(self, rows):
         if len(rows) < 2:
@@ -326,11 +303,6 @@ class Join:
         return rows if in_order else rows.take(stable_order(rows.first))
 
 
-def indexed(i, part, place):
-    """A part of a key as the source at a place knows it: a kept node has to be told the input."""
-    return part if len(place) == 1 else (i, part)
-
-
 def _renamed(column, id):
     return column if column.id == id else type(column)(id, column.type, column.name, None, column.scale)
 
@@ -345,11 +317,13 @@ def _extent(side, reach):
     )
 
 
-def _beginning(windows, within, first):
-    """What the tuples of the first input are looked up for: all windows at once, or each, where they have no tuple in common."""
-    if within.apart(first):
-        return rows_in(np.arange(windows), {})
-    return Rows(np.array([0]), np.array([windows - 1]), {})
+def _overlap(reach):
+    """In how many windows a tick of them is, on an average."""
+    sizes = np.maximum(reach.right - reach.left + 1, 0).astype(np.float64)
+    some = sizes > 0
+    if not some.any():
+        return 0.0
+    return float(sizes.sum()) / (int(reach.right[some].max()) - int(reach.left[some].min()) + 1)
 
 
 def _rising(reaches):
@@ -359,56 +333,3 @@ def _rising(reaches):
         for edges in (reach.left, reach.right, reach.made):
             falls |= edges[1:] < edges[:-1]
     return pairwise([0, *(np.flatnonzero(falls) + 1).tolist(), len(reaches[0])])
-
-
-# --- where a block has a join ----------------------------------------------------------------------------------------
-
-
-def joined_in(node, leaves):
-    """(the node of the join in a block, [(place of a leaf, what is between it and the join), …]); None without such a join."""
-    above = None
-    while isinstance(node, WindowSelect | WindowProject | WindowAggregation):
-        above, node = node, node.child
-    if not isinstance(node, WindowJoin | WindowCrossProduct):
-        return None
-    found = [_below(child, leaves) for child in node.inputs]
-    if None in found:
-        return None
-    chosen = isinstance(above, WindowSelect) and isinstance(node, WindowCrossProduct)
-    return above if chosen else node, found
-
-
-def join_of(root, joined, inputs, leaves):
-    """The Join that `joined_in` found in a block, over its inputs."""
-    node, found = joined
-    sides = [side_of(inputs[place], leaves[place], steps) for place, steps in found]
-    return Join(node, sides, _asked(root, node), _ordered(root, node))
-
-
-def _ordered(root, below):
-    """Whether the order of a node's rows counts: not to aggregates without groups (5.5)."""
-    counts = True
-    while root is not below:
-        if isinstance(root, WindowAggregation):
-            counts = root.grouped
-        root = root.child
-    return counts
-
-
-def _asked(root, below):
-    """The columns of a node that are named above it, up to a root, or handed on by that."""
-    asked = {column.id for column in root.columns}
-    while root is not below:
-        asked |= {c.id for e in root.expressions for c in columns_of(e)}
-        root = root.child
-    return asked
-
-
-def _below(node, leaves):
-    """(place of the leaf, the selections and projections above it, the lowest first); None where there is something else."""
-    steps = []
-    while isinstance(node, WindowSelect | WindowProject):
-        steps.append(node)
-        node = node.child
-    place = next((place for place, leaf in enumerate(leaves) if leaf is node), None)
-    return None if place is None else (place, tuple(reversed(steps)))

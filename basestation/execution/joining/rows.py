@@ -35,12 +35,21 @@ class Rows:
 
     def each(self):
         """A row for each of the windows."""
+        if self.single:
+            return self
         counts = self.last - self.first + 1
         if (counts == 1).all():
             return Rows(self.first, self.first, self.at)
         which = np.repeat(np.arange(len(self)), counts)
         window = ranges(self.first, counts)
         return Rows(window, window, {i: at[which] for i, at in self.at.items()})
+
+    def behind(self, count):
+        """The same where so many windows stand before these."""
+        if not count:
+            return self
+        first = self.first + count
+        return Rows(first, first if self.single else self.last + count, self.at)
 
 
 def rows_in(window, at):

@@ -1,0 +1,55 @@
+"""Aggregates over stretches of groups against the same aggregates with a row for each group."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from innet.aggregates import make
+from innet.aggregates.state import Once
+
+WHOLE = st.integers(-3, 3) | st.sampled_from([2**63 - 1, -(2**63)])
+FLOAT = st.sampled_from([-0.0, 0.0, 0.5, -1.5, float("inf"), float("-inf")])
+
+
+@st.composite
+def stretches(draw, values):
+    """(groups, [(first, last, value or None)])."""
+    groups = draw(st.integers(1, 40))
+    place = st.integers(0, groups - 1)
+    rows = st.tuples(place, place, st.none() | values).map(lambda row: (min(row[:2]), max(row[:2]), row[2]))
+    return groups, draw(st.lists(rows, max_size=25))
+
+
+def check(type_, dtype, told):
+    groups, rows = told
+    first, last = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
+    there = np.array([value is not None for *_, value in rows], bool)
+    values = np.array([0 if value is None else value for *_, value in rows], dtype)
+    spread = [(group, at) for at, (low, high, _) in enumerate(rows) for group in range(low, high + 1)]
+    group, at = (np.array([pair[i] for pair in spread], np.int64) for i in (0, 1))
+    once = Once()
+    for name in ("MIN", "MAX", "COUNT"):
+        aggregate = make(name, type_)
+        assert aggregate.stretches
+        for valid in (there, None):
+            found = aggregate.over(groups, first, last, values, valid, once)
+            expected = aggregate.evaluate(groups, group, values[at], None if valid is None else valid[at])
+            for mine, theirs in zip(found, expected, strict=True):
+                assert mine.dtype == theirs.dtype
+                assert mine.tobytes() == theirs.tobytes()
+
+
+@given(stretches(WHOLE))
+def test_of_integers(told):
+    check("integer", np.int64, told)
+
+
+@given(stretches(FLOAT))
+def test_of_floats(told):
+    check("float", np.float64, told)
+
+
+def test_one_that_wants_every_row_says_so():
+    assert not any(make(name, "float").stretches for name in ("SUM", "AVG", "FIRST", "MEDIAN"))
+    assert not make("MIN", "string").stretches
+    assert not make("COUNT", "integer", distinct=True).stretches
