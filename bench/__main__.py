@@ -8,7 +8,7 @@ from bench import record, report
 from bench.tasks import TASKS
 
 SCRIPTS = {  # name -> whether it takes --full
-    "starting": False, "sharing": True, "flat": True, "codec": False, "joins": False, "simulation": False, "network": True,
+    "starting": False, "sharing": True, "flat": False, "codec": False, "joins": False, "simulation": False, "network": True,
 }  # fmt: skip
 
 

@@ -1,11 +1,14 @@
-"""How long it takes to start: `moteloom --help`, and importing the engine. `python -m bench.starting`."""
+"""How long it takes to start (`moteloom --help`, importing the engine), and to read texts. `python -m bench.starting`."""
 
 import subprocess
 import sys
 import time
 from statistics import median
 
+from basestation.language.parser import parse
 from bench import record
+from bench.tasks import Q3
+from gateway.source import Source
 
 ROUNDS = 15
 COMMANDS = {  # what -> (arguments of Python, goal in seconds)
@@ -14,6 +17,8 @@ COMMANDS = {  # what -> (arguments of Python, goal in seconds)
     "import the engine": (["-c", "import basestation.execution.engine"], 0.2),
     "moteloom --help": (["-c", "import sys; from gateway.cli import main; sys.exit(main(['--help']))"], 0.3),
 }
+LONG = "ten thousand characters of queries"
+LONG_GOAL = 0.1
 
 
 def seconds(arguments):
@@ -22,18 +27,31 @@ def seconds(arguments):
     return time.perf_counter() - start
 
 
+def reading():
+    """Seconds that it takes to read a long text without a mistake."""
+    query = f"{Q3};\n"
+    text = query * (10_000 // len(query))
+    start = time.perf_counter()
+    parsed = parse(Source(text))
+    spent = time.perf_counter() - start
+    assert not parsed.diagnostics
+    return spent
+
+
 def main():
-    times = {what: [] for what in COMMANDS}
+    goals = {what: goal for what, (_, goal) in COMMANDS.items()} | {LONG: LONG_GOAL}
+    times = {what: [] for what in goals}
     for _ in range(ROUNDS):
+        times[LONG].append(reading())
         for what, (arguments, _) in COMMANDS.items():
             times[what].append(seconds(arguments))
     figures = []
-    for what, (_, goal) in COMMANDS.items():
+    for what, goal in goals.items():
         for figure, of in (("fastest", min), ("median", median), ("slowest", max)):
             figures.append((what, figure, round(of(times[what]), 4), "s"))
         against = "" if goal is None else f", goal {goal} s"
         told = "   ".join(f"{figure} {value:.3f} s" for _, figure, value, _ in figures[-3:])
-        print(f"{what:<28}{told}{against}")
+        print(f"{what:<36}{told}{against}")
     record.keep_figures("starting", "default", figures)
 
 

@@ -1,7 +1,5 @@
 """The two speeds leave the same trace, byte for byte, and use the same energy."""
 
-import time
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,8 +8,7 @@ from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from innet.payload import Orders
 from innet.program.program import MoteProgram
 from simulator.standing import Standing
-from simulator.sweep.run import Sweep
-from tests.simulator.networks import KIND, SENSORS, TICK_MS, Made, collecting, duties_along, networks
+from tests.simulator.networks import TICK_MS, Made, collecting, duties_along, networks
 
 
 @given(made=networks(), chunks=st.integers(1, 3))
@@ -34,15 +31,3 @@ def collecting_network(parents, links, rounds):
         for mote, parent in parents.items()
     }
     return Made(standing, links, 1, None, 0, rounds)
-
-
-def test_swept_is_at_least_twenty_times_as_fast():
-    """Six motes in a row, for the time of both on this machine in this moment; it is a hundred times, usually."""
-    parents = {mote: mote - 1 for mote in range(1, 7)}
-    links = {link: 0.8 for mote, parent in parents.items() for link in ((mote, parent), (parent, mote))}
-    made = collecting_network(parents, links, rounds=200)
-    begun = time.perf_counter()
-    made.one_by_one()
-    between = time.perf_counter()
-    Sweep(made.standing, dict.fromkeys(parents, SENSORS), dict.fromkeys(parents, KIND), made.channel(), 0).advance(200)
-    assert between - begun > 20 * (time.perf_counter() - between)
