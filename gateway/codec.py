@@ -24,8 +24,8 @@ from gateway.frame import (
 )
 
 HEADER = struct.Struct("<BBHHHHH")
-SEALED, DOWN, WANT_ACK, ROUTED, PENDING = 0x01, 0x02, 0x04, 0x08, 0x10
-KNOWN_FLAGS = SEALED | DOWN | WANT_ACK | ROUTED | PENDING
+SEALED, DOWN, WANT_ACK, ROUTED, PENDING, REPEATED = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
+KNOWN_FLAGS = SEALED | DOWN | WANT_ACK | ROUTED | PENDING | REPEATED
 KINDS = {int(kind): kind for kind in Kind}
 
 
@@ -45,6 +45,7 @@ def encode(frame: Frame, mtu: int = MAX_FRAME) -> bytes:
         raise LinkError(f"a payload of {len(frame.payload)} bytes does not fit into a frame of {mtu}")
     flags = (SEALED if frame.seal else 0) | (DOWN if frame.down else 0) | (WANT_ACK if frame.want_ack else 0)
     flags |= (ROUTED if frame.route else 0) | (PENDING if frame.pending else 0)
+    flags |= REPEATED if frame.repeated else 0
     header = HEADER.pack(
         VERSION << 4 | frame.kind, flags, frame.mote, frame.boot, frame.seq, frame.sender, frame.receiver
     )
@@ -75,6 +76,8 @@ def decode(message: bytes, mtu: int = MAX_FRAME) -> Frame:
     start = HEADER_SIZE + route_size(len(route))
     if flags & PENDING and (kind is not Kind.ACK or start < end):
         raise FrameError("flags", "something pending is told in the answer to a frame only", message)
+    if flags & REPEATED and (kind is not Kind.PARTIAL or flags & DOWN):
+        raise FrameError("flags", "only a partial on its way up is told to be repeated", message)
     return Frame(
         kind=kind,
         mote=MoteId(mote),
@@ -88,6 +91,7 @@ def decode(message: bytes, mtu: int = MAX_FRAME) -> Frame:
         receiver=MoteId(receiver),
         route=route,
         pending=bool(flags & PENDING),
+        repeated=bool(flags & REPEATED),
     )
 
 

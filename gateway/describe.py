@@ -13,7 +13,8 @@ def describe(frame: Frame, payload: Iterable[tuple[int, str]] = ()) -> str:
     """One line per field: `from-to  x bytes  meaning`. Payload bytes nobody explained are shown as `payload`."""
     message = encode(frame, LARGEST_FRAME)
     flags = [word for word, on in (("down", frame.down), ("up", not frame.down), ("ack wanted", frame.want_ack),
-                                   ("routed", frame.route), ("more is pending", frame.pending), ("sealed", frame.seal)) if on]  # fmt: skip
+                                   ("routed", frame.route), ("more is pending", frame.pending),
+                                   ("repeated", frame.repeated), ("sealed", frame.seal)) if on]  # fmt: skip
     fields = [
         (1, f"version {VERSION}, kind {frame.kind.name}"),
         (1, ", ".join(flags)),

@@ -13,7 +13,7 @@ from gateway.errors import FrameError
 from gateway.frame import COORDINATOR, MAX_FRAME, Frame, Kind, Message, MoteId, Way, payload_room, route_of
 from gateway.life import Action, Event, State, after
 from gateway.link import Link, Links
-from gateway.payload import ClockMoved, Counts, Lost, RefusedImage, Wants, decode_event, decode_hello
+from gateway.payload import ClockMoved, Counts, DroppedCopy, Lost, RefusedImage, Wants, decode_event, decode_hello
 from gateway.reconcile import ORDER, Desired, Reported, agrees, due
 
 DATA = (Kind.READING, Kind.PARTIAL)
@@ -85,7 +85,7 @@ class Keeper:
             self._greet(self.reported.after_hello(frame, said, now), now)
         elif isinstance(said, Lost):
             self.link.write_off(said)
-        elif isinstance(said, Counts | ClockMoved):
+        elif isinstance(said, Counts | ClockMoved | DroppedCopy):
             self._count(said)
         elif self.reported.boot is None or frame.boot > self.reported.boot:
             if self.reported.boot is not None:
@@ -101,9 +101,11 @@ class Keeper:
                 self._happen(Event.DATA, now)
         self._compare(now)
 
-    def _count(self, said: Counts | ClockMoved) -> None:
+    def _count(self, said: Counts | ClockMoved | DroppedCopy) -> None:
         if isinstance(said, ClockMoved):
             self.counted["clock moved"] += 1
+        elif isinstance(said, DroppedCopy):
+            self.counted["partials dropped"] += 1
         else:
             told = ("sampled", "filtered", "merged", "dropped")
             self.counted.update({name: getattr(said, name) for name in told})

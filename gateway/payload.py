@@ -13,7 +13,7 @@ from gateway.frame import MAX_PAYLOAD, Kind
 from gateway.image import NOTHING, Stamp
 
 HELLO, COUNTS, STAMP = struct.Struct("<BHHHHHH6sB"), struct.Struct("<BIHHHHH"), struct.Struct("<BHH")
-RANGE = struct.Struct("<HH")
+RANGE, IDENTITY = struct.Struct("<HH"), struct.Struct("<HHH")
 NO_CLOCK = b"\xff" * 6
 MAX_SENSORS = (MAX_PAYLOAD - HELLO.size) // 2
 MAX_GAPS = (MAX_PAYLOAD - 4) // RANGE.size
@@ -143,6 +143,7 @@ class Code(IntEnum):
     LOST = 3
     COUNTS = 4
     CLOCK_MOVED = 5
+    DROPPED_COPY = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,16 @@ class ClockMoved:
     by_ms: int
 
 
-EventPayload = Wants | RefusedImage | Lost | Counts | ClockMoved
+@dataclass(frozen=True, slots=True)
+class DroppedCopy:
+    """A partial that was offered again was dropped: the mote has lost its memory and may have had it before."""
+
+    mote: int
+    boot: int
+    seq: int
+
+
+EventPayload = Wants | RefusedImage | Lost | Counts | ClockMoved | DroppedCopy
 
 
 def encode_event(event: EventPayload) -> bytes:
@@ -209,6 +219,8 @@ def encode_event(event: EventPayload) -> bytes:
             return bytes((Code.COUNTS,)) + COUNTS.pack(sampling, first, epochs, sampled, filtered, merged, dropped)
         case ClockMoved(by_ms):
             return bytes((Code.CLOCK_MOVED,)) + by_ms.to_bytes(6, "little", signed=True)
+        case DroppedCopy(mote, boot, seq):
+            return bytes((Code.DROPPED_COPY,)) + IDENTITY.pack(mote, boot, seq)
 
 
 def decode_event(payload: bytes) -> EventPayload:
@@ -230,6 +242,8 @@ def decode_event(payload: bytes) -> EventPayload:
                 return Counts(*COUNTS.unpack(rest))
             case Code.CLOCK_MOVED if len(rest) == 6:
                 return ClockMoved(int.from_bytes(rest, "little", signed=True))
+            case Code.DROPPED_COPY:
+                return DroppedCopy(*IDENTITY.unpack(rest))
     except (IndexError, ValueError, struct.error) as error:
         raise FrameError("payload", f"{payload.hex()} is no EVENT: {error}", payload) from error
     raise FrameError("payload", f"{payload.hex()} is no EVENT", payload)
@@ -266,3 +280,7 @@ def annotate_event(event: EventPayload) -> Iterator[tuple[int, str]]:
                 yield 2, f"{getattr(event, name)} {name}"
         case ClockMoved(by_ms):
             yield 6, f"by {by_ms} ms"
+        case DroppedCopy(mote, boot, seq):
+            yield 2, f"a partial of mote {mote}"
+            yield 2, f"of its boot {boot}"
+            yield 2, f"under its seq {seq}"

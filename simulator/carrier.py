@@ -17,6 +17,7 @@ from functools import partial
 from gateway.codec import encode
 from gateway.frame import BROADCAST, Frame, Kind, MoteId
 from innet.costs.hardware import TRIES
+from simulator.copies import AGAIN_US
 from simulator.kernel import MS, Kernel
 from simulator.radio import TURNS, Air, Station, Turn
 from simulator.trace import Trace
@@ -50,6 +51,7 @@ class _Waiting:
     attempts: int = 0  # since the last pause
     came: int = 0  # of those attempts
     begun: int = 0
+    first: int = 0  # when it was begun the first time
 
     @property
     def tried(self) -> bool:
@@ -139,6 +141,10 @@ class Carrier:
         if self._busy or not self._queue:
             return
         waiting = self._queue[0]
+        if waiting.frame.repeated and self._kernel.now >= waiting.first + AGAIN_US:
+            self._queue.popleft().done(False)
+            self._next()
+            return
         if not self._fits(waiting):
             return
         self._busy = self._queue.popleft()
@@ -148,6 +154,8 @@ class Carrier:
         self._draws[receiver] = (epoch, count + 1 if before == epoch else 0)
         self._number = self._air.number()
         waiting.begun = self._kernel.now
+        if not waiting.pauses:
+            waiting.first = waiting.begun
         self._attempt(waiting, epoch)
 
     def _attempt(self, waiting: _Waiting, epoch: int) -> None:
@@ -200,6 +208,7 @@ class Carrier:
         if waiting in self._pausing:
             self._pausing.remove(waiting)
             waiting.pauses, waiting.attempts, waiting.came = waiting.pauses + 1, 0, 0
+            waiting.frame = replace(waiting.frame, repeated=waiting.frame.kind is Kind.PARTIAL)
             self._queue.append(waiting)
             self._next()
 

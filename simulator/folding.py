@@ -13,37 +13,37 @@ from innet.partials import Key, Partial
 from innet.payload import decode_partials, encode_partials
 from innet.program.memory import Memory
 from innet.program.program import MoteProgram, Table
+from simulator.copies import Identity
 
 Place = tuple[int, int, bool, Key]
 """(table, slice, bare, group)."""
 Reading = tuple[int, int]
 """(site, tick)."""
-Identity = tuple[int, int, int]
+Parts = list[tuple[Place, frozenset[Reading]]]
+"""What is in each partial of a frame, in its order."""
 MOST_UNDER_WAY = 100_000
-REMEMBERED = 64
-"""So many frames a mote knows again: a neighbour that heard no acknowledgement says what it said."""
 
 
 @dataclass(slots=True)
 class Provenance:
     """Of each PARTIAL frame, by its identity: what is in each of its partials. One account for a whole network."""
 
-    frames: dict[Identity, dict[Place, frozenset[Reading]]] = field(default_factory=dict)
+    frames: dict[Identity, Parts] = field(default_factory=dict)
     home: dict[Identity, None] = field(default_factory=dict)
 
-    def carry(self, frame: Frame, parts: dict[Place, frozenset[Reading]]) -> None:
+    def carry(self, frame: Frame, parts: Parts) -> None:
         self.frames[frame.identity] = parts
         if len(self.frames) > MOST_UNDER_WAY:  # what was lost is never taken
             del self.frames[next(iter(self.frames))]
 
-    def take(self, frame: Frame) -> dict[Place, frozenset[Reading]]:
+    def take(self, frame: Frame) -> Parts:
         """Whoever takes a frame for good takes its account with it."""
         return self.frames.pop(frame.identity)
 
-    def bring_home(self, frame: Frame) -> dict[Place, frozenset[Reading]]:
+    def bring_home(self, frame: Frame) -> Parts:
         """The account of a frame at a gateway; nothing, if it has come before: the base station knows copies."""
         if frame.identity in self.home:
-            return {}
+            return []
         self.home[frame.identity] = None
         if len(self.home) > MOST_UNDER_WAY:
             del self.home[next(iter(self.home))]
@@ -57,7 +57,7 @@ class Folding:
         self._site, self._provenance = site, provenance
         self._memory = Memory()
         self._within: dict[Place, frozenset[Reading]] = {}
-        self._known: deque[Identity] = deque(maxlen=REMEMBERED)
+        self._early: Parts = []  # of what had to go early, for want of room
         self._tables: tuple[Table, ...] = ()
         self._ended: frozenset[int] = frozenset()  # tables that we had, and that nobody wants any more
         self._tick = 0
@@ -68,6 +68,7 @@ class Folding:
         self._memory.install(programs)
         same = {number for number, table in before.items() if self._memory.table(number) == table}
         self._within = {place: readings for place, readings in self._within.items() if place[0] in same}
+        self._early = [part for part in self._early if part[0][0] in same]
         self._tables = tuple(table for program in programs for table in program.tables)
         self._ended = (self._ended | before.keys()) - {table.number for table in self._tables}
 
@@ -80,41 +81,40 @@ class Folding:
         for partial in partials:
             self._add(number, partial, frozenset({(self._site, self._tick)}))
 
-    def knows(self, frame: Frame) -> bool:
-        return frame.identity in self._known
-
-    def remember(self, frame: Frame) -> None:
-        self._known.append(frame.identity)
-
     def merge(self, frame: Frame) -> bool:
         """Take the partials of a child, or drop those of a fold that has ended; False if we know of none like them."""
         number = frame.payload[0] if frame.payload else None
         table = self._memory.table(number)
         if table is None:
             return number in self._ended  # who made it has not been told yet
-        self.remember(frame)
         parts = self._provenance.take(frame)
-        for partial in decode_partials(frame.payload, table.shape, frame.mote):
-            self._add(table.number, partial, parts[_place(table.number, partial)])
+        for partial, (_, readings) in zip(decode_partials(frame.payload, table.shape, frame.mote), parts, strict=True):
+            self._add(table.number, partial, readings)
         return True
 
     def _add(self, number: int, partial: Partial, readings: frozenset[Reading]) -> None:
+        for early in self._memory.add(number, [partial]):
+            place = _place(number, early)
+            self._early.append((place, self._within.pop(place)))
         place = _place(number, partial)
         self._within[place] = self._within.get(place, frozenset()) | readings
-        self._memory.add(number, [partial])
 
-    def take(self, tick: int) -> list[tuple[bytes, dict[Place, frozenset[Reading]]]]:
+    def take(self, tick: int) -> list[tuple[bytes, Parts]]:
         """Payloads with the partials of slices that are over at a tick, and what is in each of them."""
-        by_table: dict[int, list[Partial]] = {}
+        by_table: dict[int, list[tuple[Partial, frozenset[Reading]]]] = {}
+        early, self._early = deque(self._early), []
         for number, partial in self._memory.take(tick):
-            by_table.setdefault(number, []).append(partial)
+            place = _place(number, partial)
+            _, readings = early.popleft() if early else (place, self._within.pop(place))
+            by_table.setdefault(number, []).append((partial, readings))
         found = []
         for number, partials in sorted(by_table.items()):
             shape = self._memory.table(number).shape
-            for payload in encode_partials(shape, partials):
-                places = [_place(number, partial) for partial in decode_partials(payload, shape, self._site)]
-                # A group that had to go early for want of room may come back: its readings count with the first.
-                found.append((payload, {place: self._within.pop(place, frozenset()) for place in places}))
+            left = deque(sorted(partials, key=lambda each: each[0].slice))
+            for payload in encode_partials(shape, [partial for partial, _ in partials]):
+                inside = [left.popleft() for _ in decode_partials(payload, shape, self._site)]
+                inside.sort(key=lambda each: each[0].bare)  # bare ones come last in a payload
+                found.append((payload, [(_place(number, partial), readings) for partial, readings in inside]))
         return found
 
 

@@ -19,6 +19,7 @@ from gateway.installer import Installer
 from gateway.link import Numbers
 from gateway.payload import (
     ClockMoved,
+    DroppedCopy,
     EventPayload,
     Hello,
     Reason,
@@ -35,6 +36,7 @@ from innet.program.program import MoteProgram, instructions
 from innet.routing.topology import Heard, LinksReport
 from simulator.carrier import Patience
 from simulator.clock import Clock
+from simulator.copies import Copies
 from simulator.counting import Counting
 from simulator.energy import Timing, spent
 from simulator.folding import Folding, Provenance
@@ -56,6 +58,7 @@ class Memory:
     schedule: Schedule
     folding: Folding
     out: Outgoing
+    copies: Copies
     orders: Orders = field(default_factory=Orders)
     version: int = 0  # of the orders: that of the schedule that they are for
     programs: tuple[MoteProgram, ...] = ()  # of the orders, and those before for what is still sampled by them
@@ -87,7 +90,7 @@ class Mote:
         self._spent_before = 0.0  # in earlier lives
         self._plans = 0  # what was planned under an earlier schedule or clock, or before a reboot, is void
         self._slots: Slots | None = None
-        self._memory = self._empty(boot)
+        self._memory = self._empty(boot, None)
         air.join(self.relay)
 
     # --- its life ---
@@ -147,11 +150,11 @@ class Mote:
         self.clock.stop()
         self._plans += 1
         self._memory.out.end()
-        self._memory = self._empty(self.boot + 1)
+        self._memory = self._empty(self.boot + 1, self._kernel.now)
 
-    def _empty(self, boot: int) -> Memory:
+    def _empty(self, boot: int, forgot: int | None) -> Memory:
         out = Outgoing(self.site, boot, self.relay, self._kernel, self._trace, self._handed_over)
-        return Memory(Schedule(self.site, 0, ()), Folding(self.site, self._provenance), out)
+        return Memory(Schedule(self.site, 0, ()), Folding(self.site, self._provenance), out, Copies(forgot))
 
     @property
     def boot(self) -> int:
@@ -252,16 +255,29 @@ class Mote:
     def merge(self, frame: Frame) -> bool:
         """Take the partials of a child into our own, where we keep such and will send some; else they are passed on.
 
-        A copy of what was taken, or passed on, goes nowhere: whatever we have been told since, it would count twice.
+        A copy of what was taken, or passed on, goes nowhere: whatever we have been told since, it would count twice. What
+        may be one, of before we lost our memory, is dropped as well, and told.
         """
-        folding = self._memory.folding
-        if frame.kind is not Kind.PARTIAL or folding.knows(frame):
-            return frame.kind is Kind.PARTIAL
-        if (self._slots or self._memory.schedule.samplings) and folding.merge(frame):
+        if frame.kind is not Kind.PARTIAL:
+            return False
+        copies, now = self._memory.copies, self._kernel.now
+        if copies.knows(frame.identity):
             return True
-        if self.relay.parent != BROADCAST:
-            folding.remember(frame)
-        return False
+        if frame.repeated and copies.doubts(frame.identity, now):
+            self._drop(frame)
+            return True
+        merges = (self._slots or self._memory.schedule.samplings) and self._memory.folding.merge(frame)
+        if merges or self.relay.parent != BROADCAST:
+            copies.remember(frame.identity, now)
+        elif not frame.repeated:
+            copies.refuse(frame.identity)
+        return bool(merges)
+
+    def _drop(self, frame: Frame) -> None:
+        self._memory.copies.remember(frame.identity, self._kernel.now)
+        self._trace.record(self._kernel.now, self.site, "dropped", kind=frame.kind.name, origin=frame.mote,
+                           boot=frame.boot, seq=frame.seq, why="it may be a copy")  # fmt: skip
+        self._say(DroppedCopy(*frame.identity))
 
     # --- what happens by the clock ---
 

@@ -69,7 +69,7 @@ class Gateway:
         return True
 
     def _tell_what_is_in(self, frame: Frame) -> None:
-        for (table, slice_, bare, group), readings in self._provenance.bring_home(frame).items():
+        for (table, slice_, bare, group), readings in self._provenance.bring_home(frame):
             of = ",".join(f"{site}:{tick}" for site, tick in sorted(readings))
             self._trace.record(self._kernel.now, self.number, "merged", origin=frame.mote, boot=frame.boot, seq=frame.seq,
                                table=table, slice=slice_, bare=int(bare), group=group, readings=of)  # fmt: skip

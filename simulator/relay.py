@@ -301,7 +301,8 @@ class Relay:
         """Give a frame to the parent in its turn; without a parent, to whoever hears it."""
         if self.parent == BROADCAST:
             self._passed.add(frame.identity)
-        self._hand_over(replace(frame, sender=MoteId(self.number), receiver=MoteId(self.parent)), done)
+        onward = replace(frame, sender=MoteId(self.number), receiver=MoteId(self.parent), repeated=False)
+        self._hand_over(onward, done)
 
     def _descend(self, frame: Frame) -> bool:
         if frame.mote in (self.number, BROADCAST):

@@ -30,8 +30,9 @@ class Memory:
     def table(self, number: int) -> Table | None:
         return self._tables.get(number)
 
-    def add(self, number: int, partials: Iterable[Partial]) -> None:
-        """Merge partials into a table, whoever made them. Where there is no room, the oldest group has to go early."""
+    def add(self, number: int, partials: Iterable[Partial]) -> list[Partial]:
+        """Merge partials into a table, whoever made them. Where there is no room, the oldest group has to go early; those."""
+        early = []
         table = self._tables[number]
         held, shape = self._held.setdefault(number, {}), table.shape
         for partial in partials:
@@ -40,8 +41,10 @@ class Memory:
                 held[place] = united(held[place], partial, table.kinds, shape.has_bitmap)
                 continue
             if len(held) >= table.room:
-                self._full.append((number, held.pop(min(held, key=lambda place: place[0]))))
+                early.append(held.pop(min(held, key=lambda place: place[0])))
             held[place] = partial
+        self._full += [(number, partial) for partial in early]
+        return early
 
     def take(self, tick: int) -> list[tuple[int, Partial]]:
         """The partials of slices that are over at a tick, and those that had to go early, by their table; they are gone."""

@@ -10,7 +10,7 @@ routes = st.lists(words, max_size=MAX_ROUTE).map(tuple)
 
 def frames_of(mtu):
     """Any frame that fits on a link for so many bytes."""
-    return routes.flatmap(lambda route: _frames(payload_room(mtu, len(route)), route)) | answers
+    return routes.flatmap(lambda route: _frames(payload_room(mtu, len(route)), route)) | answers | repeats
 
 
 def _frames(room, route):
@@ -31,4 +31,5 @@ def _frames(room, route):
 
 
 answers = st.builds(Frame, st.just(Kind.ACK), words, words, words, down=st.booleans(), pending=st.booleans())
+repeats = st.builds(Frame, st.just(Kind.PARTIAL), words, words, words, st.binary(max_size=20), repeated=st.booleans())
 frames = frames_of(MAX_FRAME)

@@ -153,6 +153,7 @@ def test_stuffing_takes_zeros_out_and_no_more_room_than_said(frame):
 WRONG = [
     {"mote": 65536}, {"seq": -1}, {"payload": bytes(2029)}, {"seal": b"12"}, {"route": (1,) * 17}, {"route": (65536,)},
     {"pending": True}, {"pending": True, "kind": Kind.ACK, "payload": b"0"}, {"sender": -1}, {"receiver": 65536},
+    {"repeated": True}, {"repeated": True, "kind": Kind.PARTIAL, "down": True},
 ]  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from gateway.payload import (
     Account,
     ClockMoved,
     Counts,
+    DroppedCopy,
     Hello,
     Lost,
     Reason,
@@ -48,6 +49,7 @@ events = st.one_of(
     st.builds(Lost, words, gaps),
     st.builds(Counts, bytes_, st.integers(0, 2**32 - 1), words, words, words, words, words),
     st.builds(ClockMoved, st.integers(-(2**47), 2**47 - 1)),
+    st.builds(DroppedCopy, words, words, words),
 )
 
 

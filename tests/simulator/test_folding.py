@@ -1,6 +1,7 @@
 """What partials that arrive say is what the readings in them say, whatever was lost on the way."""
 
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -13,6 +14,7 @@ from innet.partials import Partial
 from innet.payload import Orders, decode_partials, encode_partials
 from innet.program.opcodes import assembled
 from innet.program.program import MoteProgram
+from simulator.copies import MOST, REMEMBERED_US, Copies
 from simulator.energy import Timing
 from simulator.folding import Provenance
 from simulator.kernel import MS, Kernel
@@ -87,6 +89,52 @@ TOLD = {
 @pytest.mark.parametrize("told", TOLD)
 def test_a_copy_of_a_partial_counts_once_whatever_its_parent_was_told_meanwhile(told):
     """The child has not heard that its frame was taken, and sends it again when its parent has other orders."""
+    kernel, trace, parent, frame = parent_and_partial()
+    for schedule, orders in TOLD[told]:
+        parent.install(Standing(schedule, orders, TICK_MS))
+        assert parent.relay.take(encode(frame))
+    kernel.run_until(30_000 * MS)
+    assert home(trace).count("2:0") == 1 < len(home(trace))
+
+
+def test_a_copy_of_what_was_handed_on_before_the_memory_was_lost_is_dropped_and_told():
+    """The child's partial has come home in its parent's; then the parent starts anew, and is offered the copy."""
+    kernel, trace, parent, frame = parent_and_partial()
+    parent.install(Standing(SCHEDULE, FOLDS, TICK_MS))
+    assert parent.relay.take(encode(frame))
+    kernel.run_until(15_000 * MS)
+    assert home(trace).count("2:0") == 1
+    parent.reboot()
+    parent.install(Standing(SCHEDULE, FOLDS, TICK_MS))
+    assert parent.relay.take(encode(replace(frame, repeated=True)))
+    kernel.run_until(60_000 * MS)
+    assert home(trace).count("2:0") == 1
+    assert [(e.mote, e["origin"], e["seq"]) for e in trace.of("dropped")] == [(1, 2, 0)]
+    assert "EVENT" in {e["kind"] for e in trace.of("delivered")}
+
+
+def test_what_cannot_have_been_here_before_is_taken_also_by_who_has_lost_its_memory():
+    kernel, trace, parent, frame = parent_and_partial()
+    parent.reboot()
+    assert not parent.relay.take(encode(frame))  # it has no parent yet; the child offers it again
+    parent.install(Standing(SCHEDULE, FOLDS, TICK_MS))
+    assert parent.relay.take(encode(replace(frame, repeated=True)))
+    kernel.run_until(30_000 * MS)
+    assert home(trace).count("2:0") == 1
+
+
+def test_who_had_no_room_for_all_that_it_took_doubts_what_is_offered_again_for_as_long_as_it_may_be():
+    copies = Copies(None)
+    assert not copies.doubts((1, 1, 500), 0)
+    for number in range(MOST + 1):
+        copies.remember((1, 1, number), number)
+    assert not copies.knows((1, 1, 0)) and copies.knows((1, 1, 1))
+    assert copies.doubts((1, 1, 0), REMEMBERED_US - 1)
+    assert not copies.doubts((1, 1, 0), REMEMBERED_US)
+
+
+def parent_and_partial():
+    """A kernel, its trace, a mote that is told nothing yet, and a partial of its child with the reading of tick 0."""
     kernel, trace, provenance, wire = Kernel(0), Trace(), Provenance(), Listening()
     air = Air(kernel, trace, Links({(1, GATEWAY): 1.0, (GATEWAY, 1): 1.0}, 1))
     Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance).wire = wire
@@ -94,10 +142,9 @@ def test_a_copy_of_a_partial_counts_once_whatever_its_parent_was_told_meanwhile(
     [table] = FOLDS.programs[0].tables
     [payload] = encode_partials(table.shape, [Partial(0, 0b10, 1, (), ((1, 7), (1, 7)))])
     frame = Frame(Kind.PARTIAL, 2, 1, 0, payload, sender=2, receiver=1)
-    provenance.carry(frame, {(5, 0, False, ()): frozenset({(2, 0)})})
-    for schedule, orders in TOLD[told]:
-        parent.install(Standing(schedule, orders, TICK_MS))
-        assert parent.relay.take(encode(frame))
-    kernel.run_until(30_000 * MS)
-    found = [reading for e in trace.of("merged") for reading in e["readings"].split(",")]
-    assert found.count("2:0") == 1 < len(found)
+    provenance.carry(frame, [((5, 0, False, ()), frozenset({(2, 0)}))])
+    return kernel, trace, parent, frame
+
+
+def home(trace):
+    return [reading for e in trace.of("merged") for reading in e["readings"].split(",")]
