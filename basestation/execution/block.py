@@ -137,6 +137,12 @@ class Block(Operator):
         self.counts.probed = 0 if self.join is None else self.join.probes
 
     @property
+    def silent_before(self):
+        """The clock tick before which no window is due."""
+        alone = self.loops is None and self._subqueries is None and self._within is None
+        return min(each.silent_before for each in self.inputs) if alone else -NEVER
+
+    @property
     def follows(self):
         """Whether it tells what many clock ticks in one step changed in its windows."""
         return self._following is not None

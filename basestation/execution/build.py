@@ -37,9 +37,10 @@ from basestation.execution.scanning import OnceWindow, ScanWindows
 from basestation.execution.slicing import Slices, SliceWindows
 from basestation.execution.standing import Member, Standing
 from basestation.execution.store import Inside
-from basestation.execution.streams import ExtentStream, FilterStream
+from basestation.execution.streams import ExtentStream, FilterStream, Stream
 from basestation.execution.union import UnionStream
 from basestation.execution.windowing import RowWindows, TimeWindows
+from basestation.execution.wins import NEVER
 
 _INSIDE = WindowSelect | WindowProject | WindowAggregation | WindowCrossProduct | WindowJoin | NODES
 
@@ -85,6 +86,7 @@ class Query:
         if isinstance(self.output, Member):
             self.output.queries.append(number)
             self.speaker = self.output.among
+        self._tells_entries = any(isinstance(each, Stream) and each.names_index for each in below)
         self._streams = [stream for stream in below if isinstance(stream, ExtentStream | MergedStream)]
         self._scans = [each for block in self.blocks for each in block.inputs
                        if isinstance(each, ScanWindows) and isinstance(each.table, Archived)]  # fmt: skip
@@ -112,6 +114,11 @@ class Query:
     def calm(self):
         """Whether many clock ticks in which nothing comes late may be ended as one: nothing hangs on when it was told."""
         return not (self.hasty or self._scans or any(block.loops for block in self.blocks))
+
+    @property
+    def silent_before(self):
+        """The clock tick before which it says nothing, whatever comes in time."""
+        return -NEVER if self.hasty or self._tells_entries else self.output.silent_before
 
     @property
     def singly(self):

@@ -29,7 +29,7 @@ class ConverterStream(Stream):
         super().__init__(block.level + 1)
         self._how, self.block = how, block
         self._tick, self._index = (tag.id for tag in tags)
-        self._names_index = names_index
+        self.names_index = names_index
         self._said, self._latest = Growing(), -1  # the greatest number of a window of which something was said
         self._indexing = Indexing()
         self._next = 0
@@ -46,6 +46,10 @@ class ConverterStream(Stream):
         return self.block.certain
 
     @property
+    def silent_before(self):
+        return self.block.silent_before
+
+    @property
     def entered(self):
         return self._indexing.entered
 
@@ -60,7 +64,7 @@ class ConverterStream(Stream):
         come, gone, ticks = self._unchanged() if quiet else self._difference(outcome, clock)
         fresh = np.ones(len(come), bool)
         self._indexing.take(come, fresh, gone, self.watermark)
-        if self._names_index:
+        if self.names_index:
             come, fresh, gone = self._with_entries(come, fresh, gone)
         marks = tuple(mark.behind_windows() for mark in self.block.marks)
         self.change = Change(come, fresh, gone, ticks, self.watermark, marks)
@@ -126,7 +130,7 @@ class ConverterStream(Stream):
         number, tick = windows.number[frame.window], windows.tick[frame.window]
         columns = {id: written(vector) for id, vector in frame.columns.items()}
         columns[self._tick] = Vector(tick)
-        if self._names_index:
+        if self.names_index:
             columns[self._index] = Vector(np.zeros(count, np.int64), np.zeros(count, bool))
         arrival, rank, part, append = tick, constant(0, count), constant(0, count), constant(False, count)
         if int(number.min(initial=first_new)) < first_new:

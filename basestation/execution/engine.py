@@ -9,6 +9,7 @@ from acquisition.extent import Kind
 from basestation.algebra.node import rebuild, walk
 from basestation.algebra.stream_merged import StreamMerged
 from basestation.execution.alike import Alike
+from basestation.execution.aside import Aside, waits
 from basestation.execution.build import NotYet, Query, TooEarly, begins, histories_of, unsupported
 from basestation.execution.correcting import correcting
 from basestation.execution.graph import Graph
@@ -16,6 +17,7 @@ from basestation.execution.intake import Intake
 from basestation.execution.merged import Merged
 from basestation.execution.moments import moments
 from basestation.execution.tables import Table
+from basestation.execution.wins import NEVER
 from basestation.planner.executable import EXECUTABLE, executable
 from basestation.planner.rewrite import rewrite
 from basestation.revisions.answers import Ended
@@ -48,13 +50,19 @@ class Engine:
         self._expected = set()  # the numbers of queries to come
         self._delivered = {name: [] for name in self._intakes}
         self._corrections = {name: [] for name in self._intakes}
+        self._aside, self._stepped = Aside(), self.clock  # the last clock tick that was a step, or in one
+        self._silent = (
+            None  # the clock tick before which nobody says anything of what comes in time; None: nobody was asked
+        )
 
     def load(self, extent, tick, columns):
         """A version of a stored extent, from its tick on."""
+        self._catch_up()
         self._tables[extent].load(tick, columns)
 
     def expect(self, number, plan):
         """Say that a query will be added later: what it may then ask of the past is kept from now on."""
+        self._catch_up()
         self._expected.add(number)
         for extent in histories_of(plan.root):
             if extent.name in self._intakes:
@@ -76,6 +84,7 @@ class Engine:
         missing = unsupported(plan)
         if missing:
             raise NotYet(missing)
+        self._catch_up()
         since = begins(plan.asked, self.clock + 1)
         if since is not None and since < self._first_tick(plan):
             raise TooEarly(since, self._first_tick(plan))
@@ -114,14 +123,17 @@ class Engine:
 
     def exchange(self, number, plan, which=0):
         """Compute a join of a query by another plan from now on; no answer changes. NoPlan if it is none for that join."""
+        self._catch_up()
         self._queries[number].joins[which].exchange(plan)
 
     def counts(self, number):
         """What each operator below a query has done so far, and with how many it is shared; those below first."""
+        self._catch_up()
         return self._graph.counted(self._queries[number].key)
 
     def remove(self, number):
         """Stop a query. KeyError if there is none of that number."""
+        self._catch_up()
         query = self._queries.pop(number)
         query.stop()
         self._speaking[query.speaker] -= 1
@@ -152,17 +164,54 @@ class Engine:
     def _advance(self, tick, end):
         if tick <= self.clock:
             raise ValueError(f"clock tick {tick} ends after {self.clock} has ended")
+        if self._waits(tick):
+            self._aside.put(self._delivered)
+            self._delivered = {name: [] for name in self._intakes}
+            self.clock = tick
+            return self._take_in(end) if end or tick >= self._silent or self._aside.full else []
+        self._catch_up()
         delivered, self._delivered = self._delivered, {name: [] for name in self._intakes}
         corrections, self._corrections = self._corrections, {name: [] for name in self._intakes}
-        calm = all(speaker.calm for speaker in self._speaking) and not self._expected
-        followed = self._followed(delivered) if calm else set()
+        followed = self._followed(delivered) if self._calm else set()
         corrected = any(corrections.values())
         said = []
-        for moment, batches, steady in moments(delivered, self._intakes, self.clock, tick, calm, followed, corrected):
+        for moment, batches, steady in moments(
+            delivered, self._intakes, self.clock, tick, self._calm, followed, corrected
+        ):
             last = moment == tick
             given = corrections if last else {name: [] for name in self._intakes}
             said += self._step(moment, batches, given, end and last, steady, followed)
         return said
+
+    # --- what may wait -----------------------------------------------------------------------------------------------
+
+    def _waits(self, tick):
+        """Whether nothing that was delivered up to a clock tick changes what was said before."""
+        if self._silent is None:
+            self._ask()
+        if not self._calm or any(self._corrections.values()):
+            return False
+        return all(waits(of, self._intakes[name], self.clock, tick) for name, of in self._delivered.items() if of)
+
+    def _ask(self):
+        """Ask who speaks what may wait."""
+        self._calm = all(speaker.calm for speaker in self._speaking) and not self._expected
+        self._silent = min((speaker.silent_before for speaker in self._speaking), default=NEVER)
+
+    def _take_in(self, end=False):
+        """One step of all clock ticks behind the last one, in which nothing disturbs."""
+        taken = self._aside.taken()
+        delivered, none = ({name: of.get(name, []) for name in self._intakes} for of in (taken, {}))
+        return self._step(self.clock, delivered, none, end, True, ())
+
+    def _catch_up(self):
+        """Take in what waits. Nobody has anything to say of it."""
+        if self.clock > self._stepped:
+            said = self._take_in()
+            assert not said, "something was due, and was not told"
+        self._silent = None
+
+    # --- one clock tick ----------------------------------------------------------------------------------------------
 
     def _followed(self, delivered):
         """The extents of which nobody has to be told clock tick by clock tick what disturbs them.
@@ -203,7 +252,8 @@ class Engine:
         return min((moment for moment in moments if self.clock < moment < tick), default=None)
 
     def _end(self, tick):
-        self.clock = tick
+        self.clock = self._stepped = tick
+        self._silent = None
         self._graph.step(tick)
         said = []
         for speaker in list(self._speaking):
@@ -231,6 +281,7 @@ class Engine:
 
     def ledger(self):
         """What became of everything that was delivered, by extent."""
+        self._catch_up()
         extents = ((name, intake) for name, intake in self._intakes.items() if isinstance(intake, Intake))
         return {name: dict(sorted(intake.counts.items())) for name, intake in extents}
 

@@ -52,6 +52,8 @@ class Step:
 class Intake:
     """One extent."""
 
+    gathers = True  # what comes in many small batches, in time, may be taken in as one
+
     def __init__(self, extent, begun=0, scheduled=True, tick_ms=1_000):
         """A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
         self.extent = extent

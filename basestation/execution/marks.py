@@ -44,6 +44,9 @@ class Waiting:
     def __init__(self):
         self._waiting = []
 
+    def __len__(self):
+        return len(self._waiting)
+
     def ready(self, marks, watermark):
         """Take marks in; those that enter now."""
         if not marks and not self._waiting:

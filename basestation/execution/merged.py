@@ -78,6 +78,7 @@ class Merged:
 
     # --- one clock tick ----------------------------------------------------------------------------------------------
 
+    gathers = False  # partials are few
     amends = False  # what many clock ticks bring late is not taken in together
 
     def step(self, batches, corrections, clock, end=False, calm=False, amends=False):

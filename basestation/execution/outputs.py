@@ -42,6 +42,10 @@ class WindowOutput(Operator):
     def follows(self):
         return self.block.follows
 
+    @property
+    def silent_before(self):
+        return -NEVER if self._marks else self.block.silent_before
+
     def step(self, clock):
         outcome = self.block.outcome
         marks = self._marks.ready(self.block.marks, self.block.watermark)
@@ -179,6 +183,11 @@ class StreamOutput(Operator):
         known = stream.all()
         ours = known.come.arrival > known.watermark if since is None else known.come.arrival >= since
         self._arrivals.apply(known.come, ours, known.gone)
+
+    @property
+    def silent_before(self):
+        waits = self._marks or self._arrivals.first is not None
+        return -NEVER if waits else self.stream.silent_before
 
     def step(self, clock):
         change = self.stream.change

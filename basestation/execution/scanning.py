@@ -30,6 +30,10 @@ class ScanWindows:
         return wins(ticks, np.ones_like(ticks), ticks, ticks)
 
     @property
+    def silent_before(self):
+        return -NEVER if self.disturbed else self._next
+
+    @property
     def disturbed(self):
         return self.table.changed_from < NEVER
 
@@ -66,6 +70,10 @@ class OnceWindow(ScanWindows):
         self.table, self._columns = table, columns
         self._start = self._next = self.needed = start
         self._given = False
+
+    @property
+    def silent_before(self):
+        return NEVER if self._given else self._start
 
     def due(self, upto):
         if self._given or upto < self._start:

@@ -52,6 +52,7 @@ class Standing(Operator):
 
     kind = OUTPUT
     calm, hasty = True, False  # as of a Query: nothing hangs on when it was told …
+    silent_before = -NEVER  # … each tuple is handed out at once …
     within = halt = None  # … and nothing fails
 
     def __init__(self, stream):

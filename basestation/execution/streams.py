@@ -28,6 +28,8 @@ class Stream(Operator):
     kind = STREAM
     needed = NEVER  # no tick before it is asked for
     follows = False  # whether it tells of versions (`versions.py`)
+    names_index = False  # whether a query names `index`: then a tuple is corrected when it enters (14)
+    silent_before = -NEVER  # the clock tick before which it gives nothing, whatever comes in time
 
     def placed(self, tuples):
         """Its tuples with arrivals in the order of their indexes, in which windows of time hold them (6.4)."""
@@ -60,7 +62,7 @@ class ExtentStream(Stream):
         self.columns = node.columns
         self._ids = {column.id: column.name for column in node.columns}
         self._tick, self._index = (tag.id for tag in node.tags)
-        self._names_index = names_index
+        self.names_index = names_index
         self._none = None  # no tuples, as this stream shows them
         self.change = None
         self.entered = NO_TICKS  # who entered in this step
@@ -73,7 +75,7 @@ class ExtentStream(Stream):
     @property
     def follows(self):
         """What is appended is in windows from its arrival on; an index comes when a tuple enters."""
-        return not (self.intake.sensed or self._names_index or self.extent.late is Late.APPEND)
+        return not (self.intake.sensed or self.names_index or self.extent.late is Late.APPEND)
 
     @property
     def watermark(self):
@@ -85,7 +87,7 @@ class ExtentStream(Stream):
         found = self.intake.last
         self.entered, change = found.entered, found.change
         come, fresh, gone = change.come, change.fresh, change.gone
-        if self._names_index:
+        if self.names_index:
             come, fresh, gone = self._with_entries(come, fresh, gone, found.entered)
         come, mask = self._seen(come)
         fresh = fresh if everything(mask) else taken(fresh, places(mask))
@@ -211,7 +213,7 @@ class ExtentStream(Stream):
             tuples = tuples.take(mask)
         columns = {id: tuples.columns[name] for id, name in self._ids.items()}
         columns[self._tick] = Vector(tuples.tick)
-        if self._names_index:
+        if self.names_index:
             index = np.where(np.isin(tuples.ident, waiting), 0, self.index_of(tuples.ident))
             columns[self._index] = Vector(index, None if (index > 0).all() else index > 0)
         return tuples.with_columns(columns), mask
@@ -222,7 +224,7 @@ class ExtentStream(Stream):
     def entering(self):
         """The tuples that enter in this step, in order; None where there are none."""
         found = self.intake.last
-        if found.entering is found.change.come and self._all_ticks and not self._names_index:
+        if found.entering is found.change.come and self._all_ticks and not self.names_index:
             return self.change.come
         tuples = None if found.entering is None else self._seen(found.entering)[0]
         return tuples if tuples is not None and len(tuples) else None
@@ -270,6 +272,10 @@ class FilterStream(Stream):
     @property
     def certain(self):
         return self.child.certain
+
+    @property
+    def silent_before(self):
+        return self.child.silent_before
 
     @property
     def entered(self):

@@ -25,7 +25,7 @@ class UnionStream(Stream):
         self.parts, self._columns = parts, node.columns
         self._sources = [part.columns for part in node.parts]
         self._tick, self._index = (tag.id for tag in node.tags)
-        self._names_index = names_index
+        self.names_index = names_index
         self._indexing = Indexing()
         self.change = None
         self._start = start  # of the queries that read it; None after the first step
@@ -51,7 +51,7 @@ class UnionStream(Stream):
     def step(self, clock):
         change = self._united([part.change for part in self.parts])
         self._indexing.take(change.come, change.fresh, change.gone, self.watermark)
-        self.change = self._with_indexes(change) if self._names_index else change
+        self.change = self._with_indexes(change) if self.names_index else change
         self._epochs = self._epochs_now()
         self.count(*(part.change for part in self.parts))
 
@@ -78,7 +78,7 @@ class UnionStream(Stream):
         """Everything that is here already."""
         change = self._united([part.all() for part in self.parts])
         none = no_tuples(change.come)
-        if self._names_index:
+        if self.names_index:
             change = replace(change, come=self._numbered(change.come), gone=self._numbered(none))
         return change
 

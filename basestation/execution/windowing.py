@@ -19,6 +19,8 @@ from basestation.execution.wins import NEVER, NO_WINS, joined_wins, ranges, wins
 class OverStream:
     """What windows over a stream have in common. Tuples lose their tags when they enter a window (1.7)."""
 
+    silent_before = -NEVER  # the clock tick before which none is due, whatever comes in time
+
     def __init__(self, stream, columns):
         self.stream, self.level = stream, stream.level
         self._ids = [column.id for column in columns]
@@ -62,6 +64,10 @@ class TimeWindows(OverStream):
         self.begin, self.end, self.slide, self.start = begin, end, slide, start
         self._next = grid_at_or_after(start, slide)
         store.begin(self._earliest(NO_WINS))
+
+    @property
+    def silent_before(self):
+        return self._next
 
     @property
     def appends(self):
