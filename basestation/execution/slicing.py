@@ -117,7 +117,8 @@ class Slices(Store):
         self._wait(come)
 
     def _wait(self, tuples):
-        self._waiting.add(self._folding.needed(tuples))
+        if len(tuples):  # where partials take their place, there are none, and no columns
+            self._waiting.add(self._folding.needed(tuples))
 
     def _settle(self):
         if self._versions is not None:
