@@ -27,9 +27,9 @@ class Alike:
         self._uses = Counter()
         self._next = 0
 
-    def take(self, root):
-        """A plan as one of those that run, until it is let go of."""
-        return Taken(self, root)
+    def take(self, root, wide=False):
+        """A plan as one of those that run, until it is let go of; a `wide` one has all attributes of the extent below it."""
+        return Taken(self, root, wide)
 
     def operator(self, signature, make):
         """(number, operator, columns) of a signature; `make` gives operator and columns where it is new."""
@@ -50,16 +50,27 @@ class Alike:
 class Taken:
     """One plan. `root` is its tree over the columns that all share, `columns` tells them by those that were written."""
 
-    def __init__(self, alike, root):
+    def __init__(self, alike, root, wide):
         self._alike = alike
         self.columns, self.signatures = {}, []
         self._numbers, self._times = {}, Counter()  # by the identity of an operator; how often a signature came
         self._added = 0
+        if wide:
+            root = root.with_children(tuple(map(self._wide, root.children)))
         self.root = rebuild(self._wide(rebuild(root, self._widened)), self._shared)
 
     def number(self, node):
         """The number of an operator of the tree."""
         return self._numbers[id(node)]
+
+    def aggregate(self, column, aggregate):
+        """(Column, Aggregate) of an aggregation over the tree, as all that ask for the same know it."""
+        values = {old: ex.Attr(new) for old, new in self.columns.items()}
+        aggregate = aggregate.with_parts(tuple(ex.substitute(part, values) for part in aggregate.parts))
+        key = "aggregate", self.number(self.root), signature(aggregate)
+        _, found, [column] = self._alike.operator(key, lambda number: (aggregate, [replace(column, id=number << 20)]))
+        self.signatures.append(key)
+        return column, found
 
     def _widened(self, node):
         """Slices keep no readings: that queries need other attributes does not keep them from folding the same stream."""

@@ -80,6 +80,11 @@ class Block(Operator):
         self.clock = clock
         self._count = 0
 
+    def show(self, view):
+        """Somebody shows this of the windows of the one input: what is asked of them is there from now on."""
+        if self.node is self._leaves[0] and isinstance(self.inputs[0], OverStream):
+            self.inputs[0].show(view)
+
     @property
     def all(self):
         """The blocks of subqueries, and this one."""

@@ -1,7 +1,6 @@
 """Build: a plan becomes operators: streams, windows over them, blocks; in the order in which they take their steps."""
 
 from collections import Counter
-from dataclasses import replace
 
 from basestation.algebra import converters, table, window
 from basestation.algebra import expressions as ex
@@ -35,12 +34,14 @@ from basestation.execution.oneoff import NODES
 from basestation.execution.outputs import StreamOutput, WindowOutput
 from basestation.execution.scanning import OnceWindow, ScanWindows
 from basestation.execution.slicing import Slices, SliceWindows
-from basestation.execution.standing import Member, Standing
+from basestation.execution.speaking import Speaker
+from basestation.execution.standing import Standing
 from basestation.execution.store import Inside
-from basestation.execution.streams import ExtentStream, FilterStream, Stream
+from basestation.execution.streams import ExtentStream, FilterStream, WantedStream
 from basestation.execution.union import UnionStream
+from basestation.execution.views import split, view
+from basestation.execution.wants import Wants
 from basestation.execution.windowing import RowWindows, TimeWindows
-from basestation.execution.wins import NEVER
 
 _INSIDE = WindowSelect | WindowProject | WindowAggregation | WindowCrossProduct | WindowJoin | NODES
 
@@ -74,56 +75,29 @@ class Query:
         missing = unsupported(plan)
         if missing:
             raise NotYet(missing)
-        self.number, self.within = number, plan.asked.deliver_within
-        self.hasty = self.within is not None or covers_ahead(plan.root)
-        taken = alike.take(root)
-        self.key = key = _Building(plan, taken, graph, intakes, tables, now, first).output(number)
+        self.number = number
+        apart = split(root)
+        taken = alike.take(apart.windows, wide=apart.open)
+        shown = view(apart, taken)  # which may bring aggregates of its own into what is taken
+        self.key = key = _Building(plan, taken, graph, intakes, tables, now, first).output(apart, shown)
         self._let_go = [(graph, [key]), (alike, taken.signatures)]
         below = graph.below(key)
-        self.output = below[-1]
+        self._member = below[-1]
+        self._member.queries.append(number)
+        output = self._member.among
+        if output.speaker is None:
+            within = plan.asked.deliver_within
+            output.speaker = Speaker(output, below, within, within is not None or covers_ahead(plan.root))
+        self.speaker = output.speaker
         self.blocks = [each for block in below if isinstance(block, Block) for each in block.all]
-        self.speaker = self  # who says what it has to say
-        if isinstance(self.output, Member):
-            self.output.queries.append(number)
-            self.speaker = self.output.among
-        self._tells_entries = any(isinstance(each, Stream) and each.names_index for each in below)
-        self._streams = [stream for stream in below if isinstance(stream, ExtentStream | MergedStream)]
-        self._scans = [each for block in self.blocks for each in block.inputs
-                       if isinstance(each, ScanWindows) and isinstance(each.table, Archived)]  # fmt: skip
         acquired = {node.extent.name for node in walk(plan.root) if isinstance(node, StreamAcquire)}
         self.sensed = [intakes[name] for name in sorted(acquired)]
 
-    @property
-    def said(self):
-        """What the query had to say in the last step."""
-        return [said if said.query == self.number else replace(said, query=self.number) for said in self.output.said]
-
     def stop(self):
         """Use nothing any more."""
-        if self.speaker is not self:
-            self.speaker.leave(self.output, self.number)
+        self._member.leave(self.number)
         for of, keys in self._let_go:
             of.let_go(keys)
-
-    @property
-    def halt(self):
-        """Why the query cannot go on, or None."""
-        return next((block.halt for block in self.blocks if block.halt is not None), None)
-
-    @property
-    def calm(self):
-        """Whether many clock ticks in which nothing comes late may be ended as one: nothing hangs on when it was told."""
-        return not (self.hasty or self._scans or any(block.loops for block in self.blocks))
-
-    @property
-    def silent_before(self):
-        """The clock tick before which it says nothing, whatever comes in time."""
-        return -NEVER if self.hasty or self._tells_entries else self.output.silent_before
-
-    @property
-    def singly(self):
-        """The extents of which the query has to be told what disturbs them clock tick by clock tick."""
-        return () if self.output.follows else [stream.extent.name for stream in self._streams]
 
     @property
     def joins(self):
@@ -133,19 +107,6 @@ class Query:
     def join_plans(self):
         """The plan of each of the joins."""
         return [join.plan for join in self.joins]
-
-    def ask(self):
-        """Say what is still needed: answers are revised back to the longest horizon below; what is before that is settled."""
-        horizon = max((stream.intake.horizon for stream in self._streams), default=0)
-        self.output.need(min((each.watermark for each in (*self._streams, *self._scans)), default=0) - horizon)
-
-    def histories(self):
-        """{extent: the first tick that its history may still be asked for}."""
-        needed = {}
-        for scan in self._scans:
-            name = scan.table.extent.name
-            needed[name] = min(scan.needed, needed.get(name, scan.needed))
-        return needed
 
 
 class _Building:
@@ -158,28 +119,37 @@ class _Building:
         self._within = plan.asked.deliver_within
         self._limit = None if plan.asked.lasting is None else self._start + plan.asked.lasting
         self._era = now, self._since, self._limit, self._within  # what begins with a query is shared within one
+        self._opened = None  # the node of a stream of which it is not known yet what of it somebody wants
         self._named = {c.id for node in walk(taken.root) for e in node.expressions for c in ex.columns_of(e)}
         excludes = excludes_of(plan.root, intakes)
         self._excludes = {new.id: excludes[old.id] for old, new in taken.columns.items() if old.id in excludes}
         streams = [node for node in walk(plan.root) if isinstance(node, StreamAcquire | StreamReceive)]
         self._reads = Counter(node.extent.name for node in streams)
 
-    def output(self, number):
-        """The key of the output."""
+    def output(self, apart, shown):
+        """The key of what a query has of an output: its own rows of windows, or of a stream."""
         root = self._taken.root
-        key = "output", self._taken.number(root), self._era
-
-        def make():
-            if not isinstance(root, StreamNode):
-                return WindowOutput(number, self._block(root, self._limit), root.columns)
-            if (member := self._member(root)) is not None:
-                return member
-            stream = self._stream(root, self._limit)
-            keys = max(intake.keys for intake in self._intakes.values())
-            return StreamOutput(number, stream, root.columns, self._limit, self._start, self._since, keys)
-
-        self._graph.get(key, make)
+        if isinstance(root, StreamNode):
+            key = "output", self._taken.number(root), self._era
+            self._graph.get(key, lambda: self._member(root) or self._alone(root))
+            return key
+        self._opened = root.child if apart.open else None
+        # Which sites conditions leave out is told in the coverage.
+        masks = tuple(mask.tobytes() for masks in self._excludes.values() for mask in masks)
+        windows = "windows", self._taken.number(root), apart.open, masks, self._era
+        key = "shown", windows, shown.signature
+        self._graph.get(key, lambda: self._graph.get(windows, lambda: self._windows(apart.open, masks)).join(shown))
         return key
+
+    def _windows(self, *how):
+        """What is said of windows. Where their stream is open, it knows who wants what of it."""
+        block = self._block(self._taken.root, self._limit, *how)
+        return WindowOutput(block, block.inputs[0].stream.wants if self._opened is not None else None)
+
+    def _alone(self, root):
+        stream = self._stream(root, self._limit)
+        keys = max(intake.keys for intake in self._intakes.values())
+        return StreamOutput(stream, root.columns, self._limit, self._start, self._since, keys)
 
     def _member(self, root):
         """A plain query that begins now, whose conditions are ranges of what an extent gives, is one of many; else None."""
@@ -214,6 +184,10 @@ class _Building:
     def _stream_of(self, node, number, limit):
         """(key, how it is made) of a stream."""
         match node:
+            case StreamAcquire() | StreamReceive() if node is self._opened:
+                below, make = self._extent(node, self._excludes.get(node.tags[0].id, ()))
+                key = "wanted", number, below, self._taken.number(self._taken.root), self._era
+                return key, lambda: WantedStream(self._graph.get(below, make), Wants())
             case StreamAcquire() | StreamReceive():
                 return self._extent(node, self._excludes.get(node.tags[0].id, ()))
             case StreamMerged(number=fold):
@@ -256,8 +230,8 @@ class _Building:
 
     # --- windows -----------------------------------------------------------------------------------------------------
 
-    def _block(self, node, limit):
-        key = "block", self._taken.number(node), limit, self._era
+    def _block(self, node, limit, *of):
+        key = "block", self._taken.number(node), limit, self._era, *of
         return self._graph.get(key, lambda: self._made(node, limit))
 
     def _made(self, node, limit):
@@ -296,7 +270,8 @@ class _Building:
         match leaf:
             case window.TimeWindow(begin=begin, end=end, slide=slide, child=child):
                 store = self._store(leaf, steps, level)
-                return TimeWindows(self._stream(child), child.columns, begin, end, slide, self._start, store)
+                columns = () if child is self._opened else child.columns
+                return TimeWindows(self._stream(child), columns, begin, end, slide, self._start, store)
             case window.LandmarkWindow(slide=slide, rows=False, child=child):
                 store = self._store(leaf, steps, level)
                 return TimeWindows(self._stream(child), child.columns, None, 0, slide, self._start, store)

@@ -259,8 +259,9 @@ class Engine:
         for speaker in list(self._speaking):
             said += speaker.said
             if speaker.halt is not None:
-                said.append(Ended(speaker.number, speaker.halt.code, speaker.halt.message, tick))
-                self.remove(speaker.number)
+                for number in list(speaker.numbers):
+                    said.append(Ended(number, speaker.halt.code, speaker.halt.message, tick))
+                    self.remove(number)
         self._steps += 1
         if self._steps >= self._tidy_every or self._taken >= _PLENTY:
             self._steps = self._taken = 0

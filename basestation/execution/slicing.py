@@ -5,6 +5,8 @@ partial states of the aggregates; a window is the merge of its slices. When tupl
 all of its aggregates can, and is made again from the readings otherwise; both give the same.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from basestation.execution.amended import amended
@@ -24,7 +26,13 @@ class SliceWindows(TimeWindows):
     def __init__(self, stream, node, start, store):
         super().__init__(stream, node.child.columns, node.begin, node.end, node.slide, start, store)
         self._groups = [column for column, _ in node.groups]
-        self._places = store.take_on(node)
+        self._node, self._places = node, store.take_on(node)
+
+    def show(self, view):
+        """A View of the windows: the aggregates that it asks for are told."""
+        known = {column for column, _ in self._places}
+        new = tuple(each for each in view.aggregates if each[0] not in known)
+        self._places += self.store.take_on(replace(self._node, aggregates=new))
 
     def content(self, given):
         return self.store.windows(given.left, given.right).frame(self._groups, self._places)

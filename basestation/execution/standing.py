@@ -41,6 +41,10 @@ class Member:
         self.heard = among.heard
         self.queries = []
 
+    def leave(self, query):
+        """A query goes."""
+        self.among.leave(self, query)
+
     @property
     def counts(self):
         """Rows that were looked for in its ranges, and those that it was given."""
@@ -71,6 +75,11 @@ class Standing(Operator):
         self.said = []  # in the last step
         known = stream.all().come
         self._last = int(stream.index_of(known.ident).max(initial=0))  # the index that was given last
+
+    @property
+    def speaker(self):
+        """It speaks for its queries."""
+        return self
 
     # --- queries come and go -----------------------------------------------------------------------------------------
 

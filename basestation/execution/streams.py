@@ -309,10 +309,8 @@ class FilterStream(Stream):
         """The tuples that pass, with this stream's columns; and which they are: a slice or positions."""
         if not len(tuples) and self._none is not None:
             return self._none, slice(None)
-        which = slice(None)
-        if self._predicate is not None:
-            mask = Evaluation(tuples.columns, len(tuples)).of(self._predicate).true
-            which = which if everything(mask) else places(mask)
+        mask = self._mask(tuples)
+        which = slice(None) if mask is None or everything(mask) else places(mask)
         if self._read is not None:
             tuples = tuples.with_columns({id: vector for id, vector in tuples.columns.items() if id in self._read})
         tuples = tuples.take(which)
@@ -323,6 +321,10 @@ class FilterStream(Stream):
         if not len(tuples):
             self._none = tuples
         return tuples, which
+
+    def _mask(self, tuples):
+        """Which tuples pass; None where no predicate asks."""
+        return None if self._predicate is None else Evaluation(tuples.columns, len(tuples)).of(self._predicate).true
 
     def nothing(self):
         return self.child.nothing()
@@ -370,6 +372,20 @@ class FilterStream(Stream):
     def tidy(self):
         self.child.need(self.needed)
         self.needed = NEVER
+
+
+class WantedStream(FilterStream):
+    """The tuples that at least one of many queries wants; `wants` knows their predicates."""
+
+    def __init__(self, child, wants):
+        super().__init__(child, None, None, ())
+        self.wants = wants
+
+    def _mask(self, tuples):
+        return self.wants.any(tuples.columns, len(tuples))
+
+    def rows_ever(self):
+        return None
 
 
 def computed(outputs, columns, length):

@@ -25,6 +25,10 @@ class OverStream:
         self.stream, self.level = stream, stream.level
         self._ids = [column.id for column in columns]
 
+    def show(self, view):
+        """A View of the windows: the columns that it reads are told."""
+        self._ids += [id for id in view.asked if id not in self._ids]
+
     def _untagged(self, tuples):
         return {id: tuples.columns[id] for id in self._ids}
 

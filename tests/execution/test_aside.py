@@ -8,8 +8,8 @@ import pytest
 
 from acquisition.batch import Batch
 from basestation.algebra.vector import Vector
-from basestation.execution import build
 from basestation.execution import engine as engine_module
+from basestation.execution import speaking
 from basestation.execution.aside import Aside
 from basestation.execution.saving import restored, saved
 from basestation.execution.wins import NEVER
@@ -79,7 +79,7 @@ def test_what_waits_cannot_be_told_from_what_does_not(text, rng, counts, monkeyp
         meddling = {rng.randrange(1, 40): rng.choice(ways) for _ in range(rng.randrange(6))}
         every = rng.choice([1, 3, 64])
         with monkeypatch.context() as patched:
-            patched.setattr(build.Query, "silent_before", -NEVER)
+            patched.setattr(speaking.Speaker, "silent_before", -NEVER)
             patched.setattr(engine_module, "waits", lambda *_: False)
             expected = told(text, given, meddling, every)
         assert told(text, given, meddling, every) == expected, meddling

@@ -83,6 +83,6 @@ def test_a_query_is_told_with_how_many_it_shares_an_operator():
         f"SELECT v FROM hits {window}", f"SELECT v FROM hits {window}", f"SELECT v + 1 FROM hits {window}"
     )
     shared = {each.operator: each.queries for each in engine.counts(1)}
-    assert shared["WindowOutput"] == 2 and shared["ExtentStream"] > 1
+    assert shared["Shown"] == 2 and shared["ExtentStream"] > 1
     engine.remove(2)
-    assert {each.operator: each.queries for each in engine.counts(1)}["WindowOutput"] == 1
+    assert {each.operator: each.queries for each in engine.counts(1)}["Shown"] == 1
