@@ -57,14 +57,22 @@ def everything(which):
     """Whether a selection is a mask that leaves nothing out: then no copy is needed."""
     if not isinstance(which, np.ndarray) or which.dtype != bool:
         return False
-    if which.strides == (0,):
-        which = which[:1]
+    if which.strides == (0,):  # one for all
+        return not len(which) or bool(which[0])
     return np.count_nonzero(which) == len(which)
 
 
 def anything(mask):
     """Whether a mask holds anywhere."""
-    return np.count_nonzero(mask[:1] if mask.strides == (0,) else mask) > 0
+    return bool(mask[0]) if mask.strides == (0,) and len(mask) else np.count_nonzero(mask) > 0
+
+
+def one(a, b):
+    """Whether two arrays are one: the same memory, read in the same way."""
+    if a is b:
+        return True
+    mine, other = a.__array_interface__, b.__array_interface__
+    return mine["data"] == other["data"] and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
 
 
 def taken(array, which):

@@ -8,6 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from acquisition.batch import Batch, all_there, mask_of
+from basestation.algebra.vector import anything
 from basestation.execution.runs import plain
 
 _MANY, _LARGE = 2**9, 2**14
@@ -46,7 +47,7 @@ def waits(batches, intake, clock, tick):
         return False
     for batch in batches:
         arrival = batch.arrival
-        if not (plain(batch) and clock < arrival[0] and arrival[-1] <= tick) or intake.disturbing(batch).any():
+        if not (plain(batch) and clock < arrival[0] and arrival[-1] <= tick) or anything(intake.disturbing(batch)):
             return False
         if len(arrival) > 1 and (arrival[1:] < arrival[:-1]).any():
             return False

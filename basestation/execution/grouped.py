@@ -11,7 +11,7 @@ from bisect import bisect_right
 
 import numpy as np
 
-from basestation.algebra.vector import by_identity
+from basestation.algebra.vector import by_identity, constant
 from basestation.execution.spans import Spans
 
 _NONE = np.empty(0, np.int64)
@@ -102,7 +102,7 @@ class Form:
                 for mask in _inside(vector, range_):
                     inside = mask if inside is None else inside & mask
             rows = np.arange(length) if inside is None else np.flatnonzero(inside)
-            found.append((np.full(len(rows), slot), rows))
+            found.append((constant(slot, len(rows)), rows))
         if len(found) == 1:
             return found[0]
         slots, rows = ([_NONE, *part] for part in zip(*found, strict=True)) if found else ([_NONE], [_NONE])

@@ -18,19 +18,22 @@ class Arrivals:
     def __init__(self):
         self._parts = []  # each in order
 
-    def apply(self, come, fresh, gone):
-        """Take in a change: what is gone waits no longer, what was corrected waits with its new values."""
+    def apply(self, come, fresh, gone, ordered=False):
+        """Take in a change: what is gone waits no longer, what was corrected waits with its new values.
+
+        `ordered`: it is known that what comes is in the order of entry.
+        """
         if len(gone) and self._parts:
             waiting = joined(self._parts)
             kept = np.isin(come.ident, waiting.ident) & ~fresh
             left = [part.take(~np.isin(part.ident, gone.ident)) for part in self._parts]
             self._parts = [part for part in left if len(part)]
             self._wait(_in_the_place_of(come.take(kept), waiting))
-        self._wait(come.take(fresh))
+        self._wait(come.take(fresh), ordered)
 
-    def _wait(self, tuples):
+    def _wait(self, tuples, ordered=False):
         if len(tuples):
-            self._parts.append(tuples.in_order())
+            self._parts.append(tuples if ordered else tuples.in_order())
             if len(self._parts) > _MANY:
                 self._parts = [joined(self._parts).in_order()]
 

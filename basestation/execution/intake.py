@@ -11,7 +11,7 @@ import numpy as np
 
 from acquisition.extent import Kind
 from acquisition.instants import grid_at_or_after
-from basestation.algebra.vector import anything, constant, everything
+from basestation.algebra.vector import anything, constant, everything, one
 from basestation.execution.admission import Admission
 from basestation.execution.amending import Amending
 from basestation.execution.census import Census
@@ -49,6 +49,11 @@ class Step:
         return _NONE if self.entering is None else self.entering.ident
 
 
+def at_once(batch):
+    """Whether it is known without a look at its tuples that each came in the clock tick that it is about."""
+    return one(batch.tick, batch.arrival)
+
+
 class Intake:
     """One extent."""
 
@@ -77,6 +82,9 @@ class Intake:
         self._needed = NEVER
         self._marked = 0  # how many marks there were
         self.settling = None  # what comes and goes in the Step that is going on
+        self._ordered = (
+            False  # whether it is known that all tuples of that Step arrive in order, at the ticks that they are about
+        )
         self._amending = None  # in a Step of many clock ticks, what is amended in it
 
     @property
@@ -102,6 +110,10 @@ class Intake:
         self._amending = Amending() if amends else None
         if self.history is not None:
             self.history.begin_step()
+        # Of many clock ticks, batches and what is in them come in the order of their clock ticks.
+        self._ordered = (
+            calm and not (self.sensed or corrections) and all(plain(batch) and at_once(batch) for batch in batches)
+        )
         marks = []
         filtered = [_NONE]
         for batch in batches:
@@ -126,7 +138,7 @@ class Intake:
             correction(self, clock, complete)
         self.watermark = clock if end else max(self.watermark, self._complete(clock))
         come, gone, fresh = self.settling.settled(self.log.live)
-        self._pending.apply(come, fresh, gone)
+        self._pending.apply(come, fresh, gone, self._ordered and not len(gone))
         entering = self._enter()
         versions = self._amending and self._amending.carry_out(self, clock)
         if versions is not None:
@@ -174,6 +186,8 @@ class Intake:
 
     def disturbing(self, batch):
         """Which tuples of a batch may change what was answered before the clock tick of their arrival."""
+        if not self.sensed and plain(batch) and at_once(batch):
+            return constant(False, len(batch))
         last = batch.arrival - self.extent.wait if self.extent.wait else batch.arrival  # that is not late
         found = batch.tick < last if plain(batch) else odd(batch) | (batch.tick < last)
         if self.sensed:
@@ -226,7 +240,8 @@ class Intake:
         if self._amending is not None:
             complete = self._complete(clock - 1)
         judged = self._lateness.judged(tick, clock, complete)
-        arrival = tick if self.sensed or everything(tick <= clock) else np.minimum(tick, clock)
+        in_time = self.sensed or self._ordered or everything(tick <= clock)
+        arrival = tick if in_time else np.minimum(tick, clock)
         rank = constant(0, count)
         if anything(judged.late):
             arrival = np.where(judged.late, clock, arrival)
@@ -236,7 +251,7 @@ class Intake:
         tuples = self.tagging.tagged(batch, numbers, arrival, rank, place)
         there = tuples.take(judged.there)
         self._admission.count_out_of_range(there)
-        self.log.add(tuples, judged.live, judged.there)
+        self.log.add(tuples, judged.live, judged.there, self._ordered)
         if self.history is not None:
             self.history.add(there)
         if self.sensed:

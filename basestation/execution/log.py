@@ -27,9 +27,12 @@ class Log:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def add(self, tuples, live, there):
-        """Tuples that were taken, with the next numbers; masks of which are seen, and which are there."""
-        self._came.add(tuples)
+    def add(self, tuples, live, there, ordered=False):
+        """Tuples that were taken, with the next numbers; masks of which are seen, and which are there.
+
+        `ordered`: it is known that they arrive one after another, at the ticks that they are about.
+        """
+        self._came.add(tuples, ordered)
         self.next += len(tuples)
         for excepted, holds in ((self.live, live), (self.there, there)):
             if not everything(holds):

@@ -10,6 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from basestation.algebra.vector import anything
+
 PORTION = 1 << 16
 """A calm stretch in which more tuples than this are delivered is cut, so that a batch of any size takes the memory of this one."""
 _NONE = np.empty(0, np.int64)
@@ -48,7 +50,7 @@ def moments(delivered, intakes, clock, tick, calm, followed, corrected):
 def _own(batch, intake):
     """The clock ticks that are steps of their own."""
     disturbing = intake.disturbing(batch)
-    return batch.arrival[disturbing] if disturbing.any() else _NONE
+    return batch.arrival[disturbing] if anything(disturbing) else _NONE
 
 
 def _portions(named):

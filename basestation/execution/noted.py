@@ -31,6 +31,8 @@ class Noted:
 
     def ready(self, watermark):
         """(slots, tuples, arrivals) of what is given from now on."""
+        if not len(self):
+            return _NONE, _NONE, _NONE
         due = np.flatnonzero(~self._given & (self._arrival <= watermark))
         self._given[due] = True
         found = self._pairs[due]

@@ -15,18 +15,20 @@ _MANY, _SEVERAL = 1024, 32
 class Parts:
     def __init__(self):
         self._parts, self._begins = [], []  # and the number of the first tuple of each
+        self._ordered = []  # of each whether it is known to be in the order of its ticks, in which it arrives
         self._whole = 0  # how many tuples there are in the arrays that the first part is taken from
         self._loose = 0  # how many of the parts, from the last on, were not put together
 
     def __bool__(self):
         return bool(self._parts)
 
-    def add(self, tuples):
-        """At least one, whose numbers follow on those that are here."""
+    def add(self, tuples, ordered=False):
+        """At least one, whose numbers follow on those that are here; `ordered`: it is known that they arrive tick by tick."""
         if not self._parts:
             self._whole = len(tuples)
         self._parts.append(tuples)
         self._begins.append(int(tuples.ident[0]))
+        self._ordered.append(ordered)
         self._loose += 1
         if self._loose > _MANY:
             self._put_together(len(self._parts) - self._loose)
@@ -44,6 +46,7 @@ class Parts:
     def _put_together(self, first):
         """Make one of the parts from one on."""
         self._parts[first:] = [joined(self._parts[first:])]
+        self._ordered[first:] = [all(self._ordered[first:])]
         del self._begins[first + 1 :]
         self._loose = 0
         if not first:
@@ -85,17 +88,26 @@ class Parts:
                     self._parts[0] = part.take(np.arange(len(part)))
                     self._whole = len(part)
                 return number  # a part is looked through when about half of it may go
-            young = part.tick >= before
-            if part.arrival is not part.tick:
-                young |= part.arrival > watermark
-            first = int(young.argmax())
-            if young[0]:
+            first = self._first_young(before, watermark)
+            if not first:
                 return number
-            if young[first]:
+            if first < len(part):
                 self._begins[0] += first
                 self._parts[0] = part.take(slice(first, None))
                 return self._begins[0]
+            del self._ordered[0]
             number = self._begins.pop(0) + len(self._parts.pop(0))
             self._loose = min(self._loose, len(self._parts))
             self._whole = len(self._parts[0]) if self._parts else 0
         return number
+
+    def _first_young(self, before, watermark):
+        """Where the first tuple of the first part is that has to stay; its length where none has."""
+        part = self._parts[0]
+        if self._ordered[0]:
+            return int(part.tick.searchsorted(before))
+        young = part.tick >= before
+        if part.arrival is not part.tick:
+            young |= part.arrival > watermark
+        first = int(young.argmax())
+        return first if young[first] else len(part)

@@ -10,8 +10,10 @@ from basestation.algebra.vector import everything
 
 def plain(batch):
     """Whether all of a batch are new tuples, and nothing stands between them."""
-    weight = batch.weight[:1] if batch.weight.strides == (0,) else batch.weight
-    return batch.replaces is None and not batch.marks and everything(weight == 1)
+    if batch.replaces is not None or batch.marks:
+        return False
+    weight = batch.weight
+    return bool(weight[0] == 1) if weight.strides == (0,) and len(weight) else everything(weight == 1)
 
 
 def odd(batch):

@@ -227,7 +227,8 @@ class Standing(Operator):
         self.counts.rows_out += len(slots)
         if not len(slots):
             return []
-        begin = np.flatnonzero(np.append(True, slots[1:] != slots[:-1]))
+        alike = slots.strides == (0,)  # of one query
+        begin = np.zeros(1, np.int64) if alike else np.flatnonzero(np.append(True, slots[1:] != slots[:-1]))
         behind = np.append(begin[1:], len(slots))
         who = slots[begin]
         self.given[who] += behind - begin

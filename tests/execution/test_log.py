@@ -127,6 +127,21 @@ def test_parts_end_with_all_that_are_young_or_wait(batches, before, watermark):
     assert 0 <= needless <= max(map(len, batches), default=0) // 2
 
 
+@given(st.lists(st.integers(0, 30), max_size=20), st.lists(st.integers(1, 4), max_size=8), st.integers(0, 31))
+def test_what_is_known_to_be_in_order_ends_with_the_same(ticks, sizes, before):
+    known, looked_at, first = Parts(), Parts(), 0
+    for size in sizes:
+        of = sorted(ticks)[first : first + size]
+        if of:
+            for parts, ordered in ((known, True), (looked_at, False)):
+                parts.add(tuples(first, of), ordered)
+        first += size
+    for upto in (before // 2, before):
+        assert known.forget(upto, 31) == looked_at.forget(upto, 31)
+        held = [parts.all().ident.tolist() if parts else [] for parts in (known, looked_at)]
+        assert held[0] == held[1]
+
+
 def test_a_few_do_not_hold_on_to_the_arrays_of_many():
     parts, many = Parts(), tuples(0, range(1000))
     parts.add(many)
