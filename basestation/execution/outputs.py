@@ -13,7 +13,7 @@ from basestation.execution.indexing import Arrivals
 from basestation.execution.marking import EpochsTold
 from basestation.execution.marks import Waiting, place_of
 from basestation.execution.numbered import Numbered
-from basestation.execution.showing import Part, Shown
+from basestation.execution.showing import Shape, Shown
 from basestation.execution.tuples import equal
 from basestation.execution.wants import Wants
 from basestation.execution.wins import NEVER
@@ -23,7 +23,9 @@ from basestation.revisions.answers import (
     Interleaved,
     Rows,
     TupleUpdates,
+    WindowsForMany,
     WindowUpdates,
+    by_query,
     coverage_of,
 )
 
@@ -41,40 +43,50 @@ class WindowOutput(Operator):
         block.remembers = True
         self._let_pass = wants is not None
         self._wants = wants if self._let_pass else Wants()
-        self.members, self.speaker = {}, None
+        self._shapes, self.speaker = {}, None
         self._marks = Waiting()
         self.said = []  # in the last step
         self._covered = {}  # {extent: the same of used and due}
 
     # --- queries come and go -----------------------------------------------------------------------------------------
 
+    def __getstate__(self):
+        return vars(self) | {"said": []}
+
     def join(self, view):
         """A Shown that shows what a View says."""
         known = len(self._wants)
-        shown = Shown(self, self._wants.take(view.predicate), view)
+        shape = self._shapes.setdefault(view.shape, Shape(view))
+        shown = Shown(self, shape, self._wants.take(view.predicate))
+        shape.members[shown] = None
         self.block.show(view)
         self._let_others_pass(known)
-        self.members[shown] = None
         return shown
+
+    def leave(self, shown, query):
+        """A query goes, and with the last of equal ones what they were together."""
+        shown.queries.remove(query)
+        if shown.queries:
+            return
+        known = len(self._wants)
+        del shown.shape.members[shown]
+        self._shapes = {shape: of for shape, of in self._shapes.items() if of.members}
+        self._wants.let_go(shown.number)
+        self._let_others_pass(known)
 
     def _let_others_pass(self, known):
         """Other tuples are held where the predicates are not those that were known."""
         if self._let_pass and len(self._wants) != known:
             self.block.inputs[0].store.fill()
 
-    def leave(self, shown, query):
-        """A query goes, and with the last of equal ones what they were together."""
-        shown.queries.remove(query)
-        if not shown.queries:
-            known = len(self._wants)
-            del self.members[shown]
-            self._wants.let_go(shown.number)
-            self._let_others_pass(known)
+    @property
+    def _members(self):
+        return chain.from_iterable(shape.members for shape in self._shapes.values())
 
     @property
     def numbers(self):
         """The queries that are told."""
-        return [query for shown in self.members for query in shown.queries]
+        return [query for shown in self._members for query in shown.queries]
 
     # --- one clock tick ----------------------------------------------------------------------------------------------
 
@@ -94,116 +106,99 @@ class WindowOutput(Operator):
         else:
             self.said = [*self._revisions(outcome), *self._first_answers(outcome.new, marks)]
 
-    def _parts(self, frame):
-        """(each that asks, the Part of a Frame that it wants)."""
+    def _wanted(self, frame):
+        """A function that tells the rows of a Frame that a Shown wants; None where that is each of them."""
         self.counts.rows_in += len(frame)
-        whole = Part(frame)
         if self._let_pass and len(self._wants) == 1:
-            return [(shown, whole) for shown in self.members]
+            return lambda shown: None
         found = self._wants.of(frame.columns, len(frame))
-        parts = {number: whole if rows is None else Part(frame, rows) for number, rows in found.items()}
-        nothing = Part(frame, NO_TICKS)
-        return [(shown, parts.get(shown.number, nothing)) for shown in self.members]
+        return lambda shown: found.get(shown.number, NO_TICKS)
 
-    def _given(self, shown, rows):
-        shown.counts.rows_out += len(rows)
-        self.counts.rows_out += len(rows)
+    def _given(self, shown, count):
+        shown.counts.rows_out += count
+        self.counts.rows_out += count
 
     def _first_answers(self, new, marks):
         if not len(new):
-            return [self._mark(query, mark) for query in self.numbers for mark in marks]
+            return [_carried(query, mark) for query in self.numbers for mark in marks]
         frame, covered = self.block.frame_of(new), self.block.coverage(new)
         self._cover(new.number, covered)
-        nothing, revision = np.zeros(len(new) + 1, np.int64), np.zeros(len(new), np.int64)
-        said = []
-        for shown, part in self._parts(frame):
-            rows, at = shown.rows(part)
-            self._given(shown, rows)
-            told = new.tick, new.n, new.t, revision, covered, rows, at, shown.none(rows), nothing
-            said += [WindowUpdates(query, *told) for query in shown.queries]
-        return [each for update in said for each in self._with_marks(update, marks)] if marks else said
+        wanted, said = self._wanted(frame), []
+        for shape in self._shapes.values():
+            rows = {shown: wanted(shown) for shown in shape.members}
+            all, some = ([shown for shown in rows if (rows[shown] is None) is whole] for whole in (True, False))
+            if all:  # nothing is copied
+                said.append(self._for_many(new, covered, shape, all, shape.of(frame)))
+            if some:
+                found = shape.of_each(frame, [rows[shown] for shown in some])
+                said.append(self._for_many(new, covered, shape, some, found))
+        return [each for update in by_query(said) for each in _with_marks(update, marks)] if marks else said
 
-    def _mark(self, query, mark):
-        return Carried(query, mark.arrival, mark.value)
-
-    def _with_marks(self, updates, marks):
-        """Marks before the first windows that are made when they arrive, or later."""
-        begin = 0
-        for mark in marks:
-            behind = int(np.searchsorted(updates.tick, mark.arrival))
-            if begin < behind:
-                yield updates.take(slice(begin, behind))
-                begin = behind
-            yield self._mark(updates.query, mark)
-        if begin < len(updates):
-            yield updates.take(slice(begin, None))
+    def _for_many(self, windows, covered, shape, members, found):
+        """First answers: what was found for members, one after another, or for all of them."""
+        width = len(windows)
+        at = np.arange(0, found.windows, width)[:, None] + np.arange(width + 1)
+        at = found.bounds()[at]
+        if len(at) < len(members):
+            at = np.repeat(at, len(members), axis=0)
+        for shown, count in zip(members, (at[:, -1] - at[:, 0]).tolist(), strict=True):
+            self._given(shown, count)
+        queries = [query for shown in members for query in shown.queries]
+        if len(queries) > len(members):
+            at = np.repeat(at, [len(shown.queries) for shown in members], axis=0)
+        return WindowsForMany(queries, windows.tick, windows.n, windows.t, covered, shape.rows(found), at)
 
     def _revisions(self, outcome):
         dirty = outcome.dirty
         if not len(dirty):
-            return []
+            return
         now, old = self.block.frame_of(dirty), outcome.old
         covered = self.block.coverage(dirty)
         otherwise = self._otherwise(dirty.number, covered)
         self._cover(dirty.number, covered)
-        said = []
-        for (shown, after), (_, before) in zip(self._parts(now), self._parts(old), strict=True):
-            after, before = shown.frame(after), shown.frame(before)
-            came, went = difference(after, before)
-            found = self._revised(shown, dirty, covered, otherwise, after.take(came), before.take(went))
-            said += [WindowUpdates(query, *found) for query in shown.queries if len(found[0])]
-        return said
+        for shown, which, *rows in self._differing(now, old, otherwise):
+            windows = dirty.take(which)
+            revision = shown.revised(windows.number)
+            told = windows.tick, windows.n, windows.t, revision, coverage_of(covered, which), *rows
+            for query in shown.queries:
+                yield WindowUpdates(query, *told)
 
-    def _revised(self, shown, dirty, covered, otherwise, added, removed):
-        """What is told of windows in which something is otherwise; the others are not given and use no number."""
-        added_at, removed_at = added.bounds(), removed.bounds()
-        which = np.flatnonzero((np.diff(added_at) > 0) | (np.diff(removed_at) > 0) | otherwise)
-        windows = dirty.take(which)
-        revision = shown.revision[windows.number] + 1
-        shown.revision[windows.number] = revision
-        return self._told(shown, windows, revision, coverage_of(covered, which), which, added, removed)
+    def _differing(self, now, old, otherwise, compared=False):
+        """(who, the windows that are told to them, and of these what is added, and where, and what is removed).
 
-    def _told(self, shown, windows, revision, covered, which, added, removed):
-        """What WindowUpdates say of the windows `which`, besides the query; in the others nothing is added or removed."""
-        added_at, removed_at = (_without_empty(each.bounds(), which) for each in (added, removed))
-        added, removed = shown.rows_of(added), shown.rows_of(removed)
-        self._given(shown, added)
-        self._given(shown, removed)
-        return windows.tick, windows.n, windows.t, revision, covered, added, added_at, removed, removed_at
+        Told is what is `otherwise`, or has other rows; who shows rows as they are needs them not `compared` again.
+        """
+        after, before = self._wanted(now), self._wanted(old)
+        for shape in self._shapes.values():
+            members = list(shape.members)
+            added = shape.of_each(now, list(map(after, members)))
+            removed = shape.of_each(old, list(map(before, members)))
+            if not (compared and shape.tells_apart(now)):
+                came, went = difference(added, removed)
+                added, removed = added.take(came), removed.take(went)
+            told = [(shape.rows(each), each.bounds()) for each in (added, removed)]
+            other = otherwise | (np.diff(told[0][1]) > 0).reshape(len(members), now.windows)
+            other |= (np.diff(told[1][1]) > 0).reshape(len(members), now.windows)
+            for place in np.flatnonzero(other.any(axis=1)).tolist():
+                shown, which = members[place], np.flatnonzero(other[place])
+                parts = [_part(*each, place * now.windows, which, now.windows) for each in told]
+                self._given(shown, sum(len(rows) for rows, _ in parts))
+                yield shown, which, *parts[0], *parts[1]
 
     def _in_clock_ticks(self, followed, marks):
         """First answers and revisions of many clock ticks, in one piece between marks."""
         covered = self.block.coverage(followed.windows)
         self._cover(followed.windows.number, covered)
-        for (shown, added), (_, removed) in zip(
-            self._parts(followed.added), self._parts(followed.removed), strict=True
-        ):
-            added, removed = shown.frame(added), shown.frame(removed)
-            if not shown.tells_apart(followed.added):
-                came, went = difference(added, removed)
-                added, removed = added.take(came), removed.take(went)
-            rows = (np.diff(each.bounds()) > 0 for each in (added, removed))
-            which = np.flatnonzero(np.logical_or(*rows) | followed.first)
-            windows, clock, first = followed.windows.take(which), followed.clock[which], followed.first[which]
-            shown.revision[windows.number[first]] = -1
-            revision = shown.revision[windows.number] + 1 + occurrence(windows.number)
-            shown.revision[windows.number] = revision
-            told = self._told(shown, windows, revision, coverage_of(covered, which), which, added, removed)
+        untold = set(self._members)
+        for shown, which, *rows in self._differing(followed.added, followed.removed, followed.first, compared=True):
+            windows, first = followed.windows.take(which), followed.first[which]
+            shown.answered(windows.number[first])
+            revision = shown.revised(windows.number, 1 + occurrence(windows.number))
+            told = windows.tick, windows.n, windows.t, revision, coverage_of(covered, which), *rows
+            untold.remove(shown)
             for query in shown.queries:
-                yield from self._between(WindowUpdates(query, *told), first, clock, followed.versions, marks)
-
-    def _between(self, updates, first, clock, versions, marks):
-        """The same with marks at their places."""
-        begin = 0
-        for mark in marks:
-            before = np.where(first, updates.tick < mark.arrival, clock <= versions.answered(mark.arrival))
-            behind = int(np.count_nonzero(before))
-            if begin < behind:
-                yield updates.take(slice(begin, behind))
-                begin = behind
-            yield self._mark(updates.query, mark)
-        if begin < len(updates):
-            yield updates.take(slice(begin, None)) if begin else updates
+                yield from _between(WindowUpdates(query, *told), first, followed.clock[which], followed.versions, marks)
+        yield from (_carried(query, mark) for shown in untold for query in shown.queries for mark in marks)
 
     # --- coverage ----------------------------------------------------------------------------------------------------
 
@@ -227,14 +222,47 @@ class WindowOutput(Operator):
         self.block.need(before)
 
     def tidy(self):
-        numbered = (shown.revision for shown in self.members), *self._covered.values()
-        for said in chain.from_iterable(numbered):
+        for said in chain.from_iterable(self._covered.values()):
             said.drop_before(self.block.oldest)
+        for shown in self._members:
+            shown.forget(self.block.oldest)
 
 
-def _without_empty(bounds, kept):
-    """Where the rows of some windows begin and end; the other windows have none."""
-    return np.append(bounds[kept], bounds[-1])
+def _part(rows, bounds, first, which, width):
+    """(the rows of so many windows from the first, where they begin and end in each of those under `which`); others have none."""
+    bounds = bounds[first : first + width + 1]
+    begin, behind = int(bounds[0]), int(bounds[-1])
+    return rows.take(slice(begin, behind)), np.append(bounds[which], behind) - begin
+
+
+def _carried(query, mark):
+    return Carried(query, mark.arrival, mark.value)
+
+
+def _with_marks(updates, marks):
+    """First answers with marks before the first windows that are made when they arrive, or later."""
+    return _placed_among(updates, [(int(np.searchsorted(updates.tick, mark.arrival)), mark) for mark in marks])
+
+
+def _between(updates, first, clock, versions, marks):
+    """The same of what is told of many clock ticks: a mark stands behind the revisions of its own."""
+    places = []
+    for mark in marks:
+        before = np.where(first, updates.tick < mark.arrival, clock <= versions.answered(mark.arrival))
+        places.append((int(np.count_nonzero(before)), mark))
+    return _placed_among(updates, places)
+
+
+def _placed_among(updates, marks):
+    """Updates and marks, of each of which is told how many stand before it."""
+    begin = 0
+    for behind, mark in marks:
+        if begin < behind:
+            yield updates.take(slice(begin, behind))
+            begin = behind
+        yield _carried(updates.query, mark)
+    if begin < len(updates):
+        yield updates.take(slice(begin, None)) if begin else updates
 
 
 class StreamOutput(Operator):

@@ -1,4 +1,6 @@
-"""Showing: what one query shows of windows that many ask for: rows under its predicate, after selections and projections."""
+"""Showing: what many queries show of windows that they ask for together: each the rows under its predicate, and what
+selections and projections make of these. Queries that do the same with other rows are one shape: it is done once for all.
+"""
 
 import numpy as np
 
@@ -12,90 +14,71 @@ from basestation.execution.graph import MEMBER
 from basestation.execution.numbered import Numbered
 from basestation.revisions.answers import Rows
 
+_NONE = np.empty(0, np.int64)
+
 
 class Shown:
     """One query among those that ask for the same windows, or several equal ones. It takes no steps."""
 
     kind = MEMBER
 
-    def __init__(self, among, number, view):
+    def __init__(self, among, shape, number):
         """`number` is that of its predicate among the Wants."""
-        self.among, self.number, self.level = among, number, among.level
+        self.among, self.shape, self.number, self.level = among, shape, number, among.level
         self.counts, self.queries = Counts(), []
-        self._steps, self._read, self._plain = view.steps, view.read, view.plain
-        self._ids = [column.id for column in view.columns]
-        self.revision = Numbered(np.int64)  # by number of the window, of those that were revised
-        self._same = _same(view)
-        self._none = None  # no rows
+        self._revision = Numbered(np.int64)  # by number of the window, of those that were revised
 
     def leave(self, query):
         """A query goes."""
         self.among.leave(self, query)
 
+    def revised(self, windows, again=1):
+        """The revisions that are told of windows now, `again` times since the last one each."""
+        revision = self._revision[windows] + again
+        self._revision[windows] = revision
+        return revision
+
+    def answered(self, windows):
+        """What is told of them next is the first answer."""
+        self._revision[windows] = -1
+
+    def forget(self, before):
+        """No window before this one is told of again."""
+        self._revision.drop_before(before)
+
+
+class Shape:
+    """What is done alike to the rows that each of many predicates wants."""
+
+    def __init__(self, view):
+        self._steps, self._read, self._plain = view.steps, view.read, view.plain
+        self._ids = [column.id for column in view.columns]
+        self._same = _same(view)
+        self.members = {}  # Shown by Shown: who is of this shape
+
     def tells_apart(self, frame):
         """Whether rows that differ before what is done with them differ afterwards, too: all of their columns are shown."""
         return self._same == frame.columns.keys()
 
-    def frame(self, part):
-        """What it shows of a Part, as a Frame."""
-        if self._plain is not None:
-            columns = {id: part.column(read) for id, read in zip(self._ids, self._plain, strict=True)}
-            return Frame(part.windows, part.window, columns)
-        return finished(part.frame(self._read), self._steps)
+    def of(self, frame):
+        """What is shown of a Frame, as another."""
+        if self._plain is None:
+            return finished(frame, self._steps)
+        return frame.with_columns({id: frame.columns[read] for id, read in zip(self._ids, self._plain, strict=True)})
 
-    def rows(self, part):
-        """(its Rows, where those of each window begin and end)."""
-        if self._plain is not None:
-            return Rows(tuple(written(part.column(id)) for id in self._plain), len(part)), part.bounds
-        frame = self.frame(part)
-        return self.rows_of(frame), frame.bounds()
+    def of_each(self, frame, rows):
+        """The same of several parts of a Frame, each of so many `rows` of it: the windows of one part, those of the next."""
+        if len(rows) == 1 and rows[0] is None:
+            return self.of(frame)
+        rows = [np.arange(len(frame)) if of is None else of for of in rows]
+        at = np.concatenate([_NONE, *rows])
+        first = np.repeat(np.arange(len(rows)) * frame.windows, list(map(len, rows)))
+        columns = {id: frame.columns[id].take(at) for id in self._read}
+        return self.of(Frame(len(rows) * frame.windows, first + frame.window[at], columns))
 
-    def rows_of(self, frame):
-        return Rows(tuple(written(frame.columns[id]) for id in self._ids), len(frame))
-
-    def none(self, rows):
-        """No rows, of the same columns as some."""
-        if self._none is None:
-            self._none = rows.take(np.empty(0, np.int64))
-        return self._none
-
-
-class Part:
-    """The rows of a Frame at `places`, or all of them; what is asked of it is found once."""
-
-    def __init__(self, frame, places=None):
-        self._frame, self._places = frame, places
-        self.windows = frame.windows
-        self._columns, self._bounds, self._window = {}, None, None
-
-    def __len__(self):
-        return len(self._frame) if self._places is None else len(self._places)
-
-    def column(self, id):
-        if self._places is None:
-            return self._frame.columns[id]
-        if id not in self._columns:
-            self._columns[id] = self._frame.columns[id].take(self._places)
-        return self._columns[id]
-
-    @property
-    def window(self):
-        if self._places is None:
-            return self._frame.window
-        if self._window is None:
-            self._window = self._frame.window[self._places]
-        return self._window
-
-    @property
-    def bounds(self):
-        """Where each window begins and ends."""
-        if self._bounds is None:
-            self._bounds = np.array([0, len(self)]) if self.windows == 1 else self.frame(()).bounds()
-        return self._bounds
-
-    def frame(self, ids):
-        """A Frame with some of the columns."""
-        return Frame(self.windows, self.window, {id: self.column(id) for id in ids})
+    def rows(self, shown):
+        """The Rows of a Frame that is shown."""
+        return Rows(tuple(written(shown.columns[id]) for id in self._ids), len(shown))
 
 
 def _same(view):

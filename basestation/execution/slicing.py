@@ -73,6 +73,9 @@ class Slices(Store):
         self._anchored = node.begin is None and stream.anchor(start)
         self.fill()
 
+    def __getstate__(self):
+        return vars(self) | {"_found": {}}
+
     def fill(self):
         """Begin with all that is known of the stream."""
         self._parts = []  # Cells, ascending: no slice is in two of them

@@ -79,13 +79,17 @@ def _above_stream(node, window):
 @dataclass(frozen=True, slots=True)
 class View:
     """What is shown of windows: the tuples for which `predicate` is true, after some `steps`, of which these are the
-    `columns`. All is told by the columns that the queries share; views of one signature are one."""
+    `columns`. All is told by the columns that the queries share; views of one shape and with one predicate are one."""
 
-    signature: tuple
+    shape: tuple  # all but the predicate, as a value that can be compared
     aggregates: tuple[tuple[Column, Aggregate], ...]
     predicate: Expression | None
     steps: tuple[Node, ...]
     columns: tuple[Column, ...]
+
+    @property
+    def signature(self):
+        return self.shape, self.predicate and signature(self.predicate)
 
     @property
     def read(self):
@@ -139,4 +143,5 @@ def view(split, taken):
     shown = tuple(columns[column] for column in split.columns)
     first = steps[0] if steps and isinstance(steps[0], WindowSelect) else None
     predicate = None if first is None else first.predicate
-    return View((*told, tuple(c.id for c in shown)), aggregates, predicate, tuple(steps[first is not None :]), shown)
+    own = slice(first is not None, None)
+    return View((*told[own], tuple(c.id for c in shown)), aggregates, predicate, tuple(steps[own]), shown)

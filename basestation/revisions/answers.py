@@ -219,6 +219,29 @@ class TuplesForMany:
 
 
 @dataclass(frozen=True, slots=True)
+class WindowsForMany:
+    """First answers of the same windows for many queries: window j of query i has the rows from at[i, j] to at[i, j + 1], and
+    others may have the same. In pieces they are WindowUpdates."""
+
+    queries: list[int]
+    tick: np.ndarray
+    n: np.ndarray
+    t: np.ndarray
+    coverage: Mapping[str, tuple[np.ndarray, np.ndarray] | None]
+    rows: Rows
+    at: np.ndarray
+
+    def pieces(self):
+        revision, nowhere = np.zeros(len(self.tick), np.int64), np.zeros(len(self.tick) + 1, np.int64)
+        none = self.rows.take(slice(0, 0))
+        begins, ends = self.at[:, 0], self.at[:, -1]
+        added_at = self.at - begins[:, None]
+        for query, at, begin, behind in zip(self.queries, added_at, begins.tolist(), ends.tolist(), strict=True):
+            rows = self.rows if behind - begin == len(self.rows) else self.rows.take(slice(begin, behind))
+            yield WindowUpdates(query, self.tick, self.n, self.t, revision, self.coverage, rows, at, none, nowhere)
+
+
+@dataclass(frozen=True, slots=True)
 class Carried:
     """A mark that came with a batch, at its place among what is said; what `value` is, knows who put it there."""
 
@@ -243,7 +266,7 @@ Update = WindowUpdates | TupleUpdates | EpochMarks | Interleaved | Carried | End
 def by_query(said):
     """What an engine said, with those updates one by one that were made for many queries together."""
     for update in said:
-        yield from update.pieces() if isinstance(update, TuplesForMany) else (update,)
+        yield from update.pieces() if isinstance(update, TuplesForMany | WindowsForMany) else (update,)
 
 
 def apart(updates):
