@@ -23,8 +23,9 @@ from basestation.planner.rewrite import rewrite
 from basestation.revisions.answers import Ended
 from innet.operators.acquire import acquired
 
-_PLENTY = 2**16
-"""After so many tuples state is tidied, however few steps took them: memory that is used again is there already."""
+_PLENTY = 2**13, 2**16
+"""After as many tuples as are held, within these bounds, state is tidied, however few steps took them: it is never much more than
+it has to be, and memory that is used again is there already."""
 
 
 class Engine:
@@ -50,6 +51,7 @@ class Engine:
         self._expected = set()  # the numbers of queries to come
         self._delivered = {name: [] for name in self._intakes}
         self._corrections = {name: [] for name in self._intakes}
+        self._plenty = _PLENTY[0]
         self._aside, self._stepped = Aside(), self.clock  # the last clock tick that was a step, or in one
         self._silent = (
             None  # the clock tick before which nobody says anything of what comes in time; None: nobody was asked
@@ -263,9 +265,10 @@ class Engine:
                     said.append(Ended(number, speaker.halt.code, speaker.halt.message, tick))
                     self.remove(number)
         self._steps += 1
-        if self._steps >= self._tidy_every or self._taken >= _PLENTY:
+        if self._steps >= self._tidy_every or self._taken >= self._plenty:
             self._steps = self._taken = 0
             self._tidy()
+            self._plenty = min(max(_PLENTY[0], sum(intake.held for intake in self._intakes.values())), _PLENTY[1])
         return said
 
     def _tidy(self):

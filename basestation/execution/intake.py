@@ -312,6 +312,11 @@ class Intake:
         """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone."""
         return self.census.tally(interval, excluded, self.begun)
 
+    @property
+    def held(self):
+        """How many tuples."""
+        return self.log.next - self.log.first
+
     def need(self, before):
         """A query asks for nothing before a tick."""
         self._needed = min(self._needed, before)

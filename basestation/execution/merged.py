@@ -139,6 +139,11 @@ class Merged:
 
     # --- what is kept ------------------------------------------------------------------------------------------------
 
+    @property
+    def held(self):
+        """How many partials."""
+        return sum(map(len, self._log))
+
     def all(self):
         """All partials that are here."""
         if len(self._log) > 1:
