@@ -16,6 +16,8 @@ NEAR = 8
 """Pairs are used for sums within this many limbs of 1, 2^±256, so that no step underflows or overflows."""
 DOUBT = 2.0**-90
 """More than the relative error of all steps of a formula below together; each makes less than 2^-100."""
+FEW = 100
+"""So many groups Python's integers decide sooner than pairs would tell which of them they have to."""
 LARGEST_EXACT_POWER = 22
 """10^22 is a double, 10^23 is not."""
 
@@ -31,8 +33,10 @@ def quotients(sums: ExactSums, divisors: np.ndarray, there: np.ndarray, scale: i
         return pair, np.abs(pair[0]) * DOUBT
 
     def exactly(positions):
-        values, known = _quotients_of_pairs(sums.take(positions), divisors[positions], scale)
-        unknown = np.flatnonzero(~known)
+        values, unknown = np.zeros(len(positions)), np.arange(len(positions))
+        if len(positions) > FEW:
+            values, known = _quotients_of_pairs(sums.take(positions), divisors[positions], scale)
+            unknown = np.flatnonzero(~known)
         totals, exponent = sums.whole(positions[unknown])
         power = 10 ** (scale or 0)
         for place, total, divisor in zip(unknown.tolist(), totals, divisors[positions[unknown]].tolist(), strict=True):
