@@ -18,7 +18,6 @@ from basestation.execution.aggregating import aggregate
 from basestation.execution.combined import Answered, Combined, together
 from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
-from basestation.execution.differing import moving
 from basestation.execution.distinct import distinct, ranked
 from basestation.execution.following import Followed, following
 from basestation.execution.frame import Frame, among
@@ -26,6 +25,7 @@ from basestation.execution.graph import BLOCK, Operator
 from basestation.execution.halting import Halt, Halted
 from basestation.execution.joining.differing import differing
 from basestation.execution.marks import united
+from basestation.execution.moving import moving
 from basestation.execution.stretches import aggregate_over, suffice
 from basestation.execution.windowing import OverStream, RowWindows
 from basestation.execution.wins import NEVER, NOWHERE, Given, ranges

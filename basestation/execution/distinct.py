@@ -23,6 +23,16 @@ def stretched(numbers):
     return slice(int(numbers[0]), int(numbers[-1]) + 1) if consecutive(numbers) else numbers
 
 
+def within(ascending, left, right):
+    """Of ranges of numbers: where each begins among some ascending ones, and how many of these it holds."""
+    if consecutive(ascending):
+        first, last = int(ascending[0]), int(ascending[-1])
+        begin = np.clip(left, first, last + 1)
+        return begin - first, np.maximum(np.clip(right, first - 1, last) + 1 - begin, 0)
+    begin = np.searchsorted(ascending, left)
+    return begin, np.maximum(np.searchsorted(ascending, right, "right") - begin, 0)
+
+
 def ranked(values):
     """(the different values, ascending; and for each value its place among them)."""
     if (values[1:] > values[:-1]).all():

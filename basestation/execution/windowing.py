@@ -29,7 +29,7 @@ class OverStream:
         """A View of the windows: the columns that it reads are told."""
         self._ids += [id for id in view.asked if id not in self._ids]
 
-    def _untagged(self, tuples):
+    def untagged(self, tuples):
         return {id: tuples.columns[id] for id in self._ids}
 
     @property
@@ -53,7 +53,7 @@ class OverStream:
         change = self.stream.change or self.stream.all()
         tuples = change.come.take(slice(0, 0))
         none = np.empty(0, np.int64)
-        return Frame(count, none, self._untagged(tuples), none, none)
+        return Frame(count, none, self.untagged(tuples), none, none)
 
 
 class TimeWindows(OverStream):
@@ -109,6 +109,11 @@ class TimeWindows(OverStream):
     def apply(self):
         """The store takes changes in."""
 
+    def along(self):
+        """(all tuples that are held, the places by which windows hold them, ascending): these are their ticks."""
+        held = self.store.by_tick()
+        return held, None if held is None else held.tick
+
     def content(self, given):
         """A Frame with the tuples of these windows, numbered as they are given."""
         held = self.store.by_tick()
@@ -121,7 +126,7 @@ class TimeWindows(OverStream):
             arrived = ~held.append[at] | (held.arrival[at] <= given.tick[window])
             window, at = window[arrived], at[arrived]
         found = held.take(at)
-        return ordered(found.with_columns(self._untagged(found)), window, len(given), self.stream)
+        return ordered(found.with_columns(self.untagged(found)), window, len(given), self.stream)
 
     def covers(self, given):
         return self.stream.covers(given.left, given.right, given.tick)
@@ -143,14 +148,21 @@ def touched(ticks, left, right):
     return np.searchsorted(ticks, left) < np.searchsorted(ticks, right, "right")
 
 
-def ordered(tuples, window, count, stream):
-    """A Frame of tuples in their windows, each window in the order of its stream (6.4)."""
+def entry_order(tuples, window, stream):
+    """(the indexes of tuples, NEVER where they wait; the order in which they enter, in each window; None where that is theirs)."""
     index = stream.index_of(tuples.ident)
     key = np.where(index > 0, index, NEVER)
     waiting = index == 0
-    in_order = not waiting.any() and bool(((key[1:] > key[:-1]) | (window[1:] != window[:-1])).all())
-    if not in_order:
-        order = np.lexsort((tuples.place, tuples.rank, tuples.part, np.where(waiting, tuples.arrival, 0), key, window))
+    if not waiting.any() and bool(((key[1:] > key[:-1]) | (window[1:] != window[:-1])).all()):
+        return key, None
+    arrival = np.where(waiting, tuples.arrival, 0)
+    return key, np.lexsort((tuples.place, tuples.rank, tuples.part, arrival, key, window))
+
+
+def ordered(tuples, window, count, stream):
+    """A Frame of tuples in their windows, each window in the order of its stream (6.4)."""
+    key, order = entry_order(tuples, window, stream)
+    if order is not None:
         tuples, window, key = tuples.take(order), window[order], key[order]
     second = tuples.site if stream.by_site else np.where(key == NEVER, NEVER + np.arange(len(key)), key)
     return Frame(count, window, tuples.columns, tuples.tick, second)
@@ -191,7 +203,7 @@ class RowWindows(OverStream):
     def _ticks_of(self, given):
         """The least and the greatest tick of the rows of each window; an empty range without rows."""
         low, high = np.ones(len(given), np.int64), np.zeros(len(given), np.int64)
-        rows, numbers = self._by_number()
+        rows, numbers = self.along()
         if rows is None or not len(given):
             return low, high
         first = np.searchsorted(numbers, given.left)
@@ -209,8 +221,8 @@ class RowWindows(OverStream):
             return None, None
         return rows, self._numbers[rows.ident] - self._earlier
 
-    def _by_number(self):
-        """The rows in their order, and their numbers."""
+    def along(self):
+        """(the rows in their order, their numbers)."""
         rows, numbers = self._held()
         if rows is not None and (numbers[1:] < numbers[:-1]).any():
             order = np.argsort(numbers, kind="stable")
@@ -279,14 +291,14 @@ class RowWindows(OverStream):
 
     def numbered(self, low, high):
         """(numbers, columns) of the rows from one number to another; None where there never were any."""
-        rows, numbers = self._by_number()
+        rows, numbers = self.along()
         if rows is None:
             return None
         there = slice(*np.searchsorted(numbers, (low, high + 1)).tolist())
-        return numbers[there], self._untagged(rows.take(there))
+        return numbers[there], self.untagged(rows.take(there))
 
     def content(self, given):
-        rows, numbers = self._by_number()
+        rows, numbers = self.along()
         if rows is None:
             return None
         first = np.searchsorted(numbers, given.left)
@@ -294,7 +306,7 @@ class RowWindows(OverStream):
         tuples = rows.take(ranges(first, counts))
         second = tuples.site if self.stream.by_site else self.stream.index_of(tuples.ident)
         window = np.repeat(np.arange(len(given)), counts)
-        return Frame(len(given), window, self._untagged(tuples), tuples.tick, second)
+        return Frame(len(given), window, self.untagged(tuples), tuples.tick, second)
 
     def covers(self, given):
         nothing = self.nothing()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.execution.distinct import consecutive
+from basestation.execution.distinct import consecutive, stable_order
 from basestation.execution.grown import Grown
 
 NEVER = 2**62
@@ -101,6 +101,20 @@ def ranges(first, counts):
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) + np.repeat(first - (ends - counts), counts)
+
+
+def merged(first, counts):
+    """(where each range begins among what all of them hold, each number once and ascending; and these numbers)."""
+    if not len(first):
+        return first, slice(0, 0)
+    order = stable_order(first)
+    begin, end = first[order], np.maximum.accumulate((first + counts)[order])
+    apart = np.concatenate([[True], begin[1:] > end[:-1]])
+    begins, ends = begin[apart], end[np.append(apart[1:], True)]
+    sizes = ends - begins
+    found = np.empty_like(first)
+    found[order] = begin + (np.cumsum(sizes) - sizes - begins)[np.cumsum(apart) - 1]
+    return found, stretch(begins, sizes)
 
 
 def stretch(first, counts):
