@@ -18,7 +18,7 @@ from basestation.execution.aggregating import aggregate
 from basestation.execution.combined import Answered, Combined, together
 from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
-from basestation.execution.distinct import distinct, ranked
+from basestation.execution.distinct import consecutive, distinct, ranked
 from basestation.execution.following import Followed, following
 from basestation.execution.frame import Frame, among
 from basestation.execution.graph import BLOCK, Operator
@@ -214,6 +214,8 @@ class Block(Operator):
         """Windows, and of those that are there the ones that follow them in the list of windows, in order."""
         answered = self.answered.all()
         at = self.answered.places_behind(windows)
+        if consecutive(at) and at[-1] == len(answered):  # they are the last ones
+            return windows
         following = answered.take(distinct(at[at < len(answered)]))
         more = following.take(~np.isin(following.number, windows.number))
         return together([windows, more]).in_order() if len(more) else windows

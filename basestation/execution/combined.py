@@ -5,7 +5,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from basestation.execution.distinct import consecutive
+from basestation.algebra.vector import places
+from basestation.execution.distinct import consecutive, stretched
 from basestation.execution.grown import Grown
 
 _NONE = np.empty(0, np.int64)
@@ -26,6 +27,9 @@ class Combined:
         return len(self.number)
 
     def take(self, which):
+        """Those at positions, in a slice, or under a mask."""
+        which = places(which)
+        which = which if isinstance(which, slice) else stretched(which)
         return Combined(*(getattr(self, name)[which] for name in _COLUMNS))
 
     def keys(self):

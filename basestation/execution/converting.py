@@ -1,18 +1,17 @@
 """Converting: from a block's windows back to a stream, and what revisions do to it (SEMANTICS 6, 12.1)."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from basestation.algebra.placed import written
 from basestation.algebra.vector import Vector, constant
 from basestation.execution.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.combined import together
-from basestation.execution.distinct import distinct, ranked, stable_order
-from basestation.execution.frame import difference
+from basestation.execution.distinct import distinct, ranked
+from basestation.execution.frame import Frame, difference
 from basestation.execution.indexing import Indexing
+from basestation.execution.said import Said
 from basestation.execution.streams import ADDED, Stream
-from basestation.execution.tuples import Growing, Tuples, joined, no_tuples
+from basestation.execution.tuples import Tuples, joined, no_tuples
 from basestation.execution.wins import NEVER, ranges
 
 
@@ -30,7 +29,7 @@ class ConverterStream(Stream):
         self._how, self.block = how, block
         self._tick, self._index = (tag.id for tag in tags)
         self.names_index = names_index
-        self._said, self._latest = Growing(), -1  # the greatest number of a window of which something was said
+        self._said = Said()
         self._indexing = Indexing()
         self._next = 0
         self.change = None
@@ -58,9 +57,7 @@ class ConverterStream(Stream):
 
     def step(self, clock):
         outcome = self.block.outcome
-        quiet = not len(outcome.dirty) and not len(
-            outcome.new
-        )  # no window was made or changed, as in most small batches
+        quiet = not len(outcome.dirty) and not len(outcome.new)  # as in most small batches
         come, gone, ticks = self._unchanged() if quiet else self._difference(outcome, clock)
         fresh = np.ones(len(come), bool)
         self._indexing.take(come, fresh, gone, self.watermark)
@@ -72,9 +69,14 @@ class ConverterStream(Stream):
 
     def _unchanged(self):
         self._changed = NO_KEYS
+        return self._nothing, self._nothing, NO_TICKS
+
+    @property
+    def _nothing(self):
+        """No tuples."""
         if self._none is None:
             self._none = self.all().come
-        return self._none, self._none, NO_TICKS
+        return self._none
 
     def _difference(self, outcome, clock):
         """(tuples that came, tuples that are gone, ticks of the windows that were made or changed)."""
@@ -83,12 +85,15 @@ class ConverterStream(Stream):
         first_new = int(outcome.new.number[0]) if len(outcome.new) else self.block.count
         affected = changed if self._how == "RStream" else self.block.with_next(changed)  # the others look one back
         now = self._now(affected)
-        said = self._said_of(affected)
-        added, removed = difference(now, said)
-        come = self._tuples(now.take(added), affected, first_new, clock)
-        gone = self._tuples_said(said).take(removed)
-        self._remember(come, gone)
         self.counts.rows_in += len(now)
+        said, gone = self._said.of(affected.number), self._nothing
+        if said is not None:
+            before, window = said
+            added, removed = difference(now, Frame(len(affected), window, self._plain(before)))
+            now, gone = now.take(added), before.take(removed)
+        come = self._tuples(now, affected, first_new, clock)
+        self._said.drop(gone.ident)
+        self._said.add(come)
         return come, gone, distinct(changed.tick)
 
     def _now(self, windows):
@@ -98,29 +103,9 @@ class ConverterStream(Stream):
         before = self.block.before(windows)
         return self.block.beyond(windows, before) if self._how == "IStream" else self.block.beyond(before, windows)
 
-    def _said_of(self, windows):
-        """What was said of each window, as a Frame numbered by `windows`; `_tuples_said` has the same as Tuples."""
-        frame = self.block.frame_of(windows.take(slice(0, 0)))
-        self._asked = None
-        if int(windows.number.min(initial=NEVER)) > self._latest:  # nothing was said of new ones
-            return frame
-        said, numbers = self._said.all(), windows.number
-        order = np.argsort(numbers)
-        at = order[np.minimum(np.searchsorted(numbers, said.site, sorter=order), len(numbers) - 1)]
-        mask = numbers[at] == said.site
-        found, at = said.take(mask), at[mask]
-        order = stable_order(at)
-        self._asked = found.take(order)
-        return replace(frame, windows=len(windows), window=at[order], columns=self._plain(self._asked))
-
     def _plain(self, tuples):
         """The columns without the tags."""
         return {id: v for id, v in tuples.columns.items() if id not in (self._tick, self._index)}
-
-    def _tuples_said(self, frame):
-        if self._asked is not None:
-            return self._asked
-        return self._tuples(frame, self.block.none, 0, 0)
 
     def _tuples(self, frame, windows, first_new, clock):
         """New tuples of the stream: of a new window they arrive with it, of a revised one in this clock tick (12.1)."""
@@ -138,12 +123,6 @@ class ConverterStream(Stream):
             arrival, rank = np.where(new, tick, clock), np.where(new, 0, ADDED)
         return Tuples(ident, tick, arrival, part, rank, ident, number, append, columns)
 
-    def _remember(self, come, gone):
-        if len(gone):
-            self._said.keep(~np.isin(self._said.all().ident, gone.ident))
-        self._said.add(come)
-        self._latest = max(self._latest, int(come.site.max(initial=-1)))
-
     def _with_entries(self, come, fresh, gone):
         """Tuples that got their index are corrected about it (14)."""
         said = self._said.all()
@@ -152,7 +131,7 @@ class ConverterStream(Stream):
         entered = said.take(np.isin(said.ident, self.entered))
         index = Vector(self.index_of(entered.ident))
         numbered = entered.with_columns({**entered.columns, self._index: index})
-        self._said.keep(~np.isin(said.ident, self.entered))
+        self._said.drop(entered.ident)
         self._said.add(numbered)
         now = np.isin(come.ident, self.entered)
         earlier = ~np.isin(entered.ident, come.ident)
@@ -208,8 +187,7 @@ class ConverterStream(Stream):
     @property
     def first(self):
         """The least number of a tuple that may be spoken of again: what was said is remembered in no order of numbers."""
-        said = self._said.all()
-        return self._next if said is None else int(said.ident.min(initial=self._next))
+        return self._said.first(self._next)
 
     def open_from(self, before):
         return self.block.open_from(before)
@@ -218,7 +196,6 @@ class ConverterStream(Stream):
         """What is said of windows is remembered for as long as their block, which is tidied after this, remembers them."""
         self.block.need(self.needed)
         self.needed = NEVER
-        said = self._said.all()
-        if said is not None and len(self.block.answered):
-            self._said.keep(said.site >= self.block.oldest)
+        if len(self.block.answered):
+            self._said.forget(self.block.oldest)
         self._indexing.forget(self.first)

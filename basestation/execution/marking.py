@@ -4,11 +4,14 @@ What was said of each epoch is remembered as a row of numbers: its coverage of e
 extents were first named; -1 for what was not told.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from basestation.execution.change import NO_KEYS
 from basestation.execution.coverage import coverage
 from basestation.execution.grown import Grown
+from basestation.execution.wins import NEVER
 from basestation.revisions.answers import EpochMarks, coverage_of
 
 _UNTOLD = -1
@@ -28,9 +31,9 @@ class EpochsTold:
         self._began = True
         if not len(keys):
             return []
-        keys = keys[keys[:, 0] >= self._start]
-        if self._limit is not None:
-            keys = keys[keys[:, 0] <= self._limit]
+        limit = NEVER if self._limit is None else self._limit
+        if keys[:, 0].min() < self._start or keys[:, 0].max() > limit:
+            keys = keys[(self._start <= keys[:, 0]) & (keys[:, 0] <= limit)]
         if not len(keys):
             return []
         return [told for told in self._marking.news(keys, self._seen.epoch_covers(keys)) if len(told[0])]
@@ -57,8 +60,8 @@ class Marking:
         covered = coverage([cover for _, covers in pairs for cover in covers], len(keys))
         told = np.stack([ours for ours, _ in pairs], axis=1) if pairs else np.zeros((len(keys), 0), bool)
         edges = np.flatnonzero((told[1:] != told[:-1]).any(axis=1)) + 1
-        for which in np.split(np.arange(len(keys)), edges):
-            ours = told[which[0]]
+        for begin, behind in pairwise([0, *edges.tolist(), len(keys)]):
+            which, ours = slice(begin, behind), told[begin]
             if ours.any():
                 names = {cover.extent for (_, covers), our in zip(pairs, ours, strict=True) if our for cover in covers}
                 yield self._marks(keys, which, {name: covered[name] for name in sorted(names)})
@@ -66,7 +69,9 @@ class Marking:
     def _marks(self, keys, which, covered):
         rows = self._rows_of(which, covered)
         news, new = self._compared(keys[which], rows)
-        told = which[news]
+        if news.all():
+            return EpochMarks(self._query, keys[which, 0], coverage_of(covered, which)), new
+        told = which.start + np.flatnonzero(news)
         return EpochMarks(self._query, keys[told, 0], coverage_of(covered, told)), new[news]
 
     def _rows_of(self, which, covered):
@@ -75,7 +80,7 @@ class Marking:
                 self._places[name] = 2 * len(self._places)
                 room = np.full((len(self._keys), 2), _UNTOLD)
                 self._rows = Grown(np.concatenate([self._rows.values, room], axis=1))
-        rows = np.full((len(which), 2 * len(self._places)), _UNTOLD)
+        rows = np.full((which.stop - which.start, 2 * len(self._places)), _UNTOLD)
         for name, of in covered.items():
             if of:
                 place = self._places[name]

@@ -315,9 +315,7 @@ class StreamOutput(Operator):
 
     def step(self, clock):
         change = self.stream.change
-        back = change.gone.take(self._given[change.gone.ident])
-        again = change.come.take(np.isin(change.come.ident, back.ident) & ~change.fresh)
-        back, again = self._differing(back, again)
+        back, again = self._corrected(change)
         self._given[back.ident] = False
         self._arrivals.apply(change.come, change.fresh & (change.come.arrival >= self._since), change.gone)
         entering = self._arrivals.ready(change.watermark)
@@ -330,8 +328,12 @@ class StreamOutput(Operator):
         self.counts.rows_in += len(change.come) + len(change.gone)
         self.counts.rows_out += len(back) + len(again) + len(entering)
 
-    def _differing(self, back, again):
-        """Without those that were corrected in what this query does not show."""
+    def _corrected(self, change):
+        """(tuples to take back, tuples to give again), without those that were corrected in what this query does not show."""
+        if not len(change.gone):
+            return change.gone, change.gone
+        back = change.gone.take(self._given[change.gone.ident])
+        again = change.come.take(np.isin(change.come.ident, back.ident) & ~change.fresh)
         if not len(again):
             return back, again
         back, again = back.take(np.argsort(back.ident)), again.take(np.argsort(again.ident))

@@ -132,6 +132,7 @@ def equal(a, b):
     return (there & (a.values == b.values)) | (~a.there & ~b.there)
 
 
+_SEVERAL = 64
 _MANY = 1024  # parts are put together, but for the first, which may be long
 
 
@@ -154,6 +155,28 @@ class Growing:
 
     def __len__(self):
         return self._count
+
+    def least(self, name, otherwise):
+        """The least value of one of the system's columns; of no tuples something else."""
+        return min((int(getattr(part, name).min()) for part in self._few() if len(part)), default=otherwise)
+
+    def forget(self, name, before):
+        """Drop those in which one of the system's columns is below a value; what stays of a part is put into arrays of its own."""
+        kept = []
+        for part in self._few():
+            stay = getattr(part, name) >= before
+            if stay.any():
+                kept.append(part.take(stay))
+        if self._parts and self._none is None:
+            self._none = no_tuples(self._parts[0])
+        self._parts = kept or [self._none] * bool(self._parts)
+        self._count = sum(map(len, self._parts))
+
+    def _few(self):
+        """The parts, so many at the most that each may be looked at."""
+        if len(self._parts) > _SEVERAL:
+            self._parts = [joined(self._parts)]
+        return self._parts
 
     def all(self):
         """All of them; None where there never were any."""
