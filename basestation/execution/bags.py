@@ -9,7 +9,7 @@ import numpy as np
 from basestation.execution.distinct import stable_order
 
 LOOSE, SMALL = 4, 1024  # so many numbers for each row, and some more, are fewer than it costs to sort rows
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint32(0x9E3779B1)  # 2^32 over the golden ratio: neighbours land far from each other
 
 
 def tabled(room, rows):
@@ -19,10 +19,12 @@ def tabled(room, rows):
 
 def occurrence(keys):
     """For each row how many equal keys stand before it."""
+    if (keys[1:] > keys[:-1]).all():
+        return np.zeros(len(keys), np.int64)
     order = stable_order(keys)
     ordered = keys[order]
-    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(keys) else keys
-    lengths = np.diff(np.concatenate([begins, [len(keys)]])) if len(keys) else keys
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    lengths = np.diff(np.concatenate([begins, [len(keys)]]))
     out = np.empty(len(keys), np.int64)
     out[order] = np.arange(len(keys)) - np.repeat(begins, lengths)
     return out
@@ -62,13 +64,13 @@ def left_by_counts(keys, own, away):
 
 def _sieved(keys, others):
     """Where keys, and others, are that may have an equal one on the other side: all that have one, and a few more."""
-    bits = np.uint64(64 - (LOOSE * (len(keys) + len(others))).bit_length())
-    slot, theirs = (((each.view(np.uint64) * _MIX) >> bits).view(np.int64) for each in (keys, others))
+    bits = np.uint32(32 - min(32, (LOOSE * (len(keys) + len(others))).bit_length()))
+    slot, theirs = ((each.astype(np.uint32) * _MIX) >> bits for each in (keys, others))
     met = np.flatnonzero(_marked(theirs, bits).take(slot))
     return met, np.flatnonzero(_marked(slot[met], bits).take(theirs))
 
 
 def _marked(slots, bits):
-    marked = np.zeros(1 << (64 - int(bits)), bool)
+    marked = np.zeros(1 << (32 - int(bits)), bool)
     marked[slots] = True
     return marked

@@ -59,7 +59,7 @@ class ConverterStream(Stream):
         outcome = self.block.outcome
         quiet = not len(outcome.dirty) and not len(outcome.new)  # as in most small batches
         come, gone, ticks = self._unchanged() if quiet else self._difference(outcome, clock)
-        fresh = np.ones(len(come), bool)
+        fresh = constant(True, len(come))
         self._indexing.take(come, fresh, gone, self.watermark)
         if self.names_index:
             come, fresh, gone = self._with_entries(come, fresh, gone)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from basestation.algebra.vector import everything
 from basestation.execution.change import NO_TICKS
 from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import joined
@@ -76,7 +77,7 @@ class Indexing:
         self.entered, self.entering = NO_TICKS, None  # who entered in this step
 
     def take(self, come, fresh, gone, watermark):
-        self._index[come.ident[fresh]] = 0
+        self._index[come.ident if everything(fresh) else come.ident[fresh]] = 0
         self._arrivals.apply(come, fresh, gone)
         self.entering = self._arrivals.ready(watermark)
         self.entered = NO_TICKS if self.entering is None else self.entering.ident

@@ -4,17 +4,21 @@ import numpy as np
 
 from basestation.execution.distinct import consecutive
 
+_FEW = 16
+_SPARSE = 4  # an array of so many times the places that were asked for is too long
+
 
 class Numbered:
     """Values that were never set are zero. Numbers below `base` were dropped and may not be asked for."""
 
     def __init__(self, dtype):
-        self.base = 0
-        self._values = np.zeros(16, dtype)
+        self.base, self._behind = 0, 0  # so many places were asked for
+        self._values = np.zeros(_FEW, dtype)
 
     def __getstate__(self):
         used = np.flatnonzero(self._values)
-        return {"base": self.base, "_values": self._values[: int(used[-1]) + 1 if len(used) else 0].copy()}
+        behind = int(used[-1]) + 1 if len(used) else 0
+        return {"base": self.base, "_behind": behind, "_values": self._values[:behind].copy()}
 
     def __getitem__(self, numbers):
         places = self._places(numbers)
@@ -37,9 +41,10 @@ class Numbered:
             places = numbers - self.base
             behind = int(places.max()) + 1 if places.size else 0
         if behind > len(self._values):
-            more = np.zeros(2 * behind + 16, self._values.dtype)
+            more = np.zeros(2 * behind + _FEW, self._values.dtype)
             more[: len(self._values)] = self._values
             self._values = more
+        self._behind = max(self._behind, behind)
         return places
 
     def find(self, values):
@@ -52,6 +57,10 @@ class Numbered:
 
     def drop_before(self, number):
         if number > self.base:
-            kept = self._values[number - self.base :]
-            self._values = np.concatenate([kept, np.zeros(max(0, 16 - len(kept)), self._values.dtype)])
-            self.base = number
+            kept = self._values[number - self.base : self._behind]
+            if _SPARSE * self._behind < len(self._values):
+                self._values = np.concatenate([kept, np.zeros(len(kept) + _FEW, self._values.dtype)])
+            else:  # as much will be asked for again: the array is used again
+                self._values[: len(kept)] = kept
+                self._values[len(kept) : self._behind] = 0
+            self.base, self._behind = number, len(kept)

@@ -9,6 +9,7 @@ import numpy as np
 
 from acquisition.instants import grid_at_or_after
 from basestation.execution.bags import occurrence
+from basestation.execution.distinct import stretched
 from basestation.execution.frame import Frame
 from basestation.execution.indexing import Arrivals
 from basestation.execution.numbered import Numbered
@@ -334,7 +335,7 @@ class RowWindows(OverStream):
             self.stream.need(before)
             return
         keep = numbers >= min(self._coming(), *(int(of.left.min(initial=NEVER)) for of in (kept, self._made)))
-        self._numbers[rows.ident[~keep]] = 0
+        self._numbers[rows.ident[stretched(np.flatnonzero(~keep))]] = 0
         self._rows.keep(keep)
         self.stream.need(min(before, int(rows.tick[keep].min(initial=NEVER))))
         self._numbers.drop_before(min(self.stream.first, int(rows.ident[keep].min(initial=NEVER))))

@@ -104,9 +104,15 @@ def ranges(first, counts):
 
 
 def merged(first, counts):
-    """(where each range begins among what all of them hold, each number once and ascending; and these numbers)."""
+    """(where each range begins among what all of them hold, each number once and ascending; and these numbers).
+
+    Where ranges overlap so much that all from the least number to the greatest are fewer, they are all of these.
+    """
     if not len(first):
         return first, slice(0, 0)
+    low, high = int(first.min()), int((first + counts).max())
+    if high - low <= int(counts.sum()):
+        return first - low, slice(low, high)
     order = stable_order(first)
     begin, end = first[order], np.maximum.accumulate((first + counts)[order])
     apart = np.concatenate([[True], begin[1:] > end[:-1]])
