@@ -16,6 +16,7 @@ from acquisition.instants import tick_of_ms
 from basestation import downlink, uplink
 from basestation.algebra.vector import Vector
 from basestation.archive.store import Store
+from basestation.clocks import Clocks
 from basestation.execution.engine import Engine
 from basestation.planner.moves import Moves
 from basestation.queries import Event, Query
@@ -45,6 +46,7 @@ class Station:
         self.links = Links(boot, policy or Policy())
         self.keepers = Keepers(self.links, self._clock, lambda mote: self.world.way(mote))
         self.silence = Silence()
+        self.clocks = Clocks(self.keepers.pace.off_ms)
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
@@ -73,6 +75,8 @@ class Station:
         of_motes = [frame for frame in arrivals.frames if frame.mote not in self.world.tree.roots]
         strange = self.keepers.take(of_motes, now_ms)
         self.keepers.vouch((mote for mote, _ in risen.merged), now_ms)
+        for mote in self.clocks.wrong(risen.stamps, now_ms, self.world.agenda):
+            self.keepers.of(mote).mistimed(now_ms)
         came = [*((frame.mote, frame.sender) for frame in of_motes), *risen.merged]
         self.silence.hear(came, self.world.tree, now_ms)
         self.errors.update(error.code for error in (*arrivals.errors, *risen.errors, *strange))

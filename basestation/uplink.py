@@ -1,12 +1,14 @@
 """DOOR UP: frames -> readings to engine and archive, partials to the engine, links to the world; updates to the results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import acquisition.uplink
 import innet.uplink
 from acquisition.errors import PayloadError as ReadingError
+from acquisition.uplink import Measured
 from basestation.archive.store import Store
+from basestation.clocks import Stamps
 from basestation.execution.arrived import ArrivedPartials
 from basestation.execution.engine import Engine
 from basestation.results.feed import Feed
@@ -15,6 +17,7 @@ from basestation.wanted import believed
 from basestation.world import World
 from gateway.frame import Frame, Kind, MoteId
 from innet.errors import PayloadError as ReportError
+from innet.payload import Partials
 
 OF_MOTES = (Kind.HELLO, Kind.EVENT)
 """What motes say of themselves, which is for their keepers (`gateway.keeper`)."""
@@ -22,11 +25,12 @@ OF_MOTES = (Kind.HELLO, Kind.EVENT)
 
 @dataclass(frozen=True, slots=True)
 class Risen:
-    """The world after the frames, whose readings came in partials and who handed those over, and the frames that said
-    nothing understood."""
+    """The world after the frames, whose readings came in partials and who handed those over, what all data was stamped with,
+    and the frames that said nothing understood."""
 
     world: World
     merged: frozenset[tuple[MoteId, MoteId]]
+    stamps: tuple[Stamps, ...]
     errors: tuple[ReadingError | ReportError, ...]
 
 
@@ -47,10 +51,25 @@ def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, 
     for found in gathered:
         if found.shape.aggregation in world.running:
             engine.deliver(found.shape.aggregation, ArrivedPartials.of(found, delivery))
-    last = {frame.mote: frame.sender for frame in partials}
+    last, tick_ms = {frame.mote: frame.sender for frame in partials}, world.catalog.tick_ms
     merged = frozenset((MoteId(site), last[sender]) for found in gathered for site, sender in found.contributors)
     unknown = [ReportError("kind", frame.mote, f"nothing takes {frame.kind.name} frames yet") for frame in others]
-    return Risen(world.with_links(reports), merged, (*measured.errors, *report_errors, *partial_errors, *unknown))
+    stamps = *_of_readings(measured, tick_ms), *(_of_partials(found, tick_ms) for found in gathered)
+    return Risen(
+        world.with_links(reports), merged, stamps, (*measured.errors, *report_errors, *partial_errors, *unknown)
+    )
+
+
+def _of_readings(measured: Measured, tick_ms: int) -> Iterator[Stamps]:
+    for _, batch in (*measured.batches, *measured.filtered):
+        yield batch.site, batch.tick * tick_ms, batch.tick * tick_ms
+
+
+def _of_partials(found: Partials, tick_ms: int) -> Stamps:
+    """A partial is of a whole slice."""
+    at, site = found.contributions
+    number, slices = found.slice[at], found.shape.slices
+    return site, slices.begin(number) * tick_ms, (slices.end(number) - 1) * tick_ms
 
 
 def answer(engine: Engine, feed: Feed, clock: int) -> list[int]:

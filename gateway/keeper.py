@@ -24,7 +24,8 @@ SETTLED = (State.INSTALLED, State.RUNNING, State.LATE)
 class Pace:
     """When a keeper loses its patience. A pause grows by half with each that brings nothing, up to the longest.
 
-    The time is told every `clock_ms`, and to a mote that says a time which is off by more than `off_ms`.
+    The time is told every `clock_ms`, to a mote that says a time which is off by more than `off_ms`, and every `wrong_ms` while
+    data is stamped with another.
     """
 
     pause_ms: int = 30_000
@@ -32,6 +33,7 @@ class Pace:
     silent_ms: int = 3_600_000
     clock_ms: int = 3_600_000
     off_ms: int = 500
+    wrong_ms: int = 60_000
     gap_ms: int = 30_000
 
 
@@ -131,6 +133,11 @@ class Keeper:
         """Whoever knows the schedule says that something due has not come."""
         if self.state not in (State.UNHEARD, State.GREETED):
             self._happen(Event.OVERDUE, now)
+
+    def mistimed(self, now: int) -> None:
+        """Whoever reads its data says that it is stamped with another time than ours: tell it, but not again and again."""
+        if self.state in (*SETTLED, State.LOADING) and now >= self._clock_at + self.pace.wrong_ms:
+            self._happen(Event.MISTIMED, now)
 
     def look(self, now: int) -> list[Frame]:
         """What the clock brings about. The frames are to be sent now or not at all: times, and questions for gaps."""

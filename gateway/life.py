@@ -28,6 +28,7 @@ class Event(Enum):
     OVERDUE = "something due did not come"
     GAP = "a number is missing"
     CLOCK_DUE = "it was not told the time for long"
+    MISTIMED = "its data is stamped with another time than ours"
     PAUSE_OVER = "nothing changed since we said something"
     SILENCE = "nothing was heard for too long"
 
@@ -46,7 +47,7 @@ KNOWN = {**GREETING, E.DIFFERS: (S.LOADING, A.LOAD), E.SILENCE: (S.LOST, A.ASK)}
 
 def _kept(state: State) -> dict[Event, tuple[State, Action | None]]:
     """What leaves a mote in its state."""
-    return {E.GAP: (state, A.ASK_GAPS), E.CLOCK_DUE: (state, A.TELL_TIME)}
+    return {E.GAP: (state, A.ASK_GAPS), E.CLOCK_DUE: (state, A.TELL_TIME), E.MISTIMED: (state, A.TELL_TIME)}
 
 
 ROWS: dict[State, dict[Event, tuple[State, Action | None]]] = {

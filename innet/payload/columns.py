@@ -48,10 +48,16 @@ class Partials:
     @property
     def contributors(self) -> set[tuple[int, int]]:
         """(site, sender): the sites that are in any of them, where that is told."""
+        at, site = self.contributions
+        return set(zip(site.tolist(), self.sender[at].tolist(), strict=True))
+
+    @property
+    def contributions(self) -> tuple[np.ndarray, np.ndarray]:
+        """(place of a partial, site): who is in which, where that is told."""
         if not self.shape.has_bitmap:
-            return set()
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         at, slot = np.nonzero(self.who)
-        return set(zip(np.array(self.shape.slots)[slot].tolist(), self.sender[at].tolist(), strict=True))
+        return at, np.array(self.shape.slots)[slot]
 
     def states(self) -> list[State]:
         """The state of each aggregate, one group for each partial that has one."""

@@ -324,3 +324,15 @@ def test_every_state_is_reached_and_left():
 def test_an_impossible_event_is_an_error():
     with pytest.raises(LinkError, match="DATA cannot happen to a mote that is GREETED"):
         after(State.GREETED, Event.DATA)
+
+
+def test_a_mote_whose_data_is_stamped_with_another_time_is_told_the_time_but_not_again_and_again():
+    world = World(perfect)
+    world.keeper.desire(DESIRED, 0)
+    world.run(30)
+    times = []
+    for _ in range(5):
+        world.keeper.mistimed(world.now)
+        times += [frame for frame in world.keeper.look(world.now) if frame.kind is Kind.TIME]
+        world.now += PACE.wrong_ms // 2
+    assert len(times) == 3

@@ -19,7 +19,7 @@ from gateway.payload import (
 
 MOTE = 7
 POLICY = Policy(timeout_ms=1000, attempts=4, longest_ms=4000, keeps=8)
-PACE = Pace(pause_ms=5000, longest_ms=60_000, silent_ms=120_000, clock_ms=60_000, gap_ms=5000)
+PACE = Pace(pause_ms=5000, longest_ms=60_000, silent_ms=120_000, clock_ms=60_000, wrong_ms=20_000, gap_ms=5000)
 REFUSED = b"refuse"
 
 
