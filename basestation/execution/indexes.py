@@ -1,4 +1,4 @@
-"""Indexes: which index each tuple of an extent took as it entered, by its number (SEMANTICS 1.5).
+"""Indexes: which index each tuple of a stream took as it entered, by its number (SEMANTICS 1.5).
 
 Tuples mostly enter in the order in which they were taken: so from one number to another the index is the number and something
 more, and nothing is kept for each. What entered otherwise is written down.
@@ -12,6 +12,7 @@ from basestation.execution.numbered import Numbered
 class Indexes:
     def __init__(self):
         self.last = 0
+        self._newest = -1  # the greatest number that entered
         self._first = self._behind = 0  # the numbers of the latest that entered in a row …
         self._more = 0  # … and what their indexes are more than those
         self._others = Numbered(np.int64)  # 0: not entered
@@ -19,15 +20,26 @@ class Indexes:
     def enter(self, numbers, in_a_row):
         """Tuples, at least one, take the next indexes, in this order; `in_a_row`: each number is the one before and 1."""
         begin, self.last = self.last + 1, self.last + len(numbers)
+        self._newest = max(self._newest, int(numbers[-1] if in_a_row else numbers.max()))
         if not in_a_row:
             self._others[numbers] = np.arange(begin, self.last + 1)
             return
         first, more = int(numbers[0]), begin - int(numbers[0])
         if first != self._behind or more != self._more:
-            row = np.arange(self._first, self._behind)
-            self._others[row] = row + self._more
+            self._write_down()
             self._first, self._more = first, more
         self._behind = first + len(numbers)
+
+    def leave(self, numbers):
+        """Tuples that come again have not entered."""
+        if len(numbers) and int(numbers.min()) <= self._newest:
+            self._write_down()
+            self._first = self._behind
+            self._others[numbers] = 0
+
+    def _write_down(self):
+        row = np.arange(self._first, self._behind)
+        self._others[row] = row + self._more
 
     def of(self, numbers):
         """0 where a tuple has not entered yet."""

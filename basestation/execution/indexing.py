@@ -6,7 +6,8 @@ import numpy as np
 
 from basestation.algebra.vector import everything
 from basestation.execution.change import NO_TICKS
-from basestation.execution.numbered import Numbered
+from basestation.execution.distinct import consecutive
+from basestation.execution.indexes import Indexes
 from basestation.execution.tuples import joined
 
 _MANY = 64
@@ -72,21 +73,20 @@ def _in_the_place_of(tuples, waiting):
 class Indexing:
     def __init__(self):
         self._arrivals = Arrivals()
-        self._index = Numbered(np.int64)
-        self._last = 0
+        self._index = Indexes()
         self.entered, self.entering = NO_TICKS, None  # who entered in this step
 
     def take(self, come, fresh, gone, watermark):
-        self._index[come.ident if everything(fresh) else come.ident[fresh]] = 0
+        self._index.leave(come.ident if everything(fresh) else come.ident[fresh])
         self._arrivals.apply(come, fresh, gone)
         self.entering = self._arrivals.ready(watermark)
         self.entered = NO_TICKS if self.entering is None else self.entering.ident
-        self._index[self.entered] = self._last + 1 + np.arange(len(self.entered))
-        self._last += len(self.entered)
+        if len(self.entered):
+            self._index.enter(self.entered, consecutive(self.entered))
 
     def forget(self, first):
         """No tuple with a number below `first` is spoken of again."""
         self._index.drop_before(first)
 
     def of(self, idents):
-        return self._index[idents]
+        return self._index.of(idents)

@@ -9,10 +9,10 @@ import numpy as np
 
 from acquisition.instants import grid_at_or_after
 from basestation.execution.bags import occurrence
-from basestation.execution.distinct import stretched
+from basestation.execution.distinct import consecutive
 from basestation.execution.frame import Frame
+from basestation.execution.indexes import Indexes
 from basestation.execution.indexing import Arrivals
-from basestation.execution.numbered import Numbered
 from basestation.execution.tuples import Growing
 from basestation.execution.wins import NEVER, NO_WINS, joined_wins, ranges, wins
 
@@ -180,7 +180,8 @@ class RowWindows(OverStream):
         self.begin, self.end, self.slide = begin, end, slide
         self._arrivals = Arrivals()
         self._rows = Growing()  # tuples that entered
-        self._numbers = Numbered(np.int64)  # by ident the row, counting the earlier ones too; 0: it is none
+        self._numbers = Indexes()  # by ident the row, counting the earlier ones too; 0: it is none
+        self._first = 1  # rows before that one were let go of
         self._made = NO_WINS  # windows that rows have made and that were not given
         self._count = 0  # rows from 1 on
         self._since, self._earlier = -NEVER, 0  # how many rows arrived before it: they are 0, -1, …
@@ -195,8 +196,8 @@ class RowWindows(OverStream):
     def dirty(self, given):
         """Windows with a row that was corrected; and those whose range of ticks was touched, for their coverage."""
         change = self.stream.change
-        rows = self._numbers[change.gone.ident]
-        mask = touched(np.sort(rows[rows > 0]) - self._earlier, given.left, given.right)
+        rows = self._numbers.of(change.gone.ident)
+        mask = touched(np.sort(rows[rows >= self._first]) - self._earlier, given.left, given.right)
         if len(change.touched):
             mask |= touched(change.touched, *self._ticks_of(given))
         return mask
@@ -220,7 +221,7 @@ class RowWindows(OverStream):
         rows = self._rows.all()
         if rows is None:
             return None, None
-        return rows, self._numbers[rows.ident] - self._earlier
+        return rows, self._numbers.of(rows.ident) - self._earlier
 
     def along(self):
         """(the rows in their order, their numbers)."""
@@ -235,7 +236,7 @@ class RowWindows(OverStream):
         if len(change.gone) and self._rows.all() is not None:
             held = self._rows.all()
             self._rows.keep(~np.isin(held.ident, change.gone.ident))
-            was_row = self._numbers[change.come.ident] > 0
+            was_row = self._numbers.of(change.come.ident) >= self._first
             self._rows.add(change.come.take(was_row & ~change.fresh))  # a replacement keeps its row (12.1)
         self._arrivals.apply(change.come, change.fresh, change.gone)
         entering = self._arrivals.ready(self.stream.watermark)
@@ -262,8 +263,8 @@ class RowWindows(OverStream):
 
     def _number(self, idents, arrivals):
         """The next rows, in order."""
-        first = self._earlier + self._count + 1
-        self._numbers[idents] = first + np.arange(len(idents))
+        if len(idents):
+            self._numbers.enter(idents, consecutive(idents))
         early = int(np.searchsorted(arrivals, self._since))
         self._earlier += early
         if len(arrivals) > early:
@@ -334,8 +335,8 @@ class RowWindows(OverStream):
         if rows is None:
             self.stream.need(before)
             return
-        keep = numbers >= min(self._coming(), *(int(of.left.min(initial=NEVER)) for of in (kept, self._made)))
-        self._numbers[rows.ident[stretched(np.flatnonzero(~keep))]] = 0
+        first = min(self._coming(), *(int(of.left.min(initial=NEVER)) for of in (kept, self._made)))
+        self._first, keep = max(self._first, first + self._earlier), numbers >= first
         self._rows.keep(keep)
         self.stream.need(min(before, int(rows.tick[keep].min(initial=NEVER))))
         self._numbers.drop_before(min(self.stream.first, int(rows.ident[keep].min(initial=NEVER))))
