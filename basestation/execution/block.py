@@ -26,7 +26,7 @@ from basestation.execution.halting import Halt, Halted
 from basestation.execution.joining.differing import differing
 from basestation.execution.marks import united
 from basestation.execution.moving import moving
-from basestation.execution.stretches import aggregate_over, suffice
+from basestation.execution.stretches import Stretches, aggregate_over, suffice
 from basestation.execution.windowing import OverStream, RowWindows
 from basestation.execution.wins import NEVER, NOWHERE, Given, ranges
 
@@ -35,13 +35,13 @@ from basestation.execution.wins import NEVER, NOWHERE, Given, ranges
 class Outcome:
     """What a step did: windows that were answered and may look different now, and new ones, in their order.
 
-    `old` has the dirty ones as they were before, or is None where nobody asked for that. `followed` tells of all of them
+    `old` has the dirty ones as they were before, as somebody asks for them. `followed` tells of all of them
     where they have to be told clock tick by clock tick.
     """
 
     dirty: Combined
     new: Combined
-    old: Frame | None
+    old: dict[bool, Frame | Stretches]
     followed: Followed | None = None
 
 
@@ -57,7 +57,7 @@ class Block(Operator):
         """`join` computes the join in it; `within`: a window is answered at the latest so many ticks after its own (11)."""
         super().__init__(max(each.level for each in inputs))
         self.marks = ()  # that came in this step, each once
-        self.remembers = False  # whether somebody asks for dirty windows as they were
+        self.remembers = set()  # how somebody asks for dirty windows as they were: in stretches or not
         self.outcome, self._needed = None, NEVER
         self.node, self.inputs, self._leaves, self._limit, self._within = node, inputs, leaves, limit, within
         self.loops, self._subqueries = loops, subqueries
@@ -81,9 +81,20 @@ class Block(Operator):
         self._count = 0
 
     def show(self, view):
-        """Somebody shows this of the windows of the one input: what is asked of them is there from now on."""
+        """Somebody shows this of the windows: what is asked of them is there from now on.
+
+        [(Wants, number)] of what is let pass for it, until they are let go of.
+        """
+        if self.joins_only:
+            return self.join.show(view)
         if self.node is self._leaves[0] and isinstance(self.inputs[0], OverStream):
             self.inputs[0].show(view)
+        return []
+
+    @property
+    def joins_only(self):
+        """Whether nothing is done with what is joined."""
+        return self.join is not None and self.join.node is self.node
 
     @property
     def all(self):
@@ -116,8 +127,8 @@ class Block(Operator):
     def look(self, clock):
         """Look at the answers that will look different, before the stores take the changes in."""
         self._looked = self._dirty()
-        asked = self.remembers and len(self._looked) and not self._follows_now
-        self._old = self.frame_of(self._looked) if asked else None
+        asked = self.remembers if len(self._looked) and not self._follows_now else ()
+        self._old = {stretched: self.content(self._looked, stretched) for stretched in asked}
 
     def answer(self, clock):
         """Find the new windows; `outcome` is what has happened."""
@@ -295,6 +306,14 @@ class Block(Operator):
         frame = self._evaluate(self.node, windows)
         self.counts.rows_out += len(frame)
         return frame.take(~windows.gone[frame.window]) if windows.gone.any() else frame
+
+    def content(self, windows, stretched):
+        """The same; or where nothing is done with what is joined, each tuple once for all windows in a row that hold it."""
+        if not stretched:
+            return self.frame_of(windows)
+        found = self.join.stretched(self._stands(windows))
+        self.counts.rows_out += len(found)
+        return found
 
     def beyond(self, windows, others):
         """What windows have that others, NOWHERE or a window for each, have not: as bags, in order (6.1, 6.4)."""

@@ -39,7 +39,7 @@ from basestation.execution.standing import Standing
 from basestation.execution.store import Inside
 from basestation.execution.streams import ExtentStream, FilterStream, WantedStream
 from basestation.execution.union import UnionStream
-from basestation.execution.views import split, view
+from basestation.execution.views import Split, split, view
 from basestation.execution.wants import Wants
 from basestation.execution.windowing import RowWindows, TimeWindows
 
@@ -76,7 +76,8 @@ class Query:
         if missing:
             raise NotYet(missing)
         self.number = number
-        apart = split(root)
+        early = plan.asked.deliver_within is not None  # then a window that was answered may be none (11)
+        apart = Split(root, root.columns) if early else split(root)
         taken = alike.take(apart.windows, wide=apart.open)
         shown = view(apart, taken)  # which may bring aggregates of its own into what is taken
         self.key = key = _Building(plan, taken, graph, intakes, tables, now, first).output(apart, shown)
@@ -232,9 +233,9 @@ class _Building:
 
     def _block(self, node, limit, *of):
         key = "block", self._taken.number(node), limit, self._era, *of
-        return self._graph.get(key, lambda: self._made(node, limit))
+        return self._graph.get(key, lambda: self._made(node, limit, bool(of)))
 
-    def _made(self, node, limit):
+    def _made(self, node, limit, shown=False):
         """A block. Those of subqueries outside FROM, which are over tables, are its own."""
         leaves = tuple(_leaves(node))
         joined = joined_in(node, leaves)
@@ -244,7 +245,7 @@ class _Building:
         once = all(isinstance(leaf, table.Once) for leaf in leaves)  # others have no subqueries outside FROM
         asked = [(query.plan, self._made(query.plan, None)) for query in queries_of(node)] if once else []
         subqueries = Subqueries(asked) if asked else None
-        join = join_of(node, joined, inputs, leaves) if joined and subqueries is None else None
+        join = join_of(node, joined, inputs, leaves, shown) if joined and subqueries is None else None
         within = None if once else self._within  # a one-off query takes no clause
         loops = self._loops(leaves, inputs)
         return Block(node, inputs, leaves, join, self._start - 1, limit, loops, subqueries, within)

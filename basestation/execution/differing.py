@@ -7,9 +7,11 @@ are left, and not all that stayed stand before all that came, that order is look
 
 import numpy as np
 
+from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution import relational
+from basestation.execution.aggregating import aggregate
 from basestation.execution.bags import occurrence
 from basestation.execution.distinct import stable_order
 from basestation.execution.frame import Frame, codes
@@ -28,10 +30,12 @@ def steps_above(node, below):
 
 
 def finished(frame, steps):
-    """What selections and projections make of rows."""
+    """What selections, projections and aggregations make of rows."""
     for node in steps:
         if isinstance(node, WindowSelect):
             frame = relational.select(frame, node.predicate)
+        elif isinstance(node, WindowAggregation):
+            frame = aggregate(frame, node)
         else:
             frame = relational.project(frame, node.outputs)
     return frame

@@ -39,6 +39,14 @@ class Frame:
     def with_columns(self, columns):
         return replace(self, columns=columns)
 
+    def parted(self, parts, ids):
+        """Some tuples of it, part by part, with some columns: the windows of one part stand before those of the next."""
+        at = np.concatenate(parts)
+        before = np.repeat(np.arange(len(parts)) * self.windows, list(map(len, parts)))
+        order = () if self.tick is None else (self.tick[at], self.second[at])
+        columns = {id: self.columns[id].take(at) for id in ids}
+        return Frame(len(parts) * self.windows, before + self.window[at], columns, *order)
+
     @property
     def evaluation(self):
         return Evaluation(self.columns, len(self))

@@ -40,7 +40,6 @@ class WindowOutput(Operator):
         """`wants` are those that the stream below lets pass, if it asks."""
         super().__init__(block.level)
         self.block = block
-        block.remembers = True
         self._let_pass = wants is not None
         self._wants = wants if self._let_pass else Wants()
         self._shapes, self.speaker = {}, None
@@ -56,10 +55,9 @@ class WindowOutput(Operator):
     def join(self, view):
         """A Shown that shows what a View says."""
         known = len(self._wants)
-        shape = self._shapes.setdefault(view.shape, Shape(view))
-        shown = Shown(self, shape, self._wants.take(view.predicate))
+        shape = self._shapes.setdefault(view.shape, Shape(view, self.block.joins_only))
+        shown = Shown(self, shape, self._wants.take(view.predicate), self.block.show(view))
         shape.members[shown] = None
-        self.block.show(view)
         self._let_others_pass(known)
         return shown
 
@@ -71,11 +69,13 @@ class WindowOutput(Operator):
         known = len(self._wants)
         del shown.shape.members[shown]
         self._shapes = {shape: of for shape, of in self._shapes.items() if of.members}
-        self._wants.let_go(shown.number)
+        for wants, number in [(self._wants, shown.number), *shown.passing]:
+            wants.let_go(number)
         self._let_others_pass(known)
 
     def _let_others_pass(self, known):
-        """Other tuples are held where the predicates are not those that were known."""
+        """Others ask, and other tuples are held where the predicates are not those that were known."""
+        self.block.remembers = {shape.stretched for shape in self._shapes.values()}
         if self._let_pass and len(self._wants) != known:
             self.block.inputs[0].store.fill()
 
@@ -106,13 +106,17 @@ class WindowOutput(Operator):
         else:
             self.said = [*self._revisions(outcome), *self._first_answers(outcome.new, marks)]
 
-    def _wanted(self, frame):
-        """A function that tells the rows of a Frame that a Shown wants; None where that is each of them."""
-        self.counts.rows_in += len(frame)
+    def _content(self, windows):
+        """What is in windows, as it is asked for: in stretches or not."""
+        return {stretched: self.block.content(windows, stretched) for stretched in self.block.remembers}
+
+    def _wanted(self, found):
+        """A function that tells the rows that a Shown wants of what was found; None where that is each of them."""
+        self.counts.rows_in += sum(map(len, found.values()))
         if self._let_pass and len(self._wants) == 1:
             return lambda shown: None
-        found = self._wants.of(frame.columns, len(frame))
-        return lambda shown: found.get(shown.number, NO_TICKS)
+        rows = {stretched: self._wants.of(of.columns, len(of)) for stretched, of in found.items()}
+        return lambda shown: rows[shown.shape.stretched].get(shown.number, NO_TICKS)
 
     def _given(self, shown, count):
         shown.counts.rows_out += count
@@ -121,17 +125,17 @@ class WindowOutput(Operator):
     def _first_answers(self, new, marks):
         if not len(new):
             return [_carried(query, mark) for query in self.numbers for mark in marks]
-        frame, covered = self.block.frame_of(new), self.block.coverage(new)
+        found, covered = self._content(new), self.block.coverage(new)
         self._cover(new.number, covered)
-        wanted, said = self._wanted(frame), []
+        wanted, said = self._wanted(found), []
         for shape in self._shapes.values():
-            rows = {shown: wanted(shown) for shown in shape.members}
+            content, rows = found[shape.stretched], {shown: wanted(shown) for shown in shape.members}
             all, some = ([shown for shown in rows if (rows[shown] is None) is whole] for whole in (True, False))
             if all:  # nothing is copied
-                said.append(self._for_many(new, covered, shape, all, shape.of(frame)))
+                said.append(self._for_many(new, covered, shape, all, shape.of(content)))
             if some:
-                found = shape.of_each(frame, [rows[shown] for shown in some])
-                said.append(self._for_many(new, covered, shape, some, found))
+                each = shape.of_each(content, [rows[shown] for shown in some])
+                said.append(self._for_many(new, covered, shape, some, each))
         return [each for update in by_query(said) for each in _with_marks(update, marks)] if marks else said
 
     def _for_many(self, windows, covered, shape, members, found):
@@ -152,7 +156,7 @@ class WindowOutput(Operator):
         dirty = outcome.dirty
         if not len(dirty):
             return
-        now, old = self.block.frame_of(dirty), outcome.old
+        now, old = self._content(dirty), outcome.old
         covered = self.block.coverage(dirty)
         otherwise = self._otherwise(dirty.number, covered)
         self._cover(dirty.number, covered)
@@ -168,20 +172,20 @@ class WindowOutput(Operator):
 
         Told is what is `otherwise`, or has other rows; who shows rows as they are needs them not `compared` again.
         """
-        after, before = self._wanted(now), self._wanted(old)
+        after, before, width = self._wanted(now), self._wanted(old), len(otherwise)
         for shape in self._shapes.values():
             members = list(shape.members)
-            added = shape.of_each(now, list(map(after, members)))
-            removed = shape.of_each(old, list(map(before, members)))
-            if not (compared and shape.tells_apart(now)):
+            added = shape.of_each(now[shape.stretched], list(map(after, members)))
+            removed = shape.of_each(old[shape.stretched], list(map(before, members)))
+            if not (compared and shape.tells_apart(now[False])):
                 came, went = difference(added, removed)
                 added, removed = added.take(came), removed.take(went)
             told = [(shape.rows(each), each.bounds()) for each in (added, removed)]
-            other = otherwise | (np.diff(told[0][1]) > 0).reshape(len(members), now.windows)
-            other |= (np.diff(told[1][1]) > 0).reshape(len(members), now.windows)
+            other = otherwise | (np.diff(told[0][1]) > 0).reshape(len(members), width)
+            other |= (np.diff(told[1][1]) > 0).reshape(len(members), width)
             for place in np.flatnonzero(other.any(axis=1)).tolist():
                 shown, which = members[place], np.flatnonzero(other[place])
-                parts = [_part(*each, place * now.windows, which, now.windows) for each in told]
+                parts = [_part(*each, place * width, which, width) for each in told]
                 self._given(shown, sum(len(rows) for rows, _ in parts))
                 yield shown, which, *parts[0], *parts[1]
 
@@ -189,8 +193,9 @@ class WindowOutput(Operator):
         """First answers and revisions of many clock ticks, in one piece between marks."""
         covered = self.block.coverage(followed.windows)
         self._cover(followed.windows.number, covered)
+        added, removed = {False: followed.added}, {False: followed.removed}
         untold = set(self._members)
-        for shown, which, *rows in self._differing(followed.added, followed.removed, followed.first, compared=True):
+        for shown, which, *rows in self._differing(added, removed, followed.first, compared=True):
             windows, first = followed.windows.take(which), followed.first[which]
             shown.answered(windows.number[first])
             revision = shown.revised(windows.number, 1 + occurrence(windows.number))

@@ -6,15 +6,14 @@ import numpy as np
 
 from basestation.algebra.expressions import Attr
 from basestation.algebra.placed import written
+from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_project import WindowProject
 from basestation.execution.counts import Counts
 from basestation.execution.differing import finished
-from basestation.execution.frame import Frame
 from basestation.execution.graph import MEMBER
 from basestation.execution.numbered import Numbered
+from basestation.execution.stretches import aggregate_over, suffice
 from basestation.revisions.answers import Rows
-
-_NONE = np.empty(0, np.int64)
 
 
 class Shown:
@@ -22,9 +21,10 @@ class Shown:
 
     kind = MEMBER
 
-    def __init__(self, among, shape, number):
-        """`number` is that of its predicate among the Wants."""
+    def __init__(self, among, shape, number, passing):
+        """`number` is that of its predicate among the Wants; `passing` is what is let pass for it."""
         self.among, self.shape, self.number, self.level = among, shape, number, among.level
+        self.passing = passing
         self.counts, self.queries = Counts(), []
         self._revision = Numbered(np.int64)  # by number of the window, of those that were revised
 
@@ -50,31 +50,38 @@ class Shown:
 class Shape:
     """What is done alike to the rows that each of many predicates wants."""
 
-    def __init__(self, view):
+    def __init__(self, view, over_join):
+        """`stretched`: it is told from stretches of windows that join, and do nothing else."""
         self._steps, self._read, self._plain = view.steps, view.read, view.plain
         self._ids = [column.id for column in view.columns]
         self._same = _same(view)
+        self.stretched = (
+            over_join
+            and bool(self._steps)
+            and isinstance(self._steps[0], WindowAggregation)
+            and suffice(self._steps[0])
+        )
         self.members = {}  # Shown by Shown: who is of this shape
 
     def tells_apart(self, frame):
         """Whether rows that differ before what is done with them differ afterwards, too: all of their columns are shown."""
         return self._same == frame.columns.keys()
 
-    def of(self, frame):
-        """What is shown of a Frame, as another."""
+    def of(self, content):
+        """What is shown of windows, as a Frame."""
+        if self.stretched:
+            return finished(aggregate_over(content, self._steps[0]), self._steps[1:])
         if self._plain is None:
-            return finished(frame, self._steps)
-        return frame.with_columns({id: frame.columns[read] for id, read in zip(self._ids, self._plain, strict=True)})
+            return finished(content, self._steps)
+        return content.with_columns(
+            {id: content.columns[read] for id, read in zip(self._ids, self._plain, strict=True)}
+        )
 
-    def of_each(self, frame, rows):
-        """The same of several parts of a Frame, each of so many `rows` of it: the windows of one part, those of the next."""
+    def of_each(self, content, rows):
+        """The same of several parts, each of so many `rows` or all of them: the windows of one part, those of the next."""
         if len(rows) == 1 and rows[0] is None:
-            return self.of(frame)
-        rows = [np.arange(len(frame)) if of is None else of for of in rows]
-        at = np.concatenate([_NONE, *rows])
-        first = np.repeat(np.arange(len(rows)) * frame.windows, list(map(len, rows)))
-        columns = {id: frame.columns[id].take(at) for id in self._read}
-        return self.of(Frame(len(rows) * frame.windows, first + frame.window[at], columns))
+            return self.of(content)
+        return self.of(content.parted([np.arange(len(content)) if of is None else of for of in rows], self._read))
 
     def rows(self, shown):
         """The Rows of a Frame that is shown."""
@@ -85,6 +92,8 @@ def _same(view):
     """The ids of the columns of windows that a View shows as they are."""
     same = None
     for step in view.steps:
+        if isinstance(step, WindowAggregation):
+            same = {}
         if isinstance(step, WindowProject):
             plain = {c.id: e.column.id for c, e in step.outputs if isinstance(e, Attr)}
             same = plain if same is None else {to: same[of] for to, of in plain.items() if of in same}

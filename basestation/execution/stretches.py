@@ -25,6 +25,13 @@ class Stretches:
     def __len__(self):
         return len(self.first)
 
+    def parted(self, parts, ids):
+        """Some tuples of it, part by part, with some columns: the windows of one part stand before those of the next."""
+        at = np.concatenate(parts)
+        before = np.repeat(np.arange(len(parts)) * self.windows, list(map(len, parts)))
+        columns = {id: self.columns[id].take(at) for id in ids}
+        return Stretches(len(parts) * self.windows, before + self.first[at], before + self.last[at], columns)
+
 
 def suffice(node):
     """Whether an aggregation over windows can be told from stretches."""

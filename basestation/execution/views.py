@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from acquisition.extent import Late
 from basestation.algebra.expression import Column, Expression
-from basestation.algebra.expressions import Aggregate, Attr, columns_of, substitute
-from basestation.algebra.node import Node
+from basestation.algebra.expressions import Aggregate, Attr, columns_of, conjunction, substitute
+from basestation.algebra.node import Node, walk
 from basestation.algebra.signatures import signature
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -17,7 +17,11 @@ from basestation.algebra.stream_merged import StreamMerged
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
-from basestation.algebra.window import RowWindow, TimeWindow
+from basestation.algebra.table import Once
+from basestation.algebra.window import LoopWindow, RowWindow, TimeWindow
+from basestation.algebra.window_aggregation import WindowAggregation
+from basestation.algebra.window_cross_product import WindowCrossProduct
+from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 
@@ -37,10 +41,16 @@ class Split:
 
 def split(root):
     """The Split of a SELECT."""
+    if any(
+        isinstance(each, Once | LoopWindow) for each in walk(root)
+    ):  # which are answered once, or bind what is shown
+        return Split(root, root.columns)
     steps, node = [], root
-    while isinstance(node, WindowSelect | WindowProject):
+    while isinstance(node, _DONE):
         steps.append(node)
         node = node.child
+    if isinstance(node, WindowCrossProduct) and steps and isinstance(steps[-1], WindowSelect):
+        node = steps.pop()  # which combinations there are
     steps.reverse()
     match node:
         case SliceAggregation(aggregates=aggregates, child=child) if not isinstance(child, StreamMerged):
@@ -49,10 +59,30 @@ def split(root):
             below, stream = _above_stream(child, node)
             if below is not None:
                 return Split(replace(node, child=stream), root.columns, (*below, *steps), open=True)
-            return Split(node, root.columns, tuple(steps))
+        case WindowJoin() | WindowCrossProduct() | WindowSelect():
+            node, terms = _above_join(node)
+            steps = [WindowSelect(conjunction(terms), node), *steps] if terms else steps
         case RowWindow():
-            return Split(node, root.columns, tuple(steps))
-    return Split(root, root.columns)
+            pass
+        case _:
+            return Split(root, root.columns)
+    return Split(node, root.columns, tuple(steps))
+
+
+_DONE = WindowSelect | WindowProject | WindowAggregation
+"""What is done with windows row by row, or group by group."""
+
+
+def _above_join(node):
+    """(a join over windows of rows, what is asked of single rows in them); those are asked when the rows are there."""
+    product = node.child if isinstance(node, WindowSelect) else node
+    inputs, terms = [], []
+    for each in product.inputs:
+        chosen = isinstance(each, WindowSelect) and isinstance(each.child, RowWindow)
+        inputs.append(each.child if chosen else each)
+        terms += [each.predicate] if chosen else []
+    product = product.with_children(inputs)
+    return replace(node, child=product) if isinstance(node, WindowSelect) else product, terms
 
 
 def _above_stream(node, window):
@@ -97,6 +127,11 @@ class View:
         return columns_read(self.steps, self.columns)
 
     @property
+    def ordered(self):
+        """Whether the order of rows counts: not to aggregates without groups (5.5)."""
+        return next((step.grouped for step in self.steps if isinstance(step, WindowAggregation)), True)
+
+    @property
     def asked(self):
         """The columns of windows that are looked at."""
         return self.read if self.predicate is None else self.read | {c.id for c in columns_of(self.predicate)}
@@ -117,7 +152,7 @@ def columns_read(steps, columns):
     named = set()
     for step in steps:
         named |= {c.id for e in step.expressions for c in columns_of(e)}
-        if isinstance(step, WindowProject):
+        if not isinstance(step, WindowSelect):
             return named
     return named | {column.id for column in columns}
 
@@ -125,8 +160,8 @@ def columns_read(steps, columns):
 def view(split, taken):
     """The View of a Split, of which the windows were `taken` among those of other queries."""
     columns = dict(taken.columns)
-    aggregates = tuple(taken.aggregate(column, aggregate) for column, aggregate in split.aggregates)
-    columns |= {old: new for (old, _), (new, _) in zip(split.aggregates, aggregates, strict=True)}
+    asked = tuple(taken.aggregate(column, aggregate) for column, aggregate in split.aggregates)
+    columns |= {old: new for (old, _), (new, _) in zip(split.aggregates, asked, strict=True)}
     steps, told = [], []
     for step in split.steps:
         values = {old: Attr(new) for old, new in columns.items()}
@@ -136,12 +171,25 @@ def view(split, taken):
             told.append(signature(predicate))
             continue
         own = [replace(column, id=-1 - at) for at, column in enumerate(step.columns)]
-        outputs = tuple(zip(own, (substitute(e, values) for e in step.expressions), strict=True))
-        steps.append(replace(step, outputs=outputs, child=taken.root))
+        expressions = [_over(e, values) for e in step.expressions]
+        outputs = tuple(zip(own, expressions, strict=True))
         told.append(tuple((signature(e), column.type, column.scale) for column, e in outputs))
         columns = dict(zip(step.columns, own, strict=True))
+        if isinstance(step, WindowProject):
+            steps.append(replace(step, outputs=outputs, child=taken.root))
+            continue
+        groups, aggregates = outputs[: len(step.groups)], outputs[len(step.groups) :]
+        steps.append(replace(step, groups=groups, aggregates=aggregates, child=taken.root))
+        told.append(("groups", len(groups), step.grouped))
     shown = tuple(columns[column] for column in split.columns)
     first = steps[0] if steps and isinstance(steps[0], WindowSelect) else None
     predicate = None if first is None else first.predicate
     own = slice(first is not None, None)
-    return View((*told[own], tuple(c.id for c in shown)), aggregates, predicate, tuple(steps[own]), shown)
+    return View((*told[own], tuple(c.id for c in shown)), asked, predicate, tuple(steps[own]), shown)
+
+
+def _over(expression, values):
+    """An expression over other columns; an aggregate stays one."""
+    if isinstance(expression, Aggregate):
+        return expression.with_parts(tuple(substitute(part, values) for part in expression.parts))
+    return substitute(expression, values)

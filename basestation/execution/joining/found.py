@@ -24,10 +24,12 @@ def joined_in(node, leaves):
     return above if chosen else node, found
 
 
-def join_of(root, joined, inputs, leaves):
-    """The Join that `joined_in` found in a block, over its inputs."""
+def join_of(root, joined, inputs, leaves, shown):
+    """The Join that `joined_in` found in a block, over its inputs. Of what is joined only, others say what is `shown`."""
     node, found = joined
     sides = [side_of(inputs[place], leaves[place], steps) for place, steps in found]
+    if shown and root is node:
+        return Join(node, sides, (), False)
     return Join(node, sides, _asked(root, node), _ordered(root, node))
 
 

@@ -64,6 +64,12 @@ class Join:
         self.plan = plan
         self._kept = {node: Kept(node, self) for node in plan.kept}
 
+    def show(self, view):
+        """Somebody shows this of what is joined, too. [(Wants, number)] of what inputs let pass for it."""
+        asked = {*self._asked, *view.asked}
+        self._asked, self._ordered = [id for id in self.homes if id in asked], self._ordered or view.ordered
+        return [(side.wants, side.wants.take(side.asked_of(view.predicate))) for side in self.sides if side.passes]
+
     @property
     def state(self):
         """{place: how many tuples are held}, of inputs and of kept nodes."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from acquisition.extent import Extent
 from basestation.algebra.evaluation import Evaluation
-from basestation.algebra.expressions import Column
+from basestation.algebra.expressions import Column, columns_of, conjunction, conjuncts
 from basestation.algebra.vector import constant
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.joining.held import NEVER, Held
@@ -20,6 +20,7 @@ from basestation.execution.store import Store
 from basestation.execution.streams import computed
 from basestation.execution.tables import Table
 from basestation.execution.tuples import Tuples, no_tuples
+from basestation.execution.wants import Wants
 from basestation.execution.windowing import RowWindows, TimeWindows
 
 
@@ -51,6 +52,7 @@ class Side:
     """One input of a join. `ids` pairs the ids of its columns with those under which they are held."""
 
     keepable = True
+    passes = False  # whether it lets rows pass that somebody wants, and no others
     begins = True  # whether windows are put together from its tuples on, if they are the fewest
     span = None  # how far from a combination's tick the ticks of its tuples lie at the most, where that is known
 
@@ -212,12 +214,25 @@ class TableSide(Side):
 class RowSide(Side):
     """Windows of rows: of those that are asked for each row is held once, and its number is its tick."""
 
-    keepable = False
+    keepable, passes = False, True
+
+    def __init__(self, input, leaf, steps):
+        super().__init__(input, leaf, steps)
+        self.wants = Wants()  # of all that show what is joined
+
+    def asked_of(self, predicate):
+        """What a predicate asks of the rows here alone, as a predicate; None if nothing."""
+        terms = [] if predicate is None else conjuncts(predicate)
+        ours = [term for term in terms if {c.id for c in columns_of(term)} <= self.ids.keys()]
+        return conjunction(ours) if ours else None
 
     def prepare(self, asked):
         some = asked.left <= asked.right
         found = self.input.numbered(int(asked.left[some].min()), int(asked.right[some].max())) if some.any() else None
-        self.held.begin_anew(self.none if found is None else self._passing(_tuples(*found)))
+        tuples = self.none if found is None else self._passing(_tuples(*found))
+        if len(self.wants):
+            tuples = tuples.take(self.wants.any(tuples.columns, len(tuples)))
+        self.held.begin_anew(tuples)
 
 
 class PassingSide(Side):
