@@ -1,9 +1,10 @@
 """ExactSums: sums of doubles and integers, one per group, in which nothing is ever rounded.
 
-A sum is kept as digits in base 2^32: the digit of limb j counts multiples of 2^(32 j), j from -68 (squares of the
-smallest doubles) upwards. Digits have a sign and 31 bits of headroom in their int64, so adding needs no carries; they
-are carried when the headroom may be used up. Only limbs that some value has touched exist, as one array over all
-groups, so readings of a sensor need two or three, and 1e308 beside 1e-308 needs no zeros in between.
+A sum is kept as digits in base 2^44: the digit of limb j counts multiples of 2^(44 j), for doubles of 2^(44 j - 22): so two
+limbs hold what is below four million and a multiple of 2^-66, which readings of a sensor are, and one holds integers. j is
+from -49 (squares of the smallest doubles) upwards. Digits have a sign and 19 bits of headroom in their int64, so adding needs
+no carries; they are carried when the headroom may be used up. Only limbs that some value has touched exist, as one array
+over all groups, so 1e308 beside 1e-308 needs no zeros in between.
 
 Addition of integers is commutative and associative: no order, slice, merge or undoing can show.
 """
@@ -13,26 +14,28 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-BITS = 32
+BITS = 44
 HALF = 1 << (BITS - 1)
-ROWS = 1 << 16
-"""Rows that are added at a time: below 2^20, so that sums of 33-bit numbers are exact doubles; few, for the caches."""
+OF_INTEGERS, OF_FLOATS = 0, -22
+"""Of which power of two the digits of limb 0 are multiples."""
 HEADROOM = 1 << 61
-SPARSE = 8
-"""From this many groups per row on, rows are added one by one and not by a histogram of all groups."""
+ROWS = 1 << 16
+"""Rows that are added at a time: digits of limbs fit into the headroom, all in one group; and few, for the caches."""
+PART = 31
+"""Integers are squared in parts of so many bits, with a sign."""
 
-# Doubles this far out are scaled by 2^640 = 20 limbs, so that the steps below neither overflow nor underflow.
-BIG, SMALL, FAR = 2.0**400, 2.0**-400, 20
+# Doubles this far out are scaled by 2^616 = 14 limbs, so that the steps below neither overflow nor underflow.
+BIG, SMALL, FAR = 2.0**400, 2.0**-400, 14
 SCALE_DOWN, SCALE_UP = 2.0 ** (-BITS * FAR), 2.0 ** (BITS * FAR)
 
 
 class ExactSums:
     """Where `groups` are None, there are as many rows as groups, and each row is one of its own."""
 
-    __slots__ = ("_bound", "columns", "n_groups")
+    __slots__ = ("_bound", "columns", "n_groups", "origin")
 
-    def __init__(self, n_groups: int) -> None:
-        self.n_groups = n_groups
+    def __init__(self, n_groups: int, origin: int) -> None:
+        self.n_groups, self.origin = n_groups, origin
         self.columns: dict[int, np.ndarray] = {}
         self._bound = 0  # no digit is larger
 
@@ -48,15 +51,15 @@ class ExactSums:
 
     def add_squares_of_integers(self, groups, values, weights=None) -> None:
         for g, v, w in _portions(self.n_groups, groups, values, weights):
-            if _largest(v) < HALF:
+            if _largest(v) < 1 << PART:
                 self._add_integers(0, g, v * v, w)
                 continue
-            low = ((v & 0xFFFFFFFF) ^ HALF) - HALF  # from -2^31 to 2^31 - 1, and so is high: products are below 2^63
-            high = (v >> BITS) + (low < 0)
+            low = ((v & 0xFFFFFFFF) ^ (1 << PART)) - (1 << PART)  # from -2^31 to 2^31 - 1, and so is high
+            high = (v >> (PART + 1)) + (low < 0)
             self._add_integers(0, g, low * low, w)
             for _ in range(2):
-                self._add_integers(1, g, high * low, w)
-            self._add_integers(2, g, high * high, w)
+                self._add_integers(PART + 1, g, high * low, w)
+            self._add_integers(2 * (PART + 1), g, high * high, w)
 
     def add_squares_of_floats(self, groups, values, weights=None) -> None:
         for g, v, w in _portions(self.n_groups, groups, values, weights):
@@ -66,13 +69,19 @@ class ExactSums:
                 for part in (square, rest):
                     self._add_floats(2 * limb, _chosen(g, chosen), part if w is None else part * w[chosen])
 
-    def _add_integers(self, limb, groups, values, weights) -> None:
+    def _add_integers(self, exponent, groups, values, weights) -> None:
+        """Add integers times 2^exponent."""
+        limb, shift = divmod(exponent, BITS)
         largest = _largest(values)
-        if largest * (1 if groups is None else len(values)) < 1 << 53:
-            self._scatter(limb, groups, values if weights is None else values * weights, 0, largest)
-            return
-        for place, part in ((limb, values & 0xFFFFFFFF), (limb + 1, values >> BITS)):
-            self._scatter(place, groups, part if weights is None else part * weights, 0, 1 << BITS)
+        if largest << shift <= 1 << BITS:
+            parts = [values << shift]
+        else:
+            cut = BITS - shift
+            parts = [(values & ((1 << cut) - 1)) << shift, values >> cut]
+            if largest >> cut > 1 << BITS:
+                parts[1:] = parts[1] & ((1 << BITS) - 1), parts[1] >> BITS
+        for place, digits in enumerate(parts, limb):
+            self._scatter(place, groups, digits if weights is None else digits * weights, largest << shift)
 
     def _add_floats(self, limb, groups, values) -> None:
         largest = _largest(values)
@@ -86,31 +95,27 @@ class ExactSums:
         while largest:
             # Each value is taken apart from the top: adding 1.5 * 2^52 units and taking them away again leaves it
             # rounded to whole units of this limb, without error; so is the rest, which is at most half a unit.
-            top = -(-math.frexp(largest)[1] // BITS) - 1
-            steady = math.ldexp(1.5, 52 + BITS * top)
+            top = -((self.origin - math.frexp(largest)[1]) // BITS) - 1
+            exponent = BITS * top + self.origin
+            steady = math.ldexp(1.5, 52 + exponent)
             units = (values + steady) - steady
-            self._scatter(limb + top, groups, units, -BITS * top, 1 << BITS)
+            digits = _times_power(units, -exponent).astype(np.int64)
+            self._scatter(limb + top, groups, digits, math.ceil(math.ldexp(largest, -exponent)))
             values = values - units
             largest = _largest(values)
             if largest and np.count_nonzero(values) * 2 < len(values):
                 rest = values != 0
                 groups, values = _chosen(groups, rest), values[rest]
 
-    def _scatter(self, limb, groups, units, exponent, largest) -> None:
-        """Add to a limb. `units` times 2^exponent are whole, at most `largest`, and their sum in a group is less than 2^53."""
-        self._make_room(largest if groups is None else largest * len(groups))
-        if groups is None:
-            added = units
-        elif len(groups) * SPARSE < self.n_groups:
-            np.add.at(self._column(limb), groups, _times_power(units, exponent).astype(np.int64))
-            return
+    def _scatter(self, limb, groups, digits, largest) -> None:
+        """Add digits to a limb; none is larger than 2^BITS, nor than `largest`."""
+        self._make_room(min(largest, 1 << BITS) * (1 if groups is None else len(groups)))
+        if groups is not None:
+            np.add.at(self._column(limb), groups, digits)
+        elif limb in self.columns:
+            self.columns[limb] += digits
         else:
-            added = np.bincount(groups, units, self.n_groups)
-        added = _times_power(added, exponent).astype(np.int64)
-        if limb in self.columns:
-            self.columns[limb] += added
-        else:
-            self.columns[limb] = added
+            self.columns[limb] = digits.copy()
 
     def merge(self, other: "ExactSums", into: np.ndarray) -> None:
         """Add group g of another to the group into[g]."""
@@ -125,7 +130,7 @@ class ExactSums:
         for sums in (self, other):
             if sums._bound > HEADROOM // 2:
                 sums.carry()
-        both = ExactSums(self.n_groups)
+        both = ExactSums(self.n_groups, self.origin)
         both._bound = self._bound + other._bound
         for limb in {**self.columns, **other.columns}:
             held = [sums.columns[limb] for sums in (self, other) if limb in sums.columns]
@@ -136,14 +141,14 @@ class ExactSums:
         """Sums of other groups, each of `most` of these at most; `bring` brings those of a column together."""
         if self._bound > HEADROOM // max(most, 1):
             self.carry()
-        found = ExactSums(n_groups)
+        found = ExactSums(n_groups, self.origin)
         found.columns = {limb: bring(np.add, column, 0) for limb, column in self.columns.items()}
         found._bound = self._bound * max(most, 1)
         return found
 
     def mapped(self, change: Callable, n_groups: int) -> "ExactSums":
         """The sums of so many other groups: what is chosen of each column, or a copy of it."""
-        found = ExactSums(n_groups)
+        found = ExactSums(n_groups, self.origin)
         found.columns = {limb: change(column) for limb, column in self.columns.items()}
         found._bound = self._bound
         return found
@@ -161,7 +166,7 @@ class ExactSums:
         self._bound += largest
 
     def carry(self) -> None:
-        """Bring every digit to -2^31 … 2^31 - 1, in which form there is one way only to write a sum."""
+        """Bring every digit to -2^43 … 2^43 - 1, in which form there is one way only to write a sum."""
         limb, top = min(self.columns, default=0), max(self.columns, default=-1)
         while limb <= top or limb in self.columns:
             if limb in self.columns:
@@ -187,13 +192,13 @@ class ExactSums:
         for limb, column in self.columns.items():
             shift = BITS * (limb - lowest)
             totals = [t + (d << shift) for t, d in zip(totals, column[positions].tolist(), strict=True)]
-        return totals, BITS * lowest
+        return totals, BITS * lowest + self.origin
 
     def wrapped(self) -> np.ndarray:
         """Sums of integers as int64; outside 64 bits they go round (SEMANTICS 1.8 leaves that open)."""
         totals = np.zeros(self.n_groups, np.int64)
         for limb, column in self.columns.items():
-            if limb < 2:
+            if BITS * limb < 64:
                 totals += column << (BITS * limb)
         return totals
 
@@ -205,11 +210,12 @@ class ExactSums:
         self.n_groups = n_groups
 
     def take(self, positions: np.ndarray) -> "ExactSums":
-        return self.mapped(lambda column: column[positions], len(np.arange(self.n_groups)[positions]))
+        chosen = np.count_nonzero(positions) if positions.dtype == bool else len(positions)
+        return self.mapped(lambda column: column[positions], chosen)
 
     @staticmethod
     def concatenate(parts: Sequence["ExactSums"]) -> "ExactSums":
-        joined = ExactSums(sum(part.n_groups for part in parts))
+        joined = ExactSums(sum(part.n_groups for part in parts), parts[0].origin)
         start = 0
         for part in parts:
             for limb, column in part.columns.items():
@@ -228,8 +234,8 @@ class ExactSums:
         return limbs, digits
 
     @classmethod
-    def load(cls, limbs: np.ndarray, digits: np.ndarray) -> "ExactSums":
-        loaded = cls(digits.shape[1])
+    def load(cls, limbs: np.ndarray, digits: np.ndarray, origin: int) -> "ExactSums":
+        loaded = cls(digits.shape[1], origin)
         loaded.columns = {limb: row.copy() for limb, row in zip(limbs.tolist(), digits, strict=True)}
         loaded._bound = HALF
         return loaded
@@ -247,11 +253,11 @@ def _times_power(values, exponent):
 def two_product(a, b):
     """The product as a double and what is missing from it, exactly (Dekker, 1971); for products within 2^±900."""
     product = a * b
-    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    (a_high, a_low), (b_high, b_low) = halves(a), halves(b)
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def _halves(x):
+def halves(x):
     """A double as the sum of two with 26 bits each (Veltkamp, 1968)."""
     shifted = 134217729.0 * x
     high = shifted - (shifted - x)

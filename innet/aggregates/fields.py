@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from innet.aggregates import make
-from innet.aggregates.exact import BITS, HALF, ExactSums
+from innet.aggregates.exact import BITS, HALF, OF_INTEGERS, ExactSums
 from innet.aggregates.state import State
 
 Fields = tuple[int, ...]
@@ -93,4 +93,4 @@ def _sums_of(totals: Sequence[int]) -> ExactSums:
         digits.append([((total + HALF) & MASK) - HALF for total in left])
         left = [(total - digit) >> BITS for total, digit in zip(left, digits[-1], strict=True)]
     shape = len(digits), len(totals)
-    return ExactSums.load(np.arange(len(digits)), np.array(digits, np.int64).reshape(shape))
+    return ExactSums.load(np.arange(len(digits)), np.array(digits, np.int64).reshape(shape), OF_INTEGERS)

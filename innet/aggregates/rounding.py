@@ -10,14 +10,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from innet.aggregates.exact import BITS, ExactSums, two_product
+from innet.aggregates.exact import BITS, ExactSums, halves, two_product
 
-NEAR = 8
-"""Pairs are used for sums within this many limbs of 1, 2^±256, so that no step underflows or overflows."""
+NEAR = 5
+"""Pairs are used for sums within this many limbs of 1, 2^±242, so that no step underflows or overflows."""
 DOUBT = 2.0**-90
 """More than the relative error of all steps of a formula below together; each makes less than 2^-100."""
 FEW = 100
 """So many groups Python's integers decide sooner than pairs would tell which of them they have to."""
+FEW_BITS = 2.0**26
+"""A whole number below this times half a double is a double."""
 LARGEST_EXACT_POWER = 22
 """10^22 is a double, 10^23 is not."""
 
@@ -29,7 +31,11 @@ def quotients(sums: ExactSums, divisors: np.ndarray, there: np.ndarray, scale: i
         pair = _pair(sums, NEAR)
         if pair is None:
             return None
-        pair = _over_power(_over(pair, divisors), scale)
+        by = np.maximum(divisors, 1).astype(float)
+        if scale is None or by.max(initial=1) * 10.0**scale >= FEW_BITS:
+            pair = _over_power(_over(pair, by), scale)
+        else:
+            pair = _over(pair, by * 10.0**scale)
         return pair, np.abs(pair[0]) * DOUBT
 
     def exactly(positions):
@@ -86,17 +92,17 @@ def _rounded(quick: Callable, exactly: Callable, there, scale):
     """The quick answers where they are certain, the exact ones elsewhere; zero where nothing is there."""
     carriers = None if (scale or 0) > LARGEST_EXACT_POWER else quick()
     if carriers is None:
-        values, certain = np.zeros(len(there)), np.zeros(len(there), bool)
+        values, doubtful = np.zeros(len(there)), np.flatnonzero(there)
     else:
         (high, low), error = carriers
         values = high + (low + error)
-        certain = values == high + (low - error)
-    values = np.where(there & certain, values, 0.0)
-    doubtful = np.flatnonzero(there & ~certain)
+        doubtful = np.flatnonzero((values != high + (low - error)) & there)
     if len(doubtful):
         values[doubtful] = exactly(doubtful)
-    finite = np.isfinite(values)
-    return np.where(finite, values, 0.0) + 0.0, finite & there  # adding 0.0 makes of -0.0 the one zero there is
+    finite = np.isfinite(values) & there
+    if not finite.all():
+        values[~finite] = 0.0
+    return values + 0.0, finite  # adding 0.0 makes of -0.0 the one zero there is
 
 
 # --- where a quotient is a pair exactly, as are the ties -------------------------------------------------------------
@@ -120,9 +126,9 @@ def _quotients_of_pairs(sums, divisors, scale):
 
 def _in_two(sums, pair):
     """Which sums are their pair, and nothing was left out: put together again, no digit is left."""
-    left = ExactSums(sums.n_groups)
+    left = ExactSums(sums.n_groups, sums.origin)
     for part in pair:
-        left.add_floats(np.arange(sums.n_groups), -part)
+        left.add_floats(None, -part)
     left = left.merged(sums)
     left.carry()
     return ~np.logical_or.reduce([np.zeros(sums.n_groups, bool), *(column != 0 for column in left.columns.values())])
@@ -175,11 +181,18 @@ def _pair(sums: ExactSums, near: int):
     sums.at_most(1 << 52)
     if sums.columns and (min(sums.columns) < -near or max(sums.columns) > near):
         return None
-    high, low = np.zeros(sums.n_groups), np.zeros(sums.n_groups)
+    high = low = None
     for limb in sorted(sums.columns, reverse=True):
-        high, rest = _sum_of_two(high, sums.columns[limb] * 2.0 ** (BITS * limb))
-        low = low + rest
-    return _sum_of_two(high, low)
+        part = sums.columns[limb] * 2.0 ** (BITS * limb + sums.origin)
+        if high is None:
+            high = part
+        else:
+            high, rest = _sum_of_two(high, part)
+            low = rest if low is None else low + rest
+    none = np.zeros(sums.n_groups)
+    if low is None:
+        return none if high is None else high, none
+    return (high, low) if len(sums.columns) == 2 else _sum_of_two(high, low)
 
 
 def _quick_variances(sums, squares, counts, scale):
@@ -194,17 +207,25 @@ def _quick_variances(sums, squares, counts, scale):
     pair = _sum_of_two(high, rest + (a_rest - b_rest))
     error = a * DOUBT  # of the difference: what cancels does not make it smaller
     for _ in range(2):
-        pair, error = _over_power(_over(pair, counts), scale), _over_power((error / np.maximum(n, 1), 0.0), scale)[0]
+        by = np.maximum(n, 1)
+        pair, error = _over_power(_over(pair, by), scale), _over_power((error / by, 0.0), scale)[0]
     several = counts > 1  # the variance of a single value is zero, and certainly so
     return (pair[0] * several, pair[1] * several), (error + np.abs(pair[0]) * DOUBT) * several
 
 
 def _over(pair, divisors):
+    """What a pair is divided by whole numbers, which are at least 1."""
     high, low = pair
-    divisors = np.maximum(divisors, 1).astype(float)
     quotient = high / divisors
-    product, rest = two_product(quotient, divisors)
-    return _sum_of_two(quotient, (((high - product) - rest) + low) / divisors)
+    if (
+        divisors.max(initial=1) < FEW_BITS
+    ):  # then the products with both halves of the quotient are exact, and so is what is left
+        upper, lower = halves(quotient)
+        left = (high - upper * divisors) - lower * divisors
+    else:
+        product, rest = two_product(quotient, divisors)
+        left = (high - product) - rest
+    return quotient, (left + low) / divisors
 
 
 def _over_power(pair, scale):

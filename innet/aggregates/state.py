@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from innet.aggregates.exact import ExactSums
+from innet.aggregates.exact import OF_FLOATS, OF_INTEGERS, ExactSums
 from innet.aggregates.protocol import Field
 
 
@@ -94,7 +94,14 @@ class Partial:
 
     def init(self, n_groups: int) -> State:
         cells = {name: np.full(n_groups, blank, dtype) for name, (dtype, blank) in self.cells.items()}
-        return State(n_groups, cells, {name: ExactSums(n_groups) for name in self.sums})
+        return State(n_groups, cells, self._no_sums(n_groups))
+
+    def _no_sums(self, n_groups) -> dict[str, ExactSums]:
+        return {name: ExactSums(n_groups, self._origin) for name in self.sums}
+
+    @property
+    def _origin(self) -> int:
+        return OF_FLOATS if self.type == "float" else OF_INTEGERS
 
     def update(self, state, groups, values=None, valid=None, weights=None, order=None) -> None:
         if weights is not None and not self.can_undo:
@@ -193,7 +200,9 @@ class Partial:
 
     def load(self, dumped: Mapping[str, np.ndarray]) -> State:
         cells = {name: dumped[name].copy() for name in self.cells}
-        sums = {name: ExactSums.load(dumped[f"{name}.limbs"], dumped[f"{name}.digits"]) for name in self.sums}
+        sums = {
+            name: ExactSums.load(dumped[f"{name}.limbs"], dumped[f"{name}.digits"], self._origin) for name in self.sums
+        }
         return State(len(next(iter(cells.values()))), cells, sums)
 
     def nbytes(self, state: State) -> int:

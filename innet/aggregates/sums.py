@@ -5,7 +5,6 @@ from typing import ClassVar
 import numpy as np
 
 from innet.aggregates.count import COUNT_BITS, count_rows
-from innet.aggregates.exact import ExactSums
 from innet.aggregates.protocol import Field
 from innet.aggregates.rounding import quotients
 from innet.aggregates.state import Partial, State
@@ -27,7 +26,7 @@ class Summing(Partial):
     def folded(self, counts, groups, values=None, valid=None, order=None, once=None):
         if not len(values) or not (valid is None or valid.all()):
             return super().folded(counts, groups, values, valid, order, once)
-        state = State(len(counts), {"count": counts}, {name: ExactSums(len(counts)) for name in self.sums})
+        state = State(len(counts), {"count": counts}, self._no_sums(len(counts)))
         self._add(state, groups, values, None)
         return state
 
