@@ -81,7 +81,7 @@ def taken(array, which):
         return array[which]
     if array.strides == (0,):
         return array[: len(which)] if len(which) <= len(array) else np.broadcast_to(array[:1], len(which))
-    return array.take(which)
+    return array.take(which, 0)
 
 
 def constant(value, length):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from basestation.algebra.vector import constant
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
@@ -286,9 +287,9 @@ class Block(Operator):
         return self._combined(*self._product.stands(new, certain))
 
     def _combined(self, ticks, n, parts, t=None):
-        values = np.empty(len(ticks), object)
-        values[:] = None if t is None else np.fromiter(t, object, len(t))
-        return Combined(self._count + np.arange(len(ticks)), ticks, n, parts, values, np.zeros(len(ticks), bool))
+        values = constant(None, len(ticks)) if t is None else np.fromiter(t, object, len(t))
+        number = np.arange(self._count, self._count + len(ticks))
+        return Combined(number, ticks, n, parts, values, constant(False, len(ticks)))
 
     def _ask(self):
         """Evaluate the subqueries, once, and put what they gave into the tree."""
@@ -330,7 +331,8 @@ class Block(Operator):
     def _stands(self, windows):
         """The windows of each input."""
         nowhere = windows.gone | (windows.number == NOWHERE)
-        return [given.of(np.where(nowhere, NOWHERE, windows.parts[:, i])) for i, given in enumerate(self._given)]
+        parts = np.where(nowhere[:, None], NOWHERE, windows.parts) if nowhere.any() else windows.parts
+        return [given.of(parts[:, i]) for i, given in enumerate(self._given)]
 
     def _placed(self, windows):
         """The windows' tuples, numbered by their places among `windows`."""
@@ -387,6 +389,10 @@ class Block(Operator):
         """What windows cover, by their places among `windows`."""
         found = []
         for place, (each, given) in enumerate(zip(self.inputs, self._given, strict=True)):
+            nothing = each.nothing()
+            if not any(cover.intake for cover in nothing):
+                found += nothing
+                continue
             numbers, source = ranked(windows.parts[:, place])
             owner = np.flatnonzero(~windows.gone)
             for cover in each.covers(given.of(numbers)):
@@ -413,19 +419,26 @@ class Block(Operator):
         self.answered.drop(max(0, keep - 1))  # the one before is compared with the first that is kept
         for place, (each, given) in enumerate(zip(self.inputs, self._given, strict=True)):
             parts = (self.answered.all().parts[:, place], self._gone.parts[:, place], self._coming(place))
-            kept = distinct(np.concatenate(parts))
-            each.forget(before, given.of(kept))
-            given.forget(int(kept[0]) if len(kept) else given.next)
+            first = min(int(numbers.min(initial=given.next)) for numbers in parts)
+            each.forget(before, given.since(first))
+            given.forget(first)
         if self.join is not None:
             self.join.tidy()
 
     def _final(self, before):
         """How many of the answered windows, from the first, can change no more."""
         answered = self.answered.all()
-        final = answered.tick < before
+        count = int(np.searchsorted(answered.tick, before))
         for place, (each, given) in enumerate(zip(self.inputs, self._given, strict=True)):
-            final = final & each.final(before, given.of(answered.parts[:, place]))
-        return len(final) if final.all() else int(np.argmin(final))
+            parts = answered.parts[:count, place]
+            if not count:
+                break
+            first = int(parts.min())
+            final = each.final(before, given.since(first))
+            if not final.all():
+                final = final.take(parts - first)
+                count = count if final.all() else int(np.argmin(final))
+        return count
 
     def open_from(self, before):
         """The tick of the first window that may still change."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from basestation.algebra.vector import places
+from basestation.algebra.vector import places, taken
 from basestation.execution.distinct import consecutive, stretched
-from basestation.execution.grown import Grown
+from basestation.execution.grown import Grown, Uniform
 
 _NONE = np.empty(0, np.int64)
 
@@ -30,7 +30,7 @@ class Combined:
         """Those at positions, in a slice, or under a mask."""
         which = places(which)
         which = which if isinstance(which, slice) else stretched(which)
-        return Combined(*(getattr(self, name)[which] for name in _COLUMNS))
+        return Combined(*(taken(getattr(self, name), which) for name in _COLUMNS))
 
     def keys(self):
         return list(zip(self.tick.tolist(), self.n.tolist(), self.t.tolist(), strict=True))
@@ -41,6 +41,7 @@ class Combined:
 
 
 _COLUMNS = tuple(field.name for field in fields(Combined))
+_KIND = dict.fromkeys(("n", "t", "gone"), Uniform)
 
 
 def together(parts):
@@ -53,7 +54,7 @@ class Answered:
 
     def __init__(self, width):
         blank = {"parts": np.empty((0, width), np.int64), "t": np.empty(0, object), "gone": np.empty(0, bool)}
-        self._columns = [Grown(blank.get(name, _NONE)) for name in _COLUMNS]
+        self._columns = [_KIND.get(name, Grown)(blank.get(name, _NONE)) for name in _COLUMNS]
         self._all = None
         self._numbered = True  # numbers ascend like keys
 
@@ -77,7 +78,7 @@ class Answered:
 
     def set(self, windows):
         """These instead of all."""
-        self._columns = [Grown(getattr(windows, name)) for name in _COLUMNS]
+        self._columns = [_KIND.get(name, Grown)(getattr(windows, name)) for name in _COLUMNS]
         self._all = None
         self._numbered = bool((windows.number[1:] > windows.number[:-1]).all())
 

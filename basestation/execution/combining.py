@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from basestation.algebra.vector import constant
 from basestation.execution.distinct import distinct
 from basestation.execution.wins import ranges
 
@@ -37,7 +38,7 @@ def combinations(new, recent):
     groups = [_groups(of, before, ticks) for of, before in zip(new, recent, strict=True)]
     if all((count == 1).all() for _, _, count in groups):
         numbers = np.stack([candidates[first] for candidates, first, _ in groups], axis=1)
-        return ticks, np.ones_like(ticks), numbers
+        return ticks, constant(1, len(ticks)), numbers
     total = np.prod([count for _, _, count in groups], axis=0)
     row = np.repeat(np.arange(len(ticks)), total)
     n = ranges(np.zeros(len(ticks), np.int64), total)

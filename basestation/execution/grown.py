@@ -1,11 +1,16 @@
-"""Grown: an array that grows at its end and is let go of from its beginning, without a copy each time."""
+"""Grown: an array that grows at its end and is let go of from its beginning, without a copy each time.
+
+The array that it begins with is not copied, nor written to.
+"""
 
 import numpy as np
+
+from basestation.algebra.vector import constant
 
 
 class Grown:
     def __init__(self, values):
-        self._array, self._first, self._size = values.copy(), 0, len(values)
+        self._array, self._first, self._size = values, 0, len(values)
 
     def __len__(self):
         return self._size - self._first
@@ -34,3 +39,35 @@ class Grown:
     @property
     def values(self):
         return self._array[self._first : self._size]
+
+
+class Uniform:
+    """The same of values that mostly are all one: as long as they are, it is held once."""
+
+    def __init__(self, values):
+        self._none, self._value, self._count, self._grown = values[:0], None, 0, None
+        self.extend(values)
+
+    def __len__(self):
+        return self._count if self._grown is None else len(self._grown)
+
+    def extend(self, values):
+        if self._grown is None:
+            one = values[:1].tolist()
+            if not one or (values.strides == (0,) and (not self._count or self._value == one[0])):
+                self._value, self._count = (one[0] if one else self._value), self._count + len(values)
+                return
+            self._grown = Grown(self.values)
+        self._grown.extend(values)
+
+    def drop(self, count):
+        """Let go of the first ones."""
+        self._count -= count
+        if self._grown is not None:
+            self._grown.drop(count)
+
+    @property
+    def values(self):
+        if self._grown is not None:
+            return self._grown.values
+        return constant(self._value, self._count) if self._count else self._none

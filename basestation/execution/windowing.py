@@ -8,6 +8,7 @@ those that were answered look different after a change (`dirty`), what is in the
 import numpy as np
 
 from acquisition.instants import grid_at_or_after
+from basestation.algebra.vector import constant
 from basestation.execution.bags import occurrence
 from basestation.execution.distinct import consecutive
 from basestation.execution.frame import Frame
@@ -93,7 +94,7 @@ class TimeWindows(OverStream):
             return NO_WINS
         ticks = np.arange(self._next, upto + 1, self.slide)
         self._next = int(ticks[-1]) + self.slide
-        return wins(ticks, np.ones_like(ticks), self._left(ticks), ticks + self.end)
+        return wins(ticks, constant(1, len(ticks)), self._left(ticks), ticks + self.end)
 
     def _left(self, w):
         return np.full_like(w, self.start) if self.begin is None else w + self.begin
@@ -278,9 +279,9 @@ class RowWindows(OverStream):
         self._was_certain = self.certain
         k = np.arange(first + -first % self.slide, self._count + 1, self.slide)
         ticks = arrivals[k - first]  # 3.9: the arrival of row k
-        n = occurrence(ticks) + 1
+        n = constant(1, len(ticks)) if (ticks[1:] > ticks[:-1]).all() else occurrence(ticks) + 1
         if self._at:
-            n += np.array([self._at.get(tick, 0) for tick in ticks.tolist()], np.int64)
+            n = n + np.array([self._at.get(tick, 0) for tick in ticks.tolist()], np.int64)
         recent = ticks > self._was_certain
         self._at |= zip(ticks[recent].tolist(), n[recent].tolist(), strict=True)
         left = np.ones_like(k) if self.begin is None else k + self.begin

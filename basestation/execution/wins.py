@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from basestation.algebra.vector import places, taken
 from basestation.execution.distinct import consecutive, stable_order
-from basestation.execution.grown import Grown
+from basestation.execution.grown import Grown, Uniform
 
 NEVER = 2**62
 NOWHERE = -1
@@ -30,7 +31,8 @@ class Wins:
         return len(self.tick)
 
     def take(self, which):
-        return Wins(self.number[which], self.tick[which], self.n[which], self.left[which], self.right[which])
+        which = places(which)
+        return Wins(*(taken(getattr(self, name), which) for name in _COLUMNS))
 
     @property
     def there(self):
@@ -56,7 +58,8 @@ class Given:
 
     def __init__(self):
         self._base = 0
-        self._tick, self._n, self._left, self._right = (Grown(_NONE) for _ in range(4))
+        self._tick, self._left, self._right = (Grown(_NONE) for _ in range(3))
+        self._n = Uniform(_NONE)
 
     @property
     def next(self):
@@ -77,21 +80,27 @@ class Given:
         following = consecutive(numbers) and int(numbers[0]) != NOWHERE
         first = int(numbers[0]) - self._base if following else 0
         at = slice(first, first + len(numbers)) if following else numbers - self._base
-        if following or not (numbers == NOWHERE).any():
-            return Wins(
-                numbers, self._tick.values[at], self._n.values[at], self._left.values[at], self._right.values[at]
-            )
-        there = numbers != NOWHERE
+        there = None if following else numbers != NOWHERE
+        if following or there.all():
+            return Wins(numbers, *(taken(grown.values, at) for grown in self._columns))
         found = [np.full(len(numbers), blank) for blank in (-NEVER, 1, 1, 0)]
-        for column, grown in zip(found, (self._tick, self._n, self._left, self._right), strict=True):
+        for column, grown in zip(found, self._columns, strict=True):
             column[there] = grown.values[at[there]]
         return Wins(numbers, *found)
+
+    def since(self, number):
+        """All windows from a number on."""
+        return self.of(np.arange(max(number, self._base), self.next))
+
+    @property
+    def _columns(self):
+        return self._tick, self._n, self._left, self._right
 
     def forget(self, first):
         """No window before this number is asked for again."""
         count = first - self._base
         if count > 0:
-            for column in (self._tick, self._n, self._left, self._right):
+            for column in self._columns:
                 column.drop(count)
             self._base = first
 

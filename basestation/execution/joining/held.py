@@ -9,7 +9,7 @@ import numpy as np
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import columns_of
 from basestation.algebra.placed import Placed
-from basestation.algebra.vector import Vector, constant
+from basestation.algebra.vector import Vector, constant, taken
 from basestation.execution.grown import Grown
 from basestation.execution.joining.module import StateModule
 
@@ -124,14 +124,14 @@ class Held:
     def of(self, name, positions):
         """What the system knows of tuples: ident, tick, arrival, …"""
         if name in self._system:
-            return self._system[name].values.take(positions)
+            return taken(self._system[name].values, positions)
         return self.of(_REPEATS[name], positions) if name in _REPEATS else constant(_ONE[name], len(positions))
 
     def ticks(self, positions):
-        return self._system["tick"].values.take(positions)
+        return taken(self._system["tick"].values, positions)
 
     def living(self, positions):
-        return self._alive.values.take(positions)
+        return taken(self._alive.values, positions)
 
     @property
     def all_live(self):
@@ -141,17 +141,18 @@ class Held:
         """A column of tuples at positions; strings are left where they are."""
         valid = self._valid.get(id)
         values = self._values[id].values
-        if values.dtype == object:
+        if values.dtype == object and not isinstance(positions, slice):
             if id not in self._texts:
                 self._texts[id] = Vector(values, None if valid is None else valid.values)
             return Placed(self._texts[id], positions)
-        return Vector(values.take(positions), None if valid is None else valid.values.take(positions))
+        return Vector(taken(values, positions), None if valid is None else taken(valid.values, positions))
 
     def vectors(self, expressions, positions):
         """Expressions over the columns, or columns as they are held by their ids, of tuples at positions."""
         computed = [e for e in expressions if not isinstance(e, int)]
         needed = {c.id for e in computed for c in columns_of(e)}
-        evaluation = Evaluation({id: self.column(id, positions) for id in needed}, len(positions))
+        length = positions.stop - positions.start if isinstance(positions, slice) else len(positions)
+        evaluation = Evaluation({id: self.column(id, positions) for id in needed}, length)
         return [self.column(e, positions) if isinstance(e, int) else evaluation.of(e) for e in expressions]
 
     def spread(self, place, positions):

@@ -31,11 +31,9 @@ class StateModule:
         self._whole = len(none) == 1 and none[0].values.dtype == np.int64
 
     def _begin(self):
-        self._generation, self._runs = self.source.generation, []
-        self._codes, self._code = (
-            Codes(),
-            Grown(np.empty(0, np.int32)),
-        )  # of each position; -1 where a part of the key is null
+        self._generation, self._runs, self._seen = self.source.generation, [], 0
+        self._codes = Codes()
+        self._code = Grown(np.empty(0, np.int32))  # of each position; -1 where a part of the key is null
 
     def build(self, tuples):
         self.source.build(tuples)
@@ -90,9 +88,10 @@ class StateModule:
         source = self.source
         if source.generation != self._generation:
             self._begin()
-        if len(self._code) < source.count:
-            new = np.arange(len(self._code), source.count)
-            self._code.extend(self._coded(new))
+        if self._seen < source.count:
+            new, self._seen = slice(self._seen, source.count), source.count
+            if self.key:
+                self._code.extend(self._coded(new))
             self._runs.append(self._run(new))
             while len(self._runs) > 1 and (
                 2 * len(self._runs[-1]) >= len(self._runs[-2]) or len(self._runs[-2]) < _FEW
@@ -103,15 +102,18 @@ class StateModule:
         return runs[0] if len(runs) == 1 else self._run(np.concatenate([run.positions for run in runs]))
 
     def _run(self, positions):
+        """A run of positions, or of all in a slice."""
         if not self.source.all_live:
+            positions = _numbers(positions)
             positions = positions[self.source.living(positions)]
         ticks = self.source.ticks(positions)
+        code = self._code.values[positions] if self.key else None
+        positions = _numbers(positions)
         if (ticks[1:] < ticks[:-1]).any():
             order = stable_order(ticks)
-            positions, ticks = positions[order], ticks[order]
-        if not self.key:
+            positions, ticks, code = positions[order], ticks[order], None if code is None else code[order]
+        if code is None:
             return TickRun(ticks, positions)
-        code = self._code.values[positions]
         if (code < 0).any():
             there = code >= 0
             code, ticks, positions = code[there], ticks[there], positions[there]
@@ -119,15 +121,17 @@ class StateModule:
 
     def _coded(self, positions):
         """The codes of what comes."""
-        if not self.key:
-            return np.zeros(len(positions), np.int32)
         keys = self.source.vectors(self.key, positions)
-        there = np.ones(len(positions), bool)
-        for vector in keys:
-            there &= vector.there
-        code = np.full(len(positions), -1, np.int32)
+        if all(vector.valid is None for vector in keys):
+            return self._codes.add(hashed(keys))
+        there = np.logical_and.reduce([vector.there for vector in keys])
+        code = np.full(len(there), -1, np.int32)
         code[there] = self._codes.add(hashed(keys)[there])
         return code
+
+
+def _numbers(positions):
+    return np.arange(positions.start, positions.stop) if isinstance(positions, slice) else positions
 
 
 def hashed(vectors):

@@ -102,19 +102,19 @@ class Side:
 
 
 def _before(edges, ticks):
-    """How many of some ascending edges lie before each tick."""
-    if not len(ticks):
-        return ticks
-    if _FEWER * len(edges) < len(ticks) and (ticks[1:] >= ticks[:-1]).all():
-        return np.cumsum(np.bincount(np.searchsorted(ticks, edges, "right"), minlength=len(ticks) + 1)[:-1])
-    low, high = int(ticks.min()), int(ticks.max())
-    if high - low < _FEWER * len(ticks):  # numbers of rows: a table has room for all
-        counts = np.bincount(np.clip(edges, low - 1, high) - (low - 1), minlength=high - low + 2)
-        return np.cumsum(counts)[ticks - low]
-    return np.searchsorted(edges, ticks)
-
-
-_FEWER = 8
+    """How many of some ascending edges lie before each tick; those of windows lie at equal distances, mostly."""
+    if not len(edges) or not len(ticks):
+        return np.zeros(len(ticks), np.int64)
+    begins = np.flatnonzero(np.concatenate([[True], edges[1:] != edges[:-1]]))
+    some = edges if len(begins) == len(edges) else edges[begins]
+    step = int(some[1]) - int(some[0]) if len(some) > 1 else 1
+    if len(some) * step == int(some[-1]) - int(some[0]) + step and (some[1:] - some[:-1] == step).all():
+        found = ticks - (int(some[0]) + 1 - step)
+        found //= step
+        np.clip(found, 0, len(some), out=found)
+    else:
+        found = np.searchsorted(some, ticks)
+    return found if some is edges else np.append(begins, len(edges)).take(found)
 
 
 def passing(tuples, leaf, steps):
