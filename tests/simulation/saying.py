@@ -10,6 +10,7 @@ from basestation.replay.inputs import record
 from basestation.replay.result import Result
 from basestation.replay.statements import read_statements
 from basestation.results.shape import shape_of
+from basestation.revisions.answers import by_query
 from tests.agreement.history import bag, covered
 
 
@@ -32,7 +33,7 @@ def said_of(bed, inputs, text):
     for name, batch in recording.batches.items():
         batch = batch.take(np.argsort(batch.arrival, kind="stable"))
         engine.deliver(name, batch.take(batch.arrival <= clock))
-    return now_of(shape_of(given.number, given.bound), engine.on_clock(clock))
+    return now_of(shape_of(given.number, given.bound), by_query(engine.on_clock(clock)))
 
 
 def now_of(shape, updates):
