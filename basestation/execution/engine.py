@@ -167,10 +167,11 @@ class Engine:
         if tick <= self.clock:
             raise ValueError(f"clock tick {tick} ends after {self.clock} has ended")
         if self._waits(tick):
+            said = self._due_before(tick) if tick >= self._silent else []
             self._aside.put(self._delivered)
             self._delivered = {name: [] for name in self._intakes}
             self.clock = tick
-            return self._take_in(end) if end or tick >= self._silent or self._aside.full else []
+            return said + self._take_in(end) if end or tick >= self._silent or self._aside.full else said
         self._catch_up()
         delivered, self._delivered = self._delivered, {name: [] for name in self._intakes}
         corrections, self._corrections = self._corrections, {name: [] for name in self._intakes}
@@ -199,6 +200,18 @@ class Engine:
         """Ask who speaks what may wait."""
         self._calm = all(speaker.calm for speaker in self._speaking) and not self._expected
         self._silent = min((speaker.silent_before for speaker in self._speaking), default=NEVER)
+
+    def _due_before(self, tick):
+        """What is due before the first of what was delivered up to a clock tick, which then waits on; not where it spans a longer
+        time than there was none: then more is due in it, mostly, and all of it is one step.
+        """
+        first = min((int(of[0].arrival[0]) for of in self._delivered.values() if of), default=tick + 1)
+        if first <= max(self._silent, self._stepped + 1) or tick - first > first - self._stepped:
+            return []
+        self.clock = first - 1
+        said = self._take_in()
+        self._ask()
+        return said
 
     def _take_in(self, end=False):
         """One step of all clock ticks behind the last one, in which nothing disturbs."""

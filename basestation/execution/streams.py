@@ -29,6 +29,7 @@ class Stream(Operator):
     needed = NEVER  # no tick before it is asked for
     follows = False  # whether it tells of versions (`versions.py`)
     names_index = False  # whether a query names `index`: then a tuple is corrected when it enters (14)
+    lag = 0  # so many ticks at least its watermark stays behind the clock
     silent_before = -NEVER  # the clock tick before which it gives nothing, whatever comes in time
 
     def placed(self, tuples):
@@ -71,6 +72,10 @@ class ExtentStream(Stream):
     def by_site(self):
         """FIRST and LAST go by the site of a sensed extent (10.5)."""
         return self.intake.sensed
+
+    @property
+    def lag(self):
+        return 0 if self.intake.sensed else self.extent.wait
 
     @property
     def follows(self):
@@ -272,6 +277,10 @@ class FilterStream(Stream):
     @property
     def certain(self):
         return self.child.certain
+
+    @property
+    def lag(self):
+        return self.child.lag
 
     @property
     def silent_before(self):

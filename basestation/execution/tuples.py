@@ -76,6 +76,8 @@ def no_tuples(like):
 def apart(tuples, mask):
     """(those under a mask, the others). Where they follow each other there are no copies."""
     count = np.count_nonzero(mask)
+    if count == len(mask):
+        return tuples, no_tuples(tuples)
     if mask[:count].all():
         return tuples.take(slice(0, count)), tuples.take(slice(count, None))
     return tuples.take(mask), tuples.take(~mask)

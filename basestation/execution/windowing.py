@@ -73,7 +73,7 @@ class TimeWindows(OverStream):
 
     @property
     def silent_before(self):
-        return self._next
+        return self._next + self.stream.lag
 
     @property
     def appends(self):
