@@ -7,6 +7,7 @@ they are sorted.
 import numpy as np
 
 from basestation.execution.distinct import stable_order
+from basestation.execution.wins import ranges
 
 LOOSE, SMALL = 4, 1024  # so many numbers for each row, and some more, are fewer than it costs to sort rows
 _MIX = np.uint32(0x9E3779B1)  # 2^32 over the golden ratio: neighbours land far from each other
@@ -56,9 +57,11 @@ def left_by_counts(keys, own, away):
     kept = own > away
     stays = kept.take(keys)
     partly = kept & (away > 0)
-    if partly.any():
-        some = np.flatnonzero(partly.take(keys))
-        stays[some] = occurrence(keys[some]) >= away[keys[some]]
+    if partly.any():  # of the rows of each of these keys the first ones go
+        some, values = np.flatnonzero(partly.take(keys)), np.flatnonzero(partly)
+        order, sizes = stable_order(keys.take(some)), own.take(values)
+        first = ranges(np.cumsum(sizes) - sizes, away.take(values))
+        stays[some.take(order.take(first))] = False
     return np.flatnonzero(stays)
 
 

@@ -1,7 +1,8 @@
 """Codes: the keys of a state module as numbers 0, 1, …, so that what is known of a key is looked up and not searched.
 
 A table of slots, at most a quarter of them taken: a key stands in the slot that its hash says, or in the next one that was
-free. All keys of a call go from slot to slot together.
+free. All keys of a call go from slot to slot together. Where keys are whole numbers near to each other, as those of sites are,
+their numbers stand in a table from the least to the greatest, and nothing is hashed.
 """
 
 import numpy as np
@@ -10,6 +11,7 @@ from basestation.execution.grown import Grown
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbours land far from each other
 _SPARSE = 4  # slots for each key, at the least
+_LOOSE, _SMALL = 4, 1024  # keys are near that lie no farther apart than so many times their number, and some more
 _NOTHING = -1
 _NONE = np.empty(0, np.uint64)
 
@@ -21,6 +23,7 @@ class Codes:
         self._empty(10)
 
     def _empty(self, bits):
+        self._low, self._near = np.uint64(0), None  # the numbers of keys from the least on, if they are near
         self._hashes = Grown(_NONE)  # by number
         self._shift = np.uint64(64 - bits)
         self._slots = np.full(1 << bits, _NOTHING, np.int32)
@@ -30,8 +33,13 @@ class Codes:
 
     def of(self, hashes):
         """The numbers of keys; -1 for those that have none."""
-        if not len(self):
+        if not len(self) or not len(hashes):
             return np.full(len(hashes), _NOTHING, np.int32)
+        if self._near is not None:
+            far = hashes - self._low
+            if far.max() < len(self._near):
+                return self._near.take(far.view(np.int64))
+            return np.where(far < len(self._near), self._near.take(far.view(np.int64), mode="clip"), _NOTHING)
         known, slot = self._hashes.values, self._slot(hashes)
         code = self._slots.take(slot)
         lost = np.flatnonzero((known.take(code) != hashes) & (code != _NOTHING))
@@ -46,13 +54,35 @@ class Codes:
         code = self.of(hashes)
         unknown = np.flatnonzero(code == _NOTHING)
         if len(unknown):
-            room = _SPARSE * (len(self) + len(unknown))
+            room, first = _SPARSE * (len(self) + len(unknown)), not len(self)
             if room > len(self._slots):
+                first = True
                 known = self._hashes.values
                 self._empty(room.bit_length())
                 self._put(known)
-            code[unknown] = self._put(hashes[unknown])
+            code[unknown] = new = self._put(hashes[unknown])
+            self._keep_near(hashes[unknown], new, first)
         return code
+
+    def _keep_near(self, hashes, codes, anew):
+        """The table of near keys, with new ones; where there is none it is tried `anew` as the slots are."""
+        if self._near is not None and not anew:
+            far = hashes - self._low
+            if far.max() < len(self._near):
+                self._near[far.view(np.int64)] = codes
+                return
+        elif not anew:
+            return
+        known = self._hashes.values
+        low, high = (int(end) for end in (known.view(np.int64).min(), known.view(np.int64).max()))
+        span = high - low + 1
+        if span > _LOOSE * len(known) + _SMALL:
+            self._near = None
+            return
+        low -= span  # room for others on both sides
+        self._low = np.uint64(low % 2**64)
+        self._near = np.full(3 * span, _NOTHING, np.int32)
+        self._near[(known - self._low).view(np.int64)] = np.arange(len(known), dtype=np.int32)
 
     def _put(self, hashes):
         """The numbers of keys that have none; where some are equal, the one that gets the slot gives its number to all."""

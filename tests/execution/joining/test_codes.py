@@ -14,7 +14,10 @@ def crowded(n):
 
 
 HASHES = st.integers(0, 40).map(crowded) | st.integers(0, 2**64 - 1) | st.integers(0, 9)
-CALLS = st.lists(st.tuples(st.booleans(), st.lists(HASHES, max_size=60)), max_size=8)
+NEAR = st.integers(-30, 30).map(lambda n: n % 2**64)
+FARTHER = st.integers(-3_000, 3_000).map(lambda n: n % 2**64)
+LISTS = st.lists(HASHES, max_size=60) | st.lists(NEAR, max_size=60) | st.lists(FARTHER, max_size=9)
+CALLS = st.lists(st.tuples(st.booleans(), LISTS), max_size=8)
 
 
 @given(CALLS)
