@@ -9,6 +9,7 @@ import numpy as np
 
 from acquisition.batch import Batch, all_there, mask_of
 from basestation.algebra.vector import anything
+from basestation.execution import moments
 from basestation.execution.runs import plain
 
 _MANY, _LARGE = 2**9, 2**14
@@ -42,11 +43,16 @@ class Aside:
 
 
 def waits(batches, intake, clock, tick):
-    """Whether what was delivered of an extent, in time and in order behind one clock tick and up to another, corrects nothing."""
+    """Whether what was delivered of an extent, in time and in order behind one clock tick and up to another, corrects nothing.
+
+    What is taken in in portions does not wait.
+    """
     if not intake.gathers:
         return False
     for batch in batches:
         arrival = batch.arrival
+        if len(arrival) > moments.PORTION:
+            return False
         if not (plain(batch) and clock < arrival[0] and arrival[-1] <= tick) or anything(intake.disturbing(batch)):
             return False
         if len(arrival) > 1 and (arrival[1:] < arrival[:-1]).any():
