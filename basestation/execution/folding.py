@@ -223,25 +223,32 @@ class Folding:
     # --- taking back -------------------------------------------------------------------------------------------------
 
     def without(self, cells, slices, tuples):
-        """(Cells without tuples that they hold, the slices that have to be made again instead).
+        """(Cells without tuples that they hold, those that have to be made again as (slices, groups)).
 
         What cannot be undone is made again; so is a group that stays without its first tuple: nobody knows the next.
         """
-        group = self.groups_of(tuples)
-        width = len(self.groups)
+        group, width = self.groups_of(tuples), len(self.groups)
         at = np.searchsorted(cells.slice * width + cells.group, slices * width + group)
-        lost = np.ones(len(tuples), bool)
-        if self._can_undo:
-            first = (cells.arrival[at] == tuples.arrival) & (cells.place[at] == places_of(tuples))
-            lost = first & (self.counts(cells) > np.bincount(at, minlength=len(cells)))[at] & self._node.grouped
-        again = np.unique(slices[lost])
-        stays = ~np.isin(slices, again)
-        at, tuples = at[stays], tuples.take(stays)
+        stays = self.counts(cells) > np.bincount(at, minlength=len(cells))
+        lost = np.zeros(len(cells), bool)
+        if not self._can_undo:
+            lost[at] = True
+        elif self._node.grouped:
+            lost[at[(cells.arrival[at] == tuples.arrival) & (cells.place[at] == places_of(tuples))]] = True
+        undone = ~lost[at]
+        at, tuples = at[undone], tuples.take(undone)
         if len(at):
             self._made[0].undo(cells.states[0], at)
             for made, state, aggregate in zip(self._made[1:], cells.states[1:], self._aggregates, strict=True):
                 made.undo(state, at, *values_of(aggregate, tuples.columns, len(tuples)))
-        return cells.take((self.counts(cells) > 0) & ~np.isin(cells.slice, again)), again
+        again = np.flatnonzero(lost & stays)
+        return cells.take(stays & ~lost), (cells.slice[again], cells.group[again])
+
+    def among(self, slices, tuples, cells):
+        """Which tuples, in these slices, are in some of the cells (slices, groups)."""
+        groups = self.groups_of(tuples)
+        width = len(self.groups)
+        return np.isin(slices * width + groups, cells[0] * width + cells[1])
 
     # --- windows -----------------------------------------------------------------------------------------------------
 

@@ -120,11 +120,9 @@ class Slices(Store):
         if len(change.gone):
             self._fold_waiting()
             lost = self._take_back(change.gone)
-            if len(lost):
+            if len(lost[0]):
                 self._wait(self._made_of(lost))
-                early = np.flatnonzero(come.tick < self._low(int(lost[-1]) + 1))
-                again = early[np.isin(self._numbers(come.tick[early]), lost)]
-                come = come.take(np.delete(np.arange(len(come)), again)) if len(again) else come
+                come = come.take(~self._among(come, lost))
         self._wait(come)
 
     def _wait(self, tuples):
@@ -182,23 +180,30 @@ class Slices(Store):
         return found[::-1]
 
     def _take_back(self, gone):
-        """Undo tuples where that is exact; the slices that have to be made again from what is there now."""
+        """Undo tuples where that is exact; the (slices, groups) that have to be made again from what is there now."""
         slices, gone, _ = self._held_of(gone)
         if not len(gone):
-            return slices
+            return slices, slices
         later = self._cut_off(int(slices.min()))
         later, lost = self._folding.without(self._folding.copied(later), slices, gone)
         if len(later):
             self._parts.append(later)
         return lost
 
-    def _made_of(self, slices):
-        """The tuples that slices, in order, are made of, without those of which there are versions."""
-        found = self.stream.between(self._low(int(slices[0])), self._low(int(slices[-1]) + 1) - 1)
-        which = np.isin(self._numbers(found.tick), slices)
+    def _made_of(self, lost):
+        """The tuples that (slices, groups), in order, are made of, without those of which there are versions."""
+        found = self.stream.between(self._low(int(lost[0][0])), self._low(int(lost[0][-1]) + 1) - 1)
+        which = self._among(found, lost)
         if self._versions is not None:
             which &= ~np.isin(found.ident, self._versions.tuples.ident)
         return found.take(which)
+
+    def _among(self, tuples, lost):
+        """Which tuples are in some of (slices, groups)."""
+        which = tuples.tick < self._low(int(lost[0][-1]) + 1)
+        early = tuples.take(which)
+        which[which] = self._folding.among(self._numbers(early.tick), early, lost)
+        return which
 
     # --- what is asked for -------------------------------------------------------------------------------------------
 
