@@ -6,9 +6,10 @@ import numpy as np
 
 from basestation.algebra.vector import constant
 from basestation.execution.distinct import distinct
+from basestation.execution.edges import before
 from basestation.execution.wins import ranges
 
-_NONE = np.empty(0, np.int64)
+_NONE, _ONE = np.empty(0, np.int64), np.ones(1, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,13 @@ def combinations(new, recent):
     At each tick where a sequence has a window, all combinations of everybody's most recent, the first sequence slowest;
     `recent` has the numbers of those from before.
     """
-    ticks = distinct(np.concatenate([of.tick for of in new]))
-    groups = [_groups(of, before, ticks) for of, before in zip(new, recent, strict=True)]
+    starts = [_starts(of) for of in new]
+    ticks, upto = _united([of.tick.take(begins) for of, begins in zip(new, starts, strict=True)])
+    groups = [_groups(*each) for each in zip(new, recent, starts, upto, strict=True)]
     if all((count == 1).all() for _, _, count in groups):
-        numbers = np.stack([candidates[first] for candidates, first, _ in groups], axis=1)
+        numbers = np.stack([candidates.take(first) for candidates, first, _ in groups], axis=1)
         return ticks, constant(1, len(ticks)), numbers
+    groups = [(candidates, first, np.broadcast_to(count, ticks.shape)) for candidates, first, count in groups]
     total = np.prod([count for _, _, count in groups], axis=0)
     row = np.repeat(np.arange(len(ticks)), total)
     n = ranges(np.zeros(len(ticks), np.int64), total)
@@ -50,15 +53,39 @@ def combinations(new, recent):
     return ticks[row], n + 1, numbers
 
 
-def _groups(of, before, ticks):
+def _starts(of):
+    """Where each of its ticks begins."""
+    if (of.tick[1:] > of.tick[:-1]).all():
+        return np.arange(len(of))
+    return np.flatnonzero(np.concatenate([[True], of.tick[1:] != of.tick[:-1]]))
+
+
+def _united(sequences):
+    """(all ticks of sequences of ascending ticks; for each sequence how many of its ticks lie at or before each of these).
+
+    The ticks of the others are put between those of the longest, which are not looked at one by one.
+    """
+    longest = max(range(len(sequences)), key=lambda i: len(sequences[i]))
+    long = sequences[longest]
+    others = distinct(np.concatenate([_NONE, *(of for i, of in enumerate(sequences) if i != longest)]))
+    place = np.searchsorted(long, others)
+    new = np.flatnonzero(long.take(np.minimum(place, len(long) - 1)) != others)
+    ticks, own = long, np.arange(1, len(long) + 1)
+    if len(new):
+        ticks = np.insert(long, place[new], others[new])
+        there = np.ones(len(ticks), bool)
+        there[place[new] + np.arange(len(new))] = False
+        own = np.cumsum(there)
+    return ticks, [own if i == longest else before(of, ticks + 1) for i, of in enumerate(sequences)]
+
+
+def _groups(of, recent, starts, upto):
     """(numbers, and for each tick where among them those of the most recent tick begin, and how many they are)."""
-    starts = np.flatnonzero(np.concatenate([[True], of.tick[1:] != of.tick[:-1]])) if len(of) else _NONE
-    first = np.concatenate([[0], len(before) + starts])
-    count = np.diff(np.concatenate([first, [len(before) + len(of)]]))
-    begun = np.zeros(len(ticks), np.int64)
-    begun[np.searchsorted(ticks, of.tick[starts])] = 1
-    at = np.cumsum(begun)
-    return np.concatenate([before, of.number]), first[at], count[at]
+    if len(starts) == len(of) and len(recent) == 1:  # one at each tick
+        return np.concatenate([recent, of.number]), upto, _ONE
+    first = np.concatenate([[0], len(recent) + starts])
+    count = np.diff(np.concatenate([first, [len(recent) + len(of)]]))
+    return np.concatenate([recent, of.number]), first[upto], count[upto]
 
 
 class Product:

@@ -51,6 +51,9 @@ class Codes:
 
     def add(self, hashes):
         """The numbers of keys, which have one from now on."""
+        if not len(self):
+            self._empty(max(10, (_SPARSE * len(hashes)).bit_length()))
+            return self._put(hashes)
         code = self.of(hashes)
         unknown = np.flatnonzero(code == _NOTHING)
         if len(unknown):
@@ -90,7 +93,7 @@ class Codes:
         self._hashes.extend(hashes)
         known, slot = self._hashes.values, self._slot(hashes)
         numbers = np.arange(first, first + count, dtype=np.int32)
-        code = self._claimed(slot, numbers)
+        code = self._claimed(slot, numbers, first == 0)
         lost = np.flatnonzero(known.take(code) != hashes)
         while len(lost):
             slot[lost] = next_ = self._next(slot[lost])
@@ -104,10 +107,10 @@ class Codes:
             self._hashes.extend(hashes[owns])
         return code
 
-    def _claimed(self, slot, numbers):
+    def _claimed(self, slot, numbers, empty=False):
         """The numbers that stand in slots; those that were free are taken, where several want one by the last of them."""
-        free = self._slots.take(slot) == _NOTHING
-        if free.all():
+        free = None if empty else self._slots.take(slot) == _NOTHING
+        if free is None or free.all():
             self._slots[slot] = numbers
         else:
             self._slots[slot[free]] = numbers[free]

@@ -10,6 +10,7 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import columns_of
 from basestation.algebra.placed import Placed
 from basestation.algebra.vector import Vector, constant, taken
+from basestation.execution.distinct import stretched
 from basestation.execution.grown import Grown
 from basestation.execution.joining.module import StateModule
 
@@ -27,6 +28,11 @@ def _usual(name, tuples):
     if name in _REPEATS:
         return column is getattr(tuples, _REPEATS[name])
     return column.strides == (0,) and column[0] == _ONE[name]
+
+
+def _at(array, positions):
+    """What stands at positions, or in a slice; positions that follow each other are one, and no copy is made."""
+    return taken(array, positions if isinstance(positions, slice) else stretched(positions))
 
 
 class Held:
@@ -113,7 +119,9 @@ class Held:
 
     def _forget_positions(self):
         self.generation += 1
-        self._modules = {}  # those that are used are built again
+        self._modules = {key: module for key, module in self._modules.items() if module.used}
+        for module in self._modules.values():
+            module.begin()
 
     # --- what is asked -----------------------------------------------------------------------------------------------
 
@@ -124,14 +132,14 @@ class Held:
     def of(self, name, positions):
         """What the system knows of tuples: ident, tick, arrival, …"""
         if name in self._system:
-            return taken(self._system[name].values, positions)
+            return _at(self._system[name].values, positions)
         return self.of(_REPEATS[name], positions) if name in _REPEATS else constant(_ONE[name], len(positions))
 
     def ticks(self, positions):
-        return taken(self._system["tick"].values, positions)
+        return _at(self._system["tick"].values, positions)
 
     def living(self, positions):
-        return taken(self._alive.values, positions)
+        return _at(self._alive.values, positions)
 
     @property
     def all_live(self):
@@ -145,7 +153,7 @@ class Held:
             if id not in self._texts:
                 self._texts[id] = Vector(values, None if valid is None else valid.values)
             return Placed(self._texts[id], positions)
-        return Vector(taken(values, positions), None if valid is None else taken(valid.values, positions))
+        return Vector(_at(values, positions), None if valid is None else _at(valid.values, positions))
 
     def vectors(self, expressions, positions):
         """Expressions over the columns, or columns as they are held by their ids, of tuples at positions."""

@@ -303,10 +303,18 @@ class Join:
                 if room >= NEVER:
                     return rows.take(np.lexsort((*ranks[::-1], rows.first)))
                 code = code * span + (rank - least)
-            if not (code[1:] >= code[:-1]).all():
+            rises = code[1:] >= code[:-1]
+            if not rises.all():
+                if _in_order(rows.first, rises):
+                    return rows
                 rows = rows.take(np.argsort(code))  # equal ones are of different windows
         in_order = (rows.first[1:] >= rows.first[:-1]).all()
         return rows if in_order else rows.take(stable_order(rows.first))
+
+
+def _in_order(window, rises):
+    """Whether rows stand window by window, and rise where a window goes on."""
+    return bool((window[1:] >= window[:-1]).all() and (rises | (window[1:] > window[:-1])).all())
 
 
 def _renamed(column, id):

@@ -26,14 +26,22 @@ class StateModule:
 
     def __init__(self, source, key=()):
         self.source, self.key = source, tuple(key)
-        self._begin()
+        self._codes = Codes()
+        self.begin()
         none = source.vectors(self.key, np.empty(0, np.int64))
         self._whole = len(none) == 1 and none[0].values.dtype == np.int64
 
-    def _begin(self):
+    def begin(self):
+        """All positions are new. Keys keep their numbers, as long as these are no more than the tuples."""
         self._generation, self._runs, self._seen = self.source.generation, [], 0
-        self._codes = Codes()
+        if len(self._codes) > self.source.count:
+            self._codes = Codes()
         self._code = Grown(np.empty(0, np.int32))  # of each position; -1 where a part of the key is null
+
+    @property
+    def used(self):
+        """Whether anything was looked up since it began."""
+        return self._seen > 0
 
     def build(self, tuples):
         self.source.build(tuples)
@@ -87,7 +95,7 @@ class StateModule:
     def _refresh(self):
         source = self.source
         if source.generation != self._generation:
-            self._begin()
+            self.begin()
         if self._seen < source.count:
             new, self._seen = slice(self._seen, source.count), source.count
             if self.key:

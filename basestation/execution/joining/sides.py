@@ -14,6 +14,7 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Column, columns_of, conjunction, conjuncts
 from basestation.algebra.vector import constant
 from basestation.algebra.window_select import WindowSelect
+from basestation.execution.edges import before
 from basestation.execution.joining.held import NEVER, Held
 from basestation.execution.scanning import ScanWindows
 from basestation.execution.store import Store
@@ -84,11 +85,11 @@ class Side:
     def windows(self, reach, positions):
         """The first and the last window that holds each tuple, of windows that begin and end in their order."""
         ticks = self.held.ticks(positions)
-        first = _before(reach.right, ticks)
+        first = before(reach.right, ticks)
         if self.held.appends:
             arrived = np.searchsorted(reach.made, self.held.of("arrival", positions))
             first = np.where(self.held.of("append", positions), np.maximum(first, arrived), first)
-        return first, _before(reach.left, ticks + 1) - 1
+        return first, before(reach.left, ticks + 1) - 1
 
     def column(self, id, positions):
         return self.held.column(self.ids[id], positions)
@@ -99,22 +100,6 @@ class Side:
 
     def tidy(self):
         """The input was told what is not needed any more."""
-
-
-def _before(edges, ticks):
-    """How many of some ascending edges lie before each tick; those of windows lie at equal distances, mostly."""
-    if not len(edges) or not len(ticks):
-        return np.zeros(len(ticks), np.int64)
-    begins = np.flatnonzero(np.concatenate([[True], edges[1:] != edges[:-1]]))
-    some = edges if len(begins) == len(edges) else edges[begins]
-    step = int(some[1]) - int(some[0]) if len(some) > 1 else 1
-    if len(some) * step == int(some[-1]) - int(some[0]) + step and (some[1:] - some[:-1] == step).all():
-        found = ticks - (int(some[0]) + 1 - step)
-        found //= step
-        np.clip(found, 0, len(some), out=found)
-    else:
-        found = np.searchsorted(some, ticks)
-    return found if some is edges else np.append(begins, len(edges)).take(found)
 
 
 def passing(tuples, leaf, steps):
