@@ -70,6 +70,9 @@ class Merged:
         due = grid_at_or_after(max(clock - self.extent.wait + 1, self._since), self.interval)
         while due <= clock:
             number = self._slices.number(due)
+            if not self._slices.keeps(number):  # nothing of it is to come
+                due = grid_at_or_after(self._slices.end(number), self.interval)
+                continue
             ticks = (int(self._ends(number)) - int(self.begins(number))) // self.interval + 1
             if self._readings[number - self._first] < ticks * len(self.extent.sites):
                 return due - 1

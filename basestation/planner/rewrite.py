@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from basestation.algebra.expressions import FromQuery, transform
 from basestation.algebra.mapping import map_expressions
 from basestation.algebra.node import Node
+from basestation.planner.rules.acquire_what_windows_hold import acquire_what_windows_hold
 from basestation.planner.rules.aggregate_by_slices import aggregate_by_slices
 from basestation.planner.rules.drop_dead_columns import drop_dead_columns
 from basestation.planner.rules.drop_true_select import drop_true_select
@@ -35,6 +36,7 @@ RULES = (
     merge_projects,
     push_project_below_window,
     aggregate_by_slices,
+    acquire_what_windows_hold,
     drop_dead_columns,
 )
 """In this order: what is pushed down first leaves less to join, and slices are cut from what is left."""

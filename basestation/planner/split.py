@@ -378,9 +378,10 @@ def _values(node: Node) -> dict[Column, Expression]:
 
 def _slices(node: SliceAggregation, interval: int) -> Slices:
     """Cut at both ends of the windows. A landmark window also begins at a tick of its own: the start, on the grid."""
-    begin = 0 if node.begin is None else node.begin
-    edges = (begin, node.end + 1) if node.begin is not None else (0, 1)
-    return Slices.cut(node.slide, edges, interval)
+    if node.begin is None:
+        return Slices.cut(node.slide, (0, 1), interval)
+    edges = node.begin, node.end + 1
+    return Slices.cut(node.slide, edges, interval, gap=edges[1] - edges[0] < node.slide)
 
 
 _SUMMED = {"COUNT": 0, "SUM": 1, "AVG": 1, "VARIANCE": 2, "STDEV": 2}

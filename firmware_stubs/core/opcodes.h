@@ -16,6 +16,7 @@
 #define ML_OP_PEER 0x05u /* Push the value of another sampling at this tick. */
 #define ML_OP_HERE 0x06u /* Push whether another sampling is due at this tick, too. */
 #define ML_OP_EVERY 0x07u /* Push whether this tick is a multiple of `ticks`. */
+#define ML_OP_WITHIN 0x0fu /* Push whether this tick is less than `ticks` behind the last tick that is at `edge` of a `period`. */
 #define ML_OP_SITE 0x08u /* Push the number of this mote. */
 #define ML_OP_NULL 0x09u /* Push null, or unknown. */
 #define ML_OP_LIT8 0x0au /* Push a number. */
@@ -70,6 +71,7 @@
     X(PEER, 0x05u, 2, 0, 1) \
     X(HERE, 0x06u, 1, 0, 1) \
     X(EVERY, 0x07u, 4, 0, 1) \
+    X(WITHIN, 0x0fu, 12, 0, 1) \
     X(SITE, 0x08u, 0, 0, 1) \
     X(NULL, 0x09u, 0, 0, 1) \
     X(LIT8, 0x0au, 1, 0, 1) \

@@ -190,7 +190,7 @@ def partials_of(
 
 def _partials(placed: Placed, below: tuple[int, ...], sizes: Sizes, round: Round, statistics: Statistics) -> Load:
     fold, shape = placed.operator, placed.shape
-    slices = round.ticks * fold.slices.edges / fold.slices.period
+    slices = round.ticks * fold.slices.kept / fold.slices.period
     often, together = min(1.0, slices), max(1.0, slices)
     most = most_partials(placed, len(below), ceil(slices))
     fits = sizes.partials_fit(shape)

@@ -180,7 +180,7 @@ def _fold(fold: Fold, number: int, world: World, folds: int, standing: Sequence[
     placed = Placed(fold, sites, number, merging)
     filters = any(not about_site(term) for term in conditions(fold))
     groups = world.statistics.most_groups(fold, max(below.values(), key=len, default=())) + filters
-    open_slices = ceil(world.round.ticks * fold.slices.edges / fold.slices.period) + 1
+    open_slices = ceil(world.round.ticks * fold.slices.kept / fold.slices.period) + 1
     ram = min((hardware[site].processor.ram_bytes for site in below), default=0)
     left = ram - sum(other.room * other.shape.group_bytes for other in standing)
     fits = left // folds // placed.shape.group_bytes

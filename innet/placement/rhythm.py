@@ -10,5 +10,5 @@ def longest_pause(operator: Placeable) -> int:
     """Ticks from one frame to the next: readings go at each epoch, reports of filtered ones and partials less often."""
     interval = acquired(operator)[operator.extent].interval
     if isinstance(operator, Fold):
-        return interval * operator.slices.most_ticks(interval)
+        return operator.slices.longest_pause(interval)
     return interval * (REPORTED_AFTER if conditions(operator) else 1)

@@ -174,6 +174,8 @@ class Counted:
         if len(rows):
             here = np.logical_and.reduce([self.sampled[extent][rows] for extent in extents_of(fold)])
             rows = rows[here & (self.tick[rows] % fold.interval == 0)]
+        if fold.slices.void is not None:
+            rows = rows[fold.slices.keeps(fold.slices.number(self.tick[rows]))]
         if not len(rows):
             return GUESS.contents(fold, sites)
         slices, number = np.unique(fold.slices.number(self.tick[rows]), return_inverse=True)

@@ -30,6 +30,15 @@ class Every(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Within(Expression):
+    """Whether the tick is in a slice that windows hold."""
+
+    period: int
+    edge: int
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Here(Expression):
     """Whether another sampling is due at this tick, too."""
 
@@ -158,8 +167,10 @@ class _Code:
     def fold(self, placed: Placed) -> None:
         """Fold the reading, or the pair, into its group if the operator takes it; mark it if it takes it or not."""
         operator: Fold = placed.operator
-        due = self._due(placed)
+        due, slices = self._due(placed), operator.slices
         there = [*([] if due is None else [due]), *_here(placed, self.samplings)]
+        if slices.void is not None:
+            there.append(Within(slices.period, *slices.within))
         end = self.skip(all_of(there)) if there else None
         self.put("MARK", placed.number)
         taken = all_of(list(_terms(placed)))
@@ -208,6 +219,8 @@ class _Code:
                 self.put("SITE")
             case Every(ticks):
                 self.put("EVERY", ticks)
+            case Within(period, edge, ticks):
+                self.put("WITHIN", period, edge, ticks)
             case Here(sampling):
                 self.put("HERE", sampling)
             case _:

@@ -105,6 +105,9 @@ class _Frame:
     def _every(self, ticks: int) -> None:
         self.stack.append(int(self.sampled.tick % ticks == 0))
 
+    def _within(self, period: int, edge: int, ticks: int) -> None:
+        self.stack.append(int((self.sampled.tick - edge) % period < ticks))
+
     def _site(self) -> None:
         self.stack.append(self.site)
 

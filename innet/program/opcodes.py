@@ -79,6 +79,8 @@ TABLE = (
     Opcode("PEER", 0x05, (Operand("sampling"), _CHANNEL), 0, 1, "Push the value of another sampling at this tick."),
     Opcode("HERE", 0x06, (Operand("sampling"),), 0, 1, "Push whether another sampling is due at this tick, too."),
     Opcode("EVERY", 0x07, (Operand("ticks", 4),), 0, 1, "Push whether this tick is a multiple of `ticks`."),
+    Opcode("WITHIN", 0x0F, (Operand("period", 4), Operand("edge", 4), Operand("ticks", 4)), 0, 1,
+           "Push whether this tick is less than `ticks` behind the last tick that is at `edge` of a `period`."),
     Opcode("SITE", 0x08, (), 0, 1, "Push the number of this mote."),
     Opcode("NULL", 0x09, (), 0, 1, "Push null, or unknown."),
     Opcode("LIT8", 0x0A, (Operand("value", 1, True),), 0, 1, "Push a number."),

@@ -153,7 +153,7 @@ class _Walk:
                 raise ProgramError(f"there is no channel {operands[0]} among {self.channels}", at)
             case "STORE" | "FETCH" if operands[0] >= CELLS:
                 raise ProgramError(f"there is no cell {operands[0]} among {CELLS}", at)
-            case "EVERY" if operands[0] == 0:
+            case "EVERY" | "WITHIN" if operands[0] == 0:
                 raise ProgramError("a period of 0 ticks", at)
             case "TABLE":
                 if operands[0] in self.tables:

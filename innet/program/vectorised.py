@@ -126,6 +126,9 @@ class _Lanes:
     def _every(self, ticks: int) -> None:
         self.stack.append(Lane.truth(self.columns.tick % ticks == 0))
 
+    def _within(self, period: int, edge: int, ticks: int) -> None:
+        self.stack.append(Lane.truth((self.columns.tick - edge) % period < ticks))
+
     def _site(self) -> None:
         self.stack.append(Lane(self.columns.site, np.ones(self.n, bool)))
 

@@ -49,6 +49,7 @@ QUERIES = [
     "SELECT AVG(m) AS m FROM (RSTREAM(SELECT MAX(temp) AS m FROM field [FROM NOW-9 TO NOW SLIDE 10 SEC]))"
     " [FROM NOW-20 TO NOW SLIDE 20 SEC]",
     "SELECT COUNT(*) AS n, MAX(temp) AS a FROM brief [NOW]",
+    "SELECT COUNT(*) AS n, SUM(hum) AS s FROM field [FROM NOW-5 TO NOW SLIDE 20 SEC]",
     "SELECT b.hum, COUNT(*) AS n, SUM(a.temp) AS s, MAX(b.hum) AS m FROM"
     " (SELECT tick AS t, site AS w, temp FROM field) a [FROM NOW-10 TO NOW SLIDE 15 SEC],"
     " (SELECT tick AS t, site AS w, temp, hum FROM near) b [FROM NOW-10 TO NOW SLIDE 15 SEC]"
@@ -120,7 +121,8 @@ class Asked:
         """{clock: readings} of what is merged: together, at the earliest when the slice is over."""
         found = {}
         for (tick, site), (part, *values) in sorted(coming.items()):
-            if tick % self.fed.fold.interval == 0 and site in self.placed.sites:
+            folded = tick % self.fed.fold.interval == 0 and self.slices.keeps(self.slices.number(tick))
+            if folded and site in self.placed.sites:
                 slice = self.slices.number(tick)
                 over = self.begin(slice + 1) - self.fed.fold.interval + 1
                 found.setdefault((over + LATER * part, slice, part), []).append((tick, site, *values))

@@ -57,6 +57,11 @@ def computed(*words, values=(), tick=0, peers=None):
         (("SITE",), 3),
         (("EVERY 30",), 1),
         (("EVERY 40",), 0),
+        (("WITHIN 50 10 1",), 1),
+        (("WITHIN 50 0 10",), 0),
+        (("WITHIN 50 0 11",), 1),
+        (("WITHIN 50 20 40",), 0),
+        (("WITHIN 50 20 41",), 1),
         (("HERE 5",), 0),
         (("HERE 7",), 1),
         (("PEER 7 1",), 22),
@@ -143,7 +148,9 @@ def values(draw, depth):
     """Instructions that push one value; `depth` places of the stack are free."""
     leaf = st.one_of(
         INT.map(lambda n: code(f"LIT32 {n}")),
-        st.sampled_from([code(word) for word in ("NULL", "SITE", "EVERY 20", f"HERE {PEER}", "LIT8 1", "LIT8 0")]),
+        st.sampled_from(
+            [code(word) for word in ("NULL", "SITE", "EVERY 20", "WITHIN 40 10 15", f"HERE {PEER}", "LIT8 1", "LIT8 0")]
+        ),
         st.integers(0, CHANNELS - 1).map(lambda c: code(f"LOAD {c}")),
         st.integers(0, CHANNELS).map(lambda c: code(f"PEER {PEER} {c}")),
         st.integers(0, CELLS - 1).map(lambda c: code(f"FETCH {c}")),

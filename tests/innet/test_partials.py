@@ -1,5 +1,7 @@
 """Partials: merged on any tree, in any order, they finish to exactly what all readings at the base station give."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -109,6 +111,32 @@ def test_edges_between_two_ticks_are_moved_to_the_later_one(slide):
                 inside = {slices.number(t) for t in range(0, 200, 10) if window + begin <= t <= window + end}
                 outside = {slices.number(t) for t in range(0, 200, 10) if not window + begin <= t <= window + end}
                 assert not inside & outside
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.integers(-80, 0), st.integers(0, 40))
+def test_nothing_is_kept_of_slices_that_no_window_holds(slide, interval, begin, length):
+    slices = Slices.cut(slide, (begin, begin + length + 1), interval, gap=length + 1 < slide)
+    sampled = range(2 * slide * interval, 4 * slide * interval, interval)
+    held = {tick for tick in sampled if (tick - begin) % slide <= length}
+    kept = [tick for tick in sampled if slices.keeps(slices.number(tick))]
+    assert held <= set(kept)
+    if slide % interval == 0:  # else a slice may have no tick at all, and two of them are cut where one would do
+        assert not held or set(kept) == held
+        ends = sorted({slices.end(slices.number(tick)) for tick in kept})
+        assert all(b - a <= slices.longest_pause(interval) for a, b in pairwise(ends))
+    if slices.void is not None:
+        edge, ticks = slices.within
+        assert kept == [tick for tick in sampled if (tick - edge) % slices.period < ticks]
+        numbers = slices.number(np.array(sampled))
+        assert slices.keeps(numbers).tolist() == [tick in kept for tick in sampled]
+        most = max(sum(slices.number(t) == number for t in kept) for number in numbers.tolist())
+        assert most <= slices.most_ticks(interval)
+
+
+@pytest.mark.parametrize("void", [5, 20])
+def test_a_void_is_one_of_two_kinds_of_slices(void):
+    with pytest.raises(ValueError, match=f"those at {void} are not some"):
+        Slices(60, 20, 20 if void == 20 else 30, void)
 
 
 def test_slices_that_tell_the_same_ticks_apart_are_equal():

@@ -52,6 +52,7 @@ def test_the_table_has_each_number_and_name_once():
         (bytes([LOAD, 0, OUT, 0] * (MAX_CODE // 4) + [HALT]), f"{MAX_CODE + 1} bytes are more"),
         (code("LIT8 1", "STORE 8"), "there is no cell 8 among 8"),
         (code("EVERY 0"), "a period of 0 ticks"),
+        (code("WITHIN 0 1 2"), "a period of 0 ticks"),
         (code("LIT8 1", "LIT8 1", "SKIP 0"), "at byte 4: SKIP with values left"),
         (code("LIT8 1", "SKIP 1", "LIT8 2", "HALT"), "SKIP leads to byte 6, where no instruction begins"),
         (code("LIT8 1", "SKIP 9", "HALT"), "SKIP leads to byte 14, where no instruction begins"),
