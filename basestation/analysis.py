@@ -17,6 +17,7 @@ from basestation.planner.plan import Plan
 from basestation.testbed import measure, world_around
 from innet.costs.model import Prediction, coming_through
 from innet.deployment import Deployment
+from innet.placement.placement import extents_of
 from innet.placement.statistics import GUESS, Counted, Statistics
 
 HOUR_MS, LEAST_ROUNDS = 3_600_000, 20
@@ -91,7 +92,9 @@ def _covered(placed: Outlook, measured: Mapping[str, float]) -> list[dict]:
     through = coming_through(placed.network.network)
     found = []
     for extent, share in sorted(measured.items()):
-        sites = {s for p in placed.placement.placed if p.operator.extent == extent for s in p.sites} & through.keys()
+        sites = {
+            s for p in placed.placement.placed if extent in extents_of(p.operator) for s in p.sites
+        } & through.keys()
         found.append({
             "extent": extent, "predicted": sum(through[site] for site in sites) / len(sites), "measured": share,
         })  # fmt: skip

@@ -63,7 +63,7 @@ def measure(placed: Outlook, world: "Scenario", seed: int, rounds: int, told: Ca
     """What simulated motes do and use that keep to what was placed, in the world and on the radio of a scenario."""
     from simulator.measured import measured
 
-    return measured(standing_of(placed), world, seed, rounds, told)
+    return measured(standing_of(placed), placed.placement.placed, world, seed, rounds, told)
 
 
 def standing_of(placed: Outlook) -> "dict[int, Standing]":

@@ -4,14 +4,16 @@ Nobody tells them anything and nothing goes wrong but on the air. Rounds are swe
 simulated one by one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from acquisition.payload import reported_after
+from acquisition.schedule import Sampling
 from gateway.frame import Kind
 from innet.operators.lanes import Lane
+from innet.placement.placement import Placed, extents_of, told_at
 from innet.placement.statistics import Observed
 from simulator.build import build, channel_of, kinds_of, sensors_of
 from simulator.kernel import MS
@@ -47,6 +49,7 @@ class _Account:
     """What is known while motes go on."""
 
     standing: Mapping[int, Standing]
+    placed: Sequence[Placed]
     rounds: range
     tally: Tally = field(default_factory=Tally)
     latest_us: int = 0
@@ -66,7 +69,8 @@ class _Account:
         due = self.rounds.stop * self.round_us // self.tick_us - self._waits()
         covered = {}
         for extent, each in made.items():
-            wanted = np.unique(_places(each.site, each.tick)[each.tick < due])
+            told = (each.tick < due) & told_at(self.placed, extent, each.tick)
+            wanted = np.unique(_places(each.site, each.tick)[told])
             parts = [_places(*part) for part in self.heard.get(extent, ())]
             if len(wanted):
                 covered[extent] = float(np.isin(wanted, np.concatenate(parts or [np.zeros(0, np.int64)])).mean())
@@ -80,13 +84,14 @@ class _Account:
         folded = max((table.slices.period for table in tables), default=0)
         return max(filtered, folded) + -(-self.round_us // self.tick_us)
 
-    def extents(self) -> tuple[dict[int, str], dict[int, str]]:
-        """By the number of a sampling, and by that of a table."""
-        samplings = {s.number: s.extent for each in self.standing.values() for s in each.schedule.samplings}
-        programs = [program for each in self.standing.values() for program in each.orders.programs]
-        return samplings, {
-            t.number: samplings[p.sampling] for p in programs for t in p.tables if p.sampling in samplings
-        }
+    def samplings(self) -> dict[int, Sampling]:
+        return {s.number: s for each in self.standing.values() for s in each.schedule.samplings}
+
+    def merged(self, table: int, readings: tuple[np.ndarray, np.ndarray]) -> None:
+        """(site, tick) of readings that came in partials of a table: with two extents, there was one of each."""
+        fold = next(each for each in self.placed if each.number == table)
+        for extent in extents_of(fold.operator):
+            self.heard.setdefault(extent, []).append(readings)
 
 
 def _places(site: np.ndarray, tick: np.ndarray) -> np.ndarray:
@@ -95,35 +100,37 @@ def _places(site: np.ndarray, tick: np.ndarray) -> np.ndarray:
 
 def measured(
     standing: Mapping[int, Standing],
+    placed: Sequence[Placed],
     scenario: Scenario,
     seed: int,
     rounds: int,
     told: Callable[[int], None] = lambda ms: None,
 ) -> Measured:
-    """From the first round on that begins in a scenario's world and on its radio; `told` hears how many are over."""
+    """From the first round on that begins in a scenario's world and on its radio, where these operators were placed; `told`
+    hears how many rounds are over."""
     first = -(-scenario.begin_ms * MS // next(each.slots.round_us for each in standing.values()))
     try:
-        return swept_rounds(standing, scenario, seed, range(first, first + rounds), told)
+        return swept_rounds(standing, placed, scenario, seed, range(first, first + rounds), told)
     except CannotSweep:
-        return one_by_one(standing, scenario, seed, range(first, first + rounds), told)
+        return one_by_one(standing, placed, scenario, seed, range(first, first + rounds), told)
 
 
-def swept_rounds(standing: Mapping[int, Standing], scenario: Scenario, seed: int, rounds: range,
+def swept_rounds(standing: Mapping[int, Standing], placed: Sequence[Placed], scenario: Scenario, seed: int, rounds: range,
            told: Callable[[int], None]) -> Measured:  # fmt: skip
-    sensors, kinds, account = sensors_of(scenario, seed), kinds_of(scenario.deployment), _Account(standing, rounds)
+    sensors, kinds = sensors_of(scenario, seed), kinds_of(scenario.deployment)
+    account = _Account(standing, placed, rounds)
     sweep = Sweep(standing, {n: sensors[n] for n in standing}, {n: kinds[n] for n in standing},
                   channel_of(scenario, seed), rounds.start * account.round_us)  # fmt: skip
-    _, tables = account.extents()
     while sweep.next_round < rounds.stop:
         swept = sweep.advance(min(ROUNDS_AT_ONCE, rounds.stop - sweep.next_round))
         count(swept, sweep.layout, account.tally)
-        _listen(swept, sweep, account, tables)
+        _listen(swept, sweep, account)
         told(sweep.next_round - rounds.start)
     spent = sweep.spent(rounds.stop * account.round_us).tolist()
     return account.finished(dict(zip(sweep.layout.number.tolist(), spent, strict=True)))
 
 
-def _listen(swept: Swept, sweep: Sweep, account: _Account, tables: Mapping[int, str]) -> None:
+def _listen(swept: Swept, sweep: Sweep, account: _Account) -> None:
     layout = sweep.layout
     for sampled in swept.sampled:
         sampling = sampled.batch.sampling
@@ -139,17 +146,16 @@ def _listen(swept: Swept, sweep: Sweep, account: _Account, tables: Mapping[int, 
             [of_these, (layout.number[mote], tick)]
         )
     for merged in swept.merged:
-        place = layout.number[merged.rows.mote], merged.rows.tick
-        account.heard.setdefault(tables[merged.table.number], []).append(place)
+        account.merged(merged.table.number, (layout.number[merged.rows.mote], merged.rows.tick))
     for hop in swept.hops:
         home = hop.came & (layout.parent[hop.frames.holder] == GATEWAY)
         if home.any():
             account.latest_us = max(account.latest_us, int((hop.arrived[home] % account.round_us).max()))
 
 
-def one_by_one(standing: Mapping[int, Standing], scenario: Scenario, seed: int, rounds: range,
+def one_by_one(standing: Mapping[int, Standing], placed: Sequence[Placed], scenario: Scenario, seed: int, rounds: range,
                 told: Callable[[int], None]) -> Measured:  # fmt: skip
-    account = _Account(standing, rounds)
+    account = _Account(standing, placed, rounds)
     built = build(replace(scenario, begin_ms=rounds.start * account.round_us // MS), seed, traced=False)
     watching = _Watching(account)
     built.trace.watch = watching.watch
@@ -166,9 +172,7 @@ class _Watching:
 
     def __init__(self, account: _Account) -> None:
         self.account = account
-        self._extent, self._table = account.extents()
-        samplings = [s for each in account.standing.values() for s in each.schedule.samplings]
-        self._samplings = {sampling.number: sampling for sampling in samplings}
+        self._samplings = account.samplings()
         self._posted: dict[tuple[int, int, int], tuple[int, range]] = {}
         self._rows: dict[int, list[tuple[int, int, tuple]]] = {}
         self._heard: dict[str, list[tuple[int, int]]] = {}
@@ -187,13 +191,13 @@ class _Watching:
                     self._arrived(event)
             case "merged" if event["readings"]:  # of a group that came back, all are with its first part
                 places = [tuple(map(int, place.split(":"))) for place in event["readings"].split(",")]
-                self._heard.setdefault(self._table[event["table"]], []).extend(places)
+                self.account.merged(event["table"], tuple(map(_whole, zip(*places, strict=True))))
 
     def _arrived(self, event: Event) -> None:
         number, epochs = self._posted[event["origin"], event["boot"], event["seq"]]
         when = self._samplings[number].epochs
         places = [(event["origin"], when.start + epoch * when.interval) for epoch in epochs]
-        self._heard.setdefault(self._extent[number], []).extend(places)
+        self._heard.setdefault(self._samplings[number].extent, []).extend(places)
 
     def finished(self, joules: Mapping[int, float]) -> Measured:
         for number, rows in self._rows.items():
@@ -201,9 +205,11 @@ class _Watching:
             names = [channel.attribute for channel in self._samplings[number].channels]
             columns = zip(*values, strict=True) if names else ()
             lanes = {name: _lane(column) for name, column in zip(names, columns, strict=True)}
-            self.account.made.setdefault(self._extent[number], []).append(Observed(_whole(sites), _whole(ticks), lanes))
+            self.account.made.setdefault(self._samplings[number].extent, []).append(
+                Observed(_whole(sites), _whole(ticks), lanes)
+            )
         for extent, places in self._heard.items():
-            self.account.heard[extent] = [tuple(map(_whole, zip(*places, strict=True)))]
+            self.account.heard.setdefault(extent, []).append(tuple(map(_whole, zip(*places, strict=True))))
         return self.account.finished(joules)
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from innet.operators import walk
-from innet.operators.acquire import Acquire
+from innet.operators.acquire import Acquire, acquired
 from innet.operators.deliver import Deliver
 from innet.operators.expression import Expression, Measured, SiteNumber, conjuncts
 from innet.operators.expression import walk as walk_expression
@@ -92,6 +94,17 @@ def wanted_of(operators: Iterable[Placeable], sites: Mapping[str, Collection[int
 def extents_of(operator: Placeable) -> tuple[str, ...]:
     """The extents it reads, each once."""
     return tuple(dict.fromkeys(node.extent for node in walk(operator) if isinstance(node, Acquire)))
+
+
+def told_at(placed: Iterable[Placed], extent: str, ticks: np.ndarray) -> np.ndarray:
+    """At which ticks anybody is told of readings of an extent, if only that they were filtered: of a void there is no word."""
+    found = np.zeros(len(ticks), bool)
+    for operator in {each.operator for each in placed if extent in extents_of(each.operator)}:
+        told = ticks % acquired(operator)[extent].interval == 0
+        if isinstance(operator, Fold) and operator.slices.void is not None:
+            told &= operator.slices.keeps(operator.slices.number(ticks))
+        found |= told
+    return found
 
 
 def everywhere(operators: Iterable[Deliver], sites: dict[str, tuple[int, ...]]) -> tuple[Placed, ...]:

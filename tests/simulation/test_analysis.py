@@ -28,6 +28,7 @@ QUERIES = {
     "grouped": "SELECT MAX(temp) FROM (SELECT light / 10 AS band, temp FROM lab) [NOW] GROUP BY band",
     "by site": "SELECT site, AVG(temp) FROM lab [FROM NOW-9 MIN TO NOW SLIDE 10 MIN] GROUP BY site",
     "late": "SELECT site, temp FROM lab WHERE light > 15 DELIVER WITHIN 5 MIN",
+    "once in a while": "SELECT AVG(temp) FROM lab [FROM NOW TO NOW SLIDE 5 MIN]",
     "several": "SELECT temp FROM lab WHERE temp > 20.5; SELECT light FROM lab WHERE light > 20; SELECT AVG(temp) FROM lab [NOW]",
 }
 

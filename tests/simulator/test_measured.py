@@ -47,10 +47,11 @@ def sorted_rows(made):
 
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
 def test_both_speeds_measure_the_same(office, text):
-    standing = standing_of(placed(office, text))
+    outlook = placed(office, text)
+    standing, runs = standing_of(outlook), outlook.placement.placed
     around = replace(world_around(office, None), world=WORLD, begin_ms=3_600_000, bursts=Bursts(0.05, 0.4, 0.3))
     at = range(120, 185)
-    one, many = (way(standing, around, 5, at, lambda over: None) for way in (one_by_one, swept_rounds))
+    one, many = (way(standing, runs, around, 5, at, lambda over: None) for way in (one_by_one, swept_rounds))
     assert many.joules == pytest.approx(one.joules, rel=1e-9) and len(one.joules) == 54
     assert (many.rounds, many.round_ms, many.covered) == (one.rounds, one.round_ms, one.covered)
     assert (many.tally.attempts, many.tally.bytes, many.tally.lost) == (
@@ -65,15 +66,17 @@ def test_both_speeds_measure_the_same(office, text):
 def test_without_loss_all_is_heard_of(office):
     calm = replace(office, links=dict.fromkeys(office.links, 1.0))
     around = replace(world_around(calm, None), world=WORLD)
-    found = measured(standing_of(placed(calm, QUERIES["filtered"])), around, 1, 40)
+    outlook = placed(calm, QUERIES["filtered"])
+    found = measured(standing_of(outlook), outlook.placement.placed, around, 1, 40)
     assert found.covered == {"lab": 1.0} and not found.tally.lost.total()
 
 
 def test_what_cannot_be_swept_is_simulated_mote_by_mote(office):
     """A table with more groups than it has room for: what goes early is for the motes themselves to tell."""
     text = "SELECT site, light, COUNT(*) FROM lab [FROM NOW-9 MIN TO NOW SLIDE 10 MIN] GROUP BY site, light"
-    standing = standing_of(placed(office, text, Moves.EVERYTHING))
+    outlook = placed(office, text, Moves.EVERYTHING)
+    standing, runs = standing_of(outlook), outlook.placement.placed
     around = replace(world_around(office, None), world=WORLD)
     over = []
-    found = measured(standing, around, 1, 40, over.append)
+    found = measured(standing, runs, around, 1, 40, over.append)
     assert over == list(range(1, 41)) and found.tally.delivered["PARTIAL"] > 0 and found.covered["lab"] > 0.9
