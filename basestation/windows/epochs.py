@@ -30,7 +30,8 @@ class Epochs:
         self.sites = np.array(extent.sites, np.int64)
         self._places = Places(self.sites)
         self._ticks = self._row = np.empty(0, np.int64)  # those that have a row, ascending, and which
-        self._used = 0  # how many rows were given to ticks, also to such as are forgotten
+        self._used = 0  # how many rows were given to ticks …
+        self._free = np.empty(0, np.int64)  # … and those of them whose ticks are forgotten, of which nothing is known
         self._holder = np.empty((0, len(self.sites)), np.int64)
         self._seen = self._filtered = None
         self._heard = np.empty(0, np.int64)  # of how many sites
@@ -66,19 +67,26 @@ class Epochs:
 
     def _rows_of(self, ticks):
         """The row of each tick, and which of them have one."""
-        if not len(self._ticks):
+        if not len(self._ticks) or int(ticks.min(initial=NEVER)) > self._ticks[-1]:  # they are new, as most are
             return np.zeros(len(ticks), np.int64), np.zeros(len(ticks), bool)
+        last = slice(max(0, len(self._ticks) - len(ticks)), None)
+        if np.array_equal(self._ticks[last], ticks):  # they have just got their rows
+            return self._row[last], np.ones(len(ticks), bool)
         at = np.minimum(np.searchsorted(self._ticks, ticks), len(self._ticks) - 1)
         return self._row[at], self._ticks[at] == ticks
 
     def _room_for(self, ticks):
         """These ticks have rows from now on."""
-        new = np.unique(ticks)
-        rows = self._used + np.arange(len(new))
-        self._used += len(new)
+        new = ticks if (ticks[1:] > ticks[:-1]).all() else np.unique(ticks)
+        again, self._free = self._free[: len(new)], self._free[len(new) :]
+        rows = np.append(again, self._used + np.arange(len(new) - len(again)))
+        self._used += len(new) - len(again)
         if self._used > len(self._heard):
             room = self._used + max(len(new), self._used // 2) + 8
             self._change(lambda array, blank: _longer(array, room, blank))
+        if not len(self._ticks) or new[0] > self._ticks[-1]:
+            self._ticks, self._row = np.append(self._ticks, new), np.append(self._row, rows)
+            return
         at = np.searchsorted(self._ticks, new)
         self._ticks, self._row = np.insert(self._ticks, at, new), np.insert(self._row, at, rows)
 
@@ -209,10 +217,20 @@ class Epochs:
     def forget(self, before):
         """Drop the epochs before a tick that the watermark has passed."""
         gone = int(np.searchsorted(self._ticks, before))
+        free = self._row[:gone]
         self._ticks, self._row = self._ticks[gone:], self._row[gone:]
         if self._used > 2 * len(self._row):
             self._change(lambda array, blank: array[self._row])
-            self._used, self._row = len(self._row), np.arange(len(self._row))
+            self._used, self._row, self._free = len(self._row), np.arange(len(self._row)), free[:0]
+        elif gone:
+            self._change(lambda array, blank: _blank_in(array, free, blank))
+            self._free = np.append(self._free, free)
+
+
+def _blank_in(array, rows, blank):
+    """An array that knows nothing in some rows."""
+    array[rows] = blank
+    return array
 
 
 def _longer(array, length, blank):

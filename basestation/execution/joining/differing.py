@@ -12,6 +12,10 @@ from basestation.execution.differing import finished, in_order, mixed, steps_abo
 from basestation.execution.frame import beyond, codes
 
 
+_WORTH = 0.5
+"""The part of the rows of windows from which on it is worth leaving out those that others have as well."""
+
+
 class Differing:
     """`steps` are the selections and projections above a join."""
 
@@ -20,9 +24,9 @@ class Differing:
         self._plain = self._traced()
 
     def overlap(self, stands, mine, theirs):
-        """Whether some of the combinations may have a row in common."""
+        """Whether combinations have so many rows in common that the others are put together sooner than all."""
         self._join.prepare(stands)
-        return bool(self._join.overlapping(*self._reaches(stands, mine, theirs)).any())
+        return self._join.shared(*self._reaches(stands, mine, theirs)) > _WORTH
 
     def _reaches(self, stands, mine, theirs):
         reaches = self._join.reaches(stands)

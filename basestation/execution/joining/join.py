@@ -157,6 +157,15 @@ class Join:
             found &= side.held.module(()).count(spans(stayed.left, stayed.right)) > 0
         return found
 
+    def shared(self, reaches, others):
+        """About which part of the rows of windows others have as well."""
+        part = 1.0
+        for side, a, b in zip(self.sides, reaches, others, strict=True):
+            stayed, module = a.both(b), side.held.module(())
+            whole = module.count(spans(a.left, a.right)).sum()
+            part *= float(module.count(spans(stayed.left, stayed.right)).sum()) / max(1, int(whole))
+        return part
+
     def came(self, reaches, others):
         """The rows of windows with a tuple that is not in others (a window for each): none twice.
 
@@ -293,7 +302,10 @@ class Join:
         if len(rows) < 2:
             return rows
         rank = self.sides[0].rank(rows.at[0])
-        if not (rank[1:] > rank[:-1]).all():
+        later = rank[1:] > rank[:-1]
+        if not later.all():
+            later |= (rank[1:] == rank[:-1]) & (rows.first[1:] > rows.first[:-1])
+        if not later.all():
             ranks = [rank, *(side.rank(rows.at[i]) for i, side in enumerate(self.sides) if i)]
             code, room = np.zeros(len(rows), np.int64), 1
             for rank in ranks:
