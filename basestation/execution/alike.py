@@ -6,6 +6,7 @@ operators with one signature are one operator, so that state which hangs on it i
 
 from collections import Counter
 from dataclasses import fields, is_dataclass, replace
+from hashlib import blake2b
 
 from acquisition.extent import Extent
 from basestation.algebra import expressions as ex
@@ -67,7 +68,7 @@ class Taken:
         """(Column, Aggregate) of an aggregation over the tree, as all that ask for the same know it."""
         values = {old: ex.Attr(new) for old, new in self.columns.items()}
         aggregate = aggregate.with_parts(tuple(ex.substitute(part, values) for part in aggregate.parts))
-        key = "aggregate", self.number(self.root), signature(aggregate)
+        key = _short(("aggregate", self.number(self.root), signature(aggregate)))
         _, found, [column] = self._alike.operator(key, lambda number: (aggregate, [replace(column, id=number << 20)]))
         self.signatures.append(key)
         return column, found
@@ -94,7 +95,7 @@ class Taken:
         signature = type(node).__name__, *(self._signature(getattr(node, f.name), defined, node) for f in fields(node))
         # One plan may use two that are alike side by side: each has its own columns.
         self._times[signature] += 1
-        signature = self._times[signature], signature
+        signature = _short((self._times[signature], signature))
         number, found, columns = self._alike.operator(signature, lambda number: self._made(node, defined, number))
         self.signatures.append(signature)
         self.columns.update(zip(defined, columns, strict=True))
@@ -130,6 +131,11 @@ class Taken:
         values = {column: ex.Attr(new) for column, new in mapping.items()}
         changed = {f.name: _renamed(getattr(node, f.name), mapping, values) for f in fields(node)}
         return replace(node, **changed), columns
+
+
+def _short(signature):
+    """What is kept of a signature: it tells operators apart as well as all of it, which would be most of what a plain query is."""
+    return blake2b(repr(signature).encode(), digest_size=16).digest()
 
 
 def _renamed(value, mapping, values):

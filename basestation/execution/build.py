@@ -70,6 +70,18 @@ def begins(asked, now):
 class Query:
     """One query that runs: its output, and the operators that it stands on."""
 
+    __slots__ = (
+        "_alike",
+        "_graph",
+        "_member",
+        "_signatures",
+        "blocks",
+        "key",
+        "number",
+        "sensed",
+        "speaker",
+    )  # there may be many
+
     def __init__(self, number, plan, root, graph, alike, intakes, tables, now, first=0):
         """`plan` is as it was bound, `root` its tree as it was rewritten; `first` is the first tick on record."""
         missing = unsupported(plan)
@@ -81,7 +93,7 @@ class Query:
         taken = alike.take(apart.windows, wide=apart.open)
         shown = view(apart, taken)  # which may bring aggregates of its own into what is taken
         self.key = key = _Building(plan, taken, graph, intakes, tables, now, first).output(apart, shown)
-        self._let_go = [(graph, [key]), (alike, taken.signatures)]
+        self._graph, self._alike, self._signatures = graph, alike, tuple(taken.signatures)
         below = graph.below(key)
         self._member = below[-1]
         self._member.queries.append(number)
@@ -90,15 +102,15 @@ class Query:
             within = plan.asked.deliver_within
             output.speaker = Speaker(output, below, within, within is not None or covers_ahead(plan.root))
         self.speaker = output.speaker
-        self.blocks = [each for block in below if isinstance(block, Block) for each in block.all]
+        self.blocks = tuple(each for block in below if isinstance(block, Block) for each in block.all)
         acquired = {node.extent.name for node in walk(plan.root) if isinstance(node, StreamAcquire)}
-        self.sensed = [intakes[name] for name in sorted(acquired)]
+        self.sensed = tuple(intakes[name] for name in sorted(acquired))
 
     def stop(self):
         """Use nothing any more."""
         self._member.leave(self.number)
-        for of, keys in self._let_go:
-            of.let_go(keys)
+        self._graph.let_go([self.key])
+        self._alike.let_go(self._signatures)
 
     @property
     def joins(self):

@@ -205,8 +205,8 @@ class Engine:
         """What is due before the first of what was delivered up to a clock tick, which then waits on; not where it spans a longer
         time than there was none: then more is due in it, mostly, and all of it is one step.
         """
-        first = min((int(of[0].arrival[0]) for of in self._delivered.values() if of), default=tick + 1)
-        if first <= max(self._silent, self._stepped + 1) or tick - first > first - self._stepped:
+        first = min((int(of[0].arrival[0]) for of in self._delivered.values() if of), default=tick)
+        if not self._stepped < self._silent < first or tick - first > first - self._stepped:
             return []
         self.clock = first - 1
         said = self._take_in()

@@ -24,7 +24,7 @@ class Grouped:
 
     def __init__(self):
         self._forms = {}  # the columns that are asked of, those with one value first -> Form
-        self._form_of = {}  # slot -> the same columns
+        self._form_of = {}  # slot -> its Form; None of one in whose ranges nothing ever lies
 
     def __len__(self):
         return len(self._form_of)
@@ -32,19 +32,19 @@ class Grouped:
     def add(self, slot, ranges):
         """`ranges` are by column; there is at least one."""
         if any(range_.empty for range_ in ranges.values()):
-            self._form_of[slot] = None  # nothing ever lies there
+            self._form_of[slot] = None
             return
         key = tuple(sorted((not range_.point, column.id) for column, range_ in ranges.items()))
-        self._form_of[slot] = key
+        self._form_of[slot] = form = self._forms.setdefault(key, Form(key))
         by_id = {column.id: range_ for column, range_ in ranges.items()}
-        self._forms.setdefault(key, Form(key)).add(slot, [by_id[id_] for _, id_ in key])
+        form.add(slot, tuple(by_id[id_] for _, id_ in key))
 
     def remove(self, slot):
-        key = self._form_of.pop(slot)
-        if key is not None:
-            self._forms[key].remove(slot)
-            if not len(self._forms[key]):
-                del self._forms[key]
+        form = self._form_of.pop(slot)
+        if form is not None:
+            form.remove(slot)
+            if not len(form):
+                del self._forms[form.key]
 
     def of(self, columns, length):
         """(slots, rows) of what lies in all the ranges of whom, by slot and then by row; `columns` are Vectors by id."""
@@ -63,6 +63,7 @@ class Form:
     """Queries that ask of the same columns, in the same order. Those that are not in the index yet are asked one by one."""
 
     def __init__(self, key):
+        self.key = key
         self._points = sum(not wide for wide, _ in key)  # how many columns come first that are asked for one value
         self._columns = [id_ for _, id_ in key]
         self._asked = {}  # slot -> its ranges, by column

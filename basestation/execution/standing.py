@@ -34,6 +34,7 @@ class Member:
     """One query among many, or several equal ones. It takes no steps: what it has done is told by those who do."""
 
     kind = MEMBER
+    __slots__ = ("_before", "among", "heard", "level", "queries", "slot")  # there may be many
 
     def __init__(self, among, slot):
         self.among, self.slot, self.level = among, slot, among.level
