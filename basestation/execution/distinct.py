@@ -25,10 +25,12 @@ def stretched(numbers):
 
 def within(ascending, left, right):
     """Of ranges of numbers: where each begins among some ascending ones, and how many of these it holds."""
-    if consecutive(ascending):
-        first, last = int(ascending[0]), int(ascending[-1])
-        begin = np.clip(left, first, last + 1)
-        return begin - first, np.maximum(np.clip(right, first - 1, last) + 1 - begin, 0)
+    count = len(ascending)
+    step = int(ascending[1] - ascending[0]) if count > 1 else 1
+    if count and (ascending[1:] - ascending[:-1] == step).all():  # evenly apart
+        first = int(ascending[0])
+        begin = np.clip(-((first - left) // step), 0, count)
+        return begin, np.maximum(np.clip((right - first) // step + 1, 0, count) - begin, 0)
     begin = np.searchsorted(ascending, left)
     return begin, np.maximum(np.searchsorted(ascending, right, "right") - begin, 0)
 

@@ -12,7 +12,7 @@ from basestation.algebra.expressions import columns_of
 from basestation.algebra.signatures import signature
 from basestation.execution.aggregating import answer, keys_of, made_for, values_of
 from basestation.execution.cells import Cells
-from basestation.execution.distinct import ranked
+from basestation.execution.distinct import ranked, within
 from basestation.execution.doubling import Doubling
 from basestation.execution.frame import Frame
 from basestation.execution.groups import Groups
@@ -77,10 +77,11 @@ class Folding:
     def cells(self, slices, tuples, stream):
         """The Cells of tuples, which are in these slices."""
         groups, width = self.groups_of(tuples), len(self.groups)
-        numbers, place = ranked(slices)
-        key, count = place * width + groups, len(numbers) * width
+        key = slices * width + groups
         if (key[1:] > key[:-1]).all():
             return self._alone(slices, groups, tuples, stream)
+        numbers, place = ranked(slices)
+        key, count = place * width + groups, len(numbers) * width
         if count > _FULL * len(tuples) + _SMALL:
             found, key = np.unique(key, return_inverse=True)
             count = len(found)
@@ -145,7 +146,7 @@ class Folding:
 
     def counts(self, cells):
         """How many tuples there are in each."""
-        return self._made[0].finalize(cells.states[0])[0]
+        return cells.states[0].cells["count"]
 
     def joined(self, parts):
         """All cells of all parts, one after another; they may share memory with them and with each other."""
@@ -277,11 +278,11 @@ class Folding:
             else np.flatnonzero(np.diff(cells.slice, prepend=-NEVER))
         )
         slices = cells.slice[begins]
-        begin, end = np.searchsorted(slices, first), np.searchsorted(slices, last, "right")
-        end = np.maximum(begin, end)
+        begin, length = within(slices, first, last)
+        end = begin + length
         asked = np.cumsum(np.bincount(begin, minlength=len(slices) + 1) - np.bincount(end, minlength=len(slices) + 1))
         asked = asked[:-1] > 0
-        many = not self._node.grouped or int((end - begin).sum()) * (cells.width or 1) > _SMALL
+        many = not self._node.grouped or int(length.sum()) * (cells.width or 1) > _SMALL
         if cells.width and many and asked.all():
             return self._of_matrix(cells.ranked(ranks), len(slices), cells.width, begin, end)
         row = np.repeat(np.arange(len(slices)), np.diff(begins, append=len(cells)))

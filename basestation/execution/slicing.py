@@ -259,7 +259,7 @@ class Slices(Store):
             self._fold_waiting()
         first = int(self._numbers(before))
         gone = self._cut_off_before(first)
-        if self._begin is None and gone:
+        if gone:
             together = self._folding.copied(gone)
             together.slice[:] = self._settled = first - 1
             self._parts.insert(0, self._folding.united(together))
@@ -267,12 +267,13 @@ class Slices(Store):
         self._parts = self._folding.tidied(self._parts)
 
     def _cut_off_before(self, first):
-        """The cells of the slices before one, which are no longer held, in parts."""
+        """No longer hold the cells of the slices before one; of a landmark window these, in parts."""
         found = []
         while self._parts and self._parts[0].slice[0] < first:
             part = self._parts.pop(0)
             at = int(np.searchsorted(part.slice, first))
-            found.append(part.between(0, at))
+            if self._begin is None:
+                found.append(part.between(0, at))
             if at < len(part):
                 self._parts.insert(0, self._folding.copied([part.between(at, len(part))]))
         return found

@@ -108,14 +108,14 @@ class ExactSums:
                 groups, values = _chosen(groups, rest), values[rest]
 
     def _scatter(self, limb, groups, digits, largest) -> None:
-        """Add digits to a limb; none is larger than 2^BITS, nor than `largest`."""
+        """Add digits, of which nobody else has the array, to a limb; none is larger than 2^BITS, nor than `largest`."""
         self._make_room(min(largest, 1 << BITS) * (1 if groups is None else len(groups)))
         if groups is not None:
             np.add.at(self._column(limb), groups, digits)
         elif limb in self.columns:
             self.columns[limb] += digits
         else:
-            self.columns[limb] = digits.copy()
+            self.columns[limb] = digits
 
     def merge(self, other: "ExactSums", into: np.ndarray) -> None:
         """Add group g of another to the group into[g]."""

@@ -189,8 +189,8 @@ def _pair(sums: ExactSums, near: int):
         else:
             high, rest = _sum_of_two(high, part)
             low = rest if low is None else low + rest
-    none = np.zeros(sums.n_groups)
     if low is None:
+        none = np.zeros(sums.n_groups)
         return none if high is None else high, none
     return (high, low) if len(sums.columns) == 2 else _sum_of_two(high, low)
 
