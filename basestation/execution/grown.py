@@ -7,6 +7,9 @@ import numpy as np
 
 from basestation.algebra.vector import constant
 
+_SPARE = 8
+"""A part of so many of what is held is room for more: less is copied more often, more is memory that waits."""
+
 
 class Grown:
     def __init__(self, values):
@@ -20,7 +23,7 @@ class Grown:
         if size > len(self._array):
             held = self._array[self._first : self._size]
             room = len(held) + len(values)
-            self._array = np.empty((room + room // 2 + 8, *held.shape[1:]), held.dtype)
+            self._array = np.empty((room + room // _SPARE + 8, *held.shape[1:]), held.dtype)
             self._array[: len(held)] = held
             self._first, self._size, size = 0, len(held), len(held) + len(values)
         self._array[self._size : size] = values

@@ -289,6 +289,9 @@ class RowWindows(OverStream):
 
     def due(self, upto):
         count = int(np.searchsorted(self._made.tick, upto, "right"))
+        if count == len(self._made):
+            given, self._made = self._made, NO_WINS
+            return given
         given, self._made = self._made.take(slice(0, count)), self._made.take(slice(count, None))
         return given
 

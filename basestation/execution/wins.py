@@ -50,6 +50,9 @@ NO_WINS = wins(_NONE, _NONE, _NONE, _NONE)
 
 def joined_wins(parts):
     """All windows of all parts, one after another."""
+    some = [part for part in parts if len(part)]
+    if len(some) == 1:
+        return some[0]
     return Wins(*(np.concatenate([getattr(p, name) for p in parts]) for name in _COLUMNS))
 
 

@@ -45,12 +45,18 @@ class Held:
         self._start(none)
 
     def _start(self, tuples):
-        self._system = {name: Grown(getattr(tuples, name)[:0]) for name in ("ident", "tick")}
-        self._values = {id: Grown(v.values[:0]) for id, v in tuples.columns.items()}
-        self._valid, self._alive = {}, Grown(np.empty(0, bool))
+        more = [name for name in _SYSTEM if len(tuples) and not _usual(name, tuples)]
+        self._system = {name: Grown(getattr(tuples, name)) for name in ("ident", "tick", *more)}
+        self._values = {id: Grown(v.values) for id, v in tuples.columns.items()}
+        self._valid = {id: Grown(v.valid) for id, v in tuples.columns.items() if v.valid is not None}
+        self._alive = Grown(np.ones(len(tuples), bool))
         self._texts = {}  # columns of strings, as they are
-        self._dead, self.count, self.appends = 0, 0, False
-        self.build(tuples)
+        self._dead, self.count = 0, len(tuples)
+        self._look()
+
+    def _look(self):
+        """Whether tuples are in windows from their arrival on (3.6)."""
+        self.appends = "append" in self._system and bool(self._system["append"].values.any())
 
     def __getstate__(self):
         return vars(self) | {"_texts": {}}
@@ -74,7 +80,7 @@ class Held:
         self._texts = {}
         self._alive.extend(constant(True, len(tuples)))
         self.count += len(tuples)
-        self.appends = "append" in self._system and bool(self._system["append"].values.any())
+        self._look()
 
     def begin_anew(self, tuples):
         """These tuples are there instead of all others."""
@@ -114,7 +120,7 @@ class Held:
         self._alive = Grown(np.ones(self.count - self._dead, bool))
         self._texts = {}
         self._dead, self.count = 0, len(self._alive)
-        self.appends = self.appends and bool(self._system["append"].values.any())
+        self._look()
         self._forget_positions()
 
     def _forget_positions(self):

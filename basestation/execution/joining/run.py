@@ -19,17 +19,17 @@ class Run:
 
     def __init__(self, codes, count, ticks, positions):
         self._count, self._ticks = count, ticks
-        self._sizes = np.bincount(codes, minlength=count + 1)  # behind the last code there is one without positions
-        self._single = int(self._sizes.max()) < 2
+        sizes = np.bincount(codes, minlength=count + 1)  # behind the last code there is one without positions
+        self._single = int(sizes.max()) < 2
         if self._single:
             self.positions = positions
-            self._place = np.full(count + 1, -1)
-            self._place[codes] = np.arange(len(codes))
+            self._place = np.full(count + 1, -1, np.int32)
+            self._place[codes] = np.arange(len(codes), dtype=np.int32)
         else:
             order = stable_order(codes)
             self.positions = positions[order]
             self._codes, self._order, self._ranked = codes, order, None
-            self._begins = np.cumsum(self._sizes) - self._sizes
+            self._sizes, self._begins = sizes, np.cumsum(sizes) - sizes
 
     def __len__(self):
         return len(self.positions)
