@@ -10,7 +10,6 @@ from basestation.execution.distinct import stable_order
 from basestation.execution.wins import ranges
 
 LOOSE, SMALL = 4, 1024  # so many numbers for each row, and some more, are fewer than it costs to sort rows
-_MIX = np.uint32(0x9E3779B1)  # 2^32 over the golden ratio: neighbours land far from each other
 
 
 def tabled(room, rows):
@@ -37,7 +36,7 @@ def left_of(keys, others, room):
         return np.arange(len(keys))
     if tabled(room, len(keys)):
         return left_by_counts(keys, np.bincount(keys, minlength=room), np.bincount(others, minlength=room))
-    met, theirs = _sieved(keys, others)
+    met, theirs = _sieved(keys, others, room)
     if not len(met):
         return np.arange(len(keys))
     values = np.sort(keys[met])
@@ -65,15 +64,18 @@ def left_by_counts(keys, own, away):
     return np.flatnonzero(stays)
 
 
-def _sieved(keys, others):
-    """Where keys, and others, are that may have an equal one on the other side: all that have one, and a few more."""
-    bits = np.uint32(32 - min(32, (LOOSE * (len(keys) + len(others))).bit_length()))
-    slot, theirs = ((each.astype(np.uint32) * _MIX) >> bits for each in (keys, others))
-    met = np.flatnonzero(_marked(theirs, bits).take(slot))
-    return met, np.flatnonzero(_marked(slot[met], bits).take(theirs))
+def _sieved(keys, others, room):
+    """Where keys, and others, are that may have an equal one on the other side: all that have one, and a few more.
+
+    Keys share a slot with those next to them: so what stands together, as the rows of a window do, is looked up together.
+    """
+    shift = max(0, room.bit_length() - (LOOSE * (len(keys) + len(others))).bit_length())
+    slot, theirs, slots = keys >> shift, others >> shift, (room >> shift) + 1
+    met = np.flatnonzero(_marked(theirs, slots).take(slot))
+    return met, np.flatnonzero(_marked(slot[met], slots).take(theirs))
 
 
-def _marked(slots, bits):
-    marked = np.zeros(1 << (32 - int(bits)), bool)
-    marked[slots] = True
+def _marked(slot, slots):
+    marked = np.zeros(slots, bool)
+    marked[slot] = True
     return marked

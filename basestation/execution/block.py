@@ -16,7 +16,7 @@ from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution import oneoff, relational
 from basestation.execution.aggregating import aggregate
-from basestation.execution.combined import Answered, Combined, together
+from basestation.execution.combined import Answered, Combined, each_once, together
 from basestation.execution.combining import Product, Sequence
 from basestation.execution.coverage import coverage
 from basestation.execution.distinct import consecutive, distinct, ranked
@@ -318,12 +318,7 @@ class Block(Operator):
 
     def beyond(self, windows, others):
         """What windows have that others, NOWHERE or a window for each, have not: as bags, in order (6.1, 6.4)."""
-        both = together([windows, others])
-        numbers, place = ranked(both.number)
-        first = np.empty(len(numbers), np.int64)
-        first[place] = np.arange(len(both))
-        both = both.take(first)
-        mine, theirs = place[: len(windows)], place[len(windows) :]
+        both, mine, theirs = each_once(windows, others)
         if self._differing is not None and self._differing.overlap(stands := self._stands(both), mine, theirs):
             return self._differing.beyond(stands, mine, theirs)
         return among(self._placed(both), mine, theirs)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from basestation.algebra.vector import places, taken
-from basestation.execution.distinct import consecutive, stretched
+from basestation.execution.distinct import consecutive, ranked, stretched
 from basestation.execution.grown import Grown, Uniform
 
 _NONE = np.empty(0, np.int64)
@@ -47,6 +47,18 @@ _KIND = dict.fromkeys(("n", "t", "gone"), Uniform)
 def together(parts):
     """All windows of all parts, one after another."""
     return Combined(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
+
+
+def each_once(windows, others):
+    """(the windows of both, each once; the place of each of the windows; of each of the others), of as many others."""
+    count = len(windows)
+    if (others.number[1:] == windows.number[:-1]).all():  # each with the one before it
+        return together([others.take(slice(0, 1)), windows]), np.arange(1, count + 1), np.arange(count)
+    both = together([windows, others])
+    numbers, place = ranked(both.number)
+    first = np.empty(len(numbers), np.int64)
+    first[place] = np.arange(len(both))
+    return both.take(first), place[:count], place[count:]
 
 
 class Answered:
@@ -92,6 +104,9 @@ class Answered:
         held = self.all()
         if not len(held):
             return np.full(len(ticks), -1)
+        last = slice(max(0, len(held) - len(ticks)), None)
+        if np.array_equal(held.tick[last], ticks) and np.array_equal(held.n[last], n):
+            return np.arange(len(held))[last]
         at = np.searchsorted(held.tick, ticks)
         if (held.tick[1:] == held.tick[:-1]).any():
             room = max(int(held.n.max()), int(n.max(initial=0))) + 1

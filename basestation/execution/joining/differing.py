@@ -11,7 +11,6 @@ from basestation.algebra.window_project import WindowProject
 from basestation.execution.differing import finished, in_order, mixed, steps_above
 from basestation.execution.frame import beyond, codes
 
-
 _WORTH = 0.5
 """The part of the rows of windows from which on it is worth leaving out those that others have as well."""
 
