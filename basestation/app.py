@@ -7,17 +7,19 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import acquisition.downlink
 import gateway.downlink
 import gateway.uplink
 from acquisition.extent import Catalog
 from acquisition.instants import tick_of_ms
-from basestation import downlink, uplink
+from basestation import downlink, exchanging, uplink
 from basestation.algebra.vector import Vector
 from basestation.archive.store import Store
 from basestation.clocks import Clocks
 from basestation.execution.engine import Engine
+from basestation.gathering import Gathering
 from basestation.planner.moves import Moves
 from basestation.queries import Event, Query
 from basestation.results.feed import Feed
@@ -35,12 +37,14 @@ class Station:
     """`boot` is the number of this start of the station; no two starts may have the same. Times are ms since tick 0.
 
     Without a `deployment` nothing is known of the motes' sensors, and everything is collected; with one, `moves` says how
-    much of the queries runs on motes, and with an `agenda` they sleep but for their slots.
+    much of the queries runs on motes, and with an `agenda` they sleep but for their slots. What is planned may be exchanged
+    while queries run; `decided` hears of that.
     """
 
     def __init__(self, catalog: Catalog, transport: Transport, archive: Store, boot: int, now_ms: int,
                  policy: Policy | None = None, deployment: Deployment | None = None,
-                 moves: Moves = Moves.PLANNED, agenda: bool = False) -> None:  # fmt: skip
+                 moves: Moves = Moves.PLANNED, agenda: bool = False,
+                 decided: exchanging.Told = lambda decided: None) -> None:  # fmt: skip
         self.world = World.at_first(catalog, deployment, moves, agenda)
         self.feed = Feed()
         self.links = Links(boot, policy or Policy())
@@ -50,7 +54,8 @@ class Station:
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
-        self._tick = self._looked = tick_of_ms(now_ms, catalog.tick_ms)
+        self._gathering, self._decided = Gathering(), decided
+        self._tick = self._looked = self._reviewed = tick_of_ms(now_ms, catalog.tick_ms)
 
     def load(self, extent: str, columns: Mapping[str, Vector], now_ms: int) -> None:
         """The contents of a stored extent, from now on."""
@@ -71,7 +76,7 @@ class Station:
         """End the clock ticks that are over, take what came, acknowledge it, look after the motes."""
         self._end_ticks(now_ms)
         arrivals = gateway.uplink.rise(self._transport.receive(), self._decoder, self.links)
-        risen = uplink.rise(arrivals.frames, self.world, self.engine, self._archive, self._tick)
+        risen = uplink.rise(arrivals.frames, self.world, self.engine, self._archive, self._gathering, self._tick)
         of_motes = [frame for frame in arrivals.frames if frame.mote not in self.world.tree.roots]
         strange = self.keepers.take(of_motes, now_ms)
         self.keepers.vouch((mote for mote, _ in risen.merged), now_ms)
@@ -84,10 +89,20 @@ class Station:
         settled = self.keepers.settled()
         world = self._listen(risen.world, settled, now_ms).with_settled(settled)
         if world.tree.parent != self.world.tree.parent or self._agenda_begins():
-            world = downlink.reroute(world, self.engine.clock + 1)
+            world = downlink.commanded(world, self.engine.clock + 1)
+        world = exchanging.gone_on(self._review(world), self.engine, settled, self._decided)
+        if world.desired is not self.world.desired:
             gateway.downlink.desire(world.desired, self.keepers, now_ms)
         self.world = world
         self._speak(now_ms)
+
+    def _review(self, world: World) -> World:
+        """Now and then, weigh again what was decided, by what has come since the last time."""
+        if self._tick < self._reviewed + exchanging.REVIEWED * exchanging.round_of(world):
+            return world
+        self._reviewed = self._tick
+        world = replace(world, statistics=self._gathering.told(world))
+        return exchanging.reviewed(world, self.engine, self._decided)
 
     def _listen(self, world: World, settled: frozenset[int], now_ms: int) -> World:
         """Find out who is silent of those that have what they should have."""

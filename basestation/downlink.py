@@ -37,7 +37,7 @@ def deploy(text: str, world: World, engine: Engine) -> Deployment:
         plan = lasting(plan, world, now)
         changed, feeding = added(plan, world.next_number(), world, now, text)
         query, folds = feeding.query, feeding.begin
-        changed = _with_motes(changed, now, renewed(query, world))
+        changed = commanded(changed, now, renewed(query, world))
         check_promises(changed)
         engine.add(
             query.number, decided(plan, world), query.fed, {number: each.operator for number, each in folds.items()}
@@ -62,15 +62,7 @@ def withdraw(number: int, world: World, engine: Engine) -> Deployment:
 def release(number: int, event: Event, world: World, engine: Engine) -> Deployment:
     """A query, which the engine has forgotten, is over by an event: the motes stop what only it needed."""
     query = world.queries[number].after(event)
-    changed = world.with_query(query)
-    for fold in world.running.keys() - changed.running.keys():
-        engine.unfold(fold)
-    return _deployment(_with_motes(changed, engine.clock + 1), query, world)
-
-
-def reroute(world: World, tick: int) -> World:
-    """After the routing tree has changed: motes are to send to their new parents; or an agenda has begun: to look for another."""
-    return _with_motes(world, tick)
+    return _deployment(commanded(world.with_query(query), engine.clock + 1), query, world)
 
 
 def _deployment(changed: World, query: Query, before: World) -> Deployment:
@@ -80,8 +72,12 @@ def _deployment(changed: World, query: Query, before: World) -> Deployment:
     return Deployment(changed.with_query(query), query)
 
 
-def _with_motes(world: World, tick: int, anew: Collection[str] = ()) -> World:
-    """The world with schedules and programs for all live queries together: what each mote should have."""
+def commanded(world: World, tick: int, anew: Collection[str] = ()) -> World:
+    """The world with schedules and programs for all live queries together: what each mote should have.
+
+    To be asked for when queries come, go or are fed in another way; when the routing tree has changed, for motes are to send to
+    their new parents; and when an agenda has begun, to look for another. `anew` are extents that get new samplings.
+    """
     scheduled = shared(world, tick, anew)
     running = placed(world)
     slots = agenda(world, running, scheduled.schedules, tick)

@@ -4,7 +4,7 @@ What runs for other queries goes on as it is: motes let go of what they hold in 
 all that is asked for feeds one query more, and otherwise there is another.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,6 +18,7 @@ from basestation.wanted import delivered, processors, shared
 from basestation.world import World
 from innet.errors import PlacementError, ProgramError
 from innet.operators.deliver import Deliver
+from innet.operators.fold import Fold
 from innet.placement.folds import keeps, place_of
 from innet.placement.place import Choice, Weighed, arranged, place
 from innet.placement.placement import Placed
@@ -38,12 +39,12 @@ class Feeding:
     refused: str | None = None
 
 
-def fed(query: Query, found: Split, world: World, now: int) -> Feeding:
-    """What a query that comes now is fed by."""
+def fed(query: Query, found: Split, world: World, now: int, chosen: Collection[Fold] | None = None) -> Feeding:
+    """What a query that comes now is fed by; the folds that run may be `chosen` already."""
     feeds, readings, refused = found.feeds, found.readings, None
     if feeds:
         try:
-            placement, folded, weighed = _placed(query, feeds, readings, world, now)
+            placement, folded, weighed = _placed(query, feeds, readings, world, now, chosen)
         except (PlacementError, ProgramError) as error:
             feeds, readings = (), (*readings, *(each for feed in feeds for each in feed.instead))
             refused = str(error)
@@ -55,7 +56,8 @@ def fed(query: Query, found: Split, world: World, now: int) -> Feeding:
     return Feeding(replace(query, inside=tuple(dict.fromkeys((*readings, *instead))), fed=made), begin, weighed)
 
 
-def _placed(query: Query, feeds: Sequence[Feed], readings: Sequence[Deliver], world: World, now: int):
+def _placed(query: Query, feeds: Sequence[Feed], readings: Sequence[Deliver], world: World, now: int,
+            chosen: Collection[Fold] | None):  # fmt: skip
     """(The placement, those of the feeds that are folded in it, what was decided). ProgramError where it does not fit into some mote."""
     live = [each for each in world.queries.values() if each.needs]
     asking = replace(query, inside=tuple(readings), fed=tuple(Fed(f.node, f.fold, 0, ()) for f in feeds))
@@ -65,8 +67,11 @@ def _placed(query: Query, feeds: Sequence[Feed], readings: Sequence[Deliver], wo
     choices = tuple(dict.fromkeys(Choice(feed.fold, feed.instead) for feed in feeds))
     others, standing = (*delivered(world), *readings), tuple(world.running.values())
     if world.moves is Moves.EVERYTHING:
-        placement = arranged(others, choices, range(len(choices)), network, standing, world.last_fold)
-        folded, weighed = list(feeds), ()
+        chosen = [choice.fold for choice in choices]
+    if chosen is not None:
+        running = [number for number, choice in enumerate(choices) if choice.fold in chosen]
+        placement = arranged(others, choices, running, network, standing, world.last_fold)
+        folded, weighed = [feed for feed in feeds if feed.fold in chosen], ()
     else:
         timed = partial(round_of, world=network, within_ms=within_ms(world, (*live, asking)))
         placement, weighed = place(others, choices, network, standing, world.last_fold, timed)

@@ -42,14 +42,30 @@ TRANSITIONS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """Another way in which what a query reads gets here, while motes do both (`basestation.exchanging`).
+
+    Until it is `handed` over, it is the one that comes: from tick `whole` on all motes do it, None while some may not. After
+    that it is the one that was, for the windows up to that tick.
+    """
+
+    inside: tuple[Deliver, ...]
+    fed: tuple[Fed, ...]
+    whole: int | None = None
+    handed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """One query that was accepted: `inside` is what is delivered for it, `fed` what partials come for. `awaited` are the motes that must have what they should for it to be RUNNING."""
+    """One query that was accepted: `inside` is what is delivered for it, `fed` what partials come for, and `exchange` another
+    way of that. `awaited` are the motes that must have what they should for it to be RUNNING."""
 
     number: int
     text: str
     plan: Plan
     inside: tuple[Deliver, ...] = ()
     fed: tuple[Fed, ...] = ()
+    exchange: Exchange | None = None
     state: State = State.DEPLOYING
     awaited: frozenset[int] = frozenset()
 
@@ -64,10 +80,20 @@ class Query:
         return replace(self, awaited=frozenset(motes))
 
     @property
+    def delivered(self) -> tuple[Deliver, ...]:
+        """What motes deliver for it, in whichever way."""
+        return self.inside if self.exchange is None else (*self.inside, *self.exchange.inside)
+
+    @property
+    def folded(self) -> tuple[Fed, ...]:
+        """What motes fold for it, in whichever way."""
+        return self.fed if self.exchange is None else (*self.fed, *self.exchange.fed)
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """What a live query asks of the sensed extents; nothing, once it is over."""
         if self.state in (State.STOPPED, State.FAILED):
             return ()
-        operators = (*self.inside, *(fed.fold for fed in self.fed))
+        operators = (*self.delivered, *(fed.fold for fed in self.folded))
         sampled = [acquire for operator in operators for acquire in acquired(operator).values()]
         return tuple(Need(a.extent, frozenset(a.sampled), a.interval) for a in sampled)

@@ -24,6 +24,7 @@ from basestation.algebra.vector import Vector
 from basestation.app import Station
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.store import Store
+from basestation.exchanging import Decided
 from basestation.execution.arrived import ArrivedPartials
 from basestation.language.diagnostics import Refused
 from basestation.outlook import Outlook
@@ -103,8 +104,10 @@ class Bed:
         self.refused: dict[str, Refused] = {}
         self.catalog = read_deployed(scenario.deployment)
         self.archive = MemoryArchive() if archive is None else archive
+        self.decided: list[Decided] = []
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms,
-                               deployment=scenario.deployment, moves=Moves(moves), agenda=agenda)  # fmt: skip
+                               deployment=scenario.deployment, moves=Moves(moves), agenda=agenda,
+                               decided=self._decide)  # fmt: skip
         self._now_ms = scenario.begin_ms
         self._load_tables()
 
@@ -112,6 +115,9 @@ class Bed:
     def passed_ms(self) -> int:
         """How much time has gone by: looks and rounds are whole, so a little more than was asked for, or less."""
         return self._now_ms - self.scenario.begin_ms
+
+    def _decide(self, decided: Decided) -> None:
+        self.decided.append(decided)
 
     def _load_tables(self) -> None:
         """Stored extents lie beside the schema that names them."""
@@ -160,6 +166,11 @@ class Testbed(Bed):
         ends = [(asked.until_ms, True, asked) for asked in scenario.queries if asked.until_ms is not None]
         self._coming = deque(sorted((*begins, *ends), key=lambda each: each[:2]))  # when each query comes, and goes
         plan_faults(scenario, self.built, self._come_or_go)
+
+    def _decide(self, decided: Decided) -> None:
+        super()._decide(decided)
+        what = "handed_over" if decided.handed else "decided"
+        self.trace.record(self.built.kernel.now, 0, what, query=decided.query, tick=decided.tick)
 
     def _come_or_go(self, here: bool) -> None:
         self._here = here

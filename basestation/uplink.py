@@ -11,6 +11,7 @@ from basestation.archive.store import Store
 from basestation.clocks import Stamps
 from basestation.execution.arrived import ArrivedPartials
 from basestation.execution.engine import Engine
+from basestation.gathering import Gathering
 from basestation.results.feed import Feed
 from basestation.revisions.answers import Ended, by_query
 from basestation.wanted import believed
@@ -34,7 +35,9 @@ class Risen:
     errors: tuple[ReadingError | ReportError, ...]
 
 
-def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, delivery: int) -> Risen:
+def rise(
+    frames: Sequence[Frame], world: World, engine: Engine, archive: Store, gathering: Gathering, delivery: int
+) -> Risen:
     """Frames that came in the clock tick `delivery`. On return their readings are in the archive."""
     readings = [frame for frame in frames if frame.kind is Kind.READING]
     links = [frame for frame in frames if frame.kind is Kind.LINKS]
@@ -48,9 +51,12 @@ def rise(frames: Sequence[Frame], world: World, engine: Engine, archive: Store, 
         engine.deliver(name, batch)
     for sampling, batch in measured.filtered:
         engine.deliver(sampling.extent, believed(sampling, batch, world))
+    came: list[tuple[int, ArrivedPartials]] = []
     for found in gathered:
-        if found.shape.aggregation in world.running:
-            engine.deliver(found.shape.aggregation, ArrivedPartials.of(found, delivery))
+        if engine.takes(found.shape.aggregation):
+            came.append((found.shape.aggregation, ArrivedPartials.of(found, delivery)))
+            engine.deliver(*came[-1])
+    gathering.take(measured, came)
     last, tick_ms = {frame.mote: frame.sender for frame in partials}, world.catalog.tick_ms
     merged = frozenset((MoteId(site), last[sender]) for found in gathered for site, sender in found.contributors)
     unknown = [ReportError("kind", frame.mote, f"nothing takes {frame.kind.name} frames yet") for frame in others]

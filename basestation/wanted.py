@@ -70,7 +70,7 @@ def shared(world: World, tick: int, anew: Collection[str] = (), asking: Iterable
     """One schedule per site for all live queries, and those that are asking. Nobody samples what all of them exclude."""
     queries = [query for query in (*world.queries.values(), *asking) if query.needs]
     needs = [need for query in queries for need in query.needs]
-    operators = [each for query in queries for each in (*query.inside, *(fed.fold for fed in query.fed))]
+    operators = [each for query in queries for each in (*query.delivered, *(fed.fold for fed in query.folded))]
     sites = {extent.name: extent.sites or () for extent in world.catalog}  # where nobody lists them, sharing says so
     return share(needs, world.catalog, world.scheduled, tick, anew, wanted_of(operators, sites))
 
@@ -99,7 +99,7 @@ def processors(world: World) -> dict[int, Processor]:
 
 def delivered(world: World) -> list[Deliver]:
     """What live queries want to have here."""
-    return [operator for query in world.queries.values() if query.needs for operator in query.inside]
+    return [operator for query in world.queries.values() if query.needs for operator in query.delivered]
 
 
 def patience(world: World) -> dict[int, int]:

@@ -81,7 +81,7 @@ class World:
     @property
     def running(self) -> dict[int, Placed]:
         """By number, the folds that feed some query."""
-        live = {fed.number for query in self.queries.values() if query.needs for fed in query.fed}
+        live = {fed.number for query in self.queries.values() if query.needs for fed in query.folded}
         return {number: placed for number, placed in self.folds.items() if number in live}
 
     @property

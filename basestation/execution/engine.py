@@ -16,11 +16,12 @@ from basestation.execution.graph import Graph
 from basestation.execution.intake import Intake
 from basestation.execution.merged import Merged
 from basestation.execution.moments import moments
+from basestation.execution.succession import Succession
 from basestation.execution.tables import Table
 from basestation.execution.wins import NEVER
 from basestation.planner.executable import EXECUTABLE, executable
 from basestation.planner.rewrite import rewrite
-from basestation.revisions.answers import Ended
+from basestation.revisions.answers import Ended, by_query
 from innet.operators.acquire import acquired
 
 _PLENTY = 2**13, 2**16
@@ -46,6 +47,10 @@ class Engine:
         self._tables = {e.name: Table(e) for e in catalog if e.kind is Kind.STORED}
         self._live = live
         self._queries = {}
+        self._successions, self._ways = (
+            {},
+            0,
+        )  # by number those queries that were exchanged; how many ways have followed
         self._speaking = {}  # who has something to say at the end of a clock tick: queries, or many of them in one
         self._graph, self._alike = Graph(timer), Alike()
         self._expected = set()  # the numbers of queries to come
@@ -70,10 +75,18 @@ class Engine:
             if extent.name in self._intakes:
                 self._intakes[extent.name].keep_history()
 
-    def unfold(self, number):
-        """Nobody is fed by a fold any more."""
-        for of in (self._intakes, self._delivered, self._corrections):
-            del of[number]
+    def takes(self, fold):
+        """Whether somebody is fed by the fold of a number."""
+        return fold in self._intakes
+
+    def _unfold(self):
+        """Let go of folds by which nobody is fed any more."""
+        folds = {each for each in self._intakes if isinstance(each, int)}
+        if folds:
+            folds -= set().union(*(query.folds for query in self._queries.values()))
+        for number in folds:
+            for of in (self._intakes, self._delivered, self._corrections):
+                del of[number]
 
     def add(self, number, plan, fed=(), folds=None):
         """Run a query from now on: its first window is the first on the grid after the clock, or after SINCE.
@@ -81,7 +94,7 @@ class Engine:
         `fed` are those of its aggregations that partials come for, as Fed; `folds` are by number the folds that begin with
         it, under which partials are delivered. NotYet if it cannot be run, TooEarly if it begins before what is on record.
         """
-        if number in self._queries:
+        if number in self._queries or number in self._successions:
             raise ValueError(f"there is a query {number} already")
         missing = unsupported(plan)
         if missing:
@@ -91,11 +104,14 @@ class Engine:
         if since is not None and since < self._first_tick(plan):
             raise TooEarly(since, self._first_tick(plan))
         self._expected.discard(number)
+        self._run(number, plan, fed, folds or {})
+
+    def _run(self, number, plan, fed, folds):
         better, _ = rewrite(plan, executable(self._rules, [each.node for each in fed]))
         root = rebuild(better.root, lambda node: _over_partials(node, fed)) if fed else better.root
         if sum(isinstance(node, StreamMerged) for node in walk(root)) < len(fed):
             raise ValueError(f"query {number} is fed by partials for an aggregation that it does not run")
-        for fold, operator in (folds or {}).items():
+        for fold, operator in folds.items():
             self._fold(fold, operator)
         now = self.clock + 1
         query = Query(number, plan, root, self._graph, self._alike, self._intakes, self._tables, now, self._begun)
@@ -104,7 +120,48 @@ class Engine:
         for intake in query.sensed:
             intake.epochs.schedule(self.clock + 1)
 
+    # --- one query in several ways -----------------------------------------------------------------------------------
+
+    def follow(self, number, plan, fed=(), folds=None):
+        """Answer a query that gives windows of time in another way as well, which is not heard until it is handed over."""
+        self._catch_up()
+        self._ways += 1
+        self._run(-self._ways, plan, fed, folds or {})
+        self._successions.setdefault(number, Succession(number)).follow(-self._ways)
+
+    def hand_over(self, number):
+        """All windows of a query behind the clock are answered in the way that followed."""
+        self._catch_up()
+        self._successions[number].hand_over(self.clock)
+
+    def _heard(self, said):
+        """What an engine says of its queries, whichever their ways."""
+        if not self._successions:
+            return said
+        of = {way: each for each in self._successions.values() for way in each.ways}
+        return [part for each in by_query(said) for part in (of[each.query].of(each) if each.query in of else (each,))]
+
+    def _let_go(self, over):
+        """Stop the ways of which nothing is heard any more."""
+        for succession in self._successions.values():
+            for way in [way for way in succession.ways if over(succession, way)]:
+                succession.let_go(way)
+                self._stop(way)
+
+    def _query_of(self, way):
+        """The number of the query that a way is of."""
+        return next((number for number, each in self._successions.items() if way in each.ways), way)
+
+    def _answering(self, number):
+        """The Query that answers what comes."""
+        succession = self._successions.get(number)
+        return self._queries[number if succession is None else succession.heard]
+
+    # --- folds -------------------------------------------------------------------------------------------------------
+
     def _fold(self, number, fold):
+        if number in self._intakes:  # numbers are used again: who was fed by it before has said all
+            self._let_go(lambda succession, way: succession.over(way) and number in self._queries[way].folds)
         extents = dict.fromkeys((fold.extent, *acquired(fold)))
         self._intakes[number] = Merged(fold, [self._intakes[name] for name in extents], self.clock + 1)
         self._delivered[number], self._corrections[number] = [], []
@@ -126,17 +183,25 @@ class Engine:
     def exchange(self, number, plan, which=0):
         """Compute a join of a query by another plan from now on; no answer changes. NoPlan if it is none for that join."""
         self._catch_up()
-        self._queries[number].joins[which].exchange(plan)
+        self._answering(number).joins[which].exchange(plan)
 
     def counts(self, number):
         """What each operator below a query has done so far, and with how many it is shared; those below first."""
         self._catch_up()
-        return self._graph.counted(self._queries[number].key)
+        return self._graph.counted(self._answering(number).key)
 
     def remove(self, number):
         """Stop a query. KeyError if there is none of that number."""
         self._catch_up()
-        query = self._queries.pop(number)
+        if number not in self._queries and number not in self._successions:
+            raise KeyError(number)
+        succession = self._successions.pop(number, None)
+        for way in (number,) if succession is None else succession.ways:
+            self._stop(way)
+        self._unfold()
+
+    def _stop(self, way):
+        query = self._queries.pop(way)
         query.stop()
         self._speaking[query.speaker] -= 1
         if not self._speaking[query.speaker]:
@@ -272,9 +337,9 @@ class Engine:
         self._graph.step(tick)
         said = []
         for speaker in list(self._speaking):
-            said += speaker.said
+            said += self._heard(speaker.said)
             if speaker.halt is not None:
-                for number in list(speaker.numbers):
+                for number in dict.fromkeys(self._query_of(way) for way in speaker.numbers):
                     said.append(Ended(number, speaker.halt.code, speaker.halt.message, tick))
                     self.remove(number)
         self._steps += 1
@@ -290,6 +355,8 @@ class Engine:
             return
         for speaker in self._speaking:
             speaker.ask()
+        self._let_go(lambda succession, way: succession.over(way, self._queries[way].speaker.settled))
+        self._unfold()
         self._graph.tidy()
         histories = [speaker.histories() for speaker in self._speaking]
         for name, intake in self._intakes.items():

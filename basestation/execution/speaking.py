@@ -50,10 +50,15 @@ class Speaker:
         """The extents of which they have to be told what disturbs them clock tick by clock tick."""
         return () if self._output.follows else [stream.extent.name for stream in self._streams]
 
-    def ask(self):
-        """Say what is still needed: answers are revised back to the longest horizon below; what is before that is settled."""
+    @property
+    def settled(self):
+        """What is before this tick changes no more: answers are revised back to the longest horizon below."""
         horizon = max((stream.intake.horizon for stream in self._streams), default=0)
-        self._output.need(min((each.watermark for each in (*self._streams, *self._scans)), default=0) - horizon)
+        return min((each.watermark for each in (*self._streams, *self._scans)), default=0) - horizon
+
+    def ask(self):
+        """Say what is still needed."""
+        self._output.need(self.settled)
 
     def histories(self):
         """{extent: the first tick that its history may still be asked for}."""

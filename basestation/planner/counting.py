@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from acquisition.batch import Batch
-from acquisition.extent import Catalog
+from acquisition.extent import Catalog, Extent
 from innet.operators.lanes import Lane
 from innet.placement.statistics import Counted, Observed
 
@@ -13,11 +13,12 @@ from innet.placement.statistics import Counted, Observed
 def counted(batches: Mapping[str, Batch], catalog: Catalog) -> Counted:
     """Of extents by name. Only attributes of whole multiples: motes compute with no others."""
     return Counted.of(
-        {name: _observed(batch.take(batch.weight > 0), catalog.find(name)) for name, batch in batches.items()}
+        {name: observed(batch.take(batch.weight > 0), catalog.find(name)) for name, batch in batches.items()}
     )
 
 
-def _observed(batch: Batch, extent) -> Observed:
+def observed(batch: Batch, extent: Extent) -> Observed:
+    """Of one extent."""
     lanes = {
         attribute.name: _lane(batch, attribute.name)
         for attribute in extent.schema

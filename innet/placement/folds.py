@@ -16,7 +16,7 @@ def united_folds(folds: Iterable[Fold], fits: Callable[[Fold], bool] = lambda fo
     `fits` into a frame."""
     found: list[Fold] = []
     for fold in folds:
-        wider = ((at, _united(other, fold)) for at, other in enumerate(found) if _same(other) == _same(fold))
+        wider = ((at, _united(other, fold)) for at, other in enumerate(found) if cut_alike(other) == cut_alike(fold))
         at, one = next(((at, one) for at, one in wider if fits(one)), (len(found), fold))
         found[at : at + 1] = [one]
     return tuple(found)
@@ -35,7 +35,7 @@ def _united(a: Fold, b: Fold) -> Fold:
 
 def keeps(held: Fold, fold: Fold) -> bool:
     """Whether one fold keeps all that another asks for."""
-    return _same(held) == _same(fold) and all(_fitting(held, state) for state in fold.states)
+    return cut_alike(held) == cut_alike(fold) and all(_fitting(held, state) for state in fold.states)
 
 
 def holder(fold: Fold, folds: Iterable[Fold]) -> Fold:
@@ -54,7 +54,8 @@ def _fitting(held: Fold, state: tuple[str, Expression]) -> list[int]:
     return [place for place, (k, v) in enumerate(held.states) if v == value and k in kinds]
 
 
-def _same(fold: Fold) -> tuple:
+def cut_alike(fold: Fold) -> tuple:
+    """What folds have in common that take the same tuples into the same slices and groups."""
     return fold.child, fold.extent, fold.slices, fold.keys
 
 

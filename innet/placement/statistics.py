@@ -59,12 +59,8 @@ class Guess:
         return 1 - prod(1 - passing(operator) * every / interval_of(operator) for operator in operators)
 
     def contents(self, fold: Fold, sites: Sequence[int]) -> Contents:
-        """Each reading passes or not, and then falls into one of the cells; so many of them are hit on average."""
-        share, many = passing(fold), max(1, len(sites)) if _by_site(fold) else 1
         cells = DISTINCT ** sum(not isinstance(key, SiteNumber) for key in fold.keys)
-        readings = len(sites) * fold.slices.most_ticks(fold.interval)
-        whole = many * cells * (1 - (1 - share / cells) ** (readings / many))
-        return Contents(np.array([whole]), np.array([1 - share**readings]))
+        return spread(fold, sites, passing(fold), cells)
 
     def most_groups(self, fold: Fold, sites: Sequence[int]) -> int:
         keys = [len(sites) if isinstance(key, SiteNumber) else DISTINCT for key in fold.keys]
@@ -72,6 +68,14 @@ class Guess:
 
 
 GUESS = Guess()
+
+
+def spread(fold: Fold, sites: Sequence[int], share: float, cells: float) -> Contents:
+    """Each reading passes or not, and then falls into one of the cells; so many of them are hit on average."""
+    many = max(1, len(sites)) if _by_site(fold) else 1
+    readings = len(sites) * fold.slices.most_ticks(fold.interval)
+    whole = many * cells * (1 - (1 - share / cells) ** (readings / many))
+    return Contents(np.array([whole]), np.array([1 - share**readings]))
 
 
 def _by_site(fold: Fold) -> bool:
@@ -159,7 +163,7 @@ class Counted:
         return cls(whole >> 40, whole & ((1 << 40) - 1), measured, sampled)
 
     def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
-        if not all(self._knows(operator) for operator in operators):
+        if not all(self.knows(operator) for operator in operators):
             return GUESS.wanted(operators, site, every)
         rows = self._rows_of.get(site, np.zeros(0, np.int64))
         extent = operators[0].extent
@@ -168,9 +172,14 @@ class Counted:
             return GUESS.wanted(operators, site, every)
         return float(np.mean(np.logical_or.reduce([self._taken(operator)[rows] for operator in operators])))
 
+    def share(self, operator: Placeable) -> float:
+        """The share of its readings, all sites together, that an operator takes."""
+        rows = self.sampled[operator.extent] & (self.tick % interval_of(operator) == 0)
+        return float(self._taken(operator)[rows].mean()) if rows.any() else passing(operator)
+
     def contents(self, fold: Fold, sites: Sequence[int]) -> Contents:
         some = [self._rows_of[site] for site in sites if site in self._rows_of]
-        rows = np.concatenate(some) if some and self._knows(fold) else np.zeros(0, np.int64)
+        rows = np.concatenate(some) if some and self.knows(fold) else np.zeros(0, np.int64)
         if len(rows):
             here = np.logical_and.reduce([self.sampled[extent][rows] for extent in extents_of(fold)])
             rows = rows[here & (self.tick[rows] % fold.interval == 0)]
@@ -198,7 +207,8 @@ class Counted:
     def _known(self) -> dict[Placeable, np.ndarray]:
         return {}
 
-    def _knows(self, operator: Placeable) -> bool:
+    def knows(self, operator: Placeable) -> bool:
+        """Whether there are readings of all that it reads, with what it asks of them."""
         keys = operator.keys if isinstance(operator, Fold) else ()
         parts = {part for each in (*conditions(operator), *keys) for part in walk(each)}
         known = all(part in self.measured for part in parts if isinstance(part, Measured))

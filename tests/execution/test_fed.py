@@ -140,13 +140,13 @@ def batch(rows, clock):
     return Batch(tick, site, none + clock, none + 1, values, valid)
 
 
-def said(asked, coming, by_partials, steps=1, anew=False):
+def said(asked, coming, by_partials, steps=1, anew=False, until=LAST + 45):
     """(clock, update) of all that is said; readings come in the clock ticks of their partials, and are gone with them."""
     engine, found = Engine(CATALOG, live=True, tidy_every=1 if by_partials else 64), []
     fold = asked.fed.fold
     engine.add(asked.number, asked.plan, *(((asked.fed,), {asked.number: fold}) if by_partials else ()))
     extent, merged = CATALOG.find(fold.extent), asked.merged(coming)
-    for clock in range(LAST + 45):
+    for clock in range(until):
         for (came, slice, _), rows in merged.items():
             if came != clock:
                 continue

@@ -97,11 +97,11 @@ def heard(bed, name):
         if extent.kind is Kind.SENSED:
             fold = folds.get(extent.name)
             came = _delivered(bed, extent.name) if fold is None else merged(bed, extent.name, fold)
-            found[extent.name] = _rows(extent, came)
+            found[extent.name] = rows_of(extent, came)
     return found
 
 
-def _rows(extent, found):
+def rows_of(extent, found):
     scales = {a.name: a.scale for a in extent.schema}
     rows = []
     for (site, tick), (arrival, values) in sorted(found.items(), key=lambda each: each[1][0]):

@@ -1,0 +1,145 @@
+"""A selection that was guessed wrong: a station that runs measures, changes its mind, and nobody can tell from the answers."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import gateway.downlink
+from basestation import exchanging, testbed
+from innet.placement.statistics import Contents
+from simulator.scenario import Asked, read_scenario
+from tests.simulation.judging import FOLDER, delivered, merged, rows_of, run_scenario
+from tests.simulation.saying import difference, said_by, said_of
+
+HOUR = 3_600
+WINDOWS = {
+    "now": "[NOW]",
+    "hopping": "[FROM NOW-50 TO NOW-20 SLIDE 40 SEC]",
+    "grouped": "[FROM NOW-50 TO NOW SLIDE 20 SEC]",
+}
+
+
+@cache
+def ran(name, seconds, text=None):
+    scenario = read_scenario(FOLDER / f"{name}.toml")
+    if text:
+        scenario = replace(scenario, queries=(Asked("0", text, 0, None),))
+    return run_scenario(scenario, seconds)
+
+
+def ways(bed, name):
+    """[(the first tick of its windows, whether they are folded)] of each way in which a query was answered."""
+    handed = [each.tick for each in bed.decided if each.handed and each.query == bed.numbers[name]]
+    folded = [each.reason.startswith("folded in the network") for each in bed.decided if not each.handed and each.query == bed.numbers[name]]  # fmt: skip
+    return [(-1, not folded[0]), *zip(handed, folded, strict=False)]
+
+
+def judge(bed, name):
+    """How many windows there are: each says what a replay says of what was heard in the way in which it was answered."""
+    [extent] = list(bed.catalog)
+    text = next(asked.text for asked in bed.scenario.queries if asked.name == name)
+    got, expected = said_by(bed, name), {}
+    folds, known = iter(bed.station.world.folds), ways(bed, name)
+    for (first, folded), (behind, _) in zip(known, [*known[1:], (10**9, False)], strict=True):
+        came = merged(bed, extent.name, next(folds)) if folded else delivered(bed)
+        said = said_of(bed, {extent.name: rows_of(extent, came)}, text)
+        expected |= {key: of for key, of in said.items() if first <= key[1][0] < behind}
+    assert difference(expected, got) is None
+    return len({key for _, key in got})
+
+
+def messages(bed, begin, end):
+    """How many attempts there were, of all motes, between two seconds."""
+    begins = bed.scenario.begin_ms // 1_000
+    sent = [e for e in bed.trace.of("sent") if e.mote and begin <= e.time / 1e6 - begins < end]
+    return sum(e["attempts"] for e in sent if e["kind"] in ("READING", "PARTIAL"))
+
+
+def test_the_planner_changes_its_mind_twice_messages_fall_and_the_answers_are_those_of_a_replay():
+    bed = ran("selection_guessed_wrong", 12 * HOUR)
+    begin = bed.scenario.begin_ms // 1_000
+    assert [folded for _, folded in ways(bed, "warm")] == [False, True, False]
+    assert judge(bed, "warm") == 12 * 60
+    decided = [each.tick - begin for each in bed.decided]
+    # An hour is counted at a time; conditions hold for six hours. Awake, motes are told within a minute or two.
+    assert 1 * HOUR <= decided[0] < decided[1] < 1 * HOUR + 300
+    assert 6 * HOUR < decided[2] < decided[3] < 8 * HOUR
+    collected, folded = messages(bed, 0, HOUR), messages(bed, 2 * HOUR, 3 * HOUR)
+    assert folded < 0.6 * collected
+    # Where nearly nothing passes, partials would go on to say so slice by slice.
+    assert messages(bed, 10 * HOUR, 11 * HOUR) < folded / 3
+
+
+def test_each_tick_is_answered_once_and_by_all_sites_while_programs_are_exchanged():
+    bed = ran("selection_guessed_wrong", 12 * HOUR)
+    first = Counter(key for what, key in said_by(bed, "warm") if what == "window")
+    ticks = sorted(tick for tick, _ in first)
+    assert ticks == list(range(ticks[0], ticks[0] + 60 * len(ticks), 60)) and set(first.values()) == {1}
+    covered = {key[0]: of for (what, key), of in said_by(bed, "warm").items() if what == "coverage of"}
+    assert {of["hall"] for tick, of in covered.items() if ticks[0] < tick < ticks[-12]} == {(8, 8)}
+
+
+def test_it_is_an_event_of_the_trace():
+    bed = ran("selection_guessed_wrong", 12 * HOUR)
+    events = [(e.what, e["tick"]) for e in bed.trace.events if e.what in ("decided", "handed_over")]
+    assert events == [("handed_over" if each.handed else "decided", each.tick) for each in bed.decided]
+    assert [each.handed for each in bed.decided] == [False, True] * 2
+    assert all("messages an hour" in each.reason for each in bed.decided if not each.handed)
+
+
+class Lie:
+    """Statistics by which either everything is folded, or nothing."""
+
+    def __init__(self, folded):
+        self.folded = folded
+
+    def wanted(self, operators, site, every):
+        return 1.0 if self.folded else 0.0
+
+    def contents(self, fold, sites):
+        return Contents(np.array([1.0 if self.folded else 100.0]), np.array([0.0]))
+
+    def most_groups(self, fold, sites):
+        return 8
+
+
+@cache
+def exchanged(text, agenda, **radio):
+    """A bed that was lied to after five minutes, and once more after twenty, so that it does the opposite."""
+    scenario = replace(read_scenario(FOLDER / "filtering.toml"), **radio)
+    scenario = replace(scenario, queries=(Asked("0", text, 0, None),))
+    bed = testbed.Testbed(scenario, 1, agenda=agenda)
+    for minute in (5, 20):
+        bed.run_until(60_000 * minute)
+        station, decide = bed.station, bed._decide
+        believing = replace(station.world, statistics=Lie(not station.world.queries[1].fed))
+        station.world = exchanging.reviewed(believing, station.engine, decide)
+        gateway.downlink.desire(station.world.desired, station.keepers, bed._now_ms)
+    bed.run_until(60_000 * 35)
+    return bed
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+@pytest.mark.parametrize("radio", [{}, {"delivery": 0.7}], ids=["no loss", "loss"])
+@pytest.mark.parametrize("window", WINDOWS)
+def test_windows_of_any_kind_are_exchanged_there_and_back_with_loss_and_without(window, agenda, radio, monkeypatch):
+    monkeypatch.setattr(exchanging, "REVIEWED", 10**6)
+    monkeypatch.setattr(exchanging, "CLEARLY", 0.0)
+    by = " GROUP BY site" if window == "grouped" else ""
+    text = f"SELECT AVG(temp) AS mean, COUNT(*) AS n FROM hall {WINDOWS[window]} WHERE temp > 20{by}"
+    bed = exchanged(text, agenda, **radio)
+    assert len(ways(bed, "0")) == 3
+    assert judge(bed, "0") >= 50
+
+
+def test_what_is_not_clearly_cheaper_stays_as_it_is():
+    """Half of the readings pass: folding them would cost about the same."""
+    text = "SELECT AVG(temp) AS mean FROM hall [NOW] WHERE supply >= 2950"
+    bed = ran("filtering", 2_000, text)
+    assert bed.decided == [] and 0 < exchanging.CLEARLY < 0.1
+    assert bed.station.world.statistics.readings.share(bed.station.world.queries[1].inside[0]) == pytest.approx(
+        0.5, abs=0.1
+    )
