@@ -27,7 +27,7 @@ def within(ascending, left, right):
     """Of ranges of numbers: where each begins among some ascending ones, and how many of these it holds."""
     count = len(ascending)
     step = int(ascending[1] - ascending[0]) if count > 1 else 1
-    if count and (ascending[1:] - ascending[:-1] == step).all():  # evenly apart
+    if count and step and (ascending[1:] - ascending[:-1] == step).all():  # evenly apart
         first = int(ascending[0])
         begin = np.clip(-((first - left) // step), 0, count)
         return begin, np.maximum(np.clip((right - first) // step + 1, 0, count) - begin, 0)

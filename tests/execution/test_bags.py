@@ -122,9 +122,9 @@ def test_ranges_that_overlap_are_gone_through_once(given_spans):
         assert not count or held[at : at + count] == list(range(begin, begin + count))
 
 
-@given(st.lists(st.integers(-5, 30), max_size=15), st.booleans(), st.data())
-def test_what_ranges_hold_of_ascending_numbers(numbers, in_a_row, data):
-    numbers = list(range(len(numbers))) if in_a_row else sorted(numbers)
+@given(st.lists(st.integers(-5, 30), max_size=15), st.integers(0, 4), st.data())
+def test_what_ranges_hold_of_ascending_numbers(numbers, apart, data):
+    numbers = [apart * number for number in range(len(numbers))] if apart else sorted(numbers)
     asked = data.draw(st.lists(st.tuples(st.integers(-8, 35), st.integers(0, 9)), max_size=6))
     left, right = (ints([low + more * far for low, far in asked]) for more in (0, 1))
     first, counts = within(ints(numbers), left, right)
