@@ -79,6 +79,7 @@ class Query:
         "key",
         "number",
         "sensed",
+        "folds",
         "speaker",
     )  # there may be many
 
