@@ -76,6 +76,7 @@ class Query:
         "_member",
         "_signatures",
         "blocks",
+        "folds",
         "key",
         "number",
         "sensed",
