@@ -64,11 +64,21 @@ def _new(ordered):
 
 
 def stable_order(values):
-    """The order of integers, equal ones as they stand: sixteen bits at a time, which numpy sorts much faster than all of them."""
+    """The order of integers, equal ones as they stand.
+
+    Where there are bits left beside the value for the place, both are sorted as one number, which numpy does many at once;
+    else sixteen bits at a time.
+    """
     if not len(values) or (values[1:] >= values[:-1]).all():
         return np.arange(len(values))
     least = int(values.min())
-    bits = (int(values.max()) - least).bit_length()
+    bits, places = (int(values.max()) - least).bit_length(), len(values).bit_length()
+    if bits + places < 64:
+        order = (values - least) << places
+        order |= np.arange(len(values))
+        order.sort()
+        order &= (1 << places) - 1
+        return order
     left = values.view(np.uint64) - np.uint64(least % 2**64)
     order = np.argsort(left.astype(np.uint16), kind="stable")
     for shift in range(16, bits, 16):

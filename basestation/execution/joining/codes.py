@@ -53,18 +53,20 @@ class Codes:
         """The numbers of keys, which have one from now on."""
         if not len(self):
             self._empty(max(10, (_SPARSE * len(hashes)).bit_length()))
-            return self._put(hashes)
+            code = self._put(hashes)
+            self._keep_near(hashes, code, anew=True)
+            return code
         code = self.of(hashes)
         unknown = np.flatnonzero(code == _NOTHING)
         if len(unknown):
-            room, first = _SPARSE * (len(self) + len(unknown)), not len(self)
-            if room > len(self._slots):
-                first = True
+            room = _SPARSE * (len(self) + len(unknown))
+            grows = room > len(self._slots)
+            if grows:
                 known = self._hashes.values
                 self._empty(room.bit_length())
                 self._put(known)
             code[unknown] = new = self._put(hashes[unknown])
-            self._keep_near(hashes[unknown], new, first)
+            self._keep_near(hashes[unknown], new, anew=grows)
         return code
 
     def _keep_near(self, hashes, codes, anew):
@@ -74,7 +76,7 @@ class Codes:
             if far.max() < len(self._near):
                 self._near[far.view(np.int64)] = codes
                 return
-        elif not anew:
+        elif not anew or not len(hashes):
             return
         known = self._hashes.values
         low, high = (int(end) for end in (known.view(np.int64).min(), known.view(np.int64).max()))
