@@ -3,6 +3,8 @@
 Which spans those are is found once, and gone through for each array of cells by itself: so an array stays in the caches.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from basestation.algebra.vector import taken
@@ -14,8 +16,11 @@ class Doubling:
     def __init__(self, rows, width, begin, end):
         self.longest = int((end - begin).max(initial=0))
         self._cells, self._width = len(begin) * width, width
-        self._begin, self._end = begin, end
-        self._steps = list(self._found(rows, begin, end - begin))
+        self._rows, self._begin, self._end = rows, begin, end
+
+    @cached_property
+    def _steps(self):
+        return list(self._found(self._rows, self._begin, self._end - self._begin))
 
     def _found(self, rows, begin, length):
         """(which cells of windows take cells of spans in: None for all; which; the spans that are twice as long, if they are asked

@@ -240,9 +240,11 @@ class Slices(Store):
         low, high = int(first.min(initial=NEVER)), int(last.max(initial=-NEVER))
         parts = []
         for part in self._parts:
-            if part.slice[-1] >= low and part.slice[0] <= high:
-                begin, end = np.searchsorted(part.slice, low), np.searchsorted(part.slice, high, "right")
-                parts.append(part.between(begin, end))
+            begins, ends = part.slice[0], part.slice[-1]
+            if low <= begins and ends <= high:
+                parts.append(part)
+            elif ends >= low and begins <= high:
+                parts.append(part.between(part.slice.searchsorted(low), part.slice.searchsorted(high, "right")))
         return self._folding.joined(parts)
 
     def needs(self, tick):
