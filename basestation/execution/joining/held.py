@@ -48,7 +48,8 @@ class Held:
         more = [name for name in _SYSTEM if len(tuples) and not _usual(name, tuples)]
         self._system = {name: Grown(getattr(tuples, name)) for name in ("ident", "tick", *more)}
         self._values = {id: Grown(v.values) for id, v in tuples.columns.items()}
-        self._valid = {id: Grown(v.valid) for id, v in tuples.columns.items() if v.valid is not None}
+        masked = [(id, v.valid) for id, v in tuples.columns.items() if v.valid is not None and len(tuples)]
+        self._valid = {id: Grown(valid) for id, valid in masked}
         self._alive = Grown(np.ones(len(tuples), bool))
         self._texts = {}  # columns of strings, as they are
         self._dead, self.count = 0, len(tuples)
