@@ -29,11 +29,11 @@ from gateway.payload import (
 )
 from innet.costs.hardware import Hardware, hardware
 from innet.errors import PayloadError as InnetPayloadError
-from innet.payload import Orders, decode_orders, encode_links
+from innet.payload import Orders, decode_orders
 from innet.program.interpreter import Sampled, run
 from innet.program.opcodes import DECLARING
 from innet.program.program import MoteProgram, instructions
-from innet.routing.topology import Heard, LinksReport
+from simulator.calling import ALONE, Calling
 from simulator.carrier import Patience
 from simulator.clock import Clock
 from simulator.copies import Copies
@@ -59,18 +59,17 @@ class Memory:
     folding: Folding
     out: Outgoing
     copies: Copies
+    calling: Calling
     orders: Orders = field(default_factory=Orders)
     version: int = 0  # of the orders: that of the schedule that they are for
     programs: tuple[MoteProgram, ...] = ()  # of the orders, and those before for what is still sampled by them
     installer: Installer = field(default_factory=Installer)
     chunks: int = 0  # that came
-    calls: int = 0  # the last time that we have begun to introduce ourselves
     tick_ms: int = 0
     sampled: dict[int, int] = field(default_factory=dict)  # the last tick of each sampling
     waiting: Waiting = field(default_factory=Waiting)
     counting: Counting = field(default_factory=Counting)
     received: dict[int, Numbers] = field(default_factory=dict)  # what came from above, by its boot
-    told: LinksReport | None = None  # whom we hear, as we said it last; who has said nothing keeps to its orders
 
 
 class Mote:
@@ -100,7 +99,7 @@ class Mote:
         self.alive, self._born = True, self._kernel.now
         self.relay.switch_on()
         reason = Reason.RESET if self._plans else Reason.SWITCHED_ON
-        self._call_in(0, reason, ALONE)
+        self._memory.calling.begin(0, reason, ALONE)
 
     def die(self, why: str) -> None:
         """Switch off for good."""
@@ -150,11 +149,15 @@ class Mote:
         self.clock.stop()
         self._plans += 1
         self._memory.out.end()
+        self._memory.calling.end()
         self._memory = self._empty(self.boot + 1, self._kernel.now)
 
     def _empty(self, boot: int, forgot: int | None) -> Memory:
         out = Outgoing(self.site, boot, self.relay, self._kernel, self._trace, self._handed_over)
-        return Memory(Schedule(self.site, 0, ()), Folding(self.site, self._provenance), out, Copies(forgot))
+        calling = Calling(
+            self.site, self._kernel, self._air, self.relay, out, self._hello, lambda: self._slots is not None
+        )
+        return Memory(Schedule(self.site, 0, ()), Folding(self.site, self._provenance), out, Copies(forgot), calling)
 
     @property
     def boot(self) -> int:
@@ -186,7 +189,7 @@ class Mote:
                 decode_chunk(frame.payload)
                 return partial(self._take_chunk, frame)
             case Kind.HELLO:
-                return partial(self._say_hello, Reason.ASKED)
+                return partial(self._memory.calling.say_hello, Reason.ASKED)
         raise FrameError("kind", f"a mote does not know what to do with {frame.kind.name}")
 
     def _set_clock(self, ms: int, tick_ms: int) -> None:
@@ -201,7 +204,7 @@ class Mote:
         """Install an image when it is whole, and as a whole; say so, also to somebody who does not know."""
         memory = self._memory
         if memory.installer.has(frame.kind, decode_chunk(frame.payload)):
-            self._say_hello(Reason.INSTALLED)
+            self._memory.calling.say_hello(Reason.INSTALLED)
             return
         if image := memory.installer.take(frame):
             self._install(frame.kind, image)
@@ -222,9 +225,9 @@ class Mote:
             return
         self._memory.installer.install(kind, image)
         self._arm()
-        self._say_hello(Reason.INSTALLED)
+        self._memory.calling.say_hello(Reason.INSTALLED)
         if self._slots:
-            self._call_in(ALONE, Reason.INSTALLED, 2 * ALONE)
+            self._memory.calling.begin(ALONE, Reason.INSTALLED, 2 * ALONE)
 
     def _account(self, frame: Frame) -> None:
         """The base station misses some of our frames."""
@@ -378,52 +381,24 @@ class Mote:
         for payload, parts in self._memory.folding.take(tick):
             self._provenance.carry(self._post(Kind.PARTIAL, payload), parts)
 
-    def _call_in(self, wait: int, reason: Reason, pause: int) -> None:
-        """Introduce ourselves after a while, and then after pauses."""
-        memory = self._memory
-        memory.calls += 1
-        now = self._kernel.now
-        self._kernel.after(wait, partial(self._introduce, memory, memory.calls, now, reason, pause), priority=1)
-
-    def _introduce(self, memory: Memory, call: int, since: int, reason: Reason, pause: int) -> None:
-        """Say hello, and whom we hear; again and again as long as nobody has told us a parent, and while we sleep and have
-        nothing else to say, so that we can be told something (SPEC.md: HELLO)."""
-        if memory is not self._memory or memory.calls != call:
-            return
-        lost = pause == ALONE or self.relay.parent == BROADCAST or self.relay.forsaken
-        if lost or (self._slots and self.relay.taken_at <= since):
-            self._say_hello(reason)
-            self._tell_links()
-        if lost or self._slots:
-            self._call_in(pause, reason, min(2 * pause, ALONE_LONGEST))
-
     def notice(self) -> None:
-        """Tell whom we hear, where that is something else than what we have told."""
-        if self._memory.told is not None and self._heard().differs(self._memory.told):
-            self._tell_links()
+        self._memory.calling.notice()
 
     def forsaken(self) -> None:
         """Our parent takes nothing: say hello as one that has no program, so as to be told another (SPEC.md: HELLO)."""
-        if self._memory.told is not None and not self.relay.forsaken:
+        if self._memory.calling.has_told and not self.relay.forsaken:
             self._trace.record(self._kernel.now, self.site, "forsaken", by=self.relay.parent)
             self.relay.leave()
             self._slots = None
             self._memory.installer.forget(Kind.PROGRAM)
-            self._call_in(0, Reason.FORSAKEN, ALONE)
+            self._memory.calling.begin(0, Reason.FORSAKEN, ALONE)
 
-    def _heard(self) -> LinksReport:
-        return LinksReport(self.site, tuple(Heard(*each) for each in self._air.neighbours(self.site)))
-
-    def _tell_links(self) -> None:
-        self._memory.told = self._heard()
-        self._post(Kind.LINKS, encode_links(self._memory.told))
-
-    def _say_hello(self, reason: Reason) -> None:
+    def _hello(self, reason: Reason) -> bytes:
         has, clock = self._memory.installer.installed, self.clock
         now_ms = clock.reads(self._kernel.now) // MS if clock.runs else None
         hello = Hello(reason, sensor_code(self.kind.name), 0, has[Kind.SCHEDULE], has[Kind.PROGRAM], now_ms,
                       tuple(sorted(self._sensors)))  # fmt: skip
-        self._post(Kind.HELLO, encode_hello(hello))
+        return encode_hello(hello)
 
     def _say_wants(self, memory: Memory, chunks: int) -> None:
         """No chunk came for a while: say which are missing."""
@@ -433,7 +408,9 @@ class Mote:
                 self._kernel.after(CHUNK_WAIT, partial(self._say_wants, memory, chunks))
 
     def _say_counts(self) -> None:
-        for counts in self._memory.counting.due(self._memory.schedule.samplings) if self._memory.told else ():
+        for counts in (
+            self._memory.counting.due(self._memory.schedule.samplings) if self._memory.calling.has_told else ()
+        ):
             self._say(counts)
 
     def _say(self, event: EventPayload) -> None:
@@ -448,8 +425,6 @@ class Mote:
             self._send_readings()
 
 
-ALONE, ALONE_LONGEST = 10_000 * MS, 3_600_000 * MS
-"""The pauses after which a mote without a parent introduces itself again: the first, and the longest."""
 CHUNK_WAIT = 20_000 * MS
 """So long after the last chunk of an image a mote says which are missing, and again."""
 
