@@ -35,11 +35,21 @@ def network_of(
     return world_of(deployment, world.catalog, tree, topology, schedules, round, world.statistics)
 
 
+def with_agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Schedule], now: int) -> World:
+    """The world with the agenda of the motes; or with why there is none, and then they are awake."""
+    try:
+        found, sleepless = agenda(world, placed, schedules, now), None
+    except PlacementError as why:
+        found, sleepless = None, str(why)
+    return replace(world.with_agenda(found, now), sleepless=sleepless)
+
+
 def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Schedule], now: int) -> Agenda | None:
     """The agenda of the motes in the tree, which may be the one that they have.
 
     Another one for the same tree begins when all have been told; until then they go on with the one before, and nobody is
-    told a third. One that was made in this clock tick nobody knows yet. None where motes are to be awake, and where no agenda has time: then they are awake as well.
+    told a third. One that was made in this clock tick nobody knows yet. None where motes are to be awake; PlacementError, with
+    the figures, where no agenda has time for all that is to be sent.
     """
     queries, before = [query for query in world.queries.values() if query.needs], world.agenda
     if not (world.sleeps and queries and world.tree.parent):
@@ -51,10 +61,7 @@ def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Sched
     reached = tuple(replace(p, sites=tuple(s for s in p.sites if s in world.tree.parent)) for p in placed)
     network = network_of(world, queries, [need for query in queries for need in query.needs], schedules)
     known = replace(network.network, tree=world.tree, topology=world.topology)
-    try:
-        found = agenda_of(Placement(world.tree, reached), replace(network, network=known), within_ms(world, queries))
-    except PlacementError:
-        return None
+    found = agenda_of(Placement(world.tree, reached), replace(network, network=known), within_ms(world, queries))
     if not same_tree or replace(found, first=before.first) == before:
         return replace(found, first=before.first) if same_tree else found
     if unknown:

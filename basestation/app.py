@@ -20,6 +20,8 @@ from basestation.archive.store import Store
 from basestation.clocks import Clocks
 from basestation.execution.engine import Engine
 from basestation.gathering import Gathering
+from basestation.incidents import Incidents
+from basestation.lasting import judged
 from basestation.planner.moves import Moves
 from basestation.queries import Event, Query
 from basestation.results.feed import Feed
@@ -53,6 +55,7 @@ class Station:
         self.clocks = Clocks(self.keepers.pace.off_ms)
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
+        self.incidents = Incidents()
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
         self._gathering, self._decided = Gathering(), decided
         self._tick = self._looked = self._reviewed = tick_of_ms(now_ms, catalog.tick_ms)
@@ -89,11 +92,11 @@ class Station:
         settled = self.keepers.settled()
         world = self._listen(risen.world, settled, now_ms).with_settled(settled)
         if world.tree.parent != self.world.tree.parent or self._agenda_begins():
-            world = downlink.commanded(world, self.engine.clock + 1)
+            world = judged(downlink.commanded(world, self.engine.clock + 1))
         world = exchanging.gone_on(self._review(world), self.engine, settled, self._decided)
         if world.desired is not self.world.desired:
             gateway.downlink.desire(world.desired, self.keepers, now_ms)
-        self.world = world
+        self._become(world, now_ms)
         self._speak(now_ms)
 
     def _review(self, world: World) -> World:
@@ -130,9 +133,13 @@ class Station:
     def _carry_out(self, deployment: downlink.Deployment, now_ms: int) -> Query:
         self.feed.open(shape_of(deployment.query.number, deployment.query.plan))
         gateway.downlink.desire(deployment.world.desired, self.keepers, now_ms)
-        self.world = deployment.world
+        self._become(deployment.world, now_ms)
         self._speak(now_ms)
         return deployment.query
+
+    def _become(self, world: World, now_ms: int) -> None:
+        self.incidents.compare(self.world, world, now_ms)
+        self.world = world
 
     def _clock(self, now_ms: int) -> bytes:
         return acquisition.downlink.clock(now_ms, self.world.catalog.tick_ms)

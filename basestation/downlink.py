@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import acquisition.downlink
 import innet.downlink
 from acquisition.errors import ScheduleError
-from basestation.agendas import agenda
+from basestation.agendas import with_agenda
 from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
 from basestation.language.diagnostics import Diagnostic, Refused
@@ -80,15 +80,17 @@ def commanded(world: World, tick: int, anew: Collection[str] = ()) -> World:
     """
     scheduled = shared(world, tick, anew)
     running = placed(world)
-    slots = agenda(world, running, scheduled.schedules, tick)
-    programs = innet.downlink.images(compiled(running, world, scheduled)[1], world.tree, scheduled.schedules, slots)
+    timed = with_agenda(world, running, scheduled.schedules, tick)
+    programs = innet.downlink.images(
+        compiled(running, world, scheduled)[1], world.tree, scheduled.schedules, timed.agenda
+    )
     schedules = acquisition.downlink.images(scheduled.schedules)
     desired = {
         site: Desired(schedules.get(site), programs.get(site)) for site in sorted(schedules.keys() | programs.keys())
     }
     folds = {each.number: each for each in running if each.number}
-    changed = replace(world, scheduled=scheduled, desired=desired, patience=patience(world))
-    return changed.with_agenda(slots, tick).with_folds(folds)
+    changed = replace(timed, scheduled=scheduled, desired=desired, patience=patience(world))
+    return changed.with_folds(folds)
 
 
 def _one_query(text: str, world: World) -> Plan:

@@ -1,7 +1,7 @@
 """Lasting: how rarely a query is sampled so that motes last as long as it asks (LIFETIME, SEMANTICS 11).
 
 That is decided once, when the query is accepted, by what is predicted of it and of all that runs already; who comes later must
-leave the motes the lifetime that was promised.
+leave the motes the lifetime that was promised. Where the network changes by itself nobody can be refused: it is told.
 """
 
 from dataclasses import replace
@@ -94,17 +94,32 @@ def days_of(prediction: Prediction) -> float:
 
 def check_promises(world: World) -> None:
     """CannotLast, with its name, if a live query has asked for motes that last longer than they will now."""
+    for why in broken_promises(world).values():
+        raise CannotLast(why)
+
+
+def judged(world: World) -> World:
+    """The world after it has changed by itself: each query knows whether motes still last as long as it asks."""
+    broken = broken_promises(world)
+    for number, query in world.queries.items():
+        if query.broken != broken.get(number):
+            world = world.with_query(replace(query, broken=broken.get(number)))
+    return world
+
+
+def broken_promises(world: World) -> dict[int, str]:
+    """By the number of a live query that has asked for motes that last: why they do not."""
     asked = {n: q.plan.asked.lifetime for n, q in world.queries.items() if q.needs and q.plan.asked.lifetime}
     if not asked or world.deployment is None:
-        return
+        return {}
     try:
-        found = outlook(world)
+        found = outlook(world).predicted()
     except CANNOT as why:
-        raise CannotLast(f"query {min(asked)} asks for motes that last, and no agenda lets them sleep: {why}") from why
-    days = days_of(found.predicted())
-    for number, goal in asked.items():
-        wanted = goal * world.catalog.tick_ms / 86_400_000
-        if days < wanted:
-            raise CannotLast(
-                f"query {number} asks for motes that last {wanted:,.1f} days; with this one, mote {found.predicted().worst} lasts {days:,.1f}"
-            )
+        return {n: f"query {n} asks for motes that last, and no agenda lets them sleep: {why}" for n in asked}
+    days = days_of(found)
+    wanted = {n: goal * world.catalog.tick_ms / 86_400_000 for n, goal in asked.items()}
+    return {
+        n: f"query {n} asks for motes that last {goal:,.1f} days; mote {found.worst} would last {days:,.1f}"
+        for n, goal in wanted.items()
+        if days < goal
+    }

@@ -68,6 +68,7 @@ class Query:
     exchange: Exchange | None = None
     state: State = State.DEPLOYING
     awaited: frozenset[int] = frozenset()
+    broken: str | None = None  # why motes do not last any more as long as it asks
 
     def after(self, event: Event) -> "Query":
         """The query after an event; an event that cannot happen now is an error of ours."""

@@ -193,7 +193,7 @@ class Trying:
             revisions=dict(self._revisions),
             coverage=coverage,
             refused={name: str(why) for name, why in bed.refused.items()},
-            errors=dict(bed.station.errors),
+            errors=dict(bed.station.errors + bed.station.incidents.counted),
         )
 
     def _mote(self, number: int, spent: float) -> MoteFigures:

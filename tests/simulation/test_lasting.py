@@ -1,12 +1,15 @@
 """LIFETIME: a query is sampled as rarely as it takes for motes to last so long, and they do; whoever would break that is refused."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from basestation.downlink import commanded
 from basestation.explain import as_text, explained
+from basestation.incidents import BROKEN, KEPT, Incidents
 from basestation.language.diagnostics import Refused
-from basestation.lasting import CannotLast, lasting, sampled_every, worst_days
+from basestation.lasting import CannotLast, judged, lasting, sampled_every, worst_days
 from basestation.outlook import added, untold
 from basestation.placing import placing
 from basestation.planner.bind import bind_text
@@ -14,6 +17,7 @@ from basestation.planner.deployed import read_deployed
 from basestation.testbed import SweptBed, measure, world_around
 from basestation.world import World
 from innet.deployment.description import read_deployment
+from innet.routing.topology import Heard, LinksReport
 from simulator.scenario import Asked
 from tests.docs.pages import ROOT
 
@@ -78,13 +82,40 @@ def test_a_station_samples_that_rarely_and_keeps_its_promise(office):
     with pytest.raises(Refused) as refused:
         running.submit("SELECT humidity FROM lab", 1)
     [why] = refused.value.diagnostics
-    assert why.code == "SN513" and why.message.startswith(
-        "query 1 asks for motes that last 600.0 days; with this one, mote "
-    )
+    assert why.code == "SN513" and why.message.startswith("query 1 asks for motes that last 600.0 days; mote ")
     assert running.world.queries == before.queries and running.world.desired == before.desired
     assert running.submit("SELECT site, temp FROM lab ACQUIRE EVERY 1 MIN", 2).number == 2
     running.stop(1, 3)
     assert running.submit("SELECT humidity FROM lab", 4).number == 3
+
+
+def test_a_promise_is_judged_again_when_the_tree_has_changed(office):
+    """Half of the frames are lost from some day on, and then no more: nobody has asked for anything else."""
+    running = station(office, f"{READINGS} LIFETIME 600 DAY", "SELECT humidity FROM lab ACQUIRE EVERY 10 MIN")
+    before = running.world
+    assert [query.broken for query in before.queries.values()] == [None, None]
+    reports = [
+        (mote, {other: Heard(other, quality // factor) for other, quality in heard.items()})
+        for factor in (2, 1)
+        for mote, heard in before.topology.heard.items()
+    ]
+    half = len(reports) // 2
+    worse = judged(commanded(before.with_links(_numbered(reports[:half], 1)), 10))
+    better = judged(commanded(worse.with_links(_numbered(reports[half:], 2)), 20))
+    assert re.fullmatch(
+        r"query 1 asks for motes that last 600\.0 days; mote \d+ would last [\d.]+", worse.queries[1].broken
+    )
+    assert worse.queries[2].broken is None and better.queries[1].broken is None
+    incidents = Incidents()
+    for now_ms, (was, now) in enumerate(((before, worse), (worse, worse), (worse, better))):
+        incidents.compare(was, now, now_ms)
+    assert [(each.at_ms, each.what, each.query) for each in incidents.kept] == [(0, BROKEN, 1), (2, KEPT, 1)]
+    assert incidents.kept[0].why == worse.queries[1].broken
+    assert incidents.counted == {BROKEN: 1, KEPT: 1}
+
+
+def _numbered(reports, number):
+    return [LinksReport(mote, tuple(heard.values()), (1, number)) for mote, heard in reports]
 
 
 def test_what_cannot_be_promised_is_refused_with_what_could_be(office):

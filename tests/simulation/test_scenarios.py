@@ -1,5 +1,6 @@
 """Scenarios named by what goes wrong, judged on answers, coverage, ledger and energy."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache, partial
@@ -7,8 +8,9 @@ from functools import cache, partial
 import pytest
 
 from basestation import testbed
+from basestation.incidents import ASLEEP, AWAKE
 from gateway.life import State
-from simulator.scenario import Fault, read_scenario
+from simulator.scenario import Asked, Fault, read_scenario
 from tests.simulation.energy import expected
 from tests.simulation.judging import FOLDER, answers, delivered, judge, run, run_scenario
 
@@ -242,3 +244,23 @@ def test_batteries_end_when_they_have_given_what_they_had():
         assert max(tick for site, tick in produced(bed) if site == mote) * 1_000_000 < time
     # Radios that are always on draw the same everywhere: who sends most is empty first, and nobody is left.
     assert len(died) == 8
+
+
+def test_motes_for_which_no_agenda_has_time_stay_awake_and_that_is_told_with_its_reason(tmp_path):
+    """With a slow radio a round of one second has no room for a query that wants every reading; when it goes, motes sleep again."""
+    for name in ("hall.toml", "calm.toml"):
+        text = (FOLDER / name).read_text().replace("every 10 sec", "every 1 sec").replace("telosb", "mica2")
+        (tmp_path / name).write_text(text)
+    everything = Asked("everything", "SELECT site, temp, supply FROM hall [NOW]", 60_000, 120_000)
+    rarely = Asked("rarely", "SELECT site, temp FROM hall [NOW] ACQUIRE EVERY 20 SEC", 0, None)
+    scenario = replace(read_scenario(tmp_path / "calm.toml"), queries=(rarely, everything))
+    bed = run_scenario(scenario, 200, kind=partial(testbed.Testbed, agenda=True))
+    station, begin = bed.station, bed.scenario.begin_ms
+    assert [(each.what, (each.at_ms - begin) // 1_000) for each in station.incidents.kept] == [
+        (AWAKE, 60),
+        (ASLEEP, 120),
+    ]
+    assert station.incidents.counted == {AWAKE: 1, ASLEEP: 1}
+    assert re.search(r"it would send until \d+ ms, and after 1000 ms the next", station.incidents.kept[0].why)
+    assert station.world.agenda is not None and station.world.sleepless is None
+    assert judge(bed, "rarely") >= 5
