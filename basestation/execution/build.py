@@ -80,7 +80,6 @@ class Query:
         "key",
         "number",
         "sensed",
-        "folds",
         "speaker",
     )  # there may be many
 
