@@ -46,6 +46,13 @@ class Grouped:
             if not len(form):
                 del self._forms[form.key]
 
+    def any(self, columns, length):
+        """A mask of the rows that lie in all the ranges of anybody."""
+        found = np.zeros(length, bool)
+        for form in self._forms.values() if length else ():
+            found[form.any(columns, length)] = True
+        return found
+
     def of(self, columns, length):
         """(slots, rows) of what lies in all the ranges of whom, by slot and then by row; `columns` are Vectors by id."""
         parts = [form.of(columns, length) for form in self._forms.values()] if length else []
@@ -83,12 +90,23 @@ class Form:
     def __getstate__(self):
         return vars(self) | {"_index": None, "_young": dict(self._asked)}
 
-    def of(self, columns, length):
-        """(slots, rows, whether they are sorted)."""
-        vectors = [columns[id_] for id_ in self._columns]
+    def _refresh(self):
+        """Make the index anew where too many are not in it, or have left it."""
         if len(self._young) > _FEW or (self._index is not None and self._index.left > len(self._asked)):
             self._index = Index(self._points, list(self._asked), list(zip(*self._asked.values(), strict=True)))
             self._young = {}
+
+    def any(self, columns, length):
+        """The rows of what lies in anybody's ranges, in no order, some of them several times."""
+        self._refresh()
+        vectors = [columns[id_] for id_ in self._columns]
+        _, rows = self._one_by_one(vectors, length)
+        return rows if self._index is None else np.concatenate([rows, self._index.any(vectors, length)])
+
+    def of(self, columns, length):
+        """(slots, rows, whether they are sorted)."""
+        self._refresh()
+        vectors = [columns[id_] for id_ in self._columns]
         young = self._one_by_one(vectors, length)
         if self._index is None:
             return *young, True
@@ -174,10 +192,21 @@ class Index:
         begin, behind = group * pieces + begin, group * pieces + behind
         self._pieces = pieces
         self._starts = np.unique(np.concatenate([np.arange(group.max() + 1) * pieces, begin, behind]))
+        edges = np.zeros(len(self._starts) + 1, np.int64)
+        for where, more in ((begin, 1), (behind, -1)):
+            np.add.at(edges, np.searchsorted(self._starts, where), more)
+        self._covered = np.cumsum(edges) > 0  # by piece: whether a span holds it
         self._spans = Spans(*(np.searchsorted(self._starts, each) for each in (begin, behind)), len(self._starts))
 
-    def of(self, vectors, length):
-        """(slots, rows) of what lies where, in no order."""
+    def any(self, vectors, length):
+        """The rows of what lies in anybody's ranges; what is asked of further columns, and who has left, is looked up."""
+        if self._further or self.left:
+            return self.of(vectors, length)[1]
+        rows, piece = self._pieces_of(vectors, length)
+        return rows[self._covered[piece]]
+
+    def _pieces_of(self, vectors, length):
+        """(rows, the piece in which each of them lies), of those whose values are asked for at all."""
         rows, group = None, np.zeros(length, np.int64)
         for vector, cuts, known in zip(vectors, self._cuts, self._known, strict=False):
             place = cuts.places(vector if rows is None else vector.take(rows))
@@ -192,7 +221,11 @@ class Index:
             rows, group, place = hit if rows is None else rows[hit], group[hit], place[hit]
         else:
             place = 0
-        piece = np.searchsorted(self._starts, group * self._pieces + place, "right") - 1
+        return rows, np.searchsorted(self._starts, group * self._pieces + place, "right") - 1
+
+    def of(self, vectors, length):
+        """(slots, rows) of what lies where, in no order."""
+        rows, piece = self._pieces_of(vectors, length)
         where, spans = self._spans.of(piece)
         rows = rows[where]
         for at, (begin, behind) in self._further:

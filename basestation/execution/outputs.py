@@ -30,6 +30,10 @@ from basestation.revisions.answers import (
 )
 
 
+_AT_ONCE = 2**14
+"""So many windows of several queries are answered together: memory of that size is used again and again."""
+
+
 class WindowOutput(Operator):
     """The windows of a block, for all that ask for them, each with its own rows (`showing.py`). What is in a window is
     found once, and who wants which rows of it is looked up for all together; a revision is told to whom it concerns."""
@@ -133,9 +137,11 @@ class WindowOutput(Operator):
             all, some = ([shown for shown in rows if (rows[shown] is None) is whole] for whole in (True, False))
             if all:  # nothing is copied
                 said.append(self._for_many(new, covered, shape, all, shape.of(content)))
-            if some:
-                each = shape.of_each(content, [rows[shown] for shown in some])
-                said.append(self._for_many(new, covered, shape, some, each))
+            portion = max(1, _AT_ONCE // len(new))
+            for begin in range(0, len(some), portion):
+                part = some[begin : begin + portion]
+                each = shape.of_each(content, [rows[shown] for shown in part])
+                said.append(self._for_many(new, covered, shape, part, each))
         return [each for update in by_query(said) for each in _with_marks(update, marks)] if marks else said
 
     def _for_many(self, windows, covered, shape, members, found):

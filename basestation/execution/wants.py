@@ -73,6 +73,8 @@ class Wants:
 
     def any(self, columns, length):
         """A mask of the rows that somebody wants."""
+        if not (self._all or self._whole or self._rests):
+            return self._grouped.any(columns, length)
         wanted = np.zeros(length, bool)
         for rows in self.of(columns, length).values():
             wanted[slice(None) if rows is None else rows] = True

@@ -31,6 +31,14 @@ class Rows:
         length = len(range(*positions.indices(self.length))) if slice_ else len(positions)
         return Rows(tuple(c.take(positions) for c in self.columns), length)
 
+    def between(self, begin, behind):
+        """The rows from one to before another; itself where these are all."""
+        if behind - begin == self.length:
+            return self
+        part = slice(begin, behind)
+        columns = [Vector(c.values[part], None if c.valid is None else c.valid[part]) for c in self.columns]
+        return Rows(tuple(columns), behind - begin)
+
     def to_lists(self, scales=None):
         """The rows as Python tuples, None for null; scaled columns as the doubles they stand for."""
         scales = scales or [None] * len(self.columns)
@@ -215,7 +223,8 @@ class TuplesForMany:
     def pieces(self):
         for query, begin, behind in zip(self.queries, self.begin.tolist(), self.behind.tolist(), strict=True):
             part = slice(begin, behind)
-            yield TupleUpdates(query, self.tick[part], self.index[part], self.weight[part], self.rows.take(part))
+            rows = self.rows.between(begin, behind)
+            yield TupleUpdates(query, self.tick[part], self.index[part], self.weight[part], rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +246,7 @@ class WindowsForMany:
         begins, ends = self.at[:, 0], self.at[:, -1]
         added_at = self.at - begins[:, None]
         for query, at, begin, behind in zip(self.queries, added_at, begins.tolist(), ends.tolist(), strict=True):
-            rows = self.rows if behind - begin == len(self.rows) else self.rows.take(slice(begin, behind))
+            rows = self.rows.between(begin, behind)
             yield WindowUpdates(query, self.tick, self.n, self.t, revision, self.coverage, rows, at, none, nowhere)
 
 

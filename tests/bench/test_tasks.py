@@ -1,6 +1,7 @@
 """The ceilings and the engine say the same on small data, however it is cut; what the harness reports is what it ran."""
 
 import csv
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import ceiling, data, diff, flat, record, report, run, sharing, where
+from bench import by_hand, ceiling, data, diff, flat, record, report, run, sharing, where
 from bench.answers import Digest, Tuples, Windows
 from bench.ceiling.exact import means, split
 from bench.measure import Order, measured
@@ -240,6 +241,20 @@ def test_full_measures_each_size_once():
 def test_what_a_hundred_queries_cost_is_measured_for_each_way_to_be_alike(kind):
     found = sharing.measured(kind, 2, 3_000)
     assert found["state"] > 1_000 and found["seconds"] > 0
+
+
+@pytest.mark.parametrize("kind", by_hand.BY_HAND)
+def test_what_is_written_by_hand_answers_a_hundred_queries_as_the_engine_does(kind):
+    name, texts = sharing.KINDS[kind]
+    case, queries = Case(TASKS[name], 50, 3_000, 130), 12
+    ours = Ours(replace(case, task=replace(case.task, queries=lambda *_: texts(queries))), case.streams())
+    hand = by_hand.BY_HAND[kind](queries)
+    mine, theirs = Digest(), Digest()
+    for parts, last in data.batches(case.streams(), case.batch):
+        mine.add(answers(ours.step(ours.prepare(parts, last))))
+        theirs.add(hand.step(hand.prepare(parts, last)))
+        assert str(mine) == str(theirs)
+    assert mine.rows > 100
 
 
 def test_memory_over_time_is_measured_ten_times():

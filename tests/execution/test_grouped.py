@@ -62,9 +62,11 @@ def test_each_finds_what_it_would_find_alone(shard, rng):
                     asked[slot] = {c: range_of(c, point, rng) for c, point in rng.choice(forms).items()}
                     grouped.add(slot, asked[slot])
             rows = [row_of(rng) for _ in range(rng.choice([0, 1, 12]))]
-            found = grouped.of({c.id: vector_of([row[c] for row in rows], c.type) for c in VALUES}, len(rows))
+            vectors = {c.id: vector_of([row[c] for row in rows], c.type) for c in VALUES}
+            found = grouped.of(vectors, len(rows))
             wanted = [(slot, at) for slot in sorted(asked) for at, row in enumerate(rows) if lies(row, asked[slot])]
             assert list(zip(*(part.tolist() for part in found), strict=True)) == wanted
+            assert np.flatnonzero(grouped.any(vectors, len(rows))).tolist() == sorted({at for _, at in wanted})
             assert len(grouped) == len(asked)
 
 
