@@ -39,16 +39,22 @@ def left_of(keys, others, room):
     met, theirs = _sieved(keys, others, room)
     if not len(met):
         return np.arange(len(keys))
-    values = np.sort(keys[met])
-    values = values[np.concatenate([[True], values[1:] != values[:-1]])]
-    at = np.searchsorted(values, keys[met])
-    away = np.minimum(np.searchsorted(values, others[theirs]), len(values) - 1)
-    away = away[values[away] == others[theirs]]
-    room = len(values)
     stays = np.ones(len(keys), bool)
     stays[met] = False
-    stays[met[left_by_counts(at, np.bincount(at, minlength=room), np.bincount(away, minlength=room))]] = True
+    stays[met[_left_by_order(keys[met], others[theirs])]] = True
     return np.flatnonzero(stays)
+
+
+def _left_by_order(keys, others):
+    """The same, in no order: of those that are equal the others stand first and then the keys; of these so many go."""
+    both = np.concatenate([others, keys])
+    order = stable_order(both)
+    ordered = both.take(order)
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    is_key = order >= len(others)
+    sizes = np.diff(begins, append=len(both))
+    behind = begins + 2 * (sizes - np.add.reduceat(is_key, begins, dtype=np.int64))
+    return order[is_key & (np.arange(len(both)) >= np.repeat(behind, sizes))] - len(others)
 
 
 def left_by_counts(keys, own, away):
