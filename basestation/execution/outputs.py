@@ -29,7 +29,6 @@ from basestation.revisions.answers import (
     coverage_of,
 )
 
-
 _AT_ONCE = 2**14
 """So many windows of several queries are answered together: memory of that size is used again and again."""
 
@@ -62,6 +61,7 @@ class WindowOutput(Operator):
         shape = self._shapes.setdefault(view.shape, Shape(view, self.block.joins_only))
         shown = Shown(self, shape, self._wants.take(view.predicate), self.block.show(view))
         shape.members[shown] = None
+        self.block.remembers.add(shape.stretched)
         self._let_others_pass(known)
         return shown
 
@@ -72,14 +72,15 @@ class WindowOutput(Operator):
             return
         known = len(self._wants)
         del shown.shape.members[shown]
-        self._shapes = {shape: of for shape, of in self._shapes.items() if of.members}
+        if not shown.shape.members:
+            del self._shapes[shown.shape.key]
+            self.block.remembers = {shape.stretched for shape in self._shapes.values()}
         for wants, number in [(self._wants, shown.number), *shown.passing]:
             wants.let_go(number)
         self._let_others_pass(known)
 
     def _let_others_pass(self, known):
-        """Others ask, and other tuples are held where the predicates are not those that were known."""
-        self.block.remembers = {shape.stretched for shape in self._shapes.values()}
+        """Other tuples are held where the predicates are not those that were known."""
         if self._let_pass and len(self._wants) != known:
             self.block.inputs[0].store.fill()
 

@@ -52,6 +52,7 @@ class Shape:
 
     def __init__(self, view, over_join):
         """`stretched`: it is told from stretches of windows that join, and do nothing else."""
+        self.key = view.shape
         self._steps, self._read, self._plain = view.steps, view.read, view.plain
         self._ids = [column.id for column in view.columns]
         self._same = _same(view)

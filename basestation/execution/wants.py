@@ -66,9 +66,8 @@ class Wants:
             for at, number in enumerate(numbers[begin].tolist()):
                 low, high = bounds[at], bounds[at + 1]
                 found[number] = None if high - low == length else rows[low:high]
-        for number, rest in self._rests.items():
-            if number in found:
-                found[number] = _left(rest, found[number], columns, length)
+        for number in found.keys() & self._rests.keys():
+            found[number] = _left(self._rests[number], found[number], columns, length)
         return found
 
     def any(self, columns, length):
