@@ -223,7 +223,7 @@ class Slices(Store):
 
     def _amended(self, left, right, clocks):
         self._fold_waiting()
-        slices, tuples, held = self._held_of(self._versions.tuples)
+        slices, tuples, held = self._held_of(self._folding.needed(self._versions.tuples))
         versions = self._versions.seen(tuples, held)
         first, last = self._numbers(left), self._numbers(right)
         cells, first = self._cells(first, last), np.maximum(first, self._settled)
