@@ -272,11 +272,7 @@ class Folding:
 
         `ranks` are those of the cells; None where they stand in the order of entry, and nobody asks.
         """
-        begins = (
-            np.arange(0, len(cells), cells.width)
-            if cells.width
-            else np.flatnonzero(np.diff(cells.slice, prepend=-NEVER))
-        )
+        begins = np.arange(0, len(cells), cells.width) if cells.width else _begins(cells.slice)
         slices = cells.slice[begins]
         begin, length = within(slices, first, last)
         end = begin + length
@@ -390,6 +386,11 @@ def _follows(a, b):
     """Whether cells are a matrix together with those before them, which are one."""
     after = (b.arrival[0], b.place[0]) >= (a.arrival[-1], a.place[-1]) if a.width == b.width > 0 else False
     return after and b.slice[0] > a.slice[-1]
+
+
+def _begins(ordered):
+    """Where numbers, of which equal ones stand together, begin to be others."""
+    return np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)[: len(ordered)]
 
 
 def found_in(keys, values):
