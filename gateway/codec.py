@@ -76,8 +76,8 @@ def decode(message: bytes, mtu: int = MAX_FRAME) -> Frame:
     start = HEADER_SIZE + route_size(len(route))
     if flags & PENDING and (kind is not Kind.ACK or start < end):
         raise FrameError("flags", "something pending is told in the answer to a frame only", message)
-    if flags & REPEATED and (kind is not Kind.PARTIAL or flags & DOWN):
-        raise FrameError("flags", "only a partial on its way up is told to be repeated", message)
+    if flags & REPEATED and flags & DOWN:
+        raise FrameError("flags", "only what goes up is told to be repeated", message)
     return Frame(
         kind=kind,
         mote=MoteId(mote),

@@ -69,7 +69,7 @@ class Frame:
     one sender and never repeat: whoever has used `seq` 65535 goes on with the next `boot`. Those four stay the same
     from hop to hop; `sender` and `receiver` are the two ends of this hop, `route` the hops that follow it. Where
     nothing is said of the hop, it is the only one, between the mote and the base station. An answer may say that
-    something is `pending` for the one that it answers; a partial, that it is `repeated` on this hop.
+    something is `pending` for the one that it answers; what goes up, that it is `repeated`.
     """
 
     kind: Kind
@@ -100,8 +100,8 @@ class Frame:
             raise LinkError(f"a payload of {len(self.payload)} bytes fits on no link")
         if self.pending and (self.kind is not Kind.ACK or self.payload):
             raise LinkError("only the answer to a frame says that something is pending")
-        if self.repeated and (self.kind is not Kind.PARTIAL or self.down):
-            raise LinkError("only a partial on its way up says that it is repeated")
+        if self.repeated and self.down:
+            raise LinkError("only what goes up says that it is repeated")
         if len(self.seal) not in (0, SEAL_SIZE):
             raise LinkError(f"a seal has {SEAL_SIZE} bytes, not {len(self.seal)}")
 

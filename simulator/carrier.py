@@ -25,6 +25,8 @@ from simulator.trace import Trace
 STROBE_US, STROBE_GAP_US = 40_000 * MS, 5 * MS
 """What is for whoever hears it is said again and again for so long, until somebody wakes up and hears it."""
 DATA = (Kind.READING, Kind.PARTIAL)
+LAST = 32
+"""So many that were asked for wait for another slot."""
 FREE_EPOCH = 1_000 * MS
 """The epochs of chance outside of an agenda, where there is no other."""
 
@@ -56,6 +58,11 @@ class _Waiting:
     @property
     def tried(self) -> bool:
         return self.pauses > 0 or self.attempts > 0
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it waits for another slot, and another: it was missing at the end of its way, and asked for."""
+        return self.frame.repeated and self.frame.kind is not Kind.PARTIAL
 
     @property
     def for_all(self) -> bool:
@@ -98,20 +105,29 @@ class Carrier:
     def open(self, epoch: int, until: int) -> None:
         """Our slot begins. It has no room for more than it was made for; what orders depend on goes first.
 
-        But readings can be asked for again, and partials cannot: where there are any, data goes first.
+        But readings can be asked for again, and partials cannot: where there are any, data goes first. What was asked for
+        has what room is left.
         """
         self._epoch, self._until = epoch, until
         data_first = any(waiting.frame.kind is Kind.PARTIAL for waiting in self._queue)
-        self._queue = deque(sorted(self._queue, key=lambda waiting: (waiting.frame.kind in DATA) != data_first))
+        self._queue = deque(
+            sorted(self._queue, key=lambda waiting: (waiting.lasts, (waiting.frame.kind in DATA) != data_first))
+        )
         self._next()
 
     def close(self) -> None:
-        """Our slot ends: what could not be handed over in it is given up."""
+        """Our slot ends: what could not be handed over in it is given up, but for what was asked for, the youngest of it."""
         left = [waiting for waiting in (self._busy, *self._queue) if waiting]
         self._queue.clear()
         self._busy = None
+        lasting = [waiting for waiting in left if waiting.lasts][-LAST:]
         for waiting in left:
-            self._end(waiting, known=False)
+            if waiting not in lasting:
+                self._end(waiting, known=False)
+        for waiting in lasting:
+            self._settle(waiting, known=False)
+            waiting.attempts = waiting.came = 0
+        self._queue.extendleft(reversed(lasting))
 
     def forget(self) -> None:
         """The station was switched off: what waits is gone."""
@@ -141,7 +157,7 @@ class Carrier:
         if self._busy or not self._queue:
             return
         waiting = self._queue[0]
-        if waiting.frame.repeated and self._kernel.now >= waiting.first + AGAIN_US:
+        if waiting.frame.repeated and not waiting.lasts and self._kernel.now >= waiting.first + AGAIN_US:
             self._queue.popleft().done(False)
             self._next()
             return
@@ -192,11 +208,14 @@ class Carrier:
             came=waiting.came, known=int(known),
         )  # fmt: skip
 
-    def _end(self, waiting: _Waiting, known: bool) -> None:
-        frame = waiting.frame
+    def _settle(self, waiting: _Waiting, known: bool) -> None:
         self._record(waiting, known)
         if waiting.attempts:
-            self._tried(frame.receiver, known)
+            self._tried(waiting.frame.receiver, known)
+
+    def _end(self, waiting: _Waiting, known: bool) -> None:
+        frame = waiting.frame
+        self._settle(waiting, known)
         again = frame.want_ack and not self._slotted and waiting.pauses < self._patience.again
         if known or waiting.for_all or not again:
             waiting.done(known or waiting.for_all)
@@ -208,7 +227,8 @@ class Carrier:
         if waiting in self._pausing:
             self._pausing.remove(waiting)
             waiting.pauses, waiting.attempts, waiting.came = waiting.pauses + 1, 0, 0
-            waiting.frame = replace(waiting.frame, repeated=waiting.frame.kind is Kind.PARTIAL)
+            repeated = waiting.frame.repeated or waiting.frame.kind is Kind.PARTIAL
+            waiting.frame = replace(waiting.frame, repeated=repeated)
             self._queue.append(waiting)
             self._next()
 

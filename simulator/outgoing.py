@@ -1,6 +1,7 @@
 """Outgoing: the frames that begin at a mote: numbered, handed over, and kept for a while in case one is missing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from gateway.frame import Frame, Kind, MoteId
@@ -51,7 +52,7 @@ class Outgoing:
         self._kept.forget(frame.boot, frame.seq, gaps)
         missing, found = numbers_of(gaps), Numbers()
         for kept in self._kept.take(frame.boot, missing):
-            self._send(kept)
+            self._send(replace(kept, repeated=True))
         for seq in missing:
             if (frame.boot, seq) not in self._under_way:
                 found.add(seq)

@@ -175,6 +175,8 @@ class Relay:
     def _close(self, duty: int) -> None:
         if duty == self._duty:
             self._carrier.close()
+            if not self._carrier.idle:  # what was asked for waits for another round
+                self._slot_over()
 
     def _rest(self) -> None:
         """Nothing more is to be sent in our slot."""
@@ -301,8 +303,8 @@ class Relay:
         """Give a frame to the parent in its turn; without a parent, to whoever hears it."""
         if self.parent == BROADCAST:
             self._passed.add(frame.identity)
-        onward = replace(frame, sender=MoteId(self.number), receiver=MoteId(self.parent), repeated=False)
-        self._hand_over(onward, done)
+        again = frame.repeated and frame.kind is not Kind.PARTIAL  # which says so of each hop by itself
+        self._hand_over(replace(frame, sender=MoteId(self.number), receiver=MoteId(self.parent), repeated=again), done)
 
     def _descend(self, frame: Frame) -> bool:
         if frame.mote in (self.number, BROADCAST):
@@ -324,10 +326,13 @@ class Relay:
 
     def _handed_over(self, done: Callable[[bool], None], taken: bool) -> None:
         if self._carrier.idle:
-            self._rest()
-            if self._called:
-                self._ask()
+            self._slot_over()
         done(taken)
+
+    def _slot_over(self) -> None:
+        self._rest()
+        if self._called:
+            self._ask()
 
 
 def aged(timing: Timing, since: int, frame: Frame, now: int) -> bytes:

@@ -55,8 +55,9 @@ class Bench:
             n: Carrier(ear, self.kernel, self.air, self.trace, Patience(again=0)) for n, ear in self.ears.items()
         }
 
-    def send(self, sender, receiver, seq=0, payload=b"x" * 20):
-        frame = Frame(Kind.READING, MoteId(sender), 1, seq, payload, sender=MoteId(sender), receiver=MoteId(receiver))
+    def send(self, sender, receiver, seq=0, payload=b"x" * 20, repeated=False):
+        frame = Frame(Kind.READING, MoteId(sender), 1, seq, payload, sender=MoteId(sender), receiver=MoteId(receiver),
+                      repeated=repeated)  # fmt: skip
         self.carriers[sender].hand_over(frame, lambda known: None)
         return frame
 
@@ -150,6 +151,24 @@ def test_what_does_not_fit_into_a_slot_is_given_up():
     bench.kernel.run_until(2_000_000)
     assert bench.outcomes == [(1, True, True)] * 3 + [(0, False, False)] * 2
     assert carrier.idle
+
+
+def test_what_was_asked_for_has_the_room_that_is_left_in_a_slot_and_waits_for_another():
+    """Slots have room for what is due, so without that it would be given up in each of them, and asked for until nobody does."""
+    bench = Bench(2, NullChannel())
+    carrier = bench.carriers[1]
+    carrier.by_agenda(True)
+    for seq in range(4):
+        bench.send(1, 2, seq, repeated=True)
+    for epoch in (1, 2, 3):
+        bench.kernel.run_until(epoch * 1_000_000)
+        fresh = [bench.send(1, 2, 10 * epoch + n) for n in range(2)]
+        slot = 3 * TIMING.attempt(len(encode(fresh[0])))
+        carrier.open(epoch, until=epoch * 1_000_000 + slot)
+        bench.kernel.at(epoch * 1_000_000 + slot, carrier.close, priority=1)
+    bench.kernel.run_until(9_000_000)
+    assert [frame.seq for frame in bench.ears[2].heard] == [10, 11, 0, 20, 21, 1, 30, 31, 2]
+    assert not carrier.idle  # the fourth still waits
 
 
 @given(seed=st.integers(0, 2**32), link=st.integers(0, 2**32))
