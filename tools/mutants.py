@@ -40,7 +40,12 @@ NEAREST = {
         CHOICES,
         "tests/agreement",
     ),
-    "innet/aggregates": ("tests/innet/test_partials.py", ANSWERS, "tests/innet/test_aggregates.py"),
+    "innet/aggregates": (
+        "tests/innet/test_partials.py",
+        "tests/innet/test_stretches.py",
+        ANSWERS,
+        "tests/innet/test_aggregates.py",
+    ),
     "basestation/lasting.py": ("tests/simulation/test_lasting.py",),
     "basestation/explain": ("tests/planner/test_map.py", "tests/planner/test_marginal.py"),
     "innet/program": (

@@ -1,5 +1,7 @@
 """Runs against a list that is searched from its beginning: ranges that rise are looked up in a table, others are not."""
 
+from itertools import product
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,11 +30,10 @@ def probes(draw):
     return [code for code, _, _ in asked], left, right, [first for _, first, _ in asked], [last for *_, last in asked]
 
 
-@given(ROWS, probes())
-def test_a_run_is_a_list_that_is_searched(rows, asked):
+def check(rows, count, asked):
     codes, left, right, first, last = asked
     rows = sorted(rows, key=lambda row: row[1])
-    run = Run(integers(c for c, _ in rows), 6, integers(t for _, t in rows), 100 + np.arange(len(rows)))
+    run = Run(integers(c for c, _ in rows), count, integers(t for _, t in rows), 100 + np.arange(len(rows)))
     which, at = run.find(np.array(codes, np.int32), Span(*map(integers, (left, right, first, last))))
     assert (which[1:] >= which[:-1]).all()
     assert sorted(zip(which.tolist(), at.tolist(), strict=True)) == [
@@ -41,6 +42,17 @@ def test_a_run_is_a_list_that_is_searched(rows, asked):
         for place, (theirs, tick) in enumerate(rows)
         if code == theirs and left[first[probe]] <= tick <= right[last[probe]]
     ]
+
+
+@given(ROWS, probes())
+def test_a_run_is_a_list_that_is_searched(rows, asked):
+    check(rows, 6, asked)
+
+
+def test_every_probe_of_a_few_ranges():
+    rows = [(code, tick) for tick in range(-2, 11) for code in (0, 1, 3)]
+    codes, first, last = zip(*product(range(-1, 6), range(3), range(3)), strict=True)
+    check(rows, 4, (codes, [0, 2, 4], [3, 5, 8], first, last))
 
 
 @given(ROWS, probes())
