@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from acquisition.batch import Batch, empty
 from acquisition.extent import Extent
+from basestation.exchanging import Decided
+from basestation.language.diagnostics import Refused
 from basestation.results.wire import schema_as_json, update_as_json
 from basestation.revisions.answers import EpochMarks, WindowUpdates, apart
 from basestation.testbed import SweptBed, Testbed
@@ -50,7 +52,8 @@ class MoteFigures:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run. `coverage` is, by query, the share of what was due that its windows have, as they stand now."""
+    """One run. `coverage` is, by query, the share of what was due that its windows have, as they stand now; `decided` what was
+    decided again while it ran."""
 
     seed: int
     motes: tuple[MoteFigures, ...]
@@ -58,7 +61,8 @@ class Trial:
     answers: Mapping[str, int]
     revisions: Mapping[str, int]
     coverage: Mapping[str, float]
-    refused: Mapping[str, str]
+    refused: Mapping[str, Refused]
+    decided: tuple[tuple[str, Decided], ...]
     errors: Mapping[str, int]
 
     def figures(self) -> dict[str, float]:
@@ -181,7 +185,7 @@ class Trying:
 
     def _trial(self) -> Trial:
         bed = self.bed
-        coverage = {}
+        names, coverage = {number: name for name, number in bed.numbers.items()}, {}
         for name, windows in self._windows.items():
             used, due = (sum(of[part] for of in windows.values() if of) for part in (0, 1))
             coverage[name] = used / due if due else 1.0
@@ -192,7 +196,8 @@ class Trying:
             answers={name: len(windows) for name, windows in self._windows.items()},
             revisions=dict(self._revisions),
             coverage=coverage,
-            refused={name: str(why) for name, why in bed.refused.items()},
+            refused=dict(bed.refused),
+            decided=tuple((names[each.query], each) for each in bed.decided),
             errors=dict(bed.station.errors + bed.station.incidents.counted),
         )
 

@@ -15,7 +15,10 @@ _READINGS = re.compile(r"(?P<extent>[^=]+)=(?P<file>.+)", re.DOTALL)
 
 
 def configure(parser):
-    parser.epilog = f"example:\n  {EXAMPLE}"
+    parser.epilog = f"""exit codes: 0 explained, 2 refused, or not to be run, simulated or drawn on those motes, 3 a file that cannot be taken
+
+example:
+  {EXAMPLE}"""
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--schema", metavar="FILE", help="the extents that can be asked")
     asked.add_argument("-c", "--config", metavar="DEPLOYMENT", help="a deployment's file, in the place of a schema")
@@ -68,10 +71,15 @@ def run(args):
         statistics = _statistics(args, catalog)
         text, name = query_text(args)
         bound = bind_text(text, catalog, name)
+        can = True
         for told, text in _told(bound, deployment, catalog, statistics, args):
             print(json.dumps(told, ensure_ascii=False) if as_json else text(told))
+            can = can and _can(told)
+        if args.analyze and not told["type"] == "analysis":
+            print("moteloom explain: there is nothing to simulate: motes do nothing for this", file=sys.stderr)
+            can = False
         if args.map is not None:
-            _draw(args.map, bound, deployment, catalog, statistics)
+            can = _draw(args.map, bound, deployment, catalog, statistics) and can
     except InputError as error:
         tell_input(error, as_json)
         return BAD_INPUT
@@ -81,7 +89,13 @@ def run(args):
     except Refused as refused:
         tell(refused.diagnostics, as_json)
         return REFUSED
-    return 0
+    return 0 if can else REFUSED
+
+
+def _can(told):
+    """Whether what was told of can be run where it was asked for."""
+    motes = told.get("motes") if told["type"] in ("plan", "together") else told
+    return motes is None or "refused" not in motes
 
 
 def _misused(args):
@@ -109,12 +123,10 @@ def _told(bound, deployment, catalog, statistics, args):
         analysis = _analysis(bound, deployment, catalog, statistics, args)
         if analysis is not None:
             yield analysis, analysis_text
-        else:
-            print("moteloom explain: there is nothing to simulate: motes do nothing for this", file=sys.stderr)
 
 
 def _draw(path, bound, deployment, catalog, statistics):
-    """Of all queries together; where motes would do nothing for them, or cannot, that is told instead."""
+    """Of all queries together. False where motes would do nothing for them, or cannot: that is told instead."""
     from acquisition.errors import InputError
     from basestation.explain import drawn, on_motes
 
@@ -122,12 +134,13 @@ def _draw(path, bound, deployment, catalog, statistics):
     if motes is None or "refused" in motes:
         print(f"moteloom explain: there is nothing to draw: {(motes or {}).get('refused', 'motes do nothing for this')}",
               file=sys.stderr)  # fmt: skip
-        return
+        return False
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(drawn(motes, deployment))
     except OSError as why:
         raise InputError("SN501", f"cannot be written: {why.strerror}", path) from why
+    return True
 
 
 def _of_plans(bound):

@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from basestation.cli.asking import BAD_INPUT, REFUSED, tell_input
+from basestation.cli.asking import BAD_INPUT, REFUSED, tell, tell_input
 from basestation.cli.simulating import Progress, span
 
 MISUSED = 2
@@ -49,34 +49,36 @@ def seeds(text):
 
 def run(args):
     from acquisition.errors import InputError
-    from basestation.language.diagnostics import Refused
+    from basestation.language.diagnostics import Diagnostic, Refused
     from basestation.testbed import cannot_sweep
     from gateway.toml import Faulty
 
+    as_json = args.output == "json"
     try:
         scenario = _scenario(args.scenario)
         trials = _run(scenario, args)
     except Faulty as faulty:
-        print(faulty, file=sys.stderr)
+        tell(map(Diagnostic.of, faulty.faults), as_json)
         return BAD_INPUT
     except cannot_sweep() as why:
         print(f"moteloom sim: this scenario cannot be swept: {why}", file=sys.stderr)
         return MISUSED
     except OSError as why:
         tell_input(
-            InputError("SN501", f"cannot be written: {why.strerror}", why.filename and str(why.filename)), as_json=False
+            InputError("SN501", f"cannot be written: {why.strerror}", why.filename and str(why.filename)), as_json
         )
         return BAD_INPUT
     except InputError as why:
-        tell_input(why, as_json=False)
+        tell_input(why, as_json)
         return BAD_INPUT
     except Refused as refused:
-        print(refused, file=sys.stderr)
+        tell(refused.diagnostics, as_json)
         return REFUSED
     _print(scenario, trials, args)
     refused = {name: why for trial in trials for name, why in trial.refused.items()}
     for name, why in refused.items():
-        print(f"moteloom sim: query `{name}` was refused: {why}", file=sys.stderr)
+        print(f"moteloom sim: query `{name}` was refused:", file=sys.stderr)
+        tell(why.diagnostics, as_json)
     return REFUSED if refused else 0
 
 
@@ -132,7 +134,8 @@ def _print(scenario, trials, args):
     if args.output == "json":
         for trial in trials:
             told = {"type": "run", "scenario": scenario.name, "seed": trial.seed, "figures": _plain(trial.figures()),
-                    "ledger": trial.ledger}  # fmt: skip
+                    "ledger": trial.ledger,
+                    "decided": [asdict(each) | {"query": name} for name, each in trial.decided]}  # fmt: skip
             print(_line(told))
         told = {name: _plain(asdict(each)) for name, each in summary.items()}
         print(_line({"type": "summary", "scenario": scenario.name, "seeds": len(trials), "figures": told}))
@@ -146,21 +149,32 @@ def _print(scenario, trials, args):
 
 
 def _table(scenario, trials, summary):
+    from basestation.explain.paragraph import table
+
     several = len(trials) > 1
-    title = f"{scenario.name}, {'seeds' if several else 'seed'} {', '.join(str(trial.seed) for trial in trials)}"
-    rows = [("", "mean", "± 95 %", "least", "most") if several else ("", "")]
+    first, last = trials[0].seed, trials[-1].seed
+    print(f"{scenario.name}, {f'seeds {first}..{last}' if several else f'seed {first}'}")
+    rows = [("", "mean", "± 95 %", "least", "most")] if several else []
     for name, each in summary.items():
         told = [each.mean, each.margin, each.least, each.most] if several else [each.mean]
-        rows.append((name, *map(_number, told)))
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    print(title)
-    for row in rows:
-        if any(row):
-            cells = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-            print("  ".join(["", row[0].ljust(widths[0]), *cells]).rstrip())
+        rows.append((name, *map(_figure, told)))
+    print("\n".join(f"  {line}".rstrip() for line in table(rows, left=1)))
+    for trial in trials:
+        for name, each in trial.decided:
+            if not each.handed:
+                told = f"{name}, from tick {each.tick:,} on" + (f" (seed {trial.seed})" if several else "")
+                print(f"  {told}: {each.reason}")
+
+
+def _figure(value):
+    """As people read it: whole from a thousand on, else with up to four digits."""
+    if not math.isfinite(value):
+        return "-" if math.isnan(value) else "endless"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1_000 else f"{value:.4g}"
 
 
 def _number(value):
+    """As programs read it."""
     if not math.isfinite(value):
-        return "-" if math.isnan(value) else "endless"
-    return f"{value:,.0f}".replace(",", "") if value == int(value) else f"{value:.4g}"
+        return "" if math.isnan(value) else "inf"
+    return f"{value:.0f}" if value == int(value) else f"{value:.10g}"

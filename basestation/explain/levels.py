@@ -15,8 +15,8 @@ from basestation.planner.split import raw_of, split
 from innet.placement.statistics import GUESS
 
 _ASKED = {
-    "since": "begins at tick {}", "since_ago": "begins {} ticks before now", "acquire_every": "sampled every {} ticks",
-    "deliver_within": "answered within {} ticks", "lasting": "for {} ticks", "lifetime": "for motes that last {} ticks",
+    "since": "begins at tick {0}", "since_ago": "begins {1} before now", "acquire_every": "sampled every {1}",
+    "deliver_within": "answered within {1}", "lasting": "for {1}", "lifetime": "for motes that last {1}",
 }  # fmt: skip
 
 
@@ -145,7 +145,12 @@ def _correction_text(told):
 
 def asked_lines(told):
     """What a query asks of time and of the network, a line each."""
-    return [_ASKED[name].format(value) for name, value in told["asked"].items()]
+    return [_ASKED[name].format(value, ticks(value)) for name, value in told["asked"].items()]
+
+
+def ticks(count):
+    """So many of them, in words."""
+    return "1 tick" if count == 1 else f"{count} ticks"
 
 
 def _network_lines(decisions):

@@ -1,73 +1,110 @@
 """Map: the routing tree of a deployment as a drawing (SVG), each mote where it is, in the colour of what it uses."""
 
 from html import escape
+from math import cos, floor, hypot, log10, sin
 
-WIDE, MARGIN, LEGEND = 900, 40, 70
+WIDE, MARGIN, LEGEND = 900, 40, 104
 LIGHT, DARK = (255, 236, 170), (150, 20, 60)
 """The colours of the mote that uses least, and of the one that uses most."""
+APART, ROUNDS = 2.2, 60
+"""Discs that would overlap are drawn so many radii apart, after so many rounds of pushing at most."""
+STYLE = """<style>
+  .paper { fill: white } .ink { fill: #222 } .way { stroke: #999 } .gateway { fill: #333 } .scale { stroke: #222 }
+  @media (prefers-color-scheme: dark) {
+    .paper { fill: #181a1f } .ink { fill: #ddd } .way { stroke: #777 } .gateway { fill: #5a6270 } .scale { stroke: #ddd }
+    .first { stroke: white }
+  }
+</style>"""
 
 
 def drawn(motes, deployment):
     """The text of the drawing. `motes` are what `told_of` says of a placing."""
     places = {n: site.position for n, site in deployment.motes.items()} | dict(deployment.gateways)
-    at, high = _on_paper(places)
-    use = {each["mote"]: each for each in motes["energy"]}
     radius = max(3.0, min(14.0, 0.3 * WIDE / max(1, len(places)) ** 0.5))
+    at, high, scale = _on_paper(places, radius)
+    at = _apart(at, deployment.gateways, radius)
+    use = {each["mote"]: each for each in motes["energy"]}
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {high + LEGEND}" font-family="sans-serif" '
         f'font-size="{radius:.1f}" text-anchor="middle">',
-        f'<rect width="{WIDE}" height="{high + LEGEND}" fill="white"/>',
+        STYLE,
+        f'<rect class="paper" width="{WIDE}" height="{high + LEGEND}"/>',
     ]
     for mote, each in use.items():
         (x, y), (up, up_y) = at[mote], at[each["parent"]]
-        lines.append(f'<line x1="{x}" y1="{y}" x2="{up}" y2="{up_y}" stroke="#888" stroke-width="1.5"/>')
+        lines.append(f'<line class="way" x1="{x}" y1="{y}" x2="{up}" y2="{up_y}" stroke-width="1.5"/>')
     for number in deployment.gateways:
         x, y = at[number]
         side = 2 * radius
         lines.append(
-            f'<rect x="{x - radius:.1f}" y="{y - radius:.1f}" width="{side:.1f}" height="{side:.1f}" fill="#333"/>'
+            f'<rect class="gateway" x="{x - radius:.1f}" y="{y - radius:.1f}" width="{side:.1f}" height="{side:.1f}">'
+            f"<title>gateway {number}</title></rect>"
         )
-        lines.append(_label(number, x, y, radius, "white"))
+        lines.append(_label(number, x, y, radius, 'fill="white"'))
     joules = [each["joules"] for each in use.values()]
     for mote in sorted(deployment.motes):
         lines += _mote(mote, at[mote], radius, use.get(mote), joules, motes["worst"])
-    return "\n".join([*lines, *_legend(motes, joules, high), "</svg>"]) + "\n"
+    return "\n".join([*lines, *_legend(motes, use, joules, high, scale), "</svg>"]) + "\n"
 
 
-def _on_paper(places):
-    """Where everybody is on the paper, with north above; and how high it is."""
+def _on_paper(places, radius):
+    """Where everybody is on the paper, with north above; how high it is; and how many of its units are a metre."""
     east, north = ([place[axis] for place in places.values()] for axis in (0, 1))
     wide, deep = max(east) - min(east), max(north) - min(north)
     scale = (WIDE - 2 * MARGIN) / (max(wide, deep) or 1.0)
     high = round(deep * scale) + 2 * MARGIN
     left = (WIDE - wide * scale) / 2
-    return {
-        number: (round(left + (x - min(east)) * scale, 1), round(high - MARGIN - (y - min(north)) * scale, 1))
-        for number, (x, y, *_) in places.items()
-    }, high
+    return (
+        {
+            number: (round(left + (x - min(east)) * scale, 1), round(high - MARGIN - (y - min(north)) * scale, 1))
+            for number, (x, y, *_) in places.items()
+        },
+        high,
+        scale,
+    )
+
+
+def _apart(at, fixed, radius):
+    """The same places, those of motes that stand closely together moved a little, so that each can be read."""
+    at = dict(at)
+    numbers, least = sorted(at), APART * radius
+    for _ in range(ROUNDS):
+        close = [(a, b) for i, a in enumerate(numbers) for b in numbers[i + 1 :]
+                 if abs(at[a][0] - at[b][0]) < least and hypot(at[a][0] - at[b][0], at[a][1] - at[b][1]) < least - 0.2]  # fmt: skip
+        for a, b in close:
+            (x, y), (u, v) = at[a], at[b]
+            far = hypot(u - x, v - y)
+            # Who stands at the very same place goes in a direction of its own.
+            east, north = ((u - x) / far, (v - y) / far) if far else (cos(b), sin(b))
+            moving = [n for n in (a, b) if n not in fixed]
+            for mote in moving:
+                by = (least - far) / len(moving) * (1 if mote == b else -1)
+                at[mote] = round(at[mote][0] + by * east, 1), round(at[mote][1] + by * north, 1)
+        if not close:
+            break
+    return at
 
 
 def _mote(number, place, radius, used, joules, worst):
     """A disc; one that no way leads from is empty, and the one whose battery is empty first has a ring."""
     x, y = place
     if used is None:
-        said, fill, ink = "no way leads to a gateway", "none", "black"
+        said, fill, ink = "no way leads to a gateway", "none", 'class="ink"'
     else:
         share = _share(used["joules"], joules)
-        fill, ink = _colour(share), "white" if share > 0.5 else "black"
+        fill, ink = _colour(share), 'fill="white"' if share > 0.5 else 'fill="black"'
         days = "on the mains" if used["lifetime_days"] is None else f"{used['lifetime_days']:,.1f} days"
         said = f"{used['joules']:.4g} J/h, {days}, level {used['level']}, sends to {used['parent']}"
-    ring = "black" if number == worst else "#888"
-    width = 3 if number == worst else 1
+    ring, width = ('class="first" stroke="black"', 3) if number == worst else ('stroke="#888"', 1)
     return [
-        f'<circle cx="{x}" cy="{y}" r="{radius:.1f}" fill="{fill}" stroke="{ring}" stroke-width="{width}">'
+        f'<circle cx="{x}" cy="{y}" r="{radius:.1f}" fill="{fill}" {ring} stroke-width="{width}">'
         f"<title>mote {number}: {escape(said)}</title></circle>",
         _label(number, x, y, radius, ink),
     ]
 
 
 def _label(number, x, y, radius, ink):
-    return f'<text x="{x}" y="{y + radius / 3:.1f}" fill="{ink}">{number}</text>'
+    return f'<text x="{x}" y="{y + radius / 3:.1f}" {ink}>{number}</text>'
 
 
 def _share(joules, among):
@@ -81,13 +118,36 @@ def _colour(share):
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
-def _legend(motes, joules, high):
+def _legend(motes, use, joules, high, scale):
+    """The colours with the figures at their ends, what the marks mean, and how long a piece of the paper is."""
     steps = 40
     wide = (WIDE - 2 * MARGIN) / steps
     lines = [
-        f'<rect x="{MARGIN + step * wide:.1f}" y="{high}" width="{wide + 0.5:.1f}" height="16" fill="{_colour(step / (steps - 1))}"/>'
+        f'<rect x="{MARGIN + step * wide:.1f}" y="{high + 24}" width="{wide + 0.5:.1f}" height="12" fill="{_colour(step / (steps - 1))}"/>'
         for step in range(steps)
     ]
-    worst = "" if motes["worst"] is None else f"; the ring is mote {motes['worst']}, whose battery is empty first"
-    said = f"{motes['deployment']}: predicted energy, from {min(joules):.4g} to {max(joules):.4g} J/h{worst}"
-    return [*lines, f'<text x="{WIDE // 2}" y="{high + 42}" font-size="18">{escape(said)}</text>']
+    worst = motes["worst"]
+    first = [] if worst is None else [f"ring: mote {worst}, empty first, after {use[worst]['lifetime_days']:,.0f} days"]
+    marks = ["square: gateway", *first, *(["empty: no way to a gateway"] if motes["unreached"] else [])]
+    metres = _round_figure(WIDE / 5 / scale)
+    long = metres * scale
+    begin = WIDE - MARGIN - long
+    return [
+        *lines,
+        _said(MARGIN, high + 16, "start", f"{motes['deployment']}: energy of each mote, predicted"),
+        _said(MARGIN, high + 54, "start", f"{min(joules):.3g} J/h"),
+        _said(WIDE - MARGIN, high + 54, "end", f"{max(joules):.3g} J/h"),
+        _said(MARGIN, high + 86, "start", "; ".join(marks)),
+        f'<path class="scale" d="M{begin:.1f} {high + 78} v6 h{long:.1f} v-6" fill="none" stroke-width="1.5"/>',
+        _said(begin + long / 2, high + 74, "middle", f"{metres:g} m"),
+    ]
+
+
+def _said(x, y, anchor, text):
+    return f'<text class="ink" x="{x:.1f}" y="{y}" font-size="14" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _round_figure(most):
+    """The largest of 1, 2, 5, 10, 20, … that is no more, or a tenth, a hundredth … of them."""
+    power = 10.0 ** floor(log10(most))
+    return max(times * power for times in (1, 2, 5) if times * power <= most)

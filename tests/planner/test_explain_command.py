@@ -59,8 +59,9 @@ def on_motes(capsys, deployment, query):
     """What `-c` says of the motes, as JSON."""
     code = verb.run(parser_of("explain", verb).parse_args(["-c", str(deployment), "-o", "json", query]))
     out, err = capsys.readouterr()
-    assert (code, err) == (0, "")
-    return json.loads(out)["motes"]
+    motes = json.loads(out)["motes"]
+    assert (code, err) == (2 if "refused" in (motes or ()) else 0, "")
+    return motes
 
 
 def test_a_deployment_says_what_its_motes_would_do(capsys):

@@ -1,10 +1,13 @@
 """The drawing of a deployment: each mote where it is, a line to whom it sends, darker for who uses more."""
 
+from itertools import combinations
+from math import dist
 from xml.etree import ElementTree
 
 import pytest
 
 from basestation.cli import explain as verb
+from basestation.explain.map import _apart
 from gateway.cli import parser_of
 from innet.deployment.description import read_deployment
 from tests.docs.pages import DOCS, ROOT
@@ -58,12 +61,32 @@ def test_what_cannot_be_drawn_is_told(capsys, tmp_path):
     file = tmp_path / "map.svg"
     code, out, err = call(capsys, "-c", OFFICE, "--map", file, f"{MEAN} DELIVER WITHIN 1 SEC")
     assert (
-        code == 0
+        code == 2
         and out
         and err.startswith("moteloom explain: there is nothing to draw: what is sampled arrives after")
     )
     code, _, err = call(capsys, "-c", OFFICE, "--map", file, "SELECT room FROM rooms")
-    assert code == 0 and err == "moteloom explain: there is nothing to draw: motes do nothing for this\n"
+    assert code == 2 and err == "moteloom explain: there is nothing to draw: motes do nothing for this\n"
     assert not file.exists()
     code, _, err = call(capsys, "-c", OFFICE, "--map", tmp_path / "no/map.svg", MEAN)
     assert code == 3 and err == f"SN501: {tmp_path / 'no/map.svg'}: cannot be written: No such file or directory\n"
+
+
+def test_discs_that_would_overlap_are_drawn_apart_and_the_gateway_stays():
+    """Motes in one place, some of them at the gateway."""
+    at = {0: (100.0, 100.0), **{mote: (100.0 + mote // 4, 100.0) for mote in range(1, 12)}, 12: (300.0, 300.0)}
+    apart = _apart(at, {0: None}, 10.0)
+    assert apart[0] == at[0] and apart[12] == at[12]
+    assert all(dist(apart[a], apart[b]) > 20.0 for a, b in combinations(apart, 2))
+    assert all(dist(apart[mote], at[mote]) < 80 for mote in at)
+
+
+def test_the_legend_says_how_long_a_piece_of_the_paper_is(drawn):
+    tree = ElementTree.fromstring(drawn(OFFICE, MEAN))
+    metres = float(next(t.text for t in tree.iter(f"{SVG}text") if t.text.endswith(" m")).split()[0])
+    [bar] = [p.get("d") for p in tree.iter(f"{SVG}path")]
+    motes = read_deployment(OFFICE).motes
+    discs = {int(d.find(f"{SVG}title").text.split(":")[0].split()[1]): d for d in tree.iter(f"{SVG}circle")}
+    paper = abs(float(discs[1].get("cx")) - float(discs[54].get("cx")))
+    scale = paper / abs(motes[1].position[0] - motes[54].position[0])
+    assert float(bar.split(" h")[1].split()[0]) / metres == pytest.approx(scale, rel=0.01)

@@ -122,6 +122,25 @@ def test_a_query_that_is_refused_is_told_and_the_rest_goes_on(tmp_path, capsys):
     assert "query `strange` was refused" in err and "heat" in err
 
 
+def test_errors_are_json_where_answers_are(tmp_path, capsys):
+    text = (FOLDER / "calm.toml").read_text().replace('"hall.toml"', f'"{FOLDER / "hall.toml"}"')
+    (tmp_path / "asks.toml").write_text(text + '\n[queries.strange]\ntext = "SELECT heat FROM hall [NOW]"\n')
+    (tmp_path / "wrong.toml").write_text(text.replace("[world.supply]", "[world.supply"))
+    for name, code, expected in (("asks", 2, "SN202"), ("wrong", 3, "SN701"), ("none", 3, "SN501")):
+        assert moteloom_sim(tmp_path / f"{name}.toml", "--for", "1min", "-o", "json") == code
+        *others, error = map(json.loads, capsys.readouterr().out.splitlines())
+        assert (error["type"], error["code"]) == ("error", expected)
+        assert [each["type"] for each in others] == (["run", "summary"] if name == "asks" else [])
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(19131.0, "19,131"), (19131.4, "19,131"), (231.75, "231.8"), (0.5, "0.5"), (math.inf, "endless")],
+)
+def test_people_read_numbers_in_one_form(value, shown):
+    assert sim._figure(value) == shown
+
+
 def test_a_file_that_is_not_there_is_told(tmp_path, capsys):
     gone = tmp_path / "none.toml"
     assert moteloom_sim(gone, "--for", "1min") == 3
