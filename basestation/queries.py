@@ -8,8 +8,8 @@ A query answers from the moment it is accepted; DEPLOYING says that some mote ha
 coverage of the windows shows as well.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from acquisition.scheduling import Need
@@ -58,13 +58,15 @@ class Exchange:
 @dataclass(frozen=True, slots=True)
 class Query:
     """One query that was accepted: `inside` is what is delivered for it, `fed` what partials come for, and `exchange` another
-    way of that. `awaited` are the motes that must have what they should for it to be RUNNING."""
+    way of that. By extent, what motes report as filtered does not pass it either from `reports_from` on. `awaited` are the
+    motes that must have what they should for it to be RUNNING."""
 
     number: int
     text: str
     plan: Plan
     inside: tuple[Deliver, ...] = ()
     fed: tuple[Fed, ...] = ()
+    reports_from: Mapping[str, int] = field(default_factory=dict)
     exchange: Exchange | None = None
     state: State = State.DEPLOYING
     awaited: frozenset[int] = frozenset()

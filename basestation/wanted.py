@@ -37,14 +37,29 @@ def inside(plan: Plan, root: Node, world: World) -> Split:
 def renewed(query: Query, world: World) -> set[str]:
     """The extents of which a query wants readings that motes filter so far."""
     wanted = set(delivered(world))
-    bare = [operator for operator in wanted if not conditions(operator)]
     return {
         new.extent
         for new in query.inside
         if new not in wanted
         and any(each.extent == new.extent for each in wanted)
-        and not any(each.extent == new.extent and _interval(new) % _interval(each) == 0 for each in bare)
+        and not any(_covers(each, new) for each in wanted)
     }
+
+
+def reports_from(query: Query, world: World, now: int) -> dict[str, int]:
+    """By extent, from which tick on what motes report as filtered does not pass a query that comes now either.
+
+    It is that of a query that wants the same, or all, for as long as it did; else they have not asked its conditions yet.
+    """
+    found: dict[str, int] = {}
+    for new in query.inside:
+        alike = [
+            other.reports_from.get(new.extent, now)  # none where it has changed to readings
+            for other in world.queries.values()
+            if other.needs and any(each == new or _covers(each, new) for each in other.inside)
+        ]
+        found[new.extent] = max(min(alike, default=now), found.get(new.extent, 0))
+    return found
 
 
 def believed(sampling: Sampling, reports: Batch, world: World) -> Batch:
@@ -111,6 +126,12 @@ def patience(world: World) -> dict[int, int]:
         for site in each.sites:
             found[site] = min(most, found.get(site, most))
     return found
+
+
+def _covers(all_of: Deliver, operator: Deliver) -> bool:
+    """Whether one has every reading delivered that another might want."""
+    same = all_of.extent == operator.extent and not conditions(all_of)
+    return same and _interval(operator) % _interval(all_of) == 0
 
 
 def _placed(operator: Deliver, sites: tuple[int, ...]) -> Placed:

@@ -42,6 +42,7 @@ from basestation.execution.union import UnionStream
 from basestation.execution.views import Split, split, view
 from basestation.execution.wants import Wants
 from basestation.execution.windowing import RowWindows, TimeWindows
+from basestation.execution.wins import NEVER
 
 _INSIDE = WindowSelect | WindowProject | WindowAggregation | WindowCrossProduct | WindowJoin | NODES
 
@@ -83,8 +84,11 @@ class Query:
         "speaker",
     )  # there may be many
 
-    def __init__(self, number, plan, root, graph, alike, intakes, tables, now, first=0):
-        """`plan` is as it was bound, `root` its tree as it was rewritten; `first` is the first tick on record."""
+    def __init__(self, number, plan, root, graph, alike, intakes, tables, now, first, reports_from):
+        """`plan` is as it was bound, `root` its tree as it was rewritten; `first` is the first tick on record.
+
+        By extent, reports that readings were filtered say something about the query from `reports_from` on.
+        """
         missing = unsupported(plan)
         if missing:
             raise NotYet(missing)
@@ -93,7 +97,7 @@ class Query:
         apart = Split(root, root.columns) if early else split(root)
         taken = alike.take(apart.windows, wide=apart.open)
         shown = view(apart, taken)  # which may bring aggregates of its own into what is taken
-        self.key = key = _Building(plan, taken, graph, intakes, tables, now, first).output(apart, shown)
+        self.key = key = _Building(plan, taken, graph, intakes, tables, now, first, reports_from).output(apart, shown)
         self._graph, self._alike, self._signatures = graph, alike, tuple(taken.signatures)
         below = graph.below(key)
         self._member = below[-1]
@@ -127,9 +131,9 @@ class Query:
 class _Building:
     """How a plan becomes operators: those that another query has made already are used, others are made."""
 
-    def __init__(self, plan, taken, graph, intakes, tables, now, first):
+    def __init__(self, plan, taken, graph, intakes, tables, now, first, reports_from):
         self._taken, self._graph, self._intakes, self._tables = taken, graph, intakes, tables
-        self._since = begins(plan.asked, now)
+        self._since, self._reports_from = begins(plan.asked, now), reports_from
         self._start, self._first = now if self._since is None else self._since, first
         self._within = plan.asked.deliver_within
         self._limit = None if plan.asked.lasting is None else self._start + plan.asked.lasting
@@ -178,7 +182,7 @@ class _Building:
         ranges, others = factored(root.predicate)
         if not ranges or self._names_index(root.child):
             return None
-        key, make = self._extent(root.child, ())
+        key, make = self._extent(root.child, (), -NEVER)
         standing = self._graph.get(("standing", key), lambda: Standing(self._graph.get(key, make)))
         return standing.join(ranges, others, outputs, self._limit, self._epochs_told(root.child, standing))
 
@@ -228,12 +232,14 @@ class _Building:
                 return key, lambda: ConverterStream(kind, self._block(child, limit), node.tags, names_index)
         raise TypeError(f"no stream operator: {type(node).__name__}")
 
-    def _extent(self, node, masks):
-        """The same of an extent, of which sites under masks are excluded."""
+    def _extent(self, node, masks, reports_from=None):
+        """The same of an extent, of which sites under masks are excluded; reports count from what is said of the query on."""
+        if reports_from is None:
+            reports_from = self._reports_from.get(node.extent.name, -NEVER)
         names_index, number = self._names_index(node), self._taken.number(node)
         alone, intake = self._reads[node.extent.name] == 1, self._intakes[node.extent.name]
-        key = "extent", number, names_index, alone, tuple(mask.tobytes() for mask in masks)
-        return key, lambda: ExtentStream(node, intake, names_index, masks, alone)
+        key = "extent", number, names_index, alone, tuple(mask.tobytes() for mask in masks), reports_from
+        return key, lambda: ExtentStream(node, intake, names_index, masks, alone, reports_from)
 
     def _names_index(self, node):
         return node.tags[1].id in self._named

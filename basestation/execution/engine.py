@@ -4,6 +4,7 @@ It has no clock and does no input or output: what time it is, and what was deliv
 """
 
 from dataclasses import replace
+from types import MappingProxyType
 
 from acquisition.extent import Kind
 from basestation.algebra.node import rebuild, walk
@@ -88,11 +89,12 @@ class Engine:
             for of in (self._intakes, self._delivered, self._corrections):
                 del of[number]
 
-    def add(self, number, plan, fed=(), folds=None):
+    def add(self, number, plan, fed=(), folds=None, reports_from=MappingProxyType({})):
         """Run a query from now on: its first window is the first on the grid after the clock, or after SINCE.
 
         `fed` are those of its aggregations that partials come for, as Fed; `folds` are by number the folds that begin with
-        it, under which partials are delivered. NotYet if it cannot be run, TooEarly if it begins before what is on record.
+        it, under which partials are delivered. `reports_from` says by extent from which tick on readings are reported as
+        filtered that do not pass this query either. NotYet if it cannot be run, TooEarly if it begins before what is on record.
         """
         if number in self._queries or number in self._successions:
             raise ValueError(f"there is a query {number} already")
@@ -104,9 +106,9 @@ class Engine:
         if since is not None and since < self._first_tick(plan):
             raise TooEarly(since, self._first_tick(plan))
         self._expected.discard(number)
-        self._run(number, plan, fed, folds or {})
+        self._run(number, plan, fed, folds or {}, reports_from)
 
-    def _run(self, number, plan, fed, folds):
+    def _run(self, number, plan, fed, folds, reports_from):
         better, _ = rewrite(plan, executable(self._rules, [each.node for each in fed]))
         root = rebuild(better.root, lambda node: _over_partials(node, fed)) if fed else better.root
         if sum(isinstance(node, StreamMerged) for node in walk(root)) < len(fed):
@@ -114,7 +116,9 @@ class Engine:
         for fold, operator in folds.items():
             self._fold(fold, operator)
         now = self.clock + 1
-        query = Query(number, plan, root, self._graph, self._alike, self._intakes, self._tables, now, self._begun)
+        query = Query(
+            number, plan, root, self._graph, self._alike, self._intakes, self._tables, now, self._begun, reports_from
+        )
         self._queries[number] = query
         self._speaking[query.speaker] = self._speaking.get(query.speaker, 0) + 1
         for intake in query.sensed:
@@ -126,7 +130,7 @@ class Engine:
         """Answer a query that gives windows of time in another way as well, which is not heard until it is handed over."""
         self._catch_up()
         self._ways += 1
-        self._run(-self._ways, plan, fed, folds or {})
+        self._run(-self._ways, plan, fed, folds or {}, {})
         self._successions.setdefault(number, Succession(number)).follow(-self._ways)
 
     def hand_over(self, number):

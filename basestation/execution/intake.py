@@ -308,9 +308,9 @@ class Intake:
             self.history.begin_step()
         return self.history
 
-    def tally(self, interval, excluded):
+    def tally(self, interval, excluded, reports_from=-NEVER):
         """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone."""
-        return self.census.tally(interval, excluded, self.begun)
+        return self.census.tally(interval, excluded, self.begun, reports_from)
 
     @property
     def held(self):

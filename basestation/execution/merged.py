@@ -194,10 +194,10 @@ class Heard:
         self._merged, self.epochs = merged, epochs
         self.tallies = Tallies(self, epochs)
 
-    def used(self, ticks, excluded):
+    def used(self, ticks, excluded, reports_from):
         """How many sites are used: those of a slice at the first of its ticks. Excluded ones have no part in the fold."""
         return self._merged.used(ticks) + int(excluded.sum())
 
-    def tally(self, interval, excluded):
-        """The Tally of all that cover alike."""
-        return self.tallies.of(interval, excluded, self._merged.begun)
+    def tally(self, interval, excluded, reports_from):
+        """The Tally of all that cover alike; bare partials are of the fold itself, whenever they came."""
+        return self.tallies.of(interval, excluded, self._merged.begun, reports_from)

@@ -53,11 +53,12 @@ class ExtentStream(Stream):
     when it gets one (14).
     """
 
-    def __init__(self, node, intake, names_index, excludes, alone):
-        """`alone`: the query reads the extent nowhere else."""
+    def __init__(self, node, intake, names_index, excludes, alone, reports_from=-NEVER):
+        """`alone`: the query reads the extent nowhere else. Reports of filtered readings count from `reports_from` on."""
         super().__init__(0)
         self.intake, self.extent = intake, node.extent
         self._excludes, self._marked, self._alone = excludes, intake.watermark, alone
+        self._reports_from = reports_from
         self.interval = getattr(node, "interval", None)
         self._all_ticks = self.interval in (None, node.extent.interval)
         self.columns = node.columns
@@ -126,7 +127,7 @@ class ExtentStream(Stream):
         """The extents below, covered nowhere."""
         if not self.intake.sensed:
             return [Covers(self.extent.name)]
-        return [Covers(self.extent.name, self.intake, self.interval, self._excludes)]
+        return [Covers(self.extent.name, self.intake, self.interval, self._excludes, self._reports_from)]
 
     def all(self):
         """Everything that is here already, as a Change: for a query that begins later than the engine."""

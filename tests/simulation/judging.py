@@ -58,6 +58,23 @@ def _delivered(bed, extent):
     return _arrived(bed, extent, within)
 
 
+def _filtered(bed, extent, before):
+    """(site, tick) of the readings that a mote filtered before a tick, or by a sampling when there was another already."""
+    samplings, found = samplings_of(bed), set()
+    starts = sorted(
+        s.epochs.start
+        for s in {*bed.station.world.scheduled.samplings.values(), *getattr(bed, "earlier", ())}
+        if s.extent == extent
+    )
+    for e in bed.trace.of("produced"):
+        sampling = samplings(e["sampling"], e.time)
+        if e["filtered"] and sampling.extent == extent:
+            another = any(sampling.epochs.start < start <= e["tick"] for start in starts)
+            if another or e["tick"] < before:
+                found.add((e.mote, e["tick"]))
+    return found
+
+
 def merged(bed, extent, fold):
     """As `delivered`, of the readings that were merged into the partials of a fold."""
     within = {}
@@ -91,12 +108,19 @@ def folds_of(bed, name):
 
 
 def heard(bed, name):
-    """For each extent that is sensed, the rows that a replay takes: what was delivered or merged for a query, in its order."""
+    """For each extent that is sensed, the rows that a replay takes: what was delivered or merged for a query, in its order.
+
+    What motes had filtered before they asked its conditions is nothing that it heard of.
+    """
     folds, found = folds_of(bed, name), {}
+    reports_from = bed.station.world.queries[bed.numbers[name]].reports_from
     for extent in bed.catalog:
         if extent.kind is Kind.SENSED:
             fold = folds.get(extent.name)
             came = _delivered(bed, extent.name) if fold is None else merged(bed, extent.name, fold)
+            if fold is None and extent.name in reports_from:
+                gone = _filtered(bed, extent.name, reports_from[extent.name])
+                came = {key: each for key, each in came.items() if key not in gone}
             found[extent.name] = rows_of(extent, came)
     return found
 
@@ -130,9 +154,16 @@ def _by_value(row):
 
 
 def judge(bed, name, others=MappingProxyType({})):
-    """How many windows or ticks a query has answered: all as a replay does of what was heard, and of `others`."""
+    """How many windows or ticks a query has answered: all since it came as a replay does of what was heard, and of `others`."""
     asked = next(asked for asked in bed.scenario.queries if asked.name == name)
     got = said_by(bed, name)
-    what = difference(said_of(bed, heard(bed, name) | others, asked.text), got)
+    came = (bed.scenario.begin_ms + asked.at_ms) // bed.scenario.deployment.tick_ms if asked.at_ms else 0
+    expected = said_of(bed, heard(bed, name) | others, asked.text)
+    what = difference({key: said for key, said in expected.items() if _tick(key) >= came}, got)
     assert what is None, f"{name}, {what}"
     return len({key for _, key in got})
+
+
+def _tick(key):
+    """Of what is said of a window, of which there may be several at a tick, or of an epoch."""
+    return key[1][0] if isinstance(key[1], tuple) else key[1]

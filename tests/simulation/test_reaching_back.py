@@ -1,0 +1,64 @@
+"""Windows that reach back to when motes asked the conditions of other queries: what those filtered was not heard of by this one."""
+
+from dataclasses import replace
+from functools import cache, partial
+
+import pytest
+
+from basestation import testbed
+from simulator.scenario import Asked, read_scenario
+from tests.simulation.judging import FOLDER, answers, judge, run_scenario
+
+WARM = Asked("warm", "SELECT site, temp FROM hall [NOW] WHERE temp > 21.5", 0, None)
+BACK = "FROM hall [FROM NOW-110 TO NOW SLIDE 60 SEC]"
+ALL = Asked("all", f"SELECT MEDIAN(temp) AS middle {BACK}", 305_000, None)
+SAME = Asked("same", f"SELECT MEDIAN(temp) AS middle {BACK} WHERE temp > 21.5", 305_000, None)
+AFTER = Asked("after", f"SELECT MEDIAN(temp) AS middle {BACK} WHERE temp > 23", 425_000, None)
+FULL = [96, 96]
+
+
+@cache
+def ran(agenda, *queries):
+    scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=queries)
+    return run_scenario(scenario, 700, kind=partial(testbed.Testbed, agenda=agenda))
+
+
+def windows(bed, name):
+    begin = bed.scenario.begin_ms // 1_000
+    return {tick - begin: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, name).items()}
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_what_was_filtered_for_others_is_missed_by_who_comes_later(agenda):
+    bed = ran(agenda, WARM, ALL)
+    begin = bed.scenario.begin_ms // 1_000
+    of_all = {(e.mote, e["tick"] - begin): e["sent"] for e in bed.trace.of("produced")}
+    assert judge(bed, "all") >= 5 and judge(bed, "warm") >= 60
+    found = windows(bed, "all")
+    sent = sum(sent for (_, tick), sent in of_all.items() if 250 <= tick <= 300)
+    assert 0 < sent < 48
+    if not agenda:  # motes that sleep are told later
+        assert found[360] == [sent + 48, 96] and found[480] == FULL
+    assert found[360][0] < 96 and [found[second] for second in (600, 660)] == [FULL] * 2
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_who_wants_the_same_misses_nothing(agenda):
+    bed = ran(agenda, WARM, SAME)
+    assert judge(bed, "same") >= 5
+    assert set(map(tuple, windows(bed, "same").values())) == {(96, 96)}
+
+
+def test_while_somebody_wants_all_nothing_is_filtered_and_whoever_comes_then_knows_it():
+    bed = ran(False, WARM, ALL, AFTER)
+    assert judge(bed, "after") >= 3
+    found = windows(bed, "after")
+    assert found[480] == FULL and list(found) == [480, 540, 600, 660]
+
+
+def test_who_wants_more_than_those_that_went_has_nothing_of_what_they_filtered():
+    gone = replace(WARM, until_ms=290_000)
+    bed = ran(False, gone, replace(AFTER, at_ms=305_000))
+    assert judge(bed, "after") >= 5
+    found = windows(bed, "after")
+    assert found[360][0] < 96 and found[480] == FULL
