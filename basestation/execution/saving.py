@@ -10,7 +10,9 @@ import io
 import pickle
 from enum import EnumType
 
-_HEAD = b"moteloom engine 1\n"
+_KIND = b"moteloom engine "
+_HEAD = _KIND + b"2\n"
+"""The number is one more wherever any class of the state keeps something else: what it kept before would be misread."""
 _OURS = ("acquisition.", "basestation.", "gateway.", "innet.")
 _RULES = "basestation.planner.rules."
 _OTHERS = {
@@ -33,7 +35,7 @@ def saved(engine):
 def restored(data):
     """The engine whose state it was: it goes on as if nothing had happened."""
     if not data.startswith(_HEAD):
-        raise NotASavedEngine("this is not the saved state of an engine, or that of another version")
+        raise NotASavedEngine(_other(data))
     begin = len(_HEAD) + hashlib.sha256().digest_size
     digest, body = data[len(_HEAD) : begin], data[begin:]
     if hashlib.sha256(body).digest() != digest:
@@ -42,6 +44,15 @@ def restored(data):
         return _Reader(io.BytesIO(body)).load()
     except pickle.UnpicklingError as why:
         raise NotASavedEngine(f"this is not the saved state of an engine: {why}") from why
+
+
+def _other(data):
+    """What bytes are that do not begin as `saved` has them begin."""
+    line = data[: len(_KIND) + 9].partition(b"\n")[0]
+    if line.startswith(_KIND) and line[len(_KIND) :].isdigit():
+        was, reads = (of.decode("ascii").strip() for of in (line, _HEAD))
+        return f"another version saved this state, as `{was}`; only `{reads}` can be read here"
+    return "this is not the saved state of an engine"
 
 
 class _Reader(pickle.Unpickler):
