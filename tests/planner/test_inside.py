@@ -1,6 +1,7 @@
 """What moved means in the network exactly what it means at the base station."""
 
 import dataclasses
+import random
 import re
 
 import numpy as np
@@ -202,6 +203,12 @@ def aggregations(draw):
 
 
 @given(aggregations(), ROWS, st.randoms(use_true_random=False))
+@example(
+    "SELECT COUNT(*) FROM f [FROM NOW TO NOW SLIDE 3 SEC]", [(3, 1, *[None] * 4), (3, 0, *[None] * 4)], random.Random(1)
+)
+@example(
+    "SELECT COUNT(*) FROM f [FROM NOW-9 TO NOW SLIDE 40 SEC]", [(3, n, *[None] * 4) for n in range(9)], random.Random(1)
+)
 def test_partials_finish_to_what_all_readings_give(text, rows, rng):
     """Window by window: the partials that motes made and merged, against all readings folded at the base station."""
     found, root = split_of(text, RAW[1])
@@ -212,9 +219,13 @@ def test_partials_finish_to_what_all_readings_give(text, rows, rng):
         )
         return
     [feed] = found.feeds
+    [interval] = [node.interval for node in walk(root) if isinstance(node, StreamAcquire)]
+    rows = [row for row in rows if 10 * row[1] % interval == 0]  # the others are in no window, and not sampled
     [held] = united_folds([feed.fold, dataclasses.replace(feed.fold, states=OTHERS)])
     came = in_network(held, rows, rng)
-    assert sum(partial.readings for partial in came) == sum(row[0] in taking(feed.fold, SITES) for row in rows)
+    slices = feed.fold.slices
+    kept = [row[0] in taking(feed.fold, SITES) and slices.keeps(slices.number(10 * row[1])) for row in rows]
+    assert sum(partial.readings for partial in came) == sum(kept)
     node = next(n for n in walk(root) if isinstance(n, SliceAggregation))
     folding = Folding(node)
     sources = tuple(None if at is None else place_of(held, feed.fold.states[at]) for at in feed.sources)
@@ -228,7 +239,7 @@ def test_partials_finish_to_what_all_readings_give(text, rows, rng):
     for window in list(range(0, 200, node.slide))[:: -(-200 // node.slide // 12)]:
         low, high = window + node.begin, window + node.end
         within_window = (tuples.tick >= low) & (tuples.tick <= high)
-        inside = np.array([reaches(feed.fold, begin, low, high) for begin in there.slice.tolist()], bool)
+        inside = np.array([reaches(feed.fold, begin, interval, low, high) for begin in there.slice.tolist()], bool)
         assert bag(folding, node, there.take(inside)) == bag(folding, node, all_of(folding, tuples.take(within_window)))
 
 
@@ -254,9 +265,9 @@ class Stream:
     by_site = True
 
 
-def reaches(fold, begin, low, high):
+def reaches(fold, begin, interval, low, high):
     """Whether a slice lies in a window: no slice lies in it in part."""
-    ticks = fold.slices.ticks(fold.slices.number(begin), 10)
+    ticks = fold.slices.ticks(fold.slices.number(begin), interval)
     inside = [low <= tick <= high for tick in ticks]
     assert all(inside) or not any(inside)
     return any(inside)
@@ -276,7 +287,7 @@ def in_network(fold: Fold, rows, rng):
     for site in SITES:
         memories[site].install([programs[site]])
     came = []
-    for tick in range(0, 400, 10):
+    for tick in range(0, 1_000, 10):
         for site, epoch, *values in rows:
             if 10 * epoch == tick and site in sites:
                 taken = [dict(zip("vuxy", values, strict=True))[name] for name in names]
