@@ -7,7 +7,7 @@ import numpy as np
 from acquisition.batch import Batch, concatenate
 from acquisition.extent import Extent
 from acquisition.uplink import Measured
-from basestation.execution.arrived import ArrivedPartials
+from basestation.execution.taking.arrived import ArrivedPartials
 from basestation.planner.counting import observed
 from basestation.wanted import delivered
 from basestation.world import World

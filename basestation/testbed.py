@@ -25,7 +25,7 @@ from basestation.app import Station
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.store import Store
 from basestation.exchanging import Decided
-from basestation.execution.arrived import ArrivedPartials
+from basestation.execution.taking.arrived import ArrivedPartials
 from basestation.language.diagnostics import Refused
 from basestation.outlook import Outlook
 from basestation.planner.deployed import read_deployed

@@ -9,8 +9,8 @@ from acquisition.errors import PayloadError as ReadingError
 from acquisition.uplink import Measured
 from basestation.archive.store import Store
 from basestation.clocks import Stamps
-from basestation.execution.arrived import ArrivedPartials
 from basestation.execution.engine import Engine
+from basestation.execution.taking.arrived import ArrivedPartials
 from basestation.gathering import Gathering
 from basestation.results.feed import Feed
 from basestation.revisions.answers import Ended, by_query

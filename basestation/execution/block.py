@@ -14,22 +14,22 @@ from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
-from basestation.execution import oneoff, relational
-from basestation.execution.aggregating import aggregate
-from basestation.execution.combined import Answered, Combined, each_once, together
-from basestation.execution.combining import Product, Sequence
-from basestation.execution.coverage import coverage
-from basestation.execution.distinct import consecutive, distinct, ranked
-from basestation.execution.following import Followed, following
-from basestation.execution.frame import Frame, among
+from basestation.execution.columns.combined import Answered, Combined, each_once, together
+from basestation.execution.columns.distinct import consecutive, distinct, ranked
+from basestation.execution.columns.frame import Frame, among
+from basestation.execution.columns.marks import united
+from basestation.execution.columns.wins import NEVER, NOWHERE, Given, ranges
+from basestation.execution.contents import oneoff, relational
+from basestation.execution.contents.aggregating import aggregate
+from basestation.execution.contents.moving import moving
+from basestation.execution.contents.stretches import Stretches, aggregate_over, suffice
+from basestation.execution.flowing.coverage import coverage
 from basestation.execution.graph import BLOCK, Operator
 from basestation.execution.halting import Halt, Halted
 from basestation.execution.joining.differing import differing
-from basestation.execution.marks import united
-from basestation.execution.moving import moving
-from basestation.execution.stretches import Stretches, aggregate_over, suffice
-from basestation.execution.windowing import OverStream, RowWindows
-from basestation.execution.wins import NEVER, NOWHERE, Given, ranges
+from basestation.execution.sequences.combining import Product, Sequence
+from basestation.execution.sequences.windowing import OverStream, RowWindows
+from basestation.execution.slices.following import Followed, following
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,28 +21,28 @@ from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
-from basestation.execution.asking import Subqueries, queries_of
+from basestation.execution.answers.marking import EpochsTold
+from basestation.execution.answers.outputs import StreamOutput, WindowOutput
+from basestation.execution.answers.speaking import Speaker
+from basestation.execution.answers.standing import Standing
+from basestation.execution.answers.views import Split, split, view
 from basestation.execution.block import Block
-from basestation.execution.converting import ConverterStream
-from basestation.execution.fed import ArrivedSlices, MergedStream
-from basestation.execution.history import Archived
+from basestation.execution.columns.wins import NEVER
+from basestation.execution.contents.asking import Subqueries, queries_of
+from basestation.execution.contents.oneoff import NODES
+from basestation.execution.flowing.converting import ConverterStream
+from basestation.execution.flowing.streams import ExtentStream, FilterStream, WantedStream
+from basestation.execution.flowing.union import UnionStream
 from basestation.execution.joining.found import join_of, joined_in
 from basestation.execution.joining.sides import HeldStore, signature_of
-from basestation.execution.looping import Loop, LoopRows, Loops, LoopTimes, Named
-from basestation.execution.marking import EpochsTold
-from basestation.execution.oneoff import NODES
-from basestation.execution.outputs import StreamOutput, WindowOutput
-from basestation.execution.scanning import OnceWindow, ScanWindows
-from basestation.execution.slicing import Slices, SliceWindows
-from basestation.execution.speaking import Speaker
-from basestation.execution.standing import Standing
-from basestation.execution.store import Inside
-from basestation.execution.streams import ExtentStream, FilterStream, WantedStream
-from basestation.execution.union import UnionStream
-from basestation.execution.views import Split, split, view
-from basestation.execution.wants import Wants
-from basestation.execution.windowing import RowWindows, TimeWindows
-from basestation.execution.wins import NEVER
+from basestation.execution.sequences.looping import Loop, LoopRows, Loops, LoopTimes, Named
+from basestation.execution.sequences.scanning import OnceWindow, ScanWindows
+from basestation.execution.sequences.store import Inside
+from basestation.execution.sequences.windowing import RowWindows, TimeWindows
+from basestation.execution.slices.fed import ArrivedSlices, MergedStream
+from basestation.execution.slices.slicing import Slices, SliceWindows
+from basestation.execution.taking.history import Archived
+from basestation.execution.wanting.wants import Wants
 
 _INSIDE = WindowSelect | WindowProject | WindowAggregation | WindowCrossProduct | WindowJoin | NODES
 

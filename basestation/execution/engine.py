@@ -10,16 +10,16 @@ from acquisition.extent import Kind
 from basestation.algebra.node import rebuild, walk
 from basestation.algebra.stream_merged import StreamMerged
 from basestation.execution.alike import Alike
-from basestation.execution.aside import Aside, waits
+from basestation.execution.answers.succession import Succession
 from basestation.execution.build import NotYet, Query, TooEarly, begins, histories_of, unsupported
-from basestation.execution.correcting import correcting
+from basestation.execution.columns.wins import NEVER
 from basestation.execution.graph import Graph
-from basestation.execution.intake import Intake
-from basestation.execution.merged import Merged
-from basestation.execution.moments import moments
-from basestation.execution.succession import Succession
-from basestation.execution.tables import Table
-from basestation.execution.wins import NEVER
+from basestation.execution.taking.aside import Aside, waits
+from basestation.execution.taking.correcting import correcting
+from basestation.execution.taking.intake import Intake
+from basestation.execution.taking.merged import Merged
+from basestation.execution.taking.moments import moments
+from basestation.execution.taking.tables import Table
 from basestation.planner.executable import EXECUTABLE, executable
 from basestation.planner.rewrite import rewrite
 from basestation.revisions.answers import Ended, by_query

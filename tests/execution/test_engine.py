@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from acquisition.batch import Batch
 from acquisition.extent import Catalog
-from basestation.execution import intake
 from basestation.execution.build import NotYet
 from basestation.execution.engine import Engine
+from basestation.execution.taking import intake
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.results.view import current_tuples, current_windows

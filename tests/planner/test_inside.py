@@ -17,9 +17,9 @@ from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.vector import vector_of
-from basestation.execution.arrived import ArrivedPartials, cells
-from basestation.execution.folding import Folding
-from basestation.execution.tuples import Tuples
+from basestation.execution.columns.tuples import Tuples
+from basestation.execution.slices.folding import Folding
+from basestation.execution.taking.arrived import ArrivedPartials, cells
 from gateway.frame import Frame, Kind, MoteId
 from innet.operators.expression import Measured, SiteNumber
 from innet.operators.fold import Fold

@@ -7,7 +7,7 @@ their numbers stand in a table from the least to the greatest, and nothing is ha
 
 import numpy as np
 
-from basestation.execution.grown import Grown
+from basestation.execution.columns.grown import Grown
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbours land far from each other
 _SPARSE = 4  # slots for each key, at the least

@@ -8,8 +8,8 @@ import numpy as np
 
 from basestation.algebra.expressions import Attr
 from basestation.algebra.window_project import WindowProject
-from basestation.execution.differing import finished, in_order, mixed, steps_above
-from basestation.execution.frame import beyond, codes
+from basestation.execution.columns.frame import beyond, codes
+from basestation.execution.contents.differing import finished, in_order, mixed, steps_above
 
 _WORTH = 0.5
 """The part of the rows of windows from which on it is worth leaving out those that others have as well."""

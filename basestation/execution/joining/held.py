@@ -10,8 +10,8 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import columns_of
 from basestation.algebra.placed import Placed
 from basestation.algebra.vector import Vector, constant, taken
-from basestation.execution.distinct import stretched
-from basestation.execution.grown import Grown
+from basestation.execution.columns.distinct import stretched
+from basestation.execution.columns.grown import Grown
 from basestation.execution.joining.module import StateModule
 
 _REPEATS = {"arrival": "tick", "place": "ident"}

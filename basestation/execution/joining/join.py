@@ -13,8 +13,9 @@ import numpy as np
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of, conjuncts, substitute
 from basestation.algebra.window_select import WindowSelect
-from basestation.execution.distinct import stable_order
-from basestation.execution.frame import Frame
+from basestation.execution.columns.distinct import stable_order
+from basestation.execution.columns.frame import Frame
+from basestation.execution.contents.stretches import Stretches
 from basestation.execution.joining.held import NEVER
 from basestation.execution.joining.kept import Kept
 from basestation.execution.joining.plan import NoPlan, default_plan
@@ -22,7 +23,6 @@ from basestation.execution.joining.rows import Rows, rows_in, together
 from basestation.execution.joining.sides import Reach
 from basestation.execution.joining.span import spans
 from basestation.execution.joining.within import Wanted, Within, indexed
-from basestation.execution.stretches import Stretches
 
 AT_ONCE = 2**20
 """How many combinations are looked at together."""

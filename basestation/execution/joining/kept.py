@@ -7,7 +7,7 @@ are not kept; one of which a member is gone is dead.
 
 import numpy as np
 
-from basestation.execution.grown import Grown
+from basestation.execution.columns.grown import Grown
 from basestation.execution.joining.held import NEVER
 from basestation.execution.joining.module import StateModule
 from basestation.execution.joining.span import spans

@@ -11,8 +11,8 @@ import numpy as np
 
 from basestation.algebra.comparison import compare
 from basestation.algebra.vector import by_identity
-from basestation.execution.distinct import stable_order
-from basestation.execution.grown import Grown
+from basestation.execution.columns.distinct import stable_order
+from basestation.execution.columns.grown import Grown
 from basestation.execution.joining.codes import Codes
 from basestation.execution.joining.run import Run, TickRun
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.algebra.vector import everything, places, taken
-from basestation.execution.wins import ranges
+from basestation.execution.columns.wins import ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ last one by two looks at a table. Else they are found by bisection.
 
 import numpy as np
 
-from basestation.execution.distinct import ranked, stable_order
-from basestation.execution.wins import ranges, stretch
+from basestation.execution.columns.distinct import ranked, stable_order
+from basestation.execution.columns.wins import ranges, stretch
 
 _LOOSE = 4
 """A table of counts may have so many cells for each position and probe: it is made sooner than all are searched."""

@@ -14,15 +14,15 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Column, columns_of, conjunction, conjuncts
 from basestation.algebra.vector import constant
 from basestation.algebra.window_select import WindowSelect
-from basestation.execution.edges import before
+from basestation.execution.columns.edges import before
+from basestation.execution.columns.tuples import Tuples, no_tuples
+from basestation.execution.flowing.streams import computed
 from basestation.execution.joining.held import NEVER, Held
-from basestation.execution.scanning import ScanWindows
-from basestation.execution.store import Store
-from basestation.execution.streams import computed
-from basestation.execution.tables import Table
-from basestation.execution.tuples import Tuples, no_tuples
-from basestation.execution.wants import Wants
-from basestation.execution.windowing import RowWindows, TimeWindows
+from basestation.execution.sequences.scanning import ScanWindows
+from basestation.execution.sequences.store import Store
+from basestation.execution.sequences.windowing import RowWindows, TimeWindows
+from basestation.execution.taking.tables import Table
+from basestation.execution.wanting.wants import Wants
 
 
 @dataclass(frozen=True, slots=True)

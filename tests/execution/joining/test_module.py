@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from acquisition.schema import Type
 from basestation.algebra.expressions import Attr, Column
 from basestation.algebra.vector import vector_of
+from basestation.execution.columns.tuples import Tuples
 from basestation.execution.joining.held import Held
 from basestation.execution.joining.module import hashed
 from basestation.execution.joining.span import spans
-from basestation.execution.tuples import Tuples
 
 COLUMNS = (Column(1, Type.INTEGER), Column(2, Type.FLOAT), Column(3, Type.STRING))
 WHOLE = st.none() | st.integers(-2, 2) | st.sampled_from([2**53, 2**53 + 1, -(2**63)])

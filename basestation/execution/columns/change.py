@@ -1,0 +1,55 @@
+"""Change: what happened to a stream in one step, as a difference: tuples that came, tuples that are gone.
+
+A tuple whose values were corrected is in both, under one ident. `touched` are the ticks whose coverage may have changed,
+whether or not a tuple passed; `watermark` is how far the stream's time is complete now.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from basestation.execution.columns.distinct import distinct
+from basestation.execution.columns.tuples import Tuples
+from basestation.execution.columns.versions import Versions
+from basestation.execution.columns.wins import NEVER
+
+NO_TICKS = np.empty(0, np.int64)
+NO_KEYS = np.empty((0, 2), np.int64)
+"""Keys of windows or epochs: tick, and which one of those of that tick."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`fresh` marks those of `come` that the stream did not have before; `gone` have the values that they had.
+
+    Where many clock ticks are one step, and tuples were amended in it, their `versions` say in which of them. These tuples
+    are not in `come`.
+    """
+
+    come: Tuples
+    fresh: np.ndarray
+    gone: Tuples
+    touched: np.ndarray
+    watermark: int
+    marks: tuple = ()
+    versions: Versions | None = None
+
+    @property
+    def arrived(self):
+        """How many tuples came."""
+        return len(self.come) + (0 if self.versions is None else self.versions.stand)
+
+    @property
+    def ticks(self):
+        """The ticks at which anything may look different now."""
+        return distinct(np.concatenate(self._ticks))
+
+    @property
+    def first(self):
+        """The first of them; NEVER where there are none."""
+        return min((int(ticks.min()) for ticks in self._ticks if len(ticks)), default=NEVER)
+
+    @property
+    def _ticks(self):
+        versions = () if self.versions is None else (self.versions.tuples.tick,)
+        return self.come.tick, self.gone.tick, self.touched, *versions

@@ -1,0 +1,142 @@
+"""Wins: windows of one input as columns, and the table of those that were given and may still be asked for.
+
+A window is known by its number among all of its input. What a block asks of its inputs it asks for many windows at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from basestation.algebra.vector import places, taken
+from basestation.execution.columns.distinct import consecutive, stable_order
+from basestation.execution.columns.grown import Grown, Uniform
+
+NEVER = 2**62
+NOWHERE = -1
+"""The number of the window that is not there: nothing is in it."""
+_COLUMNS = ("number", "tick", "n", "left", "right")
+
+
+@dataclass(frozen=True, slots=True)
+class Wins:
+    """Made at `tick`, the n-th of it; the range of a window is left to right, of ticks or of rows."""
+
+    number: np.ndarray
+    tick: np.ndarray
+    n: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+    def __len__(self):
+        return len(self.tick)
+
+    def take(self, which):
+        which = places(which)
+        return Wins(*(taken(getattr(self, name), which) for name in _COLUMNS))
+
+    @property
+    def there(self):
+        return self.number != NOWHERE
+
+
+def wins(tick, n, left, right):
+    """Windows that have no numbers yet."""
+    return Wins(np.arange(len(tick)), tick, n, left, right)
+
+
+_NONE = np.empty(0, np.int64)
+NO_WINS = wins(_NONE, _NONE, _NONE, _NONE)
+
+
+def joined_wins(parts):
+    """All windows of all parts, one after another."""
+    some = [part for part in parts if len(part)]
+    if len(some) == 1:
+        return some[0]
+    return Wins(*(np.concatenate([getattr(p, name) for p in parts]) for name in _COLUMNS))
+
+
+class Given:
+    """The windows of one input that were given, in the order of their numbers; the oldest are let go of."""
+
+    def __init__(self):
+        self._base = 0
+        self._tick, self._left, self._right = (Grown(_NONE) for _ in range(3))
+        self._n = Uniform(_NONE)
+
+    @property
+    def next(self):
+        """The number that the next window will have."""
+        return self._base + len(self._tick)
+
+    def add(self, found):
+        """Take new windows in; their numbers."""
+        first = self.next
+        self._tick.extend(found.tick)
+        self._n.extend(found.n)
+        self._left.extend(found.left)
+        self._right.extend(found.right)
+        return first + np.arange(len(found))
+
+    def of(self, numbers):
+        """The windows of these numbers."""
+        following = consecutive(numbers) and int(numbers[0]) != NOWHERE
+        first = int(numbers[0]) - self._base if following else 0
+        at = slice(first, first + len(numbers)) if following else numbers - self._base
+        there = None if following else numbers != NOWHERE
+        if following or there.all():
+            return Wins(numbers, *(taken(grown.values, at) for grown in self._columns))
+        found = [np.full(len(numbers), blank) for blank in (-NEVER, 1, 1, 0)]
+        for column, grown in zip(found, self._columns, strict=True):
+            column[there] = grown.values[at[there]]
+        return Wins(numbers, *found)
+
+    def since(self, number):
+        """All windows from a number on."""
+        return self.of(np.arange(max(number, self._base), self.next))
+
+    @property
+    def _columns(self):
+        return self._tick, self._n, self._left, self._right
+
+    def forget(self, first):
+        """No window before this number is asked for again."""
+        count = first - self._base
+        if count > 0:
+            for column in self._columns:
+                column.drop(count)
+            self._base = first
+
+
+def ranges(first, counts):
+    """first[0], first[0] + 1, … (counts[0] of them), first[1], …"""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(first - (ends - counts), counts)
+
+
+def merged(first, counts):
+    """(where each range begins among what all of them hold, each number once and ascending; and these numbers).
+
+    Where ranges overlap so much that all from the least number to the greatest are fewer, they are all of these.
+    """
+    if not len(first):
+        return first, slice(0, 0)
+    low, high = int(first.min()), int((first + counts).max())
+    if high - low <= int(counts.sum()):
+        return first - low, slice(low, high)
+    order = stable_order(first)
+    begin, end = first[order], np.maximum.accumulate((first + counts)[order])
+    apart = np.concatenate([[True], begin[1:] > end[:-1]])
+    begins, ends = begin[apart], end[np.append(apart[1:], True)]
+    sizes = ends - begins
+    found = np.empty_like(first)
+    found[order] = begin + (np.cumsum(sizes) - sizes - begins)[np.cumsum(apart) - 1]
+    return found, stretch(begins, sizes)
+
+
+def stretch(first, counts):
+    """The same as a slice, where each range begins behind the one before."""
+    if len(first) and (first[1:] == first[:-1] + counts[:-1]).all():
+        return slice(int(first[0]), int(first[-1] + counts[-1]))
+    return ranges(first, counts)

@@ -1,0 +1,1 @@
+"""Contents: what is done with what windows hold: selected, projected, aggregated, compared."""

@@ -1,0 +1,1 @@
+"""Flowing: what streams carry between extents, windows and answers, and what should have come in them."""

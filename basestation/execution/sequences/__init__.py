@@ -1,0 +1,1 @@
+"""Sequences: windows over one input, one after the other, what they hold, and which of several inputs stand together."""

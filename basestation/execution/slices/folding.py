@@ -1,0 +1,435 @@
+"""Folding: how tuples become partial states, how those of several slices become one, and what is answered from them.
+
+What is folded is kept as `Cells`.
+"""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from basestation.algebra.expressions import columns_of
+from basestation.algebra.signatures import signature
+from basestation.execution.columns.cells import Cells
+from basestation.execution.columns.distinct import ranked, within
+from basestation.execution.columns.frame import Frame
+from basestation.execution.columns.wins import NEVER, ranges
+from basestation.execution.contents.aggregating import answer, keys_of, made_for, values_of
+from basestation.execution.contents.groups import Groups
+from basestation.execution.flowing.streams import ADDED
+from basestation.execution.slices.doubling import Doubling
+from innet.aggregates import make
+from innet.aggregates.state import Once
+
+_FULL = 4
+"""A matrix of slices and groups is made where at least one of so many entries is there."""
+_SMALL = 1024
+
+
+class Folded:
+    """What there is in windows, group by group in the order of their first tuples; computed for whoever asks."""
+
+    def __init__(self, made, windows, window, keys, states):
+        self._made, self._windows, self._window, self._keys, self._states = made, windows, window, keys, states
+        self._answers = {}
+
+    def frame(self, groups, aggregates):
+        """A Frame with the keys as `groups`, and of `aggregates` [(column, place among all)] the answers."""
+        columns = {column.id: key for column, key in zip(groups, self._keys, strict=True)}
+        columns |= {column.id: self._answer(place) for column, place in aggregates}
+        return Frame(self._windows, self._window, columns)
+
+    def _answer(self, place):
+        if place not in self._answers:
+            made = self._made[place]
+            self._answers[place] = answer(made, *made.finalize(self._states[place]))
+        return self._answers[place]
+
+
+class Folding:
+    """For all SliceAggregations that cut and group a stream alike."""
+
+    def __init__(self, node):
+        self._node = node  # one of them
+        self._aggregates, self._known = [], {}
+        self._made = [make("COUNT", "integer")]  # how many tuples a group has: without any it is gone
+        self.groups = Groups(node.groups)
+        self.take_on(node)
+
+    def take_on(self, node):
+        """Whether a SliceAggregation has aggregates that no other had."""
+        known = len(self._aggregates)
+        for _, aggregate in node.aggregates:
+            if self._known.setdefault(signature(aggregate), len(self._made)) == len(self._made):
+                self._aggregates.append(aggregate)
+                self._made.append(made_for(aggregate))
+        self._can_undo = all(each.can_undo for each in self._made)
+        asked = [expression for _, expression in self._node.groups] + self._aggregates
+        self._columns = sorted({column.id for expression in asked for column in columns_of(expression)})
+        return len(self._aggregates) > known
+
+    def places(self, node):
+        """Where the aggregates of a SliceAggregation are among all: (column, place)."""
+        return [(column, self._known[signature(aggregate)]) for column, aggregate in node.aggregates]
+
+    # --- cells -------------------------------------------------------------------------------------------------------
+
+    def cells(self, slices, tuples, stream):
+        """The Cells of tuples, which are in these slices."""
+        groups, width = self.groups_of(tuples), len(self.groups)
+        key = slices * width + groups
+        if (key[1:] > key[:-1]).all():
+            return self._alone(slices, groups, tuples, stream)
+        numbers, place = ranked(slices)
+        key, count = place * width + groups, len(numbers) * width
+        if count > _FULL * len(tuples) + _SMALL:
+            found, key = np.unique(key, return_inverse=True)
+            count = len(found)
+        else:
+            found = np.arange(count)
+        counts = np.bincount(key, minlength=count)
+        row = found // width
+        slices, groups, there = numbers[row], found - row * width, np.flatnonzero(counts)
+        if int(counts.max()) == 1:
+            row = np.empty(count, np.int64)
+            row[key] = np.arange(len(key))
+            return self._alone(slices[there], groups[there], tuples.take(row[there]), stream)
+        states = self._folded(counts, key, tuples, stream)
+        first = _earliest(tuples.arrival, places_of(tuples), key, count)
+        return self._in_rows(_there(Cells(slices, groups, *first, states), there))
+
+    def _alone(self, slices, groups, tuples, stream):
+        """Cells of one tuple each, in their order."""
+        states = self._folded(np.ones(len(tuples), np.int64), None, tuples, stream)
+        return self._in_rows(Cells(slices, groups, tuples.arrival, places_of(tuples), states))
+
+    def _in_rows(self, cells):
+        """Cells, and whether they are a matrix as they are."""
+        width = len(self.groups)
+        if not len(cells) or len(cells) % width or (cells.slice[::width] != cells.slice[width - 1 :: width]).any():
+            return cells
+        return replace(cells, width=width) if _ascending(cells.arrival, cells.place).all() else cells
+
+    def _folded(self, counts, key, tuples, stream):
+        """The states of as many groups as `counts` has, which are the tuples of each; `key` has that of each tuple."""
+        # Of one tick, tuples take their indexes in the order in which they came; not in a union, which is not sliced.
+        order = tuples.tick, tuples.site if stream.by_site else tuples.ident
+        states, once = [self._made[0].folded(counts, key)], Once()
+        for made, aggregate in zip(self._made[1:], self._aggregates, strict=True):
+            states.append(made.folded(counts, key, *values_of(aggregate, tuples.columns, len(tuples)), order, once))
+        return states
+
+    def matrix(self, count, key, tuples, ranks, stream):
+        """A matrix of so many cells, of tuples that are in those of `key`."""
+        first = np.full(count, NEVER)
+        np.minimum.at(first, key, ranks)
+        counts = np.bincount(key, minlength=count)
+        return Cells(None, None, None, first, self._folded(counts, key, tuples, stream))
+
+    def filled(self, count, cells, into):
+        """A matrix of so many cells, of which each of `into` is one of `cells`, and the others are blank."""
+        first, once = np.full(count, NEVER), Once()
+        first[into] = cells.place
+        states = [made.spread(state, count, into, once) for made, state in zip(self._made, cells.states, strict=True)]
+        return Cells(None, None, None, first, states)
+
+    def there(self, cells):
+        """Which cells of a matrix are groups: without grouping all, with tuples in them or not."""
+        return self.counts(cells) > 0 if self._node.grouped else np.ones(len(cells), bool)
+
+    def needed(self, tuples):
+        """Tuples with only the columns that are asked for."""
+        return tuples.with_columns({id_: tuples.columns[id_] for id_ in self._columns})
+
+    def groups_of(self, tuples):
+        return self.groups.of(keys_of(self._node, tuples.columns), len(tuples))
+
+    def counts(self, cells):
+        """How many tuples there are in each."""
+        return cells.states[0].cells["count"]
+
+    def joined(self, parts):
+        """All cells of all parts, one after another; they may share memory with them and with each other."""
+        return parts[0] if len(parts) == 1 else self._after_another(parts, Once())
+
+    def copied(self, parts):
+        """The same, sharing no memory."""
+        return self._after_another(parts, None)
+
+    def _after_another(self, parts, once):
+        columns = (
+            None
+            if parts and getattr(parts[0], name) is None
+            else np.concatenate([_NONE, *(getattr(p, name) for p in parts)])
+            for name in ("slice", "group", "arrival", "place")
+        )
+        states = [made.concatenate([p.states[i] for p in parts], once) if parts else made.init(0)
+                  for i, made in enumerate(self._made)]  # fmt: skip
+        width = parts[0].width if parts and all(_follows(a, b) for a, b in pairwise(parts)) else 0
+        return Cells(*columns, states, width)
+
+    def inserted(self, cells, others):
+        """Cells and others, both in order with one row for each slice and group, as one."""
+        width = len(self.groups)
+        keys, new = cells.slice * width + cells.group, others.slice * width + others.group
+        at, known = found_in(keys, new)
+        at, here, more = at[known], others.take(known), others.take(~known)
+        row = np.arange(len(keys))
+        row[at] = len(keys) + np.arange(len(at))
+        row = np.append(row, len(keys) + len(at) + np.arange(len(more)))
+        if len(more):
+            row = row[np.argsort(np.append(keys, new[~known]), kind="stable")]
+        return self.joined([cells, self._both(cells.take(at), here), more]).take(row)
+
+    def _both(self, a, b):
+        """Cells of the same slices and groups as one."""
+        once = Once()
+        states = [made.merged(x, y, once) for made, x, y in zip(self._made, a.states, b.states, strict=True)]
+        earlier = (b.arrival < a.arrival) | ((b.arrival == a.arrival) & (b.place < a.place))
+        arrival, place = (np.where(earlier, y, x) for x, y in ((a.arrival, b.arrival), (a.place, b.place)))
+        return Cells(a.slice, a.group, arrival, place, states)
+
+    def united(self, cells):
+        """Cells with one row for each slice and group, in order."""
+        width = len(self.groups)
+        base = int(cells.slice.min(initial=NEVER))
+        found, into = np.unique((cells.slice - base) * width + cells.group, return_inverse=True)
+        slice, group = np.divmod(found, width)
+        return self._united(cells, into, slice + base, group)
+
+    def _united(self, cells, into, slice, group):
+        states = self._brought(cells, into, len(slice))
+        return Cells(slice, group, *_earliest(cells.arrival, cells.place, into, len(slice)), states)
+
+    def _brought(self, cells, into, count):
+        """The states of so many cells, into which others are put together."""
+        states = [made.init(count) for made in self._made]
+        for made, state, part in zip(self._made, states, cells.states, strict=True):
+            made.merge(state, part, into)
+        return states
+
+    def tidied(self, parts):
+        """The same cells; groups that are in none of them are let go of when most are."""
+        if not self._node.grouped or len(self.groups) <= _SMALL:
+            return parts
+        present = np.zeros(len(self.groups), bool)
+        for part in parts:
+            present[part.group] = True
+        kept = np.flatnonzero(present)
+        if len(self.groups) <= 2 * len(kept) + _SMALL:
+            return parts
+        renumbered = self.groups.keep(kept)
+        return [replace(part, group=renumbered[part.group]) for part in parts]
+
+    # --- taking back -------------------------------------------------------------------------------------------------
+
+    def without(self, cells, slices, tuples):
+        """(Cells without tuples that they hold, those that have to be made again as (slices, groups)).
+
+        What cannot be undone is made again; so is a group that stays without its first tuple: nobody knows the next.
+        """
+        group, width = self.groups_of(tuples), len(self.groups)
+        at = np.searchsorted(cells.slice * width + cells.group, slices * width + group)
+        stays = self.counts(cells) > np.bincount(at, minlength=len(cells))
+        lost = np.zeros(len(cells), bool)
+        if not self._can_undo:
+            lost[at] = True
+        elif self._node.grouped:
+            lost[at[(cells.arrival[at] == tuples.arrival) & (cells.place[at] == places_of(tuples))]] = True
+        undone = ~lost[at]
+        at, tuples = at[undone], tuples.take(undone)
+        if len(at):
+            self._made[0].undo(cells.states[0], at)
+            for made, state, aggregate in zip(self._made[1:], cells.states[1:], self._aggregates, strict=True):
+                made.undo(state, at, *values_of(aggregate, tuples.columns, len(tuples)))
+        again = np.flatnonzero(lost & stays)
+        return cells.take(stays & ~lost), (cells.slice[again], cells.group[again])
+
+    def among(self, slices, tuples, cells):
+        """Which tuples, in these slices, are in some of the cells (slices, groups)."""
+        groups = self.groups_of(tuples)
+        width = len(self.groups)
+        return np.isin(slices * width + groups, cells[0] * width + cells[1])
+
+    # --- windows -----------------------------------------------------------------------------------------------------
+
+    def windows(self, cells, first, last):
+        """What is Folded into windows, each over the slices first to last."""
+        ordered = cells.width or _ascending(cells.arrival, cells.place).all()
+        ranks = None if ordered else entered(cells.arrival, cells.place)
+        window, group, found = self.gathered(cells, first, last, ranks)
+        if found.place is not None and not in_order(window, found.place):
+            order = np.lexsort((found.place, window))
+            window, group, found = window[order], group[order], found.take(order)
+        return self.finished(window, group, found, len(first))
+
+    def finished(self, window, group, cells, windows):
+        """The Folded of cells that stand window by window."""
+        return Folded(self._made, windows, window, self.groups.keys(group), cells.states)
+
+    def gathered(self, cells, first, last, ranks):
+        """(window, group, ranked Cells) of what is in windows over the slices first to last: by window, then by group.
+
+        `ranks` are those of the cells; None where they stand in the order of entry, and nobody asks.
+        """
+        begins = np.arange(0, len(cells), cells.width) if cells.width else _begins(cells.slice)
+        slices = cells.slice[begins]
+        begin, length = within(slices, first, last)
+        end = begin + length
+        asked = np.cumsum(np.bincount(begin, minlength=len(slices) + 1) - np.bincount(end, minlength=len(slices) + 1))
+        asked = asked[:-1] > 0
+        many = not self._node.grouped or int(length.sum()) * (cells.width or 1) > _SMALL
+        if cells.width and many and asked.all():
+            return self._of_matrix(cells.ranked(ranks), len(slices), cells.width, begin, end)
+        row = np.repeat(np.arange(len(slices)), np.diff(begins, append=len(cells)))
+        if not asked.all():  # windows far apart
+            which = asked[row]
+            cells, row, number = cells.take(which), row[which], np.append(0, np.cumsum(asked))
+            ranks = None if ranks is None else ranks[which]
+            slices, begin, end, row = slices[asked], number[begin], number[end], number[row]
+        groups = self._present(cells)
+        column = np.zeros(len(self.groups), np.int64)
+        column[groups] = np.arange(len(groups))
+        column, size = column[cells.group], len(slices) * len(groups)
+        many = not self._node.grouped or int((end - begin).sum()) * len(groups) > _SMALL
+        if many and size <= _FULL * len(cells) + _SMALL:
+            if size == len(cells):
+                matrix = cells.ranked(ranks)
+            else:
+                matrix = self.filled(size, self._told(cells, ranks), row * len(groups) + column)
+            window, at, found = self._of_matrix(matrix, len(slices), len(groups), begin, end)
+        else:
+            window, at, found = self._one_by_one(self._told(cells, ranks), row, column, len(groups), begin, end)
+        return window, groups[at], found
+
+    def _told(self, cells, ranks):
+        """Ranked, also where they stand in the order of entry."""
+        return cells.ranked(np.arange(len(cells)) if ranks is None else ranks)
+
+    def _present(self, cells):
+        """The groups of cells; without grouping there is one whether or not something is in it."""
+        if not self._node.grouped:
+            return np.zeros(1, np.int64)
+        present = np.zeros(len(self.groups), bool)
+        present[cells.group] = True
+        return np.flatnonzero(present)
+
+    def _of_matrix(self, level, rows, width, begin, end):
+        """(window, number among the groups, Cells) of what is there."""
+        windows = len(begin)
+        whole = self._together(level, windows * width, Doubling(rows, width, begin, end))
+        window, at = np.repeat(np.arange(windows), width), np.tile(np.arange(width), windows)
+        there = self.there(whole)
+        if there.all():
+            return window, at, whole
+        return window[there], at[there], whole.take(there)
+
+    def _together(self, matrix, count, doubling):
+        """The so many cells of windows over the rows of a matrix."""
+        found = {}
+
+        def bring(fold, array, blank):
+            key = fold, id(array)
+            if key not in found:
+                found[key] = doubling.array(fold, array, blank)
+            return found[key]
+
+        states = [
+            doubling.state(made, state) if made.folds is None else made.together(state, count, doubling.longest, bring)
+            for made, state in zip(self._made, matrix.states, strict=True)
+        ]
+        return Cells(None, None, None, None if matrix.place is None else bring(np.minimum, matrix.place, NEVER), states)
+
+    def merged(self, a, b):
+        """Two matrices of the same shape as one."""
+        once = Once()
+        pairs = zip(self._made, a.states, b.states, strict=True)
+        states = [made.merged(x, y, once) for made, x, y in pairs]
+        ranked = a.place is not None and b.place is not None
+        return Cells(None, None, None, np.minimum(a.place, b.place) if ranked else None, states)
+
+    def _one_by_one(self, cells, row, column, width, begin, end):
+        """The same where there is little, or few groups are in each slice: every window's cells are brought together."""
+        bounds = np.searchsorted(row, np.arange(int(row[-1]) + 2 if len(row) else 1))
+        first, counts = bounds[begin], bounds[end] - bounds[begin]
+        window = np.repeat(np.arange(len(begin)), counts)
+        taken_in = ranges(first, counts)
+        found, into = np.unique(window * width + column[taken_in], return_inverse=True)
+        window, at = np.divmod(found, width)
+        cells, first = cells.take(taken_in), np.full(len(found), NEVER)
+        np.minimum.at(first, into, cells.place)
+        return window, at, Cells(None, None, None, first, self._brought(cells, into, len(found)))
+
+
+_NONE = np.empty(0, np.int64)
+
+
+def _there(cells, places):
+    """The cells at places. Of a batch that begins and ends within a slice they follow each other: then there is no copy."""
+    if len(places) == len(cells):
+        return cells
+    in_a_row = len(places) and int(places[-1]) - int(places[0]) == len(places) - 1
+    return cells.take(slice(int(places[0]), int(places[-1]) + 1) if in_a_row else places)
+
+
+def places_of(tuples):
+    """The order of entry among those of one arrival, in one number: what a revision added is last, what came late behind.
+
+    A rank is 0, a tick + 1 beside the place of a site (SEMANTICS 1.5), or ADDED.
+    """
+    if not tuples.rank.any():
+        return tuples.place
+    return np.where(tuples.rank == ADDED, ADDED + tuples.place, (tuples.rank << 20) + tuples.place)
+
+
+def _follows(a, b):
+    """Whether cells are a matrix together with those before them, which are one."""
+    after = (b.arrival[0], b.place[0]) >= (a.arrival[-1], a.place[-1]) if a.width == b.width > 0 else False
+    return after and b.slice[0] > a.slice[-1]
+
+
+def _begins(ordered):
+    """Where numbers, of which equal ones stand together, begin to be others."""
+    return np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)[: len(ordered)]
+
+
+def found_in(keys, values):
+    """(where values are in ascending keys, which of them are there)."""
+    at = np.searchsorted(keys, values)
+    known = at < len(keys)
+    known[known] = keys[at[known]] == values[known]
+    return at, known
+
+
+def entered(arrival, place):
+    """Ranks in the order of entry."""
+    if not len(arrival):
+        return arrival
+    low, least = int(arrival.min()), int(place.min())
+    width = int(place.max()) - least + 1
+    if (int(arrival.max()) - low + 1) * width < NEVER:
+        return (arrival - low) * width + (place - least)
+    ranks = np.empty(len(arrival), np.int64)
+    ranks[np.lexsort((place, arrival))] = np.arange(len(arrival))
+    return ranks
+
+
+def in_order(window, ranks):
+    """Whether cells that stand window by window stand in the order of entry in each."""
+    return bool(((ranks[1:] >= ranks[:-1]) | (window[1:] != window[:-1])).all())
+
+
+def _ascending(arrival, place):
+    """Where an order of entry is not before the one before it."""
+    return (arrival[1:] > arrival[:-1]) | ((arrival[1:] == arrival[:-1]) & (place[1:] >= place[:-1]))
+
+
+def _earliest(arrival, place, group, count):
+    """The least (arrival, place) of each group; those of a group without any are NEVER."""
+    out = np.full(count, NEVER), np.full(count, NEVER)
+    if not _ascending(arrival, place).all():
+        order = np.argsort(entered(arrival, place), kind="stable")
+        arrival, place, group = arrival[order], place[order], group[order]
+    for best, values in zip(out, (arrival, place), strict=True):
+        best[group[::-1]] = values[::-1]  # of several values for one group the last that is written stays
+    return out

@@ -1,0 +1,281 @@
+"""Slicing: aggregates over windows of time, merged from slices (DESIGN.md: Windows).
+
+The stream is cut at the edges of the windows; a tuple is folded into its slice once. A slice keeps, for each group, the
+partial states of the aggregates; a window is the merge of its slices. When tuples are gone, a slice undoes them where
+all of its aggregates can, and is made again from the readings otherwise; both give the same.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from basestation.execution.columns.tuples import Growing, apart
+from basestation.execution.columns.wins import NEVER
+from basestation.execution.sequences.store import Store
+from basestation.execution.sequences.windowing import TimeWindows
+from basestation.execution.slices.amended import amended
+from basestation.execution.slices.folding import Folding
+
+_MANY = 2**14
+"""So many tuples do not wait to be folded in until somebody wants to know."""
+
+
+class SliceWindows(TimeWindows):
+    """SliceAggregation: the same windows as TimeWindows would give, each with one tuple for each group."""
+
+    def __init__(self, stream, node, start, store):
+        super().__init__(stream, node.child.columns, node.begin, node.end, node.slide, start, store)
+        self._groups = [column for column, _ in node.groups]
+        self._node, self._places = node, store.take_on(node)
+
+    def show(self, view):
+        """A View of the windows: the aggregates that it asks for are told."""
+        known = {column for column, _ in self._places}
+        new = tuple(each for each in view.aggregates if each[0] not in known)
+        self._places += self.store.take_on(replace(self._node, aggregates=new))
+
+    def content(self, given):
+        return self.store.windows(given.left, given.right).frame(self._groups, self._places)
+
+    @property
+    def versions(self):
+        """Of the tuples that were amended in a step of many clock ticks; None where none were."""
+        versions = self.stream.change.versions
+        return versions if versions is not None and len(versions) else None
+
+    def amended(self, given, new):
+        """(Amended, what it adds, what it takes back) of windows, of which the last `new` are answered for the first time."""
+        found = self.store.amended(given.left, given.right, given.tick, new)
+        return found, *found.frames(self._groups, self._places)
+
+    def empty(self, count):
+        none = np.zeros(count, np.int64)
+        return self.store.windows(none, none - 1).frame(self._groups, self._places)
+
+    def forget(self, before, kept):
+        earliest = self._earliest(kept)
+        if self.begin is None:  # what can change no more is put together
+            earliest = min(before, int(kept.right.min(initial=NEVER)), self._next)
+        self.store.need(earliest)
+        self.stream.need(min(before, self.store.needs(earliest)))
+
+
+class Slices(Store):
+    """The slices of one stream for windows that are cut alike."""
+
+    def __init__(self, stream, level, node, start):
+        """`start` is that of a landmark window."""
+        super().__init__(stream, level)
+        self._begin, self._slide, self._start = node.begin, node.slide, start
+        self._folding = Folding(node)
+        self._base = 1 if node.begin is None else node.begin
+        self._cut = (node.end + 1 - self._base) % self._slide  # where in a slide windows end; 0: where they begin
+        self._anchored = node.begin is None and stream.anchor(start)
+        self.fill()
+
+    def __getstate__(self):
+        return vars(self) | {"_found": {}}
+
+    def fill(self):
+        """Begin with all that is known of the stream."""
+        self._parts = []  # Cells, ascending: no slice is in two of them
+        self._found = {}  # what windows hold, for as long as nothing changes: for all that ask for the same
+        self._from = -NEVER  # slices before it are let go of
+        self._settled = -NEVER  # of a landmark window: the slice in which all that can change no more is put together
+        self._waiting = Growing()  # tuples that are folded in as soon as somebody wants to know
+        self._wait(self.stream.all().come)
+        self._versions = None  # of tuples that are to be folded in with the next step: in this one they are told apart
+
+    def _numbers(self, ticks):
+        """The slice of each tick. Windows begin at multiples of the slide from the base, and end at the cut."""
+        behind = np.asarray(ticks) - self._base
+        whole = behind // self._slide
+        return whole if self._cut == 0 else 2 * whole + (behind - whole * self._slide >= self._cut)
+
+    def _low(self, number):
+        """The first tick of a slice."""
+        if self._cut == 0:
+            return number * self._slide + self._base
+        return number // 2 * self._slide + self._base + (self._cut if number % 2 else 0)
+
+    def take_on(self, node):
+        """Where the aggregates of a SliceAggregation are kept. New ones are made from what the stream still has."""
+        if self._folding.take_on(node):
+            self.fill()
+        return self._folding.places(node)
+
+    # --- what flows in -----------------------------------------------------------------------------------------------
+
+    def __len__(self):
+        """How many groups of slices there are, and tuples that wait to be folded in."""
+        stand = 0 if self._versions is None else self._versions.stand
+        return sum(map(len, self._parts)) + len(self._waiting) + stand
+
+    def take(self, change):
+        """What there are versions of is left out until they are history."""
+        self._found = {}
+        self._settle()
+        self._versions = change.versions
+        come = change.come
+        if len(change.gone):
+            self._fold_waiting()
+            lost = self._take_back(change.gone)
+            if len(lost[0]):
+                self._wait(self._made_of(lost))
+                come = come.take(~self._among(come, lost))
+        self._wait(come)
+
+    def _wait(self, tuples):
+        if len(tuples):  # where partials take their place, there are none, and no columns
+            self._waiting.add(self._folding.needed(tuples))
+
+    def _settle(self):
+        if self._versions is not None:
+            self._wait(self._versions.standing)
+            self._versions = None
+
+    def _fold_waiting(self, upto=NEVER):
+        """Fold in what waits, of slices up to one."""
+        tuples, self._waiting = self._waiting.all(), Growing()
+        if tuples is None:
+            return
+        if upto < NEVER:
+            over, later = apart(tuples, tuples.tick < self._low(upto + 1))
+            self._waiting.add(later)  # a slice that is not over is folded once it is
+            tuples = over
+        self._fold(tuples)
+
+    def _fold(self, tuples):
+        slices, tuples, _ = self._held_of(tuples)
+        if len(tuples):
+            self._put(self._folding.cells(slices, tuples, self.stream))
+
+    def _held_of(self, tuples):
+        """(slices, tuples) of those that windows may still hold, and the mask of which."""
+        tuples, slices = self.stream.placed(tuples), self._numbers(tuples.tick)
+        held = slices >= self._from
+        if self._begin is None:
+            held &= tuples.tick >= self._start
+        return (slices, tuples, held) if held.all() else (slices[held], tuples.take(held), held)
+
+    def _put(self, cells):
+        """Take cells in: those of slices that are there already are put together with them."""
+        later = self._cut_off(int(cells.slice[0]))
+        if later:
+            both = int(np.searchsorted(cells.slice, later[-1].slice[-1], "right"))
+            self._parts.append(self._folding.inserted(self._folding.joined(later), cells.between(0, both)))
+            cells = cells.between(both, len(cells))
+        if len(cells):
+            self._parts.append(cells)
+
+    def _cut_off(self, first):
+        """The cells of a slice and those behind it, which are no longer held, in parts."""
+        found = []
+        while self._parts and self._parts[-1].slice[-1] >= first:
+            part = self._parts.pop()
+            at = int(np.searchsorted(part.slice, first))
+            if at:
+                self._parts.append(part.between(0, at))
+            found.append(part.between(at, len(part)))
+        return found[::-1]
+
+    def _take_back(self, gone):
+        """Undo tuples where that is exact; the (slices, groups) that have to be made again from what is there now."""
+        slices, gone, _ = self._held_of(gone)
+        if not len(gone):
+            return slices, slices
+        later = self._cut_off(int(slices.min()))
+        later, lost = self._folding.without(self._folding.copied(later), slices, gone)
+        if len(later):
+            self._parts.append(later)
+        return lost
+
+    def _made_of(self, lost):
+        """The tuples that (slices, groups), in order, are made of, without those of which there are versions."""
+        found = self.stream.between(self._low(int(lost[0][0])), self._low(int(lost[0][-1]) + 1) - 1)
+        which = self._among(found, lost)
+        if self._versions is not None:
+            which &= ~np.isin(found.ident, self._versions.tuples.ident)
+        return found.take(which)
+
+    def _among(self, tuples, lost):
+        """Which tuples are in some of (slices, groups)."""
+        which = tuples.tick < self._low(int(lost[0][-1]) + 1)
+        early = tuples.take(which)
+        which[which] = self._folding.among(self._numbers(early.tick), early, lost)
+        return which
+
+    # --- what is asked for -------------------------------------------------------------------------------------------
+
+    def windows(self, left, right):
+        """What is Folded into windows, each over the ticks left to right, edges of slices."""
+        key = left.tobytes(), right.tobytes()
+        if key not in self._found:
+            self._found[key] = self._windows(left, right)
+        return self._found[key]
+
+    def amended(self, left, right, ticks, new):
+        """What became in the step of windows at `ticks`, in order, of which the last `new` are answered for the first time."""
+        key = left.tobytes(), right.tobytes(), new
+        if key not in self._found:
+            self._found[key] = self._amended(left, right, self._versions.answered(ticks[len(ticks) - new :]))
+        return self._found[key]
+
+    def _amended(self, left, right, clocks):
+        self._fold_waiting()
+        slices, tuples, held = self._held_of(self._folding.needed(self._versions.tuples))
+        versions = self._versions.seen(tuples, held)
+        first, last = self._numbers(left), self._numbers(right)
+        cells, first = self._cells(first, last), np.maximum(first, self._settled)
+        return amended(self._folding, self.stream, cells, slices, versions, first, last, clocks, len(clocks))
+
+    def _windows(self, left, right):
+        self._settle()
+        first, last = self._numbers(left), self._numbers(right)
+        self._fold_waiting(int(last.max(initial=-NEVER)))
+        return self._folding.windows(self._cells(first, last), np.maximum(first, self._settled), last)
+
+    def _cells(self, first, last):
+        """The cells of all slices from the first to the last one that windows reach."""
+        low, high = int(first.min(initial=NEVER)), int(last.max(initial=-NEVER))
+        parts = []
+        for part in self._parts:
+            begins, ends = part.slice[0], part.slice[-1]
+            if low <= begins and ends <= high:
+                parts.append(part)
+            elif ends >= low and begins <= high:
+                parts.append(part.between(part.slice.searchsorted(low), part.slice.searchsorted(high, "right")))
+        return self._folding.joined(parts)
+
+    def needs(self, tick):
+        """From which tick on readings, or what they cover, may be asked for, where windows need those from a tick on."""
+        if self._begin is not None:
+            return tick
+        return self._low(int(self._numbers(tick))) if self._anchored else self._start
+
+    def forget(self, before):
+        """Drop the slices before a tick; of a landmark window, put together those that are settled."""
+        self._found = {}
+        self._settle()
+        if self._begin is None or len(self._waiting) > _MANY:
+            self._fold_waiting()
+        first = int(self._numbers(before))
+        gone = self._cut_off_before(first)
+        if gone:
+            together = self._folding.copied(gone)
+            together.slice[:] = self._settled = first - 1
+            self._parts.insert(0, self._folding.united(together))
+        self._from = max(self._from, first)
+        self._parts = self._folding.tidied(self._parts)
+
+    def _cut_off_before(self, first):
+        """No longer hold the cells of the slices before one; of a landmark window these, in parts."""
+        found = []
+        while self._parts and self._parts[0].slice[0] < first:
+            part = self._parts.pop(0)
+            at = int(np.searchsorted(part.slice, first))
+            if self._begin is None:
+                found.append(part.between(0, at))
+            if at < len(part):
+                self._parts.insert(0, self._folding.copied([part.between(at, len(part))]))
+        return found

@@ -1,0 +1,86 @@
+"""Aside: what was delivered in clock ticks in which nothing was due, and which it did not disturb; it is taken in with what follows.
+
+Answers are the same however what is delivered is cut, so many small batches may be one: what a step costs is shared by them.
+"""
+
+from itertools import groupby
+
+import numpy as np
+
+from acquisition.batch import Batch, all_there, mask_of
+from basestation.algebra.vector import anything
+from basestation.execution.taking import moments
+from basestation.execution.taking.runs import plain
+
+_MANY, _LARGE = 2**9, 2**14
+"""So many batches, or tuples, do not wait any longer. What is large is not copied to be put together with others."""
+
+
+class Aside:
+    def __init__(self):
+        self._parts = {}  # by extent, in the order in which they came
+        self._tuples = self._batches = 0
+
+    def __bool__(self):
+        return bool(self._parts)
+
+    @property
+    def full(self):
+        return self._tuples >= _LARGE or self._batches >= _MANY
+
+    def put(self, delivered):
+        for name, batches in delivered.items():
+            if batches:
+                self._parts.setdefault(name, []).extend(batches)
+                self._batches += len(batches)
+                self._tuples += sum(map(len, batches))
+
+    def taken(self):
+        """{extent: batches}, those together that are small; nothing is here any more."""
+        parts, self._parts = self._parts, {}
+        self._tuples = self._batches = 0
+        return {name: _together(batches) for name, batches in parts.items()}
+
+
+def waits(batches, intake, clock, tick):
+    """Whether what was delivered of an extent, in time and in order behind one clock tick and up to another, corrects nothing.
+
+    What is taken in in portions does not wait.
+    """
+    if not intake.gathers:
+        return False
+    for batch in batches:
+        arrival = batch.arrival
+        if len(arrival) > moments.PORTION:
+            return False
+        if not (plain(batch) and clock < arrival[0] and arrival[-1] <= tick) or anything(intake.disturbing(batch)):
+            return False
+        if len(arrival) > 1 and (arrival[1:] < arrival[:-1]).any():
+            return False
+        clock = arrival[-1] - 1
+    return True
+
+
+def _together(batches):
+    def alike(batch):  # a sampling that measures more has more columns
+        return len(batch) >= _LARGE, batch.columns.keys()
+
+    runs = ((large, list(of)) for (large, _), of in groupby(batches, alike))
+    return [batch for large, of in runs for batch in (of if large or len(of) == 1 else [_joined(of)])]
+
+
+def _joined(batches):
+    """Plain batches one after another; a column that is the same in each of them is so again."""
+    made = {}
+
+    def of(arrays):
+        key = tuple(map(id, arrays))
+        if key not in made:
+            made[key] = np.concatenate(arrays)
+        return made[key]
+
+    tick, site, arrival = (of([getattr(batch, name) for batch in batches]) for name in ("tick", "site", "arrival"))
+    columns = {name: of([batch.columns[name] for batch in batches]) for name in batches[0].columns}
+    masked = {name for batch in batches for name in batch.valid}
+    valid = {name: np.concatenate([mask_of(batch, name) for batch in batches]) for name in masked}
+    return Batch(tick, site, arrival, all_there(len(tick)), columns, valid)

@@ -1,0 +1,1 @@
+"""Wanting: who of many wants which tuples, all of them looked up together."""

@@ -1,0 +1,176 @@
+"""What is left of bags, ranges and what is known by number, against the slow and obvious."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from basestation.algebra.placed import Placed, written
+from basestation.algebra.vector import Vector
+from basestation.execution.columns.bags import left_of, occurrence
+from basestation.execution.columns.distinct import within
+from basestation.execution.columns.frame import Frame, among, difference
+from basestation.execution.columns.indexes import Indexes
+from basestation.execution.columns.numbered import Numbered
+from basestation.execution.columns.tuples import concatenated
+from basestation.execution.columns.wins import merged, ranges, stretch
+
+HUGE = 2**40
+few = st.lists(st.integers(0, 6), max_size=30)
+texts = st.lists(st.sampled_from(["", "a", "b", "cold"]), max_size=12)
+
+
+def ints(values):
+    return np.array(values, np.int64)
+
+
+def all_of(which, length=0):
+    return list(range(which.start, which.stop)) if isinstance(which, slice) else which.tolist()
+
+
+def taken_away(rows, others):
+    """Where rows are left when each of the others has taken the first equal one."""
+    left = list(enumerate(rows))
+    for other in others:
+        gone = next((each for each in left if each[1] == other), None)
+        if gone is not None:
+            left.remove(gone)
+    return [at for at, _ in left]
+
+
+@given(few, few, st.sampled_from([1, 7, 2**31 + 11]))
+def test_each_of_the_others_takes_the_first_equal_row(keys, others, apart):
+    """Near to each other keys are counted in a table; far apart a sieve finds those that may be equal."""
+    found = left_of(ints(keys) * apart, ints(others) * apart, 7 * apart)
+    assert found.tolist() == taken_away(keys, others)
+    assert occurrence(ints(keys) * apart).tolist() == [keys[:at].count(key) for at, key in enumerate(keys)]
+
+
+def test_of_many_rows_a_few_are_equal():
+    keys = np.arange(60_000) * 1_000_003
+    others = np.concatenate([keys[::7], keys[::7] + 1, keys[70:700:70]])
+    assert np.array_equal(left_of(keys, others, HUGE), np.setdiff1d(np.arange(len(keys)), np.arange(0, len(keys), 7)))
+
+
+rows = st.tuples(st.integers(0, 2), st.one_of(st.none(), st.sampled_from(["", "x", "y"])))
+
+
+def frame_of(windows, placed):
+    listed = [row for window in windows for row in window]
+    numbers = Vector(ints([number for number, _ in listed]))
+    some, entries = ["", "y", "x", "unused"], [text for _, text in listed]
+    if placed:
+        table = Vector(np.array([*some, ""], object), np.array([True] * len(some) + [False]))
+        text = Placed(table, ints([len(some) if each is None else some.index(each) for each in entries]))
+    else:
+        values = np.empty(len(entries), object)
+        values[:] = ["" if each is None else each for each in entries]
+        text = Vector(values, np.array([each is not None for each in entries], bool))
+    window = np.repeat(np.arange(len(windows)), [len(each) for each in windows])
+    return Frame(len(windows), window, {1: numbers, 2: text})
+
+
+def windows_in(frame):
+    bounds, listed = frame.bounds(), list(zip(*(v.to_list() for v in frame.columns.values()), strict=True))
+    return [listed[bounds[at] : bounds[at + 1]] for at in range(frame.windows)]
+
+
+@given(st.lists(st.lists(rows, max_size=5), min_size=1, max_size=6), st.data(), st.booleans())
+def test_windows_among_each_other(windows, data, placed):
+    number = st.integers(0, len(windows) - 1)
+    mine = sorted(data.draw(st.sets(number, min_size=1)))
+    theirs = data.draw(st.lists(number, min_size=len(mine), max_size=len(mine)))
+    found = among(frame_of(windows, placed), ints(mine), ints(theirs))
+    left = [[windows[a][at] for at in taken_away(windows[a], windows[b])] for a, b in zip(mine, theirs, strict=True)]
+    assert windows_in(found) == left
+
+
+@given(
+    st.lists(st.tuples(st.lists(rows, max_size=5), st.lists(rows, max_size=5)), min_size=1, max_size=5), st.booleans()
+)
+def test_windows_of_two_frames(pairs, placed):
+    mine, theirs = frame_of([a for a, _ in pairs], placed), frame_of([b for _, b in pairs], not placed)
+    came, went = (each.take(at) for each, at in zip((mine, theirs), difference(mine, theirs), strict=True))
+    assert windows_in(came) == [[a[at] for at in taken_away(a, b)] for a, b in pairs]
+    assert windows_in(went) == [[b[at] for at in taken_away(b, a)] for a, b in pairs]
+
+
+@given(texts, texts, st.lists(st.booleans(), min_size=12, max_size=12), st.data())
+def test_what_is_placed_is_what_is_written(some, more, there, data):
+    table = Vector(np.array([*some, "z"], object), np.array([*there[: len(some)], True]))
+    places = st.lists(st.integers(0, len(some)), max_size=20)
+    a, b = (Placed(table, ints(data.draw(places))) for _ in range(2))
+    plain = Vector(np.array([*more, "end"], object))
+    both = [concatenated([a, b]), concatenated([a, plain]), concatenated([b, a.take(slice(1, None))])]
+    full = [concatenated([written(a), written(b)]), concatenated([written(a), plain])]
+    full.append(concatenated([written(b), written(a).take(slice(1, None))]))
+    assert [each.to_list() for each in both] == [each.to_list() for each in full]
+    mask = np.arange(len(a)) % 2 == 0
+    assert a.take(mask).to_list() == written(a).take(mask).to_list() and len(a.take(mask)) == mask.sum()
+
+
+spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6)), max_size=12)
+
+
+@given(spans)
+def test_ranges_that_overlap_are_gone_through_once(given_spans):
+    first, counts = (ints([span[at] for span in given_spans]) for at in (0, 1))
+    assert all_of(stretch(first, counts)) == ranges(first, counts).tolist()
+    begins, held = merged(first, counts)
+    held = all_of(held)
+    assert held == sorted(set(held)) and len(held) <= max(counts.sum(), 1)
+    for (begin, count), at in zip(given_spans, begins.tolist(), strict=True):
+        assert not count or held[at : at + count] == list(range(begin, begin + count))
+
+
+@given(st.lists(st.integers(-5, 30), max_size=15), st.integers(0, 4), st.data())
+def test_what_ranges_hold_of_ascending_numbers(numbers, apart, data):
+    numbers = [apart * number for number in range(len(numbers))] if apart else sorted(numbers)
+    asked = data.draw(st.lists(st.tuples(st.integers(-8, 35), st.integers(0, 9)), max_size=6))
+    left, right = (ints([low + more * far for low, far in asked]) for more in (0, 1))
+    first, counts = within(ints(numbers), left, right)
+    for low, high, begin, count in zip(left, right, first, counts, strict=True):
+        assert numbers[begin : begin + count] == [number for number in numbers if low <= number <= high]
+
+
+steps = st.lists(st.tuples(st.sampled_from(["in a row", "singly", "leave", "drop"]), st.integers(0, 4)), max_size=25)
+
+
+@given(steps, st.randoms(use_true_random=False))
+def test_indexes_of_what_enters_and_comes_again(told, rng):
+    indexes, known, next_, base = Indexes(), {}, 0, 0
+    for what, count in told:
+        if what == "in a row" and count:
+            entering = list(range(next_, next_ + count))
+            next_ += count
+        elif what == "singly":
+            entering = [n for n in range(base, next_ + count) if known.get(n, 0) == 0]
+            entering = rng.sample(entering, min(2, len(entering)))
+            next_ = max([next_, *(n + 1 for n in entering)])
+        else:
+            entering = []
+        if entering:
+            last = indexes.last
+            known |= {number: last + 1 + at for at, number in enumerate(entering)}
+            indexes.enter(ints(entering), entering == list(range(entering[0], entering[0] + len(entering))))
+        if what == "leave":
+            again = rng.sample(range(base, next_ + 2), min(count, next_ + 2 - base))
+            known |= dict.fromkeys(again, 0)
+            indexes.leave(ints(again))
+        if what == "drop":
+            base = min(base + count, next_)
+            indexes.drop_before(base)
+        asked = rng.sample(range(base, next_ + 3), min(3, next_ + 3 - base))
+        assert indexes.of(ints(asked)).tolist() == [known.get(number, 0) for number in asked]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9), st.integers(0, 30)), max_size=20))
+def test_numbered_is_dropped_in_place(told):
+    numbered, known, base = Numbered(np.int64), {}, 0
+    for ahead, count, drop in told:
+        numbers = np.arange(base + ahead, base + ahead + count)
+        numbered[numbers] = numbers + 1
+        known |= {number: number + 1 for number in numbers.tolist()}
+        base += drop
+        numbered.drop_before(base)
+        asked = np.arange(base, base + 60)
+        assert numbered[asked].tolist() == [known.get(number, 0) for number in asked.tolist()]
