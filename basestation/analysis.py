@@ -8,48 +8,56 @@ of the same plan by who has counted in the readings that were then measured.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
+from typing import TYPE_CHECKING
 
 from acquisition.extent import Catalog
 from basestation.explain.paragraph import paragraph, table
 from basestation.outlook import CANNOT, Outlook
 from basestation.placing import placing
 from basestation.planner.plan import Plan
-from basestation.testbed import measure, world_around
-from innet.costs.model import Prediction, coming_through
-from innet.deployment import Deployment
+from basestation.testbed import climate_of, deployed_in, measure
+from innet.costs.model import Prediction
 from innet.placement.placement import extents_of
 from innet.placement.statistics import GUESS, Counted, Statistics
+
+if TYPE_CHECKING:
+    from basestation.testbed import Scenario
 
 HOUR_MS, LEAST_ROUNDS = 3_600_000, 20
 """How long motes are simulated where nobody says it: an hour, or so many rounds if those take longer."""
 
 
-def analysed(plans: Sequence[Plan], deployment: Deployment, catalog: Catalog, world: str | None, seed: int | None,
-             ms: int | None, told: Callable[[float], None], statistics: Statistics = GUESS) -> dict | None:  # fmt: skip
+def analysed(plans: Sequence[Plan], around: "Scenario", catalog: Catalog, seed: int | None, ms: int | None,
+             told: Callable[[float], None], statistics: Statistics = GUESS) -> dict | None:  # fmt: skip
     """As one dictionary that JSON can hold; None where motes have nothing to do. `told` hears which share is over."""
+    deployment = deployed_in(around)
     try:
         placed = placing(plans, deployment, catalog, statistics)
     except CANNOT as why:
         return {"type": "analysis", "deployment": deployment.name, "refused": str(why)}
     if placed is None:
         return None
-    around = world_around(deployment, world)
     seed = around.seed if seed is None else seed
     round_ms = placed.agenda.period_ms
     rounds = max(LEAST_ROUNDS, HOUR_MS // round_ms) if ms is None else ceil(ms / round_ms)
     found = measure(placed, around, seed, rounds, lambda done: told(done / rounds))
-    predictions = {"predicted": placed.predicted(), "informed": placed.predicted(Counted.of(found.made))}
+    climate = climate_of(around)
+    predictions = {
+        "predicted": placed.predicted(climate=climate),
+        "informed": placed.predicted(Counted.of(found.made), climate),
+    }
     hours = rounds * round_ms / HOUR_MS
     return {
         "type": "analysis", "deployment": deployment.name, "seed": seed, "rounds": rounds, "hours": hours,
         "statistics": str(statistics),
-        "world": around.name if world else {
+        "world": around.name if around.source.text else {
             name: {"mean": quantity.mean, "noise": quantity.noise} for name, quantity in around.world.items()
         },
+        "climate": {"delivery": around.delivery, "bad": climate.bad, "left": climate.left},
         "levels": _levels(placed, predictions, found.tally, hours),
         "motes": _motes(placed, predictions, found.joules, hours),
         "delivered_ms": {"predicted": placed.agenda.latest_ms, "measured": found.latest_ms},
-        "covered": _covered(placed, found.covered),
+        "covered": _covered(placed, predictions["informed"].through, found.covered),
     }  # fmt: skip
 
 
@@ -87,9 +95,8 @@ def _motes(placed: Outlook, predictions: Mapping[str, Prediction], joules: Mappi
     ]  # fmt: skip
 
 
-def _covered(placed: Outlook, measured: Mapping[str, float]) -> list[dict]:
+def _covered(placed: Outlook, through: Mapping[int, float], measured: Mapping[str, float]) -> list[dict]:
     """The share of each extent's readings that is heard of: by the links on the way, and as it was."""
-    through = coming_through(placed.network.network)
     found = []
     for extent, share in sorted(measured.items()):
         sites = {
@@ -116,6 +123,7 @@ def analysis_text(told: Mapping) -> str:
     lines = [f"seed {told['seed']}, {told['rounds']:,} rounds, {told['hours']:.3g} hours"]
     if isinstance(told["world"], str):
         lines.append(f"the world is that of {told['world']}")
+        lines += _climate_lines(**told["climate"])
     else:
         made = ", ".join(f"{name} {each['mean']:g} ± {each['noise']:.4g}" for name, each in told["world"].items())
         lines.append(f"nobody said what the world is like, so it is made up: {made}")
@@ -130,6 +138,14 @@ def analysis_text(told: Mapping) -> str:
         share = f"{each['predicted']:.2%}, measured {each['measured']:.2%}"
         lines.append(f"of the readings of {each['extent']} are heard of {share}")
     return paragraph(head, lines)
+
+
+def _climate_lines(delivery: float, bad: float, left: float) -> list[str]:
+    """Of links that are not what the deployment says."""
+    lines = [f"in its radio {delivery:.4g} of what links let through elsewhere comes through"] if delivery < 1 else []
+    if bad:
+        lines.append(f"a link has a bad time in {bad:.4g} of all rounds: of that, {left:.4g} comes through then")
+    return lines
 
 
 _NAMES = ("predicted", "informed", "measured")

@@ -16,6 +16,7 @@ from basestation.planner.rewrite import rewrite
 from basestation.queries import Query
 from basestation.wanted import compiled, inside, placed, shared
 from basestation.world import World
+from innet.costs.climate import CALM, Climate
 from innet.costs.model import Prediction
 from innet.deployment import Deployment
 from innet.errors import PlacementError, ProgramError
@@ -47,9 +48,12 @@ class Outlook:
     network: Network
     programs: tuple[MoteProgram, ...]
 
-    def predicted(self, statistics: Statistics | None = None) -> Prediction:
-        """What a round of it uses; with other statistics than it was chosen with, if some are given."""
-        return predicted(self.placement, replace(self.network, statistics=statistics or self.network.statistics))
+    def predicted(self, statistics: Statistics | None = None, climate: Climate = CALM) -> Prediction:
+        """What a round of it uses; with other statistics than it was chosen with, if some are given, and with bad times,
+        of which no station knows that chooses."""
+        network = replace(self.network.network, climate=climate)
+        statistics = statistics or self.network.statistics
+        return predicted(self.placement, replace(self.network, statistics=statistics, network=network))
 
     @property
     def footprints(self) -> dict[int, Footprint]:

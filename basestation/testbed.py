@@ -31,6 +31,7 @@ from basestation.outlook import Outlook
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves
 from gateway.transports.memory import pair
+from innet.costs.climate import CALM, Climate
 from innet.deployment import Deployment
 from innet.payload import Duty, Orders, decode_orders, programs_of
 from innet.routing.topology import Heard, LinksReport, Topology
@@ -92,7 +93,18 @@ def world_around(deployment: Deployment, path: str | None) -> "Scenario":
         return around
     said = load(path)
     return replace(around, name=said.name, begin_ms=said.begin_ms, seed=said.seed, world=said.world,
-                   delivery=said.delivery, bursts=said.bursts)  # fmt: skip
+                   delivery=said.delivery, bursts=said.bursts, source=said.source)  # fmt: skip
+
+
+def deployed_in(scenario: "Scenario") -> Deployment:
+    """Its deployment, with the links that its motes report: as they are heard in good times."""
+    return replace(scenario.deployment, links=scenario.links)
+
+
+def climate_of(scenario: "Scenario") -> Climate:
+    """How often its links have bad times, once they have been there for a while, and how bad those are."""
+    bursts = scenario.bursts
+    return Climate(bursts.begin / (bursts.begin + bursts.end), bursts.left) if bursts else CALM
 
 
 class Bed:

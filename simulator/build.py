@@ -60,8 +60,7 @@ def build(scenario: Scenario, seed: int, sink: Callable[[str], object] | None = 
 
 
 def channel_of(scenario: Scenario, seed: int) -> Channel:
-    ratios = {link: ratio * scenario.delivery for link, ratio in scenario.deployment.links.items()}
-    return Channel(ratios, seed, scenario.bursts)
+    return Channel(scenario.links, seed, scenario.bursts)
 
 
 def kinds_of(deployment: Deployment) -> dict[int, Hardware]:

@@ -98,6 +98,11 @@ class Scenario:
     queries: tuple[Asked, ...]
     look_ms: int | None = None
 
+    @property
+    def links(self) -> dict[tuple[int, int], float]:
+        """As they are heard in good times."""
+        return {link: ratio * self.delivery for link, ratio in self.deployment.links.items()}
+
 
 def made_up(deployment: Deployment) -> Scenario:
     """For a deployment of whose world nobody says anything: each sensor measures anything within its range."""

@@ -60,6 +60,7 @@ def run(args):
     from acquisition.errors import InputError
     from basestation.language.diagnostics import Diagnostic, Refused
     from basestation.planner.bind import bind_text
+    from basestation.testbed import deployed_in
     from gateway.toml import Faulty
 
     as_json = args.output == "json"
@@ -68,11 +69,14 @@ def run(args):
         return MISUSED
     try:
         catalog, deployment = _asked(args)
+        around = _around(args, deployment) if args.analyze else None
+        if around is not None:
+            deployment = deployed_in(around)
         statistics = _statistics(args, catalog)
         text, name = query_text(args)
         bound = bind_text(text, catalog, name)
         can = True
-        for told, text in _told(bound, deployment, catalog, statistics, args):
+        for told, text in _told(bound, deployment, catalog, statistics, around, args):
             print(json.dumps(told, ensure_ascii=False) if as_json else text(told))
             can = can and _can(told)
         if args.analyze and not told["type"] == "analysis":
@@ -107,7 +111,7 @@ def _misused(args):
     return None
 
 
-def _told(bound, deployment, catalog, statistics, args):
+def _told(bound, deployment, catalog, statistics, around, args):
     """What there is to say, each with how it is said as text."""
     from basestation.explain import as_text, explained, explained_together, together_text
 
@@ -117,10 +121,10 @@ def _told(bound, deployment, catalog, statistics, args):
         together = explained_together(bound, deployment, catalog, statistics)
         if together is not None:
             yield together, together_text
-    if args.analyze:
+    if around is not None:
         from basestation.analysis import analysis_text
 
-        analysis = _analysis(bound, deployment, catalog, statistics, args)
+        analysis = _analysis(bound, around, catalog, statistics, args)
         if analysis is not None:
             yield analysis, analysis_text
 
@@ -150,18 +154,24 @@ def _of_plans(bound):
     return [plan for plan in bound if isinstance(plan, Plan)]
 
 
-def _analysis(bound, deployment, catalog, statistics, args):
-    """Of all queries together."""
+def _around(args, deployment):
+    """The world in which motes are to be simulated."""
     from acquisition.errors import InputError
+    from basestation.testbed import world_around
+
+    try:
+        return world_around(deployment, args.world)
+    except OSError as why:
+        raise InputError("SN501", f"cannot be read: {why.strerror}", args.world) from why
+
+
+def _analysis(bound, around, catalog, statistics, args):
+    """Of all queries together."""
     from basestation.analysis import analysed
 
     progress = Progress(1.0)
     try:
-        return analysed(
-            _of_plans(bound), deployment, catalog, args.world, args.seed, args.span, progress.at, statistics
-        )
-    except OSError as why:
-        raise InputError("SN501", f"cannot be read: {why.strerror}", args.world) from why
+        return analysed(_of_plans(bound), around, catalog, args.seed, args.span, progress.at, statistics)
     finally:
         progress.end()
 

@@ -10,15 +10,16 @@ them, here it is computed. For each mote and epoch:
                         + each sample's milliampere * its milliseconds )
 
 `attempts` and `copies` are the expectations of `innet.costs.handover`. Frames that a mote passes on are fewer by the
-share that was lost below it; frames of its own are not. Left out: what batteries lose by themselves, and the energy of
-gateways, which are on the mains.
+share that was lost below it; frames of its own are not. In bad times there are also those that a slot has no room for
+(`innet.costs.climate`). Left out: what batteries lose by themselves, and the energy of gateways, which are on the mains.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from innet.costs.handover import hand_over
+from innet.costs.climate import CALM, Climate, over_times
+from innet.costs.handover import Handover
 from innet.costs.hardware import Hardware
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
@@ -43,6 +44,7 @@ class Duty:
     instructions: float = 0.0
     listen_ms: float = 0.0  # in all slots together
     starts: float = 0.0  # how often it starts its radio, to listen and to send
+    slot_ms: float = inf  # in which it sends to its parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,14 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """`levels[n]` are the frames between motes n hops away from a gateway and the next nearer ones, in both directions."""
+    """`levels[n]` are the frames between motes n hops away from a gateway and the next nearer ones, in both directions;
+    `through` is, by mote, the share of what it sends that is to reach a gateway."""
 
     epoch_ms: float
     motes: Mapping[int, Use]
     levels: Mapping[int, Level]
     lifetimes: Mapping[int, float]  # seconds until the battery is empty; infinite on the mains
+    through: Mapping[int, float]
 
     @property
     def total(self) -> Level:
@@ -101,6 +105,7 @@ class Network:
     hardware: Mapping[int, Hardware]
     batteries: Mapping[int, float]
     attempts: int  # how often a frame is tried with a neighbour
+    climate: Climate = CALM
 
 
 def predict(network: Network, duties: Mapping[int, Duty], traffic: Iterable[Traffic], epoch_ms: float) -> Prediction:
@@ -108,9 +113,10 @@ def predict(network: Network, duties: Mapping[int, Duty], traffic: Iterable[Traf
     send_ms: dict[int, float] = dict.fromkeys(duties, 0.0)
     busy_ms: dict[int, float] = dict.fromkeys(duties, 0.0)  # with attempts, from the first to the last turnaround
     levels: dict[int, Level] = {}
-    for each, share in arriving(network, traffic):
+    slots = {mote: duty.slot_ms for mote, duty in duties.items()}
+    sent_on, through = arriving(network, traffic, slots)
+    for each, share, link in sent_on:
         frames = each.frames * share
-        link = _link(network, each)
         further = each.sender if network.tree.parent.get(each.sender) == each.receiver else each.receiver
         level = network.tree.depth(further)
         sent = Level(frames, frames * link.attempts, frames * link.attempts * each.size)
@@ -126,7 +132,7 @@ def predict(network: Network, duties: Mapping[int, Duty], traffic: Iterable[Traf
         for mote, duty in duties.items()
     }
     lifetimes = {mote: network.batteries.get(mote, inf) / use.total * epoch_ms / 1_000 for mote, use in motes.items()}
-    return Prediction(epoch_ms, motes, dict(sorted(levels.items())), lifetimes)
+    return Prediction(epoch_ms, motes, dict(sorted(levels.items())), lifetimes, through)
 
 
 def attempt_ms(hardware: Hardware, size: float) -> float:
@@ -135,44 +141,48 @@ def attempt_ms(hardware: Hardware, size: float) -> float:
     return radio.airtime_ms(size) + 2 * radio.turnaround_ms + radio.ack_ms
 
 
-def arriving(network: Network, traffic: Iterable[Traffic]) -> list[tuple[Traffic, float]]:
-    """Which share of each traffic there will be after losses before it: first what rises, leaves first, then what descends."""
+def arriving(
+    network: Network, traffic: Iterable[Traffic], slots: Mapping[int, float]
+) -> tuple[list[tuple[Traffic, float, Handover]], dict[int, float]]:
+    """Which share of each traffic there will be after losses before it, and what becomes of a frame of it: first what rises,
+    leaves first, then what descends; and by mote, which share of what it sends is to reach a gateway."""
     tree = network.tree
     by_sender: dict[tuple[int, bool], list[Traffic]] = {}
     for each in traffic:
         by_sender.setdefault((each.sender, tree.parent.get(each.sender) == each.receiver), []).append(each)
     found = []
     rising = tree.leaves_first
+    links = {}
     for rises, senders in ((True, rising), (False, (*tree.roots, *reversed(rising)))):
         due: dict[int, float] = {}
         came: dict[int, float] = {}
         for sender in senders:
             share = came[sender] / due[sender] if due.get(sender) else 1.0
-            for each in by_sender.pop((sender, rises), ()):
-                kept = share if each.passed_on else 1.0
-                found.append((each, kept))
+            here = [(each, share if each.passed_on else 1.0) for each in by_sender.pop((sender, rises), ())]
+            if rises:
+                links[sender] = _link(network, sender, tree.parent[sender], here, slots.get(sender, inf))
+            for each, kept in here:
+                link = links[sender] if rises else _link(network, sender, each.receiver)
+                found.append((each, kept, link))
                 due[each.receiver] = due.get(each.receiver, 0.0) + each.frames
-                delivered = each.frames * kept * _link(network, each).delivered
-                came[each.receiver] = came.get(each.receiver, 0.0) + delivered
+                came[each.receiver] = came.get(each.receiver, 0.0) + each.frames * kept * link.delivered
     if by_sender:
         sender, _ = min(by_sender)
         raise ValueError(f"traffic from {sender}, which is not in the tree")
-    return found
+    through = dict.fromkeys(tree.roots, 1.0)
+    for mote in reversed(rising):
+        through[mote] = through[tree.parent[mote]] * links[mote].delivered
+    return found, {mote: through[mote] for mote in tree.parent}
 
 
-def coming_through(network: Network) -> dict[int, float]:
-    """By mote, the share of what it sends that is to reach a gateway."""
-    found = dict.fromkeys(network.tree.roots, 1.0)
-    for mote in reversed(network.tree.leaves_first):
-        parent = network.tree.parent[mote]
-        ratio = network.topology.ratio
-        found[mote] = found[parent] * hand_over(ratio(mote, parent), ratio(parent, mote), network.attempts).delivered
-    return {mote: found[mote] for mote in network.tree.parent}
-
-
-def _link(network, each):
+def _link(network: Network, sender: int, receiver: int, sent: Sequence[tuple[Traffic, float]] = (),
+          slot_ms: float = inf) -> Handover:  # fmt: skip
+    """What becomes of a frame where these are sent in one slot, each with the share there is of it."""
     ratio = network.topology.ratio
-    return hand_over(ratio(each.sender, each.receiver), ratio(each.receiver, each.sender), network.attempts)
+    frames = sum(each.frames * share for each, share in sent)
+    once = sum(each.frames * share * attempt_ms(network.hardware[sender], each.size) for each, share in sent)
+    room = slot_ms * frames / once if frames else inf
+    return over_times(network.climate, ratio(sender, receiver), ratio(receiver, sender), network.attempts, frames, room)
 
 
 def _use(hardware: Hardware, duty: Duty, send_ms: float, busy_ms: float, epoch_ms: float) -> Use:

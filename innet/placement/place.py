@@ -205,7 +205,7 @@ def predicted(placement: Placement, world: World) -> Prediction:
             prod(world.samples.get((site, attribute), (0.0, 0.0))) * world.round.ticks / interval
             for attribute, interval in sampling.get(site, ())
         )
-        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard), len(heard) + speaking[site])
+        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard), len(heard) + speaking[site], slots[site])
     return predict(network, duties, loads.traffic(tree), world.round.ticks * world.tick_ms)
 
 

@@ -196,9 +196,13 @@ def test_traffic_of_nobody_is_refused():
 def test_losses_leave_less_to_pass_on(ratio, length):
     """What arrives of a mote is what each hop lets through, multiplied along its way."""
     network = line(length, ratio, attempts=2)
-    rising = arriving(network, collecting(length))
+    rising, reached = arriving(network, collecting(length), {})
     through = hand_over(network.topology.ratio(1, 0), network.topology.ratio(0, 1), 2).delivered
-    for each, share in rising:
+    assert [reached[mote] for mote in range(1, length + 1)] == pytest.approx(
+        [through**hops for hops in range(1, length + 1)]
+    )
+    for each, share, link in rising:
+        assert link.delivered == pytest.approx(through)
         expected = 1.0
         if each.passed_on:
             behind = length - each.sender
