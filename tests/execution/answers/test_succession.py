@@ -59,7 +59,8 @@ class Exchanged:
                 for each in way.partials(rows, clock) if engine.takes(way.number) else ():
                     engine.deliver(way.number, each)
             elif not beyond:
-                engine.deliver(extent.name, batch(rows, clock))
+                for name in way.extents:  # a join of readings taken together has those of both
+                    engine.deliver(name, batch(rows, clock))
 
 
 def spread(coming):
