@@ -24,7 +24,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "tests" / "mutants"
-COPIED = ("acquisition", "basestation", "gateway", "innet", "simulator", "tests", "examples", "docs", "pyproject.toml")
+COPIED = (
+    "acquisition",
+    "basestation",
+    "gateway",
+    "innet",
+    "simulator",
+    "tests",
+    "examples",
+    "docs",
+    "firmware_stubs",
+    "pyproject.toml",
+)
 SECONDS = 1200
 ANSWERS = "tests/golden/test_queries.py::test_a_query_is_answered_as_its_file_says"
 CHOICES = "tests/golden/test_choices.py::test_a_query_under_a_random_choice"
