@@ -11,7 +11,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from acquisition.extent import Catalog
-from basestation.explain.paragraph import paragraph, table
+from basestation.explain.paragraph import paragraph, prose, table
 from basestation.outlook import CANNOT, Outlook
 from basestation.placing import placing
 from basestation.planner.plan import Plan
@@ -119,18 +119,18 @@ def off(told: Mapping[str, float], name: str) -> float:
 def analysis_text(told: Mapping) -> str:
     head = f"simulated on the motes of {told['deployment']}"
     if "refused" in told:
-        return paragraph(head, [f"cannot be run there: {told['refused']}"])
+        return paragraph(head, prose(f"cannot be run there: {told['refused']}"))
     lines = [f"seed {told['seed']}, {told['rounds']:,} rounds, {told['hours']:.3g} hours"]
     if isinstance(told["world"], str):
         lines.append(f"the world is that of {told['world']}")
         lines += _climate_lines(**told["climate"])
     else:
         made = ", ".join(f"{name} {each['mean']:g} ± {each['noise']:.4g}" for name, each in told["world"].items())
-        lines.append(f"nobody said what the world is like, so it is made up: {made}")
-    lines += [
-        f"predicted: how often conditions hold, and how many groups there are, is {told['statistics']};",
-        "informed: it is counted in what was measured",
-    ]
+        lines += prose(f"nobody said what the world is like, so it is made up: {made}")
+    lines += prose(
+        f"of three figures the first is predicted: how often conditions hold, and how many groups there are, is "
+        f"{told['statistics']}; informed: it is counted in what was measured"
+    )
     lines += _level_lines(told["levels"]) + _mote_lines(told["motes"])
     late = told["delivered_ms"]
     lines.append(f"the last of a round arrives after {late['predicted']:,} ms, measured {late['measured']:,.1f} ms")
@@ -142,9 +142,9 @@ def analysis_text(told: Mapping) -> str:
 
 def _climate_lines(delivery: float, bad: float, left: float) -> list[str]:
     """Of links that are not what the deployment says."""
-    lines = [f"in its radio {delivery:.4g} of what links let through elsewhere comes through"] if delivery < 1 else []
+    lines = [f"its links let through {delivery:.4g} of what the deployment says"] if delivery < 1 else []
     if bad:
-        lines.append(f"a link has a bad time in {bad:.4g} of all rounds: of that, {left:.4g} comes through then")
+        lines.append(f"they have bad times, {bad:.4g} of all rounds, in which {left:.4g} of that comes through")
     return lines
 
 
@@ -160,7 +160,7 @@ def _level_lines(levels: Sequence[Mapping]) -> list[str]:
 
 
 def _mote_lines(motes: Sequence[Mapping]) -> list[str]:
-    rows = [("mote", "level", "J/h", "informed", "measured", "off", "informed")]
+    rows = [("mote", "level", "J/h", "informed", "measured", "off", "informed off")]
     for each in motes:
         joules = each["joules"]
         shares = (f"{off(joules, name):+.1%}" for name in ("predicted", "informed"))

@@ -39,13 +39,11 @@ def read(path):
         raise InputError("SN501", f"cannot be read: {getattr(why, 'strerror', None) or why}", path) from why
 
 
-def tell(diagnostics, as_json):
-    """Errors as JSON lines among the answers, or as text for people beside them."""
-    from basestation.language.diagnostics import render_json
-
+def tell(diagnostics, as_json, **of):
+    """Errors as JSON lines among the answers, with what they are `of`, or as text for people beside them."""
     for diagnostic in diagnostics:
         if as_json:
-            print(render_json(diagnostic))
+            print(json.dumps(diagnostic.as_json() | of, ensure_ascii=False))
         else:
             print(diagnostic.render(), end="\n\n", file=sys.stderr)
 

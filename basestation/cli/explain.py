@@ -8,16 +8,22 @@ import sys
 from basestation.cli.asking import BAD_INPUT, REFUSED, add_query, query_text, read, tell, tell_input
 from basestation.cli.simulating import Progress, span
 
-HELP = "show what a query means, how it is rewritten, what it would keep in memory, and what motes would do for it"
-EXAMPLE = "moteloom explain --schema examples/roadbridge/schema.sneeql 'SELECT site, temp FROM road WHERE temp < 0'"
+HELP = "show what a query means, how it is run, and what motes would do for it"
+EXAMPLE = """moteloom explain --schema examples/roadbridge/schema.sneeql \\
+    'SELECT site, temp FROM road WHERE temp < 0'
+  moteloom explain -c examples/lab54/deployment.toml --analyze --for 1h \\
+    'SELECT AVG(temp) FROM lab [NOW]'"""
 MISUSED = 2
 _READINGS = re.compile(r"(?P<extent>[^=]+)=(?P<file>.+)", re.DOTALL)
 
 
 def configure(parser):
-    parser.epilog = f"""exit codes: 0 explained, 2 refused, or not to be run, simulated or drawn on those motes, 3 a file that cannot be taken
+    parser.epilog = f"""--schema tells of meaning, rewrites, operators and memory; -c of motes as well:
+  what each does and when, messages, energy, lifetime
+exit codes: 0 explained, 2 refused, or not to be run, simulated or drawn on those
+  motes, 3 a file that cannot be taken
 
-example:
+examples:
   {EXAMPLE}"""
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--schema", metavar="FILE", help="the extents that can be asked")
@@ -36,7 +42,9 @@ example:
         help="run it on simulated motes, and show what they did beside what was predicted",
     )
     parser.add_argument(
-        "--world", metavar="SCENARIO", help="the world and the radio of a scenario's file; else made up"
+        "--world",
+        metavar="SCENARIO",
+        help="simulate in the world and radio of a scenario's file; else a world is made up",
     )
     parser.add_argument("--seed", type=int, metavar="N", help="of all chance; default: the scenario's own, or 1")
     parser.add_argument(
@@ -60,7 +68,6 @@ def run(args):
     from acquisition.errors import InputError
     from basestation.language.diagnostics import Diagnostic, Refused
     from basestation.planner.bind import bind_text
-    from basestation.testbed import deployed_in
     from gateway.toml import Faulty
 
     as_json = args.output == "json"
@@ -69,9 +76,7 @@ def run(args):
         return MISUSED
     try:
         catalog, deployment = _asked(args)
-        around = _around(args, deployment) if args.analyze else None
-        if around is not None:
-            deployment = deployed_in(around)
+        deployment, around = _around(args, deployment) if args.analyze else (deployment, None)
         statistics = _statistics(args, catalog)
         text, name = query_text(args)
         bound = bind_text(text, catalog, name)
@@ -80,10 +85,11 @@ def run(args):
             print(json.dumps(told, ensure_ascii=False) if as_json else text(told))
             can = can and _can(told)
         if args.analyze and not told["type"] == "analysis":
-            print("moteloom explain: there is nothing to simulate: motes do nothing for this", file=sys.stderr)
+            tell_input(InputError("SN514", "there is nothing to simulate: motes do nothing for this"), as_json)
             can = False
-        if args.map is not None:
-            can = _draw(args.map, bound, deployment, catalog, statistics) and can
+        if args.map is not None and (why := _draw(args.map, bound, deployment, catalog, statistics)):
+            tell_input(InputError("SN514", f"there is nothing to draw: {why}"), as_json)
+            can = False
     except InputError as error:
         tell_input(error, as_json)
         return BAD_INPUT
@@ -130,21 +136,21 @@ def _told(bound, deployment, catalog, statistics, around, args):
 
 
 def _draw(path, bound, deployment, catalog, statistics):
-    """Of all queries together. False where motes would do nothing for them, or cannot: that is told instead."""
+    """Of all queries together; where motes do nothing for them, or cannot, why there is nothing to draw."""
     from acquisition.errors import InputError
     from basestation.explain import drawn, on_motes
 
     motes = on_motes(_of_plans(bound), deployment, catalog, statistics)
-    if motes is None or "refused" in motes:
-        print(f"moteloom explain: there is nothing to draw: {(motes or {}).get('refused', 'motes do nothing for this')}",
-              file=sys.stderr)  # fmt: skip
-        return False
+    if motes is None:
+        return "motes do nothing for this"
+    if "refused" in motes:
+        return motes["refused"]
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(drawn(motes, deployment))
     except OSError as why:
         raise InputError("SN501", f"cannot be written: {why.strerror}", path) from why
-    return True
+    return None
 
 
 def _of_plans(bound):
@@ -155,12 +161,13 @@ def _of_plans(bound):
 
 
 def _around(args, deployment):
-    """The world in which motes are to be simulated."""
+    """The world in which motes are to be simulated, behind the deployment as they find it there."""
     from acquisition.errors import InputError
-    from basestation.testbed import world_around
+    from basestation.testbed import deployed_in, world_around
 
     try:
-        return world_around(deployment, args.world)
+        around = world_around(deployment, args.world)
+        return deployed_in(around), around
     except OSError as why:
         raise InputError("SN501", f"cannot be read: {why.strerror}", args.world) from why
 

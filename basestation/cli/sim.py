@@ -12,19 +12,21 @@ from pathlib import Path
 from basestation.cli.asking import BAD_INPUT, REFUSED, tell, tell_input
 from basestation.cli.simulating import Progress, span
 
-MISUSED = 2
 HELP = "run a scenario of simulated motes: answers, what they cost, and how sure that is"
-EXAMPLE = "moteloom sim run examples/lab54/calm.scenario.toml --for 1h --seeds 1..3 --out lab"
+EXAMPLE = "moteloom sim run examples/lab54/calm.scenario.toml --for 1h --out lab"
 
 
 def configure(parser):
-    parser.epilog = f"""with --out each seed has a folder there: answers.jsonl, motes.csv, ledger.json, trace.txt
-exit codes: 0 done, 2 the deployment's schema or a query refused, 3 a file that cannot be taken
+    parser.epilog = f"""with --out each seed has a folder there: answers.jsonl, motes.csv, ledger.json,
+  trace.txt
+exit codes: 0 done, 2 the deployment's schema or a query refused, or not to be
+  swept, 3 a file that cannot be taken
 
 example:
   {EXAMPLE}"""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="run")
-    run_ = verbs.add_parser("run", help="run a scenario", epilog=parser.epilog, formatter_class=parser.formatter_class)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", title="verbs")
+    run_ = verbs.add_parser("run", help="run one; `moteloom sim run --help` says how", description=HELP, epilog=parser.epilog,
+                            formatter_class=parser.formatter_class)  # fmt: skip
     run_.add_argument(
         "scenario", metavar="SCENARIO", help="a scenario's TOML file; docs/simulator.md says what is in it"
     )
@@ -33,8 +35,12 @@ example:
     )
     run_.add_argument("--seeds", type=seeds, metavar="A..B", help="such as 7 or 1..30; default: the scenario's own")
     run_.add_argument("--out", type=Path, metavar="DIR", help="where answers, figures and traces are written")
-    run_.add_argument("--agenda", action="store_true", help="motes sleep but for the slots of an agenda")
-    run_.add_argument("--swept", action="store_true", help="many rounds at once, where all is asked at the beginning")
+    run_.add_argument(
+        "--agenda", action="store_true", help="motes sleep but for the slots of an agenda; else they always listen"
+    )
+    run_.add_argument(
+        "--swept", action="store_true", help="many rounds at once, under an agenda; all is asked at the beginning"
+    )
     run_.add_argument(
         "-o", "--output", choices=("table", "json", "csv"), default="table", help="json is one object a line"
     )
@@ -61,8 +67,8 @@ def run(args):
         tell(map(Diagnostic.of, faulty.faults), as_json)
         return BAD_INPUT
     except cannot_sweep() as why:
-        print(f"moteloom sim: this scenario cannot be swept: {why}", file=sys.stderr)
-        return MISUSED
+        tell_input(InputError("SN515", f"cannot be swept: {why}", args.scenario), as_json)
+        return REFUSED
     except OSError as why:
         tell_input(
             InputError("SN501", f"cannot be written: {why.strerror}", why.filename and str(why.filename)), as_json
@@ -77,8 +83,9 @@ def run(args):
     _print(scenario, trials, args)
     refused = {name: why for trial in trials for name, why in trial.refused.items()}
     for name, why in refused.items():
-        print(f"moteloom sim: query `{name}` was refused:", file=sys.stderr)
-        tell(why.diagnostics, as_json)
+        if not as_json:
+            print(f"moteloom sim: query `{name}` was refused:", file=sys.stderr)
+        tell(why.diagnostics, as_json, query=name)
     return REFUSED if refused else 0
 
 

@@ -90,6 +90,19 @@ INPUT = {
         "answered later (DELIVER WITHIN); or stop what runs besides.",
         "SELECT temp FROM road LIFETIME 90000 DAYS\n\nmotes last 62,013.2 days at most, and are to last 90,000.0",
     ),
+    "SN514": Entry(
+        "input",
+        "nothing to simulate, or to draw",
+        "Motes do nothing for the query, or cannot run it: `--analyze` and `--map` are about what they do.",
+        "SELECT category FROM tempClass [SCAN 1 DAY]\n\nthere is nothing to draw: motes do nothing for this",
+    ),
+    "SN515": Entry(
+        "input",
+        "a scenario that cannot be swept",
+        "Many rounds at once are what motes do that keep to their orders: all is asked at the beginning, clocks are right, and "
+        "nothing goes wrong but on the air and in sensors. Without `--swept` any scenario is run, mote by mote.",
+        "calm.scenario.toml: cannot be swept: a query comes later, or goes",
+    ),
 }
 
 LATER = {

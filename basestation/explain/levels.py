@@ -5,7 +5,7 @@ import difflib
 from basestation.algebra.notation import notation, outline
 from basestation.algebra.text import text_of
 from basestation.explain.motes import mote_lines, on_motes, sampled_as_asked
-from basestation.explain.paragraph import paragraph
+from basestation.explain.paragraph import paragraph, prose
 from basestation.language.printer import print_statement
 from basestation.planner.additions import additions_of
 from basestation.planner.physical import memory, physical
@@ -126,7 +126,7 @@ def as_text(told):
     parts.append(paragraph("beyond the paper", [beyond or "nothing"]))
     parts.append(paragraph("algebra", told["algebra"].splitlines()))
     for number, step in enumerate(told["rewrites"], 1):
-        parts.append(paragraph(f"rewrite {number}: {step['rule']}", [step["reason"], *step["changes"]]))
+        parts.append(paragraph(f"rewrite {number}: {step['rule']}", [*prose(step["reason"]), *step["changes"]]))
     if told["network"]:
         parts.append(paragraph("in the network", _network_lines(told["network"])))
     if told["motes"]:
@@ -158,7 +158,7 @@ def _network_lines(decisions):
     lines = []
     for d in decisions:
         verdict = "may run on motes" if d["moves"] else f"stays at the base station ({d['code']})"
-        lines += [d["operator"], f"  {verdict}: {d['reason']}"]
+        lines += [d["operator"], *prose(f"{verdict}: {d['reason']}", "  ")]
     return lines
 
 

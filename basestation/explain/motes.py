@@ -2,7 +2,7 @@
 
 from math import inf
 
-from basestation.explain.paragraph import table
+from basestation.explain.paragraph import prose, table
 from innet.operators import outline
 
 
@@ -99,7 +99,7 @@ def _days(seconds):
 def mote_lines(motes):
     """What runs where and when on the motes of a deployment, and what it is predicted to use in an hour."""
     if "refused" in motes:
-        return [f"cannot be run there: {motes['refused']}"]
+        return prose(f"cannot be run there: {motes['refused']}")
     lines = running_lines(motes)
     lines.append("level  messages/h     bytes/h")
     lines += [f"{each['level']:>5}{each['messages']:>12,.1f}{each['bytes']:>12,.0f}" for each in motes["levels"]]
@@ -126,13 +126,14 @@ def running_lines(motes):
         passing = f", merged at {numbers(o['merging'])} on the way" if o["merging"] else ""
         lines += [*o["operator"].splitlines(), f"  at {numbers(o['sites']) or 'no site'}{passing}"]
     for fold in motes["folds"]:
-        lines += [fold["operator"], f"  {fold['reason']}"]
-    lines += [f"not folded on motes: {why}" for why in motes["not_folded"]]
+        lines += [fold["operator"], *prose(fold["reason"], "  ")]
+    for why in motes["not_folded"]:
+        lines += prose(f"not folded on motes: {why}")
     if not motes["asks"]:
         lines.append("no mote asks any condition: some mote has no room for those of all")
     if motes["unreached"]:
         lines.append(f"no way leads from {numbers(motes['unreached'])} to a gateway")
-    lines.append(f"how often conditions hold, and how many groups there are: {motes['statistics']}")
+    lines += prose(f"how often conditions hold, and how many groups there are: {motes['statistics']}")
     lines.append(
         f"each {motes['round_ms']:,} ms; the last of it arrives {motes['delivered_ms']:,} ms after its beginning"
     )

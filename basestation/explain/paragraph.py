@@ -1,10 +1,20 @@
-"""Paragraph: how text for people is set: a head, lines under it, and tables whose columns end where their heads do."""
+"""Paragraph: how text for people is set: a head, lines under it, tables whose columns end where their heads do, and prose."""
 
 from collections.abc import Iterable, Sequence
+from textwrap import wrap
+
+WIDTH = 78
+"""What a terminal of 80 columns has left under a head."""
 
 
 def paragraph(head: str, lines: Iterable[str]) -> str:
     return "\n".join([head, *(f"  {line}".rstrip() for line in lines), ""])
+
+
+def prose(text: str, indent: str = "") -> list[str]:
+    """A sentence as lines that a terminal has room for; those after the first are indented further."""
+    return wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_long_words=False,
+                break_on_hyphens=False)  # fmt: skip
 
 
 def table(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from math import isfinite
 
 from basestation.explain.motes import memory_lines, running_lines, told_of
-from basestation.explain.paragraph import paragraph, table
+from basestation.explain.paragraph import paragraph, prose, table
 from basestation.planner.plan import Plan
 from innet.placement.statistics import GUESS
 
@@ -41,7 +41,7 @@ def _hourly(told):
 def together_text(told):
     motes = told["motes"]
     if motes is None:
-        return paragraph("together on the motes", [f"cannot be run there: {told['all']}"])
+        return paragraph("together on the motes", prose(f"cannot be run there: {told['all']}"))
     lines = [*running_lines(motes), *_table(told), *memory_lines(motes["memory"])]
     return paragraph(f"together on the motes of {motes['deployment']}", lines)
 
@@ -51,7 +51,8 @@ def _table(told):
     rows = [("query", *_COLUMNS, *(f"+{name}" for name in _COLUMNS))]
     rows += [(str(each["query"]), *_cells(each["alone"]), *_cells(each["added"], "+")) for each in told["queries"]]
     rows.append(("all", *_cells(told["all"]), *[""] * len(_COLUMNS)))
-    return ["alone, and, with +, on top of the others; days until the first battery is empty", *table(rows)]
+    said = "alone, and, with +, on top of the others; days until the first battery is empty"
+    return [*prose(said), *table(rows)]
 
 
 def _cells(figures, sign=""):

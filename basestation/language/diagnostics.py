@@ -3,7 +3,6 @@
 The same object reaches a terminal (a caret under the place), a program (one JSON line) and, later, REST.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -33,7 +32,7 @@ class Diagnostic:
         return CATALOGUE[self.code].kind
 
     def as_json(self):
-        """The diagnostic as a dictionary; `render_json` makes the line of it."""
+        """The diagnostic as a dictionary that JSON can hold."""
         line, column = self.source.line_column(self.span.start)
         return {
             "type": "error", "kind": self.kind, "code": self.code, "line": line, "column": column,
@@ -57,10 +56,6 @@ class Refused(Exception):
     def __init__(self, diagnostics: Iterable[Diagnostic]):
         self.diagnostics = tuple(sorted(diagnostics, key=lambda d: (d.span.start, d.span.end, d.code)))
         super().__init__("\n".join(d.message for d in self.diagnostics))
-
-
-def render_json(diagnostic):
-    return json.dumps(diagnostic.as_json(), ensure_ascii=False)
 
 
 def listing(words):

@@ -1,5 +1,6 @@
 """The drawing of a deployment: each mote where it is, a line to whom it sends, darker for who uses more."""
 
+import json
 from itertools import combinations
 from math import dist
 from xml.etree import ElementTree
@@ -60,13 +61,12 @@ def test_the_drawing_of_the_walk_is_what_the_command_draws(drawn):
 def test_what_cannot_be_drawn_is_told(capsys, tmp_path):
     file = tmp_path / "map.svg"
     code, out, err = call(capsys, "-c", OFFICE, "--map", file, f"{MEAN} DELIVER WITHIN 1 SEC")
-    assert (
-        code == 2
-        and out
-        and err.startswith("moteloom explain: there is nothing to draw: what is sampled arrives after")
-    )
+    assert code == 2 and out and err.startswith("SN514: there is nothing to draw: what is sampled arrives after")
     code, _, err = call(capsys, "-c", OFFICE, "--map", file, "SELECT room FROM rooms")
-    assert code == 2 and err == "moteloom explain: there is nothing to draw: motes do nothing for this\n"
+    assert code == 2 and err == "SN514: there is nothing to draw: motes do nothing for this\n"
+    code, out, err = call(capsys, "-c", OFFICE, "-o", "json", "--map", file, "SELECT room FROM rooms")
+    told = json.loads(out.splitlines()[-1])
+    assert (code, err, told["type"], told["code"]) == (2, "", "error", "SN514")
     assert not file.exists()
     code, _, err = call(capsys, "-c", OFFICE, "--map", tmp_path / "no/map.svg", MEAN)
     assert code == 3 and err == f"SN501: {tmp_path / 'no/map.svg'}: cannot be written: No such file or directory\n"

@@ -165,6 +165,8 @@ def test_explain_tells_what_moves_and_why_the_rest_stays():
     assert [(d["moves"], d["code"]) for d in told["network"]] == [(True, "moves"), (True, "moves")]
     text = as_text(told)
     assert "\nin the network\n  StreamSelect " in text
-    assert "    may run on motes: in part: `f.z` is a float without a scale, and a mote has integers only\n" in text
+    assert (
+        "    may run on motes: in part: `f.z` is a float without a scale, and a mote has\n      integers only\n" in text
+    )
     (pushed,) = bind_text("SELECT a FROM p", CATALOG)
     assert "in the network" not in as_text(explained(pushed))

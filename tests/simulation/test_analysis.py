@@ -125,7 +125,10 @@ def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     code, _, err = call(capsys, "-c", OFFICE, "--analyze", "--world", tmp_path / "none.toml", QUERIES["collect"])
     assert (code, err) == (3, f"SN501: {tmp_path / 'none.toml'}: cannot be read: No such file or directory\n")
     code, out, err = call(capsys, "-c", OFFICE, "--analyze", "SELECT room FROM rooms [SCAN 1 DAY]")
-    assert code == 2 and err == "moteloom explain: there is nothing to simulate: motes do nothing for this\n"
+    assert code == 2 and err == "SN514: there is nothing to simulate: motes do nothing for this\n"
+    code, out, err = call(capsys, "-c", OFFICE, "-o", "json", "--analyze", "SELECT room FROM rooms [SCAN 1 DAY]")
+    told = json.loads(out.splitlines()[-1])
+    assert (code, err, told["type"], told["code"]) == (2, "", "error", "SN514")
     hasty = f"{QUERIES['collect']} DELIVER WITHIN 1 SEC"
     code, out, err = call(capsys, "-c", OFFICE, "--analyze", hasty)
     assert code == 2 and "simulated on the motes of lab54\n  cannot be run there: what is sampled arrives after" in out

@@ -131,6 +131,14 @@ def test_errors_are_json_where_answers_are(tmp_path, capsys):
         *others, error = map(json.loads, capsys.readouterr().out.splitlines())
         assert (error["type"], error["code"]) == ("error", expected)
         assert [each["type"] for each in others] == (["run", "summary"] if name == "asks" else [])
+        assert error.get("query") == ("strange" if name == "asks" else None)
+    (tmp_path / "fast.toml").write_text(text + "\n[clocks]\nppm = 20\n")
+    assert moteloom_sim(tmp_path / "fast.toml", "--for", "1min", "--swept", "-o", "json") == 2
+    out, err = capsys.readouterr()
+    error = json.loads(out)
+    assert (err, error["type"], error["code"], error["message"]) == (
+        "", "error", "SN515", "cannot be swept: clocks are wrong",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
