@@ -48,6 +48,7 @@ NEAREST = {
         "tests/planner/test_rules.py",
         "tests/planner/test_split.py",
         "tests/planner/test_inside.py",
+        "tests/planner/test_explained_json.py",
         CHOICES,
         "tests/agreement",
     ),
