@@ -77,7 +77,7 @@ def standing_of(placed: Outlook) -> "dict[int, Standing]":
     return {
         site: Standing(
             schedules.get(site, Schedule(site, 1, ())),
-            Orders(programs.get(site, ()), parent, Duty.of(agenda.sites[site], agenda.period_ms)),
+            Orders(programs.get(site, ()), parent, Duty.of(agenda, site)),
             agenda.tick_ms,
         )
         for site, parent in tree.parent.items()

@@ -74,8 +74,8 @@ def decode(message: bytes, mtu: int = MAX_FRAME) -> Frame:
         raise FrameError("long", "the payload leaves no room for a seal", message)
     route = _route(message, end) if flags & ROUTED else ()
     start = HEADER_SIZE + route_size(len(route))
-    if flags & PENDING and (kind is not Kind.ACK or start < end):
-        raise FrameError("flags", "something pending is told in the answer to a frame only", message)
+    if flags & PENDING and flags & DOWN and (kind is not Kind.ACK or start < end):
+        raise FrameError("flags", "something pending is told upwards, or in the answer to a frame", message)
     if flags & REPEATED and flags & DOWN:
         raise FrameError("flags", "only what goes up is told to be repeated", message)
     return Frame(

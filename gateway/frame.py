@@ -69,7 +69,7 @@ class Frame:
     one sender and never repeat: whoever has used `seq` 65535 goes on with the next `boot`. Those four stay the same
     from hop to hop; `sender` and `receiver` are the two ends of this hop, `route` the hops that follow it. Where
     nothing is said of the hop, it is the only one, between the mote and the base station. An answer may say that
-    something is `pending` for the one that it answers; what goes up, that it is `repeated`.
+    something is `pending` for the one that it answers, and what goes up that more is to follow, or that it is `repeated`.
     """
 
     kind: Kind
@@ -98,8 +98,8 @@ class Frame:
             raise LinkError(f"a route has at most {MAX_ROUTE} hops of 16 bits each, not {self.route}")
         if len(self.payload) > payload_room(LARGEST_FRAME, len(self.route)):
             raise LinkError(f"a payload of {len(self.payload)} bytes fits on no link")
-        if self.pending and (self.kind is not Kind.ACK or self.payload):
-            raise LinkError("only the answer to a frame says that something is pending")
+        if self.pending and self.down and (self.kind is not Kind.ACK or self.payload):
+            raise LinkError("only what goes up, or the answer to a frame, says that something is pending")
         if self.repeated and self.down:
             raise LinkError("only what goes up says that it is repeated")
         if len(self.seal) not in (0, SEAL_SIZE):

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Collection
 
-from gateway.frame import Frame
+from gateway.frame import Frame, Kind
 from gateway.payload import Gaps
 
 
@@ -12,7 +12,8 @@ def numbers_of(gaps: Gaps) -> set[int]:
 
 
 class Kept:
-    """The youngest frames, as many as whoever keeps them has room for."""
+    """The youngest frames, as many as whoever keeps them has room for; what was measured outlasts all else, which is said
+    again in time, and is said most where much goes wrong."""
 
     def __init__(self) -> None:
         self._frames: deque[Frame] = deque()
@@ -20,7 +21,7 @@ class Kept:
     def keep(self, frame: Frame, room: int) -> None:
         self._frames.append(frame)
         while len(self._frames) > room:
-            self._frames.popleft()
+            self._frames.remove(next((f for f in self._frames if f.kind is not Kind.READING), self._frames[0]))
 
     def take(self, boot: int, asked: Collection[int]) -> list[Frame]:
         """Those of the numbers asked for that are still here; they are not any more."""

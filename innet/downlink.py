@@ -25,7 +25,7 @@ def images(
     A site that is not in the tree yet sends to whoever hears it; one that runs nothing still passes on what others send.
     """
     programs, sites = programs_of(compiled), {} if agenda is None else agenda.sites
-    duties = {site: Duty.of(each, agenda.period_ms, agenda.first) for site, each in sites.items()}
+    duties = {site: Duty.of(agenda, site) for site in sites}
     versions = {site: schedule.version for site, schedule in schedules.items() if schedule.samplings}
     ways = {mote for site in versions if site in tree.parent for mote in tree.path(site)[:-1]}
     return {

@@ -61,8 +61,14 @@ class _Waiting:
 
     @property
     def lasts(self) -> bool:
-        """Whether it waits for another slot, and another: it was missing at the end of its way, and asked for."""
-        return self.frame.repeated and self.frame.kind is not Kind.PARTIAL
+        """Whether it waits for another slot, and another. What is due in a round has its room, and would be late; partials
+        must not come twice."""
+        return self.frame.kind not in DATA or (self.frame.repeated and self.frame.kind is not Kind.PARTIAL)
+
+    @property
+    def rank(self) -> int:
+        """What a slot was made for comes before what orders depend on, and that before what was missing and asked for."""
+        return 0 if not self.lasts else 1 if self.frame.kind not in DATA else 2
 
     @property
     def for_all(self) -> bool:
@@ -74,17 +80,20 @@ def as_it_is(frame: Frame, _: int) -> bytes:
 
 
 class Carrier:
-    """`station` is for whom; `awake` hears how long each attempt takes, `tried` whether a receiver has acknowledged."""
+    """`station` is for whom; `awake` hears how long each attempt takes, `tried` whether a receiver has acknowledged; `more`
+    says whether others are to hand something over to us that we shall pass on."""
 
     def __init__(self, station: Station, kernel: Kernel, air: Air, trace: Trace, patience: Patience,
                  awake: Callable[[int], None] = lambda us: None,
-                 tried: Callable[[int, bool], None] = lambda receiver, known: None) -> None:  # fmt: skip
+                 tried: Callable[[int, bool], None] = lambda receiver, known: None,
+                 more: Callable[[], bool] = lambda: False) -> None:  # fmt: skip
         self._station, self._kernel, self._air, self._trace, self._patience = station, kernel, air, trace, patience
-        self._awake, self._tried = awake, tried
+        self._awake, self._tried, self._more = awake, tried, more
         self._queue: deque[_Waiting] = deque()
         self._busy: _Waiting | None = None
         self._pausing: list[_Waiting] = []
         self._slotted, self._until, self._epoch = False, 0, 0
+        self._expected = False  # our receiver knows that more is to follow
         self._number = 0  # of the hand-over
         self._draws: dict[int, tuple[int, int]] = {}  # by receiver: the epoch, and how many frames were sent in it
 
@@ -103,20 +112,17 @@ class Carrier:
         self._next()
 
     def open(self, epoch: int, until: int) -> None:
-        """Our slot begins. It has no room for more than it was made for; what orders depend on goes first.
-
-        But readings can be asked for again, and partials cannot: where there are any, data goes first. What was asked for
-        has what room is left.
-        """
+        """Our slot begins. It was made for the data that is due, which goes first; the rest has what room is left, the oldest
+        first."""
         self._epoch, self._until = epoch, until
-        data_first = any(waiting.frame.kind is Kind.PARTIAL for waiting in self._queue)
-        self._queue = deque(
-            sorted(self._queue, key=lambda waiting: (waiting.lasts, (waiting.frame.kind in DATA) != data_first))
-        )
+        self._queue = deque(sorted(self._queue, key=lambda waiting: waiting.rank))
         self._next()
 
-    def close(self) -> None:
-        """Our slot ends: what could not be handed over in it is given up, but for what was asked for, the youngest of it."""
+    def close(self) -> bool:
+        """Our slot ends: what was due in it is given up, and of what may wait all but the youngest.
+
+        Says whether our receiver has heard that there is more, and listens when our slot comes again.
+        """
         left = [waiting for waiting in (self._busy, *self._queue) if waiting]
         self._queue.clear()
         self._busy = None
@@ -125,9 +131,9 @@ class Carrier:
             if waiting not in lasting:
                 self._end(waiting, known=False)
         for waiting in lasting:
-            self._settle(waiting, known=False)
-            waiting.attempts = waiting.came = 0
-        self._queue.extendleft(reversed(lasting))
+            self._wait(waiting)
+        expected, self._expected = self._expected, False
+        return expected
 
     def forget(self) -> None:
         """The station was switched off: what waits is gone."""
@@ -169,6 +175,9 @@ class Carrier:
         before, count = self._draws.get(receiver, (epoch, -1))
         self._draws[receiver] = (epoch, count + 1 if before == epoch else 0)
         self._number = self._air.number()
+        pending = self._slotted and (self._more() or any(other.lasts for other in self._queue))
+        if pending != waiting.frame.pending:
+            waiting.frame = replace(waiting.frame, pending=pending)
         waiting.begun = self._kernel.now
         if not waiting.pauses:
             waiting.first = waiting.begun
@@ -191,7 +200,11 @@ class Carrier:
             self._kernel.after(STROBE_GAP_US, partial(self._strobe, waiting))
         elif known or waiting.for_all or waiting.attempts >= TRIES:
             self._busy = None
-            self._end(waiting, known)
+            self._expected = waiting.frame.pending if known else self._expected
+            if self._slotted and waiting.lasts and not known:
+                self._wait(waiting)
+            else:
+                self._end(waiting, known)
             self._next()
         elif self._fits(waiting):
             self._attempt(waiting, epoch)
@@ -212,6 +225,13 @@ class Carrier:
         self._record(waiting, known)
         if waiting.attempts:
             self._tried(waiting.frame.receiver, known)
+
+    def _wait(self, waiting: _Waiting) -> None:
+        """Behind all others."""
+        if waiting.attempts:
+            self._settle(waiting, known=False)
+            waiting.attempts = waiting.came = 0
+        self._queue.append(waiting)
 
     def _end(self, waiting: _Waiting, known: bool) -> None:
         frame = waiting.frame

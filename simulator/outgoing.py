@@ -14,7 +14,7 @@ from simulator.relay import Relay
 from simulator.trace import Trace
 
 KEEPS = 32
-"""A mote has room for so many frames that left."""
+"""A mote has room for so many frames that left; of more, readings stay."""
 
 
 class Outgoing:

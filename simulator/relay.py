@@ -1,7 +1,7 @@
 """The radio of a mote: hears what is meant for it, passes on what is on its way, and sleeps where an agenda lets it."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from simulator.energy import Account, Timing
 from simulator.held import Held
 from simulator.kernel import MS, Kernel
 from simulator.radio import Air
-from simulator.slots import Slots
+from simulator.slots import Slot, Slots
 from simulator.trace import Trace
 
 QUIET_US = 100 * MS
@@ -43,6 +43,20 @@ class Owner(Protocol):
         """Our parent has taken nothing for long."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One round of some orders, by a clock."""
+
+    duty: int
+    slots: Slots
+    clock: Clock
+    number: int
+
+    def when(self, us: int) -> int:
+        """The moment that is so long after its beginning."""
+        return self.clock.when(self.number * self.slots.round_us + us)
+
+
 class Relay:
     """`forsaken` is who has left a parent that takes nothing, and was told no other yet."""
 
@@ -52,7 +66,8 @@ class Relay:
         self.parent: int = BROADCAST
         self.forsaken = False
         self._kernel, self._air, self._trace, self._owner = kernel, air, trace, owner
-        self._carrier = Carrier(self, kernel, air, trace, patience, tried=self._tried)
+        self._carrier = Carrier(self, kernel, air, trace, patience, tried=self._tried,
+                                more=lambda: bool(self._more))  # fmt: skip
         self._down = Carrier(self, kernel, air, trace, replace(patience, again=0), self._awake_for)
         self._held = Held(self._down)
         self._below: dict[int, int] = {}  # whoever was heard through a child, and through which
@@ -63,6 +78,7 @@ class Relay:
         self._slots: Slots | None = None  # … from its first round on
         self._duty = 0  # the number of our orders: what was planned under others is void
         self._ears = 0  # slots of children that are open now
+        self._more: set[int] = set()  # children that have said in their last slot that more is to follow
         self._since = self._since_ear = (
             0  # when the radio went on to stay on, or when our own slot, or a child's, began
         )
@@ -143,40 +159,54 @@ class Relay:
         if duty != self._duty:
             return
         number = (clock.reads(self._kernel.now) + slots.round_us // 2) // slots.round_us
-        begin, following = number * slots.round_us, (number + 1) * slots.round_us
-        for slot in slots.listen:
-            self._plan(clock.when(begin + slot[0]), self._listen, duty, clock.when(begin + slot[1]), priority=-1)
-        until = clock.when(begin + slots.send[1])
-        self._plan(clock.when(begin + slots.send[0]), self._open, duty, number, until, following)
-        self._plan(until, self._close, duty, priority=1)
-        self._plan(clock.when(following), self._round, duty, slots, clock, priority=-1)
+        round = _Round(duty, slots, clock, number)
+        self._more.clear()
+        for child, slot in slots.listen.items():
+            self._plan_listening(round, child, slot)
+        self._plan_sending(round, slots.send)
+        self._plan(round.when(slots.round_us), self._round, duty, slots, clock, priority=-1)
 
     def _plan(self, time: int, action: Callable[..., None], *arguments: object, priority: int = 0) -> None:
         self._kernel.at(max(time, self._kernel.now), partial(action, *arguments), priority)
 
-    def _listen(self, duty: int, until: int) -> None:
-        if duty == self._duty:
-            self._ears += 1
-            self._plan(until, self._listen_no_more, duty, self._kernel.now, priority=1)
+    def _plan_listening(self, round: _Round, child: int, slot: Slot) -> None:
+        self._plan(round.when(slot[0]), self._listen, round, child, slot, round.when(slot[1]), priority=-1)
 
-    def _listen_no_more(self, duty: int, since: int) -> None:
-        if duty == self._duty:
+    def _listen(self, round: _Round, child: int, slot: Slot, until: int) -> None:
+        if round.duty == self._duty:
+            self._ears += 1
+            self._more.discard(child)
+            self._plan(until, self._listen_no_more, round, child, slot, self._kernel.now, priority=1)
+
+    def _listen_no_more(self, round: _Round, child: int, slot: Slot, since: int) -> None:
+        if round.duty == self._duty:
             self._ears -= 1
             self.account.awake_us += self.timing.startup + self._kernel.now - since
+            if child in self._more and (again := round.slots.following(slot)):
+                self._plan_listening(round, child, again)
 
-    def _open(self, duty: int, number: int, until: int, following: int) -> None:
-        if duty != self._duty:
+    def _plan_sending(self, round: _Round, slot: Slot) -> None:
+        until = round.when(slot[1])
+        self._plan(round.when(slot[0]), self._open, round, slot, until)
+        self._plan(until, self._close, round, slot, priority=1)
+
+    def _open(self, round: _Round, slot: Slot, until: int) -> None:
+        if round.duty != self._duty:
             return
-        self._owner.in_slot(following)
+        if slot == round.slots.send:
+            self._owner.in_slot((round.number + 1) * round.slots.round_us)
         if not self._carrier.idle:
             self._sending, self._since = True, self._kernel.now
-            self._carrier.open(number, until)
+            self._carrier.open(round.number, until)
 
-    def _close(self, duty: int) -> None:
-        if duty == self._duty:
-            self._carrier.close()
-            if not self._carrier.idle:  # what was asked for waits for another round
-                self._slot_over()
+    def _close(self, round: _Round, slot: Slot) -> None:
+        if round.duty != self._duty:
+            return
+        expected = self._carrier.close()
+        if not self._carrier.idle:  # some waits for another slot
+            self._slot_over()
+        if expected and (again := round.slots.following(slot)):
+            self._plan_sending(round, again)
 
     def _rest(self) -> None:
         """Nothing more is to be sent in our slot."""
@@ -252,6 +282,7 @@ class Relay:
         if self.forsaken and frame.receiver == BROADCAST:
             return False  # who has no way itself is no help
         for_all = BROADCAST in (frame.receiver, self.parent)
+        (self._more.add if frame.pending else self._more.discard)(frame.sender)
         again = frame.mote == self.number or (for_all and frame.identity in self._passed)
         if not again:
             self._below[frame.mote] = frame.sender
@@ -304,7 +335,8 @@ class Relay:
         if self.parent == BROADCAST:
             self._passed.add(frame.identity)
         again = frame.repeated and frame.kind is not Kind.PARTIAL  # which says so of each hop by itself
-        self._hand_over(replace(frame, sender=MoteId(self.number), receiver=MoteId(self.parent), repeated=again), done)
+        onward = replace(frame, sender=MoteId(self.number), receiver=MoteId(self.parent), repeated=again, pending=False)
+        self._hand_over(onward, done)
 
     def _descend(self, frame: Frame) -> bool:
         if frame.mote in (self.number, BROADCAST):

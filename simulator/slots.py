@@ -1,5 +1,6 @@
 """Slots: when in each epoch a mote's radio is on, and to whom it sends; what an agenda says to one mote."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from innet.payload import Orders
@@ -15,23 +16,33 @@ Slot = tuple[int, int]
 class Slots:
     """`send` is the mote's own slot, in which its `parent` listens; `listen` are those of its children.
 
-    Rounds follow each other without a gap from tick 0 on; the first that counts is the one of number `first`.
+    Rounds follow each other without a gap from tick 0 on; the first that counts is the one of number `first`. Slots come
+    again after each `again_us`, as long as they end within the round.
     """
 
     round_us: int
     parent: int
     send: Slot
-    listen: tuple[Slot, ...] = ()
+    listen: Mapping[int, Slot]
     first: int = 0
+    again_us: int = 0
+
+    def following(self, slot: Slot) -> Slot | None:
+        """The next time that this slot comes in the same round."""
+        begin, end = slot[0] + self.again_us, slot[1] + self.again_us
+        return (begin, end) if self.again_us and end <= self.round_us else None
 
 
 def slots_of(orders: Orders) -> Slots | None:
     """What a mote's orders mean to its radio; None where they leave it on."""
     if orders.duty is None:
         return None
-    listen = tuple(_slot(slot) for slot in orders.duty.slots if slot.activity is Activity.RECEIVE)
-    send = [_slot(slot) for slot in orders.duty.slots if slot.activity is Activity.SEND]
-    return Slots(orders.duty.period_ms * MS, orders.parent, send[0] if send else (0, 0), listen, orders.duty.first)
+    duty = orders.duty
+    listen = {slot.peer: _slot(slot) for slot in duty.slots if slot.activity is Activity.RECEIVE}
+    send = [_slot(slot) for slot in duty.slots if slot.activity is Activity.SEND]
+    return Slots(
+        duty.period_ms * MS, orders.parent, send[0] if send else (0, 0), listen, duty.first, duty.again_ms * MS
+    )
 
 
 def _slot(slot: AgendaSlot) -> Slot:

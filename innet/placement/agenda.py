@@ -68,6 +68,14 @@ class Agenda:
         return self.period * self.tick_ms
 
     @property
+    def again_ms(self) -> int:
+        """So long after the slots on the air the same ones may come again, as often as the round has time for it: all of the
+        first ones are over then, and what is sampled in the round is sampled. 0 where nobody sends."""
+        ends = [slot.end_ms for site in self.sites.values() for slot in site.slots]
+        begins = [slot.start_ms for site in self.sites.values() for slot in site.of(Activity.SEND)]
+        return max(ends) - min(begins) if begins else 0
+
+    @property
     def latest_ms(self) -> int:
         """How long after the first sample of a period the last frame of it has arrived."""
         return max((slot.end_ms for site in self.sites.values() for slot in site.of(Activity.SEND)), default=0)

@@ -70,7 +70,7 @@ def lay_out(
         send_begin=array(slots[number].send[0] for number in numbers),
         send_end=array(slots[number].send[1] for number in numbers),
         listen_us=array(
-            sum(end - begin + timing.startup for begin, end in slots[number].listen)
+            sum(end - begin + timing.startup for begin, end in slots[number].listen.values())
             for number, timing in zip(numbers, timings, strict=True)
         ),
         startup=array(timing.startup for timing in timings),
@@ -98,7 +98,7 @@ def _check(slots: Mapping[int, Slots], ratios: Mapping[tuple[int, int], float]) 
         above = slots.get(own.parent)
         if above and own.send[1] > above.send[0]:
             raise CannotSweep(f"mote {number} sends later than its parent, {own.parent}")
-        if above and own.send not in above.listen:
+        if above and above.listen.get(number) != own.send:
             raise CannotSweep(f"mote {own.parent} does not listen in the slot of its child {number}")
     by_begin = sorted(slots, key=lambda number: slots[number].send)
     for at, number in enumerate(by_begin):

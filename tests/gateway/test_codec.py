@@ -117,8 +117,8 @@ HEAD = "24 00 0300 0100 0000 0300 0000"
         (bytes.fromhex("2a" + HEAD[2:]), "kind"),
         (bytes.fromhex(HEAD.replace("24 00", "24 40")), "flags"),
         (bytes.fromhex(HEAD.replace("24 00", "24 22")), "flags"),
-        (bytes.fromhex(HEAD.replace("24 00", "24 10")), "flags"),
-        (bytes.fromhex(HEAD.replace("24 00", "27 10") + "00"), "flags"),
+        (bytes.fromhex(HEAD.replace("24 00", "24 12")), "flags"),
+        (bytes.fromhex(HEAD.replace("24 00", "27 12") + "00"), "flags"),
         (bytes.fromhex(HEAD.replace("24 00", "24 01") + "00"), "short"),
         (bytes.fromhex(HEAD.replace("24 00", "24 08")), "route"),
         (bytes.fromhex(HEAD.replace("24 00", "24 08") + "00"), "route"),
@@ -153,7 +153,7 @@ def test_stuffing_takes_zeros_out_and_no_more_room_than_said(frame):
 
 WRONG = [
     {"mote": 65536}, {"seq": -1}, {"payload": bytes(2029)}, {"seal": b"12"}, {"route": (1,) * 17}, {"route": (65536,)},
-    {"pending": True}, {"pending": True, "kind": Kind.ACK, "payload": b"0"}, {"sender": -1}, {"receiver": 65536},
+    {"pending": True, "down": True}, {"pending": True, "down": True, "kind": Kind.ACK, "payload": b"0"}, {"sender": -1}, {"receiver": 65536},
     {"repeated": True, "down": True},
 ]  # fmt: skip
 

@@ -125,6 +125,9 @@ def test_of_every_agenda(network, told):
         assert heard == {c: (sends[c].start_ms, sends[c].end_ms) for c in tree.children[site]}
         wanted = work.get(site, Work())
         assert sum(s.length_ms for s in own.of(Activity.SENSE)) == len(wanted.ticks) * ceil(wanted.sense_ms)
+    if sends:  # where slots come again, all the first ones are over
+        again = min(slot.start_ms for slot in sends.values()) + agenda.again_ms
+        assert again == max(own.slots[-1].end_ms for own in agenda.sites.values())
     for one, slot in sends.items():
         for two, other in sends.items():
             if one != two and slot.start_ms < other.end_ms and other.start_ms < slot.end_ms:

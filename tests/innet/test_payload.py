@@ -15,7 +15,7 @@ from innet.operators.slices import Slices
 from innet.partials import MAX_SLOTS, Partial, PartialShape
 from innet.payload import Duty, Orders, decode_all, decode_orders, decode_partials, encode_orders, encode_partials
 from innet.payload.partial import MAX_SPAN, UNSIGNED, size_of
-from innet.placement.agenda import Activity, SiteAgenda, Slot
+from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
 from innet.uplink import gather
 
 KINDS = ("COUNT", "SUM", "VARIANCE", "MIN", "MAX", "FIRST", "LAST")
@@ -140,9 +140,11 @@ def test_partials_of_nonsense_are_told(payload, code):
 def test_what_a_mote_must_know_of_an_agenda_survives():
     sent = Slot(700, 20, Activity.SEND, 4)
     slots = (Slot(0, 5, Activity.SENSE), Slot(100, 40, Activity.RECEIVE, 9), Slot(650, 3, Activity.COMPUTE), sent)
-    orders = Orders(parent=4, duty=Duty.of(SiteAgenda(3, 4, slots), 1000))
+    agenda = Agenda(1, 1000, {3: SiteAgenda(3, 4, slots)}, first=2)
+    orders = Orders(parent=4, duty=Duty.of(agenda, 3))
     assert decode_orders(encode_orders(1, orders), 3) == orders
     assert orders.duty.slots == (slots[1], sent)
+    assert (orders.duty.period_ms, orders.duty.first, orders.duty.again_ms) == (1000, 2, 20)
 
 
 def agenda(*slots, period=1000):

@@ -91,7 +91,8 @@ class Made:
 
 
 def duties_along(parents, round_ms, share, begin_ms):
-    """Slots one after the other, the deepest first; each long enough for all frames of its subtree, times `share`."""
+    """Slots one after the other, the deepest first; each long enough for all frames of its subtree, times `share`.
+    They may come again when the last is over."""
     depth = {}
     for mote in parents:
         at, hops = mote, 0
@@ -105,7 +106,7 @@ def duties_along(parents, round_ms, share, begin_ms):
             below[parents[mote]] += below[mote]
     attempt = Timing.of(KIND).attempt(50) / MS
     length = {mote: max(1, int(below[mote] * TRIES * attempt * share)) for mote in order}
-    start = {}
+    start, first_ms = {}, begin_ms
     for mote in order:
         start[mote] = begin_ms
         begin_ms += length[mote]
@@ -121,6 +122,7 @@ def duties_along(parents, round_ms, share, begin_ms):
                 ),
                 Slot(start[mote], length[mote], Activity.SEND, parents[mote]),
             ),
+            again_ms=begin_ms - first_ms,
         )
         for mote in parents
     }

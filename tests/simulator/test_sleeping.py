@@ -37,6 +37,14 @@ class Line:
             Frame(Kind.TIME, mote, 1, seq, payload, True, False, receiver=hops[0], route=tuple(hops[1:]))
         )
 
+    def say(self, mote, seq):
+        """An event that begins at a mote."""
+        frame = Frame(Kind.EVENT, MoteId(mote), 1, seq, bytes(40))
+        self.motes[mote].relay.rise(frame, lambda taken: None)
+
+    def came(self, kind):
+        return [e for e in self.trace.of("delivered") if e["kind"] == kind.name]
+
 
 @pytest.mark.parametrize("mote", [1, 2, 3])
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
@@ -50,6 +58,42 @@ def test_a_frame_goes_down_a_hop_each_round(mote, ratio):
     # The time is right when it arrives, however long it lay about.
     clock = line.motes[mote].clock
     assert clock.reads(line.kernel.now) == pytest.approx(line.kernel.now, abs=3_000)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.7])
+def test_all_that_a_mote_has_to_say_of_itself_goes_out_in_one_round(ratio):
+    """Its slot has room for some frames more than its readings; it comes again until nothing is left."""
+    quiet, talking = Line(ratio), Line(ratio)
+    for line in (quiet, talking):
+        line.kernel.run_until(ROUND_US * 3 // 2)
+    for seq in range(30):
+        talking.say(3, 100 + seq)
+    for line in (quiet, talking):
+        line.kernel.run_until(ROUND_US * 3 - 1)
+    assert {e["seq"] for e in talking.came(Kind.EVENT)} == set(range(100, 130))
+    assert [e.time for e in quiet.came(Kind.READING)] == pytest.approx(
+        [e.time for e in talking.came(Kind.READING)], abs=60_000
+    )
+    awake = {line: {n: mote.relay.account.awake_us for n, mote in line.motes.items()} for line in (quiet, talking)}
+    for line in (quiet, talking):
+        line.kernel.run_until(ROUND_US * 6 - 1)
+    for number in PARENTS:  # who said it and who passed it on was awake for longer, in that round and in no other
+        assert 30_000 < awake[talking][number] - awake[quiet][number] < 1_200_000
+        later = [line.motes[number].relay.account.awake_us - awake[line][number] for line in (quiet, talking)]
+        assert later[0] == pytest.approx(later[1], abs=0 if ratio == 1 else 60_000)
+
+
+def test_a_parent_that_never_hears_that_there_is_more_is_not_called_at_another_time():
+    line = Line(1.0)
+    line.kernel.run_until(ROUND_US * 3 // 2)
+    line.motes[2].hang()
+    line.motes[2].relay.switch_off()
+    for seq in range(30):
+        line.say(3, 100 + seq)
+    line.kernel.run_until(ROUND_US * 3 - 1)
+    attempts = [e["attempts"] for e in line.trace.of("sent") if e.mote == 3 and e.time > 2 * ROUND_US]
+    assert 0 < sum(attempts) <= 12  # those for which one slot has room
+    assert line.came(Kind.EVENT) == []
 
 
 def test_who_has_nothing_to_hear_sleeps_and_who_has_is_awake_a_little_longer():

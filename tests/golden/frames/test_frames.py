@@ -73,7 +73,9 @@ SAMPLING = Sampling(
 )  # fmt: skip
 SCHEDULE = Schedule(3, 7, (SAMPLING,))
 ORDERS = Orders((MoteProgram(3, 2, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")),), parent=4)
-TIMED = Orders(parent=4, duty=Duty(30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4)), 60))
+TIMED = Orders(
+    parent=4, duty=Duty(30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4)), 60, 90)
+)
 LONG = Orders(tuple(MoteProgram(3, n, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")) for n in range(6)), parent=4)
 REPORT = LinksReport(3, (Heard(0, 255), Heard(4, 128)))
 ROWS = [(2010, 2987), (None, 2986), (-1, 2986)]
@@ -130,6 +132,7 @@ def cases():
         "reading_with_nulls": nulls,
         "reading_wide": wide,
         "reading_filtered": reading([None, (2010, 2987), None]),
+        "reading_more_follows": (replace(answered, pending=True), annotate_reading(answered.payload, SAMPLING)),
         "reading_handed_on": (answered, annotate_reading(answered.payload, SAMPLING)),
         "partial": (Frame(Kind.PARTIAL, 3, 1, 27, partial), annotate_partials(AVERAGES, PARTIALS)),
         "partial_repeated": (Frame(Kind.PARTIAL, 3, 1, 27, partial, repeated=True), annotate_partials(AVERAGES, PARTIALS)),
