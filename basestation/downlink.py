@@ -16,7 +16,7 @@ from basestation.outlook import added
 from basestation.planner.bind import bind_text
 from basestation.planner.plan import Plan
 from basestation.queries import Event, Query
-from basestation.wanted import compiled, patience, placed, renewed, reports_from, shared
+from basestation.wanted import compiled, patience, placed, renewed, shared
 from basestation.world import World
 from gateway.reconcile import Desired
 from gateway.source import Source
@@ -36,8 +36,8 @@ def deploy(text: str, world: World, engine: Engine) -> Deployment:
     try:
         plan = lasting(plan, world, now)
         changed, feeding = added(plan, world.next_number(), world, now, text)
-        query, folds = replace(feeding.query, reports_from=reports_from(feeding.query, world, now)), feeding.begin
-        changed = commanded(changed.with_query(query), now, renewed(query, world))
+        query, folds = feeding.query, feeding.begin
+        changed = commanded(changed, now, renewed(query, world))
         check_promises(changed)
         begin = {number: each.operator for number, each in folds.items()}
         engine.add(query.number, decided(plan, world), query.fed, begin, query.reports_from)

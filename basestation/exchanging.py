@@ -98,8 +98,8 @@ def _reviewed(query: Query, world: World, engine: Engine, tell: Told) -> World:
         changed = _begun(query, coming, world, now)
     except CANNOT:  # motes have no room, or no time, for both
         return world
-    engine.follow(query.number, decided(query.plan, world), coming.query.fed,
-                  {number: placed.operator for number, placed in coming.begin.items()})  # fmt: skip
+    begin = {number: placed.operator for number, placed in coming.begin.items()}
+    engine.follow(query.number, decided(query.plan, world), coming.query.fed, begin, coming.query.reports_from)
     tell(Decided(now, query.number, False, weighed.reason))
     return changed
 
@@ -122,8 +122,11 @@ def _weighed(query: Query, best: Feeding, world: World) -> Weighed | None:
 
 
 def _begun(query: Query, coming: Feeding, world: World, now: int) -> World:
-    exchange = Exchange(coming.query.inside, coming.query.fed)
-    changed = world.with_folds(coming.begin).with_query(replace(query, exchange=exchange))
+    exchange, known = Exchange(coming.query.inside, coming.query.fed), dict(query.reports_from)
+    for extent, tick in coming.query.reports_from.items():
+        known[extent] = max(tick, known.get(extent, tick))
+    query = replace(query, exchange=exchange, reports_from=known)
+    changed = world.with_folds(coming.begin).with_query(query)
     return commanded(changed, now, renewed(coming.query, world))
 
 

@@ -14,7 +14,7 @@ from basestation.planner.fed import Fed
 from basestation.planner.moves import Moves
 from basestation.planner.split import Feed, Split
 from basestation.queries import Query
-from basestation.wanted import delivered, processors, shared
+from basestation.wanted import delivered, processors, reports_from, shared
 from basestation.world import World
 from innet.errors import PlacementError, ProgramError
 from innet.operators.deliver import Deliver
@@ -49,11 +49,17 @@ def fed(query: Query, found: Split, world: World, now: int, chosen: Collection[F
             feeds, readings = (), (*readings, *(each for feed in feeds for each in feed.instead))
             refused = str(error)
     if not feeds:
-        return Feeding(replace(query, inside=tuple(dict.fromkeys(readings))), refused=refused)
+        return Feeding(_asking(query, readings, (), world, now), refused=refused)
     made = tuple(_fed(feed, placement.folds) for feed in folded)
     instead = [each for feed in feeds if feed not in folded for each in feed.instead]
     begin = {p.number: p for p in placement.folds if p.number not in world.running}
-    return Feeding(replace(query, inside=tuple(dict.fromkeys((*readings, *instead))), fed=made), begin, weighed)
+    return Feeding(_asking(query, (*readings, *instead), made, world, now), begin, weighed)
+
+
+def _asking(query: Query, readings: Sequence[Deliver], made: tuple[Fed, ...], world: World, now: int) -> Query:
+    """The query with what comes for it, and from when on reports say something about it."""
+    query = replace(query, inside=tuple(dict.fromkeys(readings)), fed=made)
+    return replace(query, reports_from=reports_from(query, world, now))
 
 
 def _placed(query: Query, feeds: Sequence[Feed], readings: Sequence[Deliver], world: World, now: int,

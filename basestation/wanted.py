@@ -35,15 +35,9 @@ def inside(plan: Plan, root: Node, world: World) -> Split:
 
 
 def renewed(query: Query, world: World) -> set[str]:
-    """The extents of which a query wants readings that motes filter so far."""
+    """The extents of which a query wants readings that motes may filter so far, for queries that run or have gone."""
     wanted = set(delivered(world))
-    return {
-        new.extent
-        for new in query.inside
-        if new not in wanted
-        and any(each.extent == new.extent for each in wanted)
-        and not any(_covers(each, new) for each in wanted)
-    }
+    return {new.extent for new in query.inside if new not in wanted and not any(_covers(each, new) for each in wanted)}
 
 
 def reports_from(query: Query, world: World, now: int) -> dict[str, int]:
@@ -54,7 +48,7 @@ def reports_from(query: Query, world: World, now: int) -> dict[str, int]:
     found: dict[str, int] = {}
     for new in query.inside:
         alike = [
-            other.reports_from.get(new.extent, now)  # none where it has changed to readings
+            other.reports_from[new.extent]
             for other in world.queries.values()
             if other.needs and any(each == new or _covers(each, new) for each in other.inside)
         ]

@@ -126,11 +126,11 @@ class Engine:
 
     # --- one query in several ways -----------------------------------------------------------------------------------
 
-    def follow(self, number, plan, fed=(), folds=None):
-        """Answer a query that gives windows of time in another way as well, which is not heard until it is handed over."""
+    def follow(self, number, plan, fed=(), folds=None, reports_from=MappingProxyType({})):
+        """Answer a query that gives windows of time in another way as well, which is not heard until it is handed over; as `add`."""
         self._catch_up()
         self._ways += 1
-        self._run(-self._ways, plan, fed, folds or {}, {})
+        self._run(-self._ways, plan, fed, folds or {}, reports_from)
         self._successions.setdefault(number, Succession(number)).follow(-self._ways)
 
     def hand_over(self, number):

@@ -107,10 +107,10 @@ class Lie:
 
 
 @cache
-def exchanged(text, agenda, **radio):
-    """A bed that was lied to after five minutes, and once more after twenty, so that it does the opposite."""
+def exchanged(text, agenda, *others, **radio):
+    """A bed that was lied to after five minutes, and once more after twenty, so that it does the opposite for the first query."""
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), **radio)
-    scenario = replace(scenario, queries=(Asked("0", text, 0, None),))
+    scenario = replace(scenario, queries=(Asked("0", text, 0, None), *others))
     bed = testbed.Testbed(scenario, 1, agenda=agenda)
     for minute in (5, 20):
         bed.run_until(60_000 * minute)
@@ -133,6 +133,20 @@ def test_windows_of_any_kind_are_exchanged_there_and_back_with_loss_and_without(
     bed = exchanged(text, agenda, **radio)
     assert len(ways(bed, "0")) == 3
     assert judge(bed, "0") >= 50
+
+
+def test_who_wants_the_readings_that_another_has_changed_to_misses_none_since_then(monkeypatch):
+    monkeypatch.setattr(exchanging, "REVIEWED", 10**6)
+    monkeypatch.setattr(exchanging, "CLEARLY", 0.0)
+    reads, where = "FROM hall [FROM NOW-110 TO NOW SLIDE 10 SEC]", "WHERE temp > 20"
+    later = Asked("later", f"SELECT MEDIAN(temp) AS middle {reads} {where}", 60_000 * 24, None)
+    bed = exchanged(f"SELECT AVG(temp) AS mean FROM hall [NOW] {where}", False, later)
+    assert [folded for _, folded in ways(bed, "0")] == [False, True, False]
+    begun = bed.decided[2].tick
+    queries = bed.station.world.queries
+    assert [queries[number].reports_from["hall"] for number in bed.numbers.values()] == [begun, begun]
+    covered = {key[0]: of["hall"] for (what, key), of in said_by(bed, "later").items() if what == "coverage of"}
+    assert len(covered) > 60 and set(covered.values()) == {(96, 96)}
 
 
 def test_what_is_not_clearly_cheaper_stays_as_it_is():

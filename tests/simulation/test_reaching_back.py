@@ -1,5 +1,6 @@
 """Windows that reach back to when motes asked the conditions of other queries: what those filtered was not heard of by this one."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache, partial
 
@@ -62,3 +63,17 @@ def test_who_wants_more_than_those_that_went_has_nothing_of_what_they_filtered()
     assert judge(bed, "after") >= 5
     found = windows(bed, "after")
     assert found[360][0] < 96 and found[480] == FULL
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_what_is_still_filtered_for_one_that_went_does_not_count_while_a_fold_has_the_motes_sample_on(agenda):
+    mean = Asked("mean", "SELECT AVG(temp) AS mean FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC]", 0, None)
+    few = Asked("few", "SELECT site, temp FROM hall [NOW] WHERE temp > 23", 0, 303_000)
+    more = Asked("more", "SELECT site, temp FROM hall [NOW] WHERE temp > 20.5", 304_000, None)
+    bed = ran(agenda, mean, few, more)
+    queries = bed.station.world.queries
+    assert [bool(queries[bed.numbers[name]].fed) for name in ("mean", "few", "more")] == [True, False, False]
+    passing = Counter(e["tick"] for e in bed.trace.of("produced") if e["values"][0] > 2050)
+    whole = {tick: rows for (tick, _), (coverage, rows) in answers(bed, "more").items() if coverage["hall"] == [8, 8]}
+    assert len(whole) > 20 and sum(map(len, whole.values())) > 100
+    assert {tick: len(rows) for tick, rows in whole.items()} == {tick: passing[tick] for tick in whole}

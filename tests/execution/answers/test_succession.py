@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from basestation.execution.engine import Engine
 from basestation.execution.saving import restored, saved
+from basestation.planner.bind import bind_text
 from basestation.revisions.answers import WindowUpdate, singly
 from tests.execution.slices.test_fed import CATALOG, COMING, LAST, QUERIES, SITES, Asked, batch, said, windows
+from tests.execution.test_filtered import filtered
 
 WINDOWS = [text for text in QUERIES if "UNBOUNDED" not in text and "RSTREAM" not in text]
 REACH = 20
@@ -101,3 +103,21 @@ def test_a_way_that_follows_is_not_heard_before_it_is_handed_over_to():
     coming = {(tick, site): (0, 1, 1) for tick in range(0, 40, 5) for site in SITES}
     ticks = [update.tick for _, update in exchanged.run(coming)[0] if update.revision == 0]
     assert ticks == sorted(set(ticks)) and np.all(np.diff(ticks) == 5)
+
+
+def test_what_was_filtered_before_the_way_that_follows_was_asked_is_nothing_that_it_has_heard_of():
+    text = "SELECT COUNT(*) AS n FROM field [FROM NOW-10 TO NOW SLIDE 10 SEC] WHERE temp > 0"
+    plan = bind_text(text, CATALOG)[0]
+    engine, said = Engine(CATALOG, live=True), []
+    engine.add(1, plan)
+    for tick in range(0, 45, 5):
+        reports = filtered(*((tick, site) for site in SITES))
+        reports.arrival[:] = tick
+        engine.deliver("field", reports)
+        said += singly(engine.on_clock(tick))
+        if tick == 10:
+            engine.follow(1, plan, reports_from={"field": 20})
+            engine.hand_over(1)
+    assert [(update.tick, update.coverage["field"]) for update in said] == [
+        (0, (3, 3)), (10, (9, 9)), (20, (3, 9)), (30, (9, 9)), (40, (9, 9)),
+    ]  # fmt: skip
