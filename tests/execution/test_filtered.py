@@ -36,7 +36,7 @@ def filtered(*pairs):
     """Reports of (tick, site)."""
     tick, site = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
     none = np.zeros(len(pairs), np.int64)
-    return Batch(tick, site, none, none, {})
+    return Batch(tick, site, none, none.copy(), {})
 
 
 def said(catalog, text, came, on_motes, steps=1, anew=False):
