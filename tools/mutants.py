@@ -85,7 +85,7 @@ NEAREST = {
     "gateway/codec.py": ("tests/gateway/test_codec.py",),
     "gateway/frame.py": ("tests/gateway/test_codec.py", "tests/gateway/test_doors.py"),
     "gateway/link.py": ("tests/gateway/test_link.py", "tests/golden/frames"),
-    "gateway/kept.py": ("tests/gateway/test_link.py", "tests/golden/frames"),
+    "gateway/kept.py": ("tests/gateway/test_kept.py", "tests/gateway/test_link.py"),
     "gateway/image.py": ("tests/gateway/test_image.py",),
     "gateway/installer.py": ("tests/gateway/test_image.py",),
     "gateway/payload.py": ("tests/gateway/test_payload.py",),
