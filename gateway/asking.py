@@ -7,8 +7,8 @@ times, ever more slowly; a mote that has it no more says so. A gap that nobody a
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gateway.frame import Frame, Kind, MoteId
-from gateway.payload import MAX_GAPS, Account, Gaps, encode_account
+from gateway.frame import MAX_PAYLOAD, Frame, Kind, MoteId
+from gateway.payload import MAX_GAPS, Account, Gaps, encode_account, most_gaps
 
 
 @dataclass(slots=True)
@@ -42,9 +42,10 @@ class Asking:
                 yield boot, gaps
 
 
-def account(mote: MoteId, boot: int, seq: int, gaps: Gaps) -> Frame:
+def account(mote: MoteId, boot: int, seq: int, gaps: Gaps, room: int = MAX_PAYLOAD) -> Frame:
     """The ACK that says: all of this boot up to `seq` came, but for these. It is as true as the gaps that it has room
     for, so with more of them it ends where they do."""
-    if len(gaps) > MAX_GAPS:
-        seq, gaps = gaps[MAX_GAPS][0] - 1, gaps[:MAX_GAPS]
+    most = min(MAX_GAPS, most_gaps(room))
+    if len(gaps) > most:
+        seq, gaps = gaps[most][0] - 1, gaps[:most]
     return Frame(Kind.ACK, mote, boot, seq, encode_account(Account(gaps)), down=True, want_ack=False)

@@ -143,6 +143,10 @@ class Keeper:
         """What the clock brings about. The frames are to be sent now or not at all: times, and questions for gaps."""
         if self.state in (*SETTLED, State.LOADING) and now - self._heard_at >= self.pace.silent_ms:
             self._happen(Event.SILENCE, now)
+        if self.link.longest > self.room():  # the way is longer than it was when they were cut
+            for kind in ORDER:
+                self.link.withdraw(kind)
+            self._unsaid = True
         if not self.link.idle:
             self._said_at = now
         elif self.state in (State.UNHEARD, State.LOADING, State.LOST) and (
@@ -155,7 +159,8 @@ class Keeper:
             self._happen(Event.CLOCK_DUE, now)
         if gaps := list(self.asking.due(self.link.missing(), now)):
             self._happen(Event.GAP, now)
-        return [*self._time(now), *(account(self.link.mote, b, self.link.last_seen(b), g) for b, g in gaps)]
+        room = self.room()
+        return [*self._time(now), *(account(self.link.mote, b, self.link.last_seen(b), g, room) for b, g in gaps)]
 
     def _time(self, now: int) -> list[Frame]:
         if not self._tell_time:
@@ -193,11 +198,11 @@ class Keeper:
 
     def _say(self, now: int) -> None:
         known = self.reported if self.state is State.LOADING else Reported()
+        self._times += 1  # first, because it says which way this goes, and so how much a frame has room for
         for message in due(self.desired, known, self.link.mote, self.room()):
             self.link.post(message)
         self._pause = self.pace.pause_ms if self._unsaid else min(self._pause * 3 // 2, self.pace.longest_ms)
         self._unsaid, self._said_at = False, now
-        self._times += 1
 
     @property
     def mistaken(self) -> bool:

@@ -213,6 +213,11 @@ class Link:
         return not self._outgoing
 
     @property
+    def longest(self) -> int:
+        """The bytes of the longest payload that is queued or in flight."""
+        return max((len(sending.frame.payload) for sending in self._outgoing), default=0)
+
+    @property
     def outstanding(self) -> frozenset[tuple[int, int, int]]:
         """The identities of the frames that are queued or in flight."""
         return frozenset(sending.frame.identity for sending in self._outgoing)

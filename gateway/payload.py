@@ -16,7 +16,14 @@ HELLO, COUNTS, STAMP = struct.Struct("<BHHHHHH6sB"), struct.Struct("<BIHHHHH"), 
 RANGE, IDENTITY = struct.Struct("<HH"), struct.Struct("<HHH")
 NO_CLOCK = b"\xff" * 6
 MAX_SENSORS = (MAX_PAYLOAD - HELLO.size) // 2
-MAX_GAPS = (MAX_PAYLOAD - 4) // RANGE.size
+
+
+def most_gaps(room: int) -> int:
+    """How many gaps a payload of so many bytes can name."""
+    return (room - 4) // RANGE.size
+
+
+MAX_GAPS = most_gaps(MAX_PAYLOAD)
 IMAGES = (Kind.SCHEDULE, Kind.PROGRAM)
 
 Gaps = tuple[tuple[int, int], ...]

@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.downlink import descend, tend
 from gateway.errors import FrameError, LinkError
 from gateway.frame import Frame, Kind
 from gateway.image import BLOCK, Image
+from gateway.keeper import Keepers
 from gateway.life import TRANSITIONS, Event, State, after
-from gateway.payload import IMAGES, ClockMoved, Counts, DroppedCopy, Lost, RefusedImage, Wants, encode_event
+from gateway.link import Links
+from gateway.payload import IMAGES, ClockMoved, Counts, DroppedCopy, Lost, Reason, RefusedImage, Wants, encode_event
 from gateway.reconcile import Desired, Reported, agrees, due
-from tests.gateway.world import MOTE, PACE, REFUSED, World, perfect
+from gateway.transports.memory import pair
+from tests.gateway.world import MOTE, PACE, POLICY, REFUSED, Mote, World, perfect
 
 SHORT, LONG = Image(1, b"schedule of one chunk"), Image(1, bytes(range(200)) + bytes(100))
 DESIRED = Desired(SHORT, LONG)
@@ -336,3 +340,57 @@ def test_a_mote_whose_data_is_stamped_with_another_time_is_told_the_time_but_not
         times += [frame for frame in world.keeper.look(world.now) if frame.kind is Kind.TIME]
         world.now += PACE.wrong_ms // 2
     assert len(times) == 3
+
+
+def behind(mapped):
+    """Keepers of a mote that the map has at the end of a way, but whose frames came to the gateway itself; and the ways."""
+    keepers = Keepers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), {MOTE: mapped}.get, PACE, mtu=60)
+    keepers.desire({MOTE: DESIRED}, 0)
+    mote = Mote(1)
+    mote.hello(Reason.SWITCHED_ON)
+    [hello] = mote.link.due(0)
+    keepers.take([replace(hello, sender=MOTE, receiver=0)], 0)
+    return keepers
+
+
+def said(keepers, begin, end):
+    """The lengths of what goes out in those seconds; LinkError where something does not fit into a frame on its way."""
+    wire, other = pair()
+    wire.open()
+    other.open()
+    lengths = []
+    for second in range(begin, end):
+        tend(keepers, wire, 1000 * second)
+        descend(keepers, wire, 1000 * second)
+        lengths.append(len(other.receive()))
+    return lengths
+
+
+FAR = (0, 1, 2, 3, 4, 5, 6, MOTE)
+
+
+def test_what_is_said_the_other_way_is_cut_for_that_way():
+    """Nobody answers, so the map's way and the one its frames came take turns; each has another room."""
+    keepers = behind(FAR)
+    rooms = set()
+    for second in range(300):
+        said(keepers, second, second + 1)
+        rooms.add((keepers.room(MOTE), keepers.of(MOTE).link.longest))
+    assert {room for room, _ in rooms} == {27, 40}
+    assert all(longest <= room for room, longest in rooms)
+
+
+def test_what_was_cut_for_a_shorter_way_is_cut_anew():
+    keepers = behind((0, MOTE))
+    said(keepers, 0, 1)
+    assert keepers.of(MOTE).link.longest > 27
+    keepers.ways = {MOTE: FAR}.get
+    assert max(said(keepers, 1, 300)) > 0
+
+
+def test_more_gaps_than_a_long_way_has_room_for_are_asked_for_in_turn():
+    keepers = behind(FAR)
+    mote = keepers.links.of(MOTE)
+    for seq in range(2, 80, 2):
+        mote.accept(Frame(Kind.READING, MOTE, 1, seq, b"", down=False))
+    assert max(said(keepers, 0, 60)) > 0
