@@ -120,7 +120,8 @@ def analysis_text(told: Mapping) -> str:
     head = f"simulated on the motes of {told['deployment']}"
     if "refused" in told:
         return paragraph(head, prose(f"cannot be run there: {told['refused']}"))
-    lines = [f"seed {told['seed']}, {told['rounds']:,} rounds, {told['hours']:.3g} hours"]
+    hours = "1 hour" if told["hours"] == 1 else f"{told['hours']:.3g} hours"
+    lines = [f"seed {told['seed']}, {told['rounds']:,} rounds, {hours}"]
     if isinstance(told["world"], str):
         lines.append(f"the world is that of {told['world']}")
         lines += _climate_lines(**told["climate"])

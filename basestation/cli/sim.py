@@ -156,7 +156,7 @@ def _print(scenario, trials, args):
 
 
 def _table(scenario, trials, summary):
-    from basestation.explain.paragraph import table
+    from basestation.explain.paragraph import prose, table
 
     several = len(trials) > 1
     first, last = trials[0].seed, trials[-1].seed
@@ -170,7 +170,7 @@ def _table(scenario, trials, summary):
         for name, each in trial.decided:
             if not each.handed:
                 told = f"{name}, from tick {each.tick:,} on" + (f" (seed {trial.seed})" if several else "")
-                print(f"  {told}: {each.reason}")
+                print("\n".join(f"  {line}" for line in prose(f"{told}: {each.reason}")))
 
 
 def _figure(value):

@@ -11,7 +11,7 @@ README = ROOT / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 PAGES = [
     README,
-    ROOT / "examples/roadbridge/README.md",
+    *sorted((ROOT / "examples").glob("*/README.md")),
     *sorted(DOCS.glob("*.md")),
     *sorted(DOCS.glob("decisions/*.md")),
     *sorted(DOCS.glob("walks/*.md")),
