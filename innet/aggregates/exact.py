@@ -16,11 +16,12 @@ import numpy as np
 
 BITS = 44
 HALF = 1 << (BITS - 1)
+LOW = (1 << (BITS // 2)) - 1
 OF_INTEGERS, OF_FLOATS = 0, -22
 """Of which power of two the digits of limb 0 are multiples."""
 HEADROOM = 1 << 61
 ROWS = 1 << 16
-"""Rows that are added at a time: digits of limbs fit into the headroom, all in one group; and few, for the caches."""
+"""Rows that are added at a time, where groups are no more: few, for the caches."""
 PART = 31
 """Integers are squared in parts of so many bits, with a sign."""
 
@@ -109,21 +110,33 @@ class ExactSums:
 
     def _scatter(self, limb, groups, digits, largest) -> None:
         """Add digits, of which nobody else has the array, to a limb; none is larger than 2^BITS, nor than `largest`."""
-        self._make_room(min(largest, 1 << BITS) * (1 if groups is None else len(groups)))
+        largest = min(largest, 1 << BITS)
         if groups is not None:
-            np.add.at(self._column(limb), groups, digits)
-        elif limb in self.columns:
+            self._add_at(groups, {limb: digits}, largest)
+            return
+        self._make_room(largest)
+        if limb in self.columns:
             self.columns[limb] += digits
         else:
             self.columns[limb] = digits
 
+    def _add_at(self, groups, columns, largest) -> None:
+        """Add digits of limbs, none of which is larger than `largest`: of one group as many at a time as there is room for."""
+        rows = most = len(groups)
+        if largest * most > HEADROOM:
+            most = np.bincount(groups).max().item()
+            rows = rows if largest * most <= HEADROOM else HEADROOM // largest
+        for start in range(0, len(groups), max(rows, 1)):
+            part = slice(start, start + rows)
+            self._make_room(largest * min(most, rows))
+            for limb, digits in columns.items():
+                np.add.at(self._column(limb), groups[part], digits[part])
+
     def merge(self, other: "ExactSums", into: np.ndarray) -> None:
         """Add group g of another to the group into[g]."""
-        if other._bound * len(into) > HEADROOM:  # all may meet in one group
+        if other._bound * len(into) > HEADROOM:
             other.carry()
-        self._make_room(other._bound * len(into))
-        for limb, column in other.columns.items():
-            np.add.at(self._column(limb), into, column)
+        self._add_at(into, other.columns, other._bound)
 
     def merged(self, other: "ExactSums", add: Callable = np.add) -> "ExactSums":
         """New sums, group by group of both; `add` adds two columns."""
@@ -139,11 +152,16 @@ class ExactSums:
 
     def together(self, n_groups: int, most: int, bring: Callable) -> "ExactSums":
         """Sums of other groups, each of `most` of these at most; `bring` brings those of a column together."""
-        if self._bound > HEADROOM // max(most, 1):
+        if self._bound * most > HEADROOM:
             self.carry()
         found = ExactSums(n_groups, self.origin)
-        found.columns = {limb: bring(np.add, column, 0) for limb, column in self.columns.items()}
-        found._bound = self._bound * max(most, 1)
+        if self._bound * most <= HEADROOM:
+            found.columns = {limb: bring(np.add, column, 0) for limb, column in self.columns.items()}
+            found._bound = self._bound * max(most, 1)
+            return found
+        for limb, column in self.columns.items():  # of so many, sums of half digits fit
+            for shift, half in ((0, column & LOW), (BITS // 2, column >> BITS // 2)):
+                found._add_integers(BITS * limb + shift, None, bring(np.add, half, 0), None)
         return found
 
     def mapped(self, change: Callable, n_groups: int) -> "ExactSums":
@@ -161,6 +179,8 @@ class ExactSums:
         return self.columns[limb]
 
     def _make_room(self, largest) -> None:
+        if largest > HEADROOM:
+            raise OverflowError("more is added at a time than digits have room for")
         if self._bound + largest > HEADROOM:
             self.carry()
         self._bound += largest

@@ -290,25 +290,6 @@ def test_what_is_no_finite_number_is_refused(name, number):
         fold(made(name, "float"), "float", [(0, number, 0, 0), (0, 1.0, 0, 0)])
 
 
-@pytest.mark.parametrize("type_, value", [("float", 0.1), ("integer", 2**62 + 12345)])
-def test_many_rows_use_up_no_headroom(type_, value):
-    """Far more is added than the digits have room for: a large batch, then merges that double each time."""
-    n, doublings = 300_000, 40
-    sum_, avg = made("SUM", type_), made("AVG", type_)
-    state = avg.init(1)
-    avg.update(state, np.zeros(n, np.int64), np.full(n, value))
-    for _ in range(doublings):
-        twice = avg.concatenate([state, avg.take(state, np.array([0]))])
-        state = avg.init(1)
-        avg.merge(state, twice, np.array([0, 0]))
-    total = Fraction(value) * (n << doublings)
-    assert answers(avg.finalize(state)) == [float(value)]
-    if type_ == "float":
-        assert answers(sum_.finalize(state)) == [float(total)]
-    [found], exponent = state.sums["sum"].whole(np.array([0]))
-    assert found * Fraction(2) ** exponent == total
-
-
 def kinds_of_values(n, random):
     """(type, scale, values): some that rounding has a quick way for, some that it has to leave to the exact one."""
     return {

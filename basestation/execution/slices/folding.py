@@ -331,8 +331,11 @@ class Folding:
         def bring(fold, array, blank):
             key = fold, id(array)
             if key not in found:
-                found[key] = doubling.array(fold, array, blank)
-            return found[key]
+                found[key] = (
+                    doubling.array(fold, array, blank),
+                    array,
+                )  # which goes on living, so that no other gets its id
+            return found[key][0]
 
         states = [
             doubling.state(made, state) if made.folds is None else made.together(state, count, doubling.longest, bring)
