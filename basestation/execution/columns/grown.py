@@ -36,6 +36,10 @@ class Grown:
             self._array = self._array[self._first : self._size].copy()
             self._first, self._size = 0, len(self._array)
 
+    def cut(self, size):
+        """Let go of the last ones, down to so many: of those that were added, not of those it began with."""
+        self._size = self._first + size
+
     def __getstate__(self):
         return {"_array": self.values.copy(), "_first": 0, "_size": len(self)}
 

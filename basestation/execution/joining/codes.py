@@ -105,7 +105,7 @@ class Codes:
         if not owns.all():  # the others need no number
             code = first + (np.cumsum(owns, dtype=np.int32) - 1)[code - first]
             self._slots[slot[owns]] = code[owns]
-            self._hashes = Grown(known[:first])
+            self._hashes.cut(first)
             self._hashes.extend(hashes[owns])
         return code
 

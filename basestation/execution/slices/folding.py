@@ -331,10 +331,8 @@ class Folding:
         def bring(fold, array, blank):
             key = fold, id(array)
             if key not in found:
-                found[key] = (
-                    doubling.array(fold, array, blank),
-                    array,
-                )  # which goes on living, so that no other gets its id
+                # The array goes on living, so that no other gets its id.
+                found[key] = doubling.array(fold, array, blank), array
             return found[key][0]
 
         states = [

@@ -37,3 +37,12 @@ def test_numbers_stay_while_the_table_grows():
     first = codes.add(np.arange(100, dtype=np.uint64))
     codes.add(np.array([crowded(n) for n in range(5_000)], np.uint64))
     assert codes.of(np.arange(100, dtype=np.uint64)).tolist() == first.tolist()
+
+
+def test_keys_that_come_twice_at_once_do_not_copy_all_that_are_held():
+    codes = Codes()
+    codes.add(np.arange(1000, dtype=np.uint64) << np.uint64(40))
+    before = codes._hashes.values
+    for key in range(5):
+        codes.add(np.full(2, key + 1, np.uint64))
+    assert np.shares_memory(codes._hashes.values, before)
