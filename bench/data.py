@@ -12,7 +12,6 @@ import numpy as np
 MINUTE = 60_000
 OFF = 5_000
 SEED = 20261118
-HORIZON = 10 * MINUTE
 COLDEST, WARMEST = -40, 85
 CATEGORIES = ("black ice", "freezing", "cold", "cool", "mild", "warm", "hot", "scorching")
 

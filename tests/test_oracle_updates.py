@@ -182,9 +182,8 @@ def test_12_3_what_conjuncts_over_site_exclude_counts_as_used():
     assert covers(TWO, {"r": ROWS}, text.format("site = 2"), until=1)[1] == {"r": [3, 4]}
     inner = "SELECT v FROM (SELECT site AS s, v FROM r WHERE {}) [FROM NOW-1 TO NOW SLIDE 1 SEC] WHERE {}"
     assert covers(TWO, {"r": ROWS}, inner.format("site < 2", "v > 0"), until=1)[1] == {"r": [4, 4]}
-    assert covers(TWO, {"r": ROWS}, inner.format("v > 0", "s <> 2"), until=1)[1] == {
-        "r": [4, 4]
-    }  # through a projection
+    through_a_projection = inner.format("v > 0", "s <> 2")
+    assert covers(TWO, {"r": ROWS}, through_a_projection, until=1)[1] == {"r": [4, 4]}
 
 
 def test_12_3_a_row_window_ranges_over_the_ticks_of_its_rows():

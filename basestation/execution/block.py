@@ -181,8 +181,8 @@ class Block(Operator):
 
     def _compared(self, dirty, found):
         """Those of what was found that are new; the dirty ones, of which some stand otherwise now or not at all."""
-        known = {key: at for at, key in enumerate(self._uncertain().keys())}
         uncertain = self._uncertain()
+        known = {key: at for at, key in enumerate(uncertain.keys())}
         new, there, as_found = [], [], []
         for at, key in enumerate(found.keys()):
             if key in known:

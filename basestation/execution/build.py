@@ -71,18 +71,8 @@ def begins(asked, now):
 class Query:
     """One query that runs: its output, and the operators that it stands on."""
 
-    __slots__ = (
-        "_alike",
-        "_graph",
-        "_member",
-        "_signatures",
-        "blocks",
-        "folds",
-        "key",
-        "number",
-        "sensed",
-        "speaker",
-    )  # there may be many
+    # There may be many.
+    __slots__ = ("_alike", "_graph", "_member", "_signatures", "blocks", "folds", "key", "number", "sensed", "speaker")
 
     def __init__(self, number, plan, root, graph, alike, intakes, tables, now, first, reports_from):
         """`plan` is as it was bound, `root` its tree as it was rewritten; `first` is the first tick on record.

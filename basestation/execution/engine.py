@@ -42,16 +42,13 @@ class Engine:
         self._tidy_every, self._steps, self._taken = tidy_every, 0, 0  # since state was tidied
         self.clock = begun - 1
         streams = [e for e in catalog if e.kind is not Kind.STORED and e.sites is not None]
-        self._intakes = {
-            e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams
-        }  # and by number those of folds
+        # By name of the extent, and by number those of folds.
+        self._intakes = {e.name: Intake(e, begun, not live, catalog.tick_ms) for e in streams}
         self._tables = {e.name: Table(e) for e in catalog if e.kind is Kind.STORED}
         self._live = live
         self._queries = {}
-        self._successions, self._ways = (
-            {},
-            0,
-        )  # by number those queries that were exchanged; how many ways have followed
+        self._successions = {}  # by number those queries that were exchanged
+        self._ways = 0  # how many have followed
         self._speaking = {}  # who has something to say at the end of a clock tick: queries, or many of them in one
         self._graph, self._alike = Graph(timer), Alike()
         self._expected = set()  # the numbers of queries to come
@@ -59,9 +56,8 @@ class Engine:
         self._corrections = {name: [] for name in self._intakes}
         self._plenty = _PLENTY[0]
         self._aside, self._stepped = Aside(), self.clock  # the last clock tick that was a step, or in one
-        self._silent = (
-            None  # the clock tick before which nobody says anything of what comes in time; None: nobody was asked
-        )
+        # The clock tick before which nobody says anything of what comes in time; None: nobody was asked.
+        self._silent = None
 
     def load(self, extent, tick, columns):
         """A version of a stored extent, from its tick on."""
@@ -291,8 +287,8 @@ class Engine:
     def _catch_up(self):
         """Take in what waits. Nobody has anything to say of it."""
         if self.clock > self._stepped:
-            said = self._take_in()
-            assert not said, "something was due, and was not told"
+            if self._take_in():
+                raise AssertionError("something was due, and was not told")
         self._silent = None
 
     # --- one clock tick ----------------------------------------------------------------------------------------------

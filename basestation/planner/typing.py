@@ -145,9 +145,8 @@ class Typing:
             return ex.conjunction(terms) if written.op == "AND" else ex.disjunction(terms)
         if written.op in _ARITHMETIC:
             return self._arithmetic(written)
-        if self.report.told(
-            written.op_span
-        ):  # a chain of comparisons or a sign of another language: the parser reports it
+        # A chain of comparisons or a sign of another language: the parser reports it.
+        if self.report.told(written.op_span):
             self._bind(written.left)
             self._bind(written.right)
             return UNKNOWN

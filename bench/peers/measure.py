@@ -20,7 +20,6 @@ from bench.tasks import TASKS, Case
 BATCH = 65_536
 CLOSE = 1e-9
 """Sums of peers are rounded on the way."""
-PATIENCE = 600
 
 
 class LeftOut(Exception):

@@ -217,9 +217,8 @@ def _over(pair, divisors):
     """What a pair is divided by whole numbers, which are at least 1."""
     high, low = pair
     quotient = high / divisors
-    if (
-        divisors.max(initial=1) < FEW_BITS
-    ):  # then the products with both halves of the quotient are exact, and so is what is left
+    if divisors.max(initial=1) < FEW_BITS:
+        # The products with both halves of the quotient are exact, and so is what is left.
         upper, lower = halves(quotient)
         left = (high - upper * divisors) - lower * divisors
     else:

@@ -276,9 +276,8 @@ def _extents(top: Table, beside: Callable[[str], str]) -> Source | None:
     _, span = table.places[*table.path, "text"]
     line, column = table.source.line_column(span.start)
     quotes = 3 if table.source.text.startswith(('"""', "'''"), span.start) else 1
-    opened = table.source.text.startswith(
-        ("\n", "\r\n"), span.start + quotes
-    )  # a line end there is no part of the text
+    # A line end there is no part of the text.
+    opened = table.source.text.startswith(("\n", "\r\n"), span.start + quotes)
     before = "\n" * line if opened and quotes == 3 else "\n" * (line - 1) + " " * (column - 1 + quotes)
     return Source(before + text, table.source.name)
 

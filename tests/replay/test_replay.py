@@ -25,10 +25,8 @@ def test_every_form_of_input_gives_the_same_answers(tmp_path):
     arrays = {name: np.array(values, object) for name, values in COLUMNS.items()}
     for road in (rows, COLUMNS, arrays, pa.table(COLUMNS), tmp_path / "road.csv"):
         result = replay(SCHEMA, {"road": road}, ["SELECT SUM(c) AS total FROM road [NOW]", "SELECT temp, c FROM road"])
-        assert result.current(1) == {
-            (0, 1): [(0.3,)],
-            (60, 1): [(0.3,)],
-        }  # sums of multiples, turned into a double once
+        # Sums of multiples are turned into a double once.
+        assert result.current(1) == {(0, 1): [(0.3,)], (60, 1): [(0.3,)]}
         assert [t.row for t in result.tuples(2)] == [(20, 0.1), (21, 0.2), (22, 0.3), (None, None)]
         assert result.to_arrow(2)["c"].to_pylist() == [0.1, 0.2, 0.3, None]
         assert [c.type for c in result.columns[2]] == ["integer", "float"] and result.ledger["road"]["accepted"] == 4

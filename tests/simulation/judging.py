@@ -34,9 +34,8 @@ def samplings_of(bed):
         by_number.setdefault(each.number, []).append(each)
 
     def found(number, time):
-        had = [
-            each for each in by_number[number] if each.epochs.start * tick_us <= time + tick_us // 2
-        ]  # clocks differ
+        # Clocks differ by half a tick at most.
+        had = [each for each in by_number[number] if each.epochs.start * tick_us <= time + tick_us // 2]
         return max(had, key=lambda each: each.epochs.start)
 
     return found

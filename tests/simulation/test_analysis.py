@@ -81,9 +81,8 @@ def test_the_weather_of_a_scenario_is_predicted_mote_by_mote(office, ratio, deli
     aware, unaware = (max(abs(off(each["joules"], by)) for each in told["motes"]) for by in ("informed", "unaware"))
     assert aware <= 0.05 and aware * 2 < unaware
     messages = {name: sum(each["messages"][name] for each in told["levels"]) for name in ("informed", "measured")}
-    assert abs(off(messages, "informed")) <= (
-        0.12 if text == "late" else 0.03
-    )  # rounds of many epochs: few, long slots
+    # Late: rounds of many epochs, with few, long slots.
+    assert abs(off(messages, "informed")) <= (0.12 if text == "late" else 0.03)
     [covered] = told["covered"]
     assert covered["measured"] == pytest.approx(covered["predicted"], abs=0.06 if text == "late" else 0.02)
 

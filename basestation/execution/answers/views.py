@@ -41,9 +41,8 @@ class Split:
 
 def split(root):
     """The Split of a SELECT."""
-    if any(
-        isinstance(each, Once | LoopWindow) for each in walk(root)
-    ):  # which are answered once, or bind what is shown
+    # These are answered once, or bind what is shown.
+    if any(isinstance(each, Once | LoopWindow) for each in walk(root)):
         return Split(root, root.columns)
     steps, node = [], root
     while isinstance(node, _DONE):

@@ -51,10 +51,8 @@ def ranked(values):
     return np.flatnonzero(there) + low, (np.cumsum(there) - 1)[values - low]
 
 
-_LOOSE, _SMALL = (
-    4,
-    1024,
-)  # so many numbers for each value, and some more, are gone through sooner than values are sorted
+# So many numbers for each value, and some more, are gone through sooner than values are sorted.
+_LOOSE, _SMALL = 4, 1024
 
 
 def _new(ordered):

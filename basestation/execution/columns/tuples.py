@@ -14,6 +14,7 @@ import numpy as np
 
 from basestation.algebra.placed import Placed, in_a_row
 from basestation.algebra.vector import Vector, everything, places, taken
+from innet.aggregates.state import Once
 
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "site", "append")
 
@@ -93,13 +94,13 @@ def concatenated(vectors):
     """One Vector of several."""
     if isinstance(vectors[0], Placed) and (placed := in_a_row(vectors)) is not None:
         return placed
-    values = _one_after_another([v.values for v in vectors])
+    values = _one_after_another(*(v.values for v in vectors))
     if all(v.valid is None for v in vectors):
         return Vector(values)
     return Vector(values, np.concatenate([v.there for v in vectors]))
 
 
-def _one_after_another(arrays):
+def _one_after_another(*arrays):
     arrays = [array for array in arrays if len(array)] or arrays[:1]
     if len(arrays) == 1:
         return arrays[0]
@@ -110,13 +111,10 @@ def _one_after_another(arrays):
 
 def _each_once(parts):
     """The tuples of all parts; where columns are one array in each of them, they are put together once."""
-    made = {}
+    once = Once()
 
     def of(arrays):
-        key = tuple(map(id, arrays))
-        if key not in made:
-            made[key] = _one_after_another(arrays), arrays  # which go on living, so that no other array gets their id
-        return made[key][0]
+        return once(_one_after_another, *arrays)
 
     system = {name: of([getattr(part, name) for part in parts]) for name in _SYSTEM}
     columns = {}

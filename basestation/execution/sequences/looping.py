@@ -156,7 +156,7 @@ class Loops:
         for place, beside in enumerate(given):
             if len(found) and parts[0, place] == NOWHERE:  # a stored extent
                 parts[:, place] = beside.add(wins(ticks, np.ones_like(ticks), ticks, ticks))
-        self._forget(new)
+        self._forget()
         ts = [tuple(t for t, _ in stand) for stand in found]
         return ticks, n, parts, [of[0] for of in ts] if len(self) == 1 else ts
 
@@ -173,7 +173,7 @@ class Loops:
                 known[number] = turn.t, {place: of[at] for place, of in added.items()}
         return Sequence(ticks, numbers)
 
-    def _forget(self, new):
+    def _forget(self):
         for at, known in enumerate(self._turns):
             coming = set(self._product.coming(at).tolist())
             self._turns[at] = {number: turn for number, turn in known.items() if number in coming}

@@ -77,9 +77,8 @@ class _Corrections:
         there = deleted == deleted[np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))]
         intake.counts["received"] += len(batch)
         told = {"rejected: no such tuple": len(batch) - int(there.sum()), "revised": int(there.sum())}
-        intake.counts.update(
-            {what: count for what, count in told.items() if count}
-        )  # as tick by tick: none is not told
+        # As tick by tick: none is not told.
+        intake.counts.update({what: count for what, count in told.items() if count})
         batch = batch.take(named[there])
         self.old, self.deletes, self.first, self.clock = old.take(there), deletes[there], first[there], batch.arrival
         columns = intake.tagging.columns(replace(batch, tick=self.old.tick, site=self.old.site))

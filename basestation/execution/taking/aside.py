@@ -11,6 +11,7 @@ from acquisition.batch import Batch, all_there, mask_of
 from basestation.algebra.vector import anything
 from basestation.execution.taking import moments
 from basestation.execution.taking.runs import plain
+from innet.aggregates.state import Once
 
 _MANY, _LARGE = 2**9, 2**14
 """So many batches, or tuples, do not wait any longer. What is large is not copied to be put together with others."""
@@ -71,16 +72,15 @@ def _together(batches):
 
 def _joined(batches):
     """Plain batches one after another; a column that is the same in each of them is so again."""
-    made = {}
-
-    def of(arrays):
-        key = tuple(map(id, arrays))
-        if key not in made:
-            made[key] = np.concatenate(arrays)
-        return made[key]
-
-    tick, site, arrival = (of([getattr(batch, name) for batch in batches]) for name in ("tick", "site", "arrival"))
-    columns = {name: of([batch.columns[name] for batch in batches]) for name in batches[0].columns}
+    once = Once()
+    system = [[getattr(batch, name) for batch in batches] for name in ("tick", "site", "arrival")]
+    tick, site, arrival = (once(_one_after_another, *arrays) for arrays in system)
+    names = batches[0].columns
+    columns = {name: once(_one_after_another, *(batch.columns[name] for batch in batches)) for name in names}
     masked = {name for batch in batches for name in batch.valid}
     valid = {name: np.concatenate([mask_of(batch, name) for batch in batches]) for name in masked}
     return Batch(tick, site, arrival, all_there(len(tick)), columns, valid)
+
+
+def _one_after_another(*arrays):
+    return np.concatenate(arrays)

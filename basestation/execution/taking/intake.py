@@ -82,9 +82,8 @@ class Intake:
         self._needed = NEVER
         self._marked = 0  # how many marks there were
         self.settling = None  # what comes and goes in the Step that is going on
-        self._ordered = (
-            False  # whether it is known that all tuples of that Step arrive in order, at the ticks that they are about
-        )
+        # Whether it is known that all tuples of that Step arrive in order, at the ticks that they are about.
+        self._ordered = False
         self._amending = None  # in a Step of many clock ticks, what is amended in it
 
     @property
