@@ -82,15 +82,17 @@ class Block(Operator):
         self._count = 0
 
     def show(self, view):
-        """Somebody shows this of the windows: what is asked of them is there from now on.
-
-        [(Wants, number)] of what is let pass for it, until they are let go of.
-        """
+        """Somebody shows this of the windows: what is asked of them is there from now on. [(by whom, what)], to be let go of."""
         if self.joins_only:
             return self.join.show(view)
         if self.node is self._leaves[0] and isinstance(self.inputs[0], OverStream):
-            self.inputs[0].show(view)
+            return self.inputs[0].show(view)
         return []
+
+    def close(self):
+        for each in self.inputs:
+            if isinstance(each, OverStream):
+                each.close()
 
     @property
     def joins_only(self):

@@ -24,6 +24,9 @@ class Operator:
     def __init__(self, level):
         self.level, self.counts = level, Counts()
 
+    def close(self):
+        """Nobody uses it any more; what it stands on is there still."""
+
 
 class Graph:
     """`timer` is a function that tells the time, if somebody wants to know what operators take of it."""
@@ -62,7 +65,10 @@ class Graph:
             self._uses[key] -= 1
             if not self._uses[key]:
                 pending += self._below.pop(key)
-                self._changed(self._operators.pop(key))
+                gone = self._operators.pop(key)
+                self._changed(gone)
+                if gone.kind != MEMBER:
+                    gone.close()
                 del self._uses[key], self._numbers[key]
 
     def _changed(self, operator):

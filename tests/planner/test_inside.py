@@ -227,7 +227,7 @@ def test_partials_finish_to_what_all_readings_give(text, rows, rng):
     kept = [row[0] in taking(feed.fold, SITES) and slices.keeps(slices.number(10 * row[1])) for row in rows]
     assert sum(partial.readings for partial in came) == sum(kept)
     node = next(n for n in walk(root) if isinstance(n, SliceAggregation))
-    folding = Folding(node)
+    folding = Folding(node, node.aggregates)
     sources = tuple(None if at is None else place_of(held, feed.fold.states[at]) for at in feed.sources)
     there = folding.joined([])
     if came:
@@ -306,6 +306,6 @@ def bag(folding, node, cells):
     """The rows of one window over all these cells, whatever their order."""
     cells = folding.united(dataclasses.replace(cells, slice=np.zeros(len(cells), np.int64)))
     found = folding.windows(cells, np.zeros(1, np.int64), np.zeros(1, np.int64))
-    frame = found.frame([column for column, _ in node.groups], folding.places(node))
+    frame = found.frame([column for column, _ in node.groups], folding.own)
     columns = [frame.columns[id].to_list() for id in frame.columns]
     return sorted(zip(*columns, strict=True), key=repr)

@@ -75,8 +75,8 @@ class WindowOutput(Operator):
         if not shown.shape.members:
             del self._shapes[shown.shape.key]
             self.block.remembers = {shape.stretched for shape in self._shapes.values()}
-        for wants, number in [(self._wants, shown.number), *shown.passing]:
-            wants.let_go(number)
+        for whom, what in [(self._wants, shown.number), *shown.asked]:
+            whom.let_go(what)
         self._let_others_pass(known)
 
     def _let_others_pass(self, known):

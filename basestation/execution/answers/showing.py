@@ -21,10 +21,10 @@ class Shown:
 
     kind = MEMBER
 
-    def __init__(self, among, shape, number, passing):
-        """`number` is that of its predicate among the Wants; `passing` is what is let pass for it."""
+    def __init__(self, among, shape, number, asked):
+        """`number` is that of its predicate among the Wants; `asked` is what is there for it: [(by whom, what)]."""
         self.among, self.shape, self.number, self.level = among, shape, number, among.level
-        self.passing = passing
+        self.asked = asked
         self.counts, self.queries = Counts(), []
         self._revision = Numbered(np.int64)  # by number of the window, of those that were revised
 

@@ -5,6 +5,7 @@ says, always with the ranges of the windows. Order is given back at the end: the
 order (6.4). So plans can be exchanged between two steps: what they keep is built from what the inputs hold.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -26,6 +27,8 @@ from basestation.execution.joining.within import Wanted, Within, indexed
 
 AT_ONCE = 2**20
 """How many combinations are looked at together."""
+_ORDER = None
+"""What stands among the columns that are asked for where the order of rows is."""
 _FEW = 3
 """Tuples that are in fewer windows than this are put together for each of them: then rows come in the order of windows."""
 
@@ -46,7 +49,8 @@ class Join:
         self.probes = 0  # rows that looked for partners
         product = node.child if isinstance(node, WindowSelect) else node
         self.homes = {c.id: i for i, child in enumerate(product.inputs) for c in child.columns}
-        self._asked, self._ordered = [id for id in self.homes if id in asked], ordered
+        self._asked = Counter(asked)  # by how many ask for a column, or for _ORDER
+        self._asked[_ORDER] += ordered
         keys = getattr(product, "keys", ())
         self._keys = [Key({self._home(side): self._held(side) for side in key}) for key in keys]
         residual = node.predicate if isinstance(node, WindowSelect) else getattr(product, "residual", None)
@@ -65,10 +69,14 @@ class Join:
         self._kept = {node: Kept(node, self) for node in plan.kept}
 
     def show(self, view):
-        """Somebody shows this of what is joined, too. [(Wants, number)] of what inputs let pass for it."""
-        asked = {*self._asked, *view.asked}
-        self._asked, self._ordered = [id for id in self.homes if id in asked], self._ordered or view.ordered
-        return [(side.wants, side.wants.take(side.asked_of(view.predicate))) for side in self.sides if side.passes]
+        """Somebody shows this of what is joined, too. [(by whom, what)] is there for it."""
+        asked = [*view.asked, *([_ORDER] if view.ordered else ())]
+        self._asked.update(asked)
+        passing = [(side.wants, side.wants.take(side.asked_of(view.predicate))) for side in self.sides if side.passes]
+        return [(self, asked), *passing]
+
+    def let_go(self, asked):
+        self._asked -= Counter(asked)
 
     @property
     def state(self):
@@ -292,11 +300,11 @@ class Join:
 
     def framed(self, rows, windows):
         """Rows as a Frame, in order if that counts, with the columns that are asked for."""
-        rows = self._sorted(rows) if self._ordered else rows
+        rows = self._sorted(rows) if self._asked[_ORDER] else rows
         return Frame(windows, rows.first, self._columns(rows))
 
     def _columns(self, rows):
-        return {id: self._column(rows, id) for id in self._asked}
+        return {id: self._column(rows, id) for id in self.homes if self._asked[id]}
 
     def _sorted(self, rows):
         if len(rows) < 2:

@@ -5,6 +5,8 @@ those that were answered look different after a change (`dirty`), what is in the
 `apply` takes the change in.
 """
 
+from collections import Counter
+
 import numpy as np
 
 from acquisition.instants import grid_at_or_after
@@ -25,11 +27,18 @@ class OverStream:
 
     def __init__(self, stream, columns):
         self.stream, self.level = stream, stream.level
-        self._ids = [column.id for column in columns]
+        self._ids = Counter(column.id for column in columns)  # by how many ask for them
 
     def show(self, view):
-        """A View of the windows: the columns that it reads are told."""
-        self._ids += [id for id in view.asked if id not in self._ids]
+        """A View of the windows: what it asks for is told until it is let go of. [(by whom, what)]"""
+        self._ids.update(view.asked)
+        return [(self, view.asked)]
+
+    def let_go(self, asked):
+        self._ids -= Counter(asked)
+
+    def close(self):
+        """Nobody asks for its windows any more."""
 
     def untagged(self, tuples):
         return {id: tuples.columns[id] for id in self._ids}

@@ -72,7 +72,7 @@ class ArrivedSlices(Slices):
 
     def __init__(self, stream, level, node, start):
         self._node, self._sources = node, node.child.sources
-        super().__init__(stream, level, node, start)
+        super().__init__(stream, level, node, start, node.aggregates)
 
     def fill(self):
         """Begin with all partials that are here."""

@@ -9,16 +9,15 @@ from itertools import pairwise
 import numpy as np
 
 from basestation.algebra.expressions import columns_of
-from basestation.algebra.signatures import signature
 from basestation.execution.columns.cells import Cells
 from basestation.execution.columns.distinct import ranked, within
 from basestation.execution.columns.frame import Frame
 from basestation.execution.columns.wins import NEVER, ranges
-from basestation.execution.contents.aggregating import answer, keys_of, made_for, values_of
+from basestation.execution.contents.aggregating import answer, keys_of
 from basestation.execution.contents.groups import Groups
 from basestation.execution.flowing.streams import ADDED
+from basestation.execution.slices.asked import Asked
 from basestation.execution.slices.doubling import Doubling
-from innet.aggregates import make
 from innet.aggregates.state import Once
 
 _FULL = 4
@@ -29,48 +28,49 @@ _SMALL = 1024
 class Folded:
     """What there is in windows, group by group in the order of their first tuples; computed for whoever asks."""
 
-    def __init__(self, made, windows, window, keys, states):
-        self._made, self._windows, self._window, self._keys, self._states = made, windows, window, keys, states
+    def __init__(self, made, places, windows, window, keys, states):
+        """`places` are those of aggregates, by number, in `made` and in the states."""
+        self._made, self._places = made, places
+        self._windows, self._window, self._keys, self._states = windows, window, keys, states
         self._answers = {}
 
     def frame(self, groups, aggregates):
-        """A Frame with the keys as `groups`, and of `aggregates` [(column, place among all)] the answers."""
+        """A Frame with the keys as `groups`, and of `aggregates` [(column, number)] the answers."""
         columns = {column.id: key for column, key in zip(groups, self._keys, strict=True)}
-        columns |= {column.id: self._answer(place) for column, place in aggregates}
+        columns |= {column.id: self._answer(number) for column, number in aggregates}
         return Frame(self._windows, self._window, columns)
 
-    def _answer(self, place):
-        if place not in self._answers:
+    def _answer(self, number):
+        if number not in self._answers:
+            place = self._places[number]
             made = self._made[place]
-            self._answers[place] = answer(made, *made.finalize(self._states[place]))
-        return self._answers[place]
+            self._answers[number] = answer(made, *made.finalize(self._states[place]))
+        return self._answers[number]
 
 
 class Folding:
     """For all SliceAggregations that cut and group a stream alike."""
 
-    def __init__(self, node):
-        self._node = node  # one of them
-        self._aggregates, self._known = [], {}
-        self._made = [make("COUNT", "integer")]  # how many tuples a group has: without any it is gone
+    def __init__(self, node, own=()):
+        """`node` is one of them; `own` are aggregates that are folded for as long as it is there."""
+        self._node, self.asked = node, Asked()
         self.groups = Groups(node.groups)
-        self.take_on(node)
+        self._keys = {column.id for _, key in node.groups for column in columns_of(key)}
+        self.own = self.asked.take(own)
+        self.asked.renew()
 
-    def take_on(self, node):
-        """Whether a SliceAggregation has aggregates that no other had."""
-        known = len(self._aggregates)
-        for _, aggregate in node.aggregates:
-            if self._known.setdefault(signature(aggregate), len(self._made)) == len(self._made):
-                self._aggregates.append(aggregate)
-                self._made.append(made_for(aggregate))
-        self._can_undo = all(each.can_undo for each in self._made)
-        asked = [expression for _, expression in self._node.groups] + self._aggregates
-        self._columns = sorted({column.id for expression in asked for column in columns_of(expression)})
-        return len(self._aggregates) > known
+    def renewed(self, cells, held, stream):
+        """Cells with the states that are asked for now; new ones are made of what is `held`: () -> (slices, tuples)."""
+        come_from, new = self.asked.renew()
+        added = iter(self._more(cells, new, *held(), stream) if new else ())
+        return replace(cells, states=[next(added) if was is None else cells.states[was] for was in come_from])
 
-    def places(self, node):
-        """Where the aggregates of a SliceAggregation are among all: (column, place)."""
-        return [(column, self._known[signature(aggregate)]) for column, aggregate in node.aggregates]
+    def _more(self, cells, new, slices, tuples, stream):
+        """The states at `new` places."""
+        groups, width = self.groups_of(tuples), len(self.groups)
+        at, there = found_in(cells.slice * width + cells.group, slices * width + groups)
+        at = at[there]
+        return self.asked.folded_at(new, np.bincount(at, minlength=len(cells)), at, tuples.take(there), stream)
 
     # --- cells -------------------------------------------------------------------------------------------------------
 
@@ -94,13 +94,13 @@ class Folding:
             row = np.empty(count, np.int64)
             row[key] = np.arange(len(key))
             return self._alone(slices[there], groups[there], tuples.take(row[there]), stream)
-        states = self._folded(counts, key, tuples, stream)
+        states = self.asked.folded(counts, key, tuples, stream)
         first = _earliest(tuples.arrival, places_of(tuples), key, count)
         return self._in_rows(_there(Cells(slices, groups, *first, states), there))
 
     def _alone(self, slices, groups, tuples, stream):
         """Cells of one tuple each, in their order."""
-        states = self._folded(np.ones(len(tuples), np.int64), None, tuples, stream)
+        states = self.asked.folded(np.ones(len(tuples), np.int64), None, tuples, stream)
         return self._in_rows(Cells(slices, groups, tuples.arrival, places_of(tuples), states))
 
     def _in_rows(self, cells):
@@ -110,27 +110,20 @@ class Folding:
             return cells
         return replace(cells, width=width) if _ascending(cells.arrival, cells.place).all() else cells
 
-    def _folded(self, counts, key, tuples, stream):
-        """The states of as many groups as `counts` has, which are the tuples of each; `key` has that of each tuple."""
-        # Of one tick, tuples take their indexes in the order in which they came; not in a union, which is not sliced.
-        order = tuples.tick, tuples.site if stream.by_site else tuples.ident
-        states, once = [self._made[0].folded(counts, key)], Once()
-        for made, aggregate in zip(self._made[1:], self._aggregates, strict=True):
-            states.append(made.folded(counts, key, *values_of(aggregate, tuples.columns, len(tuples)), order, once))
-        return states
-
     def matrix(self, count, key, tuples, ranks, stream):
         """A matrix of so many cells, of tuples that are in those of `key`."""
         first = np.full(count, NEVER)
         np.minimum.at(first, key, ranks)
         counts = np.bincount(key, minlength=count)
-        return Cells(None, None, None, first, self._folded(counts, key, tuples, stream))
+        return Cells(None, None, None, first, self.asked.folded(counts, key, tuples, stream))
 
     def filled(self, count, cells, into):
         """A matrix of so many cells, of which each of `into` is one of `cells`, and the others are blank."""
         first, once = np.full(count, NEVER), Once()
         first[into] = cells.place
-        states = [made.spread(state, count, into, once) for made, state in zip(self._made, cells.states, strict=True)]
+        states = [
+            made.spread(state, count, into, once) for made, state in zip(self.asked.made, cells.states, strict=True)
+        ]
         return Cells(None, None, None, first, states)
 
     def there(self, cells):
@@ -139,7 +132,7 @@ class Folding:
 
     def needed(self, tuples):
         """Tuples with only the columns that are asked for."""
-        return tuples.with_columns({id_: tuples.columns[id_] for id_ in self._columns})
+        return tuples.with_columns({id_: tuples.columns[id_] for id_ in sorted(self._keys | self.asked.columns)})
 
     def groups_of(self, tuples):
         return self.groups.of(keys_of(self._node, tuples.columns), len(tuples))
@@ -164,7 +157,7 @@ class Folding:
             for name in ("slice", "group", "arrival", "place")
         )
         states = [made.concatenate([p.states[i] for p in parts], once) if parts else made.init(0)
-                  for i, made in enumerate(self._made)]  # fmt: skip
+                  for i, made in enumerate(self.asked.made)]  # fmt: skip
         width = parts[0].width if parts and all(_follows(a, b) for a, b in pairwise(parts)) else 0
         return Cells(*columns, states, width)
 
@@ -184,7 +177,7 @@ class Folding:
     def _both(self, a, b):
         """Cells of the same slices and groups as one."""
         once = Once()
-        states = [made.merged(x, y, once) for made, x, y in zip(self._made, a.states, b.states, strict=True)]
+        states = [made.merged(x, y, once) for made, x, y in zip(self.asked.made, a.states, b.states, strict=True)]
         earlier = (b.arrival < a.arrival) | ((b.arrival == a.arrival) & (b.place < a.place))
         arrival, place = (np.where(earlier, y, x) for x, y in ((a.arrival, b.arrival), (a.place, b.place)))
         return Cells(a.slice, a.group, arrival, place, states)
@@ -203,8 +196,8 @@ class Folding:
 
     def _brought(self, cells, into, count):
         """The states of so many cells, into which others are put together."""
-        states = [made.init(count) for made in self._made]
-        for made, state, part in zip(self._made, states, cells.states, strict=True):
+        states = [made.init(count) for made in self.asked.made]
+        for made, state, part in zip(self.asked.made, states, cells.states, strict=True):
             made.merge(state, part, into)
         return states
 
@@ -232,16 +225,14 @@ class Folding:
         at = np.searchsorted(cells.slice * width + cells.group, slices * width + group)
         stays = self.counts(cells) > np.bincount(at, minlength=len(cells))
         lost = np.zeros(len(cells), bool)
-        if not self._can_undo:
+        if not self.asked.can_undo:
             lost[at] = True
         elif self._node.grouped:
             lost[at[(cells.arrival[at] == tuples.arrival) & (cells.place[at] == places_of(tuples))]] = True
         undone = ~lost[at]
         at, tuples = at[undone], tuples.take(undone)
         if len(at):
-            self._made[0].undo(cells.states[0], at)
-            for made, state, aggregate in zip(self._made[1:], cells.states[1:], self._aggregates, strict=True):
-                made.undo(state, at, *values_of(aggregate, tuples.columns, len(tuples)))
+            self.asked.undo(cells.states, at, tuples)
         again = np.flatnonzero(lost & stays)
         return cells.take(stays & ~lost), (cells.slice[again], cells.group[again])
 
@@ -265,7 +256,7 @@ class Folding:
 
     def finished(self, window, group, cells, windows):
         """The Folded of cells that stand window by window."""
-        return Folded(self._made, windows, window, self.groups.keys(group), cells.states)
+        return Folded(self.asked.made, self.asked.places, windows, window, self.groups.keys(group), cells.states)
 
     def gathered(self, cells, first, last, ranks):
         """(window, group, ranked Cells) of what is in windows over the slices first to last: by window, then by group.
@@ -337,14 +328,14 @@ class Folding:
 
         states = [
             doubling.state(made, state) if made.folds is None else made.together(state, count, doubling.longest, bring)
-            for made, state in zip(self._made, matrix.states, strict=True)
+            for made, state in zip(self.asked.made, matrix.states, strict=True)
         ]
         return Cells(None, None, None, None if matrix.place is None else bring(np.minimum, matrix.place, NEVER), states)
 
     def merged(self, a, b):
         """Two matrices of the same shape as one."""
         once = Once()
-        pairs = zip(self._made, a.states, b.states, strict=True)
+        pairs = zip(self.asked.made, a.states, b.states, strict=True)
         states = [made.merged(x, y, once) for made, x, y in pairs]
         ranked = a.place is not None and b.place is not None
         return Cells(None, None, None, np.minimum(a.place, b.place) if ranked else None, states)

@@ -5,7 +5,7 @@ partial states of the aggregates; a window is the merge of its slices. When tupl
 all of its aggregates can, and is made again from the readings otherwise; both give the same.
 """
 
-from dataclasses import replace
+from collections import Counter
 
 import numpy as np
 
@@ -26,16 +26,24 @@ class SliceWindows(TimeWindows):
     def __init__(self, stream, node, start, store):
         super().__init__(stream, node.child.columns, node.begin, node.end, node.slide, start, store)
         self._groups = [column for column, _ in node.groups]
-        self._node, self._places = node, store.take_on(node)
+        self._told = Counter(store.take_on(node.aggregates))  # (column, number) of an aggregate, by how many ask for it
 
     def show(self, view):
-        """A View of the windows: the aggregates that it asks for are told."""
-        known = {column for column, _ in self._places}
-        new = tuple(each for each in view.aggregates if each[0] not in known)
-        self._places += self.store.take_on(replace(self._node, aggregates=new))
+        """The same of aggregates."""
+        taken = self.store.take_on(view.aggregates)
+        self._told.update(taken)
+        return [(self, each) for each in taken]
+
+    def let_go(self, each):
+        self._told -= Counter([each])
+        self.store.let_go(each[1])
+
+    def close(self):
+        for each in list(self._told.elements()):
+            self.let_go(each)
 
     def content(self, given):
-        return self.store.windows(given.left, given.right).frame(self._groups, self._places)
+        return self.store.windows(given.left, given.right).frame(self._groups, self._told)
 
     @property
     def versions(self):
@@ -46,11 +54,11 @@ class SliceWindows(TimeWindows):
     def amended(self, given, new):
         """(Amended, what it adds, what it takes back) of windows, of which the last `new` are answered for the first time."""
         found = self.store.amended(given.left, given.right, given.tick, new)
-        return found, *found.frames(self._groups, self._places)
+        return found, *found.frames(self._groups, self._told)
 
     def empty(self, count):
         none = np.zeros(count, np.int64)
-        return self.store.windows(none, none - 1).frame(self._groups, self._places)
+        return self.store.windows(none, none - 1).frame(self._groups, self._told)
 
     def forget(self, before, kept):
         earliest = self._earliest(kept)
@@ -63,11 +71,11 @@ class SliceWindows(TimeWindows):
 class Slices(Store):
     """The slices of one stream for windows that are cut alike."""
 
-    def __init__(self, stream, level, node, start):
-        """`start` is that of a landmark window."""
+    def __init__(self, stream, level, node, start, own=()):
+        """`start` is that of a landmark window; `own` are aggregates that are kept as long as it is there."""
         super().__init__(stream, level)
         self._begin, self._slide, self._start = node.begin, node.slide, start
-        self._folding = Folding(node)
+        self._folding = Folding(node, own)
         self._base = 1 if node.begin is None else node.begin
         self._cut = (node.end + 1 - self._base) % self._slide  # where in a slide windows end; 0: where they begin
         self._anchored = node.begin is None and stream.anchor(start)
@@ -98,11 +106,27 @@ class Slices(Store):
             return number * self._slide + self._base
         return number // 2 * self._slide + self._base + (self._cut if number % 2 else 0)
 
-    def take_on(self, node):
-        """Where the aggregates of a SliceAggregation are kept. New ones are made from what the stream still has."""
-        if self._folding.take_on(node):
-            self.fill()
-        return self._folding.places(node)
+    def take_on(self, aggregates):
+        """[(column, number)] of such pairs with aggregates, each kept until it is let go of."""
+        taken = self._folding.asked.take(aggregates)
+        self._keep_asked()
+        return taken
+
+    def let_go(self, number):
+        """An aggregate is asked for once less."""
+        self._folding.asked.let_go(number)
+        self._keep_asked()
+
+    def _keep_asked(self):
+        """Keep the aggregates that are asked for. New ones are made from what the stream still has."""
+        if self._folding.asked.current:
+            return
+        self._settle()
+        self._fold_waiting()  # what waits has the columns that were asked for
+        self._found = {}
+        held = lambda: self._held_of(self.stream.all().come)[:2]  # noqa: E731 - seldom asked for
+        cells = self._folding.renewed(self._folding.joined(self._parts), held, self.stream)
+        self._parts = [cells] if len(cells) else []
 
     # --- what flows in -----------------------------------------------------------------------------------------------
 

@@ -100,12 +100,12 @@ def cells(arrived: ArrivedPartials, begins, numbers, node, sources, folding) -> 
     """The cells of partials, none of them bare, for one SliceAggregation.
 
     `begins` are the first ticks of their slices, `numbers` what the engine calls those; `sources` say where the fold keeps
-    the state of each aggregate. The folding is for no other aggregation.
+    the state of each aggregate. The folding is for no other aggregation: those are its own.
     """
     group = folding.groups.of(list(arrived.keys), len(arrived))
     rows = state_of("COUNT", [(count,) for count in arrived.readings.tolist()])
     states = {0: rows}
-    for (_, aggregate), (_, at), source in zip(node.aggregates, folding.places(node), sources, strict=True):
+    for (_, aggregate), (_, at), source in zip(node.aggregates, folding.own, sources, strict=True):
         states[at] = _part_of(aggregate.name, rows if source is None else arrived.states[source])
     return folding.united(Cells(numbers, group, begins, arrived.first, [states[at] for at in sorted(states)]))
 
