@@ -204,15 +204,19 @@ def _best_peers(found):
 
 
 def _peers(found, measured):
-    for peer in PEERS:
-        for key, systems in found.items():
+    """A line for each peer at a case, of its newest run: how many readings it is given depends on how fast it is."""
+    newest_of = {}
+    for (task, sites, *_), systems in found.items():
+        for peer in PEERS:
             if peer.name in systems:
-                theirs = systems[peer.name]
-                ours = [s[OURS].rate for k, s in measured.items() if (k[0], k[1], k[3]) == (key[0], key[1], WIDE)]
-                times = f"{ours[-1] / theirs.rate:.1f}" if ours else ""
-                goal = _held(ours[-1] >= 10 * theirs.rate, "10") if ours else ""
-                note = "" if theirs.agrees >= 0 else " **differs**"
-                yield f"| {key[0]} | {key[1]:,} | {peer.name}{note} | {_short(theirs.rate)} | {times} | {goal} |"
+                newest_of.setdefault((peer.name, task, sites), []).append(systems[peer.name])
+    for (name, task, sites), runs in sorted(newest_of.items()):
+        theirs = max(runs, key=lambda run: run.rows[0]["when"])
+        ours = [s[OURS].rate for k, s in measured.items() if (k[0], k[1], k[3]) == (task, sites, WIDE)]
+        times = f"{ours[-1] / theirs.rate:.1f}" if ours else ""
+        goal = _held(ours[-1] >= 10 * theirs.rate, "10") if ours else ""
+        note = "" if theirs.agrees >= 0 else " **differs**"
+        yield f"| {task} | {sites:,} | {name}{note} | {_short(theirs.rate)} | {times} | {goal} |"
 
 
 def _sums(measured):
