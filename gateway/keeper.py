@@ -69,10 +69,14 @@ class Keeper:
         if desired == self.desired:
             return
         self.desired = desired
-        for kind in ORDER:
-            self.link.withdraw(kind)
+        self._withdraw()
         self._changed()
         self._compare(now)
+
+    def _withdraw(self) -> None:
+        """What was to be sent of images is not sent any more."""
+        for kind in ORDER:
+            self.link.withdraw(kind)
 
     def take(self, frame: Frame, now: int) -> None:
         """A frame of the mote that was not here before; FrameError, and nothing else, if it makes no sense."""
@@ -144,8 +148,7 @@ class Keeper:
         if self.state in (*SETTLED, State.LOADING) and now - self._heard_at >= self.pace.silent_ms:
             self._happen(Event.SILENCE, now)
         if self.link.longest > self.room():  # the way is longer than it was when they were cut
-            for kind in ORDER:
-                self.link.withdraw(kind)
+            self._withdraw()
             self._unsaid = True
         if not self.link.idle:
             self._said_at = now
