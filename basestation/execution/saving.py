@@ -11,8 +11,8 @@ import pickle
 from enum import EnumType
 
 _KIND = b"moteloom engine "
-_HEAD = _KIND + b"2\n"
-"""The number is one more wherever any class of the state keeps something else: what it kept before would be misread."""
+_HEAD = _KIND + b"3\n"
+"""The number is one more wherever a class of the state keeps something else, or is elsewhere: it would be misread, or not found."""
 _OURS = ("acquisition.", "basestation.", "gateway.", "innet.")
 _RULES = "basestation.planner.rules."
 _OTHERS = {
@@ -68,7 +68,10 @@ class _Reader(pickle.Unpickler):
         if (module, name) in _OTHERS:
             return super().find_class(module, name)
         if module.startswith(_OURS) and "." not in name:
-            found = super().find_class(module, name)
+            try:
+                found = super().find_class(module, name)
+            except (ImportError, AttributeError) as why:
+                raise pickle.UnpicklingError(f"{module}.{name} is not there") from why
             if getattr(found, "__module__", None) == module and (isinstance(found, type) or module.startswith(_RULES)):
                 return found
         raise pickle.UnpicklingError(f"{module}.{name} has no place in it")

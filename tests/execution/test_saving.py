@@ -15,7 +15,7 @@ from basestation.planner.catalog import read_schema
 from basestation.revisions.answers import apart
 
 CATALOG = read_schema("hits: pushed (v:integer, s:string) late revise by 10 sec")
-HEAD = b"moteloom engine 2\n"
+HEAD = b"moteloom engine 3\n"
 
 
 def running():
@@ -67,14 +67,16 @@ class Names:
 
 @pytest.mark.parametrize(
     "data", [b"", b"moteloom engine x\n", HEAD, sealed(pickle.dumps(Runs())), sealed(pickle.dumps(Names())),
-             sealed(b"\x80\x04\x8c\x0egateway.source\x8c\x0cbisect_right\x93.")]
+             sealed(b"\x80\x04\x8c\x0egateway.source\x8c\x0cbisect_right\x93."),
+             sealed(b"\x80\x04\x8c\x0egateway.nobody\x8c\x04Cell\x93."),
+             sealed(b"\x80\x04\x8c\x0egateway.source\x8c\x04Nope\x93.")]
 )  # fmt: skip
 def test_bytes_from_elsewhere_name_nothing_to_run(data):
     with pytest.raises(NotASavedEngine):
         restored(data)
 
 
-@pytest.mark.parametrize("version", [b"1", b"3"])
+@pytest.mark.parametrize("version", [b"2", b"4"])
 def test_what_another_version_saved_is_refused_as_that(version):
     other = saved(running()).replace(HEAD, b"moteloom engine " + version + b"\n", 1)
     with pytest.raises(NotASavedEngine, match=f"^another version .* `moteloom engine {version.decode()}`; only"):
