@@ -1,7 +1,8 @@
 """Choices that must not matter: ways to hand the same recording to the engine, after which it must have said the same.
 
 A Choice is a name and what it does in a run: how deliveries are cut into batches, which clock ticks are ended, which
-rewrites are made, when state is tidied, what else runs beside a query, whether the engine is saved and restored on the way.
+rewrites are made, when state is tidied, what else runs beside a query, whether the engine is saved and restored on the way,
+from which sizes on it takes another way.
 
 What is revised and revised back, and pushed tuples that come in another order, give the same answer in the end, not the
 same history, and other indexes; so these are for queries that use no index and no rows.
@@ -9,6 +10,7 @@ same history, and other indexes; so these are for queries that use no index and 
 
 import re
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from acquisition.extent import Kind
@@ -18,6 +20,7 @@ from basestation.replay.inputs import record
 from basestation.replay.statements import read_catalog, read_statements
 from tests.agreement.history import bag, difference, of_replay
 from tests.golden.driving import Drive
+from tests.golden.sizes import sized
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Choice:
     saved: bool = False
     marked: bool = False
     exchanged: bool = False
+    sized: bool = False
 
     def suits(self, case):
         """Whether it can be made for a case at all."""
@@ -65,6 +69,9 @@ CHOICES = (
     Choice("revised away and back", same="sums", detours=True),
     Choice("revised away and back, tidily", same="sums", detours=True, tidy_every=1, ticks="all"),
     Choice("another plan of its joins after each batch", exchanged=True, batches=0),
+    Choice("other sizes", sized=True, tidy_every=2, batches=0),
+    Choice("other sizes, every clock tick ended", sized=True, tidy_every=1, ticks="all"),
+    Choice("other sizes, many clock ticks at once", sized=True, ticks="some"),
     Choice("random marks", marked=True, batches=0),
     Choice("random marks, many clock ticks at once", marked=True, ticks="some"),
     Choice("saved and restored on the way", saved=True, ticks="random", batches=0),
@@ -90,7 +97,8 @@ class ChoiceCase:
 
     def difference(self, choice, rng):
         """What is said differently under a choice; None if nothing is."""
-        said = Drive(self, choice, rng).run()
+        with sized(rng) if choice.sized else nullcontext():
+            said = Drive(self, choice, rng).run()
         for given in self.queries:
             before, now = (_history(result, given.number) for result in (self.usual, said))
             if choice.same == "sums":
