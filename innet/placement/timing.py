@@ -139,17 +139,17 @@ class _Earshot:
     def __init__(self, tree: RoutingTree, topology: Topology | None) -> None:
         self._tree, self._topology = tree, topology
         self._children = tree.children
+        self._audible = topology.audible if topology else {}
         self._hearing: dict[int, list[int]] = {}
-        for receiver, links in (topology.heard if topology else {}).items():
-            for sender, quality in links.items():
-                if quality:
-                    self._hearing.setdefault(sender, []).append(receiver)
+        for receiver, senders in self._audible.items():
+            for sender in senders:
+                self._hearing.setdefault(sender, []).append(receiver)
 
     def of(self, site: int) -> set[int]:
         """The motes that must not send while this one does."""
         if self._topology is None:
             return set(self._tree.parent) - {site}
         parent = self._tree.parent[site]
-        heard = {sender for sender, quality in self._topology.heard.get(parent, {}).items() if quality}
+        heard = self._audible.get(parent, frozenset())
         disturbed = {child for receiver in self._hearing.get(site, ()) for child in self._children.get(receiver, ())}
         return (heard | disturbed | set(self._children[parent]) | {parent} | set(self._children[site])) - {site}

@@ -74,6 +74,21 @@ class Topology:
                 found[sender].add(receiver)
         return {mote: sorted(others) for mote, others in found.items()}
 
+    @property
+    def audible(self) -> dict[int, frozenset[int]]:
+        """By receiver, whoever may be noticed there, be it ever so faintly.
+
+        A full report names the best only, and whoever is left out disturbs as well. It is taken to be anybody within two hops.
+        """
+        named = {
+            at: frozenset(other for other, quality in links.items() if quality) for at, links in self.heard.items()
+        }
+        full = [at for at, others in named.items() if len(others) == MAX_NEIGHBOURS]
+        if not full:
+            return named
+        near = {mote: frozenset(others) for mote, others in self.neighbours.items()}
+        return named | {at: near[at].union(*(near[other] for other in near[at])) - {at} for at in full}
+
     def quality(self, sender: int, receiver: int) -> int:
         """How well one is heard by the other. A direction of which nobody could say is taken to be as good as the other."""
         told = self.heard.get(receiver)

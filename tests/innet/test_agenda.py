@@ -1,6 +1,7 @@
 """Agendas: what is true of every one, and the few that can be checked by eye."""
 
 from dataclasses import replace
+from itertools import pairwise
 from math import ceil
 
 import pytest
@@ -8,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innet.errors import PlacementError
+from innet.payload import MAX_NEIGHBOURS, decode_links, encode_links
 from innet.placement.agenda import Activity, Slot
 from innet.placement.expected import Loads, Round
 from innet.placement.place import Choice, arranged, slots_ms
 from innet.placement.timing import MOST_EPOCHS, Work, agenda_of, longest_round, make_agenda
 from innet.routing.choose import choose_tree
-from innet.routing.topology import Topology
+from innet.routing.topology import Heard, LinksReport, Topology
 from innet.routing.tree import RoutingTree
 from tests.innet.placing import deliver, line, mean, world_of
 
@@ -48,6 +50,19 @@ def test_who_is_heard_where_another_is_listened_to_waits(speaks, hears):
     tree = RoutingTree((0,), {1: 0, 2: 1, 11: 0, 12: 11})
     agenda = make_agenda(tree, {site: Work(send_ms=5.0) for site in tree.parent}, 10, 1000, topology)
     assert [agenda.sites[site].of(Activity.SEND)[0].start_ms for site in (2, 12)] == [0, 5]
+
+
+def test_who_is_too_faint_to_be_in_a_full_report_waits_as_well():
+    count = 2 * MAX_NEIGHBOURS
+    motes = range(count)
+    # All hear each other, the better the closer they are, and say so as well as one frame can.
+    heard = {at: tuple(Heard(n, 255 - 4 * abs(n - at)) for n in motes if n != at) for at in motes}
+    reports = [decode_links(encode_links(LinksReport(at, heard[at])), at) for at in motes]
+    tree = RoutingTree((0,), {site: site // 3 for site in motes if site})
+    work = {site: Work(send_ms=5.0) for site in tree.parent}
+    agenda = make_agenda(tree, work, 10, 1000, Topology().with_reports(reports))
+    begins = sorted(own.of(Activity.SEND)[0].start_ms for own in agenda.sites.values())
+    assert all(later - sooner >= 5 for sooner, later in pairwise(begins))
 
 
 def test_what_does_not_fit_names_the_mote():

@@ -68,6 +68,15 @@ def test_who_is_not_in_a_report_that_has_room_is_not_heard():
         assert Topology().with_reports([LinksReport(1, heard), LinksReport(2, (Heard(1, 255),))]).cost(1, 2) == cost
 
 
+def test_whom_a_full_report_leaves_out_is_taken_to_be_anybody_within_two_hops():
+    full = tuple(Heard(n, 200) for n in range(10, 10 + MAX_NEIGHBOURS))
+    others = [LinksReport(2, (Heard(10, 90), Heard(11, 0))), LinksReport(3, (Heard(2, 90),))]
+    named = {h.neighbour for h in full}
+    for heard, audible in ((full, named | {2}), (full[:-1], named - {full[-1].neighbour})):
+        known = Topology().with_reports([LinksReport(1, heard), *others]).audible
+        assert known == {1: audible, 2: {10}, 3: {2}}
+
+
 def test_a_direction_that_nobody_reported_is_as_good_as_the_other():
     one_sided = Topology({1: {2: 51}})
     assert one_sided.cost(1, 2) == one_sided.cost(2, 1) == 25

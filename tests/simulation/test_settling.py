@@ -8,7 +8,9 @@ import pytest
 from basestation import testbed
 from gateway.frame import Kind
 from gateway.source import Source
+from innet.payload import MAX_NEIGHBOURS
 from simulator.scenario import Asked, Fault, read_scenario
+from tests.docs.pages import ROOT
 from tests.simulation.judging import FOLDER, delivered, judge, run_scenario
 
 MINUTE = 60_000
@@ -62,3 +64,14 @@ def test_every_reading_comes_after_all_when_half_of_all_frames_were_lost_for_two
     }
     assert len(measured) > 600
     assert measured <= set(delivered(bed))
+
+
+def test_where_motes_hear_more_than_their_reports_can_name_no_slot_is_disturbed_and_nobody_is_forsaken():
+    day = replace(read_scenario(ROOT / "examples/lab54/day.scenario.toml"), begin_ms=0)
+    heard = [sum(map(bool, links.values())) for links in day.deployment.topology.heard.values()]
+    assert min(heard) > MAX_NEIGHBOURS
+    bed = run_scenario(day, 1_000, 1, partial(testbed.Testbed, agenda=True))
+    assert bed.trace.of("disturbed") == bed.trace.of("forsaken") == []
+    assert bed.station.keepers.settled() >= set(bed.built.motes)
+    assert all(mote.relay.stays_on is False for mote in bed.built.motes.values())
+    assert judge(bed, "mean") >= 2
