@@ -46,6 +46,7 @@ NEAREST = {
     "basestation/planner": (
         ANSWERS,
         "tests/planner/test_rules.py",
+        "tests/planner/test_sampled.py",
         "tests/planner/test_split.py",
         "tests/planner/test_inside.py",
         "tests/planner/test_explained_json.py",

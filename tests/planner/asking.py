@@ -1,5 +1,6 @@
 """Short ways to ask the binder, for the tests beside this file."""
 
+from basestation.algebra.node import walk
 from basestation.language.diagnostics import Refused
 from basestation.planner.bind import bind_text
 from basestation.planner.catalog import read_schema
@@ -40,3 +41,9 @@ def rewritten(text):
     """The names of the rewrites that changed a plan, in order and each once, and the tree that they made."""
     better, steps = rewrite(bound(text))
     return list(dict.fromkeys(step.rule for step in steps)), better.root
+
+
+def only(root, kind):
+    """The only operator of a kind."""
+    (found,) = [node for node in walk(root) if isinstance(node, kind)]
+    return found
