@@ -34,7 +34,11 @@ UNKNOWN = ("SN202",)
 
 
 def run(world, texts, moves, seed=1, agenda=False, **radio):
-    """A Testbed in which the queries were asked from the beginning; what is pushed and stored comes at its ticks."""
+    """A Testbed in which the queries were asked from the beginning; what is pushed and stored comes at its ticks.
+
+    Motes sleep by an `agenda`, and where they are to last.
+    """
+    agenda = agenda or any("LIFETIME" in text for text in texts)
     scenario = replace(asking(world, texts), look_ms=LOOK_MS, **radio)
     bed = Testbed(scenario, seed, moves=moves, agenda=agenda)
     catalog, engine = bed.catalog, bed.station.engine
