@@ -146,7 +146,11 @@ class Folding:
         return parts[0] if len(parts) == 1 else self._after_another(parts, Once())
 
     def copied(self, parts):
-        """The same, sharing no memory."""
+        """The same in memory of their own; they may share it with each other."""
+        return self._after_another(parts, Once())
+
+    def separate(self, parts):
+        """The same, sharing no memory: what is undone in one state stays in the others."""
         return self._after_another(parts, None)
 
     def _after_another(self, parts, once):

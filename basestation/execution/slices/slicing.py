@@ -209,7 +209,7 @@ class Slices(Store):
         if not len(gone):
             return slices, slices
         later = self._cut_off(int(slices.min()))
-        later, lost = self._folding.without(self._folding.copied(later), slices, gone)
+        later, lost = self._folding.without(self._folding.separate(later), slices, gone)
         if len(later):
             self._parts.append(later)
         return lost
