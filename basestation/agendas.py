@@ -51,7 +51,7 @@ def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Sched
     told a third. One that was made in this clock tick nobody knows yet. None where motes are to be awake; PlacementError, with
     the figures, where no agenda has time for all that is to be sent.
     """
-    queries, before = [query for query in world.queries.values() if query.needs], world.agenda
+    queries, before = [query for query in world.live.values() if query.needs], world.agenda
     if not (world.sleeps and queries and world.tree.parent):
         return None
     same_tree = before is not None and {n: each.parent for n, each in before.sites.items()} == dict(world.tree.parent)

@@ -55,14 +55,14 @@ def round_of(world: World) -> int:
     """The ticks of a round: that of the agenda, or one epoch of motes that are awake."""
     if world.agenda is not None:
         return world.agenda.period
-    return gcd(*(need.every for query in world.queries.values() for need in query.needs)) or 1
+    return gcd(*(need.every for query in world.live.values() for need in query.needs)) or 1
 
 
 def reviewed(world: World, engine: Engine, tell: Told) -> World:
     """After what was decided for each query that runs has been weighed by the statistics of the world."""
     if world.deployment is None or world.moves is not Moves.PLANNED:
         return world
-    for query in tuple(world.queries.values()):
+    for query in tuple(world.live.values()):
         if query.needs and query.exchange is None and query.plan.asked.lasting is None:
             world = _reviewed(query, world, engine, tell)
     return world
@@ -70,7 +70,7 @@ def reviewed(world: World, engine: Engine, tell: Told) -> World:
 
 def gone_on(world: World, engine: Engine, settled: Collection[int], tell: Told) -> World:
     """After exchanges that have begun went on as far as they can; `settled` are the motes that have what they should."""
-    for query in tuple(world.queries.values()):
+    for query in tuple(world.live.values()):
         if query.needs and query.exchange is not None:
             world = _gone_on(query, query.exchange, world, engine, settled, tell)
     return world
@@ -83,7 +83,7 @@ def _reviewed(query: Query, world: World, engine: Engine, tell: Told) -> World:
     now = engine.clock + 1
     if isinstance(query.plan.root, StreamNode) or any(isinstance(node, ANOTHER) for node in walk(query.plan.root)):
         return world
-    without = replace(world, queries={n: each for n, each in world.queries.items() if n != query.number})
+    without = replace(world, live={n: each for n, each in world.live.items() if n != query.number})
     found = inside(query.plan, rewrite(query.plan)[0].root, world)
     asked = Query(query.number, query.text, query.plan)
     best = fed(asked, found, without, now)

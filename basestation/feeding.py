@@ -65,7 +65,7 @@ def _asking(query: Query, readings: Sequence[Deliver], made: tuple[Fed, ...], wo
 def _placed(query: Query, feeds: Sequence[Feed], readings: Sequence[Deliver], world: World, now: int,
             chosen: Collection[Fold] | None):  # fmt: skip
     """(The placement, those of the feeds that are folded in it, what was decided). ProgramError where it does not fit into some mote."""
-    live = [each for each in world.queries.values() if each.needs]
+    live = [each for each in world.live.values() if each.needs]
     asking = replace(query, inside=tuple(readings), fed=tuple(Fed(f.node, f.fold, 0, ()) for f in feeds))
     needs: list[Need] = [need for each in (*live, asking) for need in each.needs]
     schedules = shared(world, now, asking=[asking]).schedules

@@ -34,10 +34,9 @@ class Incidents:
     def compare(self, before: World, after: World, now_ms: int) -> None:
         """What has changed for the worse, or the better again."""
         self._note(now_ms, before.sleepless, after.sleepless, AWAKE, ASLEEP)
-        for number, query in after.queries.items():
-            was = before.queries[number].broken if number in before.queries else None
-            if query.needs:  # what is over promises nothing
-                self._note(now_ms, was, query.broken, BROKEN, KEPT, number)
+        for number, query in after.live.items():  # what is over promises nothing
+            was = before.live[number].broken if number in before.live else None
+            self._note(now_ms, was, query.broken, BROKEN, KEPT, number)
 
     def _note(self, at_ms: int, was: str | None, now: str | None, worse: str, better: str,
               query: int | None = None) -> None:  # fmt: skip

@@ -101,7 +101,7 @@ def check_promises(world: World) -> None:
 def judged(world: World) -> World:
     """The world after it has changed by itself: each query knows whether motes still last as long as it asks."""
     broken = broken_promises(world)
-    for number, query in world.queries.items():
+    for number, query in world.live.items():
         if query.broken != broken.get(number):
             world = world.with_query(replace(query, broken=broken.get(number)))
     return world
@@ -109,7 +109,7 @@ def judged(world: World) -> World:
 
 def broken_promises(world: World) -> dict[int, str]:
     """By the number of a live query that has asked for motes that last: why they do not."""
-    asked = {n: q.plan.asked.lifetime for n, q in world.queries.items() if q.needs and q.plan.asked.lifetime}
+    asked = {n: q.plan.asked.lifetime for n, q in world.live.items() if q.needs and q.plan.asked.lifetime}
     if not asked or world.deployment is None:
         return {}
     try:

@@ -79,7 +79,7 @@ def added(plan: Plan, number: int, world: World, now: int, text: str = "") -> tu
 
 def outlook(world: World, feedings: Sequence[Feeding] = ()) -> Outlook | None:
     """What all that runs together is and uses, on the tree there is."""
-    queries = [query for query in world.queries.values() if query.needs]
+    queries = [query for query in world.live.values() if query.needs]
     if not queries:
         return None
     needs = [need for query in queries for need in query.needs]

@@ -93,9 +93,13 @@ class Query:
         return self.fed if self.exchange is None else (*self.fed, *self.exchange.fed)
 
     @property
+    def over(self) -> bool:
+        return self.state in (State.STOPPED, State.FAILED)
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """What a live query asks of the sensed extents; nothing, once it is over."""
-        if self.state in (State.STOPPED, State.FAILED):
+        if self.over:
             return ()
         operators = (*self.delivered, *(fed.fold for fed in self.folded))
         sampled = [acquire for operator in operators for acquire in acquired(operator).values()]

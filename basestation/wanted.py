@@ -49,8 +49,8 @@ def reports_from(query: Query, world: World, now: int) -> dict[str, int]:
     for new in query.inside:
         alike = [
             other.reports_from[new.extent]
-            for other in world.queries.values()
-            if other.needs and any(each == new or _covers(each, new) for each in other.inside)
+            for other in world.live.values()
+            if any(each == new or _covers(each, new) for each in other.inside)
         ]
         found[new.extent] = max(min(alike, default=now), found.get(new.extent, 0))
     return found
@@ -77,7 +77,7 @@ def placed(world: World) -> tuple[Placed, ...]:
 
 def shared(world: World, tick: int, anew: Collection[str] = (), asking: Iterable[Query] = ()) -> Scheduled:
     """One schedule per site for all live queries, and those that are asking. Nobody samples what all of them exclude."""
-    queries = [query for query in (*world.queries.values(), *asking) if query.needs]
+    queries = [query for query in (*world.live.values(), *asking) if query.needs]
     needs = [need for query in queries for need in query.needs]
     operators = [each for query in queries for each in (*query.delivered, *(fed.fold for fed in query.folded))]
     sites = {extent.name: extent.sites or () for extent in world.catalog}  # where nobody lists them, sharing says so
@@ -108,7 +108,7 @@ def processors(world: World) -> dict[int, Processor]:
 
 def delivered(world: World) -> list[Deliver]:
     """What live queries want to have here."""
-    return [operator for query in world.queries.values() if query.needs for operator in query.delivered]
+    return [operator for query in world.live.values() for operator in query.delivered]
 
 
 def patience(world: World) -> dict[int, int]:

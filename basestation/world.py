@@ -42,6 +42,7 @@ class World:
     silent: frozenset[int] = frozenset()  # where there is another way nothing is to go through these
     folds: Mapping[int, Placed] = field(default_factory=dict)
     queries: Mapping[int, Query] = field(default_factory=dict)
+    live: Mapping[int, Query] = field(default_factory=dict)  # those that are not over
     statistics: Statistics = GUESS
 
     @classmethod
@@ -66,7 +67,10 @@ class World:
         return replace(self, silent=silent, tree=rebuild(self.tree, self.topology, silent))
 
     def with_query(self, query: Query) -> "World":
-        return replace(self, queries={**self.queries, query.number: query})
+        live = {**self.live, query.number: query}
+        if query.over:
+            del live[query.number]
+        return replace(self, queries={**self.queries, query.number: query}, live=live)
 
     def with_agenda(self, agenda: Agenda | None, tick: int) -> "World":
         """With what motes are to keep to, as it was found in a clock tick."""
@@ -82,7 +86,7 @@ class World:
     @property
     def running(self) -> dict[int, Placed]:
         """By number, the folds that feed some query."""
-        live = {fed.number for query in self.queries.values() if query.needs for fed in query.folded}
+        live = {fed.number for query in self.live.values() for fed in query.folded}
         return {number: placed for number, placed in self.folds.items() if number in live}
 
     @property
@@ -102,7 +106,7 @@ class World:
     def with_settled(self, settled: frozenset[int]) -> "World":
         """A query runs when all motes that it waits for are among those that have what they should have."""
         world = self
-        for query in self.queries.values():
+        for query in self.live.values():
             if query.state is State.DEPLOYING and query.awaited <= settled:
                 world = world.with_query(query.after(Event.ALL_SETTLED))
         return world

@@ -62,8 +62,10 @@ def test_another_one_begins_in_a_round_in_which_all_have_been_told_and_nobody_is
     assert second.agenda.begin == 10 * -(-(NOW + 95 + agendas.TOLD * hops * 10) // 10)
     third = asking(second, "SELECT site FROM hall [NOW] WHERE temp > 20 ACQUIRE EVERY 20 SEC", NOW + 100)
     assert third.agenda is second.agenda
-    assert planned(replace(third, queries=first.queries), second.agenda.begin - 1).agenda is second.agenda
-    again = planned(replace(third, queries=first.queries), second.agenda.begin)
+    assert (
+        planned(replace(third, queries=first.queries, live=first.live), second.agenda.begin - 1).agenda is second.agenda
+    )
+    again = planned(replace(third, queries=first.queries, live=first.live), second.agenda.begin)
     assert again.agenda.sites == first.agenda.sites and again.agenda.begin > second.agenda.begin
 
 

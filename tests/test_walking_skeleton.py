@@ -221,6 +221,7 @@ def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
     world.run(30)
     assert max(tick for tick, _ in world.produced()) == BEGIN + 45
     assert [q.state for q in world.station.world.queries.values()] == [State.STOPPED, State.STOPPED]
+    assert world.station.world.live == {}
     assert not world.station.errors
 
 
@@ -327,6 +328,7 @@ def test_a_query_that_cannot_go_on_says_so_and_its_motes_stop(world):
     *_, ended = world.said()
     assert isinstance(ended, Ended)
     assert world.station.world.queries[1].state is State.FAILED
+    assert 1 not in world.station.world.live
     assert len({tick for tick, _ in world.produced()}) < 3
     world.station.submit(QUERY, world.now_ms)  # and the station goes on
     world.run(10)

@@ -42,6 +42,7 @@ def test_a_query_that_comes_and_goes_every_minute_disturbs_none_that_stays(count
     bed = run_scenario(replace(scenario, queries=(*scenario.queries, *passing)), minutes * 60)
     assert bed.refused == {}
     assert {bed.station.world.queries[bed.numbers[asked.name]].state for asked in passing} == {State.STOPPED}
+    assert set(bed.station.world.live) == {bed.numbers[asked.name] for asked in scenario.queries}  # whom steps look at
     # Each that comes wants more of the motes, and each that goes leaves less; no tick is missed for it, or sampled twice.
     assert len(bed.earlier) > minutes
     produced = [(e.mote, e["tick"]) for e in bed.trace.of("produced")]
