@@ -9,6 +9,8 @@ from gateway.errors import LinkError
 MoteId = NewType("MoteId", int)
 
 VERSION = 2
+LAST_SEQ = 0xFFFF
+"""After it comes seq 0 of the next boot; the partials of a mote are numbered from it down."""
 HEADER_SIZE = 12
 SEAL_SIZE = 8
 # IEEE 802.15.4 carries 127 octets; addressing, its own security header and checksum may take 25 of them.
@@ -66,7 +68,7 @@ class Frame:
     """One message between a mote and the base station, on one hop of its way.
 
     `mote` is where an upward frame began and where a downward frame is to end. (`boot`, `seq`) number the frames of
-    one sender and never repeat: whoever has used `seq` 65535 goes on with the next `boot`. Those four stay the same
+    one sender and never repeat: who has none left goes on with the next `boot`. Those four stay the same
     from hop to hop; `sender` and `receiver` are the two ends of this hop, `route` the hops that follow it. Where
     nothing is said of the hop, it is the only one, between the mote and the base station. An answer may say that
     something is `pending` for the one that it answers, and what goes up that more is to follow, or that it is `repeated`.

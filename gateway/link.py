@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from gateway.errors import LinkError
-from gateway.frame import Frame, Kind, Message, MoteId
+from gateway.frame import LAST_SEQ, Frame, Kind, Message, MoteId
 from gateway.kept import Kept, numbers_of
 from gateway.payload import Gaps, Lost
 
@@ -154,7 +154,7 @@ class Link:
         """A message as a frame, for whoever sends it at once."""
         frame = Frame(message.kind, self.mote, self.boot, self._next_seq, message.payload, self.down, message.want_ack)
         self._next_seq += 1
-        if self._next_seq > 0xFFFF:
+        if self._next_seq > LAST_SEQ:
             self.boot, self._next_seq = self.boot + 1, 0  # SPEC.md: numbers never repeat
         return frame
 
@@ -237,11 +237,13 @@ class Link:
         """Take a frame from the peer; False, and counted, if it was here before.
 
         One that was written off may come all the same: somebody on the way had it when its sender believed it lost.
+        Of partials nothing is missed: they are numbered apart, because most of them end where they are merged.
         """
         fresh = self._received.setdefault(frame.boot, Numbers()).add(frame.seq)
-        missed = self._settled.setdefault(frame.boot, Numbers()).add(frame.seq)
         self.duplicates += not fresh
-        self.lost -= fresh and not missed
+        if frame.kind is not Kind.PARTIAL:
+            missed = self._settled.setdefault(frame.boot, Numbers()).add(frame.seq)
+            self.lost -= fresh and not missed
         return fresh
 
     def missing(self) -> dict[int, Gaps]:

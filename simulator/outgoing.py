@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from gateway.frame import Frame, Kind, MoteId
+from gateway.frame import LAST_SEQ, Frame, Kind, MoteId
 from gateway.kept import Kept, numbers_of
 from gateway.link import Numbers
 from gateway.payload import Lost, decode_account
@@ -25,7 +25,7 @@ class Outgoing:
         self.boot = boot
         self._site, self._relay, self._kernel, self._trace = site, relay, kernel, trace
         self._handed_over = handed_over
-        self._next_seq = 0
+        self._numbered = self._partials = 0  # frames of this boot: partials, and all others
         self._under_way: set[tuple[int, int]] = set()  # not handed over yet
         self._kept = Kept()
         self._over = False
@@ -39,12 +39,20 @@ class Outgoing:
         self._over = True
 
     def post(self, kind: Kind, payload: bytes) -> Frame:
-        frame = Frame(kind, MoteId(self._site), self.boot, self._next_seq, payload)
-        self._next_seq += 1
-        if self._next_seq > 0xFFFF:
-            self.boot, self._next_seq = self.boot + 1, 0  # SPEC.md: numbers never repeat
+        seq = self._next(kind)
+        frame = Frame(kind, MoteId(self._site), self.boot, seq, payload)
         self._send(frame)
         return frame
+
+    def _next(self, kind: Kind) -> int:
+        """Partials are numbered from the last number down, all others from 0 up, until they meet (SPEC.md)."""
+        if self._numbered + self._partials > LAST_SEQ:
+            self.boot, self._numbered, self._partials = self.boot + 1, 0, 0
+        if kind is Kind.PARTIAL:
+            self._partials += 1
+            return LAST_SEQ + 1 - self._partials
+        self._numbered += 1
+        return self._numbered - 1
 
     def account(self, frame: Frame) -> Lost:
         """The base station tells what has come and what has not. What is kept of that is sent again, the rest is lost."""

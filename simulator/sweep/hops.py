@@ -98,7 +98,7 @@ def bad_times(bursts: Bursts, seed: int, links: np.ndarray, rounds: range) -> np
 
 def hand_over(frames: Frames, layout: Layout, weather: Weather, heard: np.ndarray) -> Hop:
     """Send frames to the parents of their holders. `heard[i]` says whether the parent of frame i is there at all."""
-    order = np.lexsort((frames.seq, frames.since, frames.round, frames.holder))
+    order = np.lexsort((frames.tag, frames.since, frames.round, frames.holder))
     frames, heard = frames.take(order), heard[order]
     first = _first_of_slot(frames)
     place = np.arange(len(frames)) - np.flatnonzero(first)[np.cumsum(first) - 1]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gateway.frame import LAST_SEQ
 from innet.partials import PartialShape
 from innet.program.gathered import Gathered, gathered
 from innet.program.vectorised import Columns, Folded
@@ -49,13 +50,14 @@ class Merged:
 
 
 class Rising:
-    """`readings` are frames of their own motes, not yet numbered; their tags count from 0. `there` is by mote and round."""
+    """`readings` are frames of their own motes, not yet numbered; their tags count from 0. `there` is by mote and round.
+    `numbered` is how many frames of readings, and of partials, each mote has numbered, and is counted on."""
 
-    def __init__(self, layout: Layout, weather: Weather, there: np.ndarray, rounds: range, next_seq: np.ndarray,
+    def __init__(self, layout: Layout, weather: Weather, there: np.ndarray, rounds: range, numbered: np.ndarray,
                  readings: Frames, tables: Sequence[TableOf], rows: Mapping[int, Rows],
                  pay: Callable[[Hop], None]) -> None:  # fmt: skip
         self._layout, self._weather, self._there, self._rounds = layout, weather, there, rounds
-        self._next_seq, self._pay = next_seq, pay
+        self._numbered, self._pay = numbered, pay
         self._readings = readings
         self._tables = [table for table in tables if table.number in rows]
         self._rows = {table.number: rows[table.number] for table in self._tables}
@@ -103,22 +105,26 @@ class Rising:
         return [together.take(~here), self._arrive(hop)]
 
     def _own(self, depth: int) -> Frames:
-        """What the motes of a level send of their own, numbered in the order in which they send it."""
+        """What the motes of a level send of their own, numbered in the order in which they send it; partials from the last
+        number down (SPEC.md)."""
         layout, readings = self._layout, self._readings
         at = np.flatnonzero(layout.depth[readings.holder] == depth)
-        parts, kinds = [readings.take(at)], [np.zeros(len(at), np.int64)]
-        for order, table in enumerate(self._tables, 1):
+        parts = [readings.take(at)]
+        for table in self._tables:
             packed = self._pack(table, depth)
             tags = np.arange(self.tags, self.tags + len(packed.mote))
             self.tags += len(tags)
             since = packed.round * layout.round_us + layout.send_begin[packed.mote]
             parts.append(Frames(packed.mote, packed.round, since, packed.size, packed.mote, np.zeros_like(tags), tags))
-            kinds.append(np.full(len(tags), order))
         own = Frames.together(parts)
-        order = np.lexsort((own.tag, np.concatenate(kinds), own.round, own.holder))
-        mote = own.holder[order]
-        own.seq[order] = np.arange(len(own)) - np.searchsorted(mote, mote) + self._next_seq[mote]
-        self._next_seq += np.bincount(mote, minlength=len(layout))
+        partial = own.tag >= len(readings)
+        for which, numbered in zip((~partial, partial), self._numbered, strict=True):
+            at = np.flatnonzero(which)
+            order = at[np.lexsort((own.tag[at], own.round[at], own.holder[at]))]
+            mote = own.holder[order]
+            own.seq[order] = np.arange(len(order)) - np.searchsorted(mote, mote) + numbered[mote]
+            numbered += np.bincount(mote, minlength=len(layout))
+        own.seq[partial] = LAST_SEQ - own.seq[partial]
         self._sent.append(own)
         return own
 

@@ -84,7 +84,7 @@ class Sweep:
         self.alive = np.ones(motes, bool)
         self.died_us = np.full(motes, NEVER_US, np.int64)
         self.accounts = Accounts(np.full(motes, begin_us, np.int64), *(np.zeros(motes, np.int64) for _ in range(4)))
-        self._next_seq = np.zeros(motes, np.int64)
+        self._numbered = np.zeros((2, motes), np.int64)
         self._waiting = {id(batch): np.zeros(motes, np.int64) for batch in self._batches}
         self._held: dict[int, Rows] = {}
 
@@ -98,7 +98,7 @@ class Sweep:
         told = [each for each in sampled if each.batch.program and each.batch.program.sends]
         posted = [post(each, rounds, self._waiting[id(each.batch)]) for each in told]
         weather = Weather.over(self._channel, self.layout, rounds)
-        rising = Rising(self.layout, weather, there, rounds, self._next_seq, self._frames(posted), self._tables,
+        rising = Rising(self.layout, weather, there, rounds, self._numbered, self._frames(posted), self._tables,
                         self._folded(sampled), self._pay_for_hop)  # fmt: skip
         self._held = rising.left()
         self._pay_for_listening(there)
@@ -135,11 +135,11 @@ class Sweep:
 
     def _advance_while_all_live(self, count: int, batteries: np.ndarray) -> Swept:
         """Up to so many rounds, so few that no battery is empty before the last of them."""
-        before = copy.deepcopy((self.accounts, self._next_seq, self._waiting)), self._held, self.next_round
+        before = copy.deepcopy((self.accounts, self._numbered, self._waiting)), self._held, self.next_round
         swept = self.advance(count)
         while count > 1 and (self.alive & (self.spent(self.next_round * self.layout.round_us) >= batteries)).any():
             count //= 2
-            (self.accounts, self._next_seq, self._waiting), self._held, self.next_round = (
+            (self.accounts, self._numbered, self._waiting), self._held, self.next_round = (
                 copy.deepcopy(before[0]),
                 *before[1:],
             )

@@ -124,6 +124,15 @@ def test_numbers_go_on_in_the_next_boot():
     assert [(f.boot, f.seq) for f in (ours.post(message()), ours.post(message()))] == [(4, 0xFFFF), (5, 0)]
 
 
+def test_partials_leave_no_gaps_and_are_known_again():
+    ours = link()
+    some = [Frame(Kind.EVENT, 7, 1, 0), Frame(Kind.PARTIAL, 7, 1, 0xFFFF), Frame(Kind.PARTIAL, 7, 1, 0xFFF0)]
+    assert all(map(ours.accept, some)) and not any(map(ours.accept, some))
+    assert (ours.missing(), ours.last_seen(1), ours.duplicates, ours.lost) == ({}, 0, 3, 0)
+    assert ours.accept(Frame(Kind.EVENT, 7, 1, 2))
+    assert (ours.missing(), ours.last_seen(1)) == ({1: ((1, 1),)}, 2)
+
+
 def test_duplicates_are_counted_and_boots_are_kept_apart():
     ours = link()
     frame = Frame(Kind.READING, 7, 1, 0)

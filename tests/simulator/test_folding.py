@@ -86,6 +86,18 @@ TOLD = {
 }
 
 
+def test_partials_are_numbered_from_the_other_end_until_numbers_meet():
+    kernel, trace = Kernel(0), Trace()
+    out = Mote(1, 5, kernel, Air(kernel, trace, Links({}, 1)), trace, SENSORS, kind=KIND)._memory.out
+
+    def numbers(*kinds):
+        return [(frame.boot, frame.seq) for frame in (out.post(kind, b"") for kind in kinds)]
+
+    assert numbers(Kind.EVENT, Kind.PARTIAL, Kind.PARTIAL, Kind.READING) == [(5, 0), (5, 0xFFFF), (5, 0xFFFE), (5, 1)]
+    out._numbered = 0xFFFD
+    assert numbers(Kind.EVENT, Kind.PARTIAL, Kind.EVENT) == [(5, 0xFFFD), (6, 0xFFFF), (6, 0)]
+
+
 @pytest.mark.parametrize("told", TOLD)
 def test_a_copy_of_a_partial_counts_once_whatever_its_parent_was_told_meanwhile(told):
     """The child has not heard that its frame was taken, and sends it again when its parent has other orders."""

@@ -93,7 +93,7 @@ EVENTS = {
     "lost": Lost(1, ((3, 3), (8, 9))),
     "counts": Counts(2, 6, 10, sampled=10, filtered=3, merged=0, dropped=1),
     "clock_moved": ClockMoved(-86_400_000),
-    "dropped_copy": DroppedCopy(9, 1, 27),
+    "dropped_copy": DroppedCopy(9, 1, 0xFFFC),
 }
 
 
@@ -134,8 +134,8 @@ def cases():
         "reading_filtered": reading([None, (2010, 2987), None]),
         "reading_more_follows": (replace(answered, pending=True), annotate_reading(answered.payload, SAMPLING)),
         "reading_handed_on": (answered, annotate_reading(answered.payload, SAMPLING)),
-        "partial": (Frame(Kind.PARTIAL, 3, 1, 27, partial), annotate_partials(AVERAGES, PARTIALS)),
-        "partial_repeated": (Frame(Kind.PARTIAL, 3, 1, 27, partial, repeated=True), annotate_partials(AVERAGES, PARTIALS)),
+        "partial": (Frame(Kind.PARTIAL, 3, 1, 0xFFFC, partial), annotate_partials(AVERAGES, PARTIALS)),
+        "partial_repeated": (Frame(Kind.PARTIAL, 3, 1, 0xFFFC, partial, repeated=True), annotate_partials(AVERAGES, PARTIALS)),
         "links": (Frame(Kind.LINKS, 3, 1, 0, encode_links(REPORT)), annotate_links(REPORT)),
         "ack": (acknowledgement(answered), ()),
         "ack_pending": (replace(acknowledgement(answered), sender=8, pending=True), ()),

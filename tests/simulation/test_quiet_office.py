@@ -1,0 +1,47 @@
+"""An hour of the office by agenda: once all is told, motes say what they fold and twice what became of their readings."""
+
+from collections import Counter
+from functools import cache, partial
+
+from basestation import testbed
+from gateway.frame import Kind
+from innet.costs.hardware import TRIES
+from simulator.scenario import read_scenario
+from tests.docs.pages import ROOT
+from tests.simulation.judging import run_scenario
+
+TOLD, HOUR = 20 * 60, 3_900  # seconds; counts of the sixtieth epoch are on their way for some minutes
+
+
+@cache
+def office():
+    return run_scenario(
+        read_scenario(ROOT / "examples/lab54/day.scenario.toml"), HOUR, 1, partial(testbed.Testbed, agenda=True)
+    )
+
+
+def said(kind):
+    """(mote, where it began, seq) of what was handed over since all was told."""
+    told_us = (office().scenario.begin_ms + TOLD * 1_000) * 1_000
+    events = [e for e in office().trace.of("sent") if e.time >= told_us and e["kind"] == kind.name]
+    return [(e.mote, e["origin"], e["seq"]) for e in events]
+
+
+def test_nothing_is_asked_for_since_nothing_is_missing_that_could_be_sent_again():
+    assert said(Kind.ACK) == []
+    assert {each.lost for each in office().station.keepers.links.by_mote.values()} == {0}
+
+
+def test_a_mote_says_a_partial_in_five_minutes_and_twice_in_an_hour_what_became_of_its_readings():
+    motes, windows = set(office().built.motes), (HOUR - TOLD) // 300
+    assert Counter(mote for mote, _, _ in said(Kind.PARTIAL)) == dict.fromkeys(motes, windows)
+    events = {(origin, seq) for _, origin, seq in said(Kind.EVENT)}
+    assert Counter(origin for origin, _ in events) == dict.fromkeys(motes, 2)
+    assert said(Kind.HELLO) == said(Kind.PROGRAM) == said(Kind.SCHEDULE) == []
+
+
+def test_all_that_is_lost_are_partials_that_the_air_swallowed_as_often_as_one_is_tried():
+    sent = [e for e in office().trace.of("sent") if e["kind"] == Kind.PARTIAL.name]
+    assert all(e["attempts"] == TRIES for e in sent if not e["known"])
+    assert {e["kind"] for e in office().trace.of("given_up")} == {Kind.PARTIAL.name}
+    assert sum(not e["came"] for e in sent) <= 0.02 * len(sent)
