@@ -43,6 +43,16 @@ class Cells:
         """Those of whole slices, from one place to before another; they share memory with these."""
         return self if end - begin == len(self) else replace(self.take(slice(begin, end)), width=self.width)
 
+    def copied(self):
+        """The same in memory of their own."""
+        return replace(self.take(np.arange(len(self))), width=self.width)
+
+    def follows(self, others):
+        """Whether they are a matrix together with those before them, which are one."""
+        if not self.width == others.width > 0 or self.slice[0] <= others.slice[-1]:
+            return False
+        return (self.arrival[0], self.place[0]) >= (others.arrival[-1], others.place[-1])
+
     def ranked(self, ranks):
         """As those of a matrix."""
         return Cells(None, None, None, ranks, self.states)

@@ -145,10 +145,6 @@ class Folding:
         """All cells of all parts, one after another; they may share memory with them and with each other."""
         return parts[0] if len(parts) == 1 else self._after_another(parts, Once())
 
-    def copied(self, parts):
-        """The same in memory of their own; they may share it with each other."""
-        return self._after_another(parts, Once())
-
     def separate(self, parts):
         """The same, sharing no memory: what is undone in one state stays in the others."""
         return self._after_another(parts, None)
@@ -162,7 +158,7 @@ class Folding:
         )
         states = [made.concatenate([p.states[i] for p in parts], once) if parts else made.init(0)
                   for i, made in enumerate(self.asked.made)]  # fmt: skip
-        width = parts[0].width if parts and all(_follows(a, b) for a, b in pairwise(parts)) else 0
+        width = parts[0].width if parts and all(b.follows(a) for a, b in pairwise(parts)) else 0
         return Cells(*columns, states, width)
 
     def inserted(self, cells, others):
@@ -257,6 +253,11 @@ class Folding:
             order = np.lexsort((found.place, window))
             window, group, found = window[order], group[order], found.take(order)
         return self.finished(window, group, found, len(first))
+
+    def whole(self, cells):
+        """The Folded of one window that holds all groups, which are these cells."""
+        groups = np.arange(len(cells))
+        return self.finished(np.zeros_like(groups), groups, cells, 1)
 
     def finished(self, window, group, cells, windows):
         """The Folded of cells that stand window by window."""
@@ -376,12 +377,6 @@ def places_of(tuples):
     if not tuples.rank.any():
         return tuples.place
     return np.where(tuples.rank == ADDED, ADDED + tuples.place, (tuples.rank << 20) + tuples.place)
-
-
-def _follows(a, b):
-    """Whether cells are a matrix together with those before them, which are one."""
-    after = (b.arrival[0], b.place[0]) >= (a.arrival[-1], a.place[-1]) if a.width == b.width > 0 else False
-    return after and b.slice[0] > a.slice[-1]
 
 
 def _begins(ordered):

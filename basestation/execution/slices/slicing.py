@@ -6,6 +6,7 @@ all of its aggregates can, and is made again from the readings otherwise; both g
 """
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from basestation.execution.sequences.store import Store
 from basestation.execution.sequences.windowing import TimeWindows
 from basestation.execution.slices.amended import amended
 from basestation.execution.slices.folding import Folding
+from basestation.execution.slices.held import Held
+from basestation.execution.slices.sliding import Sliding
 
 _MANY = 2**14
 """So many tuples do not wait to be folded in until somebody wants to know."""
@@ -82,11 +85,12 @@ class Slices(Store):
         self.fill()
 
     def __getstate__(self):
-        return vars(self) | {"_found": {}}
+        return vars(self) | {"_found": {}, "_sliding": Sliding()}
 
     def fill(self):
         """Begin with all that is known of the stream."""
-        self._parts = []  # Cells, ascending: no slice is in two of them
+        self._held = Held()
+        self._sliding = Sliding()
         self._found = {}  # what windows hold, for as long as nothing changes: for all that ask for the same
         self._from = -NEVER  # slices before it are let go of
         self._settled = -NEVER  # of a landmark window: the slice in which all that can change no more is put together
@@ -125,15 +129,14 @@ class Slices(Store):
         self._fold_waiting()  # what waits has the columns that were asked for
         self._found = {}
         held = lambda: self._held_of(self.stream.all().come)[:2]  # noqa: E731 - seldom asked for
-        cells = self._folding.renewed(self._folding.joined(self._parts), held, self.stream)
-        self._parts = [cells] if len(cells) else []
+        self._held.set([self._folding.renewed(self._folding.joined(self._held.all()), held, self.stream)])
 
     # --- what flows in -----------------------------------------------------------------------------------------------
 
     def __len__(self):
         """How many groups of slices there are, and tuples that wait to be folded in."""
         stand = 0 if self._versions is None else self._versions.stand
-        return sum(map(len, self._parts)) + len(self._waiting) + stand
+        return len(self._held) + len(self._waiting) + stand
 
     def take(self, change):
         """What there are versions of is left out until they are history."""
@@ -184,34 +187,21 @@ class Slices(Store):
 
     def _put(self, cells):
         """Take cells in: those of slices that are there already are put together with them."""
-        later = self._cut_off(int(cells.slice[0]))
+        later = self._held.cut_off(int(cells.slice[0]))
         if later:
             both = int(np.searchsorted(cells.slice, later[-1].slice[-1], "right"))
-            self._parts.append(self._folding.inserted(self._folding.joined(later), cells.between(0, both)))
+            self._held.add(self._folding.inserted(self._folding.joined(later), cells.between(0, both)))
             cells = cells.between(both, len(cells))
-        if len(cells):
-            self._parts.append(cells)
-
-    def _cut_off(self, first):
-        """The cells of a slice and those behind it, which are no longer held, in parts."""
-        found = []
-        while self._parts and self._parts[-1].slice[-1] >= first:
-            part = self._parts.pop()
-            at = int(np.searchsorted(part.slice, first))
-            if at:
-                self._parts.append(part.between(0, at))
-            found.append(part.between(at, len(part)))
-        return found[::-1]
+        self._held.add(cells)
 
     def _take_back(self, gone):
         """Undo tuples where that is exact; the (slices, groups) that have to be made again from what is there now."""
         slices, gone, _ = self._held_of(gone)
         if not len(gone):
             return slices, slices
-        later = self._cut_off(int(slices.min()))
-        later, lost = self._folding.without(self._folding.separate(later), slices, gone)
-        if len(later):
-            self._parts.append(later)
+        later = self._folding.separate(self._held.cut_off(int(slices.min())))
+        later, lost = self._folding.without(later, slices, gone)
+        self._held.add(later)
         return lost
 
     def _made_of(self, lost):
@@ -250,26 +240,21 @@ class Slices(Store):
         slices, tuples, held = self._held_of(self._folding.needed(self._versions.tuples))
         versions = self._versions.seen(tuples, held)
         first, last = self._numbers(left), self._numbers(right)
-        cells, first = self._cells(first, last), np.maximum(first, self._settled)
+        cells, first = self._folding.joined(self._reached(first, last)), np.maximum(first, self._settled)
         return amended(self._folding, self.stream, cells, slices, versions, first, last, clocks, len(clocks))
 
     def _windows(self, left, right):
         self._settle()
         first, last = self._numbers(left), self._numbers(right)
         self._fold_waiting(int(last.max(initial=-NEVER)))
-        return self._folding.windows(self._cells(first, last), np.maximum(first, self._settled), last)
+        parts = self._reached(first, last)
+        if len(first) == 1 and parts and (whole := self._sliding.over(parts, self._folding.merged)) is not None:
+            return self._folding.whole(whole)
+        return self._folding.windows(self._folding.joined(parts), np.maximum(first, self._settled), last)
 
-    def _cells(self, first, last):
-        """The cells of all slices from the first to the last one that windows reach."""
-        low, high = int(first.min(initial=NEVER)), int(last.max(initial=-NEVER))
-        parts = []
-        for part in self._parts:
-            begins, ends = part.slice[0], part.slice[-1]
-            if low <= begins and ends <= high:
-                parts.append(part)
-            elif ends >= low and begins <= high:
-                parts.append(part.between(part.slice.searchsorted(low), part.slice.searchsorted(high, "right")))
-        return self._folding.joined(parts)
+    def _reached(self, first, last):
+        """The cells of all slices from the first to the last one that windows reach, in parts."""
+        return self._held.between(int(first.min(initial=NEVER)), int(last.max(initial=-NEVER)))
 
     def needs(self, tick):
         """From which tick on readings, or what they cover, may be asked for, where windows need those from a tick on."""
@@ -284,22 +269,11 @@ class Slices(Store):
         if self._begin is None or len(self._waiting) > _MANY:
             self._fold_waiting()
         first = int(self._numbers(before))
-        gone = self._cut_off_before(first)
-        if gone:
-            together = self._folding.copied(gone)
-            together.slice[:] = self._settled = first - 1
-            self._parts.insert(0, self._folding.united(together))
+        gone = self._held.cut_off_before(first)
+        if gone and self._begin is None:
+            self._settled = first - 1
+            together = self._folding.joined(gone)
+            together = replace(together, slice=np.full(len(together), self._settled), width=0)
+            self._held.add_before(self._folding.united(together))
         self._from = max(self._from, first)
-        self._parts = self._folding.tidied(self._parts)
-
-    def _cut_off_before(self, first):
-        """No longer hold the cells of the slices before one; of a landmark window these, in parts."""
-        found = []
-        while self._parts and self._parts[0].slice[0] < first:
-            part = self._parts.pop(0)
-            at = int(np.searchsorted(part.slice, first))
-            if self._begin is None:
-                found.append(part.between(0, at))
-            if at < len(part):
-                self._parts.insert(0, self._folding.copied([part.between(at, len(part))]))
-        return found
+        self._held.set(self._folding.tidied(self._held.all()))

@@ -1,0 +1,75 @@
+"""Windows one after the other, against each of them put together slice by slice."""
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from basestation.execution.columns.cells import Cells
+from basestation.execution.slices.sliding import Sliding
+from innet.aggregates import make
+
+COUNT, LEAST = make("COUNT", "integer"), make("MIN", "integer")
+
+
+def part(number, arrival, values):
+    """The cells of one slice: in group i there is one tuple, with values[i]."""
+    of = np.arange(len(values))
+    states = [COUNT.folded(np.ones(len(values), np.int64), None), LEAST.init(len(values))]
+    LEAST.update(states[1], of, np.array(values))
+    return Cells(np.full(len(values), number), of, np.full(len(values), arrival), of, states, len(values))
+
+
+def merged(a, b):
+    states = [made.merged(x, y) for made, x, y in zip((COUNT, LEAST), a.states, b.states, strict=True)]
+    return Cells(None, None, None, None, states)
+
+
+def answers(cells):
+    return [made.finalize(state)[0].tolist() for made, state in zip((COUNT, LEAST), cells.states, strict=True)]
+
+
+@given(st.data())
+def test_a_window_is_what_its_slices_are_together(data):
+    sliding, parts, of, first = Sliding(), [], [], 0
+    for number in range(data.draw(st.integers(1, 25))):
+        width = 2 if data.draw(st.integers(0, 9)) else 3  # a group that was not there before
+        late = not data.draw(st.integers(0, 9))  # its tuples came before those of the slice before it
+        of.append(
+            (number, 0 if late else number + 1, data.draw(st.lists(st.integers(0, 99), min_size=width, max_size=width)))
+        )
+        parts.append(part(*of[-1]))
+        if not data.draw(st.integers(0, 5)):  # a slice of before became another
+            at = data.draw(st.integers(0, number))
+            of[at] = (*of[at][:2], [value + 1 for value in of[at][2]])
+            parts[at] = part(*of[at])
+        if data.draw(st.booleans()):
+            first = data.draw(st.integers(first, number))
+            last = data.draw(st.integers(first, number)) if not data.draw(st.integers(0, 5)) else number
+            begin = (
+                data.draw(st.integers(0, first)) if not data.draw(st.integers(0, 5)) else first
+            )  # an older window again
+            inside = of[begin : last + 1]
+            alike = len({len(values) for *_, values in inside}) == 1
+            found = sliding.over(parts[begin : last + 1], merged)
+            if not alike or any(b[1] < a[1] for a, b in pairwise(inside)):
+                assert found is None
+            else:
+                rows = np.array([values for *_, values in inside])
+                assert answers(found) == [[len(inside)] * rows.shape[1], rows.min(axis=0).tolist()]
+
+
+def test_a_slice_is_put_together_with_others_three_times_at_most():
+    times = 0
+
+    def counted(a, b):
+        nonlocal times
+        times += 1
+        return merged(a, b)
+
+    sliding, slices, length = Sliding(), 500, 60
+    parts = [part(number, number, [number, -number]) for number in range(slices)]
+    for number in range(length, slices):
+        assert answers(sliding.over(parts[number - length : number], counted))[0] == [length] * 2
+    assert times <= 3 * slices
