@@ -45,16 +45,29 @@ class Batch:
 
     def take(self, which: np.ndarray) -> "Batch":
         """The tuples at the positions, or under the mask, given."""
-        if isinstance(which, np.ndarray) and which.dtype == bool and which.all():
-            return self
+        if isinstance(which, np.ndarray) and which.dtype == bool:
+            if which.all():
+                return self
+            which = np.flatnonzero(which)
+        taken: dict[int, np.ndarray] = {}  # an array that stands for several columns goes on doing so
+
+        def of(array: np.ndarray) -> np.ndarray:
+            if isinstance(which, slice):
+                return array[which]
+            if array.strides == (0,):  # one value stands for all
+                return np.broadcast_to(array[:1], len(which))
+            if id(array) not in taken:
+                taken[id(array)] = array.take(which, 0)
+            return taken[id(array)]
+
         return Batch(
-            self.tick[which],
-            self.site[which],
-            self.arrival[which],
-            self.weight[which],
-            {name: column[which] for name, column in self.columns.items()},
-            {name: mask[which] for name, mask in self.valid.items()},
-            None if self.replaces is None else self.replaces[which],
+            of(self.tick),
+            of(self.site),
+            of(self.arrival),
+            of(self.weight),
+            {name: of(column) for name, column in self.columns.items()},
+            {name: of(mask) for name, mask in self.valid.items()},
+            None if self.replaces is None else of(self.replaces),
             self._marks(which) if self.marks else (),
         )
 

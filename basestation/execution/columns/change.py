@@ -39,10 +39,9 @@ class Change:
         """How many tuples came."""
         return len(self.come) + (0 if self.versions is None else self.versions.stand)
 
-    @property
-    def ticks(self):
-        """The ticks at which anything may look different now."""
-        return distinct(np.concatenate(self._ticks))
+    def ticks(self, upto):
+        """The ticks up to one at which anything may look different now."""
+        return distinct(np.concatenate([ticks[ticks <= upto] for ticks in self._ticks]))
 
     @property
     def first(self):

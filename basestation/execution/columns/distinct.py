@@ -35,6 +35,17 @@ def within(ascending, left, right):
     return begin, np.maximum(np.searchsorted(ascending, right, "right") - begin, 0)
 
 
+def found_in(keys, values):
+    """(where values are in ascending keys, which of them are there)."""
+    if len(keys) and int(keys[-1]) - int(keys[0]) == len(keys) - 1:  # keys are each the next one
+        at = values - keys[0]
+        return at, (at >= 0) & (at < len(keys))
+    at = np.searchsorted(keys, values)
+    known = at < len(keys)
+    known[known] = keys[at[known]] == values[known]
+    return at, known
+
+
 def ranked(values):
     """(the different values, ascending; and for each value its place among them)."""
     if (values[1:] > values[:-1]).all():

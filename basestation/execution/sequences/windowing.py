@@ -115,7 +115,7 @@ class TimeWindows(OverStream):
 
     def dirty(self, given):
         """A mask of the windows that hold a tick of the stream's change."""
-        return touched(self.stream.change.ticks, given.left, given.right)
+        return touched(self.stream.change.ticks(int(given.right.max(initial=-NEVER))), given.left, given.right)
 
     def apply(self):
         """The store takes changes in."""

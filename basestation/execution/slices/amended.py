@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.execution.columns.distinct import distinct, ranked
+from basestation.execution.columns.distinct import distinct, found_in, ranked
 from basestation.execution.columns.frame import Frame
 from basestation.execution.columns.tuples import equal
 from basestation.execution.columns.wins import ranges
-from basestation.execution.slices.folding import Folded, entered, found_in, in_order, places_of
+from basestation.execution.slices.folding import Folded, entered, in_order, places_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,10 @@ def amended(folding, stream, cells, slices, versions, first, last, clocks, new):
         cells, ranks = cells.take(which), ranks[which]
     window, of_group, base = folding.gathered(cells, first, last, ranks)
     at, held = found_in(window * width + of_group, pairs)
-    found = folding.filled(len(pairs), base.take(at[held]), np.flatnonzero(held)).take(states.pair)
+    if held.all():
+        found = base.take(at[states.pair])
+    else:
+        found = folding.filled(len(pairs), base.take(at[held]), np.flatnonzero(held)).take(states.pair)
     of = version[states.entry]
     own = folding.matrix(len(found), states.state, versions.tuples.take(of), own_ranks[of], stream)
     found = folding.merged(found, own)

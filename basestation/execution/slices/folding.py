@@ -10,7 +10,7 @@ import numpy as np
 
 from basestation.algebra.expressions import columns_of
 from basestation.execution.columns.cells import Cells
-from basestation.execution.columns.distinct import ranked, within
+from basestation.execution.columns.distinct import found_in, ranked, within
 from basestation.execution.columns.frame import Frame
 from basestation.execution.columns.wins import NEVER, ranges
 from basestation.execution.contents.aggregating import answer, keys_of
@@ -382,14 +382,6 @@ def places_of(tuples):
 def _begins(ordered):
     """Where numbers, of which equal ones stand together, begin to be others."""
     return np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)[: len(ordered)]
-
-
-def found_in(keys, values):
-    """(where values are in ascending keys, which of them are there)."""
-    at = np.searchsorted(keys, values)
-    known = at < len(keys)
-    known[known] = keys[at[known]] == values[known]
-    return at, known
 
 
 def entered(arrival, place):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from acquisition.batch import concatenate, replaced
+from basestation.execution.columns.distinct import found_in
 from basestation.execution.columns.tuples import joined
 from basestation.execution.columns.versions import Versions
 from basestation.execution.columns.wins import NEVER
@@ -30,7 +31,7 @@ class Amending:
             rows = _Corrections(intake, concatenate(self.rows))
             before = rows.old.take(rows.said & rows.first)
             self._gone = before.take(before.ident < intake.settling.began)
-            before = before.take(~np.isin(before.ident, late.ident))
+            before = before.take(~found_in(late.ident, before.ident)[1])
             stood.append((before, np.full(len(before), -NEVER), np.ones(len(before), bool)))
             stood.append((rows.new.take(rows.said), rows.clock[rows.said], ~rows.deletes[rows.said]))
             rows.carry_out(intake.log)
@@ -49,10 +50,7 @@ class Amending:
 
     def settled(self, come):
         """(what came, in the order of numbers, and was not amended; what is gone, as it was before the step)."""
-        ident = self._versions.tuples.ident
-        at = np.searchsorted(come.ident, ident)
-        known = at < len(come)
-        known[known] = come.ident[at[known]] == ident[known]
+        at, known = found_in(come.ident, self._versions.tuples.ident)
         return come.take(np.delete(np.arange(len(come)), at[known])), self._gone
 
 

@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from basestation.algebra.vector import everything
+from basestation.algebra.vector import anything, everything
 
 
 def plain(batch):
     """Whether all of a batch are new tuples, and nothing stands between them."""
-    if batch.replaces is not None or batch.marks:
+    if batch.marks or (batch.replaces is not None and anything(batch.replaces)):
         return False
     weight = batch.weight
     return bool(weight[0] == 1) if weight.strides == (0,) and len(weight) else everything(weight == 1)

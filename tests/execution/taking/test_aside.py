@@ -85,13 +85,14 @@ def test_what_waits_cannot_be_told_from_what_does_not(text, rng, counts, monkeyp
         assert told(text, given, meddling, every) == expected, meddling
 
 
-def steps(text, ticks):
+def steps(text, ticks, replaces=None):
     """How many steps so many clock ticks took, in each of which a tuple comes."""
     engine, one, taken = engine_with(text), np.ones(1, np.int64), []
     step = engine._graph.step
     engine._graph.step = lambda clock: taken.append(clock) or step(clock)
     for clock in range(ticks):
-        engine.deliver("a", Batch(clock * one, one, clock * one, one, {"k": one, "v": one, "f": one / 2}))
+        columns = {"k": one, "v": one, "f": one / 2}
+        engine.deliver("a", Batch(clock * one, one, clock * one, one, columns, replaces=replaces))
         engine.on_clock(clock)
     return taken
 
@@ -99,6 +100,14 @@ def steps(text, ticks):
 @pytest.mark.parametrize("text", WINDOWS)
 def test_where_nothing_is_due_there_is_no_step(text):
     assert len(steps(text, 60)) <= 45
+
+
+def test_a_batch_that_could_name_others_and_names_none_waits_like_any_other():
+    assert (
+        steps(WINDOWS[0], 60, np.zeros(1, np.int64))
+        == steps(WINDOWS[0], 60)
+        != steps(WINDOWS[0], 60, np.ones(1, np.int64))
+    )
 
 
 def test_what_is_wanted_at_once_is_told_at_once():
