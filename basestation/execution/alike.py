@@ -1,7 +1,8 @@
 """Alike: plans of many queries, with the same operators and columns where they do the same.
 
 Columns have other numbers in every query. Here each operator gets a signature in which they are told by their places;
-operators with one signature are one operator, so that state which hangs on it is kept once.
+operators with one signature have one number, and their columns have numbers that follow from it, so that state which hangs
+on it is kept once. The operators themselves are not kept: each plan makes its own, which are equal.
 """
 
 from collections import Counter
@@ -24,7 +25,7 @@ class Alike:
     """All operators of the queries that run."""
 
     def __init__(self):
-        self._known = {}  # signature -> (number, operator, the columns that it defines)
+        self._numbers = {}  # by signature
         self._uses = Counter()
         self._next = 0
 
@@ -32,20 +33,20 @@ class Alike:
         """A plan as one of those that run, until it is let go of; a `wide` one has all attributes of the extent below it."""
         return Taken(self, root, wide)
 
-    def operator(self, signature, make):
-        """(number, operator, columns) of a signature; `make` gives operator and columns where it is new."""
-        if signature not in self._known:
+    def number(self, signature):
+        """That of the operators of a signature, which is used once more."""
+        if signature not in self._numbers:
             self._next += 1
-            self._known[signature] = (self._next, *make(self._next))
+            self._numbers[signature] = self._next
         self._uses[signature] += 1
-        return self._known[signature]
+        return self._numbers[signature]
 
     def let_go(self, signatures):
         """A plan runs no longer."""
         for key in signatures:
             self._uses[key] -= 1
             if not self._uses[key]:
-                del self._uses[key], self._known[key]
+                del self._uses[key], self._numbers[key]
 
 
 class Taken:
@@ -69,9 +70,8 @@ class Taken:
         values = {old: ex.Attr(new) for old, new in self.columns.items()}
         aggregate = aggregate.with_parts(tuple(ex.substitute(part, values) for part in aggregate.parts))
         key = _short(("aggregate", self.number(self.root), signature(aggregate)))
-        _, found, [column] = self._alike.operator(key, lambda number: (aggregate, [replace(column, id=number << 20)]))
         self.signatures.append(key)
-        return column, found
+        return replace(column, id=self._alike.number(key) << 20), aggregate
 
     def _widened(self, node):
         """Slices keep no readings: that queries need other attributes does not keep them from folding the same stream."""
@@ -96,9 +96,12 @@ class Taken:
         # One plan may use two that are alike side by side: each has its own columns.
         self._times[signature] += 1
         signature = _short((self._times[signature], signature))
-        number, found, columns = self._alike.operator(signature, lambda number: self._made(node, defined, number))
         self.signatures.append(signature)
-        self.columns.update(zip(defined, columns, strict=True))
+        number = self._alike.number(signature)
+        self.columns.update((column, replace(column, id=(number << 20) + at)) for at, column in enumerate(defined))
+        values = {column: ex.Attr(new) for column, new in self.columns.items()}
+        changed = {f.name: _renamed(getattr(node, f.name), self.columns, values) for f in fields(node)}
+        found = replace(node, **changed)
         self._numbers[id(found)] = number
         return found
 
@@ -123,14 +126,6 @@ class Taken:
                 self._signature(getattr(value, f.name), defined, node) for f in fields(value)
             )
         return repr(value)
-
-    def _made(self, node, defined, number):
-        """An operator that was not known, with columns of its own."""
-        columns = [replace(column, id=(number << 20) + at) for at, column in enumerate(defined)]
-        mapping = self.columns | dict(zip(defined, columns, strict=True))
-        values = {column: ex.Attr(new) for column, new in mapping.items()}
-        changed = {f.name: _renamed(getattr(node, f.name), mapping, values) for f in fields(node)}
-        return replace(node, **changed), columns
 
 
 def _short(signature):

@@ -100,7 +100,7 @@ class Query:
         self.blocks = tuple(each for block in below if isinstance(block, Block) for each in block.all)
         acquired = {node.extent.name for node in walk(plan.root) if isinstance(node, StreamAcquire)}
         self.sensed = tuple(intakes[name] for name in sorted(acquired))
-        self.folds = frozenset(node.number for node in walk(root) if isinstance(node, StreamMerged))
+        self.folds = tuple(node.number for node in walk(root) if isinstance(node, StreamMerged))
 
     def stop(self):
         """Use nothing any more."""
