@@ -14,7 +14,7 @@ from basestation.execution.contents import groups, relational
 from basestation.execution.joining import codes, differing, held, join, module, run
 from basestation.execution.slices import folding, slicing
 from basestation.execution.taking import aside, moments
-from basestation.execution.wanting import grouped
+from basestation.execution.wanting import ends, grouped
 from innet.aggregates import exact, rounding
 
 SIZES = (
@@ -54,7 +54,10 @@ SIZES = (
     (aside, "_LARGE", 3),
     (moments, "PORTION", 1),
     (moments, "PORTION", 2),
+    (ends, "_LOOSE", 0),
+    (ends, "_SMALL", 0),
     (grouped, "_FEW", 1),
+    (grouped, "_YOUNG", 1),
     (exact, "ROWS", 2),
     (rounding, "FEW", 0),
 )

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from acquisition.schema import Type
 from basestation.algebra.expression import Column
 from basestation.algebra.factors import Range
-from basestation.algebra.vector import vector_of
+from basestation.algebra.vector import Vector, vector_of
 from basestation.execution.answers.noted import Noted, pairs
+from basestation.execution.wanting import ends
+from basestation.execution.wanting.ends import Ends, Known, Pieces
 from basestation.execution.wanting.grouped import Grouped
 from basestation.execution.wanting.kinds import Kinds
 from basestation.execution.wanting.spans import Spans
@@ -47,8 +49,11 @@ def lies(row, asked):
 
 
 @pytest.mark.parametrize("shard", range(4))
-def test_each_finds_what_it_would_find_alone(shard, rng):
+def test_each_finds_what_it_would_find_alone(shard, rng, monkeypatch):
     """Those who ask come and go between batches, over few columns, so that many ask of the same."""
+    if shard % 2:  # no integers lie close
+        monkeypatch.setattr(ends, "_LOOSE", 0)
+        monkeypatch.setattr(ends, "_SMALL", 0)
     for _ in range(count_of(30, 1000)):
         columns = rng.sample(list(VALUES), rng.randint(1, 3))
         forms = [{c: rng.random() < 0.5 for c in columns[: rng.randint(1, 3)]} for _ in range(rng.randint(1, 3))]
@@ -78,6 +83,38 @@ def test_a_place_lies_in_the_spans_that_begin_at_it_or_before_and_end_behind_it(
     where, found = Spans(bounds[:, 0], bounds[:, 1], 40).of(np.array(places, np.int64))
     wanted = [(at, n) for at, place in enumerate(places) for n, (a, b) in enumerate(spans) if a <= place < b]
     assert sorted(zip(where.tolist(), found.tolist(), strict=True)) == wanted
+
+
+_FAR = [-(2**63), -(2**62), -5, 0, 3, 4, 9, 2**62, 2**63 - 1]
+
+
+@given(st.sets(st.sampled_from(_FAR) | st.integers(-3, 12), min_size=1), st.lists(st.sampled_from(_FAR), min_size=1))
+def test_the_place_of_an_integer_is_how_many_ends_are_not_above_it_however_far_it_is(asked, values):
+    found = Ends([Range(end, None) for end in asked]).places(Vector(np.array(values, np.int64)))
+    assert found.tolist() == [sum(end <= value for end in asked) for value in values]
+
+
+@given(st.sets(st.integers(0, 40) | st.integers(0, 2**40), min_size=1), st.lists(st.integers(-1, 2**40)))
+def test_what_is_known_has_its_place_and_all_else_none(known, asked):
+    asked += known
+    found = Known(np.array(sorted(known), np.int64)).of(np.array(asked, np.int64))
+    assert found.tolist() == [sorted(known).index(each) if each in known else -1 for each in asked]
+
+
+_ENDS = st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 2.5, 7.0, np.inf])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.none() | _ENDS, st.none() | _ENDS), min_size=1), st.lists(_ENDS))
+def test_a_value_lies_in_the_ranges_of_its_group_whose_pieces_hold_it(ranges, values):
+    asked = [each for each in ranges if None in each[1:] or each[1] < each[2]] or [(0, None, None)]
+    groups = sorted({group for group, _, _ in asked})
+    pieces = Pieces(np.array([groups.index(group) for group, _, _ in asked]), *zip(*(each[1:] for each in asked), strict=True))
+    for number, group in enumerate(groups):
+        found = pieces.of(np.full(len(values), number), np.array(values, float))
+        for value, piece in zip(values, found.tolist(), strict=True):
+            held = [a <= piece < b for a, b in zip(pieces.begin, pieces.behind, strict=True)]
+            lies = [g == group and (a is None or a <= value) and (b is None or value < b) for g, a, b in asked]
+            assert held == lies
 
 
 def test_spans_that_overlap_take_no_room_for_each_piece():
