@@ -24,6 +24,10 @@ class Epochs:
         epoch, rest = divmod(tick - self.start, self.interval)
         return epoch if rest == 0 and epoch >= 0 else None
 
+    def first_from(self, tick: int) -> int:
+        """The first tick, not before this one, at which a sample is due."""
+        return self.start + max(0, grid_at_or_after(tick - self.start, self.interval))
+
 
 def grid_at_or_after(tick: int, interval: int) -> int:
     """The first multiple of the interval that is not before the tick: sensed extents are sampled on this grid (1.3)."""

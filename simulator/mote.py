@@ -9,7 +9,6 @@ from functools import partial
 from math import inf
 
 from acquisition.errors import PayloadError as AcquisitionPayloadError
-from acquisition.instants import grid_at_or_after
 from acquisition.payload import Row, capacity, decode_schedule, decode_time, encode_readings
 from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.errors import FrameError
@@ -66,14 +65,14 @@ class Memory:
     installer: Installer = field(default_factory=Installer)
     chunks: int = 0  # that came
     tick_ms: int = 0
-    sampled: dict[int, int] = field(default_factory=dict)  # the last tick of each sampling
     waiting: Waiting = field(default_factory=Waiting)
     counting: Counting = field(default_factory=Counting)
     received: dict[int, Numbers] = field(default_factory=dict)  # what came from above, by its boot
 
 
 class Mote:
-    """One mote. `boot` is how often it was started; its frames carry it."""
+    """One mote. `boot` is how often it was started; its frames carry it. That number and the last tick that it has measured are
+    all that it keeps when it is switched off."""
 
     def __init__(self, site: int, boot: int, kernel: Kernel, air: Air, trace: Trace, sensors: Iterable[Sensor],
                  patience: Patience | None = None, kind: Hardware | None = None, ppm: int = 0, battery: float = inf,
@@ -85,6 +84,7 @@ class Mote:
         self._provenance = Provenance() if provenance is None else provenance
         self.relay = Relay(site, Timing.of(self.kind), kernel, air, trace, self, patience or Patience())  # fmt: skip
         self.alive = False
+        self._measured = -1
         self._born = kernel.now
         self._spent_before = 0.0  # in earlier lives
         self._plans = 0  # what was planned under an earlier schedule or clock, or before a reboot, is void
@@ -293,17 +293,17 @@ class Mote:
 
     def _plan_wake(self) -> None:
         """Plan the first tick from now on at which a sampling is due."""
-        due = [self._next_tick(sampling) for sampling in self._memory.schedule.samplings]
-        if due:
-            time = max(self.clock.when(min(due) * self._memory.tick_ms * MS), self._kernel.now)
-            self._kernel.at(time, partial(self._wake, self._plans, min(due)))
+        if self._memory.schedule.samplings:
+            tick = self._next_tick()
+            time = max(self.clock.when(tick * self._memory.tick_ms * MS), self._kernel.now)
+            self._kernel.at(time, partial(self._wake, self._plans, tick))
 
-    def _next_tick(self, sampling: Sampling) -> int:
-        """None is sampled twice, not even where the clock is set back."""
+    def _next_tick(self) -> int:
+        """None is measured twice: not where the clock is set back, and not where all that was sampled is forgotten. What was
+        folded of it may be on its way, or wait for its time somewhere."""
         now = -(-self.clock.reads(self._kernel.now) // (self._memory.tick_ms * MS))
-        start, interval = sampling.epochs.start, sampling.epochs.interval
-        earliest = max(now, start, self._memory.sampled.get(sampling.number, -1) + 1)
-        return start + grid_at_or_after(earliest - start, interval)
+        earliest, samplings = max(now, self._measured + 1), self._memory.schedule.samplings
+        return min(each.epochs.first_from(earliest) for each in samplings)
 
     def _wake(self, plans: int, tick: int) -> None:
         """Measure, compute, send."""
@@ -312,8 +312,8 @@ class Mote:
         if self.spent >= self.battery:
             self.die("battery")
             return
-        due = [sampling for sampling in self._memory.schedule.samplings if self._next_tick(sampling) == tick]
-        self._memory.sampled.update((sampling.number, tick) for sampling in due)
+        due = [each for each in self._memory.schedule.samplings if each.epochs.epoch(tick) is not None]
+        self._measured = tick
         measured = {sampling.number: self._measure(sampling) for sampling in due}
         for sampling in due:
             self._compute(sampling, tick, measured)
@@ -321,7 +321,7 @@ class Mote:
         self._say_counts()
         if not self._slots:
             self._send_readings()
-            self._send_partials(min(self._next_tick(sampling) for sampling in self._memory.schedule.samplings))
+            self._send_partials(self._next_tick())
 
     def _measure(self, sampling: Sampling) -> Row:
         found = []

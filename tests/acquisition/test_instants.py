@@ -29,6 +29,14 @@ def test_the_grid(tick, interval):
     assert tick <= found < tick + interval
 
 
+@given(st.integers(-(10**9), 10**9), st.integers(0, 10**9), st.integers(1, 10**5))
+def test_what_is_due_first(tick, start, interval):
+    epochs = Epochs(start, interval)
+    found = epochs.first_from(tick)
+    assert epochs.epoch(found) is not None
+    assert found >= tick > found - interval or found == start >= tick
+
+
 def test_ticks_of_other_lengths():
     assert tick_of_ms(59_999, 60_000) == 0
     assert rfc3339_of(1_763_510_399_250, 1) == "2025-11-18T23:59:59.250Z"

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from acquisition.extent import Kind
+from acquisition.instants import grid_at_or_after
 from basestation.results.view import current_windows
 from basestation.testbed import Testbed
 from innet.operators.acquire import acquired
@@ -26,12 +27,17 @@ def run_scenario(scenario, seconds, seed=1, kind=Testbed):
     return bed
 
 
+def _samplings(bed):
+    """All that there were, of all extents."""
+    return {*bed.station.world.scheduled.samplings.values(), *getattr(bed, "earlier", ())}
+
+
 def samplings_of(bed):
     """(number, microseconds) -> the sampling that had the number then: numbers are used again after 256 changes."""
     tick_us = bed.scenario.deployment.tick_ms * 1_000
 
     by_number = {}
-    for each in {*bed.station.world.scheduled.samplings.values(), *getattr(bed, "earlier", ())}:
+    for each in _samplings(bed):
         by_number.setdefault(each.number, []).append(each)
 
     def found(number, time):
@@ -61,11 +67,7 @@ def _delivered(bed, extent):
 def _filtered(bed, extent, before):
     """(site, tick) of the readings that a mote filtered before a tick, or by a sampling when there was another already."""
     samplings, found = samplings_of(bed), set()
-    starts = sorted(
-        s.epochs.start
-        for s in {*bed.station.world.scheduled.samplings.values(), *getattr(bed, "earlier", ())}
-        if s.extent == extent
-    )
+    starts = sorted(s.epochs.start for s in _samplings(bed) if s.extent == extent)
     for e in bed.trace.of("produced"):
         sampling = samplings(e["sampling"], e.time)
         if e["filtered"] and sampling.extent == extent:
@@ -83,6 +85,19 @@ def merged(bed, extent, fold):
             readings = [tuple(map(int, reading.split(":"))) for reading in e["readings"].split(",") if reading]
             within.setdefault((e["origin"], e["boot"], e["seq"]), []).extend(readings)
     return _arrived(bed, extent, within)
+
+
+def _by_slices(bed, extent, fold):
+    """As `merged`. A partial is too far ahead as its slice's first due tick is, with all that is in it (docs/placement.md): of
+    one that is not, a reading that would be by itself has come as late as it may."""
+    operator, found = bed.station.world.folds[fold].operator, merged(bed, extent.name, fold)
+    begun = min(sampling.epochs.start for sampling in _samplings(bed) if sampling.extent == extent.name)
+    for (site, tick), (arrival, values) in found.items():
+        slices, interval = operator.slices, operator.interval
+        stamp = max(begun, grid_at_or_after(slices.begin(slices.number(tick)), interval))
+        if extent.ahead is not None and stamp - arrival <= extent.ahead:
+            found[site, tick] = max(arrival, tick - extent.ahead), values
+    return found
 
 
 def _arrived(bed, extent, within):
@@ -117,7 +132,7 @@ def heard(bed, name):
     for extent in bed.catalog:
         if extent.kind is Kind.SENSED:
             fold = folds.get(extent.name)
-            came = _delivered(bed, extent.name) if fold is None else merged(bed, extent.name, fold)
+            came = _delivered(bed, extent.name) if fold is None else _by_slices(bed, extent, fold)
             if fold is None and extent.name in reports_from:
                 gone = _filtered(bed, extent.name, reports_from[extent.name])
                 came = {key: each for key, each in came.items() if key not in gone}

@@ -1,5 +1,7 @@
 """A simulated mote behaves like one: it samples by its schedule, repeats what nobody answers, and obeys only sense."""
 
+from dataclasses import replace
+
 import pytest
 
 from acquisition.instants import Epochs
@@ -166,6 +168,36 @@ def test_a_clock_set_back_samples_no_epoch_twice():
     ticks = [tick for tick, _ in base.readings()]
     assert ticks[:3] == [100, 110, 120]
     assert len(set(ticks)) == len(ticks)
+
+
+@pytest.mark.parametrize("ahead, told", [(25_000, 0), (0, -25_000), (25_000, -25_000)])
+def test_who_starts_anew_measures_no_tick_again_whatever_its_clock_was_and_whatever_time_it_is_told(ahead, told):
+    base = Base()
+    base.deploy()
+    base.mote.jump(ahead)
+    base.run_until_tick(121)
+    base.mote.reboot()
+    base.tell(Kind.TIME, encode_time(base.kernel.now // 1_000 + told, 1000), want_ack=False)
+    base.tell(Kind.PROGRAM, PROGRAM)
+    base.tell(Kind.SCHEDULE, SCHEDULE)
+    base.run_until_tick(186)
+    before, after = (
+        [e["tick"] for e in base.trace.of("produced") if (e.time < 121_000_000) == early] for early in (True, False)
+    )
+    assert before and after == list(range(max(before) + 10, 186 + told // 1_000, 10))
+
+
+def test_a_clock_set_back_samples_no_tick_under_another_number():
+    base = Base()
+    base.deploy()
+    base.mote.jump(25_000)
+    base.run_until_tick(121)
+    base.tell(Kind.TIME, encode_time(base.kernel.now // 1_000, 1000), want_ack=False)
+    another = Schedule(3, 2, (replace(SAMPLING, number=1, epochs=Epochs(120, 10)),))
+    base.tell(Kind.SCHEDULE, encode_chunk(*chunks(encode_schedule(another), MAX_PAYLOAD)))
+    base.run_until_tick(165)
+    assert [(e["sampling"], e["tick"]) for e in base.trace.of("produced")] == [(0, 130), (0, 140)]
+    assert [(e["sampling"], e["tick"]) for e in base.trace.of("wasted")] == [(1, 150), (1, 160)]
 
 
 def test_a_second_copy_is_answered_and_not_obeyed_again():
