@@ -13,7 +13,19 @@ from gateway.errors import FrameError
 from gateway.frame import COORDINATOR, MAX_FRAME, Frame, Kind, Message, MoteId, Way, payload_room, route_of
 from gateway.life import Action, Event, State, after
 from gateway.link import Link, Links
-from gateway.payload import ClockMoved, Counts, DroppedCopy, Lost, RefusedImage, Wants, decode_event, decode_hello
+from gateway.payload import (
+    ClockMoved,
+    ClocksDiffer,
+    Counts,
+    DroppedCopy,
+    EventPayload,
+    Hello,
+    Lost,
+    RefusedImage,
+    Wants,
+    decode_event,
+    decode_hello,
+)
 from gateway.reconcile import ORDER, Desired, Reported, agrees, due
 
 DATA = (Kind.READING, Kind.PARTIAL)
@@ -78,8 +90,9 @@ class Keeper:
         for kind in ORDER:
             self.link.withdraw(kind)
 
-    def take(self, frame: Frame, now: int) -> None:
-        """A frame of the mote that was not here before; FrameError, and nothing else, if it makes no sense."""
+    def take(self, frame: Frame, now: int) -> Hello | EventPayload | None:
+        """A frame of the mote that was not here before, and what it says in it of itself or others, if that is what it is about;
+        FrameError, and nothing else, if it makes no sense."""
         said = None
         if frame.kind is Kind.HELLO:
             said = decode_hello(frame.payload)
@@ -106,6 +119,7 @@ class Keeper:
             if frame.kind in DATA:
                 self._happen(Event.DATA, now)
         self._compare(now)
+        return said
 
     def _count(self, said: Counts | ClockMoved | DroppedCopy) -> None:
         if isinstance(said, ClockMoved):
@@ -254,9 +268,14 @@ class Keepers:
         errors = []
         for frame in frames:
             try:
-                self.of(frame.mote).take(frame, now)
+                said = self.of(frame.mote).take(frame, now)
             except FrameError as error:
                 errors.append(error)
+                continue
+            if isinstance(said, ClocksDiffer):  # either may be wrong
+                for keeper in (self.of(frame.mote), self.by_mote.get(MoteId(said.mote))):
+                    if keeper:
+                        keeper.mistimed(now)
         return errors
 
     def vouch(self, motes: Iterable[MoteId], now: int) -> None:

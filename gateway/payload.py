@@ -151,6 +151,7 @@ class Code(IntEnum):
     COUNTS = 4
     CLOCK_MOVED = 5
     DROPPED_COPY = 6
+    CLOCKS_DIFFER = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,14 @@ class DroppedCopy:
     seq: int
 
 
-EventPayload = Wants | RefusedImage | Lost | Counts | ClockMoved | DroppedCopy
+@dataclass(frozen=True, slots=True)
+class ClocksDiffer:
+    """This mote has handed over a partial of a slice that has not begun by the clock of the one who says so."""
+
+    mote: int
+
+
+EventPayload = Wants | RefusedImage | Lost | Counts | ClockMoved | DroppedCopy | ClocksDiffer
 
 
 def encode_event(event: EventPayload) -> bytes:
@@ -228,6 +236,8 @@ def encode_event(event: EventPayload) -> bytes:
             return bytes((Code.CLOCK_MOVED,)) + by_ms.to_bytes(6, "little", signed=True)
         case DroppedCopy(mote, boot, seq):
             return bytes((Code.DROPPED_COPY,)) + IDENTITY.pack(mote, boot, seq)
+        case ClocksDiffer(mote):
+            return bytes((Code.CLOCKS_DIFFER,)) + mote.to_bytes(2, "little")
 
 
 def decode_event(payload: bytes) -> EventPayload:
@@ -251,6 +261,8 @@ def decode_event(payload: bytes) -> EventPayload:
                 return ClockMoved(int.from_bytes(rest, "little", signed=True))
             case Code.DROPPED_COPY:
                 return DroppedCopy(*IDENTITY.unpack(rest))
+            case Code.CLOCKS_DIFFER if len(rest) == 2:
+                return ClocksDiffer(int.from_bytes(rest, "little"))
     except (IndexError, ValueError, struct.error) as error:
         raise FrameError("payload", f"{payload.hex()} is no EVENT: {error}", payload) from error
     raise FrameError("payload", f"{payload.hex()} is no EVENT", payload)
@@ -291,3 +303,5 @@ def annotate_event(event: EventPayload) -> Iterator[tuple[int, str]]:
             yield 2, f"a partial of mote {mote}"
             yield 2, f"of its boot {boot}"
             yield 2, f"under its seq {seq}"
+        case ClocksDiffer(mote):
+            yield 2, f"from that of mote {mote}"

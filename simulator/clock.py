@@ -1,8 +1,10 @@
-"""The clock of a mote: what it was told, plus what its crystal made of the time since then."""
+"""The clock of a mote: what it was told, plus what its crystal made of the time since then; and whether others show another time."""
 
 from simulator.kernel import MS
 
 MILLION = 1_000_000
+DIFFER, AGAIN = 500 * MS, 60_000 * MS
+"""By how much clocks may differ, and after how long it is told again that some do."""
 
 
 class Clock:
@@ -38,3 +40,19 @@ class Clock:
         """The first true time at which it shows that much, or more."""
         at, shown = self._told
         return at - (-(shows - shown) * MILLION // (MILLION + self._ppm))
+
+
+class Comparing:
+    """Of one start of a mote: when it was told the last time that clocks differ."""
+
+    def __init__(self) -> None:
+        self._told: int | None = None
+
+    def differs(self, clock: Clock, now: int, stamp: int) -> bool:
+        """Whether it is to be told that somebody has handed over what begins at a time that our clock does not show yet: his is
+        ahead, or ours is behind."""
+        again = self._told is None or now >= self._told + AGAIN
+        if not (again and clock.runs and stamp > clock.reads(now) + DIFFER):
+            return False
+        self._told = now
+        return True

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from gateway.frame import Frame
 from innet.partials import Key, Partial
-from innet.payload import decode_partials, encode_partials
+from innet.payload import decode_partials, encode_partials, first_slice
 from innet.program.memory import Memory
 from innet.program.program import MoteProgram, Table
 from simulator.copies import Identity
@@ -91,6 +91,11 @@ class Folding:
         for partial, (_, readings) in zip(decode_partials(frame.payload, table.shape, frame.mote), parts, strict=True):
             self._add(table.number, partial, readings)
         return True
+
+    def begins(self, frame: Frame) -> int:
+        """The first tick of what is in a frame of partials, the oldest of them; 0 if we do not know any more."""
+        table = self._memory.table(frame.payload[0])
+        return table.slices.begin(first_slice(frame.payload)) if table else 0
 
     def _add(self, number: int, partial: Partial, readings: frozenset[Reading]) -> None:
         for early in self._memory.add(number, [partial]):

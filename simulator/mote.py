@@ -18,6 +18,7 @@ from gateway.installer import Installer
 from gateway.link import Numbers
 from gateway.payload import (
     ClockMoved,
+    ClocksDiffer,
     DroppedCopy,
     EventPayload,
     Hello,
@@ -34,7 +35,7 @@ from innet.program.opcodes import DECLARING
 from innet.program.program import MoteProgram, instructions
 from simulator.calling import ALONE, Calling
 from simulator.carrier import Patience
-from simulator.clock import Clock
+from simulator.clock import Clock, Comparing
 from simulator.copies import Copies
 from simulator.counting import Counting
 from simulator.energy import Timing, spent
@@ -67,6 +68,7 @@ class Memory:
     tick_ms: int = 0
     waiting: Waiting = field(default_factory=Waiting)
     counting: Counting = field(default_factory=Counting)
+    comparing: Comparing = field(default_factory=Comparing)
     received: dict[int, Numbers] = field(default_factory=dict)  # what came from above, by its boot
 
 
@@ -274,7 +276,12 @@ class Mote:
             copies.remember(frame.identity, now)
         elif not frame.repeated:
             copies.refuse(frame.identity)
+        if merges and self._memory.comparing.differs(self.clock, now, self._stamp(frame)):
+            self._say(ClocksDiffer(frame.mote))
         return bool(merges)
+
+    def _stamp(self, frame: Frame) -> int:
+        return self._memory.folding.begins(frame) * self._memory.tick_ms * MS
 
     def _drop(self, frame: Frame) -> None:
         self._memory.copies.remember(frame.identity, self._kernel.now)

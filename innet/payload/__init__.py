@@ -2,7 +2,7 @@
 
 from innet.payload.columns import Partials, decode_all
 from innet.payload.links import MAX_NEIGHBOURS, annotate_links, decode_links, encode_links
-from innet.payload.partial import annotate_partials, decode_partials, encode_partials
+from innet.payload.partial import annotate_partials, decode_partials, encode_partials, first_slice
 from innet.payload.program import (
     Duty,
     Orders,
@@ -31,5 +31,6 @@ __all__ = [
     "encode_orders",
     "encode_partials",
     "encode_program",
+    "first_slice",
     "programs_of",
 ]

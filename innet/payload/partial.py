@@ -100,6 +100,11 @@ def decode_partials(payload: bytes, shape: PartialShape, mote: int) -> list[Part
     return [_decode(bits, shape, begin, at < whole) for at in range(whole + bare)]
 
 
+def first_slice(payload: bytes) -> int:
+    """The oldest slice in a payload that could be decoded."""
+    return int.from_bytes(HEADER.unpack_from(payload)[1], "little")
+
+
 class _Bits:
     """Takes numbers off the lowest end of some bytes."""
 

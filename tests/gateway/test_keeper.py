@@ -15,7 +15,20 @@ from gateway.image import BLOCK, Image
 from gateway.keeper import Keepers
 from gateway.life import TRANSITIONS, Event, State, after
 from gateway.link import Links
-from gateway.payload import IMAGES, ClockMoved, Counts, DroppedCopy, Lost, Reason, RefusedImage, Wants, encode_event
+from gateway.payload import (
+    IMAGES,
+    ClockMoved,
+    ClocksDiffer,
+    Counts,
+    DroppedCopy,
+    Hello,
+    Lost,
+    Reason,
+    RefusedImage,
+    Wants,
+    encode_event,
+    encode_hello,
+)
 from gateway.reconcile import Desired, Reported, agrees, due
 from gateway.transports.memory import pair
 from tests.gateway.world import MOTE, PACE, POLICY, REFUSED, Mote, World, perfect
@@ -340,6 +353,19 @@ def test_a_mote_whose_data_is_stamped_with_another_time_is_told_the_time_but_not
         times += [frame for frame in world.keeper.look(world.now) if frame.kind is Kind.TIME]
         world.now += PACE.wrong_ms // 2
     assert len(times) == 3
+
+
+def test_a_mote_of_which_another_says_that_its_clock_differs_is_told_the_time_as_that_one_is_and_who_is_unknown_stays_so():
+    keepers = Keepers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), pace=PACE)
+    keepers.desire(dict.fromkeys((MOTE, 8, 9), Desired()), 0)
+    for mote in (MOTE, 8, 9):
+        keepers.take([Frame(Kind.HELLO, mote, 1, 0, encode_hello(Hello(Reason.SWITCHED_ON, 1, 3000)))], 0)
+    assert len(keepers.look(0)) == 3
+    for number, (now, other) in enumerate(((1_000, 8), (PACE.wrong_ms, 8), (2 * PACE.wrong_ms, 10)), start=1):
+        keepers.take([Frame(Kind.EVENT, MOTE, 1, number, encode_event(ClocksDiffer(other)))], now)
+        told = {frame.mote for frame in keepers.look(now) if frame.kind is Kind.TIME}
+        assert told == (set(), {MOTE, 8}, {MOTE})[number - 1]
+    assert 10 not in keepers.by_mote
 
 
 def behind(mapped):

@@ -14,6 +14,7 @@ from gateway.payload import (
     MAX_SENSORS,
     Account,
     ClockMoved,
+    ClocksDiffer,
     Counts,
     DroppedCopy,
     Hello,
@@ -50,6 +51,7 @@ events = st.one_of(
     st.builds(Counts, bytes_, st.integers(0, 2**32 - 1), words, words, words, words, words),
     st.builds(ClockMoved, st.integers(-(2**47), 2**47 - 1)),
     st.builds(DroppedCopy, words, words, words),
+    st.builds(ClocksDiffer, words),
 )
 
 

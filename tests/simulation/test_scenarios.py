@@ -188,6 +188,22 @@ def test_a_clock_that_is_wrong_by_whole_rounds_is_set_right_as_soon_as_its_mote_
     assert judge(bed, "now") >= 34
 
 
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+@pytest.mark.parametrize("mote", [2, 8])
+@pytest.mark.parametrize("by", [30_000, 86_400_000])
+def test_a_clock_that_is_ahead_is_set_right_also_below_one_that_merges_what_it_folds(mote, by, agenda):
+    """What it stamps waits above it until its time has come."""
+    fault = Fault("jump", "clock_jumps", 203_500, None, (mote,), by)
+    asked = Asked("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
+    scenario = replace(read_scenario(FOLDER / "calm.toml"), faults=(fault,), queries=(asked,))
+    bed = run_scenario(scenario, 360, kind=partial(testbed.Testbed, agenda=agenda, moves="everything"))
+    begin = bed.scenario.begin_ms // 1_000
+    wrong = [e for e in bed.trace.of("produced") if e.mote == mote and abs(e.time / 1e6 - e["tick"]) > 1]
+    assert wrong and max(e.time / 1e6 for e in wrong) - begin <= 260
+    assert bed.station.keepers.of(mote).counted["clock moved"] == 1
+    assert judge(bed, "sum") >= 34
+
+
 def test_a_clock_that_is_a_day_ahead_closes_no_window_and_its_readings_are_set_aside():
     bed = ran("clock_jumps_a_day", SECONDS)
     assert ledger(bed)["ahead"] >= 1

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.clock import Clock
+from simulator.clock import Clock, Comparing
 
 PPM = st.integers(-10_000, 10_000)
 TIME = st.integers(0, 10**15)
@@ -22,6 +22,17 @@ def test_a_crystal_is_wrong_by_its_millionths(ppm, at, ms):
     clock = Clock(ppm)
     clock.set(at, ms)
     assert clock.reads(at + 10**9) - clock.reads(at) == 10**9 + ppm * 1_000
+
+
+def test_clocks_differ_where_something_is_stamped_with_what_ours_does_not_show_yet_which_is_told_once_a_minute():
+    clock, comparing, second = Clock(), Comparing(), 1_000_000
+    assert not comparing.differs(clock, 0, 100 * second)  # who has no time does not know
+    clock.set(0, 50_000)
+    told = [
+        comparing.differs(clock, at * second, stamp * second) for at, stamp in ((0, 40), (0, 50.5), (1, 52), (2, 90))
+    ]
+    assert told == [False, False, True, False]
+    assert comparing.differs(clock, 61 * second, 150 * second)
 
 
 def test_a_clock_is_set_jumps_and_stops():

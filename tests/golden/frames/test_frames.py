@@ -30,6 +30,7 @@ from gateway.link import acknowledgement
 from gateway.payload import (
     Account,
     ClockMoved,
+    ClocksDiffer,
     Counts,
     DroppedCopy,
     Hello,
@@ -93,6 +94,7 @@ EVENTS = {
     "lost": Lost(1, ((3, 3), (8, 9))),
     "counts": Counts(2, 6, 10, sampled=10, filtered=3, merged=0, dropped=1),
     "clock_moved": ClockMoved(-86_400_000),
+    "clocks_differ": ClocksDiffer(9),
     "dropped_copy": DroppedCopy(9, 1, 0xFFFC),
 }
 
