@@ -18,6 +18,7 @@ from basestation.execution.columns.combined import Answered, Combined, each_once
 from basestation.execution.columns.distinct import consecutive, distinct, ranked
 from basestation.execution.columns.frame import Frame, among
 from basestation.execution.columns.marks import united
+from basestation.execution.columns.silence import NONE, of_all
 from basestation.execution.columns.wins import NEVER, NOWHERE, Given, ranges
 from basestation.execution.contents import oneoff, relational
 from basestation.execution.contents.aggregating import aggregate
@@ -156,10 +157,10 @@ class Block(Operator):
         self.counts.probed = 0 if self.join is None else self.join.probes
 
     @property
-    def silent_before(self):
-        """The clock tick before which no window is due."""
+    def silence(self):
+        """For how long no window is due."""
         alone = self.loops is None and self._subqueries is None and self._within is None
-        return min(each.silent_before for each in self.inputs) if alone else -NEVER
+        return of_all(each.silence for each in self.inputs) if alone else NONE
 
     @property
     def follows(self):

@@ -12,7 +12,7 @@ from basestation.algebra.stream_merged import StreamMerged
 from basestation.execution.alike import Alike
 from basestation.execution.answers.succession import Succession
 from basestation.execution.build import NotYet, Query, TooEarly, begins, histories_of, unsupported
-from basestation.execution.columns.wins import NEVER
+from basestation.execution.columns.silence import of_all
 from basestation.execution.graph import Graph
 from basestation.execution.taking.aside import Aside, waits
 from basestation.execution.taking.correcting import correcting
@@ -56,8 +56,7 @@ class Engine:
         self._corrections = {name: [] for name in self._intakes}
         self._plenty = _PLENTY[0]
         self._aside, self._stepped = Aside(), self.clock  # the last clock tick that was a step, or in one
-        # The clock tick before which nobody says anything of what comes in time; None: nobody was asked.
-        self._silent = None
+        self._silence = None  # for how long nobody says anything of what comes in time; None: nobody was asked
 
     def load(self, extent, tick, columns):
         """A version of a stored extent, from its tick on."""
@@ -232,11 +231,11 @@ class Engine:
         if tick <= self.clock:
             raise ValueError(f"clock tick {tick} ends after {self.clock} has ended")
         if self._waits(tick):
-            said = self._due_before(tick) if tick >= self._silent else []
+            said = self._due_before(tick) if tick >= self._silence.before else []
             self._aside.put(self._delivered)
             self._delivered = {name: [] for name in self._intakes}
             self.clock = tick
-            return said + self._take_in(end) if end or tick >= self._silent or self._aside.full else said
+            return said + self._take_in(end) if end or self._aside.ends(self._silence, tick) else said
         self._catch_up()
         delivered, self._delivered = self._delivered, {name: [] for name in self._intakes}
         corrections, self._corrections = self._corrections, {name: [] for name in self._intakes}
@@ -255,23 +254,23 @@ class Engine:
 
     def _waits(self, tick):
         """Whether nothing that was delivered up to a clock tick changes what was said before."""
-        if self._silent is None:
+        if self._silence is None:
             self._ask()
-        if not self._calm or any(self._corrections.values()):
+        if not (self._calm and self._silence) or any(self._corrections.values()):
             return False
         return all(waits(of, self._intakes[name], self.clock, tick) for name, of in self._delivered.items() if of)
 
     def _ask(self):
         """Ask who speaks what may wait."""
         self._calm = all(speaker.calm for speaker in self._speaking) and not self._expected
-        self._silent = min((speaker.silent_before for speaker in self._speaking), default=NEVER)
+        self._silence = of_all(speaker.silence for speaker in self._speaking)
 
     def _due_before(self, tick):
         """What is due before the first of what was delivered up to a clock tick, which then waits on; not where it spans a longer
         time than there was none: then more is due in it, mostly, and all of it is one step.
         """
         first = min((int(of[0].arrival[0]) for of in self._delivered.values() if of), default=tick)
-        if not self._stepped < self._silent < first or tick - first > first - self._stepped:
+        if not self._stepped < self._silence.before < first or tick - first > first - self._stepped:
             return []
         self.clock = first - 1
         said = self._take_in()
@@ -289,7 +288,7 @@ class Engine:
         if self.clock > self._stepped:
             if self._take_in():
                 raise AssertionError("something was due, and was not told")
-        self._silent = None
+        self._silence = None
 
     # --- one clock tick ----------------------------------------------------------------------------------------------
 
@@ -333,7 +332,7 @@ class Engine:
 
     def _end(self, tick):
         self.clock = self._stepped = tick
-        self._silent = None
+        self._silence = None
         self._graph.step(tick)
         said = []
         for speaker in list(self._speaking):

@@ -13,6 +13,7 @@ from basestation.execution.columns.frame import difference
 from basestation.execution.columns.indexing import Arrivals
 from basestation.execution.columns.marks import Waiting, place_of
 from basestation.execution.columns.numbered import Numbered
+from basestation.execution.columns.silence import NONE
 from basestation.execution.columns.tuples import equal
 from basestation.execution.columns.wins import NEVER
 from basestation.execution.graph import OUTPUT, Operator
@@ -100,8 +101,8 @@ class WindowOutput(Operator):
         return self.block.follows
 
     @property
-    def silent_before(self):
-        return -NEVER if self._marks else self.block.silent_before
+    def silence(self):
+        return NONE if self._marks else self.block.silence
 
     def step(self, clock):
         outcome = self.block.outcome
@@ -304,9 +305,8 @@ class StreamOutput(Operator):
         self._arrivals.apply(known.come, ours, known.gone)
 
     @property
-    def silent_before(self):
-        waits = self._marks or self._arrivals.first is not None
-        return -NEVER if waits else self.stream.silent_before
+    def silence(self):
+        return NONE if self._marks or self._arrivals.first is not None else self.stream.silence
 
     @property
     def among(self):

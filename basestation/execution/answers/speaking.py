@@ -1,7 +1,7 @@
 """Speaking: who says what an output has to say, for all queries whose output it is, and asks for what they still need."""
 
 from basestation.execution.block import Block
-from basestation.execution.columns.wins import NEVER
+from basestation.execution.columns.silence import NONE
 from basestation.execution.flowing.streams import ExtentStream, Stream
 from basestation.execution.sequences.scanning import ScanWindows
 from basestation.execution.slices.fed import MergedStream
@@ -41,9 +41,9 @@ class Speaker:
         return not (self.hasty or self._scans or any(block.loops for block in self.blocks))
 
     @property
-    def silent_before(self):
-        """The clock tick before which they say nothing, whatever comes in time."""
-        return -NEVER if self.hasty or self._tells_entries else self._output.silent_before
+    def silence(self):
+        """For how long they say nothing."""
+        return NONE if self.hasty or self._tells_entries else self._output.silence
 
     @property
     def singly(self):

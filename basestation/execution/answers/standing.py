@@ -18,6 +18,7 @@ from basestation.execution.answers.noted import Noted, pairs
 from basestation.execution.answers.outputs import in_time
 from basestation.execution.columns.marks import Waiting
 from basestation.execution.columns.numbered import Numbered
+from basestation.execution.columns.silence import NONE
 from basestation.execution.columns.tuples import equal, joined, no_tuples
 from basestation.execution.columns.wins import NEVER, ranges
 from basestation.execution.counts import Counts
@@ -57,7 +58,7 @@ class Standing(Operator):
 
     kind = OUTPUT
     calm, hasty = True, False  # as of a Query: nothing hangs on when it was told …
-    silent_before = -NEVER  # … each tuple is handed out at once …
+    silence = NONE  # … each tuple is handed out at once …
     within = halt = None  # … and nothing fails
 
     def __init__(self, stream):

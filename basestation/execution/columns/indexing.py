@@ -33,6 +33,9 @@ class Arrivals:
             self._wait(_in_the_place_of(come.take(kept), waiting))
         self._wait(come.take(fresh), ordered)
 
+    def __len__(self):
+        return sum(map(len, self._parts))
+
     def _wait(self, tuples, ordered=False):
         if len(tuples):
             self._parts.append(tuples if ordered else tuples.in_order())

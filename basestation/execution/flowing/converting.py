@@ -45,8 +45,8 @@ class ConverterStream(Stream):
         return self.block.certain
 
     @property
-    def silent_before(self):
-        return self.block.silent_before
+    def silence(self):
+        return self.block.silence
 
     @property
     def entered(self):

@@ -13,6 +13,7 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of
 from basestation.algebra.vector import Vector, constant, everything, places, taken
 from basestation.execution.columns.change import NO_KEYS, NO_TICKS, Change
+from basestation.execution.columns.silence import NONE
 from basestation.execution.columns.tuples import joined, no_tuples
 from basestation.execution.columns.wins import NEVER
 from basestation.execution.flowing.coverage import Covers
@@ -30,7 +31,8 @@ class Stream(Operator):
     follows = False  # whether it tells of versions (`columns/versions.py`)
     names_index = False  # whether a query names `index`: then a tuple is corrected when it enters (14)
     lag = 0  # so many ticks at least its watermark stays behind the clock
-    silent_before = -NEVER  # the clock tick before which it gives nothing, whatever comes in time
+    silence = NONE  # for how long it gives nothing
+    tuples_of = None  # the extent of which each tuple that comes is one at most here, if all that is here is of one
 
     def placed(self, tuples):
         """Its tuples with arrivals in the order of their indexes, in which windows of time hold them (6.4)."""
@@ -77,6 +79,10 @@ class ExtentStream(Stream):
     @property
     def lag(self):
         return 0 if self.intake.sensed else self.extent.wait
+
+    @property
+    def tuples_of(self):
+        return None if self.intake.sensed else self.extent.name
 
     @property
     def follows(self):
@@ -284,8 +290,12 @@ class FilterStream(Stream):
         return self.child.lag
 
     @property
-    def silent_before(self):
-        return self.child.silent_before
+    def silence(self):
+        return self.child.silence
+
+    @property
+    def tuples_of(self):
+        return self.child.tuples_of
 
     @property
     def entered(self):

@@ -4,6 +4,7 @@ import numpy as np
 
 from acquisition.instants import grid_at_or_after
 from basestation.execution.columns.frame import Frame
+from basestation.execution.columns.silence import EVER, NONE, Silence
 from basestation.execution.columns.wins import NEVER, NO_WINS, wins
 
 
@@ -30,8 +31,8 @@ class ScanWindows:
         return wins(ticks, np.ones_like(ticks), ticks, ticks)
 
     @property
-    def silent_before(self):
-        return -NEVER if self.disturbed else self._next
+    def silence(self):
+        return NONE if self.disturbed else Silence(self._next)
 
     @property
     def disturbed(self):
@@ -72,8 +73,8 @@ class OnceWindow(ScanWindows):
         self._given = False
 
     @property
-    def silent_before(self):
-        return NEVER if self._given else self._start
+    def silence(self):
+        return EVER if self._given else Silence(self._start)
 
     def due(self, upto):
         if self._given or upto < self._start:

@@ -16,6 +16,7 @@ from basestation.execution.columns.distinct import consecutive
 from basestation.execution.columns.frame import Frame
 from basestation.execution.columns.indexes import Indexes
 from basestation.execution.columns.indexing import Arrivals
+from basestation.execution.columns.silence import NONE, Silence
 from basestation.execution.columns.tuples import Growing
 from basestation.execution.columns.wins import NEVER, NO_WINS, joined_wins, ranges, wins
 
@@ -23,7 +24,7 @@ from basestation.execution.columns.wins import NEVER, NO_WINS, joined_wins, rang
 class OverStream:
     """What windows over a stream have in common. Tuples lose their tags when they enter a window (1.7)."""
 
-    silent_before = -NEVER  # the clock tick before which none is due, whatever comes in time
+    silence = NONE  # for how long none is due
 
     def __init__(self, stream, columns):
         self.stream, self.level = stream, stream.level
@@ -81,8 +82,8 @@ class TimeWindows(OverStream):
         store.begin(self._earliest(NO_WINS))
 
     @property
-    def silent_before(self):
-        return self._next + self.stream.lag
+    def silence(self):
+        return Silence(self._next + self.stream.lag)
 
     @property
     def appends(self):
@@ -197,6 +198,12 @@ class RowWindows(OverStream):
         self._since, self._earlier = -NEVER, 0  # how many rows arrived before it: they are 0, -1, …
         self._was_certain = -NEVER
         self._at = {}  # how many windows there are of each tick that may get more
+
+    @property
+    def silence(self):
+        """Until a row makes the next window, where it is known how many tuples that takes."""
+        extent, more = self.stream.tuples_of, self.slide - 1 - self._count % self.slide - len(self._arrivals)
+        return NONE if extent is None or len(self._made) or more < 0 else Silence(NEVER, {extent: more})
 
     @property
     def disturbed(self):

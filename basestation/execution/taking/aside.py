@@ -3,6 +3,7 @@
 Answers are the same however what is delivered is cut, so many small batches may be one: what a step costs is shared by them.
 """
 
+from collections import Counter
 from itertools import groupby
 
 import numpy as np
@@ -20,26 +21,30 @@ _MANY, _LARGE = 2**9, 2**14
 class Aside:
     def __init__(self):
         self._parts = {}  # by extent, in the order in which they came
-        self._tuples = self._batches = 0
+        self._tuples, self._batches = Counter(), 0  # by extent
 
     def __bool__(self):
         return bool(self._parts)
 
     @property
     def full(self):
-        return self._tuples >= _LARGE or self._batches >= _MANY
+        return self._batches >= _MANY or self._tuples.total() >= _LARGE
+
+    def ends(self, silence, tick):
+        """Whether at a clock tick something may be due, or too much waits."""
+        return tick >= silence.before or self.full or any(self._tuples[of] > most for of, most in silence.room.items())
 
     def put(self, delivered):
         for name, batches in delivered.items():
             if batches:
                 self._parts.setdefault(name, []).extend(batches)
                 self._batches += len(batches)
-                self._tuples += sum(map(len, batches))
+                self._tuples[name] += sum(map(len, batches))
 
     def taken(self):
         """{extent: batches}, those together that are small; nothing is here any more."""
         parts, self._parts = self._parts, {}
-        self._tuples = self._batches = 0
+        self._tuples, self._batches = Counter(), 0
         return {name: _together(batches) for name, batches in parts.items()}
 
 

@@ -10,7 +10,7 @@ from acquisition.batch import Batch
 from basestation.algebra.vector import Vector
 from basestation.execution import engine as engine_module
 from basestation.execution.answers import speaking
-from basestation.execution.columns.wins import NEVER
+from basestation.execution.columns.silence import NONE
 from basestation.execution.saving import restored, saved
 from basestation.execution.taking.aside import Aside
 from basestation.planner.bind import bind_text
@@ -25,12 +25,14 @@ WINDOWS = [
     "SELECT a.v, kinds.what FROM a [FROM NOW-4 TO NOW SLIDE 8 SEC], kinds [SCAN 6 SEC] WHERE a.k = kinds.k",
     "SELECT MAX(v) AS high FROM d [UNBOUNDED SLIDE 5 SEC] FOR 30 SEC",
     "ISTREAM(SELECT v, k FROM a [FROM NOW-5 TO NOW SLIDE 5 SEC])",
+    "SELECT v FROM a [FROM NOW-4 TO NOW SLIDE 6 ROWS]",
+    "ISTREAM(SELECT v FROM a [FROM NOW-8 TO NOW SLIDE 7 ROWS] WHERE v > 0)",
+    "SELECT a.v, b.v AS w FROM a [FROM NOW-2 TO NOW SLIDE 8 ROWS], b [FROM NOW-5 TO NOW SLIDE 6 SEC] WHERE a.k = b.k",
     "SELECT COUNT(*) AS n FROM RSTREAM(SELECT v FROM a [FROM NOW-3 TO NOW SLIDE 4 SEC]) [FROM NOW-9 TO NOW SLIDE 6 SEC]",
 ]
 AT_ONCE = [
     "SELECT v FROM a WHERE v > 1",
     "SELECT i, v FROM (SELECT index AS i, v FROM a) [FROM NOW-6 TO NOW SLIDE 6 SEC]",
-    "SELECT v FROM a [FROM NOW-4 TO NOW SLIDE 3 ROWS]",
 ]
 
 
@@ -47,7 +49,7 @@ def told(text, given, meddling, every=64):
         elif what == "add":
             engine.add(number, bind_text(WINDOWS[clock % len(WINDOWS)], CATALOG)[0])
         elif what == "come and go":
-            engine.add(number, bind_text(AT_ONCE[clock % 3], CATALOG)[0])
+            engine.add(number, bind_text(AT_ONCE[clock % 2], CATALOG)[0])
             engine.remove(number)
         elif what == "load":
             engine.load(
@@ -79,7 +81,7 @@ def test_what_waits_cannot_be_told_from_what_does_not(text, rng, counts, monkeyp
         meddling = {rng.randrange(1, 40): rng.choice(ways) for _ in range(rng.randrange(6))}
         every = rng.choice([1, 3, 64])
         with monkeypatch.context() as patched:
-            patched.setattr(speaking.Speaker, "silent_before", -NEVER)
+            patched.setattr(speaking.Speaker, "silence", NONE)
             patched.setattr(engine_module, "waits", lambda *_: False)
             expected = told(text, given, meddling, every)
         assert told(text, given, meddling, every) == expected, meddling
