@@ -55,7 +55,7 @@ class Held:
             found[-1] = found[-1].between(0, found[-1].slice.searchsorted(high, "right"))
         if found and self._begins[first] < low:
             found[0] = found[0].between(found[0].slice.searchsorted(low), len(found[0]))
-        return found
+        return [part for part in found if len(part)]  # both may fall between two slices of one part
 
     def cut_off(self, first):
         """The cells of a slice and those behind it, which are no longer held, in parts."""

@@ -51,6 +51,12 @@ def test_what_is_held_is_in_order_whatever_is_cut_off(data):
         assert len(held) == len(wanted)
 
 
+def test_between_two_slices_of_one_part_there_is_nothing():
+    held = Held()
+    held.add(cells([1, 5]))
+    assert held.between(2, 4) == []
+
+
 def test_what_stays_of_a_part_keeps_nothing_of_the_rest_alive():
     held, part = Held(), cells(range(1000))
     held.add(part)
