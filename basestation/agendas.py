@@ -16,8 +16,8 @@ from innet.placement.placement import Placed, Placement
 from innet.placement.timing import agenda_of, longest_round
 from innet.routing.choose import choose_tree
 
-TOLD = 10
-"""After so many rounds for each hop all motes have been told, if little is lost: who sleeps hears little at a time."""
+TOLD = 4
+"""After so many rounds for each hop, from the one on in which its turn is to ask, all motes have been told, if little is lost."""
 
 
 def network_of(
@@ -66,7 +66,8 @@ def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Sched
         return replace(found, first=before.first) if same_tree else found
     if unknown:
         return replace(found, first=-(-before.begin // found.period))
-    told = now + TOLD * max(map(world.tree.depth, world.tree.parent)) * before.period
+    hops = max(map(world.tree.depth, world.tree.parent))
+    told = now + (before.asks + TOLD * hops) * before.period
     return replace(found, first=-(-told // found.period))
 
 

@@ -112,6 +112,11 @@ class Frame:
         return replace(self, sender=way[0], receiver=way[1], route=route_of(way)) if len(way) > 1 else self
 
     @property
+    def question(self) -> bool:
+        """Whether a mote that has nothing else to say asks its parent whether something waits for it."""
+        return self.kind is Kind.ACK and self.want_ack
+
+    @property
     def identity(self) -> tuple[int, int, int]:
         """What makes two receptions of a frame the same frame."""
         return self.mote, self.boot, self.seq

@@ -62,8 +62,10 @@ class _Waiting:
     @property
     def lasts(self) -> bool:
         """Whether it waits for another slot, and another. What is due in a round has its room, and would be late; partials
-        must not come twice."""
-        return self.frame.kind not in DATA or (self.frame.repeated and self.frame.kind is not Kind.PARTIAL)
+        must not come twice; a question is asked again in its turn."""
+        if self.frame.kind in DATA:
+            return self.frame.repeated and self.frame.kind is not Kind.PARTIAL
+        return not self.frame.question
 
     @property
     def rank(self) -> int:
@@ -214,16 +216,22 @@ class Carrier:
             self._attempt(waiting, self._kernel.now // FREE_EPOCH)
 
     def _record(self, waiting: _Waiting, known: bool) -> None:
-        frame = waiting.frame
+        frame, mote = waiting.frame, self._station.number
+        if frame.question:
+            self._trace.record(self._kernel.now, mote, "inquired", of=frame.receiver, attempts=waiting.attempts,
+                               came=waiting.came, known=int(known))  # fmt: skip
+            return
         self._trace.record(
-            self._kernel.now, self._station.number, "sent", kind=frame.kind.name, to=frame.receiver, origin=frame.mote,
+            self._kernel.now, mote, "sent", kind=frame.kind.name, to=frame.receiver, origin=frame.mote,
             boot=frame.boot, seq=frame.seq, bytes=len(waiting.message), attempts=waiting.attempts,
             came=waiting.came, known=int(known),
         )  # fmt: skip
 
     def _settle(self, waiting: _Waiting, known: bool) -> None:
         self._record(waiting, known)
-        if waiting.attempts:
+        if waiting.attempts and (
+            known or not waiting.frame.question
+        ):  # which is no burden, and no proof, where it is lost
             self._tried(waiting.frame.receiver, known)
 
     def _wait(self, waiting: _Waiting) -> None:

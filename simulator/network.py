@@ -57,8 +57,8 @@ class Gateway:
         except FrameError as error:
             self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
             return False
-        if frame.down:
-            return False
+        if frame.down or frame.question:
+            return frame.question
         if frame.identity not in self._held:
             self._trace.record(self._kernel.now, self.number, "delivered", kind=frame.kind.name, origin=frame.mote,
                                boot=frame.boot, seq=frame.seq, bytes=len(message))  # fmt: skip

@@ -87,6 +87,7 @@ class Relay:
         self._fruitless, self._fruitless_since = 0, 0  # hand-overs to our parent, one after the other
         self._hung = False
         self._called = False  # the parent has something for us
+        self._told_since = False  # whether something came down since our last slot: more may follow
         self._staying: tuple[int, int] | None = None  # awake for it since, and until
 
     # --- on and off ---
@@ -108,7 +109,7 @@ class Relay:
         self._passed.clear()
         self._held.forget()
         self._down.forget()
-        self._called, self._staying = False, None
+        self._called, self._told_since, self._staying = False, False, None
         self._carrier.forget()
         self.adopt(BROADCAST)
         self._air.changed()
@@ -195,9 +196,17 @@ class Relay:
             return
         if slot == round.slots.send:
             self._owner.in_slot((round.number + 1) * round.slots.round_us)
+            if self._carrier.idle and (self._told_since or round.slots.asks_in(round.number)):
+                self._hand_over(self._question, lambda _: None)
+            self._told_since = False
         if not self._carrier.idle:
             self._sending, self._since = True, self._kernel.now
             self._carrier.open(round.number, until)
+
+    @property
+    def _question(self) -> Frame:
+        """What is said where there is nothing else to say, so as to be told something (SPEC.md: ACK)."""
+        return Frame(Kind.ACK, MoteId(self.number), 0, 0, receiver=MoteId(self.parent))
 
     def _close(self, round: _Round, slot: Slot) -> None:
         if round.duty != self._duty:
@@ -278,11 +287,14 @@ class Relay:
         if frame.down:
             if self._staying:
                 self._staying = self._staying[0], self._kernel.now + QUIET_US
+            self._told_since = True
             return self._descend(frame)
         if self.forsaken and frame.receiver == BROADCAST:
             return False  # who has no way itself is no help
         for_all = BROADCAST in (frame.receiver, self.parent)
         (self._more.add if frame.pending else self._more.discard)(frame.sender)
+        if frame.question:
+            return True
         again = frame.mote == self.number or (for_all and frame.identity in self._passed)
         if not again:
             self._below[frame.mote] = frame.sender

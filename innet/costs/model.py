@@ -3,7 +3,7 @@
 The states and their meaning are those of `innet.costs.hardware`; the simulator counts the time that its motes spent in
 them, here it is computed. For each mote and epoch:
 
-    send    = frames * attempts * airtime + copies received * ack
+    send    = frames * attempts * airtime + copies received * ack    (questions are frames that are no messages)
     awake   = starts * startup + slots it listens in + frames * attempts * (airtime + 2 turnarounds + ack)
     energy  = voltage * ( send_ma * send  +  listen_ma * (awake - send)  +  radio sleep_ma * (epoch - awake)
                         + active_ma * (awake + computing)  +  sleep_ma * (epoch - awake - computing)
@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from gateway.frame import HEADER_SIZE
 from innet.costs.climate import CALM, Climate, over_times
 from innet.costs.handover import Handover
 from innet.costs.hardware import Hardware
@@ -45,6 +46,9 @@ class Duty:
     listen_ms: float = 0.0  # in all slots together
     starts: float = 0.0  # how often it starts its radio, to listen and to send
     slot_ms: float = inf  # in which it sends to its parent
+    questions: float = (
+        0.0  # how often it asks its parent whether something waits for it, in a frame that is nothing but a header
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,14 @@ def predict(network: Network, duties: Mapping[int, Duty], traffic: Iterable[Traf
             busy_ms[each.sender] += sent.attempts * attempt_ms(network.hardware[each.sender], each.size)
         if each.receiver in duties:
             send_ms[each.receiver] += frames * link.copies * network.hardware[each.receiver].radio.ack_ms
+    for mote, duty in duties.items():
+        parent, hardware = network.tree.parent[mote], network.hardware
+        link = _link(network, mote, parent)
+        attempts = duty.questions * link.attempts
+        send_ms[mote] += attempts * hardware[mote].radio.airtime_ms(HEADER_SIZE)
+        busy_ms[mote] += attempts * attempt_ms(hardware[mote], HEADER_SIZE)
+        if parent in duties:
+            send_ms[parent] += duty.questions * link.copies * hardware[parent].radio.ack_ms
     motes = {
         mote: _use(network.hardware[mote], duty, send_ms[mote], busy_ms[mote], epoch_ms)
         for mote, duty in duties.items()

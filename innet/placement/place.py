@@ -19,6 +19,7 @@ from innet.operators.fold import Fold
 from innet.placement.expected import Loads, Round, Sizes, instructions_of, sites_below
 from innet.placement.folds import keeps, numbers_after, united_folds
 from innet.placement.placement import Placed, Placement, about_site, conditions, taking
+from innet.placement.rhythm import rounds_to_ask
 from innet.placement.statistics import GUESS, Statistics
 
 MOST_ROOM = 255
@@ -201,11 +202,13 @@ def predicted(placement: Placement, world: World) -> Prediction:
     duties = {}
     for site in tree.parent:
         heard = [slots[child] for child in children[site]]
+        asks = (1 - speaking[site]) / rounds_to_ask(world.round.epochs)
         sampled = sum(
             prod(world.samples.get((site, attribute), (0.0, 0.0))) * world.round.ticks / interval
             for attribute, interval in sampling.get(site, ())
         )
-        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard), len(heard) + speaking[site], slots[site])
+        starts = len(heard) + speaking[site] + asks
+        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard), starts, slots[site], asks)
     return predict(network, duties, loads.traffic(tree), world.round.ticks * world.tick_ms)
 
 

@@ -35,6 +35,8 @@ class Layout:
     ack: np.ndarray
     byte_ns: np.ndarray
     overhead: np.ndarray
+    asks: np.ndarray  # 0 for never
+    asks_at: np.ndarray
 
     def __len__(self) -> int:
         return len(self.number)
@@ -78,6 +80,8 @@ def lay_out(
         ack=array(timing.ack for timing in timings),
         byte_ns=array(timing.byte_ns for timing in timings),
         overhead=array(timing.overhead for timing in timings),
+        asks=array(slots[number].asks for number in numbers),
+        asks_at=array(slots[number].asks_at for number in numbers),
     )
 
 

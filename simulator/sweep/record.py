@@ -23,6 +23,8 @@ def record(swept: Swept, layout: Layout, trace: Trace, tick_ms: int) -> None:
         _posted(sampled, posted, seq, layout, trace)
     for hop in swept.hops:
         _sent(hop, swept.readings, layout, trace)
+    for hop in swept.asked:
+        _inquired(hop, layout, trace)
     for merged in swept.merged:
         _merged(merged, layout, trace)
 
@@ -63,6 +65,13 @@ def _sent(hop: Hop, readings: int, layout: Layout, trace: Trace) -> None:
             trace.record(ended, mote, "given_up", kind=kind, seq=seq)
         if home and came:
             trace.record(arrived, to, "delivered", kind=kind, origin=origin, boot=1, seq=seq, bytes=size)
+
+
+def _inquired(hop: Hop, layout: Layout, trace: Trace) -> None:
+    holder = hop.frames.holder
+    columns = hop.ended, layout.number[holder], layout.heard_by[holder], hop.attempts, hop.copies, hop.known
+    for ended, mote, of, attempts, came, known in zip(*(column.tolist() for column in columns), strict=True):
+        trace.record(ended, mote, "inquired", of=of, attempts=attempts, came=came, known=int(known))
 
 
 def _merged(merged: Merged, layout: Layout, trace: Trace) -> None:

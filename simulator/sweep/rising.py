@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gateway.frame import LAST_SEQ
+from gateway.frame import HEADER_SIZE, LAST_SEQ
 from innet.partials import PartialShape
 from innet.program.gathered import Gathered, gathered
 from innet.program.vectorised import Columns, Folded
@@ -68,6 +68,7 @@ class Rising:
         self._sent: list[Frames] = []  # what motes sent of their own
         self.arrived_at = np.full(len(readings), -1, np.int64)
         self.hops: list[Hop] = []
+        self.asked: list[Hop] = []  # questions of those who had nothing to send
         on_the_way: list[Frames] = []
         for depth in range(int(layout.depth.max(initial=0)), 0, -1):
             on_the_way = self._level(depth, on_the_way)
@@ -102,7 +103,24 @@ class Rising:
         hop = hand_over(going, layout, self._weather, heard)
         self.hops.append(hop)
         self._pay(hop)
+        self._ask(depth, going)
         return [together.take(~here), self._arrive(hop)]
+
+    def _ask(self, depth: int, going: Frames) -> None:
+        """The motes of a level whose turn it is, and that have nothing to send in a round, ask whether something waits for them."""
+        layout, first = self._layout, self._rounds.start
+        numbers = np.arange(first, self._rounds.stop)
+        turn = numbers % np.maximum(layout.asks, 1)[:, None] == layout.asks_at[:, None]
+        asks = turn & self._there & ((layout.depth == depth) & (layout.asks > 0))[:, None]
+        asks[going.holder, going.round - first] = False
+        mote, at = np.nonzero(asks)
+        round_, nothing = at + first, np.zeros_like(mote)
+        since = round_ * layout.round_us + layout.send_begin[mote]
+        questions = Frames(mote, round_, since, np.full(len(mote), HEADER_SIZE), mote, nothing, nothing)
+        parent = layout.parent[mote]
+        hop = hand_over(questions, layout, self._weather, (parent == GATEWAY) | self._there[parent, at])
+        self.asked.append(hop)
+        self._pay(hop)
 
     def _own(self, depth: int) -> Frames:
         """What the motes of a level send of their own, numbered in the order in which they send it; partials from the last

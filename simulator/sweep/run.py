@@ -46,6 +46,7 @@ class Swept:
     posted: tuple[Posted, ...]
     seqs: tuple[np.ndarray, ...]
     hops: tuple[Hop, ...]
+    asked: tuple[Hop, ...]  # of questions
     arrived: tuple[Arrived, ...]
     merged: tuple[Merged, ...]
 
@@ -107,8 +108,8 @@ class Sweep:
         parts = [slice(*edge) for edge in pairwise(edges.tolist())]
         seqs = [rising.seq[part] for part in parts]
         arrived = [_arrived(a, b, rising.arrived_at[part]) for a, b, part in zip(told, posted, parts, strict=True)]
-        return Swept(rounds, tuple(sampled), tuple(told), tuple(posted), tuple(seqs), tuple(rising.hops), tuple(arrived),
-                     tuple(rising.merged()))  # fmt: skip
+        return Swept(rounds, tuple(sampled), tuple(told), tuple(posted), tuple(seqs), tuple(rising.hops), tuple(rising.asked),
+                     tuple(arrived), tuple(rising.merged()))  # fmt: skip
 
     def live(self, count: int, batteries: np.ndarray) -> list[Swept]:
         """As `advance`, but a mote whose battery (joules) is empty when it wakes is gone from then on."""

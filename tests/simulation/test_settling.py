@@ -50,6 +50,22 @@ def test_a_query_that_comes_later_where_rounds_are_a_minute_is_run_by_all_motes_
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_a_network_that_only_folds_every_ten_rounds_is_told_another_program_within_eight(seed):
+    """Five until all have asked, one for each of three hops."""
+    calm = read_scenario(FOLDER / "calm.toml")
+    fold = Asked("mean", "SELECT AVG(temp) AS mean FROM hall [FROM NOW-90 TO NOW SLIDE 100 SEC]", 0, None)
+    bed = testbed.Testbed(replace(calm, queries=(fold, LATER)), seed, agenda=True)
+    bed.run_until(LATER_AT)
+    motes = set(bed.built.motes)
+    assert bed.station.keepers.settled() == motes and bed.station.world.agenda.period == 10
+    assert {e["kind"] for e in since(bed, 10 * MINUTE, "sent")} == {"PARTIAL", "EVENT"}  # and no readings
+    bed.run_until(LATER_AT + 8 * 10_000)
+    assert bed.station.keepers.settled() == motes
+    assert all(mote.relay.stays_on is False for mote in bed.built.motes.values())
+    assert len(bed.station.world.queries) == 2
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_every_reading_comes_after_all_when_half_of_all_frames_were_lost_for_two_hundred_seconds(seed):
     calm = read_scenario(FOLDER / "calm.toml")
     topology = calm.deployment.topology

@@ -30,6 +30,7 @@ from simulator.trace import Trace
 
 TICK_MS = 1_000
 GATEWAY = 0
+ASKS = 2
 KIND = hardware("telosb")
 SENSORS = (
     Sensor("temperature", Sum((Wave(20.0, 3.0, 60_000, 0.5), Noise(0.4, seed=9))), scale=2, sample_nc=176_000),
@@ -123,6 +124,8 @@ def duties_along(parents, round_ms, share, begin_ms):
                 Slot(start[mote], length[mote], Activity.SEND, parents[mote]),
             ),
             again_ms=begin_ms - first_ms,
+            asks=ASKS,
+            asks_at=depth[mote] % ASKS,
         )
         for mote in parents
     }

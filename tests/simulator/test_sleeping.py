@@ -1,8 +1,11 @@
 """Motes that sleep but for their slots still hear what the base station has to say to them, a hop and a round at a time."""
 
+from dataclasses import replace
+
 import pytest
 
 from acquisition.payload import encode_time
+from acquisition.schedule import Schedule
 from gateway.frame import Frame, Kind, MoteId
 from simulator.energy import Timing
 from simulator.kernel import Kernel
@@ -18,9 +21,9 @@ ROUND_US = 10_000_000
 
 
 class Line:
-    """Three motes in a row, under an agenda."""
+    """Three motes in a row, under an agenda; with `asks` they measure nothing, and ask in one of so many rounds."""
 
-    def __init__(self, ratio):
+    def __init__(self, ratio, asks=None):
         links = {link: ratio for mote, parent in PARENTS.items() for link in ((mote, parent), (parent, mote))}
         made = collecting_network(PARENTS, links, rounds=1)
         self.kernel, self.trace = Kernel(0), Trace()
@@ -28,7 +31,12 @@ class Line:
         self.gateway = Gateway(GATEWAY, Timing.of(KIND), self.kernel, air, self.trace)
         self.motes = {n: Mote(n, 1, self.kernel, air, self.trace, SENSORS, kind=KIND) for n in PARENTS}
         for number, mote in self.motes.items():
-            mote.install(made.standing[number])
+            standing = made.standing[number]
+            if asks is not None:
+                duty = replace(standing.orders.duty, asks=asks, asks_at=number % asks if asks else 0)
+                orders = replace(standing.orders, programs=(), duty=duty)
+                standing = replace(standing, schedule=Schedule(number, 1, ()), orders=orders)
+            mote.install(standing)
 
     def tell(self, mote, seq, ms):
         hops = [MoteId(n) for n in range(1, mote + 1)]
@@ -58,6 +66,40 @@ def test_a_frame_goes_down_a_hop_each_round(mote, ratio):
     # The time is right when it arrives, however long it lay about.
     clock = line.motes[mote].clock
     assert clock.reads(line.kernel.now) == pytest.approx(line.kernel.now, abs=3_000)
+
+
+@pytest.mark.parametrize("mote", [1, 2, 3])
+@pytest.mark.parametrize("begun", range(2, 7))
+def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_round_from_the_fifth_on(mote, begun):
+    line, silent = Line(1.0, asks=5), Line(1.0, asks=0)
+    for each in (line, silent):
+        each.kernel.run_until(begun * ROUND_US + ROUND_US // 2)
+        each.tell(mote, 0, 15_000)
+        each.kernel.run_until((begun + 5 + mote) * ROUND_US - 1)
+    assert [event.mote for event in line.trace.of("received")] == [mote]
+    assert silent.trace.of("received") == silent.trace.of("inquired") == []
+    # Who was told something asks in the next round again: what follows does not wait for its turn.
+    now = line.trace.of("received")[0].time // ROUND_US
+    follows = Line(1.0, asks=5)
+    follows.kernel.run_until(begun * ROUND_US + ROUND_US // 2)
+    follows.tell(mote, 0, 15_000)
+    follows.kernel.run_until((now - mote + 2) * ROUND_US - 1)  # the first hop has taken it
+    follows.tell(mote, 1, 15_000)
+    follows.kernel.run_until((now + 2) * ROUND_US - 1)
+    assert [event["seq"] for event in follows.trace.of("received")] == [0, 1]
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.7])
+def test_a_question_is_asked_in_its_turn_only_and_costs_little(ratio):
+    line, silent = Line(ratio, asks=5), Line(ratio, asks=0)
+    for each in (line, silent):
+        each.kernel.run_until(20 * ROUND_US - 1)
+    turns = [(event.mote, event.time // ROUND_US) for event in line.trace.of("inquired")]
+    assert sorted(turns) == [(mote, round) for mote in PARENTS for round in range(mote, 20, 5)]
+    assert ratio < 1 or {event["attempts"] for event in line.trace.of("inquired")} == {1}
+    awake = {each: sum(mote.relay.account.awake_us for mote in each.motes.values()) for each in (line, silent)}
+    assert 0 < awake[line] - awake[silent] < 0.05 * awake[silent]
+    assert line.trace.of("sent") == line.trace.of("asked") == line.trace.of("forsaken") == []
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.7])

@@ -75,7 +75,7 @@ SAMPLING = Sampling(
 SCHEDULE = Schedule(3, 7, (SAMPLING,))
 ORDERS = Orders((MoteProgram(3, 2, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")),), parent=4)
 TIMED = Orders(
-    parent=4, duty=Duty(30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4)), 60, 90)
+    parent=4, duty=Duty(30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4)), 60, 90, 5, 2)
 )
 LONG = Orders(tuple(MoteProgram(3, n, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")) for n in range(6)), parent=4)
 REPORT = LinksReport(3, (Heard(0, 255), Heard(4, 128)))
@@ -141,6 +141,7 @@ def cases():
         "links": (Frame(Kind.LINKS, 3, 1, 0, encode_links(REPORT)), annotate_links(REPORT)),
         "ack": (acknowledgement(answered), ()),
         "ack_pending": (replace(acknowledgement(answered), sender=8, pending=True), ()),
+        "ack_question": (Frame(Kind.ACK, 3, 0, 0, receiver=4), ()),
         "ack_with_gaps": (
             Frame(Kind.ACK, 3, 1, 25, encode_account(ACCOUNT), down=True, want_ack=False), annotate_account(ACCOUNT)),
         "sealed": (Frame(Kind.EVENT, 3, 1, 26, encode_event(EVENTS["lost"]), seal=bytes(range(8))),
