@@ -91,7 +91,7 @@ class Query:
         self._graph, self._alike, self._signatures = graph, alike, tuple(taken.signatures)
         below = graph.below(key)
         self._member = below[-1]
-        self._member.queries.append(number)
+        self._member.enter(number)
         output = self._member.among
         if output.speaker is None:
             within = plan.asked.deliver_within

@@ -24,18 +24,19 @@ class Ceiling:
         cuts, first, owners, starts = [], [], [], [0]
         for each in range(len(self._codes)):
             mine = np.flatnonzero(code == each)
-            ends = np.unique(np.concatenate([low[mine], high[mine]]))
+            ends = np.unique(np.concatenate([[-np.inf], low[mine], high[mine]]))
             first.append(sum(map(len, cuts)))
             cuts.append(ends)
             begin, behind = np.searchsorted(ends, low[mine]), np.searchsorted(ends, high[mine])
-            for piece in range(len(ends) + 1):  # piece p is above cut p - 1, up to cut p
-                inside = mine[(begin < piece) & (piece <= behind)]
+            for piece in range(len(ends)):  # piece p is above cut p, up to the next
+                inside = mine[(begin <= piece) & (piece < behind)]
                 owners.append(inside + 1)
                 starts.append(starts[-1] + len(inside))
         self._sizes = np.array([len(ends) for ends in cuts])
         self._first = np.array(first)
         self._cuts = np.concatenate(cuts)
-        self._owners, self._starts = np.concatenate(owners), np.array(starts)
+        self._owners, self._starts = np.concatenate(owners), np.array(starts[:-1])
+        self._matches = np.diff(starts)
         self._asked = len(self._codes)
 
     def prepare(self, parts, last):
@@ -58,14 +59,13 @@ class Ceiling:
         else:
             rows, temp_of = None, temp
         piece = self._pieces(code, temp_of)
-        begin = self._starts[piece]
-        matches = self._starts[piece + 1] - begin
+        matches = self._matches.take(piece)
         hit = np.flatnonzero(matches)
         if not len(hit):
             return []
-        matches = matches[hit]
+        matches, begin = matches.take(hit), self._starts.take(piece.take(hit))
         ends = matches.cumsum()
-        which = np.arange(ends[-1]) + np.repeat(begin[hit] - ends + matches, matches)
+        which = np.arange(ends[-1]) + np.repeat(begin - ends + matches, matches)
         query = self._owners[which]
         row = np.repeat(hit if rows is None else rows[hit], matches)
         order = np.argsort(query, kind="stable")  # each query is given its tuples one after another
@@ -73,14 +73,10 @@ class Ceiling:
         return [Tuples(tick[row], row + index, [(temp[row], None)], query=query[order])]
 
     def _pieces(self, code, temp):
-        """The number of the piece of each reading: how many cuts of its site are below it, behind those of other sites."""
-        base, size = self._first[code], self._sizes[code]
-        below = np.zeros(len(code), np.int64)
-        step = 1 << int(self._sizes.max(initial=1)).bit_length() - 1
-        while step:
-            probe = below + step
-            inside = probe <= size
-            higher = self._cuts[np.where(inside, base + probe - 1, 0)] < temp
-            below += step * (inside & higher)
-            step >>= 1
-        return base + code + below
+        """The number of the piece of each reading: the cuts of its site that may be the last below it are halved, and halved."""
+        piece, left = self._first.take(code), self._sizes.take(code)
+        for _ in range((int(self._sizes.max(initial=1)) - 1).bit_length()):
+            half = left >> 1
+            piece += half * (self._cuts.take(piece + half) < temp)
+            left -= half
+        return piece

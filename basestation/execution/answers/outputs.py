@@ -313,9 +313,8 @@ class StreamOutput(Operator):
         """Equal queries only have it, and each has all of it."""
         return self
 
-    @property
-    def queries(self):
-        return self.numbers
+    def enter(self, query):
+        self.numbers.append(query)
 
     def leave(self, query):
         self.numbers.remove(query)

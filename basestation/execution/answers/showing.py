@@ -28,6 +28,10 @@ class Shown:
         self.counts, self.queries = Counts(), []
         self._revision = Numbered(np.int64)  # by number of the window, of those that were revised
 
+    def enter(self, query):
+        """A query comes."""
+        self.queries.append(query)
+
     def leave(self, query):
         """A query goes."""
         self.among.leave(self, query)

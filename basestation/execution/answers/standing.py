@@ -43,6 +43,10 @@ class Member:
         self.heard = among.heard
         self.queries = []
 
+    def enter(self, query):
+        """A query comes."""
+        self.among.enter(self, query)
+
     def leave(self, query):
         """A query goes."""
         self.among.leave(self, query)
@@ -70,6 +74,8 @@ class Standing(Operator):
         self._first = Numbered(np.int64)  # by slot: up to this index tuples entered before the query did (1.1)
         self._limit = Numbered(np.int64)  # by slot: of arrivals, for a query that ends (11)
         self.given = Numbered(np.int64)  # by slot: how many tuples
+        self._query = Numbered(np.int64)  # by slot: its query, or the first of equal ones
+        self._several = 0  # how many slots have equal ones
         self._limits = 0  # how many queries end
         self.heard = 0  # the number of the last mark that came
         self._marks, self._noted = Waiting(), Noted()
@@ -102,12 +108,20 @@ class Standing(Operator):
         self.members[slot] = member = Member(self, slot)
         return member
 
+    def enter(self, member, query):
+        """A query comes, which may be equal to others."""
+        member.queries.append(query)
+        self._query[member.slot] = member.queries[0]
+        self._several += len(member.queries) == 2
+
     def leave(self, member, query):
         """A query goes, and with the last of equal ones what they were together."""
+        slot = member.slot
         member.queries.remove(query)
         if member.queries:
+            self._query[slot] = member.queries[0]
+            self._several -= len(member.queries) == 1
             return
-        slot = member.slot
         del self.members[slot]
         self._free.append(slot)
         self._grouped.remove(slot)
@@ -244,12 +258,14 @@ class Standing(Operator):
     def _for_many(self, tuples, who, counts, rows, weight, shape):
         """Tuples for queries of one shape: for each as many of the rows as are counted, one after another."""
         behind = np.cumsum(counts)
-        queries = [self.members[slot].queries for slot in who.tolist()]
-        times = list(map(len, queries))
+        begin, queries = behind - counts, self._query[who].tolist()
+        if self._several:
+            alike = [self.members[slot].queries for slot in who.tolist()]
+            times = list(map(len, alike))
+            queries, begin, behind = list(chain.from_iterable(alike)), np.repeat(begin, times), np.repeat(behind, times)
         return TuplesForMany(
-            list(chain.from_iterable(queries)), np.repeat(behind - counts, times), np.repeat(behind, times),
-            tuples.tick.take(rows), self.stream.indexes(tuples, rows), constant(weight, len(rows)),
-            self._shown(shape, tuples, rows),
+            queries, begin, behind, tuples.tick.take(rows), self.stream.indexes(tuples, rows),
+            constant(weight, len(rows)), self._shown(shape, tuples, rows),
         )  # fmt: skip
 
     def _among_marks(self, tuples, slots, rows, marks, news):
