@@ -334,6 +334,8 @@ class Block(Operator):
 
     def _placed(self, windows):
         """The windows' tuples, numbered by their places among `windows`."""
+        if int(windows.number.min()) != NOWHERE:
+            return self.frame_of(windows)
         place = np.flatnonzero(windows.number != NOWHERE)
         frame = self.frame_of(windows.take(place))
         return replace(frame, windows=len(windows), window=place[frame.window])

@@ -89,7 +89,7 @@ class Marking:
 
     def _compared(self, keys, rows):
         """(which epochs are news, which are new), and they are remembered as they are now. No two keys are equal."""
-        if _ascending(keys) and (not len(self._keys) or _ascending(np.stack([self._keys.values[-1], keys[0]]))):
+        if _ascending(keys) and (not len(self._keys) or self._keys.values[-1].tolist() < keys[0].tolist()):
             self._keys.extend(keys)
             self._rows.extend(rows)
             new = np.ones(len(keys), bool)
@@ -114,4 +114,5 @@ class Marking:
 
 def _ascending(keys):
     a, b = keys[:-1], keys[1:]
-    return ((a[:, 0] < b[:, 0]) | ((a[:, 0] == b[:, 0]) & (a[:, 1] < b[:, 1]))).all()
+    later = a[:, 0] < b[:, 0]
+    return later.all() or (later | ((a[:, 0] == b[:, 0]) & (a[:, 1] < b[:, 1]))).all()

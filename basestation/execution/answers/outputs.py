@@ -392,9 +392,11 @@ def _placed(marks, arrivals):
     """(how many tuples stand before each, EpochMarks), in that order, of marks of which some are new."""
     for marked, new in marks:
         places = np.where(new, np.searchsorted(arrivals, marked.tick, "right"), len(arrivals))
-        order = np.argsort(places, kind="stable")
-        if len(order):
-            yield places[order], marked.take(order)
+        if (places[1:] < places[:-1]).any():
+            order = np.argsort(places, kind="stable")
+            places, marked = places[order], marked.take(order)
+        if len(places):
+            yield places, marked
 
 
 def _runs(groups):

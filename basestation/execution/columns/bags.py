@@ -59,15 +59,21 @@ def _left_by_order(keys, others):
 
 def left_by_counts(keys, own, away):
     """The same where it is known of each key how many rows have it, and how many of them are taken away."""
-    kept = own > away
-    stays = kept.take(keys)
-    partly = kept & (away > 0)
-    if partly.any():  # of the rows of each of these keys the first ones go
-        some, values = np.flatnonzero(partly.take(keys)), np.flatnonzero(partly)
-        order, sizes = stable_order(keys.take(some)), own.take(values)
-        first = ranges(np.cumsum(sizes) - sizes, away.take(values))
-        stays[some.take(order.take(first))] = False
-    return np.flatnonzero(stays)
+    left = np.flatnonzero((own > away).take(keys))
+    keys = keys.take(left)
+    gone = away.take(keys)
+    some = np.flatnonzero(gone > 0)
+    if not len(some):
+        return left
+    # Of the rows of each of these keys the first ones go.
+    keys = keys.take(some)
+    order = stable_order(keys)
+    ordered = keys.take(order)
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    away = gone.take(some.take(order.take(begins)))
+    stays = np.ones(len(left), bool)
+    stays[some.take(order.take(ranges(begins, away)))] = False
+    return left[stays]
 
 
 def _sieved(keys, others, room):

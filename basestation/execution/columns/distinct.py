@@ -83,11 +83,12 @@ def stable_order(values):
     least = int(values.min())
     bits, places = (int(values.max()) - least).bit_length(), len(values).bit_length()
     if bits + places < 64:
-        order = (values - least) << places
-        order |= np.arange(len(values))
+        narrow = bits + places <= 32  # of these numpy does twice as many at once
+        order = (values - least).astype(np.uint32 if narrow else np.int64) << places
+        order |= np.arange(len(values), dtype=order.dtype)
         order.sort()
         order &= (1 << places) - 1
-        return order
+        return order.astype(np.int64, copy=False)
     left = values.view(np.uint64) - np.uint64(least % 2**64)
     order = np.argsort(left.astype(np.uint16), kind="stable")
     for shift in range(16, bits, 16):

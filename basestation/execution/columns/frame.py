@@ -13,7 +13,7 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.placed import Placed
 from basestation.algebra.vector import Vector, by_identity, places, taken
 from basestation.execution.columns.bags import left_by_counts, left_of, tabled
-from basestation.execution.columns.distinct import stretched
+from basestation.execution.columns.distinct import consecutive, stretched
 from basestation.execution.columns.tuples import concatenated
 from basestation.execution.columns.wins import stretch
 
@@ -113,23 +113,29 @@ def beyond(left, right):
 def among(frame, mine, theirs):
     """What some windows of a Frame have that others of it have not, in order: a window for each pair of their numbers."""
     code, count = codes(list(frame.columns.values()), len(frame))
-    bounds = frame.bounds()
-    window, rows = _rows(bounds, mine)
-    keys = window * count + code[rows]
+    keys = frame.window * count
+    keys += code
+    more, rows = _rows(frame, mine)
+    own = keys[rows] - more * count
     if tabled(frame.windows * count, len(frame)):
-        counts = np.bincount(frame.window * count + code, minlength=frame.windows * count).reshape(-1, count)
-        left = left_by_counts(keys, *(counts[stretched(of)].ravel() for of in (mine, theirs)))
+        counts = np.bincount(keys, minlength=frame.windows * count).reshape(-1, count)
+        left = left_by_counts(own, *(counts[stretched(of)].ravel() for of in (mine, theirs)))
     else:
-        other, others = _rows(bounds, theirs)
-        left = left_of(keys, other * count + code[others], len(mine) * count)
+        theirs_more, others = _rows(frame, theirs)
+        left = left_of(own, keys[others] - theirs_more * count, len(mine) * count)
     columns = {id: vector.take(rows).take(left) for id, vector in frame.columns.items()}
-    return Frame(len(mine), window.take(left), columns)
+    return Frame(len(mine), (frame.window[rows] - more).take(left), columns)
 
 
-def _rows(bounds, windows):
-    """(which of the windows, in a slice or as positions) of all rows of some windows, one window after another."""
+def _rows(frame, windows):
+    """Of all rows of some windows, one window after another: (how much the numbers of their windows are more than the places
+    of these, the rows in a slice or as positions)."""
+    if consecutive(windows):
+        first = int(windows[0])
+        return first, slice(*np.searchsorted(frame.window, (first, first + len(windows))).tolist())
+    bounds = frame.bounds()
     sizes = (bounds[1:] - bounds[:-1])[windows]
-    return np.repeat(np.arange(len(windows)), sizes), stretch(bounds[windows], sizes)
+    return np.repeat(windows - np.arange(len(windows)), sizes), stretch(bounds[windows], sizes)
 
 
 def _keys(left, right):

@@ -93,7 +93,9 @@ class Given:
 
     def since(self, number):
         """All windows from a number on."""
-        return self.of(np.arange(max(number, self._base), self.next))
+        number = max(number, self._base)
+        since = slice(number - self._base, None)
+        return Wins(np.arange(number, self.next), *(grown.values[since] for grown in self._columns))
 
     @property
     def _columns(self):

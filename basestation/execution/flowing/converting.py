@@ -178,8 +178,11 @@ class ConverterStream(Stream):
 
     def epoch_covers(self, keys):
         at = self.block.answered.find(keys[:, 0], keys[:, 1])
-        found = np.flatnonzero(at >= 0)
-        return [(at >= 0, self._covered(found, at[found]))]
+        nothing, found = self.nothing(), np.flatnonzero(at >= 0)
+        known = any(
+            cover.intake for cover in nothing
+        )  # else all is over pushed extents, of which nobody tells what is due
+        return [(at >= 0, self._covered(found, at[found]) if known else nothing)]
 
     def nothing(self):
         return self.block.nothing()

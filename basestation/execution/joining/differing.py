@@ -24,8 +24,7 @@ class Differing:
 
     def overlap(self, stands, mine, theirs):
         """Whether combinations have so many rows in common that the others are put together sooner than all."""
-        self._join.prepare(stands)
-        return self._join.shared(*self._reaches(stands, mine, theirs)) > _WORTH
+        return self._join.shared(stands, mine, theirs) > _WORTH
 
     def _reaches(self, stands, mine, theirs):
         reaches = self._join.reaches(stands)

@@ -95,18 +95,20 @@ class Held:
 
     def evict(self, before):
         """Let go of the tuples before a tick."""
-        self._drop(self._system["tick"].values < before)
+        early = self._system["tick"].values < before
+        count = np.count_nonzero(early)
+        self._drop(slice(count) if early[:count].all() else early)  # mostly they are the first ones
 
     def remove_at(self, ticks):
         """Let go of the tuples at some ticks."""
         if len(ticks):
             self._drop(np.isin(self._system["tick"].values, ticks))
 
-    def _drop(self, mask):
+    def _drop(self, which):
+        """Those in a slice or under a mask are dead."""
         alive = self._alive.values
-        mask = mask & alive
-        self._dead += int(mask.sum())
-        alive[mask] = False
+        self._dead += np.count_nonzero(alive[which])
+        alive[which] = False
         if self._dead > _CLEAR and 2 * self._dead > self.count:
             self._clear()
 
@@ -114,7 +116,7 @@ class Held:
         """Give the living new positions."""
         alive = self._alive.values
         first = int(alive.argmax()) if self._dead < self.count else self.count
-        kept = slice(first, None) if first == self._dead else np.flatnonzero(alive)  # mostly the first ones are dead
+        kept = slice(first, None) if first == self._dead else alive  # mostly the first ones are dead
         self._system = {name: Grown(grown.values[kept]) for name, grown in self._system.items()}
         self._values = {id: Grown(grown.values[kept]) for id, grown in self._values.items()}
         self._valid = {id: Grown(grown.values[kept]) for id, grown in self._valid.items()}

@@ -48,9 +48,11 @@ class Run:
 
     def _only(self, code, span):
         place = self._place.take(code)
-        which = np.flatnonzero(place >= 0)
-        if len(which) < len(code):
+        if place.min(initial=0) < 0:
+            which = np.flatnonzero(place >= 0)
             place, span = place[which], span.take(which)
+        else:
+            which = np.arange(len(code))
         if len(which) and not span.hold_all(self._ticks[0], self._ticks[-1]):
             inside = span.holds(self._ticks.take(place))
             if not inside.all():
