@@ -10,7 +10,7 @@ import numpy as np
 from innet.aggregates.grouping import by_group
 from innet.aggregates.protocol import Field
 from innet.aggregates.state import Once, Partial, State
-from innet.aggregates.stretches import Counted, extremes
+from innet.aggregates.stretches import Counted, blocks, extremes
 
 VALUE_BITS = 32
 """What a mote computes with."""
@@ -52,7 +52,8 @@ class Extreme(Partial):
             first, last, values = first[valid], last[valid], values[valid]
         dtype, worst = self.cells["value"]
         seen = once(_some, once(Counted(n_groups), first, last))
-        values = extremes(self.pick, np.full(n_groups, worst, dtype), first, last, values + dtype(0))
+        covered = once(blocks, first, last)
+        values = extremes(self.pick, np.full(n_groups, worst, dtype), covered, values + dtype(0))
         return np.where(seen, values, dtype(0)), seen
 
     def layout(self):

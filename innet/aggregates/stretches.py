@@ -21,21 +21,27 @@ class Counted:
         return np.cumsum(edges[:-1])
 
 
-def extremes(pick, blank, first, last, values):
-    """The extreme of each group; `blank` has one that is worse than all, for each group."""
-    level = np.frexp(last - first + 1)[1] - 1  # of the blocks: 2^level groups
-    height = int(level.max(initial=0))
-    found = blank.copy()
-    for up in range(height, -1, -1):
+def blocks(first: np.ndarray, last: np.ndarray) -> list[tuple]:
+    """Of blocks of 2^level groups, the longest first: (level, the rows that two of them cover, where the one and the other begin)."""
+    level = np.frexp(last - first + 1)[1] - 1
+    found: list[tuple] = []
+    for up in range(int(level.max(initial=0)), -1, -1):
+        some = np.flatnonzero(level == up)
+        which = slice(None) if len(some) == len(level) else some
+        found.append((up, which, first[which], last[which] + (1 - (1 << up))))
+    return found
+
+
+def extremes(pick, blank, covered, values):
+    """The extreme of each group; `blank` has one that is worse than all, for each group, `covered` are the `blocks` of rows."""
+    found, height = blank.copy(), covered[0][0]
+    for up, which, one, other in covered:
         if up < height:  # the blocks from above fall into two
             half, above = 1 << up, found
             found = above.copy()
             pick(found[half:], above[:-half], out=found[half:])
-        some = np.flatnonzero(level == up)
-        if len(some) == len(level):
-            some = slice(None)
-        own = values[some]
-        pick.at(found, first[some], own)
+        own = values[which]
+        pick.at(found, one, own)
         if up:
-            pick.at(found, last[some] + (1 - (1 << up)), own)
+            pick.at(found, other, own)
     return found

@@ -96,7 +96,8 @@ class Codes:
         known, slot = self._hashes.values, self._slot(hashes)
         numbers = np.arange(first, first + count, dtype=np.int32)
         code = self._claimed(slot, numbers, first == 0)
-        lost = np.flatnonzero(known.take(code) != hashes)
+        lost = np.flatnonzero(code != numbers)
+        lost = lost[known[code[lost]] != hashes[lost]]
         while len(lost):
             slot[lost] = next_ = self._next(slot[lost])
             code[lost] = found = self._claimed(next_, numbers[lost])

@@ -362,17 +362,15 @@ def _extent(side, reach):
 
 def _overlap(reach):
     """In how many windows a tick of them is, on an average."""
-    sizes = np.maximum(reach.right - reach.left + 1, 0).astype(np.float64)
-    some = sizes > 0
-    if not some.any():
-        return 0.0
-    return float(sizes.sum()) / (int(reach.right[some].max()) - int(reach.left[some].min()) + 1)
+    sizes = reach.right - reach.left + 1
+    if sizes.min() <= 0:
+        some = sizes > 0
+        return _overlap(reach.take(some)) if some.any() else 0.0
+    return float(sizes.sum(dtype=np.float64)) / (int(reach.right.max()) - int(reach.left.min()) + 1)
 
 
 def _rising(reaches):
     """Where the windows, of all inputs, begin and end in the order in which they are given: such a run, and the next."""
-    falls = np.zeros(len(reaches[0]) - 1, bool)
-    for reach in reaches:
-        for edges in (reach.left, reach.right, reach.made):
-            falls |= edges[1:] < edges[:-1]
-    return pairwise([0, *(np.flatnonzero(falls) + 1).tolist(), len(reaches[0])])
+    falls = [edges[1:] < edges[:-1] for reach in reaches for edges in (reach.left, reach.right, reach.made)]
+    falls = [np.flatnonzero(each) + 1 for each in falls if each.any()]
+    return pairwise([0, *(np.unique(np.concatenate(falls)).tolist() if falls else ()), len(reaches[0])])

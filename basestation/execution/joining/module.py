@@ -29,7 +29,7 @@ class StateModule:
         self._codes = Codes()
         self.begin()
         none = source.vectors(self.key, np.empty(0, np.int64))
-        self._whole = len(none) == 1 and none[0].values.dtype == np.int64
+        self._whole = len(none) > 0 and none[0].values.dtype == np.int64
 
     def begin(self):
         """All positions are new. Keys keep their numbers, as long as these are no more than the tuples."""
@@ -72,9 +72,10 @@ class StateModule:
             if not living.all():
                 living = np.flatnonzero(living)
                 which, at = which[living], at[living]
-        if not self._exact(keys):
+        doubtful = slice(1 if self._told(keys) else 0, None)
+        if keys[doubtful]:
             same = np.ones(len(which), bool)
-            for mine, theirs in zip(keys, self.source.vectors(self.key, at), strict=True):
+            for mine, theirs in zip(keys[doubtful], self.source.vectors(self.key[doubtful], at), strict=True):
                 same &= compare("=", mine.take(which), theirs).true
             if not same.all():
                 which, at = which[same], at[same]
@@ -88,9 +89,9 @@ class StateModule:
             found += run.counts(span)[1]
         return found
 
-    def _exact(self, keys):
-        """Whether equal hashes are equal keys: whole numbers stand for themselves."""
-        return not self.key or (self._whole and keys[0].values.dtype == np.int64)
+    def _told(self, keys):
+        """Whether the first parts of keys are equal where their hashes and all other parts are: whole numbers stand for themselves."""
+        return self._whole and keys[0].values.dtype == np.int64
 
     def _refresh(self):
         source = self.source
@@ -125,7 +126,7 @@ class StateModule:
         if (code < 0).any():
             there = code >= 0
             code, ticks, positions = code[there], ticks[there], positions[there]
-        return Run(code.astype(np.int64), len(self._codes), ticks, positions)
+        return Run(code, len(self._codes), ticks, positions)
 
     def _coded(self, positions):
         """The codes of what comes."""
@@ -143,11 +144,18 @@ def _numbers(positions):
 
 
 def hashed(vectors):
-    """A number for each row; where values are equal, an integer and a float too, so are the numbers."""
+    """A number for each row; where values are equal, an integer and a float too, so are the numbers.
+
+    Where all parts but one are equal, those of that one are equal if the numbers are: it was multiplied by an odd number.
+    """
     code = None
     for vector in vectors:
         part = _whole(vector.values)
-        code = part if code is None else (code ^ (code >> np.uint64(29))) * _MIX + part
+        if code is None:
+            code = part
+        else:
+            code = code * _MIX
+            code += part
     return code
 
 

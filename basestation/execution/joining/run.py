@@ -1,13 +1,13 @@
 """Run: some positions of an index, by the code of their key, and those of one code by tick; or by tick alone.
 
-Where each code has one position at most, that is looked up. Where it has several, and many probes ask for few ranges of
-ticks, it is counted how many positions of each code lie before each end of a range: then a probe finds its first and its
-last one by two looks at a table. Else they are found by bisection.
+Where each code has one position at most, that is looked up, or is the code itself and something more. Where it has several,
+and many probes ask for few ranges of ticks, it is counted how many positions of each code lie before each end of a range:
+then a probe finds its first and its last one by two looks at a table. Else they are found by bisection.
 """
 
 import numpy as np
 
-from basestation.execution.columns.distinct import ranked, stable_order
+from basestation.execution.columns.distinct import consecutive, ranked, stable_order
 from basestation.execution.columns.wins import ranges, stretch
 
 _LOOSE = 4
@@ -19,6 +19,10 @@ class Run:
 
     def __init__(self, codes, count, ticks, positions):
         self._count, self._ticks = count, ticks
+        self._least = int(codes[0]) if consecutive(codes) else None  # then each position has the next code
+        if self._least is not None:
+            self._single, self.positions = True, positions
+            return
         sizes = np.bincount(codes, minlength=count + 1)  # behind the last code there is one without positions
         self._single = int(sizes.max()) < 2
         if self._single:
@@ -26,6 +30,7 @@ class Run:
             self._place = np.full(count + 1, -1, np.int32)
             self._place[codes] = np.arange(len(codes), dtype=np.int32)
         else:
+            codes = codes.astype(np.int64)  # numbers of code and tick are greater
             order = stable_order(codes)
             self.positions = positions[order]
             self._codes, self._order, self._ranked = codes, order, None
@@ -47,12 +52,15 @@ class Run:
         return np.repeat(np.arange(len(code)), counts), self.positions.take(ranges(first, counts))
 
     def _only(self, code, span):
-        place = self._place.take(code)
-        if place.min(initial=0) < 0:
-            which = np.flatnonzero(place >= 0)
-            place, span = place[which], span.take(which)
+        if self._least is None:
+            place = self._place.take(code)
+            there = place >= 0
         else:
-            which = np.arange(len(code))
+            place = code - self._least
+            there = (place >= 0) & (place < len(self))
+        which = np.flatnonzero(there)
+        if len(which) < len(code):
+            place, span = place[which], span.take(which)
         if len(which) and not span.hold_all(self._ticks[0], self._ticks[-1]):
             inside = span.holds(self._ticks.take(place))
             if not inside.all():

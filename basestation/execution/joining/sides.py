@@ -213,7 +213,8 @@ class RowSide(Side):
 
     def prepare(self, asked):
         some = asked.left <= asked.right
-        found = self.input.numbered(int(asked.left[some].min()), int(asked.right[some].max())) if some.any() else None
+        asked = asked if some.all() else asked.take(some)
+        found = self.input.numbered(int(asked.left.min()), int(asked.right.max())) if len(asked) else None
         tuples = self.none if found is None else self._passing(_tuples(*found))
         if len(self.wants):
             tuples = tuples.take(self.wants.any(tuples.columns, len(tuples)))
