@@ -1,4 +1,5 @@
-"""Grown: an array that grows at its end and is let go of from its beginning, without a copy each time.
+"""Grown: an array that grows at its end and is let go of from its beginning, without a copy each time; of one with columns,
+each is in one piece.
 
 The array that it begins with is not copied, nor written to.
 """
@@ -23,7 +24,7 @@ class Grown:
         if size > len(self._array):
             held = self._array[self._first : self._size]
             room = len(held) + len(values)
-            self._array = np.empty((room + room // _SPARE + 8, *held.shape[1:]), held.dtype)
+            self._array = np.empty((room + room // _SPARE + 8, *held.shape[1:]), held.dtype, order="F")
             self._array[: len(held)] = held
             self._first, self._size, size = 0, len(held), len(held) + len(values)
         self._array[self._size : size] = values
@@ -33,7 +34,7 @@ class Grown:
         """Let go of the first ones."""
         self._first += count
         if 2 * self._first > len(self._array) > 64:
-            self._array = self._array[self._first : self._size].copy()
+            self._array = self._array[self._first : self._size].copy(order="K")
             self._first, self._size = 0, len(self._array)
 
     def cut(self, size):

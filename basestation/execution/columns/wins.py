@@ -83,10 +83,9 @@ class Given:
         following = consecutive(numbers) and int(numbers[0]) != NOWHERE
         first = int(numbers[0]) - self._base if following else 0
         at = slice(first, first + len(numbers)) if following else numbers - self._base
-        there = None if following else numbers != NOWHERE
-        if following or there.all():
+        if following or int(numbers.min(initial=0)) != NOWHERE:
             return Wins(numbers, *(taken(grown.values, at) for grown in self._columns))
-        found = [np.full(len(numbers), blank) for blank in (-NEVER, 1, 1, 0)]
+        found, there = [np.full(len(numbers), blank) for blank in (-NEVER, 1, 1, 0)], numbers != NOWHERE
         for column, grown in zip(found, self._columns, strict=True):
             column[there] = grown.values[at[there]]
         return Wins(numbers, *found)

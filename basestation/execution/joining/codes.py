@@ -1,15 +1,17 @@
 """Codes: the keys of a state module as numbers 0, 1, …, so that what is known of a key is looked up and not searched.
 
-A table of slots, at most a quarter of them taken: a key stands in the slot that its hash says, or in the next one that was
-free. All keys of a call go from slot to slot together. Where keys are whole numbers near to each other, as those of sites are,
-their numbers stand in a table from the least to the greatest, and nothing is hashed.
+A table of slots, at most a quarter of them taken: a key stands in the slot that the last bits of its hash say, so that what is
+near to each other, as keys with times that rise, is found in one piece of memory. If that was taken, it stands where all
+bits of its hash say, or in the next slot that was free. All keys of a call go from slot to slot together. Where keys are whole
+numbers near to each other, as those of sites are, their numbers stand in a table from the least to the greatest, and nothing
+is hashed.
 """
 
 import numpy as np
 
 from basestation.execution.columns.grown import Grown
 
-_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbours land far from each other
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbours land far from each other there
 _SPARSE = 4  # slots for each key, at the least
 _LOOSE, _SMALL = 4, 1024  # keys are near that lie no farther apart than so many times their number, and some more
 _NOTHING = -1
@@ -25,7 +27,7 @@ class Codes:
     def _empty(self, bits):
         self._low, self._near = np.uint64(0), None  # the numbers of keys from the least on, if they are near
         self._hashes = Grown(_NONE)  # by number
-        self._shift = np.uint64(64 - bits)
+        self._shift, self._last = np.uint64(64 - bits), np.uint64((1 << bits) - 1)
         self._slots = np.full(1 << bits, _NOTHING, np.int32)
 
     def __len__(self):
@@ -40,13 +42,14 @@ class Codes:
             if far.max() < len(self._near):
                 return self._near.take(far.view(np.int64))
             return np.where(far < len(self._near), self._near.take(far.view(np.int64), mode="clip"), _NOTHING)
-        known, slot = self._hashes.values, self._slot(hashes)
-        code = self._slots.take(slot)
+        known = self._hashes.values
+        code = self._slots.take(self._slot(hashes))
         lost = np.flatnonzero((known.take(code) != hashes) & (code != _NOTHING))
+        slot = self._other_slot(hashes[lost])
         while len(lost):
-            slot[lost] = next_ = self._next(slot[lost])
-            code[lost] = found = self._slots[next_]
-            lost = lost[(known[found] != hashes[lost]) & (found != _NOTHING)]
+            code[lost] = found = self._slots[slot]
+            going_on = (known[found] != hashes[lost]) & (found != _NOTHING)
+            lost, slot = lost[going_on], self._next(slot[going_on])
         return code
 
     def add(self, hashes):
@@ -98,10 +101,12 @@ class Codes:
         code = self._claimed(slot, numbers, first == 0)
         lost = np.flatnonzero(code != numbers)
         lost = lost[known[code[lost]] != hashes[lost]]
+        other = self._other_slot(hashes[lost])
         while len(lost):
-            slot[lost] = next_ = self._next(slot[lost])
-            code[lost] = found = self._claimed(next_, numbers[lost])
-            lost = lost[known[found] != hashes[lost]]
+            slot[lost] = other
+            code[lost] = found = self._claimed(other, numbers[lost])
+            going_on = known[found] != hashes[lost]
+            lost, other = lost[going_on], self._next(other[going_on])
         owns = code == numbers
         if not owns.all():  # the others need no number
             code = first + (np.cumsum(owns, dtype=np.int32) - 1)[code - first]
@@ -120,6 +125,9 @@ class Codes:
         return self._slots.take(slot)
 
     def _slot(self, hashes):
+        return (hashes & self._last).view(np.int64)
+
+    def _other_slot(self, hashes):
         folded = hashes ^ (hashes >> np.uint64(32))  # of doubles often only the first half says anything
         folded *= _MIX
         folded >>= self._shift

@@ -18,7 +18,9 @@ from basestation.execution.joining.run import Run, TickRun
 
 _FEW = 512
 """A run with fewer positions than this is not worth looking into by itself."""
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+_MIX = np.uint64(
+    0x9E3779B900000001
+)  # odd, and 1 in its last bits: what is near in all parts has numbers that are near there
 
 
 class StateModule:
@@ -146,7 +148,7 @@ def _numbers(positions):
 def hashed(vectors):
     """A number for each row; where values are equal, an integer and a float too, so are the numbers.
 
-    Where all parts but one are equal, those of that one are equal if the numbers are: it was multiplied by an odd number.
+    Where all parts but one are equal, those of that one are equal if the numbers are: it was multiplied by odd numbers.
     """
     code = None
     for vector in vectors:
@@ -167,7 +169,9 @@ def _whole(values):
         some, place = by_identity(values)
         return np.array([crc32(s.encode("utf-8", "surrogatepass")) for s in some], np.uint64)[place]
     whole = (np.trunc(values) == values) & (values >= -(2.0**63)) & (values < 2.0**63)
-    return np.where(whole, np.where(whole, values, 0.0).astype(np.int64), values.view(np.int64)).view(np.uint64)
+    bits = values.view(np.int64)
+    bits = bits ^ (bits >> 32)  # of short ones only the first half says anything
+    return np.where(whole, np.where(whole, values, 0.0).astype(np.int64), bits).view(np.uint64)
 
 
 def _together(parts):

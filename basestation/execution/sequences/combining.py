@@ -6,7 +6,6 @@ import numpy as np
 
 from basestation.algebra.vector import constant
 from basestation.execution.columns.distinct import distinct
-from basestation.execution.columns.edges import before
 from basestation.execution.columns.wins import ranges
 
 _NONE, _ONE = np.empty(0, np.int64), np.ones(1, np.int64)
@@ -36,11 +35,12 @@ def combinations(new, recent):
     `recent` has the numbers of those from before.
     """
     starts = [_starts(of) for of in new]
-    ticks, upto = _united([of.tick.take(begins) for of, begins in zip(new, starts, strict=True)])
+    own = [of.tick if len(begins) == len(of) else of.tick.take(begins) for of, begins in zip(new, starts, strict=True)]
+    ticks, upto = _united(own)
     groups = [_groups(*each) for each in zip(new, recent, starts, upto, strict=True)]
     if all((count == 1).all() for _, _, count in groups):
-        numbers = np.stack([candidates.take(first) for candidates, first, _ in groups], axis=1)
-        return ticks, constant(1, len(ticks)), numbers
+        numbers = np.array([candidates.take(first) for candidates, first, _ in groups])
+        return ticks, constant(1, len(ticks)), numbers.T  # what is asked for is a column, mostly
     groups = [(candidates, first, np.broadcast_to(count, ticks.shape)) for candidates, first, count in groups]
     total = np.prod([count for _, _, count in groups], axis=0)
     row = np.repeat(np.arange(len(ticks)), total)
@@ -69,14 +69,23 @@ def _united(sequences):
     long = sequences[longest]
     others = distinct(np.concatenate([_NONE, *(of for i, of in enumerate(sequences) if i != longest)]))
     place = np.searchsorted(long, others)
-    new = np.flatnonzero(long.take(np.minimum(place, len(long) - 1)) != others)
+    new = long.take(np.minimum(place, len(long) - 1)) != others
+    behind = np.cumsum(new)
+    at = place + behind - new  # where they stand among all
     ticks, own = long, np.arange(1, len(long) + 1)
-    if len(new):
-        ticks = np.insert(long, place[new], others[new])
-        there = np.ones(len(ticks), bool)
-        there[place[new] + np.arange(len(new))] = False
+    if len(new) and behind[-1]:
+        there = np.ones(len(long) + behind[-1], bool)
+        there[at[new]] = False
         own = np.cumsum(there)
-    return ticks, [own if i == longest else before(of, ticks + 1) for i, of in enumerate(sequences)]
+        ticks = long.take(own - 1)
+        ticks[at] = others
+    return ticks, [own if i == longest else _upto(at, others, of, len(ticks)) for i, of in enumerate(sequences)]
+
+
+def _upto(at, others, of, count):
+    """How many of some ticks, which are among the others, lie at or before each of all of them."""
+    at = at if len(of) == len(others) else at[np.searchsorted(others, of)]
+    return np.repeat(np.arange(len(at) + 1), np.diff(at, prepend=0, append=count))
 
 
 def _groups(of, recent, starts, upto):

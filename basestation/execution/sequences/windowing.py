@@ -191,6 +191,7 @@ class RowWindows(OverStream):
         self.begin, self.end, self.slide = begin, end, slide
         self._arrivals = Arrivals()
         self._rows = Growing()  # tuples that entered
+        self._numbered = None, None  # they, as they were when their numbers were last asked for, and these
         self._numbers = Indexes()  # by ident the row, counting the earlier ones too; 0: it is none
         self._first = 1  # rows before that one were let go of
         self._made = NO_WINS  # windows that rows have made and that were not given
@@ -236,9 +237,9 @@ class RowWindows(OverStream):
 
     def _held(self):
         rows = self._rows.all()
-        if rows is None:
-            return None, None
-        return rows, self._numbers.of(rows.ident) - self._earlier
+        if rows is not self._numbered[0]:
+            self._numbered = rows, self._numbers.of(rows.ident) - self._earlier
+        return self._numbered
 
     def along(self):
         """(the rows in their order, their numbers)."""
@@ -280,6 +281,7 @@ class RowWindows(OverStream):
 
     def _number(self, idents, arrivals):
         """The next rows, in order."""
+        self._numbered = None, None
         if len(idents):
             self._numbers.enter(idents, consecutive(idents))
         early = int(np.searchsorted(arrivals, self._since))
@@ -340,8 +342,10 @@ class RowWindows(OverStream):
         """Rows have their ticks in any order: a tuple stamped ahead may be corrected when later rows may not."""
         open_from = self.stream.open_from(before)
         rows, numbers = self._held()
-        may_change = NEVER if rows is None else int(numbers[rows.tick >= open_from].min(initial=NEVER))
-        return (given.right < may_change) & (given.tick < open_from)
+        open = None if rows is None else rows.tick >= open_from
+        if open is None or not open.any():
+            return given.tick < open_from
+        return (given.right < int(numbers[open].min())) & (given.tick < open_from)
 
     def _coming(self):
         """The first row that windows to come can reach."""
@@ -356,7 +360,8 @@ class RowWindows(OverStream):
             self.stream.need(before)
             return
         first = min(self._coming(), *(int(of.left.min(initial=NEVER)) for of in (kept, self._made)))
-        self._first, keep = max(self._first, first + self._earlier), numbers >= first
-        self._rows.keep(keep)
-        self.stream.need(min(before, int(rows.tick[keep].min(initial=NEVER))))
-        self._numbers.drop_before(min(self.stream.first, int(rows.ident[keep].min(initial=NEVER))))
+        self._first = max(self._first, first + self._earlier)
+        self._rows.keep(numbers >= first)
+        rows = self._rows.all()
+        self.stream.need(min(before, int(rows.tick.min(initial=NEVER))))
+        self._numbers.drop_before(min(self.stream.first, int(rows.ident.min(initial=NEVER))))

@@ -8,12 +8,14 @@ from basestation.execution.joining.codes import _MIX, Codes
 
 
 def crowded(n):
-    """Hashes for small numbers that all want the first slot."""
+    """Hashes for small numbers that all want the first slot when their own is taken."""
     folded = n * pow(int(_MIX), -1, 2**64) % 2**64
     return folded ^ (folded >> 32)
 
 
-HASHES = st.integers(0, 40).map(crowded) | st.integers(0, 2**64 - 1) | st.integers(0, 9)
+SAME = [hash_ for hash_ in map(crowded, range(40_000)) if hash_ % 2**10 == 0]
+"""Of these all want the same slot at first as well."""
+HASHES = st.integers(0, 40).map(crowded) | st.sampled_from(SAME) | st.integers(0, 2**64 - 1) | st.integers(0, 9)
 NEAR = st.integers(-30, 30).map(lambda n: n % 2**64)
 FARTHER = st.integers(-3_000, 3_000).map(lambda n: n % 2**64)
 LISTS = st.lists(HASHES, max_size=60) | st.lists(NEAR, max_size=60) | st.lists(FARTHER, max_size=9)

@@ -99,7 +99,7 @@ def test_an_integer_finds_the_float_of_its_value(rows):
 
 def test_hashes_that_meet_are_not_taken_for_equal_keys():
     half = vector_of([0.5], Type.FLOAT)
-    alike = int(half.values.view(np.int64)[0])
+    alike = int(hashed([half]).view(np.int64)[0])
     assert hashed([half]) == hashed([vector_of([alike], Type.INTEGER)])
     held = Held(tuples([]))
     held.build(tuples([(0, 0, (alike, None, None))]))
