@@ -180,7 +180,7 @@ class Block(Operator):
     @property
     def none(self):
         """None of its windows."""
-        return self.answered.all().take(slice(0, 0))
+        return self.answered.none
 
     def _compared(self, dirty, found):
         """Those of what was found that are new; the dirty ones, of which some stand otherwise now or not at all."""

@@ -33,12 +33,19 @@ SCALE_DOWN, SCALE_UP = 2.0 ** (-BITS * FAR), 2.0 ** (BITS * FAR)
 class ExactSums:
     """Where `groups` are None, there are as many rows as groups, and each row is one of its own."""
 
-    __slots__ = ("_bound", "columns", "n_groups", "origin")
+    __slots__ = ("bound", "columns", "n_groups", "origin")
 
     def __init__(self, n_groups: int, origin: int) -> None:
         self.n_groups, self.origin = n_groups, origin
         self.columns: dict[int, np.ndarray] = {}
-        self._bound = 0  # no digit is larger
+        self.bound = 0  # no digit is larger
+
+    @classmethod
+    def of(cls, n_groups: int, origin: int, columns: dict[int, np.ndarray], bound: int) -> "ExactSums":
+        """Those with these digits, none of which is larger than `bound`."""
+        found = cls(n_groups, origin)
+        found.columns, found.bound = columns, bound
+        return found
 
     # --- adding ------------------------------------------------------------------------------------------------------
 
@@ -134,31 +141,28 @@ class ExactSums:
 
     def merge(self, other: "ExactSums", into: np.ndarray) -> None:
         """Add group g of another to the group into[g]."""
-        if other._bound * len(into) > HEADROOM:
+        if other.bound * len(into) > HEADROOM:
             other.carry()
-        self._add_at(into, other.columns, other._bound)
+        self._add_at(into, other.columns, other.bound)
 
     def merged(self, other: "ExactSums", add: Callable = np.add) -> "ExactSums":
         """New sums, group by group of both; `add` adds two columns."""
         for sums in (self, other):
-            if sums._bound > HEADROOM // 2:
+            if sums.bound > HEADROOM // 2:
                 sums.carry()
-        both = ExactSums(self.n_groups, self.origin)
-        both._bound = self._bound + other._bound
-        for limb in {**self.columns, **other.columns}:
-            held = [sums.columns[limb] for sums in (self, other) if limb in sums.columns]
-            both.columns[limb] = add(*held) if len(held) == 2 else held[0]
-        return both
+        columns = self.columns | other.columns
+        for limb in self.columns.keys() & other.columns.keys():
+            columns[limb] = add(self.columns[limb], other.columns[limb])
+        return ExactSums.of(self.n_groups, self.origin, columns, self.bound + other.bound)
 
     def together(self, n_groups: int, most: int, bring: Callable) -> "ExactSums":
         """Sums of other groups, each of `most` of these at most; `bring` brings those of a column together."""
-        if self._bound * most > HEADROOM:
+        if self.bound * most > HEADROOM:
             self.carry()
+        if self.bound * most <= HEADROOM:
+            columns = {limb: bring(np.add, column, 0) for limb, column in self.columns.items()}
+            return ExactSums.of(n_groups, self.origin, columns, self.bound * max(most, 1))
         found = ExactSums(n_groups, self.origin)
-        if self._bound * most <= HEADROOM:
-            found.columns = {limb: bring(np.add, column, 0) for limb, column in self.columns.items()}
-            found._bound = self._bound * max(most, 1)
-            return found
         for limb, column in self.columns.items():  # of so many, sums of half digits fit
             for shift, half in ((0, column & LOW), (BITS // 2, column >> BITS // 2)):
                 found._add_integers(BITS * limb + shift, None, bring(np.add, half, 0), None)
@@ -166,10 +170,8 @@ class ExactSums:
 
     def mapped(self, change: Callable, n_groups: int) -> "ExactSums":
         """The sums of so many other groups: what is chosen of each column, or a copy of it."""
-        found = ExactSums(n_groups, self.origin)
-        found.columns = {limb: change(column) for limb, column in self.columns.items()}
-        found._bound = self._bound
-        return found
+        columns = {limb: change(column) for limb, column in self.columns.items()}
+        return ExactSums.of(n_groups, self.origin, columns, self.bound)
 
     # --- digits ------------------------------------------------------------------------------------------------------
 
@@ -181,9 +183,9 @@ class ExactSums:
     def _make_room(self, largest) -> None:
         if largest > HEADROOM:
             raise OverflowError("more is added at a time than digits have room for")
-        if self._bound + largest > HEADROOM:
+        if self.bound + largest > HEADROOM:
             self.carry()
-        self._bound += largest
+        self.bound += largest
 
     def carry(self) -> None:
         """Bring every digit to -2^43 … 2^43 - 1, in which form there is one way only to write a sum."""
@@ -198,11 +200,11 @@ class ExactSums:
                 if not digits.any():
                     del self.columns[limb]
             limb += 1
-        self._bound = HALF
+        self.bound = HALF
 
     def at_most(self, largest: int) -> None:
         """Bring the digits down if one of them may be larger."""
-        if self._bound > largest:
+        if self.bound > largest:
             self.carry()
 
     def whole(self, positions: np.ndarray) -> tuple[list[int], int]:
@@ -241,7 +243,7 @@ class ExactSums:
             for limb, column in part.columns.items():
                 joined._column(limb)[start : start + part.n_groups] = column
             start += part.n_groups
-        joined._bound = max((part._bound for part in parts), default=0)
+        joined.bound = max((part.bound for part in parts), default=0)
         return joined
 
     def dump(self) -> tuple[np.ndarray, np.ndarray]:
@@ -255,10 +257,8 @@ class ExactSums:
 
     @classmethod
     def load(cls, limbs: np.ndarray, digits: np.ndarray, origin: int) -> "ExactSums":
-        loaded = cls(digits.shape[1], origin)
-        loaded.columns = {limb: row.copy() for limb, row in zip(limbs.tolist(), digits, strict=True)}
-        loaded._bound = HALF
-        return loaded
+        columns = {limb: row.copy() for limb, row in zip(limbs.tolist(), digits, strict=True)}
+        return cls.of(digits.shape[1], origin, columns, HALF)
 
     @property
     def nbytes(self) -> int:
@@ -299,7 +299,7 @@ def _largest(values):
     """The largest magnitude, a Python number: the one of -2^63 is no int64."""
     if len(values) == 0:
         return 0
-    return max(values.max().item(), -values.min().item())
+    return max(np.maximum.reduce(values).item(), -np.minimum.reduce(values).item())
 
 
 def _chosen(groups, which):

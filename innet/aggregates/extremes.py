@@ -87,7 +87,7 @@ class Extreme(Partial):
         value, seen = state.cells["value"], state.cells["seen"]
         if self.type == "string":
             return value.copy(), seen.copy()
-        return value.copy() if seen.all() else np.where(seen, value, 0), seen.copy()
+        return value.copy() if np.count_nonzero(seen) == len(seen) else np.where(seen, value, 0), seen.copy()
 
 
 def _some(counts):

@@ -100,7 +100,7 @@ def _rounded(quick: Callable, exactly: Callable, there, scale):
     if len(doubtful):
         values[doubtful] = exactly(doubtful)
     finite = np.isfinite(values) & there
-    if not finite.all():
+    if np.count_nonzero(finite) < len(finite):
         values[~finite] = 0.0
     return values + 0.0, finite  # adding 0.0 makes of -0.0 the one zero there is
 

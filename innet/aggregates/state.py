@@ -7,6 +7,7 @@ A state is made of cells (arrays with one entry per group) and of exact sums; an
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -35,9 +36,10 @@ class Once:
 
     def __call__(self, make: Callable, *arrays: np.ndarray) -> np.ndarray:
         key = make, *map(id, arrays)
-        if key not in self._made:
-            self._made[key] = make(*arrays), arrays  # which go on living, so that no other array gets their id
-        return self._made[key][0]
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = make(*arrays), arrays  # which go on living, so that no other array gets their id
+        return found[0]
 
 
 def _joined(*arrays):
@@ -129,14 +131,14 @@ class Partial:
 
     def merged(self, state, other, once=None) -> State:
         """A new state: group by group of both. It may share arrays with them, and is not to be changed."""
-        if self.folds is None:
+        folds = self.folds
+        if folds is None:
             both = self.concatenate([state])
             self.merge(both, other, np.arange(state.n_groups))
             return both
         once = once or Once()
-        cells = {name: once(self.folds[name], cell, other.cells[name]) for name, cell in state.cells.items()}
-        add = lambda *columns: once(np.add, *columns)  # noqa: E731 - as the sums want it
-        sums = {name: sums.merged(other.sums[name], add) for name, sums in state.sums.items()}
+        cells = {name: once(folds[name], cell, other.cells[name]) for name, cell in state.cells.items()}
+        sums = {name: sums.merged(other.sums[name], partial(once, np.add)) for name, sums in state.sums.items()}
         return State(state.n_groups, cells, sums)
 
     def spread(self, state, n_groups, into, once) -> State:

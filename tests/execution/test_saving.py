@@ -15,7 +15,7 @@ from basestation.planner.catalog import read_schema
 from basestation.revisions.answers import apart
 
 CATALOG = read_schema("hits: pushed (v:integer, s:string) late revise by 10 sec")
-HEAD = b"moteloom engine 8\n"
+HEAD = b"moteloom engine 9\n"
 
 
 def running():

@@ -68,6 +68,7 @@ class Answered:
         blank = {"parts": np.empty((0, width), np.int64), "t": np.empty(0, object), "gone": np.empty(0, bool)}
         self._columns = [_KIND.get(name, Grown)(blank.get(name, _NONE)) for name in _COLUMNS]
         self._all = None
+        self.none = self.all()
         self._numbered = True  # numbers ascend like keys
 
     def __len__(self):

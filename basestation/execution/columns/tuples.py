@@ -60,7 +60,7 @@ class Tuples:
     def in_order(self):
         """In the order of entry."""
         later = self.arrival[1:] > self.arrival[:-1]
-        if later.all():
+        if everything(later):
             return self
         if self.part.strides == self.rank.strides == (0,):  # then the place decides between equal arrivals
             together = (self.arrival[1:] == self.arrival[:-1]) & (self.place[1:] > self.place[:-1])
@@ -77,8 +77,6 @@ def no_tuples(like):
 def apart(tuples, mask):
     """(those under a mask, the others). Where they follow each other there are no copies."""
     count = np.count_nonzero(mask)
-    if count == len(mask):
-        return tuples, no_tuples(tuples)
     if mask[:count].all():
         return tuples.take(slice(0, count)), tuples.take(slice(count, None))
     return tuples.take(mask), tuples.take(~mask)

@@ -5,7 +5,7 @@ import numpy as np
 from acquisition.schema import Type
 from basestation.algebra.evaluation import Evaluation, doubles
 from basestation.algebra.expressions import Attr
-from basestation.algebra.vector import Vector
+from basestation.algebra.vector import Vector, everything
 from basestation.execution.columns.frame import Frame, codes
 from innet.aggregates import make
 
@@ -70,4 +70,4 @@ def values_of(aggregate, columns, length):
 def answer(made, values, there):
     """The Vector of what an aggregate gave; a scaled one loses its scale (14)."""
     values = doubles(values, made.scale) if made.result == "scaled" else values
-    return Vector(values, None if there.all() else there)
+    return Vector(values, None if everything(there) else there)

@@ -11,7 +11,7 @@ import numpy as np
 from acquisition.extent import Late
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of
-from basestation.algebra.vector import Vector, constant, everything, places, taken
+from basestation.algebra.vector import Vector, anything, constant, everything, places, taken
 from basestation.execution.columns.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.columns.silence import NONE
 from basestation.execution.columns.tuples import joined, no_tuples
@@ -156,7 +156,7 @@ class ExtentStream(Stream):
     def placed(self, tuples):
         """Those that a selection let pass later arrive as they did here."""
         added = tuples.rank == ADDED
-        if not added.any():
+        if not anything(added):
             return tuples
         rows = self.intake.log.rows(tuples.ident[added])
         arrival, rank, place = tuples.arrival.copy(), tuples.rank.copy(), tuples.place.copy()

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from basestation.algebra.expressions import columns_of
+from basestation.algebra.vector import anything, everything
 from basestation.execution.columns.cells import Cells
 from basestation.execution.columns.distinct import found_in, ranked, within
 from basestation.execution.columns.frame import Frame
@@ -18,6 +19,7 @@ from basestation.execution.contents.groups import Groups
 from basestation.execution.flowing.streams import ADDED
 from basestation.execution.slices.asked import Asked
 from basestation.execution.slices.doubling import Doubling
+from innet.aggregates.bundle import bundled
 from innet.aggregates.state import Once
 
 _FULL = 4
@@ -78,7 +80,7 @@ class Folding:
         """The Cells of tuples, which are in these slices."""
         groups, width = self.groups_of(tuples), len(self.groups)
         key = slices * width + groups
-        if (key[1:] > key[:-1]).all():
+        if everything(key[1:] > key[:-1]):
             return self._alone(slices, groups, tuples, stream)
         numbers, place = ranked(slices)
         key, count = place * width + groups, len(numbers) * width
@@ -106,9 +108,9 @@ class Folding:
     def _in_rows(self, cells):
         """Cells, and whether they are a matrix as they are."""
         width = len(self.groups)
-        if not len(cells) or len(cells) % width or (cells.slice[::width] != cells.slice[width - 1 :: width]).any():
+        if not len(cells) or len(cells) % width or anything(cells.slice[::width] != cells.slice[width - 1 :: width]):
             return cells
-        return replace(cells, width=width) if _ascending(cells.arrival, cells.place).all() else cells
+        return replace(cells, width=width) if everything(_ascending(cells.arrival, cells.place)) else cells
 
     def matrix(self, count, key, tuples, ranks, stream):
         """A matrix of so many cells, of tuples that are in those of `key`."""
@@ -254,10 +256,15 @@ class Folding:
             window, group, found = window[order], group[order], found.take(order)
         return self.finished(window, group, found, len(first))
 
-    def whole(self, cells):
-        """The Folded of one window that holds all groups, which are these cells."""
-        groups = np.arange(len(cells))
-        return self.finished(np.zeros_like(groups), groups, cells, 1)
+    def bundle(self, cells):
+        """The Bundle of their states; None where these do not fold one by one."""
+        return bundled(self.asked.made, cells.states)
+
+    def whole(self, bundle):
+        """The Folded of one window that holds all groups, of which this is the Bundle."""
+        states = bundle.states()
+        groups = np.arange(states[0].n_groups)
+        return self.finished(np.zeros_like(groups), groups, Cells(None, None, None, None, states), 1)
 
     def finished(self, window, group, cells, windows):
         """The Folded of cells that stand window by window."""
@@ -374,7 +381,7 @@ def places_of(tuples):
 
     A rank is 0, a tick + 1 beside the place of a site (SEMANTICS 1.5), or ADDED.
     """
-    if not tuples.rank.any():
+    if not anything(tuples.rank):
         return tuples.place
     return np.where(tuples.rank == ADDED, ADDED + tuples.place, (tuples.rank << 20) + tuples.place)
 

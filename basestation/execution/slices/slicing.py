@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from basestation.algebra.vector import everything
 from basestation.execution.columns.tuples import Growing, apart
 from basestation.execution.columns.wins import NEVER
 from basestation.execution.sequences.store import Store
@@ -167,9 +168,10 @@ class Slices(Store):
         if tuples is None:
             return
         if upto < NEVER:
-            over, later = apart(tuples, tuples.tick < self._low(upto + 1))
-            self._waiting.add(later)  # a slice that is not over is folded once it is
-            tuples = over
+            over = tuples.tick < self._low(upto + 1)
+            if not everything(over):
+                tuples, later = apart(tuples, over)
+                self._waiting.add(later)  # a slice that is not over is folded once it is
         self._fold(tuples)
 
     def _fold(self, tuples):
@@ -183,7 +185,7 @@ class Slices(Store):
         held = slices >= self._from
         if self._begin is None:
             held &= tuples.tick >= self._start
-        return (slices, tuples, held) if held.all() else (slices[held], tuples.take(held), held)
+        return (slices, tuples, held) if everything(held) else (slices[held], tuples.take(held), held)
 
     def _put(self, cells):
         """Take cells in: those of slices that are there already are put together with them."""
@@ -248,7 +250,7 @@ class Slices(Store):
         first, last = self._numbers(left), self._numbers(right)
         self._fold_waiting(int(last.max(initial=-NEVER)))
         parts = self._reached(first, last)
-        if len(first) == 1 and parts and (whole := self._sliding.over(parts, self._folding.merged)) is not None:
+        if len(first) == 1 and parts and (whole := self._sliding.over(parts, self._folding.bundle)) is not None:
             return self._folding.whole(whole)
         return self._folding.windows(self._folding.joined(parts), np.maximum(first, self._settled), last)
 

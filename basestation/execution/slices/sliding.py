@@ -8,47 +8,51 @@ together with those behind it anew. That is three times for each slice, however 
 
 from itertools import pairwise
 
+from innet.aggregates.bundle import fit
+
 
 class Sliding:
     """Slices are told by their Cells, which are never changed; where one became another, all is put together anew."""
 
     def __init__(self):
-        self._before, self._suffixes = (
-            [],
-            [],
-        )  # the slices before the cut, the last one first, and each with those up to the cut
-        self._behind, self._whole = [], None  # those behind the cut, and all of them
+        self._parts, self._bundles = [], []  # the slices of the window before, each as it came
+        self._suffixes = []  # of those before the cut, with all that follow up to it; that of the first one is the last
+        self._behind = None  # those behind the cut, as one
 
-    def over(self, parts, merged):
-        """All groups of a window over slices, a part for each; None where these have not all the same groups.
+    def over(self, parts, bundle):
+        """The Bundle of a window over slices, a part for each; None where these have not all the same groups.
 
-        `merged` makes Cells of two, group by group.
+        `bundle` makes that of the states of Cells, if they have one.
         """
-        count = self._known(parts)
-        if not _alike(parts[max(count - 1, 0) :]):
+        known = self._known(parts)
+        if not _alike(parts[max(known - 1, 0) :]):
             return None
-        if not count:
-            self._cut(parts, merged)
-        for part in parts[count:] if count else ():
-            self._behind.append(part)
-            self._whole = part if self._whole is None else merged(self._whole, part)
-        return self._suffixes[-1] if self._whole is None else merged(self._suffixes[-1], self._whole)
+        new = [bundle(part) for part in parts[known:]]
+        bundles = self._bundles + new
+        if any(each is None or each.form != bundles[0].form for each in new) or not fit(bundles):
+            return None
+        self._parts, self._bundles = parts, bundles
+        if not self._suffixes:
+            self._cut()
+        else:
+            for each in new:
+                self._behind = each if self._behind is None else self._behind.merged(each)
+        return self._suffixes[-1] if self._behind is None else self._suffixes[-1].merged(self._behind)
 
     def _known(self, parts):
-        """Of how many of these, from the first on, it is known what they are together; all else is let go of."""
-        while self._before and self._before[-1] is not parts[0]:
-            self._before.pop()
-            self._suffixes.pop()
-        known = [*reversed(self._before), *self._behind]
+        """How many of these, from the first on, are those of the window before; what is not among them is let go of."""
+        lost = next((at for at, part in enumerate(self._parts) if part is parts[0]), len(self._parts))
+        known = self._parts[lost:]
         if len(known) > len(parts) or any(a is not b for a, b in zip(known, parts, strict=False)):
-            self._before, self._suffixes = [], []
-        return len(known) if self._before else 0
+            lost, known = len(self._parts), []
+        self._parts, self._bundles = known, self._bundles[lost:]
+        del self._suffixes[max(len(self._suffixes) - lost, 0) :]
+        return len(known)
 
-    def _cut(self, parts, merged):
-        self._before, self._suffixes = parts[::-1], []
-        for part in self._before:
-            self._suffixes.append(merged(part, self._suffixes[-1]) if self._suffixes else part)
-        self._behind, self._whole = [], None
+    def _cut(self):
+        self._behind = None
+        for each in reversed(self._bundles):
+            self._suffixes.append(each.merged(self._suffixes[-1]) if self._suffixes else each)
 
 
 def _alike(parts):

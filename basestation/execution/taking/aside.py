@@ -61,7 +61,7 @@ def waits(batches, intake, clock, tick):
             return False
         if not (plain(batch) and clock < arrival[0] and arrival[-1] <= tick) or anything(intake.disturbing(batch)):
             return False
-        if len(arrival) > 1 and (arrival[1:] < arrival[:-1]).any():
+        if len(arrival) > 1 and anything(arrival[1:] < arrival[:-1]):
             return False
         clock = arrival[-1] - 1
     return True

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from basestation.execution.columns.cells import Cells
 from basestation.execution.slices.sliding import Sliding
-from innet.aggregates import make
+from innet.aggregates import bundle, make
 
 COUNT, LEAST = make("COUNT", "integer"), make("MIN", "integer")
 
@@ -21,13 +21,12 @@ def part(number, arrival, values):
     return Cells(np.full(len(values), number), of, np.full(len(values), arrival), of, states, len(values))
 
 
-def merged(a, b):
-    states = [made.merged(x, y) for made, x, y in zip((COUNT, LEAST), a.states, b.states, strict=True)]
-    return Cells(None, None, None, None, states)
+def bundled(cells):
+    return bundle.bundled((COUNT, LEAST), cells.states)
 
 
-def answers(cells):
-    return [made.finalize(state)[0].tolist() for made, state in zip((COUNT, LEAST), cells.states, strict=True)]
+def answers(found):
+    return [made.finalize(state)[0].tolist() for made, state in zip((COUNT, LEAST), found.states(), strict=True)]
 
 
 @given(st.data())
@@ -52,7 +51,7 @@ def test_a_window_is_what_its_slices_are_together(data):
             )  # an older window again
             inside = of[begin : last + 1]
             alike = len({len(values) for *_, values in inside}) == 1
-            found = sliding.over(parts[begin : last + 1], merged)
+            found = sliding.over(parts[begin : last + 1], bundled)
             if not alike or any(b[1] < a[1] for a, b in pairwise(inside)):
                 assert found is None
             else:
@@ -60,16 +59,22 @@ def test_a_window_is_what_its_slices_are_together(data):
                 assert answers(found) == [[len(inside)] * rows.shape[1], rows.min(axis=0).tolist()]
 
 
-def test_a_slice_is_put_together_with_others_three_times_at_most():
-    times = 0
+def test_a_slice_is_put_together_with_others_three_times_at_most(monkeypatch):
+    times, merged = 0, bundle.Bundle.merged
 
-    def counted(a, b):
+    def counted(self, other):
         nonlocal times
         times += 1
-        return merged(a, b)
+        return merged(self, other)
 
+    monkeypatch.setattr(bundle.Bundle, "merged", counted)
     sliding, slices, length = Sliding(), 500, 60
     parts = [part(number, number, [number, -number]) for number in range(slices)]
     for number in range(length, slices):
-        assert answers(sliding.over(parts[number - length : number], counted))[0] == [length] * 2
+        assert answers(sliding.over(parts[number - length : number], bundled))[0] == [length] * 2
     assert times <= 3 * slices
+
+
+def test_what_does_not_fold_cell_by_cell_is_put_together_elsewhere():
+    least = make("MIN", "string")
+    assert Sliding().over([part(0, 0, [1])], lambda cells: bundle.bundled([least], [least.init(1)])) is None
