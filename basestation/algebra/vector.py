@@ -94,6 +94,17 @@ def _endless(value, type_):
     return np.broadcast_to(np.array(value, object if type_ is str else None), 2**40)
 
 
+_ROW = np.arange(2**16)
+_ROW.flags.writeable = False
+
+
+def row(count, first=0):
+    """The integers first, first + 1, …, so many, not to be written to. Those that are there are added to sooner than new ones counted."""
+    if count > len(_ROW):
+        return np.arange(first, first + count)
+    return _ROW[:count] + first if first else _ROW[:count]
+
+
 _MANY = 2**12
 
 

@@ -13,11 +13,11 @@ import numpy as np
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import columns_of
 from basestation.algebra.signatures import signature
-from basestation.algebra.vector import constant
+from basestation.algebra.vector import Vector, constant, taken
 from basestation.execution.answers.noted import Noted, pairs
 from basestation.execution.answers.outputs import in_time
+from basestation.execution.answers.slots import Slots
 from basestation.execution.columns.marks import Waiting
-from basestation.execution.columns.numbered import Numbered
 from basestation.execution.columns.silence import NONE
 from basestation.execution.columns.tuples import equal, joined, no_tuples
 from basestation.execution.columns.wins import NEVER, ranges
@@ -27,6 +27,7 @@ from basestation.execution.graph import MEMBER, OUTPUT, Operator
 from basestation.execution.wanting.grouped import Grouped
 from basestation.execution.wanting.kinds import Kinds
 from basestation.revisions.answers import Rows, TuplesForMany, TupleUpdates
+from innet.aggregates.state import Once
 
 _NONE = np.empty(0, np.int64)
 
@@ -54,7 +55,7 @@ class Member:
     @property
     def counts(self):
         """Rows that were looked for in its ranges, and those that it was given."""
-        return Counts(rows_in=self.among.counts.rows_in - self._before, rows_out=int(self.among.given[self.slot]))
+        return Counts(rows_in=self.among.counts.rows_in - self._before, rows_out=int(self.among.slots.given[self.slot]))
 
 
 class Standing(Operator):
@@ -70,19 +71,13 @@ class Standing(Operator):
         self.stream = stream
         self.members, self._free = {}, []  # by slot; slots that nobody has
         self._grouped, self._shapes, self._rests, self._epochs = Grouped(), Kinds(), Kinds(), Kinds()
-        self._shape, self._rest, self._told = (Numbered(np.int64) for _ in range(3))  # by slot, which of these
-        self._first = Numbered(np.int64)  # by slot: up to this index tuples entered before the query did (1.1)
-        self._limit = Numbered(np.int64)  # by slot: of arrivals, for a query that ends (11)
-        self.given = Numbered(np.int64)  # by slot: how many tuples
-        self._query = Numbered(np.int64)  # by slot: its query, or the first of equal ones
+        self.slots = Slots()
         self._several = 0  # how many slots have equal ones
         self._limits = 0  # how many queries end
         self.heard = 0  # the number of the last mark that came
         self._marks, self._noted = Waiting(), Noted()
         self._needed = NEVER
         self.said = []  # in the last step
-        known = stream.all().come
-        self._last = int(stream.index_of(known.ident).max(initial=0))  # the index that was given last
 
     @property
     def speaker(self):
@@ -99,11 +94,14 @@ class Standing(Operator):
         slot = self._free.pop() if self._free else len(self.members)
         self._grouped.add(slot, ranges)
         shape = tuple((signature(expression), column.type, column.scale) for column, expression in outputs)
-        self._shape[slot] = self._shapes.take(shape, outputs)
-        self._rest[slot] = self._rests.take(tuple(map(signature, rest)), rest) if rest else 0
-        self._told[slot] = self._epochs.take(*epochs) if epochs else 0
-        self._first[slot], self.given[slot] = self._last, 0
-        self._limit[slot] = NEVER if limit is None else limit
+        needed = {column.id for _, expression in outputs for column in columns_of(expression)}
+        slots = self.slots
+        slots.reach(slot)
+        slots.shape[slot] = self._shapes.take(shape, (outputs, needed))
+        slots.rest[slot] = self._rests.take(tuple(map(signature, rest)), rest) if rest else 0
+        slots.told[slot] = self._epochs.take(*epochs) if epochs else 0
+        slots.first[slot], slots.given[slot] = self.stream.last_index, 0
+        slots.limit[slot] = NEVER if limit is None else limit
         self._limits += limit is not None
         self.members[slot] = member = Member(self, slot)
         return member
@@ -111,7 +109,7 @@ class Standing(Operator):
     def enter(self, member, query):
         """A query comes, which may be equal to others."""
         member.queries.append(query)
-        self._query[member.slot] = member.queries[0]
+        self.slots.query[member.slot] = member.queries[0]
         self._several += len(member.queries) == 2
 
     def leave(self, member, query):
@@ -119,18 +117,18 @@ class Standing(Operator):
         slot = member.slot
         member.queries.remove(query)
         if member.queries:
-            self._query[slot] = member.queries[0]
+            self.slots.query[slot] = member.queries[0]
             self._several -= len(member.queries) == 1
             return
         del self.members[slot]
         self._free.append(slot)
         self._grouped.remove(slot)
-        self._shapes.let_go(int(self._shape[slot]))
-        if rest := int(self._rest[slot]):
+        self._shapes.let_go(int(self.slots.shape[slot]))
+        if rest := int(self.slots.rest[slot]):
             self._rests.let_go(rest)
-        if told := int(self._told[slot]):
+        if told := int(self.slots.told[slot]):
             self._epochs.let_go(told)
-        self._limits -= int(self._limit[slot]) != NEVER
+        self._limits -= int(self.slots.limit[slot]) != NEVER
         self._noted.leave(slot)
 
     # --- one clock tick ----------------------------------------------------------------------------------------------
@@ -140,8 +138,6 @@ class Standing(Operator):
         self.counts.rows_in += len(change.come) + len(change.gone)
         said = self._corrected(change, clock) if len(change.gone) else []
         entering = self.stream.entering()
-        if entering is not None:
-            self._last = int(self.stream.index_of(entering.ident[-1:])[0])
         found = self._with_noted(entering, change.watermark)
         self.heard = max((mark.source[1] for mark in change.marks), default=self.heard)
         marks = self._marks.ready(change.marks, change.watermark)
@@ -153,7 +149,7 @@ class Standing(Operator):
         slots, rows = self._grouped.of(tuples.columns, len(tuples))
         if len(self._rests):
             kept = np.ones(len(slots), bool)
-            for rest, which in _of_each(self._rest[slots]):
+            for rest, which in _of_each(self.slots.rest[slots]):
                 if rest:
                     asked = tuples.take(rows[which])
                     for term in self._rests[rest]:
@@ -163,7 +159,7 @@ class Standing(Operator):
 
     def _within(self, slots, arrivals):
         """Which arrivals are not too late for whom."""
-        return arrivals <= self._limit[slots]
+        return arrivals <= self.slots.limit[slots]
 
     def _with_noted(self, entering, watermark):
         """Who wants what enters now, with what a correction let pass, behind all others of the same arrival."""
@@ -216,7 +212,7 @@ class Standing(Operator):
 
     def _was_given(self, old, gone, slots, rows):
         """To whom what is gone was given."""
-        given = self._entered(gone)[rows] & (self.stream.index_of(gone.ident)[rows] > self._first[slots])
+        given = self._entered(gone)[rows] & (self.stream.index_of(gone.ident)[rows] > self.slots.first[slots])
         if self._limits:
             given &= self._within(slots, gone.arrival[rows])
         return self._noted.given(old, given)
@@ -224,18 +220,18 @@ class Standing(Operator):
     def _same(self, old, old_rows, new, new_rows, slots):
         """Where nothing that a query shows is another."""
         same = np.ones(len(slots), bool)
-        for shape, which in _of_each(self._shape[slots]):
-            before, now = (self._shown(shape, of, at[which]) for of, at in ((old, old_rows), (new, new_rows)))
+        for shape, which in _of_each(self.slots.shape[slots]):
+            before, now = (self._shown(shape, of, at[which], Once()) for of, at in ((old, old_rows), (new, new_rows)))
             for a, b in zip(before.columns, now.columns, strict=True):
                 same[which] &= equal(a, b)
         return same
 
     # --- what is said ------------------------------------------------------------------------------------------------
 
-    def _shown(self, shape, tuples, rows):
-        outputs = self._shapes[shape]
-        needed = {column.id for _, expression in outputs for column in columns_of(expression)}
-        columns = computed(outputs, {id: tuples.columns[id].take(rows) for id in needed}, len(rows))
+    def _shown(self, shape, tuples, rows, once):
+        outputs, needed = self._shapes[shape]
+        read = {id: _taken(tuples.columns[id], rows, once) for id in needed}
+        columns = computed(outputs, read, len(rows))
         return Rows(tuple(columns[column.id] for column, _ in outputs), len(rows))
 
     def _handed(self, tuples, slots, rows, weight):
@@ -243,13 +239,15 @@ class Standing(Operator):
         self.counts.rows_out += len(slots)
         if not len(slots):
             return []
-        alike = slots.strides == (0,)  # of one query
-        begin = np.zeros(1, np.int64) if alike else np.flatnonzero(np.append(True, slots[1:] != slots[:-1]))
-        behind = np.append(begin[1:], len(slots))
+        if slots.strides == (0,):  # of one query
+            begin, behind = np.array([[0], [len(slots)]])
+        else:
+            begin = np.flatnonzero(np.append(True, slots[1:] != slots[:-1]))
+            behind = np.append(begin[1:], len(slots))
         who = slots[begin]
-        self.given[who] += behind - begin
+        self.slots.given[who] += behind - begin
         said = []
-        for shape, which in _of_each(self._shape[who]):
+        for shape, which in _of_each(self.slots.shape[who]):
             counts = (behind - begin)[which]
             part = rows if len(counts) == len(who) else rows[ranges(begin[which], counts)]
             said.append(self._for_many(tuples, who[which], counts, part, weight, shape))
@@ -257,15 +255,15 @@ class Standing(Operator):
 
     def _for_many(self, tuples, who, counts, rows, weight, shape):
         """Tuples for queries of one shape: for each as many of the rows as are counted, one after another."""
-        behind = np.cumsum(counts)
-        begin, queries = behind - counts, self._query[who].tolist()
+        behind, once = counts.cumsum(), Once()
+        begin, queries = behind - counts, self.slots.query[who].tolist()
         if self._several:
             alike = [self.members[slot].queries for slot in who.tolist()]
             times = list(map(len, alike))
             queries, begin, behind = list(chain.from_iterable(alike)), np.repeat(begin, times), np.repeat(behind, times)
         return TuplesForMany(
-            queries, begin, behind, tuples.tick.take(rows), self.stream.indexes(tuples, rows),
-            constant(weight, len(rows)), self._shown(shape, tuples, rows),
+            queries, begin, behind, once(taken, tuples.tick, rows), self.stream.indexes(tuples, rows),
+            constant(weight, len(rows)), self._shown(shape, tuples, rows, once),
         )  # fmt: skip
 
     def _among_marks(self, tuples, slots, rows, marks, news):
@@ -273,7 +271,7 @@ class Standing(Operator):
         given = {update.query: update for each in self._handed(tuples, slots, rows, 1) for update in each.pieces()}
         everybody, tuples, said = np.array(list(self.members)), tuples.with_columns({}), []
         begin, behind = (np.searchsorted(slots, everybody, side).tolist() for side in ("left", "right"))
-        told = self._told[everybody].tolist()
+        told = self.slots.told[everybody].tolist()
         for member, a, b, of in zip(self.members.values(), begin, behind, told, strict=True):
             heard = [mark for mark in marks if mark.source[1] > member.heard]
             mine = tuples.take(rows[a:b])
@@ -305,6 +303,12 @@ class Standing(Operator):
 
 def _nothing_for(query):
     return TupleUpdates(query, _NONE, _NONE, _NONE, Rows((), 0))
+
+
+def _taken(vector, rows, once):
+    """Some rows of a column; what is one array stays one."""
+    valid = None if vector.valid is None else once(taken, vector.valid, rows)
+    return Vector(once(taken, vector.values, rows), valid)
 
 
 def _of_each(kinds):

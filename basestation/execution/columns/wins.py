@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.algebra.vector import places, taken
+from basestation.algebra.vector import places, row, taken
 from basestation.execution.columns.distinct import consecutive, stable_order
 from basestation.execution.columns.grown import Grown, Uniform
 
@@ -76,7 +76,7 @@ class Given:
         self._n.extend(found.n)
         self._left.extend(found.left)
         self._right.extend(found.right)
-        return first + np.arange(len(found))
+        return row(len(found), first)
 
     def of(self, numbers):
         """The windows of these numbers."""
@@ -113,7 +113,7 @@ def ranges(first, counts):
     """first[0], first[0] + 1, … (counts[0] of them), first[1], …"""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(first - (ends - counts), counts)
+    return row(total) + np.repeat(first - (ends - counts), counts)
 
 
 def merged(first, counts):

@@ -129,6 +129,11 @@ class ExtentStream(Stream):
         """The least number of a tuple that may be spoken of again."""
         return self.intake.log.first
 
+    @property
+    def last_index(self):
+        """The index of the tuple that entered last; 0 where none has."""
+        return self.intake.log.last_index
+
     def nothing(self):
         """The extents below, covered nowhere."""
         if not self.intake.sensed:

@@ -11,7 +11,7 @@ import numpy as np
 
 from acquisition.extent import Kind
 from acquisition.instants import grid_at_or_after
-from basestation.algebra.vector import anything, constant, everything, one
+from basestation.algebra.vector import anything, constant, everything, one, row
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.distinct import distinct
 from basestation.execution.columns.indexing import Arrivals
@@ -245,7 +245,7 @@ class Intake:
         if anything(judged.late):
             arrival = np.where(judged.late, clock, arrival)
             rank = np.where(judged.late, tick + 1, 0) if self.sensed else rank
-        numbers = np.arange(self.log.next, self.log.next + count)
+        numbers = row(count, self.log.next)
         place = self.epochs.positions(tick, batch.site) if self.sensed else numbers
         tuples = self.tagging.tagged(batch, numbers, arrival, rank, place)
         there = tuples.take(judged.there)

@@ -71,6 +71,10 @@ class Log:
         """0 where a tuple has not entered yet."""
         return self._index.of(numbers)
 
+    @property
+    def last_index(self):
+        return self._index.last
+
     def indexes(self, tuples, rows):
         """Those of some rows of tuples, at least one."""
         if self._came.is_last(tuples) and (first := self._index.row_of(tuples.ident)):

@@ -6,7 +6,7 @@ asked one by one. So the cost is that of looking values up and of what matches; 
 
 import numpy as np
 
-from basestation.algebra.vector import constant
+from basestation.algebra.vector import constant, row
 from basestation.execution.wanting.index import Index
 
 _NONE = np.empty(0, np.int64)
@@ -117,7 +117,7 @@ class Form:
             for vector, range_ in zip(vectors, self._young[slot], strict=True):
                 for mask in _inside(vector, range_):
                     inside = mask if inside is None else inside & mask
-            rows = np.arange(length) if inside is None else np.flatnonzero(inside)
+            rows = row(length) if inside is None else inside.nonzero()[0]
             found.append((constant(slot, len(rows)), rows))
         if len(found) == 1:
             return found[0]

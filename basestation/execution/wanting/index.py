@@ -8,7 +8,7 @@ asked of what was found.
 
 import numpy as np
 
-from basestation.algebra.vector import constant
+from basestation.algebra.vector import constant, row
 from basestation.execution.wanting.ends import Ends, Known, Pieces
 from basestation.execution.wanting.spans import Spans
 
@@ -84,7 +84,7 @@ class Index:
             vector = vector if rows is None else vector.take(rows)
             piece = self._pieces.of(group, vector.values if self._strings is None else self._strings.places(vector))
         rows, piece = _kept(self._covered.take(piece), rows, piece)
-        return np.arange(length) if rows is None else rows, piece
+        return row(length) if rows is None else rows, piece
 
     def leave(self, slot):
         self._there[self._at.pop(slot)] = False
