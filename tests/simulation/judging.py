@@ -112,8 +112,17 @@ def _arrived(bed, extent, within):
     # A swept network has no wire: what reached the gateway is there.
     for e in trace.of("arrived") or trace.of("delivered"):
         for reading in within.get((e["origin"], e["boot"], e["seq"]), ()):
-            found.setdefault(reading, (e.time // tick_us, measured[reading]))
+            found.setdefault(reading, (_taken(bed, e.time) // tick_us, measured[reading]))
     return found
+
+
+def _taken(bed, time):
+    """When the station took what came at a time, in microseconds: while it is away, all waits for it."""
+    for fault in bed.scenario.faults:
+        begin, end = (bed.scenario.begin_ms + (ms or 0) for ms in (fault.at_ms, fault.until_ms))
+        if fault.what == "base_away" and begin * 1_000 <= time < end * 1_000:
+            return end * 1_000
+    return time
 
 
 def folds_of(bed, name):
