@@ -13,6 +13,7 @@ from innet.errors import PlacementError
 from innet.placement.agenda import Agenda
 from innet.placement.place import World as Network
 from innet.placement.placement import Placed, Placement
+from innet.placement.rhythm import longest_pause
 from innet.placement.timing import agenda_of, longest_round
 from innet.routing.choose import choose_tree
 
@@ -75,3 +76,17 @@ def within_ms(world: World, queries: Iterable[Query]) -> int | None:
     """How soon what is sampled has to be here; None where some query does not let it wait for a later epoch."""
     within = [query.plan.asked.deliver_within for query in queries]
     return None if None in within or not within else min(within) * world.catalog.tick_ms
+
+
+def round_of(world: World) -> int:
+    """The ticks of a round: that of the agenda, or one epoch of motes that are awake."""
+    if world.agenda is not None:
+        return world.agenda.period
+    return gcd(*(need.every for query in world.live.values() for need in query.needs)) or 1
+
+
+def under_way(query: Query, world: World) -> int:
+    """For how many ticks what motes have measured for a query may wait in them, be on its way, and is waited for."""
+    pause = max((longest_pause(each) for each in (*query.delivered, *(fed.fold for fed in query.folded))), default=0)
+    wait = max((world.catalog.find(need.extent).wait for need in query.needs), default=0)
+    return pause + wait + 2 * round_of(world)

@@ -15,6 +15,7 @@ import gateway.uplink
 from acquisition.extent import Catalog
 from acquisition.instants import tick_of_ms
 from basestation import downlink, exchanging, uplink
+from basestation.agendas import round_of
 from basestation.algebra.vector import Vector
 from basestation.archive.store import Store
 from basestation.clocks import Clocks
@@ -22,6 +23,7 @@ from basestation.execution.engine import Engine
 from basestation.gathering import Gathering
 from basestation.incidents import Incidents
 from basestation.lasting import judged
+from basestation.passing import passed
 from basestation.planner.moves import Moves
 from basestation.queries import Event, Query
 from basestation.results.feed import Feed
@@ -94,6 +96,7 @@ class Station:
         if world.tree.parent != self.world.tree.parent or self._agenda_begins():
             world = judged(downlink.commanded(world, self.engine.clock + 1))
         world = exchanging.gone_on(self._review(world), self.engine, settled, self._decided)
+        world = passed(world, self.engine.clock + 1)
         if world.desired is not self.world.desired:
             gateway.downlink.desire(world.desired, self.keepers, now_ms)
         self._become(world, now_ms)
@@ -101,7 +104,7 @@ class Station:
 
     def _review(self, world: World) -> World:
         """Now and then, weigh again what was decided, by what has come since the last time."""
-        if self._tick < self._reviewed + exchanging.REVIEWED * exchanging.round_of(world):
+        if self._tick < self._reviewed + exchanging.REVIEWED * round_of(world):
             return world
         self._reviewed = self._tick
         world = replace(world, statistics=self._gathering.told(world))

@@ -11,8 +11,8 @@ Answers are the same in either way, so none of this shows in them.
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from math import gcd
 
+from basestation.agendas import under_way
 from basestation.algebra.converters import Converter
 from basestation.algebra.node import Node, StreamNode, walk
 from basestation.algebra.stream_union import StreamUnion
@@ -49,13 +49,6 @@ class Decided:
 
 
 Told = Callable[[Decided], object]
-
-
-def round_of(world: World) -> int:
-    """The ticks of a round: that of the agenda, or one epoch of motes that are awake."""
-    if world.agenda is not None:
-        return world.agenda.period
-    return gcd(*(need.every for query in world.live.values() for need in query.needs)) or 1
 
 
 def reviewed(world: World, engine: Engine, tell: Told) -> World:
@@ -138,7 +131,7 @@ def _gone_on(
 ) -> World:
     now = engine.clock + 1
     if exchange.handed is not None:
-        if now <= exchange.handed + _wait(query, world) + 2 * round_of(world):
+        if now <= exchange.handed + under_way(query, world):
             return world
         return commanded(world.with_query(replace(query, exchange=None)), now)
     if exchange.whole is None:
@@ -158,8 +151,3 @@ def _gone_on(
 def _reach(root: Node) -> int:
     """How many ticks before its own a window begins, at most."""
     return max(-node.begin for node in walk(root) if isinstance(node, TimeWindow))
-
-
-def _wait(query: Query, world: World) -> int:
-    """How long windows wait for what is late."""
-    return max(world.catalog.find(need.extent).wait for need in query.needs)

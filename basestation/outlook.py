@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from acquisition.errors import ScheduleError
 from acquisition.extent import Catalog
 from basestation.agendas import network_of, within_ms
+from basestation.execution.build import last_tick
 from basestation.feeding import Feeding, fed
 from basestation.planner.moves import Moves
 from basestation.planner.plan import Plan
@@ -73,7 +74,9 @@ def untold(deployment: Deployment, catalog: Catalog, statistics: Statistics = GU
 def added(plan: Plan, number: int, world: World, now: int, text: str = "") -> tuple[World, Feeding]:
     """A world in which one query more runs, and what was decided for it."""
     better, _ = rewrite(plan)
-    feeding = fed(Query(number, text, plan), inside(plan, better.root, world), world, now)
+    feeding = fed(
+        Query(number, text, plan, last=last_tick(plan.asked, now)), inside(plan, better.root, world), world, now
+    )
     return world.with_folds(feeding.begin).with_query(feeding.query), feeding
 
 

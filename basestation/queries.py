@@ -1,11 +1,12 @@
 """A query's life as a table, and what the base station remembers of a query.
 
     DEPLOYING ──ALL_SETTLED─▶ RUNNING ──STOP──▶ STOPPED
-        ├─────────────STOP─────────│────────────┘
+        ├─────────────STOP─────────│────────────┤
+        ├─────────────PASS─────────┴──PASS──▶ PASSED
         └─────────────FAIL─────────┴──FAIL──▶ FAILED
 
 A query answers from the moment it is accepted; DEPLOYING says that some mote has not said yet that it has its part, which the
-coverage of the windows shows as well.
+coverage of the windows shows as well. One that is PASSED wants no more readings, and what comes late revises it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,22 +23,28 @@ from innet.operators.deliver import Deliver
 class State(Enum):
     DEPLOYING = "deploying"
     RUNNING = "running"
+    PASSED = "passed"
     STOPPED = "stopped"
     FAILED = "failed"
 
 
 class Event(Enum):
     ALL_SETTLED = "all motes have it"
+    PASS = "its time is over"  # FOR (SEMANTICS 11)
     STOP = "stop"
     FAIL = "fail"  # it cannot be evaluated on its data (SEMANTICS 14)
 
 
 TRANSITIONS = {
     (State.DEPLOYING, Event.ALL_SETTLED): State.RUNNING,
+    (State.DEPLOYING, Event.PASS): State.PASSED,
     (State.DEPLOYING, Event.STOP): State.STOPPED,
     (State.DEPLOYING, Event.FAIL): State.FAILED,
+    (State.RUNNING, Event.PASS): State.PASSED,
     (State.RUNNING, Event.STOP): State.STOPPED,
     (State.RUNNING, Event.FAIL): State.FAILED,
+    (State.PASSED, Event.STOP): State.STOPPED,
+    (State.PASSED, Event.FAIL): State.FAILED,
 }
 
 
@@ -58,7 +65,7 @@ class Exchange:
 @dataclass(frozen=True, slots=True)
 class Query:
     """One query that was accepted: `inside` is what is delivered for it, `fed` what partials come for, and `exchange` another
-    way of that. By extent, what motes report as filtered does not pass it either from `reports_from` on. `awaited` are the
+    way of that; none of it after its `last` tick. By extent, what motes report as filtered does not pass it either from `reports_from` on. `awaited` are the
     motes that must have what they should for it to be RUNNING."""
 
     number: int
@@ -71,6 +78,7 @@ class Query:
     state: State = State.DEPLOYING
     awaited: frozenset[int] = frozenset()
     broken: str | None = None  # why motes do not last any more as long as it asks
+    last: int | None = None
 
     def after(self, event: Event) -> "Query":
         """The query after an event; an event that cannot happen now is an error of ours."""
@@ -93,13 +101,14 @@ class Query:
         return self.fed if self.exchange is None else (*self.fed, *self.exchange.fed)
 
     @property
-    def over(self) -> bool:
-        return self.state in (State.STOPPED, State.FAILED)
+    def live(self) -> bool:
+        """Whether it may want readings."""
+        return self.state in (State.DEPLOYING, State.RUNNING)
 
     @property
     def needs(self) -> tuple[Need, ...]:
         """What a live query asks of the sensed extents; nothing, once it is over."""
-        if self.over:
+        if not self.live:
             return ()
         operators = (*self.delivered, *(fed.fold for fed in self.folded))
         sampled = [acquire for operator in operators for acquire in acquired(operator).values()]

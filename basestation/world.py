@@ -42,7 +42,7 @@ class World:
     silent: frozenset[int] = frozenset()  # where there is another way nothing is to go through these
     folds: Mapping[int, Placed] = field(default_factory=dict)
     queries: Mapping[int, Query] = field(default_factory=dict)
-    live: Mapping[int, Query] = field(default_factory=dict)  # those that are not over
+    live: Mapping[int, Query] = field(default_factory=dict)  # those that may want readings
     statistics: Statistics = GUESS
 
     @classmethod
@@ -68,7 +68,7 @@ class World:
 
     def with_query(self, query: Query) -> "World":
         live = {**self.live, query.number: query}
-        if query.over:
+        if not query.live:
             del live[query.number]
         return replace(self, queries={**self.queries, query.number: query}, live=live)
 

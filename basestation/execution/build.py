@@ -68,6 +68,12 @@ def begins(asked, now):
     return asked.since if asked.since_ago is None else now - asked.since_ago
 
 
+def last_tick(asked, now):
+    """The tick with which a query ends that is asked in clock tick `now` (FOR, 11); None where it does not."""
+    start = begins(asked, now)
+    return None if asked.lasting is None else (now if start is None else start) + asked.lasting
+
+
 class Query:
     """One query that runs: its output, and the operators that it stands on."""
 
@@ -126,7 +132,7 @@ class _Building:
         self._since, self._reports_from = begins(plan.asked, now), reports_from
         self._start, self._first = now if self._since is None else self._since, first
         self._within = plan.asked.deliver_within
-        self._limit = None if plan.asked.lasting is None else self._start + plan.asked.lasting
+        self._limit = last_tick(plan.asked, now)
         self._era = now, self._since, self._limit, self._within  # what begins with a query is shared within one
         self._opened = None  # the node of a stream of which it is not known yet what of it somebody wants
         self._named = {c.id for node in walk(taken.root) for e in node.expressions for c in ex.columns_of(e)}

@@ -139,7 +139,7 @@ def section_of(golden, case, world):
         if said.code in UNKNOWN:
             return NOT_HERE + "it reads a string of a sensed extent"
         return f"{NOT_HERE}{said.code} {said.message}"
-    if not any(query.needs for query in bed.station.world.queries.values()):
+    if not any(query.delivered or query.folded for query in bed.station.world.queries.values()):
         return NOT_HERE + "it reads nothing that is measured"
     judge(world, bed)
     return as_text(moved(bed))

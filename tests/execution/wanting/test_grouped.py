@@ -108,7 +108,9 @@ _ENDS = st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 2.5, 7.0, np.inf])
 def test_a_value_lies_in_the_ranges_of_its_group_whose_pieces_hold_it(ranges, values):
     asked = [each for each in ranges if None in each[1:] or each[1] < each[2]] or [(0, None, None)]
     groups = sorted({group for group, _, _ in asked})
-    pieces = Pieces(np.array([groups.index(group) for group, _, _ in asked]), *zip(*(each[1:] for each in asked), strict=True))
+    pieces = Pieces(
+        np.array([groups.index(group) for group, _, _ in asked]), *zip(*(each[1:] for each in asked), strict=True)
+    )
     for number, group in enumerate(groups):
         found = pieces.of(np.full(len(values), number), np.array(values, float))
         for value, piece in zip(values, found.tolist(), strict=True):
