@@ -31,7 +31,7 @@ def quotients(sums: ExactSums, divisors: np.ndarray, there: np.ndarray, scale: i
         pair = _pair(sums, NEAR)
         if pair is None:
             return None
-        by = np.maximum(divisors, 1).astype(float)
+        by = (divisors if np.count_nonzero(there) == len(there) else np.maximum(divisors, 1)).astype(float)
         if scale is None or by.max(initial=1) * 10.0**scale >= FEW_BITS:
             pair = _over_power(_over(pair, by), scale)
         else:
@@ -186,8 +186,9 @@ def _pair(sums: ExactSums, near: int):
         part = sums.columns[limb] * 2.0 ** (BITS * limb + sums.origin)
         if high is None:
             high = part
-        else:
-            high, rest = _sum_of_two(high, part)
+        else:  # what is above is a multiple of the part's last digit: then it may be the smaller one, too (Dekker, 1971)
+            above, high = high, high + part
+            rest = part - (high - above)
             low = rest if low is None else low + rest
     if low is None:
         none = np.zeros(sums.n_groups)

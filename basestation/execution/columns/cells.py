@@ -4,6 +4,7 @@ The order of entry of a group's first tuple is kept with them, because groups st
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -53,10 +54,16 @@ class Cells:
             return False
         return (self.arrival[0], self.place[0]) >= (others.arrival[-1], others.place[-1])
 
-    def ranked(self, ranks):
-        """As those of a matrix."""
-        return Cells(None, None, None, ranks, self.states)
-
     @property
     def _columns(self):
         return self.slice, self.group, self.arrival, self.place
+
+
+def are_one(parts):
+    """Whether parts are a matrix together."""
+    return parts[0].width > 0 and all(b.follows(a) for a, b in pairwise(parts))
+
+
+def matrix_of(states, ranks=None):
+    """A matrix of cells with such states, and the ranks of their first tuples if they are not in the order of entry."""
+    return Cells(None, None, None, ranks, states)

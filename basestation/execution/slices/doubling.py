@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from basestation.algebra.vector import taken
+from basestation.algebra.vector import everything, taken
+from basestation.execution.columns.distinct import consecutive
 
 
 class Doubling:
@@ -20,21 +21,31 @@ class Doubling:
 
     @cached_property
     def _steps(self):
-        return list(self._found(self._rows, self._begin, self._end - self._begin))
-
-    def _found(self, rows, begin, length):
         """(which cells of windows take cells of spans in: None for all; which; the spans that are twice as long, if they are asked
         for: so many cells, and those so many further on)."""
-        step = 1
+        alike = consecutive(self._begin) and everything(self._end - self._begin == self.longest)
+        taken_in, steps, step = self._all if alike else self._some, [], 1
         while True:
-            which = np.flatnonzero(length & step)
-            into = None if len(which) == len(begin) else _rows(which, self._width)
-            of = _rows(begin[which], self._width) if len(which) else None
-            further = rows >= 2 * step and 2 * step <= self.longest
-            yield into, of, (rows - 2 * step + 1) * self._width if further else 0, step * self._width
+            further = 2 * step <= min(self._rows, self.longest)
+            count = (self._rows - 2 * step + 1) * self._width if further else 0
+            steps.append((*taken_in(step), count, step * self._width))
             if not further:
-                return
-            begin, step = begin + (length & step), 2 * step
+                return steps
+            step *= 2
+
+    def _some(self, step):
+        """Which windows take spans of so many rows in, and which spans."""
+        length = self._end - self._begin
+        which = np.flatnonzero(length & step)
+        into = None if len(which) == len(length) else _rows(which, self._width)
+        return into, _rows((self._begin + (length & (step - 1)))[which], self._width) if len(which) else None
+
+    def _all(self, step):
+        """The same where windows begin one row behind the other, and all are of one length."""
+        if not self.longest & step:
+            return None, None
+        first = (int(self._begin[0]) + (self.longest & (step - 1))) * self._width
+        return None, slice(first, first + self._cells)
 
     def array(self, fold, array, blank):
         """Arrays of cells, of which two become one by a fold."""

@@ -4,13 +4,12 @@ What is folded is kept as `Cells`.
 """
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
 from basestation.algebra.expressions import columns_of
 from basestation.algebra.vector import anything, everything
-from basestation.execution.columns.cells import Cells
+from basestation.execution.columns.cells import Cells, are_one, matrix_of
 from basestation.execution.columns.distinct import found_in, ranked, within
 from basestation.execution.columns.frame import Frame
 from basestation.execution.columns.wins import NEVER, ranges
@@ -117,7 +116,7 @@ class Folding:
         first = np.full(count, NEVER)
         np.minimum.at(first, key, ranks)
         counts = np.bincount(key, minlength=count)
-        return Cells(None, None, None, first, self.asked.folded(counts, key, tuples, stream))
+        return matrix_of(self.asked.folded(counts, key, tuples, stream), first)
 
     def filled(self, count, cells, into):
         """A matrix of so many cells, of which each of `into` is one of `cells`, and the others are blank."""
@@ -126,7 +125,7 @@ class Folding:
         states = [
             made.spread(state, count, into, once) for made, state in zip(self.asked.made, cells.states, strict=True)
         ]
-        return Cells(None, None, None, first, states)
+        return matrix_of(states, first)
 
     def there(self, cells):
         """Which cells of a matrix are groups: without grouping all, with tuples in them or not."""
@@ -158,10 +157,11 @@ class Folding:
             else np.concatenate([_NONE, *(getattr(p, name) for p in parts)])
             for name in ("slice", "group", "arrival", "place")
         )
-        states = [made.concatenate([p.states[i] for p in parts], once) if parts else made.init(0)
-                  for i, made in enumerate(self.asked.made)]  # fmt: skip
-        width = parts[0].width if parts and all(b.follows(a) for a, b in pairwise(parts)) else 0
-        return Cells(*columns, states, width)
+        return Cells(*columns, self._states(parts, once), parts[0].width if parts and are_one(parts) else 0)
+
+    def _states(self, parts, once):
+        return [made.concatenate([p.states[i] for p in parts], once) if parts else made.init(0)
+                for i, made in enumerate(self.asked.made)]  # fmt: skip
 
     def inserted(self, cells, others):
         """Cells and others, both in order with one row for each slice and group, as one."""
@@ -246,8 +246,14 @@ class Folding:
 
     # --- windows -----------------------------------------------------------------------------------------------------
 
-    def windows(self, cells, first, last):
-        """What is Folded into windows, each over the slices first to last."""
+    def windows(self, parts, first, last):
+        """What is Folded into windows, each over the slices first to last, of cells in parts."""
+        if parts and are_one(parts):
+            slices = np.concatenate([part.slice[:: part.width] for part in parts])
+            found = self._dense(slices, parts[0].width, first, last, lambda: matrix_of(self._states(parts, Once())))
+            if found is not None:
+                return self.finished(*found, len(first))
+        cells = self.joined(parts)
         ordered = cells.width or _ascending(cells.arrival, cells.place).all()
         ranks = None if ordered else entered(cells.arrival, cells.place)
         window, group, found = self.gathered(cells, first, last, ranks)
@@ -264,7 +270,7 @@ class Folding:
         """The Folded of one window that holds all groups, of which this is the Bundle."""
         states = bundle.states()
         groups = np.arange(states[0].n_groups)
-        return self.finished(np.zeros_like(groups), groups, Cells(None, None, None, None, states), 1)
+        return self.finished(np.zeros_like(groups), groups, matrix_of(states), 1)
 
     def finished(self, window, group, cells, windows):
         """The Folded of cells that stand window by window."""
@@ -275,15 +281,17 @@ class Folding:
 
         `ranks` are those of the cells; None where they stand in the order of entry, and nobody asks.
         """
-        begins = np.arange(0, len(cells), cells.width) if cells.width else _begins(cells.slice)
+        if cells.width:
+            slices = cells.slice[:: cells.width]
+            found = self._dense(slices, cells.width, first, last, lambda: matrix_of(cells.states, ranks))
+            if found is not None:
+                return found
+        begins = _begins(cells.slice)
         slices = cells.slice[begins]
         begin, length = within(slices, first, last)
         end = begin + length
         asked = np.cumsum(np.bincount(begin, minlength=len(slices) + 1) - np.bincount(end, minlength=len(slices) + 1))
         asked = asked[:-1] > 0
-        many = not self._node.grouped or int(length.sum()) * (cells.width or 1) > _SMALL
-        if cells.width and many and asked.all():
-            return self._of_matrix(cells.ranked(ranks), len(slices), cells.width, begin, end)
         row = np.repeat(np.arange(len(slices)), np.diff(begins, append=len(cells)))
         if not asked.all():  # windows far apart
             which = asked[row]
@@ -297,7 +305,7 @@ class Folding:
         many = not self._node.grouped or int((end - begin).sum()) * len(groups) > _SMALL
         if many and size <= _FULL * len(cells) + _SMALL:
             if size == len(cells):
-                matrix = cells.ranked(ranks)
+                matrix = matrix_of(cells.states, ranks)
             else:
                 matrix = self.filled(size, self._told(cells, ranks), row * len(groups) + column)
             window, at, found = self._of_matrix(matrix, len(slices), len(groups), begin, end)
@@ -305,9 +313,18 @@ class Folding:
             window, at, found = self._one_by_one(self._told(cells, ranks), row, column, len(groups), begin, end)
         return window, groups[at], found
 
+    def _dense(self, slices, width, first, last, matrix):
+        """The same of all of a `matrix` of slices and groups; None where not all of it, or little, is in windows."""
+        begin, length = within(slices, first, last)
+        end = begin + length
+        many = not self._node.grouped or int(length.sum()) * width > _SMALL
+        if not (many and _cover(begin, end, len(slices))):
+            return None
+        return self._of_matrix(matrix(), len(slices), width, begin, end)
+
     def _told(self, cells, ranks):
         """Ranked, also where they stand in the order of entry."""
-        return cells.ranked(np.arange(len(cells)) if ranks is None else ranks)
+        return matrix_of(cells.states, np.arange(len(cells)) if ranks is None else ranks)
 
     def _present(self, cells):
         """The groups of cells; without grouping there is one whether or not something is in it."""
@@ -342,7 +359,7 @@ class Folding:
             doubling.state(made, state) if made.folds is None else made.together(state, count, doubling.longest, bring)
             for made, state in zip(self.asked.made, matrix.states, strict=True)
         ]
-        return Cells(None, None, None, None if matrix.place is None else bring(np.minimum, matrix.place, NEVER), states)
+        return matrix_of(states, None if matrix.place is None else bring(np.minimum, matrix.place, NEVER))
 
     def merged(self, a, b):
         """Two matrices of the same shape as one."""
@@ -350,7 +367,7 @@ class Folding:
         pairs = zip(self.asked.made, a.states, b.states, strict=True)
         states = [made.merged(x, y, once) for made, x, y in pairs]
         ranked = a.place is not None and b.place is not None
-        return Cells(None, None, None, np.minimum(a.place, b.place) if ranked else None, states)
+        return matrix_of(states, np.minimum(a.place, b.place) if ranked else None)
 
     def _one_by_one(self, cells, row, column, width, begin, end):
         """The same where there is little, or few groups are in each slice: every window's cells are brought together."""
@@ -362,7 +379,7 @@ class Folding:
         window, at = np.divmod(found, width)
         cells, first = cells.take(taken_in), np.full(len(found), NEVER)
         np.minimum.at(first, into, cells.place)
-        return window, at, Cells(None, None, None, first, self._brought(cells, into, len(found)))
+        return window, at, matrix_of(self._brought(cells, into, len(found)), first)
 
 
 _NONE = np.empty(0, np.int64)
@@ -384,6 +401,13 @@ def places_of(tuples):
     if not anything(tuples.rank):
         return tuples.place
     return np.where(tuples.rank == ADDED, ADDED + tuples.place, (tuples.rank << 20) + tuples.place)
+
+
+def _cover(begin, end, count):
+    """Whether each of so many rows is in one of the ranges, which begin one behind the other."""
+    if not len(begin) or begin[0] or end.max() < count:
+        return False
+    return everything((begin[1:] >= begin[:-1]) & (begin[1:] <= end[:-1]))
 
 
 def _begins(ordered):

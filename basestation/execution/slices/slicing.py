@@ -252,7 +252,7 @@ class Slices(Store):
         parts = self._reached(first, last)
         if len(first) == 1 and parts and (whole := self._sliding.over(parts, self._folding.bundle)) is not None:
             return self._folding.whole(whole)
-        return self._folding.windows(self._folding.joined(parts), np.maximum(first, self._settled), last)
+        return self._folding.windows(parts, np.maximum(first, self._settled), last)
 
     def _reached(self, first, last):
         """The cells of all slices from the first to the last one that windows reach, in parts."""
