@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from basestation.execution.columns.tuples import Tuples
+from basestation.execution.columns.tuples import Tuples, joined
 from basestation.execution.columns.wins import NEVER
 
 
@@ -31,6 +31,11 @@ class Versions:
     def seen(self, tuples, mask):
         """The same as a stream gives them that lets those under a mask pass: as `tuples`."""
         return replace(self, tuples=tuples, born=self.born[mask], died=self.died[mask])
+
+    def beside(self, tuples):
+        """The same, and tuples that stood all the time."""
+        born, died = (np.append(of, np.full(len(tuples), at)) for of, at in ((self.born, -NEVER), (self.died, NEVER)))
+        return replace(self, tuples=joined([self.tuples, tuples]), born=born, died=died)
 
     @property
     def stand(self):

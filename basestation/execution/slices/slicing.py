@@ -22,6 +22,8 @@ from basestation.execution.slices.sliding import Sliding
 
 _MANY = 2**14
 """So many tuples do not wait to be folded in until somebody wants to know."""
+_SOME = 2**8
+"""So many of slices that were answered do not wait, beside which others are amended, until a window is due."""
 
 
 class SliceWindows(TimeWindows):
@@ -146,8 +148,7 @@ class Slices(Store):
         self._versions = change.versions
         come = change.come
         if len(change.gone):
-            self._fold_waiting()
-            lost = self._take_back(change.gone)
+            lost = self._take_back(self._no_longer_waiting(change.gone))
             if len(lost[0]):
                 self._wait(self._made_of(lost))
                 come = come.take(~self._among(come, lost))
@@ -161,6 +162,16 @@ class Slices(Store):
         if self._versions is not None:
             self._wait(self._versions.standing)
             self._versions = None
+
+    def _no_longer_waiting(self, gone):
+        """What is gone waits no longer; what else is gone than what waited."""
+        waiting = self._waiting.all()
+        if waiting is None:
+            return gone
+        waited = np.isin(gone.ident, waiting.ident)
+        if waited.any():
+            self._waiting.keep(~np.isin(waiting.ident, gone.ident))
+        return gone.take(~waited)
 
     def _fold_waiting(self, upto=NEVER):
         """Fold in what waits, of slices up to one."""
@@ -207,11 +218,13 @@ class Slices(Store):
         return lost
 
     def _made_of(self, lost):
-        """The tuples that (slices, groups), in order, are made of, without those of which there are versions."""
+        """The tuples that (slices, groups), in order, are made of, without those that wait, or of which there are versions."""
         found = self.stream.between(self._low(int(lost[0][0])), self._low(int(lost[0][-1]) + 1) - 1)
         which = self._among(found, lost)
-        if self._versions is not None:
-            which &= ~np.isin(found.ident, self._versions.tuples.ident)
+        waiting = self._waiting.all()
+        for others in (waiting, None if self._versions is None else self._versions.tuples):
+            if others is not None:
+                which &= ~np.isin(found.ident, others.ident)
         return found.take(which)
 
     def _among(self, tuples, lost):
@@ -238,12 +251,23 @@ class Slices(Store):
         return self._found[key]
 
     def _amended(self, left, right, clocks):
-        self._fold_waiting()
+        first, last = self._numbers(left), self._numbers(right)
         slices, tuples, held = self._held_of(self._folding.needed(self._versions.tuples))
         versions = self._versions.seen(tuples, held)
-        first, last = self._numbers(left), self._numbers(right)
+        over = self._waiting_upto(int(last.max(initial=-NEVER)))
+        if len(clocks) or len(over) > _SOME:
+            self._fold_waiting()
+        elif len(over):  # to look at them costs less than to fold them in
+            of, over, _ = self._held_of(over)
+            among = np.isin(self._folding.groups_of(over), self._folding.groups_of(tuples))
+            slices, versions = np.concatenate([slices, of[among]]), versions.beside(over.take(among))
         cells, first = self._folding.joined(self._reached(first, last)), np.maximum(first, self._settled)
         return amended(self._folding, self.stream, cells, slices, versions, first, last, clocks, len(clocks))
+
+    def _waiting_upto(self, last):
+        """The tuples that wait of the slices up to one."""
+        waiting = self._waiting.all()
+        return () if waiting is None else waiting.take(waiting.tick < self._low(last + 1))
 
     def _windows(self, left, right):
         self._settle()
