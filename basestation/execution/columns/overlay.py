@@ -3,6 +3,7 @@
 import numpy as np
 
 from basestation.algebra.vector import Vector
+from basestation.execution.columns.distinct import found_in
 from basestation.execution.columns.tuples import Growing
 
 
@@ -18,7 +19,7 @@ class Overlay:
     def holds(self, numbers):
         """Which of the numbers have other values here."""
         held = self._latest()
-        return np.zeros(len(numbers), bool) if held is None else np.isin(numbers, held.ident)
+        return np.zeros(len(numbers), bool) if held is None else found_in(held.ident, numbers)[1]
 
     def over(self, tuples):
         """The tuples, with the values from here where there are some."""

@@ -23,7 +23,7 @@ from basestation.execution.slices.sliding import Sliding
 _MANY = 2**14
 """So many tuples do not wait to be folded in until somebody wants to know."""
 _SOME = 2**8
-"""So many of slices that were answered do not wait, beside which others are amended, until a window is due."""
+"""So many do not wait beside what is amended."""
 
 
 class SliceWindows(TimeWindows):
@@ -147,6 +147,8 @@ class Slices(Store):
         self._settle()
         self._versions = change.versions
         come = change.come
+        if self._versions is not None and len(come) > _SOME:  # what comes is in order if nothing stands before it
+            self._fold_waiting()
         if len(change.gone):
             lost = self._take_back(self._no_longer_waiting(change.gone))
             if len(lost[0]):
@@ -254,7 +256,7 @@ class Slices(Store):
         first, last = self._numbers(left), self._numbers(right)
         slices, tuples, held = self._held_of(self._folding.needed(self._versions.tuples))
         versions = self._versions.seen(tuples, held)
-        over = self._waiting_upto(int(last.max(initial=-NEVER)))
+        over = () if len(clocks) else self._waiting_upto(int(last.max(initial=-NEVER)))
         if len(clocks) or len(over) > _SOME:
             self._fold_waiting()
         elif len(over):  # to look at them costs less than to fold them in
