@@ -57,4 +57,4 @@ class Sliding:
 
 def _alike(parts):
     """Whether each is one slice, all have the same groups, and these stand in one order of entry."""
-    return all(len(part) == part.width for part in parts) and all(b.follows(a) for a, b in pairwise(parts))
+    return all(0 < part.width == len(part) for part in parts) and all(b.follows(a) for a, b in pairwise(parts))

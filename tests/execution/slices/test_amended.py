@@ -168,3 +168,11 @@ def test_a_mark_stands_behind_the_revisions_of_its_clock_tick():
     together, _ = said(schema, QUERIES[:1], came, [10, END], marked=[1])
     assert together == said(schema, QUERIES[:1], came, EVERY, marked=[1])[0]
     assert together.index((1, 10, 1)) == 1 + max(at for at, line in enumerate(together) if line[3:4] == (1,))
+
+
+def test_a_window_that_holds_nothing_between_slices_that_came_together_has_a_row_all_the_same():
+    schema = "p: pushed (site:integer, v:integer) late revise by 12 sec"
+    came = [Given(15, -2, 1, 4, 0, 1), Given(21, 10, 1, 1, 0, 1), Given(23, 11, 1, 3, 0, 1)]
+    together, _ = said(schema, QUERIES[2:3], came, [5, END])
+    assert together == said(schema, QUERIES[2:3], came, EVERY)[0]
+    assert (1, 15, 1, 1, [(None, None)], [(3, 3)]) in together
