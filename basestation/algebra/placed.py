@@ -15,8 +15,7 @@ class Placed(Vector):
     __slots__ = ("_valid", "_values", "at", "some")
 
     def __init__(self, some, at):
-        for name, value in (("some", some), ("at", at), ("_values", None), ("_valid", None)):
-            object.__setattr__(self, name, value)
+        self.some, self.at, self._values, self._valid = some, at, None, None
 
     def __len__(self):
         return len(self.at)
@@ -24,13 +23,13 @@ class Placed(Vector):
     @property
     def values(self):
         if self._values is None:
-            object.__setattr__(self, "_values", self.some.values.take(self.at))
+            self._values = self.some.values.take(self.at)
         return self._values
 
     @property
     def valid(self):
         if self._valid is None and self.some.valid is not None:
-            object.__setattr__(self, "_valid", self.some.valid.take(self.at))
+            self._valid = self.some.valid.take(self.at)
         return self._valid
 
     def __reduce__(self):

@@ -5,15 +5,15 @@ Integers and times are int64, floats float64, strings an object array. An entry 
 missing entries are *unknown* (SEMANTICS 5.1).
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from acquisition.schema import Type
+from basestation.algebra.often import made_often
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class Vector:
     values: np.ndarray
     valid: np.ndarray | None = None

@@ -10,13 +10,14 @@ from itertools import islice, pairwise, repeat
 
 import numpy as np
 
+from basestation.algebra.often import made_often
 from basestation.algebra.vector import Vector
 
 Coverage = Mapping[str, tuple[int, int] | None]
 """For each extent below: (used, due), or None for a pushed one."""
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class Rows:
     """Tuples as columns; the length is told apart because there may be no columns."""
 
@@ -66,7 +67,7 @@ class WindowUpdate:
     removed: Rows
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class WindowUpdates:
     """Updates of many windows in the order in which they are given; each of them is a WindowUpdate.
 
@@ -127,7 +128,7 @@ def each_coverage(coverage, count):
         yield dict(zip(coverage, row, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class TupleUpdates:
     """Tuples of a stream in the order in which they are given (weight 1) or taken back (-1)."""
 
@@ -207,7 +208,7 @@ class Interleaved:
         return Interleaved(self.query, tuples, marks, self.at[first:behind] - (begin - first))
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class TuplesForMany:
     """Tuples of a stream that are for many queries: those from begin[i] to behind[i] are for query i. In pieces they are
     TupleUpdates."""
@@ -227,7 +228,7 @@ class TuplesForMany:
             yield TupleUpdates(query, self.tick[part], self.index[part], self.weight[part], rows)
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class WindowsForMany:
     """First answers of the same windows for many queries: window j of query i has the rows from at[i, j] to at[i, j + 1], and
     others may have the same. In pieces they are WindowUpdates."""

@@ -31,7 +31,7 @@ QUERIES = [
     f"SELECT a.s, b.v FROM hits {FAR} AS a, hits {FAR} AS b WHERE a.k = b.k AND a.v < b.v",
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
-NUMBER = b"moteloom engine 10\n"
+NUMBER = b"moteloom engine 11\n"
 DIGEST = "10124647db29b06f"
 
 

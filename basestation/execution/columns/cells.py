@@ -3,16 +3,17 @@
 The order of entry of a group's first tuple is kept with them, because groups stand in that order (SEMANTICS 6.4).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
+from basestation.algebra.often import made_often
 from basestation.algebra.vector import places, taken
 from innet.aggregates.state import Once
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class Cells:
     """`arrival` and `place` say when the first tuple enters; `states` has one state for each aggregate, counts first.
 

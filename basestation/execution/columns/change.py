@@ -4,10 +4,9 @@ A tuple whose values were corrected is in both, under one ident. `touched` are t
 whether or not a tuple passed; `watermark` is how far the stream's time is complete now.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from basestation.algebra.often import made_often
 from basestation.execution.columns.distinct import distinct
 from basestation.execution.columns.tuples import Tuples
 from basestation.execution.columns.versions import Versions
@@ -18,7 +17,7 @@ NO_KEYS = np.empty((0, 2), np.int64)
 """Keys of windows or epochs: tick, and which one of those of that tick."""
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class Change:
     """`fresh` marks those of `come` that the stream did not have before; `gone` have the values that they had.
 

@@ -5,11 +5,12 @@ in their order. `tick` and `second` are what FIRST and LAST go by (10.5); they a
 straight from one stream.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.often import made_often
 from basestation.algebra.placed import Placed
 from basestation.algebra.vector import Vector, by_identity, everything, places, taken
 from basestation.execution.columns.bags import left_by_counts, left_of, tabled
@@ -18,7 +19,7 @@ from basestation.execution.columns.tuples import concatenated
 from basestation.execution.columns.wins import stretch
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class Frame:
     windows: int  # how many windows there are, empty ones too
     window: np.ndarray

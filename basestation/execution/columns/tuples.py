@@ -8,10 +8,9 @@ Much of that is often the same: the arrival of what is on time is its tick, and 
 array may stand for several columns, and one value for a whole column; what is made of Tuples here keeps it so.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from basestation.algebra.often import made_often
 from basestation.algebra.placed import Placed, in_a_row
 from basestation.algebra.vector import Vector, everything, places, taken
 from innet.aggregates.state import Once
@@ -19,7 +18,7 @@ from innet.aggregates.state import Once
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "site", "append")
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class Tuples:
     ident: np.ndarray
     tick: np.ndarray

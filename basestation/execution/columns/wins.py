@@ -3,10 +3,9 @@
 A window is known by its number among all of its input. What a block asks of its inputs it asks for many windows at once.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from basestation.algebra.often import made_often
 from basestation.algebra.vector import places, row, taken
 from basestation.execution.columns.distinct import consecutive, stable_order
 from basestation.execution.columns.grown import Grown, Uniform
@@ -17,7 +16,7 @@ NOWHERE = -1
 _COLUMNS = ("number", "tick", "n", "left", "right")
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class Wins:
     """Made at `tick`, the n-th of it; the range of a window is left to right, of ticks or of rows."""
 

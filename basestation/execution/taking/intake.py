@@ -5,12 +5,13 @@ Every tuple that was taken stays in a log, by its number, for as long as a corre
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from acquisition.extent import Kind
 from acquisition.instants import grid_at_or_after
+from basestation.algebra.often import made_often
 from basestation.algebra.vector import anything, constant, everything, one, row
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.distinct import distinct
@@ -36,7 +37,7 @@ NAMED = 86_400
 """For how many ticks at least a tuple of a pushed extent, which has no key, may be named by its index."""
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class Step:
     """What one clock tick did to an extent: the change of its stream, and which tuples entered it now, in order, if any."""
 

@@ -1,14 +1,13 @@
 """Lateness: what becomes of tuples and reports that come when their tick is complete, as their extent declares (SEMANTICS 1.5)."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from acquisition.extent import Late
+from basestation.algebra.often import made_often
 from basestation.algebra.vector import anything, constant
 
 
-@dataclass(frozen=True, slots=True)
+@made_often
 class Judged:
     """Masks: which came late, which continuous queries see, and which are in the archive, so that they can be corrected."""
 

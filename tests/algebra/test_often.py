@@ -1,0 +1,28 @@
+"""Often: what is not frozen is not written to, either."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(path for room in ("basestation", "bench") for path in (ROOT / room).rglob("*.py"))
+
+
+def test_nobody_writes_to_a_value_that_is_made_often():
+    """Where an attribute has the name of a field of such a value, it is written to by its own object only."""
+    trees = {path: ast.parse(path.read_text()) for path in MODULES}
+    often = [found for tree in trees.values() for found in ast.walk(tree) if is_made_often(found)]
+    fields = {each.target.id for found in often for each in found.body if isinstance(each, ast.AnnAssign)}
+    assert {"values", "added", "ident"} <= fields
+    written = [
+        f"{path.relative_to(ROOT)}:{found.lineno}" for path, tree in trees.items() for found in ast.walk(tree)
+        if isinstance(found, ast.Attribute) and isinstance(found.ctx, ast.Store | ast.Del) and found.attr in fields
+        and not (isinstance(found.value, ast.Name) and found.value.id == "self")
+    ]  # fmt: skip
+    assert not written
+    own = [each for found in often for each in ast.walk(found)]
+    assert not [each for each in own if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)]
+
+
+def is_made_often(found):
+    decorators = found.decorator_list if isinstance(found, ast.ClassDef) else ()
+    return any(isinstance(each, ast.Name) and each.id == "made_often" for each in decorators)
