@@ -24,6 +24,9 @@ from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.table import Once, Scan
 from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, TimeWindow
 from basestation.algebra.window_aggregation import WindowAggregation
+from basestation.algebra.window_cross_product import WindowCrossProduct
+from basestation.algebra.window_join import WindowJoin
+from basestation.algebra.window_select import WindowSelect
 from basestation.planner.lower import Lowering, Raw, Stays, acquire_of
 from basestation.planner.plan import Plan
 from gateway.frame import MAX_PAYLOAD
@@ -147,6 +150,11 @@ class _Splitting:
                 self._decide(node, lambda: self._selection(node))
             case StreamJoin() if _sensed(node) is not None:
                 self._decide(node, lambda: self._condition(node))
+            case WindowJoin() | WindowCrossProduct():
+                self.decisions.append(Decision(label(node), False, "join", _apart(node)))
+            case WindowSelect():
+                asks = "it asks of windows, and those are put together at the base station"
+                self.decisions.append(Decision(label(node), False, "nested", asks))
             case StreamAcquire():
                 sampled = ", ".join(acquire_of(node).sampled) or "nothing but that it is there"
                 self.decisions.append(Decision(label(node), True, "moves", f"of each reading is sent: {sampled}"))
@@ -178,6 +186,8 @@ class _Splitting:
                 raise Stays(
                     "index", f"the query names the index of `{a.extent.name}`, which counts what is filtered, too"
                 )
+        if self._as_far_as_it_moves(node.child) is None:
+            raise Stays("join", "it asks of pairs, and those are put together at the base station")
         moved, kept = self._conjuncts(node, acquired)
         if not moved:
             raise kept[0]
@@ -348,6 +358,22 @@ class _Splitting:
             return below
         moved, _ = self._conjuncts(node, acquired)
         return Select(below, all_of(moved)) if moved else below
+
+
+def _apart(node: WindowJoin | WindowCrossProduct) -> str:
+    """Why a join of windows is none of readings of one tick: what `join_below_window` asks for."""
+    if len(node.inputs) > 2:
+        return "it puts more than two windows together, and motes pair two readings"
+    left, right = node.inputs
+    if any(not isinstance(side, TimeWindow) or _sensed(side.child) is None for side in node.inputs):
+        return "its sides are not both windows of time over what motes sample"
+    if isinstance(node, WindowCrossProduct):
+        return "it pairs readings whatever their sites are"
+    if (left.begin, left.end, left.slide) != (right.begin, right.end, right.slide):
+        return "its windows do not hold the same ticks"
+    if any(a.extent.late is Late.APPEND for side in node.inputs for a in _sensed(side.child)):
+        return "of a `late append` extent, which windows hold a reading depends on its own arrival"
+    return "it pairs readings of different ticks"
 
 
 def _sensed(node: Node) -> list[StreamAcquire] | None:

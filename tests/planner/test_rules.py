@@ -194,6 +194,8 @@ def test_what_is_no_key_is_asked_of_the_pairs():
         f"SELECT r.v FROM r {TIME}, q {TIME} WHERE r.time = q.time",
         f"SELECT r.v FROM r {TIME}, q {TIME} WHERE q.time = r.time AND r.site = q.site AND r.v > q.v",
         f"SELECT x.v FROM (SELECT tick AS n, v FROM r) AS x {TIME}, (SELECT tick AS m, a FROM p) AS y {TIME} WHERE x.n = y.m",
+        "SELECT r.v FROM r [NOW], q [NOW] WHERE r.site = q.site",  # windows of one tick say it themselves
+        "SELECT r.v FROM r [FROM NOW-5 TO NOW-5 SLIDE 10 SEC], q [FROM NOW-5 TO NOW-5 SLIDE 10 SEC] WHERE r.site = q.site",
         f"SELECT x.v FROM (SELECT time AS n, v FROM r WHERE v > 1) AS x {TIME}, q {TIME} WHERE x.n = q.time",
     ],
 )
@@ -216,6 +218,7 @@ def test_the_pairs_of_a_join_by_tick_are_asked_for_the_rest():
         f"SELECT r.v FROM r {TIME}, q [FROM NOW-20 TO NOW SLIDE 5 SEC] WHERE r.time = q.time",
         f"SELECT r.v FROM r {ROWS}, q {ROWS} WHERE r.time = q.time",
         f"SELECT r.v FROM r {TIME}, q {TIME} WHERE r.site = q.site",
+        "SELECT r.v FROM r [NOW], q [FROM NOW-5 TO NOW-5 SLIDE 10 SEC] WHERE r.site = q.site",
         f"SELECT r.v FROM r {TIME}, q {TIME} WHERE r.time = q.time + 10",
         f"SELECT r.v FROM r {TIME}, q {TIME} WHERE r.time < q.time",
         f"SELECT r.v FROM r {TIME}, p {TIME} WHERE r.time = p.a",

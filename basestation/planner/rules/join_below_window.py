@@ -2,9 +2,9 @@
 
 A pair of tuples of one tick t is in the join at w exactly if t is in range, on both sides alike; so each pair is found
 once, instead of once for every window that holds it. It needs: both windows with the same range and slide, so that
-they meet at every w and never twice; a key that says the ticks are equal; extents whose late tuples belong to windows
-by their tick alone (`late append` goes by arrival as well, SEMANTICS 3.6); and nothing asked beyond the keys that is
-not asked of the pair itself, which a selection above the join sees to.
+they meet at every w and never twice; a key that says the ticks are equal, or windows of one tick, as [NOW], where they
+are; extents whose late tuples belong to windows by their tick alone (`late append` goes by arrival as well, SEMANTICS
+3.6); and nothing asked beyond the keys that is not asked of the pair itself, which a selection above the join sees to.
 """
 
 from acquisition.extent import Late
@@ -50,9 +50,9 @@ def _push(node):
         return node
     ticks = tick_columns(left.child), tick_columns(right.child)
     on_tick = [key for key in node.keys if _is(key[0], ticks[0]) and _is(key[1], ticks[1])]
-    if not on_tick:
+    if not on_tick and left.begin != left.end:
         return node
-    keys = tuple(key for key in node.keys if key is not on_tick[0])
+    keys = tuple(key for key in node.keys if key not in on_tick[:1])
     joined = StreamJoin(keys, left.child, right.child, left.child.tags)
     stream = joined if node.residual is None else StreamSelect(node.residual, joined)
     return TimeWindow(stream, left.begin, left.end, left.slide)
