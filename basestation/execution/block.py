@@ -149,7 +149,7 @@ class Block(Operator):
             dirty, found = self._compared(dirty, found)
         if found is not None and len(found):
             self._count += len(found)
-            self.answered.add(found)
+            found = self.answered.add(found)
         new = self.none if found is None else found
         self.outcome = Outcome(dirty, new, old, self._followed(dirty, new) if self._follows_now else None)
         self._looked = self._old = None
@@ -238,8 +238,7 @@ class Block(Operator):
     @property
     def oldest(self):
         """The least number of a window that is remembered; that of the next one where none is."""
-        numbers = np.concatenate([self.answered.all().number, self._gone.number])
-        return int(numbers.min(initial=self._count))
+        return min(int(of.number.min(initial=self._count)) for of in (self.answered.all(), self._gone))
 
     def made(self, low, high):
         """(first, behind): where the windows made at ticks low to high are among those that were answered."""
@@ -413,7 +412,7 @@ class Block(Operator):
 
     def tidy(self):
         """Let go of windows that cannot change any more, and of the tuples that only they could ask for."""
-        before, self._needed = self._needed, NEVER
+        before, self._needed, self.outcome = self._needed, NEVER, None
         keep = self._final(before)
         self._begins = self._begins and keep <= 1
         self.answered.drop(max(0, keep - 1))  # the one before is compared with the first that is kept

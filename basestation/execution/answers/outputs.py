@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import chain
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from basestation.execution.answers.marking import EpochsTold
 from basestation.execution.answers.showing import Shape, Shown
@@ -149,8 +150,7 @@ class WindowOutput(Operator):
     def _for_many(self, windows, covered, shape, members, found):
         """First answers: what was found for members, one after another, or for all of them."""
         width = len(windows)
-        at = np.arange(0, found.windows, width)[:, None] + np.arange(width + 1)
-        at = found.bounds()[at]
+        at = sliding_window_view(found.bounds(), width + 1)[::width]
         if len(at) < len(members):
             at = np.repeat(at, len(members), axis=0)
         for shown, count in zip(members, (at[:, -1] - at[:, 0]).tolist(), strict=True):
@@ -391,7 +391,9 @@ def in_time(entering, updates, epochs, marks):
 def _placed(marks, arrivals):
     """(how many tuples stand before each, EpochMarks), in that order, of marks of which some are new."""
     for marked, new in marks:
-        places = np.where(new, np.searchsorted(arrivals, marked.tick, "right"), len(arrivals))
+        places = np.searchsorted(arrivals, marked.tick, "right")
+        if not new.all():
+            places = np.where(new, places, len(arrivals))
         if (places[1:] < places[:-1]).any():
             order = np.argsort(places, kind="stable")
             places, marked = places[order], marked.take(order)

@@ -80,7 +80,7 @@ class Answered:
         return self._all
 
     def add(self, windows):
-        """Take new windows in, in order; some may belong before older ones."""
+        """Take new windows in, in order; some may belong before older ones. They are given back, as they are held if they can be."""
         last = len(self) - 1
         key = (self.all().tick[last], self.all().n[last]) if len(self) else None
         for grown, name in zip(self._columns, _COLUMNS, strict=True):
@@ -88,6 +88,8 @@ class Answered:
         self._all = None
         if key is not None and (windows.tick[0], windows.n[0]) < key:
             self.set(self.all().in_order())
+            return windows
+        return self.all().take(slice(last + 1, None))
 
     def set(self, windows):
         """These instead of all."""

@@ -54,6 +54,8 @@ class Frame:
 
     def bounds(self):
         """Where each window begins and ends."""
+        if len(self) == self.windows and consecutive(self.window):  # one in each
+            return np.arange(self.windows + 1)
         if _MANY * self.windows < len(self):
             return np.searchsorted(self.window, np.arange(self.windows + 1))
         each = len(self) // max(self.windows, 1)

@@ -116,10 +116,11 @@ class Held:
         """Give the living new positions."""
         alive = self._alive.values
         first = int(alive.argmax()) if self._dead < self.count else self.count
-        kept = slice(first, None) if first == self._dead else alive  # mostly the first ones are dead
-        self._system = {name: Grown(grown.values[kept]) for name, grown in self._system.items()}
-        self._values = {id: Grown(grown.values[kept]) for id, grown in self._values.items()}
-        self._valid = {id: Grown(grown.values[kept]) for id, grown in self._valid.items()}
+        # Mostly the first ones are dead. What is kept is copied: it would hold on to the memory of all.
+        kept = slice(first, None) if first == self._dead else alive
+        self._system = {name: Grown(grown.values[kept].copy()) for name, grown in self._system.items()}
+        self._values = {id: Grown(grown.values[kept].copy()) for id, grown in self._values.items()}
+        self._valid = {id: Grown(grown.values[kept].copy()) for id, grown in self._valid.items()}
         self._alive = Grown(np.ones(self.count - self._dead, bool))
         self._texts = {}
         self._dead, self.count = 0, len(self._alive)

@@ -21,7 +21,6 @@ from basestation.execution.joining.held import NEVER
 from basestation.execution.joining.kept import Kept
 from basestation.execution.joining.plan import NoPlan, default_plan
 from basestation.execution.joining.rows import Rows, rows_in, together
-from basestation.execution.joining.sides import Reach
 from basestation.execution.joining.span import spans
 from basestation.execution.joining.within import Wanted, Within, indexed
 
@@ -203,7 +202,7 @@ class Join:
 
         `values` {input: {column as it is held: Vector}} and `window` tell what is wanted where; no two want the same.
         """
-        each = [Reach(r.left[window], r.right[window], r.made[window]) for r in reaches]
+        each = [reach.take(window) for reach in reaches]
         within = Wanted(self.sides, each, values)
         place = self.plan.widest(i)
         rows = self.probed(rows_in(np.arange(len(window)), {}), place, within)
@@ -361,16 +360,17 @@ def _extent(side, reach):
 
 
 def _overlap(reach):
-    """In how many windows a tick of them is, on an average."""
-    sizes = reach.right - reach.left + 1
-    if sizes.min() <= 0:
-        some = sizes > 0
-        return _overlap(reach.take(some)) if some.any() else 0.0
-    return float(sizes.sum(dtype=np.float64)) / (int(reach.right.max()) - int(reach.left.min()) + 1)
+    """In how many windows a tick of them is, on an average; some of them, evenly apart, stand for all."""
+    each = 1 + len(reach) // _SAMPLE
+    left, right = reach.left[::each], reach.right[::each]
+    sizes = np.maximum(right - left + 1, 0).astype(np.float64)
+    some = sizes > 0
+    if not some.any():
+        return 0.0
+    return each * float(sizes.sum()) / (int(right[some].max()) - int(left[some].min()) + 1)
 
 
 def _rising(reaches):
     """Where the windows, of all inputs, begin and end in the order in which they are given: such a run, and the next."""
-    falls = [edges[1:] < edges[:-1] for reach in reaches for edges in (reach.left, reach.right, reach.made)]
-    falls = [np.flatnonzero(each) + 1 for each in falls if each.any()]
-    return pairwise([0, *(np.unique(np.concatenate(falls)).tolist() if falls else ()), len(reaches[0])])
+    falls = np.unique(np.concatenate([reach.falls for reach in reaches]))
+    return pairwise([0, *falls.tolist(), len(reaches[0])])

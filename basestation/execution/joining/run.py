@@ -58,8 +58,9 @@ class Run:
         else:
             place = code - self._least
             there = (place >= 0) & (place < len(self))
-        which = np.flatnonzero(there)
-        if len(which) < len(code):
+        which = np.arange(len(code))
+        if not there.all():
+            which = np.flatnonzero(there)
             place, span = place[which], span.take(which)
         if len(which) and not span.hold_all(self._ticks[0], self._ticks[-1]):
             inside = span.holds(self._ticks.take(place))

@@ -14,7 +14,7 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Column, columns_of, conjunction, conjuncts
 from basestation.algebra.vector import constant
 from basestation.algebra.window_select import WindowSelect
-from basestation.execution.columns.edges import before
+from basestation.execution.columns.edges import holding
 from basestation.execution.columns.tuples import Tuples, no_tuples
 from basestation.execution.flowing.streams import computed
 from basestation.execution.joining.held import NEVER, Held
@@ -27,26 +27,38 @@ from basestation.execution.wanting.wants import Wants
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """For each window which ticks are in it; tuples that are appended only if they had arrived when it was made (3.6)."""
+    """For each window which ticks are in it; tuples that are appended only if they had arrived when it was made (3.6): None where
+    none are."""
 
     left: np.ndarray
     right: np.ndarray
-    made: np.ndarray
+    made: np.ndarray | None = None
 
     def __len__(self):
         return len(self.left)
 
     def take(self, which):
-        return Reach(self.left[which], self.right[which], self.made[which])
+        return Reach(*(None if edges is None else edges[which] for edges in self._edges))
 
     def both(self, other):
         """What is in two windows at once."""
         left, right = np.maximum(self.left, other.left), np.minimum(self.right, other.right)
-        return Reach(left, right, np.minimum(self.made, other.made))
+        return Reach(left, right, None if self.made is None else np.minimum(self.made, other.made))
 
     def only(self, mask):
         """The windows under a mask; nothing is in the others."""
         return Reach(np.where(mask, self.left, 1), np.where(mask, self.right, 0), self.made)
+
+    @property
+    def _edges(self):
+        return self.left, self.right, self.made
+
+    @property
+    def falls(self):
+        """Those that begin or end, or were made, before the one that stands before them."""
+        falls = [edges[1:] < edges[:-1] for edges in self._edges if edges is not None]
+        falls = [np.flatnonzero(each) + 1 for each in falls if each.any()]
+        return np.unique(np.concatenate(falls)) if falls else np.empty(0, np.int64)
 
 
 class Side:
@@ -72,7 +84,7 @@ class Side:
 
     def reach(self, asked):
         """The ranges of windows."""
-        return Reach(asked.left, asked.right, asked.tick)
+        return Reach(asked.left, asked.right, asked.tick if self.held.appends else None)
 
     def inside(self, reach, window, positions):
         """Which tuples are in which windows."""
@@ -85,11 +97,11 @@ class Side:
     def windows(self, reach, positions):
         """The first and the last window that holds each tuple, of windows that begin and end in their order."""
         ticks = self.held.ticks(positions)
-        first = before(reach.right, ticks)
+        first, last = holding(reach.left, reach.right, ticks)
         if self.held.appends:
             arrived = np.searchsorted(reach.made, self.held.of("arrival", positions))
             first = np.where(self.held.of("append", positions), np.maximum(first, arrived), first)
-        return first, before(reach.left, ticks + 1) - 1
+        return first, last
 
     def column(self, id, positions):
         return self.held.column(self.ids[id], positions)
@@ -151,7 +163,7 @@ class StreamSide(Side):
     def rank(self, positions):
         """The index, and for those without one the order in which they will enter."""
         index = self._stream.index_of(self.held.of("ident", positions))
-        if (index > 0).all():
+        if index.min(initial=1) > 0:
             return index
         found, inverse = np.unique(positions, return_inverse=True)
         index = self._stream.index_of(self.held.of("ident", found))
@@ -220,6 +232,10 @@ class RowSide(Side):
             tuples = tuples.take(self.wants.any(tuples.columns, len(tuples)))
         self.held.begin_anew(tuples)
 
+    def tidy(self):
+        """Nobody asks for these rows once more."""
+        self.held.begin_anew(self.none)
+
 
 class PassingSide(Side):
     """An input without a state of its own to probe."""
@@ -239,7 +255,7 @@ def _numbered(asked, numbers):
     """The ranges of windows where a number stands for the tick: those of the windows that are there."""
     left, right = np.ones(len(asked), np.int64), np.zeros(len(asked), np.int64)
     left[asked.there] = right[asked.there] = numbers
-    return Reach(left, right, asked.tick)
+    return Reach(left, right)
 
 
 def side_of(input, leaf, steps):

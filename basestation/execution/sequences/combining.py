@@ -72,19 +72,21 @@ def _united(sequences):
     new = long.take(np.minimum(place, len(long) - 1)) != others
     behind = np.cumsum(new)
     at = place + behind - new  # where they stand among all
-    ticks, own = long, np.arange(1, len(long) + 1)
-    if len(new) and behind[-1]:
-        there = np.ones(len(long) + behind[-1], bool)
-        there[at[new]] = False
-        own = np.cumsum(there)
+    count = len(long) + np.count_nonzero(new)
+    ticks, own = long, np.arange(1, count + 1)
+    if count > len(long):
+        own -= _upto(at[new], count)
         ticks = long.take(own - 1)
         ticks[at] = others
-    return ticks, [own if i == longest else _upto(at, others, of, len(ticks)) for i, of in enumerate(sequences)]
+    upto = [own] * len(sequences)
+    for i, of in enumerate(sequences):
+        if i != longest:
+            upto[i] = _upto(at if len(of) == len(others) else at[np.searchsorted(others, of)], count)
+    return ticks, upto
 
 
-def _upto(at, others, of, count):
-    """How many of some ticks, which are among the others, lie at or before each of all of them."""
-    at = at if len(of) == len(others) else at[np.searchsorted(others, of)]
+def _upto(at, count):
+    """How many of some ascending places lie at or before each of so many."""
     return np.repeat(np.arange(len(at) + 1), np.diff(at, prepend=0, append=count))
 
 

@@ -296,11 +296,11 @@ class RowWindows(OverStream):
         self._at = {tick: count for tick, count in self._at.items() if tick > self._was_certain}
         self._was_certain = self.certain
         k = np.arange(first + -first % self.slide, self._count + 1, self.slide)
-        ticks = arrivals[k - first]  # 3.9: the arrival of row k
+        ticks = arrivals[-first % self.slide :: self.slide]  # 3.9: the arrival of row k
         n = constant(1, len(ticks)) if (ticks[1:] > ticks[:-1]).all() else occurrence(ticks) + 1
         if self._at:
             n = n + np.array([self._at.get(tick, 0) for tick in ticks.tolist()], np.int64)
-        recent = ticks > self._was_certain
+        recent = slice(int(np.searchsorted(ticks, self._was_certain, "right")), None)
         self._at |= zip(ticks[recent].tolist(), n[recent].tolist(), strict=True)
         left = np.ones_like(k) if self.begin is None else k + self.begin
         self._made = joined_wins([self._made, wins(ticks, n, left, k + self.end)])
@@ -362,6 +362,6 @@ class RowWindows(OverStream):
         first = min(self._coming(), *(int(of.left.min(initial=NEVER)) for of in (kept, self._made)))
         self._first = max(self._first, first + self._earlier)
         self._rows.keep(numbers >= first)
-        rows = self._rows.all()
+        rows, self._numbered = self._rows.all(), (None, None)
         self.stream.need(min(before, int(rows.tick.min(initial=NEVER))))
         self._numbers.drop_before(min(self.stream.first, int(rows.ident.min(initial=NEVER))))

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.execution.columns.edges import before
+from basestation.execution.columns.edges import holding
 from basestation.execution.sequences.combining import Sequence, combinations
 
 TICKS = st.lists(st.integers(0, 30), max_size=12).map(sorted)
@@ -34,7 +34,17 @@ def test_at_each_tick_all_combinations_of_the_most_recent(told):
     assert list(zip(ticks.tolist(), n.tolist(), map(tuple, numbers.tolist()), strict=True)) == expected
 
 
-@given(TICKS | REGULAR, st.lists(st.integers(-20, 50), max_size=20))
-def test_edges_before_a_tick_are_counted(edges, ticks):
-    found = before(np.array(edges, np.int64), np.array(ticks, np.int64))
-    assert found.tolist() == [sum(edge < tick for edge in edges) for tick in ticks]
+@st.composite
+def windows(draw):
+    """(where windows begin, where they end), both in order; some are equal, or empty."""
+    right = draw(TICKS | REGULAR)
+    sizes = [draw(st.integers(0, 9))] * len(right) if draw(st.booleans()) else [draw(st.integers(0, 9)) for _ in right]
+    return sorted(end - size for end, size in zip(right, sizes, strict=True)), right
+
+
+@given(windows(), st.lists(st.integers(-20, 50), max_size=20))
+def test_the_windows_that_hold_a_tick_go_from_a_first_to_a_last(told, ticks):
+    left, right = told
+    found = holding(*(np.array(of, np.int64) for of in (left, right, ticks)))
+    assert found[0].tolist() == [sum(end < tick for end in right) for tick in ticks]
+    assert found[1].tolist() == [sum(begin <= tick for begin in left) - 1 for tick in ticks]
