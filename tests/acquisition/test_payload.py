@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from acquisition.errors import PayloadError, ScheduleError
 from acquisition.instants import Epochs
 from acquisition.payload import (
+    LAST_TICK,
     MAX_COUNT,
     MAX_SCHEDULE,
     capacity,
@@ -47,7 +48,8 @@ def sent(draw):
     if draw(st.booleans()):
         row = st.none() | row  # some are filtered
     rows = draw(st.lists(row, min_size=1, max_size=capacity(sampling)))
-    return sampling, draw(st.integers(0, 2**32 - 64)), rows
+    last = (LAST_TICK - sampling.epochs.start) // sampling.epochs.interval  # which is refused as nonsense from there on
+    return sampling, draw(st.integers(0, min(last, 2**32 - 64))), rows
 
 
 def told(found):
