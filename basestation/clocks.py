@@ -42,7 +42,7 @@ def due_ms(agenda: Agenda, last: int) -> int:
 
 def _newest(stamps: Iterable[Stamps]) -> list[tuple[int, int, int]]:
     """For each site the newest of its stamps."""
-    parts = list(stamps)
+    parts = [part for part in stamps if len(part[0])]  # partials that count their contributors are nobody's
     if not parts:
         return []
     site, first, last = (np.concatenate(of) for of in zip(*parts, strict=True))

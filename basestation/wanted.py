@@ -117,9 +117,16 @@ def patience(world: World) -> dict[int, int]:
     for each in placed(world):
         pause = longest_pause(each.operator)
         most = (2 * pause if each.number else pause) + MISSED * _interval(each.operator)
-        for site in each.sites:
+        for site in _told_of(each, world):
             found[site] = min(most, found.get(site, most))
     return found
+
+
+def _told_of(each: Placed, world: World) -> Iterable[int]:
+    """The sites of which it is told that something came. Where partials count who is in them, who hands them over, and no other."""
+    if not each.number or each.shape.has_bitmap:
+        return each.sites
+    return (site for site in each.sites if world.tree.parent.get(site) in world.tree.roots)
 
 
 def _covers(all_of: Deliver, operator: Deliver) -> bool:

@@ -87,7 +87,9 @@ class Channel:
 
     def comes_through(self, purpose: Purpose, sender: int, receiver: int, epoch: int, attempt: int) -> bool:
         ratio = self.ratio(sender, receiver)
-        if ratio and self.bursts and is_bad(self.bursts, self.seed, link_of(sender, receiver), epoch):
+        if not ratio:
+            return False  # as most are: nobody needs luck to hear nothing
+        if self.bursts and is_bad(self.bursts, self.seed, link_of(sender, receiver), epoch):
             ratio *= self.bursts.left
         return uniform(draw(self.seed, purpose, link_of(sender, receiver), epoch, attempt)) < ratio
 

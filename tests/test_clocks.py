@@ -38,3 +38,10 @@ def test_what_is_of_a_time_that_has_not_come_is_from_a_clock_that_is_ahead(round
     # And who was a day ahead once is not taken to repeat itself from then on.
     assert clocks.wrong(stamped((3, 86_400_000, 86_400_000)), 140_000, ROUND) == [3]
     assert clocks.wrong(stamped((3, 150_000, 150_000)), 170_000, rounds) == ([3] if rounds else [])
+
+
+def test_what_nobody_is_told_to_have_stamped_says_nothing_of_clocks():
+    """Partials of many sites count who is in them."""
+    nobodys = tuple(np.zeros(0, np.int64) for _ in range(3))
+    assert Clocks(500).wrong([nobodys], 120_000, None) == []
+    assert Clocks(500).wrong([nobodys, *stamped((3, 130_000, 130_000))], 120_000, None) == [3]

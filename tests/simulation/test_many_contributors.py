@@ -1,0 +1,70 @@
+"""Networks so large that partials count who is in them: who hands them over is heard of, and no other."""
+
+from dataclasses import replace
+from functools import cache, partial
+
+import pytest
+
+from basestation import testbed
+from basestation.planner.moves import Moves
+from gateway.life import State
+from innet.deployment.description import read_deployment
+from innet.partials import MAX_SLOTS
+from simulator.scenario import Asked, Fault, made_up
+from tests.simulation.judging import answers, judge, run_scenario
+
+MOTES, NEAR, SECONDS, DIES = MAX_SLOTS + 1, 12, 400, 129
+"""A dozen hear the gateway, and each of them some of the others, which hear nobody else."""
+
+
+@pytest.fixture(scope="module")
+def hall(tmp_path_factory):
+    above = {mote: 0 if mote <= NEAR else mote % NEAR + 1 for mote in range(1, MOTES + 1)}
+    places = "\n".join(f'{mote} = {{ at = [{mote}, 0], board = "b" }}' for mote in above)
+    links = ", ".join(f"[{mote}, {parent}, 0.95], [{parent}, {mote}, 0.95]" for mote, parent in above.items())
+    path = tmp_path_factory.mktemp("many") / "many.toml"
+    path.write_text(f"""name = "many"
+[gateways]
+0 = {{ at = [0, 0] }}
+[boards.b]
+hardware = "telosb"
+sensors.y = {{ raw = [0, 4095] }}
+[motes]
+{places}
+[links]
+table = [{links}]
+[extents]
+text = "hall: sensed (site:integer, y:integer) every 30 sec at sites all wait 60 sec late revise by 1 hour"
+""")
+    return read_deployment(path)
+
+
+@pytest.fixture(scope="module")
+def ran(hall):
+    @cache
+    def run(agenda):
+        asked = Asked("mean", "SELECT AVG(y) AS mean, COUNT(*) AS n FROM hall [NOW]", 0, None)
+        dies = Fault("dies", "dies", 200_000, None, (DIES,))
+        scenario = replace(made_up(hall), queries=(asked,), faults=(dies,))
+        return run_scenario(scenario, SECONDS, kind=partial(testbed.Testbed, agenda=agenda, moves=Moves.EVERYTHING))
+
+    return run
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_partials_that_count_answer_as_a_replay_of_what_was_merged(ran, agenda):
+    bed = ran(agenda)
+    [fold] = bed.station.world.running.values()
+    assert not fold.shape.has_bitmap and len(fold.sites) == MOTES
+    assert judge(bed, "mean") >= SECONDS // 30 - 1
+    used = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "mean").items()}
+    assert used[180] == [MOTES, MOTES] and used[300] == [MOTES - 1, MOTES]
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_of_whom_partials_do_not_tell_nobody_says_that_nothing_has_come(ran, agenda):
+    """Else those below would be silent for ever, and their parents be given up. Those near the gateway are as everywhere."""
+    station = ran(agenda).station
+    assert station.world.patience.keys() == set(range(1, NEAR + 1))
+    assert station.silence.motes == frozenset()
+    assert State.LATE not in {station.keepers.of(mote).state for mote in range(1, MOTES + 1)}
