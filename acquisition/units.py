@@ -3,6 +3,8 @@
 A unit is what a value *means*; the scale of an attribute (`acquisition.schema`) is how it is *held*.
 """
 
+import re
+
 # UCUM code -> (quantity, factor to the first code of that quantity, offset). Only linear units: what is
 # logarithmic (dB) is a code without conversion.
 UCUM = {
@@ -104,6 +106,8 @@ TIME_UNITS = ("MS", "SEC", "MIN", "HOUR", "DAY")
 UNIT_WORDS = (*_TIME, *_ROWS)
 """Every spelling of a unit of time or rows, for did-you-mean."""
 
+_SHORT = {"s": "SEC", "m": "MIN", "h": "HOUR", "d": "DAY"}
+_SPAN = re.compile(r"(\d{1,9}) ?([a-z]+)", re.IGNORECASE)
 _MILLISECONDS = {short: ms for short, ms in _TIME.values()}
 
 
@@ -117,3 +121,10 @@ def ticks_of(count, unit, tick_ms):
     """`count` units of time in ticks of `tick_ms` milliseconds; None where that is no whole number of ticks."""
     ticks, rest = divmod(count * _MILLISECONDS[unit], tick_ms)
     return None if rest else ticks
+
+
+def milliseconds_of(span):
+    """How long `90 sec`, `90s` or `2 hours` is, as people write it outside of queries; None if it is no span of time."""
+    found = _SPAN.fullmatch(span)
+    unit = found and (_SHORT.get(found[2].lower()) or unit_of(found[2]))
+    return int(found[1]) * _MILLISECONDS[unit] if unit in _MILLISECONDS else None

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, TextIO
 
 from acquisition.batch import Batch, empty
@@ -105,11 +106,8 @@ def _summary(values: Sequence[float]) -> Summary:
     count = len(values)
     if max(values) == inf:
         return Summary(inf, float("nan"), min(values), inf)
-    mean = sum(values) / count
-    margin = float("nan")
-    if count > 1:
-        variance = sum((value - mean) ** 2 for value in values) / (count - 1)
-        margin = student(count - 1) * sqrt(variance / count)
+    mean = fmean(values)
+    margin = student(count - 1) * stdev(values) / sqrt(count) if count > 1 else float("nan")
     return Summary(mean, margin, min(values), max(values))
 
 

@@ -99,7 +99,7 @@ class Table:
         return self.get(key, wanted, lambda value: is_whole(value) and least <= value <= most, default)
 
     def number(self, key: str, least: float, most: float, default: Any = ...) -> float | None:
-        wanted = f"a number from {least:,g} to {most:,g}"
+        wanted = f"a number from {_plain(least)} to {_plain(most)}"
         return self.get(key, wanted, lambda value: is_number(value) and least <= value <= most, default)
 
     def table(self, key: str) -> "Table | None":
@@ -144,6 +144,10 @@ def is_whole(value: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Not a truth value, and neither infinite nor undefined."""
     return is_whole(value) or (isinstance(value, float) and abs(value) < float("inf"))
+
+
+def _plain(number: float) -> str:
+    return f"{number:,.15g}" if abs(number) < 1e15 else f"{number:g}"
 
 
 def _known(names: Any) -> str | None:

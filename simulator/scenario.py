@@ -4,21 +4,18 @@ A scenario names a deployment and says what the world is like around it, what go
 docs/simulator.md says what may stand in it. It is frozen: the same scenario and seed are the same simulation.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acquisition.units import unit_of
+from acquisition.units import milliseconds_of
 from gateway.source import Source
 from gateway.toml import Faulty, Table, is_number, is_whole, read_toml
 from innet.deployment import Deployment, Position
 from innet.deployment.description import read_deployment
 from simulator.radio import Bursts
 
-_SPAN = re.compile(r"(?P<count>\d{1,9}) (?P<unit>[a-z]+)")
-_UNITS = {"MS": 1, "SEC": 1_000, "MIN": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
-_WANTED = 'a span of time, as "90 sec" or "2 hours"'
+_WANTED = 'a span of time, as "90 sec" or "2h"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +123,8 @@ FAULTS = {
     "base_away": ("until",),
 }
 """What can go wrong, and what must be said of it besides when."""
+OF_GATEWAYS = ("cut", "moves")
+"""What goes wrong with gateways as with motes."""
 
 
 def read_scenario(path: str | Path) -> Scenario:
@@ -138,7 +137,7 @@ def parse_scenario(text: str, path: Path) -> Scenario:
     """The same from a text; files that it names are found beside `path`."""
     top = read_toml(Source(text, str(path)))
     deployment = _deployment(top, path)
-    motes, sensors = _known(deployment)
+    motes, gateways, sensors = _known(deployment)
     bursts, delivery, wire = _radio(top)
     scenario = Scenario(
         name=top.text("name", path.name.removesuffix(".toml").removesuffix(".scenario")),
@@ -151,7 +150,7 @@ def parse_scenario(text: str, path: Path) -> Scenario:
         bursts=bursts,
         wire=wire,
         ppm=_clocks(top),
-        faults=tuple(_fault(name, table, motes, sensors) for name, table in _named(top, "faults")),
+        faults=tuple(_fault(name, table, motes, gateways, sensors) for name, table in _named(top, "faults")),
         queries=tuple(_query(name, table, path) for name, table in _named(top, "queries")),
         look_ms=_span(top, "look", None),
     )
@@ -174,11 +173,12 @@ def _deployment(top: Table, path: Path) -> Deployment | None:
         return None
 
 
-def _known(deployment: Deployment | None) -> tuple[set[int], set[str]]:
+def _known(deployment: Deployment | None) -> tuple[set[int], set[int], set[str]]:
+    """The motes, the gateways and the sensors there are."""
     if deployment is None:
-        return set(), set()
+        return set(), set(), set()
     sensors = {name for site in deployment.motes.values() if site for name in site.sensors}
-    return {*deployment.motes, *deployment.gateways}, sensors
+    return set(deployment.motes), set(deployment.gateways), sensors
 
 
 def _named(top: Table, key: str, known: set[str] | None = None) -> list[tuple[str, Table]]:
@@ -195,16 +195,18 @@ def _span(table: Table, key: str, default: int | None = ...) -> int | None:
     """Milliseconds."""
 
     def checked(value) -> bool:
-        return isinstance(value, str) and _milliseconds(value) is not None
+        return isinstance(value, str) and milliseconds_of(value) is not None
 
     value = table.get(key, _WANTED, checked, default)
-    return _milliseconds(value) if isinstance(value, str) else value
+    return milliseconds_of(value) if isinstance(value, str) else value
 
 
-def _milliseconds(text: str) -> int | None:
-    found = _SPAN.fullmatch(text)
-    unit = unit_of(found["unit"]) if found else None
-    return int(found["count"]) * _UNITS[unit] if unit in _UNITS else None
+def _from_to(table: Table, otherwise: int = ...) -> tuple[int | None, int | None]:
+    """`at` and `until`, of which the second comes later."""
+    at, until = _span(table, "at", otherwise), _span(table, "until", None)
+    if None not in (at, until) and until <= at:
+        table.fault("SN704", "`until` comes after `at`", "until")
+    return at, until
 
 
 def _quantity(table: Table, path: Path) -> Quantity:
@@ -250,6 +252,8 @@ def _radio(top: Table) -> tuple[Bursts | None, float, Wire]:
         delay_ms=_span(wire, "delay", 0),
         damaged=wire.number("damaged", 0, 1, 0.0),
     )
+    if found.delayed and "delay" not in wire:
+        wire.fault("SN703", "`wire` says how many are `delayed` and not `delay`, by how long at most", "delayed")
     wire.close()
     return bursts, delivery, found
 
@@ -276,23 +280,25 @@ def _clocks(top: Table) -> int:
     return ppm
 
 
-def _fault(name: str, table: Table, motes: set[int], sensors: set[str]) -> Fault:
+def _fault(name: str, table: Table, motes: set[int], gateways: set[int], sensors: set[str]) -> Fault:
     what = table.one_of("what", "fault", FAULTS)
-    needs = FAULTS.get(what, ())
+    needs, both = FAULTS.get(what, ()), motes | gateways
     found = table.get("mote", "the number of a mote, or a list of some", _is_motes, ... if "mote" in needs else ())
     some = tuple(found) if isinstance(found, list) else () if found in (None, ()) else (found,)
-    if motes and (strange := sorted(set(some) - motes)):
-        table.fault("SN706", f"there is no mote {strange[0]}", "mote")
+    if motes and (strange := sorted(set(some) - (both if what in OF_GATEWAYS else motes))):
+        why = f"{strange[0]} is a gateway, and `{what}` is about motes" if strange[0] in gateways else None
+        table.fault("SN706", why or f"there is no mote {strange[0]}", "mote")
+    at, until = _from_to(table)
     fault = Fault(
         name,
         what,
-        at_ms=_span(table, "at"),
-        until_ms=_span(table, "until", None),
+        at_ms=at,
+        until_ms=until,
         motes=some,
         by_ms=_span(table, "by") * (1 if table.get("back", "true or false", _is_truth, False) is False else -1)
         if "by" in needs and "by" in table
         else 0,
-        links=_links(table, motes) if "links" in needs else (),
+        links=_links(table, both) if "links" in needs else (),
         sensor=table.one_of("sensor", "sensor", sensors) if "sensor" in needs else None,
     )
     for key in needs:
@@ -334,7 +340,7 @@ def _query(name: str, table: Table, path: Path) -> Asked:
             text = (path.parent / file).read_text(encoding="utf-8-sig")
         except OSError as error:
             table.fault("SN708", f"`{file}` cannot be read: {error.strerror}", "file")
-    asked = Asked(name, text, _span(table, "at", 0), _span(table, "until", None))
+    asked = Asked(name, text, *_from_to(table, 0))
     table.close()
     return asked
 

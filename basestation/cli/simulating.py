@@ -1,24 +1,17 @@
 """Simulating: what verbs that simulate have in common: for how long, and a bar that shows how much of it is over."""
 
 import argparse
-import re
 import sys
 import time
-
-_SPAN = re.compile(r"(\d{1,9}) ?([a-z]+)", re.IGNORECASE)
-_SHORT = {"s": "SEC", "m": "MIN", "h": "HOUR", "d": "DAY"}
-_MS = {"MS": 1, "SEC": 1_000, "MIN": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
 
 
 def span(text):
     """Milliseconds."""
-    from acquisition.units import unit_of
+    from acquisition.units import milliseconds_of
 
-    found = _SPAN.fullmatch(text)
-    unit = found and (_SHORT.get(found[2].lower()) or unit_of(found[2]))
-    if unit not in _MS or int(found[1]) == 0:
+    if not (found := milliseconds_of(text)):
         raise argparse.ArgumentTypeError(f"`{text}` is no span of time, such as 90s, 30min or 24h")
-    return int(found[1]) * _MS[unit]
+    return found
 
 
 class Progress:

@@ -41,7 +41,7 @@ def _fitted(extent, declaration, motes, report):
             report.error("SN710", f"no mote has all sensors of `{extent.name}`: {wanted}", declaration.sites)
         extent = replace(extent, sites=sites)
     if missing := [site for site in extent.sites if site not in motes]:
-        report.error("SN709", f"there is no mote {_listed(missing)}", declaration.sites)
+        report.error("SN709", f"there {'is' if len(missing) == 1 else 'are'} no {_motes(missing)}", declaration.sites)
     for attribute, place in measured:
         sensors = {site: motes[site].sensors for site in extent.sites if site in motes}
         _check(attribute, place, sensors, report)
@@ -53,7 +53,7 @@ def _check(attribute, place, sensors, report):
     name = attribute.sensor or attribute.name
     if without := [site for site, known in sensors.items() if name not in known]:
         near = did_you_mean(name, sorted(sensors[without[0]]))
-        report.error("SN710", f"mote {_listed(without)} has no sensor `{name}`", place, help=near)
+        report.error("SN710", f"{_have(without)} no sensor `{name}`", place, help=near)
     specs = {site: known[name] for site, known in sensors.items() if name in known}
     scale = 0 if attribute.type.whole else attribute.scale
     for what, wanted in (("scale", scale), ("unit", attribute.unit)):
@@ -61,14 +61,18 @@ def _check(attribute, place, sensors, report):
         if wanted is not None and (other := [site for site, value in said.items() if value != wanted]):
             report.error(
                 "SN711",
-                f"`{attribute.name}` has the {what} {wanted}, and sensor `{name}` of mote {_listed(other)} has {said[other[0]]}",
+                f"`{attribute.name}` has the {what} {wanted}, and sensor `{name}` of {_motes(other)} has {said[other[0]]}",
                 place,
             )
     if attribute.type is Type.STRING:
         report.error("SN711", f"`{attribute.name}` is a string, and sensors give numbers", place)
 
 
-def _listed(sites):
+def _motes(sites):
     """The first few of them, and how many more there are."""
-    shown = ", ".join(map(str, sites[:5]))
-    return shown if len(sites) <= 5 else f"{shown} and {len(sites) - 5} more"
+    shown = ", ".join(map(str, sites[:5])) + (f" and {len(sites) - 5} more" if len(sites) > 5 else "")
+    return f"mote{'s' * (len(sites) > 1)} {shown}"
+
+
+def _have(sites):
+    return f"{_motes(sites)} {'has' if len(sites) == 1 else 'have'}"

@@ -155,8 +155,8 @@ def _battery(table: Table, kind: str | None, otherwise: float) -> float:
     """In joules."""
     if "battery_mah" in table and "battery_j" in table:
         table.fault("SN705", "a battery is said in mAh or in J, not in both", "battery_j")
-    joules = table.number("battery_j", 0, 1e12, None)
-    mah = table.number("battery_mah", 0, 1e9, None)
+    joules = table.number("battery_j", 0.001, 1e12, None)
+    mah = table.number("battery_mah", 0.001, 1e9, None)
     if mah is not None and kind is not None:
         joules = mah * 3.6 * hardware(kind).voltage
     return otherwise if joules is None else float(joules)

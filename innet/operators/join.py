@@ -7,7 +7,7 @@ again; whoever wants partials of the pairs gets those.
 from dataclasses import dataclass
 
 from innet.operators import Operator
-from innet.operators.expression import Expression
+from innet.operators.expression import TRUE, Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,4 +25,5 @@ class Join(Operator):
         return self.left.attributes + self.right.attributes
 
     def label(self) -> str:
-        return f"join at the same site and tick where {self.predicate}"
+        where = "" if self.predicate == TRUE else f" where {self.predicate}"
+        return f"join at the same site and tick{where}"

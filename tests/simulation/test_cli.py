@@ -94,6 +94,18 @@ def test_student_s_t_goes_on_behind_its_table():
             '[faults.a]\nwhat = "dies"\nmote = 77\nat = "1 sec"\n[queries.now]',
             ["SN706: there is no mote 77"],
         ),
+        (
+            "[queries.now]",
+            '[faults.a]\nwhat = "reboots"\nmote = [1, 0]\nat = "1 sec"\n[queries.now]',
+            ["SN706: 0 is a gateway, and `reboots` is about motes"],
+        ),
+        (
+            "[queries.now]",
+            '[faults.a]\nwhat = "cut"\nmote = 0\nat = "2 sec"\nuntil = "2s"\n[queries.now]',
+            ["SN704: `until` comes after `at`"],
+        ),
+        ("[queries.now]", '[queries.now]\nat = "1 min"\nuntil = "30 sec"', ["SN704: `until` comes after `at`"]),
+        ("[queries.now]", "[wire]\ndelayed = 0.5\n[queries.now]", ["SN703: `wire` says how many are `delayed` and not"]),
         ("[queries.now]", '[faults.a]\nwhat = "clock_jumps"\nmote = 1\nat = "1 sec"\n[queries.now]', ["needs `by`"]),
         (
             "[queries.now]",
@@ -182,7 +194,7 @@ def test_how_long_batteries_last_is_told_of_the_time_that_was_simulated(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("text", "ms"), [("90s", 90_000), ("30min", 1_800_000), ("24h", 86_400_000), ("2 days", 172_800_000)]
+    ("text", "ms"), [("90s", 90_000), ("30min", 1_800_000), ("24h", 86_400_000), ("1 m", 60_000), ("5MS", 5), ("2 days", 172_800_000)]
 )
 def test_spans_as_people_write_them(text, ms):
     assert sim.span(text) == ms
