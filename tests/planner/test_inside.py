@@ -305,7 +305,7 @@ def in_network(fold: Fold, rows, rng):
 def bag(folding, node, cells):
     """The rows of one window over all these cells, whatever their order."""
     cells = folding.united(dataclasses.replace(cells, slice=np.zeros(len(cells), np.int64)))
-    found = folding.windows(cells, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    found = folding.windows([cells], np.zeros(1, np.int64), np.zeros(1, np.int64))
     frame = found.frame([column for column, _ in node.groups], folding.own)
     columns = [frame.columns[id].to_list() for id in frame.columns]
     return sorted(zip(*columns, strict=True), key=repr)
