@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from basestation.algebra.expressions import columns_of
-from basestation.algebra.vector import anything, everything
+from basestation.algebra.vector import anything, constant, everything, row
 from basestation.execution.columns.cells import Cells, are_one, matrix_of
 from basestation.execution.columns.distinct import found_in, ranked, within
 from basestation.execution.columns.frame import Frame
@@ -101,15 +101,17 @@ class Folding:
 
     def _alone(self, slices, groups, tuples, stream):
         """Cells of one tuple each, in their order."""
-        states = self.asked.folded(np.ones(len(tuples), np.int64), None, tuples, stream)
+        states = self.asked.folded(constant(1, len(tuples)), None, tuples, stream)
         return self._in_rows(Cells(slices, groups, tuples.arrival, places_of(tuples), states))
 
     def _in_rows(self, cells):
-        """Cells, and whether they are a matrix as they are."""
+        """Cells in order, and whether they are a matrix as they are."""
         width = len(self.groups)
         if not len(cells) or len(cells) % width or anything(cells.slice[::width] != cells.slice[width - 1 :: width]):
             return cells
-        return replace(cells, width=width) if everything(_ascending(cells.arrival, cells.place)) else cells
+        if not everything(_ascending(cells.arrival, cells.place)):
+            return cells
+        return replace(cells, width=width, group=row(width) if len(cells) == width else cells.group)
 
     def matrix(self, count, key, tuples, ranks, stream):
         """A matrix of so many cells, of tuples that are in those of `key`."""
@@ -269,8 +271,8 @@ class Folding:
     def whole(self, bundle):
         """The Folded of one window that holds all groups, of which this is the Bundle."""
         states = bundle.states()
-        groups = np.arange(states[0].n_groups)
-        return self.finished(np.zeros_like(groups), groups, matrix_of(states), 1)
+        count = states[0].n_groups
+        return self.finished(constant(0, count), row(count), matrix_of(states), 1)
 
     def finished(self, window, group, cells, windows):
         """The Folded of cells that stand window by window."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from basestation.algebra.vector import everything
+from basestation.algebra.vector import constant, everything
 from basestation.execution.columns.tuples import Growing, apart
 from basestation.execution.columns.wins import NEVER
 from basestation.execution.sequences.store import Store
@@ -103,9 +103,17 @@ class Slices(Store):
 
     def _numbers(self, ticks):
         """The slice of each tick. Windows begin at multiples of the slide from the base, and end at the cut."""
-        behind = np.asarray(ticks) - self._base
+        behind = ticks - self._base
         whole = behind // self._slide
         return whole if self._cut == 0 else 2 * whole + (behind - whole * self._slide >= self._cut)
+
+    def _numbers_of(self, ticks):
+        """The same of tuples, which often are all in one slice."""
+        if len(ticks) and self._numbers(int(ticks[0])) == self._numbers(int(ticks[-1])):
+            first, last = self._numbers(int(ticks.min())), self._numbers(int(ticks.max()))
+            if first == last:
+                return constant(int(first), len(ticks))
+        return self._numbers(ticks)
 
     def _low(self, number):
         """The first tick of a slice."""
@@ -194,7 +202,7 @@ class Slices(Store):
 
     def _held_of(self, tuples):
         """(slices, tuples) of those that windows may still hold, and the mask of which."""
-        tuples, slices = self.stream.placed(tuples), self._numbers(tuples.tick)
+        tuples, slices = self.stream.placed(tuples), self._numbers_of(tuples.tick)
         held = slices >= self._from
         if self._begin is None:
             held &= tuples.tick >= self._start

@@ -33,6 +33,8 @@ from basestation.windows.epochs import NEVER, Epochs
 _NONE = np.empty(0, np.int64)
 KEYS_MS = 86_400_000
 """For how long at least a copy of a reading is recognised, and a reading may be named by a correction."""
+_FEW = 1024
+"""So many tuples are looked at sooner than it is found out whether two arrays are one."""
 NAMED = 86_400
 """For how many ticks at least a tuple of a pushed extent, which has no key, may be named by its index."""
 
@@ -51,7 +53,9 @@ class Step:
 
 
 def at_once(batch):
-    """Whether it is known without a look at its tuples that each came in the clock tick that it is about."""
+    """Whether each of its tuples came in the clock tick that it is about, as far as that is known without a look at many."""
+    if len(batch) <= _FEW:
+        return everything(batch.tick == batch.arrival)
     return one(batch.tick, batch.arrival)
 
 
