@@ -32,19 +32,26 @@ class Rows:
         length = len(range(*positions.indices(self.length))) if slice_ else len(positions)
         return Rows(tuple(c.take(positions) for c in self.columns), length)
 
-    def between(self, begin, behind):
-        """The rows from one to before another; itself where these are all."""
-        if behind - begin == self.length:
-            return self
-        part = slice(begin, behind)
-        columns = [Vector(c.values[part], None if c.valid is None else c.valid[part]) for c in self.columns]
-        return Rows(tuple(columns), behind - begin)
+    def parts(self, begin, behind):
+        """The rows from each of some places to before another; itself where these always are all."""
+        counts = behind - begin
+        if (counts == self.length).all():
+            return repeat(self, len(counts))
+        spans = list(map(slice, begin.tolist(), behind.tolist()))
+        columns = [_parts(column, spans) for column in self.columns]
+        return map(Rows, zip(*columns, strict=True) if columns else repeat(()), counts.tolist())
 
     def to_lists(self, scales=None):
         """The rows as Python tuples, None for null; scaled columns as the doubles they stand for."""
         scales = scales or [None] * len(self.columns)
         listed = [_values(c, scale) for c, scale in zip(self.columns, scales, strict=True)]
         return list(zip(*listed, strict=True)) if listed else [()] * self.length
+
+
+def _parts(vector, spans):
+    """A column from each of some places to before another."""
+    values = map(vector.values.__getitem__, spans)
+    return map(Vector, values) if vector.valid is None else map(Vector, values, map(vector.valid.__getitem__, spans))
 
 
 def _values(vector, scale):
@@ -222,10 +229,9 @@ class TuplesForMany:
     rows: Rows
 
     def pieces(self):
-        for query, begin, behind in zip(self.queries, self.begin.tolist(), self.behind.tolist(), strict=True):
-            part = slice(begin, behind)
-            rows = self.rows.between(begin, behind)
-            yield TupleUpdates(query, self.tick[part], self.index[part], self.weight[part], rows)
+        spans = list(map(slice, self.begin.tolist(), self.behind.tolist()))
+        tags = (map(array.__getitem__, spans) for array in (self.tick, self.index, self.weight))
+        return map(TupleUpdates, self.queries, *tags, self.rows.parts(self.begin, self.behind))
 
 
 @made_often
@@ -244,11 +250,10 @@ class WindowsForMany:
     def pieces(self):
         revision, nowhere = np.zeros(len(self.tick), np.int64), np.zeros(len(self.tick) + 1, np.int64)
         none = self.rows.take(slice(0, 0))
-        begins, ends = self.at[:, 0], self.at[:, -1]
-        added_at = self.at - begins[:, None]
-        for query, at, begin, behind in zip(self.queries, added_at, begins.tolist(), ends.tolist(), strict=True):
-            rows = self.rows.between(begin, behind)
-            yield WindowUpdates(query, self.tick, self.n, self.t, revision, self.coverage, rows, at, none, nowhere)
+        begin, behind = self.at[:, 0], self.at[:, -1]
+        alike = map(repeat, (self.tick, self.n, self.t, revision, self.coverage))
+        rows, at = self.rows.parts(begin, behind), self.at - begin[:, None]
+        return map(WindowUpdates, self.queries, *alike, rows, at, repeat(none), repeat(nowhere))
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,9 +68,11 @@ class Ceiling:
         which = np.arange(ends[-1]) + np.repeat(begin - ends + matches, matches)
         query = self._owners[which]
         row = np.repeat(hit if rows is None else rows[hit], matches)
-        order = np.argsort(query, kind="stable")  # each query is given its tuples one after another
-        row = row[order]
-        return [Tuples(tick[row], row + index, [(temp[row], None)], query=query[order])]
+        both = query * len(tick) + row  # each query is given its tuples one after another
+        both.sort()
+        query = both // len(tick)
+        row = both - query * len(tick)
+        return [Tuples(tick[row], row + index, [(temp[row], None)], query=query)]
 
     def _pieces(self, code, temp):
         """The number of the piece of each reading: the cuts of its site that may be the last below it are halved, and halved."""

@@ -14,7 +14,7 @@ from basestation.execution.contents import groups, relational
 from basestation.execution.joining import codes, differing, held, join, module, run
 from basestation.execution.slices import folding, slicing
 from basestation.execution.taking import aside, moments
-from basestation.execution.wanting import ends, grouped
+from basestation.execution.wanting import ends, grouped, spans
 from innet.aggregates import exact, rounding
 
 SIZES = (
@@ -56,6 +56,8 @@ SIZES = (
     (moments, "PORTION", 2),
     (ends, "_LOOSE", 0),
     (ends, "_SMALL", 0),
+    (spans, "_LITTLE", 0),
+    (spans, "_SMALL", 0),
     (grouped, "_FEW", 1),
     (grouped, "_YOUNG", 1),
     (exact, "ROWS", 2),

@@ -118,16 +118,12 @@ class WindowOutput(Operator):
         return {stretched: self.block.content(windows, stretched) for stretched in self.block.remembers}
 
     def _wanted(self, found):
-        """A function that tells the rows that a Shown wants of what was found; None where that is each of them."""
+        """A function that tells the rows that each Shown of a Shape wants of what was found; None where that is each of them."""
         self.counts.rows_in += sum(map(len, found.values()))
         if self._let_pass and len(self._wants) == 1:
-            return lambda shown: None
+            return lambda shape: [None] * len(shape.members)
         rows = {stretched: self._wants.of(of.columns, len(of)) for stretched, of in found.items()}
-        return lambda shown: rows[shown.shape.stretched].get(shown.number, NO_TICKS)
-
-    def _given(self, shown, count):
-        shown.counts.rows_out += count
-        self.counts.rows_out += count
+        return lambda shape: [rows[shape.stretched].get(shown.number, NO_TICKS) for shown in shape.members]
 
     def _first_answers(self, new, marks):
         if not len(new):
@@ -136,15 +132,14 @@ class WindowOutput(Operator):
         self._cover(new.number, covered)
         wanted, said = self._wanted(found), []
         for shape in self._shapes.values():
-            content, rows = found[shape.stretched], {shown: wanted(shown) for shown in shape.members}
-            all, some = ([shown for shown in rows if (rows[shown] is None) is whole] for whole in (True, False))
+            content, asked = found[shape.stretched], list(zip(shape.members, wanted(shape), strict=True))
+            all, some = [shown for shown, rows in asked if rows is None], [of for of in asked if of[1] is not None]
             if all:  # nothing is copied
                 said.append(self._for_many(new, covered, shape, all, shape.of(content)))
             portion = max(1, _AT_ONCE // len(new))
             for begin in range(0, len(some), portion):
-                part = some[begin : begin + portion]
-                each = shape.of_each(content, [rows[shown] for shown in part])
-                said.append(self._for_many(new, covered, shape, part, each))
+                members, rows = zip(*some[begin : begin + portion], strict=True)
+                said.append(self._for_many(new, covered, shape, members, shape.of_each(content, rows)))
         return [each for update in by_query(said) for each in _with_marks(update, marks)] if marks else said
 
     def _for_many(self, windows, covered, shape, members, found):
@@ -153,8 +148,10 @@ class WindowOutput(Operator):
         at = sliding_window_view(found.bounds(), width + 1)[::width]
         if len(at) < len(members):
             at = np.repeat(at, len(members), axis=0)
-        for shown, count in zip(members, (at[:, -1] - at[:, 0]).tolist(), strict=True):
-            self._given(shown, count)
+        counts = (at[:, -1] - at[:, 0]).tolist()
+        self.counts.rows_out += sum(counts)
+        for shown, count in zip(members, counts, strict=True):
+            shown.counts.rows_out += count
         queries = [query for shown in members for query in shown.queries]
         if len(queries) > len(members):
             at = np.repeat(at, [len(shown.queries) for shown in members], axis=0)
@@ -183,8 +180,8 @@ class WindowOutput(Operator):
         after, before, width = self._wanted(now), self._wanted(old), len(otherwise)
         for shape in self._shapes.values():
             members = list(shape.members)
-            added = shape.of_each(now[shape.stretched], list(map(after, members)))
-            removed = shape.of_each(old[shape.stretched], list(map(before, members)))
+            added = shape.of_each(now[shape.stretched], after(shape))
+            removed = shape.of_each(old[shape.stretched], before(shape))
             if not (compared and shape.tells_apart(now[False])):
                 came, went = difference(added, removed)
                 added, removed = added.take(came), removed.take(went)
@@ -194,7 +191,9 @@ class WindowOutput(Operator):
             for place in np.flatnonzero(other.any(axis=1)).tolist():
                 shown, which = members[place], np.flatnonzero(other[place])
                 parts = [_part(*each, place * width, which, width) for each in told]
-                self._given(shown, sum(len(rows) for rows, _ in parts))
+                count = sum(len(rows) for rows, _ in parts)
+                shown.counts.rows_out += count
+                self.counts.rows_out += count
                 yield shown, which, *parts[0], *parts[1]
 
     def _in_clock_ticks(self, followed, marks):

@@ -10,7 +10,7 @@ from basestation.algebra.expression import Column
 from basestation.algebra.factors import Range
 from basestation.algebra.vector import Vector, vector_of
 from basestation.execution.answers.noted import Noted, pairs
-from basestation.execution.wanting import ends
+from basestation.execution.wanting import ends, spans
 from basestation.execution.wanting.ends import Ends, Known, Pieces
 from basestation.execution.wanting.grouped import Grouped
 from basestation.execution.wanting.kinds import Kinds
@@ -51,9 +51,9 @@ def lies(row, asked):
 @pytest.mark.parametrize("shard", range(4))
 def test_each_finds_what_it_would_find_alone(shard, rng, monkeypatch):
     """Those who ask come and go between batches, over few columns, so that many ask of the same."""
-    if shard % 2:  # no integers lie close
-        monkeypatch.setattr(ends, "_LOOSE", 0)
-        monkeypatch.setattr(ends, "_SMALL", 0)
+    if shard % 2:  # no integers lie close, and spans overlap much
+        for of, size in ((ends, "_LOOSE"), (ends, "_SMALL"), (spans, "_LITTLE"), (spans, "_SMALL")):
+            monkeypatch.setattr(of, size, 0)
     for _ in range(count_of(30, 1000)):
         columns = rng.sample(list(VALUES), rng.randint(1, 3))
         forms = [{c: rng.random() < 0.5 for c in columns[: rng.randint(1, 3)]} for _ in range(rng.randint(1, 3))]
@@ -76,12 +76,19 @@ def test_each_finds_what_it_would_find_alone(shard, rng, monkeypatch):
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=30), st.lists(st.integers(0, 39), max_size=30)
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=30),
+    st.lists(st.integers(0, 39), max_size=30),
+    st.booleans(),
 )
-def test_a_place_lies_in_the_spans_that_begin_at_it_or_before_and_end_behind_it(spans, places):
-    bounds = np.array(spans, np.int64).reshape(-1, 2)
-    where, found = Spans(bounds[:, 0], bounds[:, 1], 40).of(np.array(places, np.int64))
-    wanted = [(at, n) for at, place in enumerate(places) for n, (a, b) in enumerate(spans) if a <= place < b]
+def test_a_place_lies_in_the_spans_that_begin_at_it_or_before_and_end_behind_it(asked, places, cut):
+    bounds = np.array(asked, np.int64).reshape(-1, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        if cut:  # into blocks, however little they overlap
+            patch.setattr(spans, "_LITTLE", 0)
+            patch.setattr(spans, "_SMALL", -1)
+        found = Spans(bounds[:, 0], bounds[:, 1], 40)
+    where, found = found.of(np.array(places, np.int64))
+    wanted = [(at, n) for at, place in enumerate(places) for n, (a, b) in enumerate(asked) if a <= place < b]
     assert sorted(zip(where.tolist(), found.tolist(), strict=True)) == wanted
 
 
@@ -122,8 +129,8 @@ def test_a_value_lies_in_the_ranges_of_its_group_whose_pieces_hold_it(ranges, va
 def test_spans_that_overlap_take_no_room_for_each_piece():
     many = 4096
     begin = np.arange(many)
-    spans = Spans(begin, begin + many, 2 * many)
-    assert sum(len(owners) for _, _, owners in spans._levels) < 2 * many * 13  # not many * many
+    found = Spans(begin, begin + many, 2 * many)
+    assert sum(len(owners) for _, _, owners in found._levels) < 2 * many * 13  # not many * many
 
 
 def test_what_is_noted_is_given_once_and_forgotten_when_it_is_gone():
