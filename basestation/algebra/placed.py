@@ -9,8 +9,18 @@ import numpy as np
 from basestation.algebra.vector import Vector, places, taken
 
 
+class Entries(Vector):
+    """A column that others stand in; `numbers` tells its entries apart, once somebody has asked."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self, values, valid=None):
+        super().__init__(values, valid)
+        self.numbers = None
+
+
 class Placed(Vector):
-    """`some` are the entries, a Vector that does not change; a place among them for each entry here."""
+    """`some` are the Entries, which do not change; a place among them for each entry here."""
 
     __slots__ = ("_valid", "_values", "at", "some")
 

@@ -79,13 +79,19 @@ def codes(vectors, length):
     code, count = np.zeros(length, np.int64), 1
     for vector in vectors:
         if isinstance(vector, Placed) and vector.few:
-            more, size = _numbered(vector.some.values)
-            more = more.take(vector.at)
+            some = vector.some
+            some.numbers = some.numbers or _numbered(some.values)
+            more, size = some.numbers[0].take(vector.at), some.numbers[1]
         else:
             more, size = _numbered(vector.values)
         if vector.valid is not None:
             more, size = np.where(vector.valid, more + 1, 0), size + 1
-        code, count = (code * size + more, count * size) if count > 1 else (more, size)
+        if count > 1:
+            code = code * size
+            code += more
+        else:
+            code = more
+        count *= size
         if not tabled(count, length):
             _, code = np.unique(code, return_inverse=True)
             count = int(code.max(initial=-1)) + 1
@@ -127,13 +133,14 @@ def among(frame, mine, theirs):
     keys = frame.window * count
     keys += code
     more, rows = _rows(frame, mine)
-    own = keys[rows] - more * count
     if tabled(frame.windows * count, len(frame)):
         counts = np.bincount(keys, minlength=frame.windows * count).reshape(-1, count)
+        own = keys[rows]
+        own -= more * count
         left = left_by_counts(own, *(counts[stretched(of)].ravel() for of in (mine, theirs)))
     else:
         theirs_more, others = _rows(frame, theirs)
-        left = left_of(own, keys[others] - theirs_more * count, len(mine) * count)
+        left = left_of(keys[rows] - more * count, keys[others] - theirs_more * count, len(mine) * count)
     columns = {id: vector.take(rows).take(left) for id, vector in frame.columns.items()}
     return Frame(len(mine), (frame.window[rows] - more).take(left), columns)
 

@@ -37,6 +37,10 @@ class Wins:
     def there(self):
         return self.number != NOWHERE
 
+    @property
+    def all_there(self):
+        return int(self.number.min(initial=0)) != NOWHERE
+
 
 def wins(tick, n, left, right):
     """Windows that have no numbers yet."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import columns_of
-from basestation.algebra.placed import Placed
+from basestation.algebra.placed import Entries, Placed
 from basestation.algebra.vector import Vector, constant, taken
 from basestation.execution.columns.distinct import stretched
 from basestation.execution.columns.grown import Grown
@@ -30,17 +30,13 @@ def _usual(name, tuples):
     return column.strides == (0,) and column[0] == _ONE[name]
 
 
-def _at(array, positions):
-    """What stands at positions, or in a slice; positions that follow each other are one, and no copy is made."""
-    return taken(array, positions if isinstance(positions, slice) else stretched(positions))
-
-
 class Held:
     """Begins with `none`: no tuples, with all columns."""
 
     def __init__(self, none):
         self.generation = 0
         self._ids = tuple(none.columns)
+        self._looked = None, None  # positions that were asked for, and they as a slice if they are one
         self._modules = {}
         self._start(none)
 
@@ -60,7 +56,7 @@ class Held:
         self.appends = "append" in self._system and bool(self._system["append"].values.any())
 
     def __getstate__(self):
-        return vars(self) | {"_texts": {}}
+        return vars(self) | {"_texts": {}, "_looked": (None, None)}
 
     # --- what comes and goes -----------------------------------------------------------------------------------------
 
@@ -129,6 +125,7 @@ class Held:
 
     def _forget_positions(self):
         self.generation += 1
+        self._looked = None, None
         self._modules = {key: module for key, module in self._modules.items() if module.used}
         for module in self._modules.values():
             module.begin()
@@ -139,17 +136,25 @@ class Held:
         """How many tuples live."""
         return self.count - self._dead
 
+    def _at(self, array, positions):
+        """What stands at positions, or in a slice; positions that follow each other are one, and no copy is made."""
+        if isinstance(positions, slice):
+            return array[positions]
+        if positions is not self._looked[0]:  # of the same ones several columns are asked for, mostly
+            self._looked = positions, stretched(positions)
+        return taken(array, self._looked[1])
+
     def of(self, name, positions):
         """What the system knows of tuples: ident, tick, arrival, …"""
         if name in self._system:
-            return _at(self._system[name].values, positions)
+            return self._at(self._system[name].values, positions)
         return self.of(_REPEATS[name], positions) if name in _REPEATS else constant(_ONE[name], len(positions))
 
     def ticks(self, positions):
-        return _at(self._system["tick"].values, positions)
+        return self._at(self._system["tick"].values, positions)
 
     def living(self, positions):
-        return _at(self._alive.values, positions)
+        return self._at(self._alive.values, positions)
 
     @property
     def all_live(self):
@@ -161,9 +166,9 @@ class Held:
         values = self._values[id].values
         if values.dtype == object and not isinstance(positions, slice):
             if id not in self._texts:
-                self._texts[id] = Vector(values, None if valid is None else valid.values)
+                self._texts[id] = Entries(values, None if valid is None else valid.values)
             return Placed(self._texts[id], positions)
-        return Vector(_at(values, positions), None if valid is None else _at(valid.values, positions))
+        return Vector(self._at(values, positions), None if valid is None else self._at(valid.values, positions))
 
     def vectors(self, expressions, positions):
         """Expressions over the columns, or columns as they are held by their ids, of tuples at positions."""

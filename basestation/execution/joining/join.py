@@ -265,7 +265,9 @@ class Join:
         asking = [*(self.vector(rows, i, mine) for i, mine, _ in keys), *(vector for _, vector in wanted)]
         module = source.module((*(theirs for _, _, theirs in keys), *(theirs for theirs, _ in wanted)))
         which, positions = module.probe(asking, within.range(rows, place[0]))
-        if len(which) != len(rows) or (which[1:] <= which[:-1]).any():  # else each has found one
+        if rows.single and not rows.at:  # they are the windows, in their order
+            rows = rows_in(which, {})
+        elif len(which) != len(rows) or (which[1:] <= which[:-1]).any():  # else each has found one
             rows = rows.take(which)
         found = Rows(rows.first, rows.last, rows.at | source.spread(place, positions))
         return self._filtered(within.held(found, place), set(rows.at))

@@ -18,10 +18,9 @@ class Run:
     """`codes` are those of positions in the order of their ticks; each is below `count`."""
 
     def __init__(self, codes, count, ticks, positions):
-        self._count, self._ticks = count, ticks
-        self._least = int(codes[0]) if consecutive(codes) else None  # then each position has the next code
-        if self._least is not None:
-            self._single, self.positions = True, positions
+        self._count, self._ticks, self._least = count, ticks, None
+        if consecutive(codes) and consecutive(positions):  # each position has the next code
+            self._single, self.positions, self._least = True, positions, int(codes[0])
             return
         sizes = np.bincount(codes, minlength=count + 1)  # behind the last code there is one without positions
         self._single = int(sizes.max()) < 2
@@ -41,9 +40,11 @@ class Run:
 
     def find(self, code, span):
         """(which probe, ascending; which position)."""
+        if self._least is not None:
+            return self._next(code, span)
         code = np.minimum(code, self._count)  # -1, which has no position either, stands for the last one, too
         if self._single:
-            return self._only(code, span)
+            return self._only(self._place.take(code), span)
         cells = (len(span.left) + len(span.right)) * (self._count + 1)
         counted = cells <= _LOOSE * (len(self) + len(code)) and span.rises
         first, counts = self._looked_up(code, span) if counted else self._searched(code, span)
@@ -51,23 +52,31 @@ class Run:
             return np.arange(len(code)), self.positions.take(first)
         return np.repeat(np.arange(len(code)), counts), self.positions.take(ranges(first, counts))
 
-    def _only(self, code, span):
-        if self._least is None:
-            place = self._place.take(code)
-            there = place >= 0
-        else:
-            place = code - self._least
-            there = (place >= 0) & (place < len(self))
-        which = np.arange(len(code))
-        if not there.all():
-            which = np.flatnonzero(there)
+    def _next(self, code, span):
+        place = code.astype(np.int64)
+        place -= self._least
+        if len(place) and place.max() >= len(self):
+            place[place >= len(self)] = -1
+        which, place = self._inside(place, span)
+        place += self.positions[0]
+        return which, place
+
+    def _only(self, place, span):
+        which, place = self._inside(place, span)
+        return which, self.positions.take(place)
+
+    def _inside(self, place, span):
+        """Of probes and the places of what they may find, less than 0 for nothing, those that find it."""
+        which = np.arange(len(place))
+        if place.min(initial=0) < 0:
+            which = np.flatnonzero(place >= 0)
             place, span = place[which], span.take(which)
         if len(which) and not span.hold_all(self._ticks[0], self._ticks[-1]):
             inside = span.holds(self._ticks.take(place))
             if not inside.all():
                 inside = np.flatnonzero(inside)
                 which, place = which[inside], place[inside]
-        return which, self.positions.take(place)
+        return which, place
 
     def _looked_up(self, code, span):
         """For each probe where its positions begin, and how many they are."""

@@ -185,18 +185,21 @@ class TableSide(Side):
         self._known, self._numbers = [], 0  # (version, number)
 
     def prepare(self, asked):
-        for version in self.input.table.seen(asked.tick[asked.there])[0]:
+        for version in self._seen(asked)[0]:
             if self._number(version) is None:
                 columns = {c.id: version.columns[c.name] for c in self._leaf.columns}
                 self.held.build(self._passing(_tuples(np.full(version.length, self._numbers), columns)))
                 self._known.append((version, self._numbers))
                 self._numbers += 1
 
+    def _seen(self, asked):
+        return self.input.table.seen(asked.tick if asked.all_there else asked.tick[asked.there])
+
     def _number(self, version):
         return next((number for known, number in reversed(self._known) if known is version), None)
 
     def reach(self, asked):
-        versions, which = self.input.table.seen(asked.tick[asked.there])
+        versions, which = self._seen(asked)
         numbers = np.array([self._number(version) for version in versions], np.int64)
         return _numbered(asked, numbers[which])
 
@@ -253,6 +256,8 @@ class PassingSide(Side):
 
 def _numbered(asked, numbers):
     """The ranges of windows where a number stands for the tick: those of the windows that are there."""
+    if asked.all_there:
+        return Reach(numbers, numbers)
     left, right = np.ones(len(asked), np.int64), np.zeros(len(asked), np.int64)
     left[asked.there] = right[asked.there] = numbers
     return Reach(left, right)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acquisition.batch import dtype_of
-from basestation.algebra.vector import Vector
+from basestation.algebra.vector import Vector, constant
 from basestation.execution.columns.distinct import ranked
 from basestation.execution.columns.frame import Frame
 from basestation.execution.columns.tuples import concatenated
@@ -51,7 +51,10 @@ class Table:
     def seen(self, ticks):
         """(the versions that scans at some ticks see, each once and in order; for each tick the place of its version)."""
         begun = np.array([version.tick for version in self._versions])
-        places, which = ranked(np.searchsorted(begun, ticks, "right") - 1)
+        places = np.searchsorted(begun, ticks, "right") - 1
+        if len(places) and int(places.min()) == int(places.max()):
+            return [self._versions[int(places[0])]], constant(0, len(places))
+        places, which = ranked(places)
         return [self._versions[place] for place in places.tolist()], which
 
     def apply(self):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.algebra.placed import Placed, written
+from basestation.algebra.placed import Entries, Placed, written
 from basestation.algebra.vector import Vector
 from basestation.execution.columns.bags import left_of, occurrence
 from basestation.execution.columns.distinct import within
@@ -59,7 +59,7 @@ def frame_of(windows, placed):
     numbers = Vector(ints([number for number, _ in listed]))
     some, entries = ["", "y", "x", "unused"], [text for _, text in listed]
     if placed:
-        table = Vector(np.array([*some, ""], object), np.array([True] * len(some) + [False]))
+        table = Entries(np.array([*some, ""], object), np.array([True] * len(some) + [False]))
         text = Placed(table, ints([len(some) if each is None else some.index(each) for each in entries]))
     else:
         values = np.empty(len(entries), object)
@@ -96,7 +96,7 @@ def test_windows_of_two_frames(pairs, placed):
 
 @given(texts, texts, st.lists(st.booleans(), min_size=12, max_size=12), st.data())
 def test_what_is_placed_is_what_is_written(some, more, there, data):
-    table = Vector(np.array([*some, "z"], object), np.array([*there[: len(some)], True]))
+    table = Entries(np.array([*some, "z"], object), np.array([*there[: len(some)], True]))
     places = st.lists(st.integers(0, len(some)), max_size=20)
     a, b = (Placed(table, ints(data.draw(places))) for _ in range(2))
     plain = Vector(np.array([*more, "end"], object))
