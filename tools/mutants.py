@@ -94,7 +94,11 @@ NEAREST = {
     "gateway/reconcile.py": ("tests/gateway/test_keeper.py",),
     "gateway/keeper.py": ("tests/gateway/test_keeper.py",),
     "gateway/life.py": ("tests/gateway/test_keeper.py",),
-    "acquisition": ("tests/acquisition/test_payload.py", "tests/innet/test_payload.py"),
+    "acquisition": (
+        "tests/acquisition/test_payload.py",
+        "tests/acquisition/test_instants.py",
+        "tests/innet/test_payload.py",
+    ),
     "simulator": ("tests/simulator/test_measured.py", "tests/simulation/test_swept.py"),
     "innet/payload": ("tests/innet/test_payload.py", "tests/golden/frames"),
 }

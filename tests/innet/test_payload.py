@@ -13,7 +13,16 @@ from innet.aggregates.fields import fields_of
 from innet.errors import PayloadError
 from innet.operators.slices import Slices
 from innet.partials import MAX_SLOTS, Partial, PartialShape
-from innet.payload import Duty, Orders, decode_all, decode_orders, decode_partials, encode_orders, encode_partials
+from innet.payload import (
+    Duty,
+    Orders,
+    decode_all,
+    decode_orders,
+    decode_partials,
+    encode_orders,
+    encode_partials,
+    first_slice,
+)
 from innet.payload.partial import MAX_SPAN, UNSIGNED, size_of
 from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
 from innet.uplink import gather
@@ -60,6 +69,7 @@ def test_partials_survive(case):
     payloads = encode_partials(shape, partials)
     found = [decode_partials(payload, shape, 3) for payload in payloads]
     assert sorted((p for one in found for p in one), key=order) == sorted(partials, key=order)
+    assert [first_slice(payload) for payload in payloads] == [min(p.slice for p in one) for one in found]
     assert all(len(payload) <= MAX_PAYLOAD for payload in payloads if payload[7] + payload[8] > 1)
     for one, next_ in pairwise(found):
         both = [*one, min(next_, key=lambda p: p.slice)]
