@@ -68,7 +68,7 @@ def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Sched
     if unknown:
         return replace(found, first=-(-before.begin // found.period))
     hops = max(map(world.tree.depth, world.tree.parent))
-    told = now + (before.asks + TOLD * hops) * before.period
+    told = now + (before.rounds.asks + TOLD * hops) * before.period
     return replace(found, first=-(-told // found.period))
 
 

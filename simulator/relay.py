@@ -1,5 +1,6 @@
 """The radio of a mote: hears what is meant for it, passes on what is on its way, and sleeps where an agenda lets it."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -84,10 +85,13 @@ class Relay:
         )
         self._sending = False
         self.taken_at = 0  # when our parent has taken something the last time
-        self._fruitless, self._fruitless_since = 0, 0  # hand-overs to our parent, one after the other
+        self._fruitless, self._fruitless_since = 0, 0  # hand-overs to our parent, one after the other …
+        self._number, self._vain = 0, -1  # … but one a round: the present one, and the last with one in vain
         self._hung = False
         self._called = False  # the parent has something for us
-        self._told_since = False  # whether something came down since our last slot: more may follow
+        self._lively = 0  # in so many rounds more we ask, because something came down to us and more may follow …
+        self._calls: Counter[int] = Counter()  # … and listen to children, to whom something went down
+        self._asks = False  # in this round
         self._staying: tuple[int, int] | None = None  # awake for it since, and until
 
     # --- on and off ---
@@ -109,7 +113,8 @@ class Relay:
         self._passed.clear()
         self._held.forget()
         self._down.forget()
-        self._called, self._told_since, self._staying = False, False, None
+        self._called, self._lively, self._staying = False, 0, None
+        self._calls.clear()
         self._carrier.forget()
         self.adopt(BROADCAST)
         self._air.changed()
@@ -162,9 +167,16 @@ class Relay:
         number = (clock.reads(self._kernel.now) + slots.round_us // 2) // slots.round_us
         round = _Round(duty, slots, clock, number)
         self._more.clear()
+        self._number = number
+        self._asks = self._lively > 0 or slots.asks(number)
+        listens = slots.due(number) or slots.children_ask(number)
         for child, slot in slots.listen.items():
-            self._plan_listening(round, child, slot)
-        self._plan_sending(round, slots.send)
+            if listens or child in self._calls:
+                self._plan_listening(round, child, slot)
+        if self._asks or slots.due(number):
+            self._plan_sending(round, slots.send)
+        self._lively = max(0, self._lively - 1)
+        self._calls -= Counter(self._calls.keys())
         self._plan(round.when(slots.round_us), self._round, duty, slots, clock, priority=-1)
 
     def _plan(self, time: int, action: Callable[..., None], *arguments: object, priority: int = 0) -> None:
@@ -196,9 +208,8 @@ class Relay:
             return
         if slot == round.slots.send:
             self._owner.in_slot((round.number + 1) * round.slots.round_us)
-            if self._carrier.idle and (self._told_since or round.slots.asks_in(round.number)):
+            if self._carrier.idle and self._asks:
                 self._hand_over(self._question, lambda _: None)
-            self._told_since = False
         if not self._carrier.idle:
             self._sending, self._since = True, self._kernel.now
             self._carrier.open(round.number, until)
@@ -287,7 +298,7 @@ class Relay:
         if frame.down:
             if self._staying:
                 self._staying = self._staying[0], self._kernel.now + QUIET_US
-            self._told_since = True
+            self._lively = self._slots.rounds.asks if self._slots else 0
             return self._descend(frame)
         if self.forsaken and frame.receiver == BROADCAST:
             return False  # who has no way itself is no help
@@ -336,6 +347,10 @@ class Relay:
         if known:
             self.forsaken, self._fruitless, self.taken_at = False, 0, self._kernel.now
             return
+        if self._slots:
+            if self._vain == self._number:
+                return
+            self._vain = self._number
         if not self._fruitless:
             self._fruitless_since = self._kernel.now
         self._fruitless += 1
@@ -361,8 +376,15 @@ class Relay:
             return False
         onward = replace(frame, sender=MoteId(self.number), receiver=following, route=frame.route[1:])
         encoded = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
-        self._held.send(onward, self._slots is None or following in self._awake, encoded=encoded)
+        self._held.send(
+            onward, self._slots is None or following in self._awake, partial(self._lead, following), encoded
+        )
         return True
+
+    def _lead(self, child: int) -> None:
+        """It has taken something from us."""
+        if self._slots:
+            self._calls[child] = self._slots.rounds.asks
 
     def _hand_over(self, frame: Frame, done: Callable[[bool], None]) -> None:
         if self.on and not self._hung:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from innet.payload import Orders
 from innet.placement.agenda import Activity
 from innet.placement.agenda import Slot as AgendaSlot
+from innet.placement.rounds import ALL, Rounds
 from simulator.kernel import MS
 
 Slot = tuple[int, int]
@@ -17,8 +18,8 @@ class Slots:
     """`send` is the mote's own slot, in which its `parent` listens; `listen` are those of its children.
 
     Rounds follow each other without a gap from tick 0 on; the first that counts is the one of number `first`. Slots come
-    again after each `again_us`, as long as they end within the round. In one of `asks` rounds the mote asks, if it has nothing
-    to send.
+    again after each `again_us`, as long as they end within the round. They are there in the `rounds` in which something is due,
+    and in turns: the mote's own is `turn`, that of its children a round later.
     """
 
     round_us: int
@@ -27,17 +28,24 @@ class Slots:
     listen: Mapping[int, Slot]
     first: int = 0
     again_us: int = 0
-    asks: int = 0
-    asks_at: int = 0
+    rounds: Rounds = ALL
+    turn: int = 0
 
     def following(self, slot: Slot) -> Slot | None:
         """The next time that this slot comes in the same round."""
         begin, end = slot[0] + self.again_us, slot[1] + self.again_us
         return (begin, end) if self.again_us and end <= self.round_us else None
 
-    def asks_in(self, number: int) -> bool:
+    def due(self, number: int) -> bool:
+        """Whether something is due in the round of that number."""
+        return number % self.rounds.every == self.rounds.phase
+
+    def asks(self, number: int) -> bool:
         """Whether it is its turn to ask in the round of that number."""
-        return self.asks > 0 and number % self.asks == self.asks_at
+        return self.rounds.asks > 0 and number % self.rounds.asks == self.turn
+
+    def children_ask(self, number: int) -> bool:
+        return self.asks(number - 1)
 
 
 def slots_of(orders: Orders) -> Slots | None:
@@ -48,7 +56,7 @@ def slots_of(orders: Orders) -> Slots | None:
     listen = {slot.peer: _slot(slot) for slot in duty.slots if slot.activity is Activity.RECEIVE}
     send = [_slot(slot) for slot in duty.slots if slot.activity is Activity.SEND]
     return Slots(duty.period_ms * MS, orders.parent, send[0] if send else (0, 0), listen, duty.first, duty.again_ms * MS,
-                 duty.asks, duty.asks_at)  # fmt: skip
+                 duty.rounds, duty.turn)  # fmt: skip
 
 
 def _slot(slot: AgendaSlot) -> Slot:

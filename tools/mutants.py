@@ -74,6 +74,7 @@ NEAREST = {
     ),
     "innet/partials.py": ("tests/innet/test_partials.py",),
     "innet/placement": (
+        "tests/innet/test_rhythm.py",
         "tests/innet/test_statistics.py",
         "tests/innet/test_placement.py",
         "tests/innet/test_agenda.py",

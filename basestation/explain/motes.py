@@ -47,6 +47,8 @@ def told_of(placed, deployment):
         "asks": placed.asks,
         "statistics": str(placed.network.statistics),
         "round_ms": placed.agenda.period_ms,
+        "slots_each": placed.agenda.rounds.every,
+        "turns_each": placed.agenda.rounds.asks,
         "delivered_ms": placed.agenda.latest_ms,
         "levels": [
             {"level": n, "messages": level.attempts / hours, "bytes": level.bytes / hours}
@@ -134,8 +136,9 @@ def running_lines(motes):
     if motes["unreached"]:
         lines.append(f"no way leads from {numbers(motes['unreached'])} to a gateway")
     lines += prose(f"how often conditions hold, and how many groups there are: {motes['statistics']}")
+    slots = f", slots in one of {motes['slots_each']}" if motes["slots_each"] > 1 else ""
     lines.append(
-        f"each {motes['round_ms']:,} ms; the last of it arrives {motes['delivered_ms']:,} ms after its beginning"
+        f"each {motes['round_ms']:,} ms{slots}; the last of it arrives {motes['delivered_ms']:,} ms after its beginning"
     )
     return lines
 

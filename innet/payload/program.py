@@ -5,9 +5,9 @@ does not know.
 
     1 CODE    sampling u8, version u16, channels u8, then the code
     2 PARENT  mote u16: whom to give what goes up; 0 is the base station
-    3 AGENDA  period in ms u32, number of the first round u32, so long after them slots come again in ms u32, asks in one of so
-              many rounds u8, in which of them u8, then for each slot: what u8 (1 receive, 2 send), start in ms u32, length in
-              ms u16, peer u16; without it the mote's radio is always on
+    3 AGENDA  period in ms u32, number of the first round u32, so long after them slots come again in ms u32, slots in one of so
+              many rounds u32, in which of them u32, asks in one of so many u8, in which of them u8, then for each slot: what u8
+              (1 receive, 2 send), start in ms u32, length in ms u16, peer u16; without it the mote's radio is always on
 """
 
 import struct
@@ -19,10 +19,11 @@ from gateway.frame import COORDINATOR
 from gateway.image import Image
 from innet.errors import PayloadError, ProgramError
 from innet.placement.agenda import Activity, Agenda, Slot
+from innet.placement.rounds import ALL, Rounds
 from innet.program.program import MoteProgram, instructions
 
 SECTION, CODE, PARENT = struct.Struct("<BH"), struct.Struct("<BHB"), struct.Struct("<H")
-ROUNDS, SLOT = struct.Struct("<IIIBB"), struct.Struct("<BIHH")
+ROUNDS, SLOT = struct.Struct("<IIIIIBB"), struct.Struct("<BIHH")
 ON_AIR = {1: Activity.RECEIVE, 2: Activity.SEND}
 """The slots that a mote must be told; when it senses its schedule says, and it computes when it has sensed."""
 
@@ -40,22 +41,21 @@ class Duty:
     """When a mote's radio is on, and when it sends: `slots` of receiving and sending in each `period_ms`.
 
     Rounds follow each other from tick 0 on; before the `first` of them the mote goes on as it did. In a round slots come
-    again after each `again_ms` for who has said in them that there is more; never where that is 0. Who has nothing to send asks
-    whether something waits for it in each round whose number is `asks_at` more than a multiple of `asks`; never where that is 0.
+    again after each `again_ms` for who has said in them that there is more; never where that is 0. Slots are in the `rounds`
+    in which something is due, and it is its turn to ask in those whose number is `turn` more than a multiple of `rounds.asks`.
     """
 
     period_ms: int
     slots: tuple[Slot, ...]
     first: int = 0
     again_ms: int = 0
-    asks: int = 0
-    asks_at: int = 0
+    rounds: Rounds = ALL
+    turn: int = 0
 
     @classmethod
     def of(cls, agenda: Agenda, site: int) -> "Duty":
         slots = tuple(slot for slot in agenda.sites[site].slots if slot.activity in ON_AIR.values())
-        asks = agenda.asks, agenda.asks_at(site)
-        return cls(agenda.period_ms, slots, agenda.first, agenda.again_ms, *asks)
+        return cls(agenda.period_ms, slots, agenda.first, agenda.again_ms, agenda.rounds, agenda.turn(site))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +111,23 @@ def _sections(content: bytes, site: int) -> Iterator[tuple[int, bytes]]:
 def _encode_duty(duty: Duty) -> bytes:
     numbers = {activity: number for number, activity in ON_AIR.items()}
     slots = (SLOT.pack(numbers[s.activity], s.start_ms, s.length_ms, s.peer or COORDINATOR) for s in duty.slots)
-    rounds = ROUNDS.pack(duty.period_ms, duty.first, duty.again_ms, duty.asks, duty.asks_at)
-    return rounds + b"".join(slots)
+    turns = duty.rounds.every, duty.rounds.phase, duty.rounds.asks, duty.turn
+    return ROUNDS.pack(duty.period_ms, duty.first, duty.again_ms, *turns) + b"".join(slots)
 
 
 def _decode_duty(body: bytes, site: int) -> Duty:
     if len(body) < ROUNDS.size or (len(body) - ROUNDS.size) % SLOT.size:
         raise PayloadError("agenda", site, f"an agenda of {len(body)} bytes")
-    period, *rounds = ROUNDS.unpack_from(body)
+    period, first, again, every, phase, asks, turn = ROUNDS.unpack_from(body)
+    if phase >= every or turn > max(0, asks - 1):
+        raise PayloadError("agenda", site, "an agenda whose slots come in no round")
     slots, end = [], 0
     for what, start, length, peer in SLOT.iter_unpack(body[ROUNDS.size :]):
         if what not in ON_AIR or start < end or start + length > period:
             raise PayloadError("agenda", site, "an agenda whose slots overlap, leave the period or are none")
         slots.append(Slot(start, length, ON_AIR[what], peer))
         end = start + length
-    return Duty(period, tuple(slots), *rounds)
+    return Duty(period, tuple(slots), first, again, Rounds(every, phase, asks), turn)
 
 
 def encode_program(program: MoteProgram) -> bytes:
@@ -154,8 +156,10 @@ def annotate_orders(orders: Orders) -> Iterator[tuple[int, str]]:
         yield 4, f"each {orders.duty.period_ms} ms"
         yield 4, f"from round {orders.duty.first} on"
         yield 4, f"again after each {orders.duty.again_ms} ms"
-        yield 1, f"asks in one of {orders.duty.asks} rounds"
-        yield 1, f"the first is round {orders.duty.asks_at}"
+        yield 4, f"slots in one of {orders.duty.rounds.every} rounds"
+        yield 4, f"the first is round {orders.duty.rounds.phase}"
+        yield 1, f"asks in one of {orders.duty.rounds.asks} rounds"
+        yield 1, f"the first is round {orders.duty.turn}"
         for slot in orders.duty.slots:
             yield 1, slot.activity.value
             yield 4, f"from {slot.start_ms} ms on"

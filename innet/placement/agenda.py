@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from innet.placement.rounds import ALL, Rounds
+
 
 class Activity(Enum):
     SENSE = "sense"
@@ -50,15 +52,14 @@ class Agenda:
     """`period` in ticks: what is sampled within one goes out together, at its end.
 
     It holds from the round of number `first` on, which is a while after motes are told of it: those that sleep by another one
-    change to it in the same moment. In one of `asks` rounds a mote that has nothing to send asks in its slot whether something
-    waits for it, each a round later than its parent; 0 is never.
+    change to it in the same moment. `rounds` says in which of them there are slots.
     """
 
     period: int
     tick_ms: int
     sites: Mapping[int, SiteAgenda]
     first: int = 0
-    asks: int = 0
+    rounds: Rounds = ALL
 
     @property
     def begin(self) -> int:
@@ -69,13 +70,12 @@ class Agenda:
     def period_ms(self) -> int:
         return self.period * self.tick_ms
 
-    def asks_at(self, site: int) -> int:
-        """The number of the first round in which a site asks: how far it is from its gateway, so that what goes down a hop in
-        one round goes down the next one in the round after that."""
+    def turn(self, site: int) -> int:
+        """The number of the first round in which it is a site's turn to ask."""
         hops = 0
         while site in self.sites:
             site, hops = self.sites[site].parent, hops + 1
-        return hops % self.asks if self.asks else 0
+        return self.rounds.turn(hops)
 
     @property
     def again_ms(self) -> int:

@@ -71,13 +71,22 @@ def most_partials(placed: Placed, sites: int, slices: int) -> int:
 
     Each is of one group at least, and has one reading at least; where there is room for all groups, none is in two.
     """
+    known = slices * groups_of(placed, sites)
+    return known if placed.room >= known else slices * _readings_of_slice(placed.operator, sites)
+
+
+def groups_of(placed: Placed, sites: int) -> int:
+    """How many partials of one slice there can be where there is room for all of them."""
     fold = placed.operator
     bare = int(any(not about_site(term) for term in conditions(fold)))
-    readings = sites * fold.slices.most_ticks(fold.interval)
+    readings = _readings_of_slice(fold, sites)
     groups = sites if all(isinstance(key, SiteNumber) for key in fold.keys) and fold.keys else readings
-    groups = min(groups, readings) if fold.keys else 1
-    known = slices * (groups + bare)
-    return known if placed.room >= known else slices * readings
+    return (min(groups, readings) if fold.keys else 1) + bare
+
+
+def _readings_of_slice(fold: Fold, sites: int) -> int:
+    """At most."""
+    return sites * fold.slices.most_ticks(fold.interval)
 
 
 @dataclass(frozen=True, slots=True)

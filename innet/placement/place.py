@@ -19,7 +19,7 @@ from innet.operators.fold import Fold
 from innet.placement.expected import Loads, Round, Sizes, instructions_of, sites_below
 from innet.placement.folds import keeps, numbers_after, united_folds
 from innet.placement.placement import Placed, Placement, about_site, conditions, taking
-from innet.placement.rhythm import rounds_to_ask
+from innet.placement.rhythm import rounds_of
 from innet.placement.statistics import GUESS, Statistics
 
 MOST_ROOM = 255
@@ -199,16 +199,19 @@ def predicted(placement: Placement, world: World) -> Prediction:
     slots = slots_ms(loads, world)
     computing = instructions_of(placement, world.schedules, world.round)
     children, sampling = tree.children, sampled_by(placement)
+    rounds = rounds_of(placement.placed, world.round)
     duties = {}
     for site in tree.parent:
         heard = [slots[child] for child in children[site]]
-        asks = (1 - speaking[site]) / rounds_to_ask(world.round.epochs)
+        hops = tree.depth(site)
+        listens = rounds.with_slots(rounds.turn(hops + 1))  # its children have theirs a round later
+        asks = 1 / rounds.asks - rounds.both(rounds.turn(hops)) * min(1.0, speaking[site] * rounds.every)
         sampled = sum(
             prod(world.samples.get((site, attribute), (0.0, 0.0))) * world.round.ticks / interval
             for attribute, interval in sampling.get(site, ())
         )
-        starts = len(heard) + speaking[site] + asks
-        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard), starts, slots[site], asks)
+        starts = len(heard) * listens + speaking[site] + asks
+        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard) * listens, starts, slots[site], asks)
     return predict(network, duties, loads.traffic(tree), world.round.ticks * world.tick_ms)
 
 

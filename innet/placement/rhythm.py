@@ -1,9 +1,14 @@
-"""Rhythm: for how long a site that is well says nothing of an operator, at most, and when one that sleeps asks for news."""
+"""Rhythm: for how long a site that is well says nothing of an operator, at most, and in which rounds motes have slots."""
+
+from collections.abc import Iterable, Iterator
+from math import gcd
 
 from acquisition.payload import REPORTED_AFTER
 from innet.operators.acquire import acquired
 from innet.operators.fold import Fold
-from innet.placement.placement import Placeable, conditions
+from innet.placement.expected import Round, groups_of
+from innet.placement.placement import Placeable, Placed, conditions
+from innet.placement.rounds import Rounds
 
 ASKS = 5
 """After so many epochs a mote that has had nothing to say in its slots asks whether something waits for it."""
@@ -17,6 +22,32 @@ def longest_pause(operator: Placeable) -> int:
     return interval * (REPORTED_AFTER if conditions(operator) else 1)
 
 
-def rounds_to_ask(epochs: int) -> int:
-    """From one round in which a mote asks to the next, where rounds have so many epochs."""
-    return max(1, ASKS // epochs)
+def rounds_of(placed: Iterable[Placed], round: Round) -> Rounds:
+    """In which rounds of that length something of operators is due, so that there are slots; with turns besides.
+
+    Where all is folded that is in those in which slices are over.
+    """
+    ends = [end for each in placed for end in _ends(each, round)]
+    if not ends:
+        return Rounds(asks=max(1, ASKS // round.epochs))
+    (_, first), *_ = ends
+    every = gcd(*(period for period, _ in ends), *(number - first for _, number in ends))
+    return Rounds(every, first % every, max(1, ASKS // round.epochs))
+
+
+def _ends(placed: Placed, round: Round) -> Iterator[tuple[int, int]]:
+    """(after how many rounds it comes again, the number of one) in which something of an operator is due.
+
+    That is each round where it delivers readings, or may have to send a partial early for want of room, and where slices end
+    at any time.
+    """
+    fold = placed.operator
+    if not isinstance(fold, Fold) or fold.slices.period % round.ticks:
+        yield 1, 0
+    elif placed.room < 2 * groups_of(placed, len(placed.sites)):  # of one slice that is over, and of the next one
+        yield 1, 0
+    else:
+        slices = fold.slices
+        for edge in {slices.edge, slices.other}:
+            if slices.void in (None, edge):  # where the void begins a slice that is in windows ends
+                yield slices.period // round.ticks, -(-edge // round.ticks) - 1

@@ -13,7 +13,7 @@ from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
 from innet.placement.expected import Loads, Round, instructions_of
 from innet.placement.place import World, sampled_by, slots_ms
 from innet.placement.placement import Placement
-from innet.placement.rhythm import rounds_to_ask
+from innet.placement.rhythm import rounds_of
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
 
@@ -83,7 +83,7 @@ def agenda_of(placement: Placement, world: World, within_ms: int | None = None) 
                 raise
             continue
         if within_ms is None or found.latest_ms <= within_ms:
-            return replace(found, asks=rounds_to_ask(epochs))
+            return replace(found, rounds=rounds_of(placement.placed, round))
     raise PlacementError(
         f"what is sampled arrives after {found.latest_ms:,} ms, and is to be there within {within_ms:,}"
     )

@@ -76,6 +76,8 @@ def rows_of(sampled: Sampled, number: int, shape: PartialShape, layout: Layout, 
     some, inverse = np.unique(slice_, return_inverse=True)
     ends = np.array([shape.slices.end(number) for number in some.tolist()], np.int64)[inverse]
     over = -(-ends * tick_ms * MS // layout.round_us) - 1
+    if not layout.due(over).all():
+        raise CannotSweep(f"slices of table {number} end in rounds in which there are no slots")
     nothing = Lane(np.zeros(len(which), np.int64), np.zeros(len(which), bool))
     folds = [nothing] * len(shape.kinds)
     for place, mask, lane in folded.folds:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from innet.costs.hardware import Hardware
+from innet.placement.rounds import Rounds
 from simulator.energy import Timing
 from simulator.radio import AUDIBLE
 from simulator.slots import Slots
@@ -35,11 +36,24 @@ class Layout:
     ack: np.ndarray
     byte_ns: np.ndarray
     overhead: np.ndarray
-    asks: np.ndarray  # 0 for never
-    asks_at: np.ndarray
+    rounds: Rounds
+    turn: np.ndarray
 
     def __len__(self) -> int:
         return len(self.number)
+
+    def due(self, rounds: np.ndarray) -> np.ndarray:
+        """In which rounds something is due."""
+        return rounds % self.rounds.every == self.rounds.phase
+
+    def asks(self, rounds: np.ndarray) -> np.ndarray:
+        """By mote and round, whether it is its turn to ask."""
+        turns = rounds % max(1, self.rounds.asks) == self.turn[:, None]
+        return turns & (self.rounds.asks > 0)
+
+    def listens(self, rounds: np.ndarray) -> np.ndarray:
+        """By mote and round, whether it listens to its children."""
+        return self.due(rounds) | self.asks(rounds - 1)
 
     def airtime(self, mote: np.ndarray, frame_bytes: np.ndarray) -> np.ndarray:
         return (self.overhead[mote] + frame_bytes) * self.byte_ns[mote] // 1_000
@@ -80,8 +94,8 @@ def lay_out(
         ack=array(timing.ack for timing in timings),
         byte_ns=array(timing.byte_ns for timing in timings),
         overhead=array(timing.overhead for timing in timings),
-        asks=array(slots[number].asks for number in numbers),
-        asks_at=array(slots[number].asks_at for number in numbers),
+        rounds=slots[numbers[0]].rounds,
+        turn=array(slots[number].turn for number in numbers),
     )
 
 
@@ -96,6 +110,8 @@ def _way(at: int, parents: Sequence[int], place: Mapping[int, int]) -> list[int]
 def _check(slots: Mapping[int, Slots], ratios: Mapping[tuple[int, int], float]) -> None:
     if len({own.round_us for own in slots.values()}) != 1:
         raise CannotSweep("there is no mote, or not all have rounds of one length")
+    if len({own.rounds for own in slots.values()}) != 1:
+        raise CannotSweep("not all motes have slots in the same rounds")
     for number, own in slots.items():
         if own.send[1] > own.round_us:
             raise CannotSweep(f"mote {number} sends beyond the end of its round")
@@ -104,6 +120,8 @@ def _check(slots: Mapping[int, Slots], ratios: Mapping[tuple[int, int], float]) 
             raise CannotSweep(f"mote {number} sends later than its parent, {own.parent}")
         if above and above.listen.get(number) != own.send:
             raise CannotSweep(f"mote {own.parent} does not listen in the slot of its child {number}")
+        if above and own.rounds.asks and own.turn != (above.turn + 1) % own.rounds.asks:
+            raise CannotSweep(f"the turn of mote {number} is not a round after that of its parent, {own.parent}")
     by_begin = sorted(slots, key=lambda number: slots[number].send)
     for at, number in enumerate(by_begin):
         for other in by_begin[at + 1 :]:

@@ -109,9 +109,7 @@ class Rising:
     def _ask(self, depth: int, going: Frames) -> None:
         """The motes of a level whose turn it is, and that have nothing to send in a round, ask whether something waits for them."""
         layout, first = self._layout, self._rounds.start
-        numbers = np.arange(first, self._rounds.stop)
-        turn = numbers % np.maximum(layout.asks, 1)[:, None] == layout.asks_at[:, None]
-        asks = turn & self._there & ((layout.depth == depth) & (layout.asks > 0))[:, None]
+        asks = layout.asks(np.arange(first, self._rounds.stop)) & self._there & (layout.depth == depth)[:, None]
         asks[going.holder, going.round - first] = False
         mote, at = np.nonzero(asks)
         round_, nothing = at + first, np.zeros_like(mote)

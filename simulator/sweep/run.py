@@ -97,12 +97,14 @@ class Sweep:
         for each in sampled:
             self._pay_for_sampling(each)
         told = [each for each in sampled if each.batch.program and each.batch.program.sends]
+        if told and self.layout.rounds.every > 1:
+            raise CannotSweep("readings are due in each round, and slots are not there in each")
         posted = [post(each, rounds, self._waiting[id(each.batch)]) for each in told]
         weather = Weather.over(self._channel, self.layout, rounds)
         rising = Rising(self.layout, weather, there, rounds, self._numbered, self._frames(posted), self._tables,
                         self._folded(sampled), self._pay_for_hop)  # fmt: skip
         self._held = rising.left()
-        self._pay_for_listening(there)
+        self._pay_for_listening(there & self.layout.listens(np.array(rounds)))
         self.next_round = rounds.stop
         edges = np.cumsum([0, *(len(each.mote) for each in posted)])
         parts = [slice(*edge) for edge in pairwise(edges.tolist())]
@@ -200,8 +202,8 @@ class Sweep:
         self.accounts.sampled_nc += times * sampled.batch.sampled_nc
         self.accounts.compute_us[sampled.batch.mote] += times[sampled.batch.mote] * sampled.batch.computing_us
 
-    def _pay_for_listening(self, there: np.ndarray) -> None:
-        self.accounts.awake_us += there.sum(axis=1) * self.layout.listen_us
+    def _pay_for_listening(self, listening: np.ndarray) -> None:
+        self.accounts.awake_us += listening.sum(axis=1) * self.layout.listen_us
 
     def _pay_for_hop(self, hop: Hop) -> None:
         layout, accounts, frames = self.layout, self.accounts, hop.frames

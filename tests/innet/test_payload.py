@@ -25,6 +25,7 @@ from innet.payload import (
 )
 from innet.payload.partial import MAX_SPAN, UNSIGNED, size_of
 from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
+from innet.placement.rounds import Rounds
 from innet.uplink import gather
 
 KINDS = ("COUNT", "SUM", "VARIANCE", "MIN", "MAX", "FIRST", "LAST")
@@ -150,15 +151,17 @@ def test_partials_of_nonsense_are_told(payload, code):
 def test_what_a_mote_must_know_of_an_agenda_survives():
     sent = Slot(700, 20, Activity.SEND, 4)
     slots = (Slot(0, 5, Activity.SENSE), Slot(100, 40, Activity.RECEIVE, 9), Slot(650, 3, Activity.COMPUTE), sent)
-    agenda = Agenda(1, 1000, {3: SiteAgenda(3, 4, slots)}, first=2)
+    agenda = Agenda(1, 1000, {3: SiteAgenda(3, 4, slots)}, first=2, rounds=Rounds(10, 9, 5))
     orders = Orders(parent=4, duty=Duty.of(agenda, 3))
     assert decode_orders(encode_orders(1, orders), 3) == orders
     assert orders.duty.slots == (slots[1], sent)
     assert (orders.duty.period_ms, orders.duty.first, orders.duty.again_ms) == (1000, 2, 20)
+    assert (orders.duty.rounds, orders.duty.turn) == (Rounds(10, 9, 5), 1)
 
 
-def agenda(*slots, period=1000):
-    body = period.to_bytes(4, "little") + b"".join(struct.pack("<BIHH", *slot) for slot in slots)
+def agenda(*slots, period=1000, rounds=(1, 0, 0, 0)):
+    head = struct.pack("<IIIIIBB", period, 0, 0, *rounds)
+    body = head + b"".join(struct.pack("<BIHH", *slot) for slot in slots)
     return bytes.fromhex("02 0200 0400 03") + len(body).to_bytes(2, "little") + body
 
 
@@ -168,6 +171,10 @@ def agenda(*slots, period=1000):
         agenda((3, 0, 1, 4)),
         agenda((1, 10, 5, 4), (1, 14, 5, 6)),
         agenda((1, 990, 11, 4)),
+        agenda((1, 10, 5, 4), rounds=(0, 0, 0, 0)),
+        agenda((1, 10, 5, 4), rounds=(3, 3, 0, 0)),
+        agenda((1, 10, 5, 4), rounds=(3, 2, 5, 5)),
+        agenda((1, 10, 5, 4), rounds=(3, 2, 0, 1)),
         agenda((1, 10, 5, 4)) + agenda((1, 10, 5, 4))[5:],
         bytes.fromhex("02 0200 0400 03 0100 ff"),
         bytes.fromhex("02 0200 0700"),
@@ -178,6 +185,8 @@ def agenda(*slots, period=1000):
     ],
 )
 def test_orders_that_are_none(content):
+    found = decode_orders(Image(1, agenda((1, 10, 5, 4), (1, 15, 5, 6), rounds=(3, 2, 5, 4))), site=7)
+    assert (found.duty.rounds, found.duty.turn) == (Rounds(3, 2, 5), 4)
     with pytest.raises(PayloadError):
         decode_orders(Image(1, content), site=7)
 

@@ -9,6 +9,7 @@ from basestation import testbed
 from gateway.frame import Kind
 from gateway.source import Source
 from innet.payload import MAX_NEIGHBOURS
+from innet.placement.rounds import Rounds
 from simulator.scenario import Asked, Fault, read_scenario
 from tests.docs.pages import ROOT
 from tests.simulation.judging import FOLDER, delivered, judge, run_scenario
@@ -58,6 +59,7 @@ def test_a_network_that_only_folds_every_ten_rounds_is_told_another_program_with
     bed.run_until(LATER_AT)
     motes = set(bed.built.motes)
     assert bed.station.keepers.settled() == motes and bed.station.world.agenda.period == 10
+    assert bed.station.world.agenda.rounds == Rounds(10, 9, 5)
     assert {e["kind"] for e in since(bed, 10 * MINUTE, "sent")} == {"PARTIAL", "EVENT"}  # and no readings
     bed.run_until(LATER_AT + 8 * 10_000)
     assert bed.station.keepers.settled() == motes

@@ -11,6 +11,7 @@ from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from innet.costs.hardware import TRIES, hardware
 from innet.payload import Duty, Orders
 from innet.placement.agenda import Activity, Slot
+from innet.placement.rounds import ALL, Rounds
 from innet.program.opcodes import NO_SLOT, assembled
 from innet.program.opcodes import Kind as ALL_KINDS
 from innet.program.program import MoteProgram
@@ -30,7 +31,6 @@ from simulator.trace import Trace
 
 TICK_MS = 1_000
 GATEWAY = 0
-ASKS = 2
 KIND = hardware("telosb")
 SENSORS = (
     Sensor("temperature", Sum((Wave(20.0, 3.0, 60_000, 0.5), Noise(0.4, seed=9))), scale=2, sample_nc=176_000),
@@ -91,7 +91,7 @@ class Made:
         return trace, dict(zip(sweep.layout.number.tolist(), spent.tolist(), strict=True))
 
 
-def duties_along(parents, round_ms, share, begin_ms):
+def duties_along(parents, round_ms, share, begin_ms, rounds=ALL):
     """Slots one after the other, the deepest first; each long enough for all frames of its subtree, times `share`.
     They may come again when the last is over."""
     depth = {}
@@ -124,8 +124,8 @@ def duties_along(parents, round_ms, share, begin_ms):
                 Slot(start[mote], length[mote], Activity.SEND, parents[mote]),
             ),
             again_ms=begin_ms - first_ms,
-            asks=ASKS,
-            asks_at=depth[mote] % ASKS,
+            rounds=rounds,
+            turn=rounds.turn(depth[mote]),
         )
         for mote in parents
     }
@@ -149,6 +149,14 @@ class Table:
     edges: tuple[int, int]
     grouped: bool
     threshold: int | None
+
+    @property
+    def every(self):
+        """(in one of how many rounds of ten ticks slices end, the number of the first such); each round where that is not one."""
+        if self.period % 10 or self.edges[0] != self.edges[1]:
+            return 1, 0
+        every = self.period // 10
+        return every, (-(-self.edges[0] // 10) - 1) % every
 
     def code(self, site):
         slot = self.sites.index(site) if site in self.sites else NO_SLOT
@@ -184,7 +192,7 @@ def networks(draw, loss=st.sampled_from((1.0, 0.9, 0.6, 0.3))):
         links[mote, parent], links[parent, mote] = draw(loss), draw(loss)
     interval = draw(st.sampled_from((5, 10, 20)))
     # The slots come after all samples of a round.
-    slots = duties_along(parents, 10 * TICK_MS, draw(st.sampled_from((1.0, 0.2, 0.05))), 20 if interval > 5 else 5_500)
+    share, begin_ms = draw(st.sampled_from((1.0, 0.2, 0.05))), 20 if interval > 5 else 5_500
     channels = (Channel("", sensor_code("temperature"), draw(st.sampled_from((16, 8)))),
                 Channel("", sensor_code("voltage"), 16))[: draw(st.integers(1, 2))]  # fmt: skip
     begin = 10 * draw(st.integers(0, 100))
@@ -192,6 +200,8 @@ def networks(draw, loss=st.sampled_from((1.0, 0.9, 0.6, 0.3))):
     read = collecting(len(channels), draw(st.sampled_from((None, 2_100, 2_600))))
     table = draw(st.none() | tables(motes))
     sends = table is None or draw(st.booleans())
+    rounds = Rounds(*(table.every if table and not sends else (1, 0)), draw(st.integers(0, 3)))
+    slots = duties_along(parents, 10 * TICK_MS, share, begin_ms, rounds)
     keepers = draw(st.sets(st.sampled_from(motes))) | set(table.sites) if table else ()
 
     def code(mote):

@@ -7,6 +7,7 @@ import pytest
 from acquisition.payload import encode_time
 from acquisition.schedule import Schedule
 from gateway.frame import Frame, Kind, MoteId
+from innet.placement.rounds import Rounds
 from simulator.energy import Timing
 from simulator.kernel import Kernel
 from simulator.mote import Mote
@@ -21,9 +22,9 @@ ROUND_US = 10_000_000
 
 
 class Line:
-    """Three motes in a row, under an agenda; with `asks` they measure nothing, and ask in one of so many rounds."""
+    """Three motes in a row, under an agenda; with `rounds` they measure nothing, and have slots in those."""
 
-    def __init__(self, ratio, asks=None):
+    def __init__(self, ratio, rounds=None):
         links = {link: ratio for mote, parent in PARENTS.items() for link in ((mote, parent), (parent, mote))}
         made = collecting_network(PARENTS, links, rounds=1)
         self.kernel, self.trace = Kernel(0), Trace()
@@ -32,8 +33,8 @@ class Line:
         self.motes = {n: Mote(n, 1, self.kernel, air, self.trace, SENSORS, kind=KIND) for n in PARENTS}
         for number, mote in self.motes.items():
             standing = made.standing[number]
-            if asks is not None:
-                duty = replace(standing.orders.duty, asks=asks, asks_at=number % asks if asks else 0)
+            if rounds is not None:
+                duty = replace(standing.orders.duty, rounds=rounds, turn=rounds.turn(number))
                 orders = replace(standing.orders, programs=(), duty=duty)
                 standing = replace(standing, schedule=Schedule(number, 1, ()), orders=orders)
             mote.install(standing)
@@ -70,8 +71,12 @@ def test_a_frame_goes_down_a_hop_each_round(mote, ratio):
 
 @pytest.mark.parametrize("mote", [1, 2, 3])
 @pytest.mark.parametrize("begun", range(2, 7))
-def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_round_from_the_fifth_on(mote, begun):
-    line, silent = Line(1.0, asks=5), Line(1.0, asks=0)
+@pytest.mark.parametrize("every", [1, 10])
+def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_round_from_the_fifth_on(
+    mote, begun, every
+):
+    rounds = Rounds(every, 0, 5)
+    line, silent = Line(1.0, rounds), Line(1.0, Rounds(every))
     for each in (line, silent):
         each.kernel.run_until(begun * ROUND_US + ROUND_US // 2)
         each.tell(mote, 0, 15_000)
@@ -80,7 +85,7 @@ def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_r
     assert silent.trace.of("received") == silent.trace.of("inquired") == []
     # Who was told something asks in the next round again: what follows does not wait for its turn.
     now = line.trace.of("received")[0].time // ROUND_US
-    follows = Line(1.0, asks=5)
+    follows = Line(1.0, rounds)
     follows.kernel.run_until(begun * ROUND_US + ROUND_US // 2)
     follows.tell(mote, 0, 15_000)
     follows.kernel.run_until((now - mote + 2) * ROUND_US - 1)  # the first hop has taken it
@@ -91,7 +96,7 @@ def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_r
 
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
 def test_a_question_is_asked_in_its_turn_only_and_costs_little(ratio):
-    line, silent = Line(ratio, asks=5), Line(ratio, asks=0)
+    line, silent = Line(ratio, Rounds(asks=5)), Line(ratio, Rounds())
     for each in (line, silent):
         each.kernel.run_until(20 * ROUND_US - 1)
     turns = [(event.mote, event.time // ROUND_US) for event in line.trace.of("inquired")]
@@ -100,6 +105,19 @@ def test_a_question_is_asked_in_its_turn_only_and_costs_little(ratio):
     awake = {each: sum(mote.relay.account.awake_us for mote in each.motes.values()) for each in (line, silent)}
     assert 0 < awake[line] - awake[silent] < 0.05 * awake[silent]
     assert line.trace.of("sent") == line.trace.of("asked") == line.trace.of("forsaken") == []
+
+
+def test_where_something_is_due_in_one_of_ten_rounds_motes_are_awake_in_that_one_and_in_turns():
+    def awake(rounds):
+        line = Line(1.0, rounds=rounds)
+        line.kernel.run_until(100 * ROUND_US - 1)
+        return {number: mote.relay.account.awake_us for number, mote in line.motes.items()}
+
+    each, rarely, turns = awake(Rounds()), awake(Rounds(10, 9)), awake(Rounds(10, 9, 5))
+    for number in (1, 2):  # a child each
+        assert 10 * rarely[number] == each[number] > 0
+        assert 2 * each[number] < 10 * (turns[number] - rarely[number]) < 3 * each[number]  # and their own questions
+    assert each[3] == rarely[3] == 0 < turns[3]
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.7])

@@ -64,6 +64,7 @@ from innet.payload import (
     encode_partials,
 )
 from innet.placement.agenda import Activity, Slot
+from innet.placement.rounds import Rounds
 from innet.program.program import MoteProgram
 from innet.routing.topology import Heard, LinksReport
 
@@ -75,7 +76,10 @@ SAMPLING = Sampling(
 SCHEDULE = Schedule(3, 7, (SAMPLING,))
 ORDERS = Orders((MoteProgram(3, 2, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")),), parent=4)
 TIMED = Orders(
-    parent=4, duty=Duty(30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4)), 60, 90, 5, 2)
+    parent=4,
+    duty=Duty(
+        30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4)), 60, 90, Rounds(10, 9, 5), 2
+    ),
 )
 LONG = Orders(tuple(MoteProgram(3, n, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")) for n in range(6)), parent=4)
 REPORT = LinksReport(3, (Heard(0, 255), Heard(4, 128)))
