@@ -55,7 +55,8 @@ class Noted:
 
     def forget(self, first):
         """No tuple with a number below `first` is spoken of again."""
-        self._keep(self._pairs & ((1 << _TUPLES) - 1) >= first)
+        if len(self):
+            self._keep(self._pairs & ((1 << _TUPLES) - 1) >= first)
 
     def _keep(self, mask):
         if not mask.all():

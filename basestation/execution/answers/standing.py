@@ -315,7 +315,7 @@ def _of_each(kinds):
     """(kind, where it is, in order) of each of some kinds."""
     if not len(kinds):
         return
-    if (kinds == kinds[0]).all():
+    if len(kinds) == 1 or (kinds == kinds[0]).all():
         yield int(kinds[0]), slice(None)
         return
     order = np.argsort(kinds, kind="stable")

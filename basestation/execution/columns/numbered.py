@@ -58,6 +58,9 @@ class Numbered:
     def drop_before(self, number):
         if number > self.base:
             kept = self._values[number - self.base : self._behind]
+            if not self._behind:  # nobody asked for any
+                self.base = number
+                return
             if _SPARSE * self._behind < len(self._values):
                 self._values = np.concatenate([kept, np.zeros(len(kept) + _FEW, self._values.dtype)])
             else:  # as much will be asked for again: the array is used again

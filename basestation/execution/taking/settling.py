@@ -26,7 +26,7 @@ class Settling:
 
         `live` tells of a number whether its tuple is seen.
         """
-        come, gone = joined(self._come or [self._none]), joined(self._gone or [self._none])
+        come, gone = (joined(parts) if parts else self._none for parts in (self._come, self._gone))
         if not len(gone):
             return come, gone, constant(True, len(come))
         come = come.take(_last_of_each(come.ident))
