@@ -50,6 +50,8 @@ SIZES = (
     (folding, "_FULL", 100_000),
     (folding, "_SMALL", 0),
     (slicing, "_MANY", 2),
+    (slicing, "_SOME", 0),
+    (slicing, "_SOME", 12),
     (aside, "_MANY", 3),
     (aside, "_LARGE", 3),
     (moments, "PORTION", 1),

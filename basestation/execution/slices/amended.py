@@ -77,8 +77,8 @@ def _states(pair, pairs, told, born, died, span):
     keys = [(pair * span + clock)[(clock > told[pair]) & (clock < span)] for clock in (born, died)]
     events = distinct(np.concatenate(keys))
     event_pair, event_clock = np.divmod(events, span)
-    begins = np.arange(pairs) + np.searchsorted(event_pair, np.arange(pairs))
-    ends = np.append(begins[1:], pairs + len(events))
+    ends = np.cumsum(np.bincount(event_pair, minlength=pairs) + 1)
+    begins = np.append(0, ends[:-1])[:pairs]
 
     first, behind = begins[pair], ends[pair]
     for states, clock in ((first, born), (behind, died)):
@@ -171,6 +171,7 @@ def _those(item, row):
 
 def _sorted(rows, ranks):
     """In each item by the order of entry."""
-    if in_order(rows.item, ranks[rows.row]) and (rows.item[1:] >= rows.item[:-1]).all():
+    ranks = ranks[rows.row]
+    if in_order(rows.item, ranks) and (rows.item[1:] >= rows.item[:-1]).all():
         return rows
-    return rows.take(np.argsort(entered(rows.item, ranks[rows.row]), kind="stable"))
+    return rows.take(np.argsort(entered(rows.item, ranks), kind="stable"))

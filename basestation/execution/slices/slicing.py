@@ -22,8 +22,8 @@ from basestation.execution.slices.sliding import Sliding
 
 _MANY = 2**14
 """So many tuples do not wait to be folded in until somebody wants to know."""
-_SOME = 2**8
-"""So many do not wait beside what is amended."""
+_SOME = 2**12
+"""So many that come, or so many times that those that wait stand in windows, are too many to wait beside what is amended."""
 
 
 class SliceWindows(TimeWindows):
@@ -265,7 +265,7 @@ class Slices(Store):
         slices, tuples, held = self._held_of(self._folding.needed(self._versions.tuples))
         versions = self._versions.seen(tuples, held)
         over = () if len(clocks) else self._waiting_upto(int(last.max(initial=-NEVER)))
-        if len(clocks) or len(over) > _SOME:
+        if len(clocks) or len(over) * len(first) > _SOME:
             self._fold_waiting()
         elif len(over):  # to look at them costs less than to fold them in
             of, over, _ = self._held_of(over)
