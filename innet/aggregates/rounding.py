@@ -45,8 +45,8 @@ def quotients(sums: ExactSums, divisors: np.ndarray, there: np.ndarray, scale: i
             unknown = np.flatnonzero(~known)
         totals, exponent = sums.whole(positions[unknown])
         power = 10 ** (scale or 0)
-        for place, total, divisor in zip(unknown.tolist(), totals, divisors[positions[unknown]].tolist(), strict=True):
-            values[place] = _divide(*_shifted(total, divisor * power, exponent))
+        told = zip(totals, divisors[positions[unknown]].tolist(), strict=True)
+        values[unknown] = [_divide(*_shifted(total, divisor * power, exponent)) for total, divisor in told]
         return values
 
     return _rounded(quick, exactly, there, scale)

@@ -4,6 +4,7 @@ The order of entry of a group's first tuple is kept with them, because groups st
 """
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -37,9 +38,13 @@ class Cells:
     def take(self, which):
         """Those at positions, in a slice, or under a mask; they may share memory with these."""
         which = places(which)
-        once, choose = Once(), lambda array: taken(array, which)
-        columns = (None if column is None else once(choose, column) for column in self._columns)
-        return Cells(*columns, [state.mapped(lambda array: once(choose, array)) for state in self.states])
+        return self._mapped(lambda array: taken(array, which))
+
+    def _mapped(self, change):
+        """What an array becomes it becomes once."""
+        once = Once()
+        columns = (None if column is None else once(change, column) for column in self._columns)
+        return Cells(*columns, [state.mapped(partial(once, change)) for state in self.states])
 
     def between(self, begin, end):
         """Those of whole slices, from one place to before another; they share memory with these."""
@@ -47,7 +52,7 @@ class Cells:
 
     def copied(self):
         """The same in memory of their own."""
-        return replace(self.take(np.arange(len(self))), width=self.width)
+        return replace(self._mapped(np.copy), width=self.width)
 
     def follows(self, others):
         """Whether they are a matrix together with those before them, which are one."""

@@ -109,7 +109,7 @@ class Folding:
         width = len(self.groups)
         if not len(cells) or len(cells) % width or anything(cells.slice[::width] != cells.slice[width - 1 :: width]):
             return cells
-        if not everything(_ascending(cells.arrival, cells.place)):
+        if not _ascending(cells.arrival, cells.place):
             return cells
         return replace(cells, width=width, group=row(width) if len(cells) == width else cells.group)
 
@@ -256,7 +256,7 @@ class Folding:
             if found is not None:
                 return self.finished(*found, len(first))
         cells = self.joined(parts)
-        ordered = cells.width or _ascending(cells.arrival, cells.place).all()
+        ordered = cells.width or _ascending(cells.arrival, cells.place)
         ranks = None if ordered else entered(cells.arrival, cells.place)
         window, group, found = self.gathered(cells, first, last, ranks)
         if found.place is not None and not in_order(window, found.place):
@@ -436,14 +436,15 @@ def in_order(window, ranks):
 
 
 def _ascending(arrival, place):
-    """Where an order of entry is not before the one before it."""
-    return (arrival[1:] > arrival[:-1]) | ((arrival[1:] == arrival[:-1]) & (place[1:] >= place[:-1]))
+    """Whether no order of entry is before the one before it."""
+    later = arrival[1:] > arrival[:-1]
+    return everything(later) or everything(later | ((arrival[1:] == arrival[:-1]) & (place[1:] >= place[:-1])))
 
 
 def _earliest(arrival, place, group, count):
     """The least (arrival, place) of each group; those of a group without any are NEVER."""
     out = np.full(count, NEVER), np.full(count, NEVER)
-    if not _ascending(arrival, place).all():
+    if not _ascending(arrival, place):
         order = np.argsort(entered(arrival, place), kind="stable")
         arrival, place, group = arrival[order], place[order], group[order]
     for best, values in zip(out, (arrival, place), strict=True):

@@ -271,7 +271,8 @@ class Slices(Store):
             of, over, _ = self._held_of(over)
             among = np.isin(self._folding.groups_of(over), self._folding.groups_of(tuples))
             slices, versions = np.concatenate([slices, of[among]]), versions.beside(over.take(among))
-        cells, first = self._folding.joined(self._reached(first, last)), np.maximum(first, self._settled)
+        reached = self._held.between(int(first.min(initial=NEVER)), int(last.max(initial=-NEVER)))
+        cells, first = self._folding.joined(reached), np.maximum(first, self._settled)
         return amended(self._folding, self.stream, cells, slices, versions, first, last, clocks, len(clocks))
 
     def _waiting_upto(self, last):
@@ -282,15 +283,12 @@ class Slices(Store):
     def _windows(self, left, right):
         self._settle()
         first, last = self._numbers(left), self._numbers(right)
-        self._fold_waiting(int(last.max(initial=-NEVER)))
-        parts = self._reached(first, last)
+        high = int(last.max(initial=-NEVER))
+        self._fold_waiting(high)
+        parts = self._held.between(int(first.min(initial=NEVER)), high)
         if len(first) == 1 and parts and (whole := self._sliding.over(parts, self._folding.bundle)) is not None:
             return self._folding.whole(whole)
         return self._folding.windows(parts, np.maximum(first, self._settled), last)
-
-    def _reached(self, first, last):
-        """The cells of all slices from the first to the last one that windows reach, in parts."""
-        return self._held.between(int(first.min(initial=NEVER)), int(last.max(initial=-NEVER)))
 
     def needs(self, tick):
         """From which tick on readings, or what they cover, may be asked for, where windows need those from a tick on."""
