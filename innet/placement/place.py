@@ -199,7 +199,7 @@ def predicted(placement: Placement, world: World) -> Prediction:
     slots = slots_ms(loads, world)
     computing = instructions_of(placement, world.schedules, world.round)
     children, sampling = tree.children, sampled_by(placement)
-    rounds = rounds_of(placement.placed, world.round)
+    rounds = rounds_of(placement, world.round)
     duties = {}
     for site in tree.parent:
         heard = [slots[child] for child in children[site]]

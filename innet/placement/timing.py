@@ -83,7 +83,7 @@ def agenda_of(placement: Placement, world: World, within_ms: int | None = None) 
                 raise
             continue
         if within_ms is None or found.latest_ms <= within_ms:
-            return replace(found, rounds=rounds_of(placement.placed, round))
+            return replace(found, rounds=rounds_of(placement, round))
     raise PlacementError(
         f"what is sampled arrives after {found.latest_ms:,} ms, and is to be there within {within_ms:,}"
     )

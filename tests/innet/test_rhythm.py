@@ -9,16 +9,23 @@ from hypothesis import strategies as st
 
 from innet.operators.slices import Slices
 from innet.placement.expected import Round
-from innet.placement.placement import Placed
+from innet.placement.placement import Placed, Placement
 from innet.placement.rhythm import rounds_of
 from innet.placement.rounds import Rounds
-from tests.innet.placing import BY_VOLT, deliver, mean
+from innet.routing.tree import RoutingTree
+from tests.innet.placing import BY_SITE, BY_VOLT, deliver, mean
 
 INTERVAL = 10
+HUNDRED = Slices.cut(100, (0,), INTERVAL)
+TREE = RoutingTree((0,), {1: 0, 2: 0, 3: 2})  # readings of two sites pass the second
 
 
 def fold(slices, *keys, room=255):
     return Placed(mean(*keys, slices=slices), (1, 2, 3), 1, room=room)
+
+
+def due(*placed, round=Round(1, INTERVAL)):
+    return rounds_of(Placement(TREE, placed), round)
 
 
 @st.composite
@@ -31,7 +38,7 @@ def slices(draw):
 @given(st.lists(slices(), min_size=1, max_size=3), st.integers(1, 4))
 def test_something_is_due_in_a_round_in_which_a_slice_is_over_and_in_no_rarer_ones(found, epochs):
     round = Round(epochs, INTERVAL)
-    rounds = rounds_of([fold(each) for each in found], round)
+    rounds = due(*(fold(each) for each in found), round=round)
     over = sorted({
         -(-each.end(number) // round.ticks) - 1
         for each in found
@@ -52,9 +59,12 @@ def test_something_is_due_in_a_round_in_which_a_slice_is_over_and_in_no_rarer_on
     ids=["readings are delivered", "a table may be too small"],
 )
 def test_what_may_be_due_at_any_time_has_slots_in_each_round(placed):
-    assert rounds_of([fold(Slices.cut(100, (0,), 10))], Round(1, 10)) == Rounds(10, 9, 5)
-    assert rounds_of(placed, Round(1, 10)) == Rounds(1, 0, 5)
-    assert rounds_of(placed, Round(16, 10)) == rounds_of([], Round(16, 10)) == Rounds(1, 0, 1)
+    assert due(fold(HUNDRED)) == due(fold(HUNDRED, BY_SITE, room=4)) == Rounds(10, 9, 5)
+    assert due(fold(Slices.cut(100, (20, 60), INTERVAL, gap=True))) == Rounds(
+        10, 5, 5
+    )  # and not where the void is over
+    assert due(*placed) == Rounds(1, 0, 5)
+    assert due(*placed, round=Round(16, 10)) == due(round=Round(16, 10)) == Rounds(1, 0, 1)
 
 
 @given(st.integers(1, 12), st.integers(0, 11), st.integers(0, 6), st.integers(0, 20))
