@@ -120,6 +120,22 @@ def test_where_something_is_due_in_one_of_ten_rounds_motes_are_awake_in_that_one
     assert each[3] == rarely[3] == 0 < turns[3]
 
 
+def test_a_parent_is_left_after_three_rounds_in_vain_however_much_was_tried_in_each():
+    line = Line(1.0, Rounds(7))
+    line.kernel.run_until(ROUND_US)
+    line.motes[2].hang()
+    line.motes[2].relay.switch_off()
+    line.motes[3]._memory.calling._tell_links()
+    for seq in range(30):
+        line.say(3, 100 + seq)
+    line.kernel.run_until(20 * ROUND_US)
+    tried = [event.time // ROUND_US for event in line.trace.of("sent") if event.mote == 3 and not event["known"]]
+    assert len(tried) > 2 and set(tried) == {7, 14}
+    assert line.trace.of("forsaken") == []
+    line.kernel.run_until(22 * ROUND_US)
+    assert [(event.mote, event.time // ROUND_US) for event in line.trace.of("forsaken")] == [(3, 21)]
+
+
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
 def test_all_that_a_mote_has_to_say_of_itself_goes_out_in_one_round(ratio):
     """Its slot has room for some frames more than its readings; it comes again until nothing is left."""
