@@ -1,4 +1,4 @@
-"""Aggregates from slices where each group is in few of many slices: groups that come, go and stay away."""
+"""Aggregates from slices: groups that come, go and stay away, each in few of many slices; what is taken back from them."""
 
 from tests.agreement.compare import replayed
 
@@ -15,3 +15,12 @@ def test_a_group_that_lost_its_only_tuple_is_gone_from_every_window():
     for (tick, _), rows in current.items():
         left = [(v, 1) for v in range(max(0, tick - 99), tick + 1) if v != 150]
         assert sorted(rows) == left
+
+
+def test_what_is_taken_back_from_one_aggregate_is_not_taken_back_from_those_that_share_its_counts():
+    readings = [{"_tick": tick, "_site": 1, "v": tick % 2} for tick in range(25)]
+    query = (
+        "SELECT v, COUNT(*) AS n, AVG(v) AS mean, SUM(v) AS total FROM r [FROM NOW-9 TO NOW SLIDE 10 SEC] GROUP BY v"
+    )
+    told = replayed(SCHEMA, {"r": readings}, [query, ("DELETE FROM r WHERE tick = 15", 22)])
+    assert sorted(told.result.current(1)[20, 1]) == [(0, 5, 0.0, 0), (1, 4, 1.0, 4)]
