@@ -17,11 +17,15 @@ USUAL_BITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One attribute of a sampling: which sensor is read for it, and how many bits its value usually takes."""
+    """One attribute of a sampling: which sensor is read for it, and how many bits its value usually takes.
+
+    `senders` are the sites whose programs send it, None if all do: others only compute with it, and say null.
+    """
 
     attribute: str
     sensor: int
     bits: int
+    senders: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

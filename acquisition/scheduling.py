@@ -5,7 +5,7 @@ divisor of the intervals wanted, its columns are the union of theirs. A pure fun
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 from types import MappingProxyType
 
@@ -17,6 +17,7 @@ from acquisition.schedule import Channel, Sampling, Schedule, channel_of
 from acquisition.schema import Type
 
 EVERY_SITE: Mapping[str, Collection[int]] = MappingProxyType({})
+EVERYTHING: Mapping[str, Mapping[str, Collection[int]]] = MappingProxyType({})
 NUMBERS = 256  # a sampling's number is one byte on the air
 MAX_CHANNELS = 8
 
@@ -52,11 +53,13 @@ def share(
     now: int,
     renewed: Collection[str] = (),
     wanted_of: Mapping[str, Collection[int]] = EVERY_SITE,
+    sent_of: Mapping[str, Mapping[str, Collection[int]]] = EVERYTHING,
 ) -> Scheduled:
     """One schedule per site that serves all needs from tick `now` on.
 
     What did not change keeps number and start, but for the extents that are to be `renewed`. `wanted_of` has the sites of
-    an extent that anybody wants readings of, where that is not of all.
+    an extent that anybody wants readings of, where that is not of all; `sent_of` those that send each of its attributes,
+    where not all is sent by everybody. Who sends something else than before does so under another number.
     """
     by_extent: dict[str, list[Need]] = {}
     for need in needs:
@@ -66,6 +69,8 @@ def share(
     for name, wanted in by_extent.items():
         extent = catalog.find(name)
         interval, channels = _merge(extent, name, wanted)
+        measuring = frozenset(wanted_of.get(name, extent.sites or ()))
+        channels = tuple(_sent(channel, measuring, sent_of.get(name)) for channel in channels)
         sampling = before.current(name)
         kept = sampling is not None and (sampling.epochs.interval, sampling.channels) == (interval, channels)
         if not kept or name in renewed:
@@ -102,6 +107,13 @@ def _merge(extent: Extent | None, name: str, needs: list[Need]) -> tuple[int, tu
             name, "two of its sensors have the same code on the air; rename one (`sensor '…'`)", "SN604"
         )
     return gcd(*(need.every for need in needs)), channels
+
+
+def _sent(channel: Channel, measuring: frozenset[int], sent: Mapping[str, Collection[int]] | None) -> Channel:
+    if sent is None:
+        return channel
+    senders = measuring.intersection(sent.get(channel.attribute, ()))
+    return channel if senders == measuring else replace(channel, senders=senders)
 
 
 def _sites(extent: Extent) -> tuple[int, ...]:

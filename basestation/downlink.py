@@ -40,7 +40,7 @@ def deploy(text: str, world: World, engine: Engine) -> Deployment:
         changed = commanded(changed, now, renewed(query, world))
         check_promises(changed)
         begin = {number: each.operator for number, each in folds.items()}
-        engine.add(query.number, decided(plan, world), query.fed, begin, query.reports_from)
+        engine.add(query.number, decided(plan, world), query.fed, begin, query.reports_from, query.reads)
     except NotYet as error:
         raise _refused(text, "SN601", str(error), plan) from error
     except CannotLast as error:

@@ -92,7 +92,8 @@ def _reviewed(query: Query, world: World, engine: Engine, tell: Told) -> World:
     except CANNOT:  # motes have no room, or no time, for both
         return world
     begin = {number: placed.operator for number, placed in coming.begin.items()}
-    engine.follow(query.number, decided(query.plan, world), coming.query.fed, begin, coming.query.reports_from)
+    follows = coming.query
+    engine.follow(query.number, decided(query.plan, world), follows.fed, begin, follows.reports_from, follows.reads)
     tell(Decided(now, query.number, False, weighed.reason))
     return changed
 

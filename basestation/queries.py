@@ -106,6 +106,14 @@ class Query:
         return self.state in (State.DEPLOYING, State.RUNNING)
 
     @property
+    def reads(self) -> dict[str, tuple[str, ...]]:
+        """By extent, what a reading that is delivered must come with to be one of its own."""
+        found: dict[str, set[str]] = {}
+        for each in self.inside:
+            found.setdefault(each.extent, set()).update(each.sent)
+        return {extent: tuple(sorted(names)) for extent, names in found.items()}
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """What a live query asks of the sensed extents; nothing, once it is over."""
         if not self.live:

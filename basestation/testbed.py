@@ -18,7 +18,7 @@ from acquisition.payload import Readings, decode_schedule
 from acquisition.schedule import Schedule
 from acquisition.sources.python import read_file
 from acquisition.sources.tuples import table_of
-from acquisition.uplink import batch_of, filtered_of
+from acquisition.uplink import batches_of, filtered_of
 from basestation import uplink
 from basestation.algebra.vector import Vector
 from basestation.app import Station
@@ -293,18 +293,20 @@ class SweptBed(Bed):
             record(swept, self._sweep.layout, self.trace, self.catalog.tick_ms)
             self.trace.pass_on(swept.rounds.stop * self._sweep.layout.round_us)
         tick_us = self.catalog.tick_ms * 1_000
-        sent: dict[str, list[Batch]] = {}
+        sent: dict[tuple[str, ...], list[Batch]] = {}  # by the extent, and the columns that came
         filtered: dict[str, list[Batch]] = {}
         for arrived in swept.arrived:
             name, readings = self._readings(arrived)
-            sent.setdefault(name, []).append(self._timed(batch_of(readings, self.catalog.find(name), 0), arrived, True))
-            filtered.setdefault(name, []).append(self._timed(filtered_of(readings, 0), arrived, False))
-            filtered[name].append(self._waited(readings, arrived))
-        for name, batches in sent.items():
+            for batch in batches_of(readings, self.catalog.find(name), self._ticks(arrived, True)):
+                sent.setdefault((name, *batch.columns), []).append(batch)
+            reports = replace(filtered_of(readings, 0), arrival=self._ticks(arrived, False))
+            filtered.setdefault(name, []).extend((reports, self._waited(readings, arrived)))
+        for (name, *_), batches in sent.items():
             batch = _in_order(batches)
             self.archive.append(self.catalog.find(name), batch)
             self.station.engine.deliver(name, batch)
-            self.station.engine.deliver(name, _in_order(filtered[name]))
+        for name, batches in filtered.items():
+            self.station.engine.deliver(name, _in_order(batches))
         for merged in swept.merged:
             number = merged.table.number
             found, time = merged.gathered(self._sweep.layout, self.station.world.shapes[number])
@@ -335,10 +337,10 @@ class SweptBed(Bed):
         found = Readings(sampling, site[sent], tick[sent], values, nulls.astype(bool), site[~sent], tick[~sent])
         return sampling.extent, found
 
-    def _timed(self, batch: Batch, arrived: "Arrived", sent: bool) -> Batch:
-        """With the ticks in which they arrived."""
+    def _ticks(self, arrived: "Arrived", sent: bool) -> np.ndarray:
+        """In which those arrived that were sent, or not."""
         which = arrived.sampled.outcomes.sent[arrived.rows] == sent
-        return replace(batch, arrival=arrived.time[which] // (self.catalog.tick_ms * 1_000))
+        return arrived.time[which] // (self.catalog.tick_ms * 1_000)
 
     def _waited(self, readings: Readings, arrived: "Arrived") -> Batch:
         """The reports of what was filtered in the rounds before these."""

@@ -18,7 +18,7 @@ from innet.errors import ProgramError
 from innet.operators.acquire import acquired
 from innet.operators.deliver import Deliver
 from innet.placement.expected import sites_below
-from innet.placement.placement import Placeable, Placed, conditions, everywhere, extents_of, taking, wanted_of
+from innet.placement.placement import Placeable, Placed, conditions, everywhere, extents_of, sent_of, taking, wanted_of
 from innet.placement.rhythm import longest_pause
 from innet.program.compile import compile_programs
 from innet.program.program import MoteProgram
@@ -81,7 +81,9 @@ def shared(world: World, tick: int, anew: Collection[str] = (), asking: Iterable
     needs = [need for query in queries for need in query.needs]
     operators = [each for query in queries for each in (*query.delivered, *(fed.fold for fed in query.folded))]
     sites = {extent.name: extent.sites or () for extent in world.catalog}  # where nobody lists them, sharing says so
-    return share(needs, world.catalog, world.scheduled, tick, anew, wanted_of(operators, sites))
+    sent = sent_of([each for query in queries for each in query.delivered], sites)
+    sent_by = {need.extent: sent.get(need.extent, {}) for need in needs}
+    return share(needs, world.catalog, world.scheduled, tick, anew, wanted_of(operators, sites), sent_by)
 
 
 def compiled(

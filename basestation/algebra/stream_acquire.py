@@ -11,13 +11,15 @@ from basestation.algebra.node import StreamNode
 class StreamAcquire(StreamNode):
     """Every site of the extent sampled at 0, interval, 2 interval, …; the interval may be coarser than declared (11).
 
-    `attributes` are the columns taken, each with the declared attribute's name; dead ones are dropped by a rewrite.
+    `attributes` are the columns taken, each with the declared attribute's name; dead ones are dropped by a rewrite. Readings
+    that came without one of those named by `reads` were sent for others, and are left out.
     """
 
     extent: Extent
     interval: int
     attributes: tuple[Column, ...]
     tag_columns: tuple[Column, Column]
+    reads: tuple[str, ...] = ()
 
     @property
     def columns(self):

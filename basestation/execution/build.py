@@ -43,6 +43,7 @@ from basestation.execution.slices.fed import ArrivedSlices, MergedStream
 from basestation.execution.slices.slicing import Slices, SliceWindows
 from basestation.execution.taking.history import Archived
 from basestation.execution.wanting.wants import Wants
+from basestation.windows.heeds import Heeds
 
 _INSIDE = WindowSelect | WindowProject | WindowAggregation | WindowCrossProduct | WindowJoin | NODES
 
@@ -232,10 +233,11 @@ class _Building:
         """The same of an extent, of which sites under masks are excluded; reports count from what is said of the query on."""
         if reports_from is None:
             reports_from = self._reports_from.get(node.extent.name, -NEVER)
+        heeds = Heeds(frozenset(getattr(node, "reads", ())), reports_from)
         names_index, number = self._names_index(node), self._taken.number(node)
         alone, intake = self._reads[node.extent.name] == 1, self._intakes[node.extent.name]
-        key = "extent", number, names_index, alone, tuple(mask.tobytes() for mask in masks), reports_from
-        return key, lambda: ExtentStream(node, intake, names_index, masks, alone, reports_from)
+        key = "extent", number, names_index, alone, tuple(mask.tobytes() for mask in masks), heeds
+        return key, lambda: ExtentStream(node, intake, names_index, masks, alone, heeds)
 
     def _names_index(self, node):
         return node.tags[1].id in self._named

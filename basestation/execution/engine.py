@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from acquisition.extent import Kind
 from basestation.algebra.node import rebuild, walk
+from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_merged import StreamMerged
 from basestation.execution.alike import Alike
 from basestation.execution.answers.succession import Succession
@@ -28,6 +29,9 @@ from innet.operators.acquire import acquired
 _PLENTY = 2**13, 2**16
 """After as many tuples as are held, within these bounds, state is tidied, however few steps took them: it is never much more than
 it has to be, and memory that is used again is there already."""
+
+
+_OF_NONE = MappingProxyType({})
 
 
 class Engine:
@@ -84,12 +88,13 @@ class Engine:
             for of in (self._intakes, self._delivered, self._corrections):
                 del of[number]
 
-    def add(self, number, plan, fed=(), folds=None, reports_from=MappingProxyType({})):
+    def add(self, number, plan, fed=(), folds=None, reports_from=_OF_NONE, reads=_OF_NONE):
         """Run a query from now on: its first window is the first on the grid after the clock, or after SINCE.
 
         `fed` are those of its aggregations that partials come for, as Fed; `folds` are by number the folds that begin with
         it, under which partials are delivered. `reports_from` says by extent from which tick on readings are reported as
-        filtered that do not pass this query either. NotYet if it cannot be run, TooEarly if it begins before what is on record.
+        filtered that do not pass this query either, `reads` the attributes without which a reading was sent for others only.
+        NotYet if it cannot be run, TooEarly if it begins before what is on record.
         """
         if number in self._queries or number in self._successions:
             raise ValueError(f"there is a query {number} already")
@@ -101,11 +106,12 @@ class Engine:
         if since is not None and since < self._first_tick(plan):
             raise TooEarly(since, self._first_tick(plan))
         self._expected.discard(number)
-        self._run(number, plan, fed, folds or {}, reports_from)
+        self._run(number, plan, fed, folds or {}, reports_from, reads)
 
-    def _run(self, number, plan, fed, folds, reports_from):
+    def _run(self, number, plan, fed, folds, reports_from, reads):
         better, _ = rewrite(plan, executable(self._rules, [each.node for each in fed]))
         root = rebuild(better.root, lambda node: _over_partials(node, fed)) if fed else better.root
+        root = rebuild(root, lambda node: _reading(node, reads)) if reads else root
         if sum(isinstance(node, StreamMerged) for node in walk(root)) < len(fed):
             raise ValueError(f"query {number} is fed by partials for an aggregation that it does not run")
         for fold, operator in folds.items():
@@ -121,11 +127,11 @@ class Engine:
 
     # --- one query in several ways -----------------------------------------------------------------------------------
 
-    def follow(self, number, plan, fed=(), folds=None, reports_from=MappingProxyType({})):
+    def follow(self, number, plan, fed=(), folds=None, reports_from=_OF_NONE, reads=_OF_NONE):
         """Answer a query that gives windows of time in another way as well, which is not heard until it is handed over; as `add`."""
         self._catch_up()
         self._ways += 1
-        self._run(-self._ways, plan, fed, folds or {}, reports_from)
+        self._run(-self._ways, plan, fed, folds or {}, reports_from, reads)
         self._successions.setdefault(number, Succession(number)).follow(-self._ways)
 
     def hand_over(self, number):
@@ -367,6 +373,11 @@ class Engine:
         self._catch_up()
         extents = ((name, intake) for name, intake in self._intakes.items() if isinstance(intake, Intake))
         return {name: dict(sorted(intake.counts.items())) for name, intake in extents}
+
+
+def _reading(node, reads):
+    """What an extent gives to a query that reads something of it: whole readings."""
+    return replace(node, reads=reads.get(node.extent.name, ())) if isinstance(node, StreamAcquire) else node
 
 
 def _over_partials(node, fed):

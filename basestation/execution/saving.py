@@ -11,7 +11,7 @@ import pickle
 from enum import EnumType
 
 _KIND = b"moteloom engine "
-_HEAD = _KIND + b"12\n"
+_HEAD = _KIND + b"13\n"
 """The number is one more wherever a class of the state keeps something else, or is elsewhere: it would be misread, or not found."""
 _OURS = ("acquisition.", "basestation.", "gateway.", "innet.")
 _RULES = "basestation.planner.rules."

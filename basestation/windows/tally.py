@@ -12,11 +12,11 @@ _AT_ONCE = 2**20  # readings that are looked at together
 class Tally:
     """A place is a multiple of `interval` from the first scheduled one on. `excluded` sites are used at every place."""
 
-    def __init__(self, census, epochs, interval, excluded, begun, reports_from):
-        """Nothing is asked for before tick `begun`, and no report of filtered readings counts before `reports_from`."""
+    def __init__(self, census, epochs, interval, excluded, begun, heeds):
+        """Nothing is asked for before tick `begun`, and what a query does not heed is not used."""
         self.sites = len(epochs.sites)
         self._census, self._epochs, self._interval, self._excluded = census, epochs, interval, excluded
-        self._reports_from = reports_from
+        self._heeds = heeds
         # The place of the first sum: what is let go of before it, nobody asks for.
         self._base = int(self.places(*np.array([[begun], [begun]]))[0][0])
         self._sums = np.zeros(1, np.int64)  # sums[i]: of all places before base + i
@@ -79,7 +79,7 @@ class Tally:
         for begin in range(first, behind, portion):
             places = np.arange(begin, min(begin + portion, behind))
             ticks = begun + -begun % self._interval + places * self._interval
-            counts.append(self._census.used(ticks, self._excluded, self._reports_from))
+            counts.append(self._census.used(ticks, self._excluded, self._heeds))
         if len(counts) > 1:
             self._sums = np.concatenate([self._sums, self._sums[-1] + np.cumsum(np.concatenate(counts))])
 
@@ -94,11 +94,11 @@ class Tallies:
     def __len__(self):
         return len(self._tallies)
 
-    def of(self, interval, excluded, begun, reports_from):
+    def of(self, interval, excluded, begun, heeds):
         """That of all that cover alike; nothing is asked for before tick `begun`."""
-        key = interval, excluded.tobytes(), reports_from
+        key = interval, excluded.tobytes(), heeds
         if key not in self._tallies:
-            self._tallies[key] = Tally(self._census, self._epochs, interval, excluded, begun, reports_from)
+            self._tallies[key] = Tally(self._census, self._epochs, interval, excluded, begun, heeds)
         return self._tallies[key]
 
     def changed(self, tick):

@@ -91,6 +91,17 @@ def wanted_of(operators: Iterable[Placeable], sites: Mapping[str, Collection[int
     return found
 
 
+def sent_of(operators: Iterable[Deliver], sites: Mapping[str, Collection[int]]) -> dict[str, dict[str, set[int]]]:
+    """By extent, and by each of its attributes, which of its sites send it; as `wanted_of`."""
+    found: dict[str, dict[str, set[int]]] = {}
+    for operator in operators:
+        several, name = len(extents_of(operator)) > 1, operator.extent
+        senders = sites[name] if several else taking(operator, sites[name])
+        for attribute in operator.sent:
+            found.setdefault(name, {}).setdefault(attribute, set()).update(senders)
+    return found
+
+
 def extents_of(operator: Placeable) -> tuple[str, ...]:
     """The extents it reads, each once."""
     return tuple(dict.fromkeys(node.extent for node in walk(operator) if isinstance(node, Acquire)))

@@ -44,6 +44,26 @@ def test_readings_of_an_earlier_sampling_are_still_understood():
     assert measured.errors == ()
 
 
+def test_what_a_site_computes_with_and_does_not_send_is_absent_and_a_sensor_that_has_failed_is_null():
+    sent = {"field": {"temp": (3,), "volt": (3, 4)}}
+    scheduled = share([need("temp", "volt")], CATALOG, NOTHING, 100, sent_of=sent)
+    [sampling] = scheduled.samplings.values()
+    frames = [
+        Frame(Kind.READING, site, 1, 0, encode_readings(sampling, 0, [(None, 7), (temp, 8)]))
+        for site, temp in ((4, None), (3, 2010))
+    ]
+    measured = uplink.rise(frames, scheduled.samplings, CATALOG, delivery=112)
+    found = [(batch.site.tolist(), batch.tick.tolist(), batch.columns["volt"].tolist(), batch.columns.get("temp"),
+              batch.valid.get("temp")) for _, batch in measured.batches]  # fmt: skip
+    assert [each[:3] for each in found] == [([3, 3], [100, 110], [7, 8]), ([4, 4], [100, 110], [7, 8])]
+    assert found[0][3].tolist() == [0, 2010] and found[0][4].tolist() == [False, True]
+    assert found[1][3:] == (None, None)
+    assert [set(batch.columns) for _, batch in measured.batches] == [
+        {"site", "time", "temp", "volt"},
+        {"site", "time", "volt"},
+    ]
+
+
 def test_down():
     scheduled = share([need("temp")], CATALOG, NOTHING, now=0)
     images = downlink.images(scheduled.schedules)

@@ -53,6 +53,23 @@ def test_what_is_not_changed_stays_the_same_object():
     assert [s.extent for s in road.schedules[4].samplings] == ["field", "road"]
 
 
+def test_who_sends_something_else_does_so_under_another_number():
+    """What a reading came with is known by its number alone."""
+
+    def sent(before, *sent, sites=(3, 4)):
+        wanted = [need("temp", "volt")]
+        return share(wanted, CATALOG, before, 35, sent_of={"field": dict.fromkeys(sent, sites)})
+
+    folded = sent(NOTHING)
+    some, more, all_ = sent(folded, "temp", sites=(4,)), sent(folded, "temp"), sent(folded, "temp", "volt")
+    senders = [[c.senders for c in each.current("field").channels] for each in (folded, some, more, all_)]
+    assert senders == [[frozenset()] * 2, [frozenset({4}), frozenset()], [None, frozenset()], [None, None]]
+    assert sent(some, "temp", sites=(4,)).schedules[3] is some.schedules[3]
+    for before, after in ((folded, more), (some, sent(some, "temp")), (all_, sent(all_, "temp"))):
+        assert before.current("field").number != after.current("field").number
+        assert after.samplings[before.current("field").number] == before.current("field")
+
+
 def test_a_changed_sampling_gets_a_number_of_its_own_and_the_old_one_stays_readable():
     first = share([need("temp")], CATALOG, NOTHING, now=0)
     second = share([need("temp", "volt")], CATALOG, first, now=35)

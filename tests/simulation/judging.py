@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 from acquisition.extent import Kind
 from acquisition.instants import grid_at_or_after
+from basestation.planner.lower import collected
+from basestation.planner.rewrite import rewrite
 from basestation.results.view import current_windows
 from basestation.testbed import Testbed
 from innet.operators.acquire import acquired
@@ -61,7 +63,26 @@ def _delivered(bed, extent):
         if sampling.extent == extent:
             ticks = map(sampling.epochs.tick, range(e["first"], e["first"] + e["count"]))
             within[e.mote, e["boot"], e["seq"]] = [(e.mote, tick) for tick in ticks]
-    return _arrived(bed, extent, within)
+    return _arrived(bed, extent, within, lambda channel, mote: channel.senders is None or mote in channel.senders)
+
+
+def _read(bed, name, extent):
+    """The attributes that a query reads of an extent. What came without one of them was sent for others."""
+    plan = bed.station.world.queries[bed.numbers[name]].plan
+    return {a for each in collected(rewrite(plan)[0].root) if each.extent == extent for a in each.sent}
+
+
+def for_others(bed, name):
+    """By extent, (tick, site, delivery) of what came without a column that a query reads: it knows that something is here."""
+    found = {}
+    for extent in bed.catalog:
+        if extent.kind is Kind.SENSED and extent.name not in folds_of(bed, name):
+            read, came = _read(bed, name, extent.name), _delivered(bed, extent.name)
+            keys = [
+                (tick, site, arrival) for (site, tick), (arrival, values) in came.items() if not read <= values.keys()
+            ]
+            found[extent.name] = sorted(keys, key=lambda each: each[2])
+    return found
 
 
 def _filtered(bed, extent, before):
@@ -100,15 +121,15 @@ def _by_slices(bed, extent, fold):
     return found
 
 
-def _arrived(bed, extent, within):
-    """`within` has the (site, tick) of the readings that are in each frame."""
+def _arrived(bed, extent, within, sent=lambda channel, mote: True):
+    """`within` has the (site, tick) of the readings that are in each frame, and `sent` tells which channels are."""
     tick_us, trace = bed.scenario.deployment.tick_ms * 1_000, bed.trace
     samplings, measured, found = samplings_of(bed), {}, {}
     for e in trace.of("produced"):
         sampling = samplings(e["sampling"], e.time)
         if sampling.extent == extent:
-            names = [channel.attribute for channel in sampling.channels]
-            measured[e.mote, e["tick"]] = dict(zip(names, e["values"], strict=True))
+            values = zip(sampling.channels, e["values"], strict=True)
+            measured[e.mote, e["tick"]] = {each.attribute: value for each, value in values if sent(each, e.mote)}
     # A swept network has no wire: what reached the gateway is there.
     for e in trace.of("arrived") or trace.of("delivered"):
         for reading in within.get((e["origin"], e["boot"], e["seq"]), ()):
@@ -134,7 +155,8 @@ def folds_of(bed, name):
 def heard(bed, name):
     """For each extent that is sensed, the rows that a replay takes: what was delivered or merged for a query, in its order.
 
-    What motes had filtered before they asked its conditions is nothing that it heard of.
+    What motes had filtered before they asked its conditions is nothing that it heard of, nor is what was sent without a column
+    that it reads.
     """
     folds, found = folds_of(bed, name), {}
     reports_from = bed.station.world.queries[bed.numbers[name]].reports_from
@@ -142,6 +164,9 @@ def heard(bed, name):
         if extent.kind is Kind.SENSED:
             fold = folds.get(extent.name)
             came = _delivered(bed, extent.name) if fold is None else _by_slices(bed, extent, fold)
+            if fold is None:
+                read = _read(bed, name, extent.name)
+                came = {key: each for key, each in came.items() if read <= each[1].keys()}
             if fold is None and extent.name in reports_from:
                 gone = _filtered(bed, extent.name, reports_from[extent.name])
                 came = {key: each for key, each in came.items() if key not in gone}
@@ -182,7 +207,7 @@ def judge(bed, name, others=MappingProxyType({})):
     asked = next(asked for asked in bed.scenario.queries if asked.name == name)
     got = said_by(bed, name)
     came = (bed.scenario.begin_ms + asked.at_ms) // bed.scenario.deployment.tick_ms if asked.at_ms else 0
-    expected = said_of(bed, heard(bed, name) | others, replayable(bed, name, asked.text))
+    expected = said_of(bed, heard(bed, name) | others, replayable(bed, name, asked.text), for_others(bed, name))
     what = difference({key: said for key, said in expected.items() if _tick(key) >= came}, got)
     assert what is None, f"{name}, {what}"
     return len({key for _, key in got})

@@ -3,14 +3,18 @@
 The replay ends where the station is, and no later: so all that was said is compared, and what still waits as well.
 """
 
+from types import MappingProxyType
+
 import numpy as np
 
+from acquisition.batch import Batch
 from basestation.execution.engine import Engine
 from basestation.replay.inputs import record
 from basestation.replay.result import Result
 from basestation.replay.statements import read_statements
 from basestation.results.shape import shape_of
 from basestation.revisions.answers import by_query
+from basestation.windows.epochs import NEVER
 from tests.agreement.history import bag, covered
 
 
@@ -21,18 +25,25 @@ def said_by(bed, name):
     return now_of(feed.shape(number), [each.update for each in feed.read(number)])
 
 
-def said_of(bed, inputs, text):
-    """The same as a replay of inputs has it, in which the query is asked at the beginning."""
+def said_of(bed, inputs, text, others=MappingProxyType({})):
+    """The same as a replay of inputs has it, in which the query is asked at the beginning.
+
+    By extent, of `others` it is heard that they are here, as (tick, site, delivery), and no more.
+    """
     [given] = statements = read_statements([text], bed.catalog)
     recording = record(bed.catalog, inputs, statements)
     engine, clock = Engine(recording.catalog), bed.station.engine.clock
     for name, versions in recording.versions.items():
         for tick, columns in versions:
             engine.load(name, tick, columns)
-    engine.add(given.number, given.bound)
+    engine.add(given.number, given.bound, reports_from=dict.fromkeys(others, NEVER))
     for name, batch in recording.batches.items():
         batch = batch.take(np.argsort(batch.arrival, kind="stable"))
         engine.deliver(name, batch.take(batch.arrival <= clock))
+    for name, keys in others.items():
+        tick, site, arrival = np.array(keys, np.int64).reshape(-1, 3).T
+        reports = Batch(tick, site, arrival, np.zeros(len(tick), np.int64), {})
+        engine.deliver(name, reports.take(reports.arrival <= clock))
     return now_of(shape_of(given.number, given.bound), by_query(engine.on_clock(clock)))
 
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from basestation.execution.columns.wins import NEVER, ranges
+from basestation.execution.columns.wins import ranges
+from basestation.windows.heeds import ALL, Heeds
 
 
 def _none():
@@ -17,14 +18,14 @@ class Covers:
 
     A window may own several ranges, or none. `intake` is None for a pushed extent. `at` is the window's tick: a `late
     append` tuple counts from its arrival on. `excludes` are masks over the sites: those that a conjunct over `site` alone
-    leaves out. Reports that readings were filtered count from tick `reports_from` on: those before are about other queries.
+    leaves out. What the query does not heed was sent for others.
     """
 
     extent: str
     intake: object = None
     interval: int = 1
     excludes: tuple = ()
-    reports_from: int = -NEVER
+    heeds: Heeds = ALL
     owner: np.ndarray = field(default_factory=_none)
     low: np.ndarray = field(default_factory=_none)
     high: np.ndarray = field(default_factory=_none)
@@ -49,7 +50,7 @@ class Covers:
     @property
     def tally(self):
         """The counts of used readings by tick, which all that cover alike share; None where there are none by tick alone."""
-        return self.intake.tally(self.interval, self.excluded, self.reports_from)
+        return self.intake.tally(self.interval, self.excluded, self.heeds)
 
 
 def coverage(covers, windows):
@@ -115,8 +116,6 @@ def _one_by_one(covers, windows):
 def _used(tick, held):
     """How many sites are used at one tick: known, or excluded by every occurrence whose range holds it."""
     intake = held[0][1].intake
-    known = np.logical_or.reduce(
-        [intake.census.known_at(tick, at, held[0][1].reports_from) for at in {at for at, _ in held}]
-    )
+    known = np.logical_or.reduce([intake.census.known_at(tick, at, held[0][1].heeds) for at in {at for at, _ in held}])
     excluded = np.logical_and.reduce([each.excluded for _, each in held])
     return int((known | excluded).sum())

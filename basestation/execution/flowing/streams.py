@@ -11,13 +11,14 @@ import numpy as np
 from acquisition.extent import Late
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of
-from basestation.algebra.vector import Vector, anything, constant, everything, places, taken
+from basestation.algebra.vector import Vector, anything, everything, places, taken
 from basestation.execution.columns.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.columns.silence import NONE
 from basestation.execution.columns.tuples import joined, no_tuples
 from basestation.execution.columns.wins import NEVER
 from basestation.execution.flowing.coverage import Covers
 from basestation.execution.graph import STREAM, Operator
+from basestation.windows.heeds import ALL
 
 ADDED = 2**62
 """The rank of tuples that a revision added: after all others of the same arrival (SEMANTICS 14)."""
@@ -55,12 +56,12 @@ class ExtentStream(Stream):
     when it gets one (14).
     """
 
-    def __init__(self, node, intake, names_index, excludes, alone, reports_from=-NEVER):
-        """`alone`: the query reads the extent nowhere else. Reports of filtered readings count from `reports_from` on."""
+    def __init__(self, node, intake, names_index, excludes, alone, heeds=ALL):
+        """`alone`: the query reads the extent nowhere else. What it does not heed was sent for others."""
         super().__init__(0)
         self.intake, self.extent = intake, node.extent
         self._excludes, self._marked, self._alone = excludes, intake.watermark, alone
-        self._reports_from = reports_from
+        self._heeds = heeds
         self.interval = getattr(node, "interval", None)
         self._all_ticks = self.interval in (None, node.extent.interval)
         self.columns = node.columns
@@ -138,7 +139,7 @@ class ExtentStream(Stream):
         """The extents below, covered nowhere."""
         if not self.intake.sensed:
             return [Covers(self.extent.name)]
-        return [Covers(self.extent.name, self.intake, self.interval, self._excludes, self._reports_from)]
+        return [Covers(self.extent.name, self.intake, self.interval, self._excludes, self._heeds)]
 
     def all(self):
         """Everything that is here already, as a Change: for a query that begins later than the engine."""
@@ -148,7 +149,11 @@ class ExtentStream(Stream):
 
     def rows_ever(self):
         """(idents, arrivals) of all rows so far, in order: those that were taken back leave theirs empty (12.1)."""
-        return self.intake.log.rows_ever() if self._all_ticks else None
+        if not self._all_ticks:
+            return None
+        idents, arrivals = self.intake.log.rows_ever()
+        heeded = self._heeded(idents)
+        return idents[heeded], arrivals[heeded]
 
     def between(self, low, high):
         """The tuples from tick low to tick high, as they are now."""
@@ -220,13 +225,14 @@ class ExtentStream(Stream):
         return ticks if self._all_ticks else ticks[ticks % self.interval == 0]
 
     def _seen(self, tuples, waiting=NO_TICKS):
-        """The tuples with this query's columns, those of coarser sampling only; and the mask of which.
+        """The tuples with this query's columns, those of coarser sampling and with all that it reads only; and the mask of which.
 
         Those that were `waiting` to enter have no index yet.
         """
-        mask = constant(True, len(tuples))
+        mask = self._heeded(tuples.ident)
         if not self._all_ticks:
-            mask = tuples.tick % self.interval == 0
+            mask = mask & (tuples.tick % self.interval == 0)
+        if not everything(mask):
             tuples = tuples.take(mask)
         columns = {id: tuples.columns[name] for id, name in self._ids.items()}
         columns[self._tick] = Vector(tuples.tick)
@@ -234,6 +240,9 @@ class ExtentStream(Stream):
             index = np.where(np.isin(tuples.ident, waiting), 0, self.index_of(tuples.ident))
             columns[self._index] = Vector(index, None if (index > 0).all() else index > 0)
         return tuples.with_columns(columns), mask
+
+    def _heeded(self, idents):
+        return self.intake.log.carried.all_of(self._heeds.columns, idents)
 
     def index_of(self, idents):
         return self.intake.log.index_of(idents)

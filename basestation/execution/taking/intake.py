@@ -29,6 +29,7 @@ from basestation.execution.taking.runs import odd, plain, runs
 from basestation.execution.taking.settling import Settling
 from basestation.execution.taking.tagging import Tagging
 from basestation.windows.epochs import NEVER, Epochs
+from basestation.windows.heeds import ALL
 
 _NONE = np.empty(0, np.int64)
 KEYS_MS = 86_400_000
@@ -255,7 +256,7 @@ class Intake:
         tuples = self.tagging.tagged(batch, numbers, arrival, rank, place)
         there = tuples.take(judged.there)
         self._admission.count_out_of_range(there)
-        self.log.add(tuples, judged.live, judged.there, self._ordered)
+        self.log.add(tuples, judged.live, judged.there, batch.columns, self._ordered)
         if self.history is not None:
             self.history.add(there)
         if self.sensed:
@@ -312,9 +313,9 @@ class Intake:
             self.history.begin_step()
         return self.history
 
-    def tally(self, interval, excluded, reports_from=-NEVER):
+    def tally(self, interval, excluded, heeds=ALL):
         """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone."""
-        return self.census.tally(interval, excluded, self.begun, reports_from)
+        return self.census.tally(interval, excluded, self.begun, heeds)
 
     @property
     def held(self):

@@ -11,6 +11,7 @@ from basestation.execution.columns.excepted import Excepted
 from basestation.execution.columns.indexes import Indexes
 from basestation.execution.columns.overlay import Overlay
 from basestation.execution.columns.parts import Parts
+from basestation.execution.taking.carried import Carried
 
 
 class Log:
@@ -20,6 +21,7 @@ class Log:
         self.next = self.first = 0  # the number of the next tuple, and of the first that is still here
         self.live = Excepted()  # seen by continuous queries
         self.there = Excepted()  # not deleted, nor dropped
+        self.carried = Carried()
         self._came = Parts()
         self._revised = Overlay()
         self._withheld = Overlay()  # what streams go on seeing where a correction was not for streams
@@ -27,12 +29,13 @@ class Log:
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def add(self, tuples, live, there, ordered=False):
-        """Tuples that were taken, with the next numbers; masks of which are seen, and which are there.
+    def add(self, tuples, live, there, carried, ordered=False):
+        """Tuples that were taken, with the next numbers; masks of which are seen, and which are there; the columns that they came with.
 
         `ordered`: it is known that they arrive one after another, at the ticks that they are about.
         """
         self._came.add(tuples, ordered)
+        self.carried.come(self.next, carried)
         self.next += len(tuples)
         for excepted, holds in ((self.live, live), (self.there, there)):
             if not everything(holds):
@@ -62,7 +65,7 @@ class Log:
         number = self._came.forget(before, watermark)
         if number is not None:
             self.first = number
-            for by_number in (self._index, self.live, self.there, self._revised, self._withheld):
+            for by_number in (self._index, self.live, self.there, self.carried, self._revised, self._withheld):
                 by_number.drop_before(number)
 
     # --- what is there -----------------------------------------------------------------------------------------------

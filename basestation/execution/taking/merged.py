@@ -194,10 +194,10 @@ class Heard:
         self._merged, self.epochs = merged, epochs
         self.tallies = Tallies(self, epochs)
 
-    def used(self, ticks, excluded, reports_from):
+    def used(self, ticks, excluded, heeds):
         """How many sites are used: those of a slice at the first of its ticks. Excluded ones have no part in the fold."""
         return self._merged.used(ticks) + int(excluded.sum())
 
-    def tally(self, interval, excluded, reports_from):
+    def tally(self, interval, excluded, heeds):
         """The Tally of all that cover alike; bare partials are of the fold itself, whenever they came."""
-        return self.tallies.of(interval, excluded, self._merged.begun, reports_from)
+        return self.tallies.of(interval, excluded, self._merged.begun, heeds)

@@ -57,7 +57,7 @@ def test_it_knows_of_each_tuple_what_became_of_it(data):
             known |= {number: Known(clock) for number in came.ident.tolist()}
             for number, seen in zip(came.ident.tolist(), live.tolist(), strict=True):
                 known[number].live, known[number].value, known[number].said = seen, number, number
-            log.add(came, live, constant(True, len(came)))
+            log.add(came, live, constant(True, len(came)), ("v",))
         elif what == "enter":
             waiting = [n for n in here if known[n].live and not known[n].index]
             if waiting and data.draw(st.booleans()):  # all in a row, as most do
