@@ -17,8 +17,7 @@ from simulator.trace import Trace
 def record(swept: Swept, layout: Layout, trace: Trace, tick_ms: int) -> None:
     """Everything that happened, in no order: the trace has its own."""
     for sampled in swept.sampled:
-        if sampled.outcomes is not None:
-            _produced(sampled, layout, trace, tick_ms)
+        _measured(sampled, layout, trace, tick_ms)
     for sampled, posted, seq in zip(swept.told, swept.posted, swept.seqs, strict=True):
         _posted(sampled, posted, seq, layout, trace)
     for hop in swept.hops:
@@ -29,13 +28,16 @@ def record(swept: Swept, layout: Layout, trace: Trace, tick_ms: int) -> None:
         _merged(merged, layout, trace)
 
 
-def _produced(sampled: Sampled, layout: Layout, trace: Trace, tick_ms: int) -> None:
-    number = sampled.batch.sampling.number
+def _measured(sampled: Sampled, layout: Layout, trace: Trace, tick_ms: int) -> None:
+    number, outcomes = sampled.batch.sampling.number, sampled.outcomes
     lanes = [np.where(lane.there, lane.values, None).tolist() for lane in sampled.values]
     rows = zip(*lanes, strict=True) if lanes else iter([()] * len(sampled.tick))
-    sent, wanted = sampled.outcomes.sent.tolist(), sampled.outcomes.wanted.tolist()
-    for mote, tick, row, out, due in zip(layout.number[sampled.mote].tolist(), sampled.tick.tolist(), rows, sent, wanted,
-                                         strict=True):  # fmt: skip
+    places = zip(layout.number[sampled.mote].tolist(), sampled.tick.tolist(), rows, strict=True)
+    if outcomes is None:
+        for mote, tick, row in places:
+            trace.record(tick * tick_ms * MS, mote, "wasted", sampling=number, tick=tick, values=row)
+        return
+    for (mote, tick, row), out, due in zip(places, outcomes.sent.tolist(), outcomes.wanted.tolist(), strict=True):
         trace.record(tick * tick_ms * MS, mote, "produced", sampling=number, tick=tick, values=row, sent=int(out),
                      filtered=int(due and not out))  # fmt: skip
 

@@ -93,7 +93,7 @@ class Sweep:
         """Let so many rounds go by."""
         rounds = range(self.next_round, self.next_round + count)
         there = np.repeat(self.alive[:, None], count, axis=1)
-        sampled = [sample(batch, self.layout, rounds, self._tick_ms, there) for batch in self._batches]
+        sampled = sample(self._batches, self.layout, rounds, self._tick_ms, there)
         for each in sampled:
             self._pay_for_sampling(each)
         told = [each for each in sampled if each.batch.program and each.batch.program.sends]

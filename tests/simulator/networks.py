@@ -1,6 +1,7 @@
 """Small networks under agendas that are made up: for tests that compare the two speeds."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from innet.costs.hardware import TRIES, hardware
+from innet.costs.hardware import TRIES, Hardware, hardware
 from innet.payload import Duty, Orders
 from innet.placement.agenda import Activity, Slot
 from innet.placement.rounds import ALL, Rounds
@@ -29,6 +30,7 @@ from simulator.sweep.record import record
 from simulator.sweep.run import Sweep
 from simulator.trace import Trace
 
+LOSS = st.sampled_from((1.0, 0.9, 0.6, 0.3))
 TICK_MS = 1_000
 GATEWAY = 0
 KIND = hardware("telosb")
@@ -48,7 +50,9 @@ class Made:
     bursts: Bursts | None
     begin: int  # the first tick
     rounds: int
-    battery: float = inf  # joules
+    batteries: Mapping[int, float] = field(default_factory=dict)  # joules; of a mote that is not here, endless
+    sensors: Mapping[int, Sequence[Sensor]] = field(default_factory=dict)  # SENSORS, where there are no others
+    kinds: Mapping[int, Hardware] = field(default_factory=dict)  # KIND, where there is no other
 
     @property
     def round_us(self):
@@ -70,17 +74,18 @@ class Made:
         kernel, trace, provenance = Kernel(self.begin_us), Trace(), Provenance()
         air = Air(kernel, trace, self.channel())
         Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance)
-        motes = [Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND, battery=self.battery, provenance=provenance)
-                 for site in self.standing]  # fmt: skip
+        sensors, kinds, batteries = self._motes()
+        motes = [Mote(site, 1, kernel, air, trace, sensors[site], kind=kinds[site], battery=batteries[site],
+                      provenance=provenance) for site in self.standing]  # fmt: skip
         for mote in motes:
             mote.install(self.standing[mote.site])
         kernel.run_until(self.end_us - 1)
         return trace, {mote.site: mote.spent for mote in motes}
 
     def swept(self, chunks=1):
-        sweep = Sweep(self.standing, dict.fromkeys(self.standing, SENSORS), dict.fromkeys(self.standing, KIND),
-                      self.channel(), self.begin_us)  # fmt: skip
-        trace, batteries = Trace(), np.full(len(self.standing), self.battery)
+        sensors, kinds, batteries = self._motes()
+        sweep = Sweep(self.standing, sensors, kinds, self.channel(), self.begin_us)
+        trace, batteries = Trace(), np.array([batteries[number] for number in sweep.layout.number.tolist()])
         for size in (self.rounds // chunks,) * (chunks - 1) + (self.rounds - self.rounds // chunks * (chunks - 1),):
             for swept in sweep.live(size, batteries):
                 record(swept, sweep.layout, trace, TICK_MS)
@@ -89,6 +94,10 @@ class Made:
                 trace.record(died, number, "died", why="battery")
         spent = sweep.spent(self.end_us - 1)
         return trace, dict(zip(sweep.layout.number.tolist(), spent.tolist(), strict=True))
+
+    def _motes(self):
+        usual = (SENSORS, self.sensors), (KIND, self.kinds), (inf, self.batteries)
+        return tuple(dict.fromkeys(self.standing, each) | own for each, own in usual)
 
 
 def duties_along(parents, round_ms, share, begin_ms, rounds=ALL):
@@ -142,7 +151,7 @@ def collecting(channels, threshold=None):
 
 @dataclass(frozen=True)
 class Table:
-    """What motes fold: SUM and MAX of the temperature, by groups of it where there are keys."""
+    """What motes fold: SUM and MAX of a value, by groups of it where there are keys."""
 
     sites: tuple[int, ...]
     period: int
@@ -163,14 +172,13 @@ class Table:
         declared = assembled("TABLE", 5, len(self.sites), slot, int(self.grouped), 40, self.period, *self.edges)
         return declared + b"".join(assembled("KEEP", ALL_KINDS[kind].value) for kind in ("SUM", "MAX"))
 
-    def folding(self):
-        temperature = assembled("LOAD", 0)
-        body = temperature + assembled("LIT16", 150) + assembled("DIV") + assembled("KEY") if self.grouped else b""
+    def folding(self, value=assembled("LOAD", 0)):
+        body = value + assembled("LIT16", 150) + assembled("DIV") + assembled("KEY") if self.grouped else b""
         body += assembled("ENTER", 5)
-        body += b"".join(temperature + assembled("FOLD", place) for place in (0, 1))
+        body += b"".join(value + assembled("FOLD", place) for place in (0, 1))
         code = assembled("MARK", 5)
         if self.threshold is not None:
-            code += temperature + assembled("LIT16", self.threshold) + assembled("GT") + assembled("SKIP", len(body))
+            code += value + assembled("LIT16", self.threshold) + assembled("GT") + assembled("SKIP", len(body))
         return code + body
 
 
@@ -184,12 +192,20 @@ def tables(draw, motes):
 
 
 @st.composite
-def networks(draw, loss=st.sampled_from((1.0, 0.9, 0.6, 0.3))):
+def trees(draw, loss):
+    """The parent of each mote, and the links between them."""
     motes = draw(st.lists(st.integers(1, 30), min_size=1, max_size=6, unique=True))
     parents = {mote: draw(st.sampled_from([GATEWAY, *motes[:at]])) for at, mote in enumerate(motes)}
     links = {}
     for mote, parent in parents.items():
         links[mote, parent], links[parent, mote] = draw(loss), draw(loss)
+    return parents, links
+
+
+@st.composite
+def networks(draw, loss=LOSS):
+    parents, links = draw(trees(loss))
+    motes = list(parents)
     interval = draw(st.sampled_from((5, 10, 20)))
     # The slots come after all samples of a round.
     share, begin_ms = draw(st.sampled_from((1.0, 0.2, 0.05))), 20 if interval > 5 else 5_500
@@ -221,4 +237,5 @@ def networks(draw, loss=st.sampled_from((1.0, 0.9, 0.6, 0.3))):
     }
     bursts = draw(st.sampled_from((None, Bursts(0.1, 0.3, 0.2))))
     battery = draw(st.sampled_from((inf, 0.01, 0.003))) if interval > 5 else inf
-    return Made(standing, links, draw(st.integers(0, 2**32)), bursts, begin, draw(st.integers(1, 30)), battery)
+    batteries = dict.fromkeys(parents, battery)
+    return Made(standing, links, draw(st.integers(0, 2**32)), bursts, begin, draw(st.integers(1, 30)), batteries)
