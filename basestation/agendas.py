@@ -17,8 +17,9 @@ from innet.placement.rhythm import longest_pause
 from innet.placement.timing import agenda_of, longest_round
 from innet.routing.choose import choose_tree
 
-TOLD = 4
-"""After so many rounds for each hop, from the one on in which its turn is to ask, all motes have been told, if little is lost."""
+TOLD, FRAMES = 2, 4
+"""So many rounds for each hop, and so many for the frames behind the first, from the one on in which its turn is to ask: then all
+motes have been told, if little is lost."""
 
 
 def network_of(
@@ -55,9 +56,8 @@ def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Sched
     queries, before = [query for query in world.live.values() if query.needs], world.agenda
     if not (world.sleeps and queries and world.tree.parent):
         return None
-    same_tree = before is not None and {n: each.parent for n, each in before.sites.items()} == dict(world.tree.parent)
-    unknown = world.agenda_made == now
-    if same_tree and not unknown and now < before.begin:
+    same_tree, unknown = _of_its_tree(world), world.agenda_made == now
+    if waits(world, now):
         return before
     reached = tuple(replace(p, sites=tuple(s for s in p.sites if s in world.tree.parent)) for p in placed)
     network = network_of(world, queries, [need for query in queries for need in query.needs], schedules)
@@ -67,9 +67,35 @@ def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Sched
         return replace(found, first=before.first) if same_tree else found
     if unknown:
         return replace(found, first=-(-before.begin // found.period))
+    return replace(found, first=-(-_told(world, now) // found.period))
+
+
+def pending(world: World, now: int) -> bool:
+    """Whether motes have been told of an agenda that has not begun."""
+    return world.agenda is not None and now < world.agenda.begin
+
+
+def waits(world: World, now: int) -> bool:
+    """Whether what motes are to do besides is told when the agenda has begun that they are being told of, for it has no room in that."""
+    return pending(world, now) and world.agenda_made != now and _of_its_tree(world)
+
+
+def begin_at_last(world: World, query: Query, now: int) -> int:
+    """The tick by which motes have begun with what waits for an agenda now, for a query; a round is no longer than it allows."""
+    interval = gcd(*(need.every for need in query.needs))
+    round = longest_round(interval, world.catalog.tick_ms, within_ms(world, [query]))
+    return _told(world, world.agenda.begin) + round.ticks
+
+
+def _of_its_tree(world: World) -> bool:
+    agenda = world.agenda
+    return agenda is not None and {n: each.parent for n, each in agenda.sites.items()} == dict(world.tree.parent)
+
+
+def _told(world: World, now: int) -> int:
+    """The tick at which all have been told what they are told from now on."""
     hops = max(map(world.tree.depth, world.tree.parent))
-    told = now + (before.rounds.asks + TOLD * hops) * before.period
-    return replace(found, first=-(-told // found.period))
+    return now + (world.agenda.rounds.asks + TOLD * hops + FRAMES) * world.agenda.period
 
 
 def within_ms(world: World, queries: Iterable[Query]) -> int | None:

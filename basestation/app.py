@@ -15,10 +15,11 @@ import gateway.uplink
 from acquisition.extent import Catalog
 from acquisition.instants import tick_of_ms
 from basestation import downlink, exchanging, uplink
-from basestation.agendas import round_of
+from basestation.agendas import pending, round_of
 from basestation.algebra.vector import Vector
 from basestation.archive.store import Store
 from basestation.clocks import Clocks
+from basestation.commanding import begun, commanded
 from basestation.execution.engine import Engine
 from basestation.gathering import Gathering
 from basestation.incidents import Incidents
@@ -92,19 +93,25 @@ class Station:
         self.errors.update(error.code for error in (*arrivals.errors, *risen.errors, *strange))
         gateway.downlink.answer(arrivals.answers, self._transport)
         settled = self.keepers.settled()
-        world = self._listen(risen.world, settled, now_ms).with_settled(settled)
-        if world.tree.parent != self.world.tree.parent or self._agenda_begins():
-            world = judged(downlink.commanded(world, self.engine.clock + 1))
-        world = exchanging.gone_on(self._review(world), self.engine, settled, self._decided)
-        world = passed(world, self.engine.clock + 1)
+        world, now = self._listen(risen.world, settled, now_ms), self.engine.clock + 1
+        world = exchanging.gone_on(world, self.engine, settled, self._decided)
+        begins = self._agenda_begins()
+        if world.tree.parent != self.world.tree.parent:
+            world = judged(commanded(world, now))
+        elif begins:
+            self.silence.begin(world.tree.parent, now_ms)
+            world = judged(begun(world, now))
+        world = passed(self._review(world), now)
         if world.desired is not self.world.desired:
             gateway.downlink.desire(world.desired, self.keepers, now_ms)
+        elif not pending(world, now):
+            world = world.with_settled(settled)
         self._become(world, now_ms)
         self._speak(now_ms)
 
     def _review(self, world: World) -> World:
         """Now and then, weigh again what was decided, by what has come since the last time."""
-        if self._tick < self._reviewed + exchanging.REVIEWED * round_of(world):
+        if self._tick < self._reviewed + exchanging.REVIEWED * round_of(world) or pending(world, self._tick):
             return world
         self._reviewed = self._tick
         world = replace(world, statistics=self._gathering.told(world))

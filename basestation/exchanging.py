@@ -18,7 +18,7 @@ from basestation.algebra.node import Node, StreamNode, walk
 from basestation.algebra.stream_union import StreamUnion
 from basestation.algebra.table import Once, Scan
 from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, TimeWindow
-from basestation.downlink import commanded
+from basestation.commanding import commanded, reporting
 from basestation.execution.engine import Engine
 from basestation.feeding import Feeding, fed
 from basestation.lasting import decided
@@ -88,11 +88,10 @@ def _reviewed(query: Query, world: World, engine: Engine, tell: Told) -> World:
         if weighed is None:
             return world
         coming = fed(asked, found, world, now, folds)  # beside what runs for it now
-        changed = _begun(query, coming, world, now)
+        changed, follows = _begun(query, coming, world, now)
     except CANNOT:  # motes have no room, or no time, for both
         return world
     begin = {number: placed.operator for number, placed in coming.begin.items()}
-    follows = coming.query
     engine.follow(query.number, decided(query.plan, world), follows.fed, begin, follows.reports_from, follows.reads)
     tell(Decided(now, query.number, False, weighed.reason))
     return changed
@@ -115,13 +114,15 @@ def _weighed(query: Query, best: Feeding, world: World) -> Weighed | None:
     return Weighed((best.query.fed or query.fed)[0].fold, runs, joules, messages)
 
 
-def _begun(query: Query, coming: Feeding, world: World, now: int) -> World:
-    exchange, known = Exchange(coming.query.inside, coming.query.fed), dict(query.reports_from)
-    for extent, tick in coming.query.reports_from.items():
+def _begun(query: Query, coming: Feeding, world: World, now: int) -> tuple[World, Query]:
+    """The world in which motes do both, and the query as it follows."""
+    both = replace(query, exchange=Exchange(coming.query.inside, coming.query.fed))
+    changed = commanded(world.with_folds(coming.begin).with_query(both), now, renewed(coming.query, world))
+    follows = replace(coming.query, reports_from=reporting(coming.query, world, changed, now))
+    known = dict(query.reports_from)
+    for extent, tick in follows.reports_from.items():
         known[extent] = max(tick, known.get(extent, tick))
-    query = replace(query, exchange=exchange, reports_from=known)
-    changed = world.with_folds(coming.begin).with_query(query)
-    return commanded(changed, now, renewed(coming.query, world))
+    return changed.with_query(replace(both, reports_from=known)), follows
 
 
 # --- going on --------------------------------------------------------------------------------------------------------

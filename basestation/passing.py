@@ -1,7 +1,7 @@
 """Passing: a query whose time is over (FOR, SEMANTICS 11) wants no more readings; the engine has it, for what comes late."""
 
 from basestation.agendas import under_way
-from basestation.downlink import commanded
+from basestation.commanding import commanded
 from basestation.queries import Event, Query
 from basestation.world import World
 

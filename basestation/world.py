@@ -33,6 +33,7 @@ class World:
     sleeps: bool = False
     agenda: Agenda | None = None
     agenda_made: int = -1  # in which clock tick
+    waiting: bool = False  # whether motes are to be told something when their agenda has begun
     sleepless: str | None = None  # why motes that are to sleep have no agenda
     scheduled: Scheduled = NOTHING
     desired: Mapping[int, Desired] = field(default_factory=dict)

@@ -55,11 +55,12 @@ from simulator.waiting import Waiting
 class Memory:
     """What a mote forgets when it is switched off."""
 
-    schedule: Schedule
+    schedule: Schedule  # that it keeps to
     folding: Folding
     out: Outgoing
     copies: Copies
     calling: Calling
+    coming: Schedule | None = None  # that it was told of, and that has not begun
     orders: Orders = field(default_factory=Orders)
     version: int = 0  # of the orders: that of the schedule that they are for
     programs: tuple[MoteProgram, ...] = ()  # of the orders, and those before for what is still sampled by them
@@ -218,9 +219,9 @@ class Mote:
             if kind is Kind.PROGRAM:
                 self._obey(decode_orders(image, self.site), image.version)
             else:
-                self._memory.schedule = decode_schedule(image, self.site)
-                self._take_programs()
-                self._say_counts()
+                self._memory.coming = decode_schedule(image, self.site)
+                if self.clock.runs:
+                    self._change_schedule(self._earliest)
         except (AcquisitionPayloadError, InnetPayloadError) as error:
             self._trace.record(self._kernel.now, self.site, "rejected", code=error.code)
             self._say(RefusedImage(kind, image.stamp))
@@ -241,6 +242,19 @@ class Mote:
         self._take_programs()
         self.relay.adopt(orders.parent)
         self._slots = slots_of(orders)
+
+    def _change_schedule(self, tick: int) -> None:
+        """Keep to the schedule that is coming, if it has begun at a tick."""
+        memory = self._memory
+        if memory.coming and tick >= self._begin(memory.coming):
+            memory.schedule, memory.coming = memory.coming, None
+            self._take_programs()
+            self._say_counts()
+
+    def _begin(self, coming: Schedule) -> int:
+        """With the first of those samplings that we do not take yet, a schedule takes the place of the one before."""
+        taken = self._memory.schedule.samplings
+        return min((each.epochs.start for each in coming.samplings if each not in taken), default=0)
 
     def _take_programs(self) -> None:
         """A new program comes before its schedule: as long as we sample by the old one, the old program runs.
@@ -295,22 +309,31 @@ class Mote:
         """Plan the next wake-up, and the slots, once clock and schedule are known."""
         self._plans += 1
         if self.clock.runs:
+            self._change_schedule(self._earliest)
             self._plan_wake()
             self.relay.follow(self._slots, self.clock)
 
     def _plan_wake(self) -> None:
-        """Plan the first tick from now on at which a sampling is due."""
-        if self._memory.schedule.samplings:
-            tick = self._next_tick()
+        """Plan the first tick from now on at which a sampling is due, or another schedule begins."""
+        memory = self._memory
+        ticks = [self._next_tick()] if memory.schedule.samplings else []
+        if memory.coming:
+            ticks.append(self._begin(memory.coming))
+        if ticks:
+            tick = min(ticks)
             time = max(self.clock.when(tick * self._memory.tick_ms * MS), self._kernel.now)
             self._kernel.at(time, partial(self._wake, self._plans, tick))
 
-    def _next_tick(self) -> int:
+    @property
+    def _earliest(self) -> int:
         """None is measured twice: not where the clock is set back, and not where all that was sampled is forgotten. What was
         folded of it may be on its way, or wait for its time somewhere."""
         now = -(-self.clock.reads(self._kernel.now) // (self._memory.tick_ms * MS))
-        earliest, samplings = max(now, self._measured + 1), self._memory.schedule.samplings
-        return min(each.epochs.first_from(earliest) for each in samplings)
+        return max(now, self._measured + 1)
+
+    def _next_tick(self) -> int:
+        """The first at which a sampling is due."""
+        return min(each.epochs.first_from(self._earliest) for each in self._memory.schedule.samplings)
 
     def _wake(self, plans: int, tick: int) -> None:
         """Measure, compute, send."""
@@ -319,6 +342,7 @@ class Mote:
         if self.spent >= self.battery:
             self.die("battery")
             return
+        self._change_schedule(tick)
         due = [each for each in self._memory.schedule.samplings if each.epochs.epoch(tick) is not None]
         self._measured = tick
         measured = {sampling.number: self._measure(sampling) for sampling in due}
@@ -370,7 +394,7 @@ class Mote:
             self._post_waiting()
 
     def _post_waiting(self) -> None:
-        for sampling, first, rows in self._memory.waiting.take():
+        for sampling, first, rows in self._memory.waiting.take(self._memory.schedule.samplings):
             self._post_readings(sampling, first, rows)
 
     def _post_readings(self, sampling: Sampling, first: int, rows: list[Row | None]) -> None:

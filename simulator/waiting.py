@@ -1,5 +1,7 @@
 """Waiting: the readings of a mote that are in no frame yet."""
 
+from collections.abc import Collection
+
 from acquisition.payload import Row, reported_after
 from acquisition.schedule import Sampling
 
@@ -27,12 +29,12 @@ class Waiting:
         runs[:1] = [(sampling, first + 1, rows[1:])] if len(rows) > 1 else []
         return 1
 
-    def take(self) -> list[Run]:
-        """What is to go into frames now; what was all filtered may wait for some epochs more."""
+    def take(self, sampled: Collection[Sampling]) -> list[Run]:
+        """What is to go into frames now; what was all filtered may wait for some epochs more, as long as it is sampled."""
         found: list[Run] = []
         for number, runs in sorted(self._runs.items()):
-            rows = runs[-1][2]
-            held = len(rows) < reported_after(runs[-1][0]) and all(row is None for row in rows)
+            sampling, _, rows = runs[-1]
+            held = sampling in sampled and len(rows) < reported_after(sampling) and all(row is None for row in rows)
             found += runs[:-1] if held else runs
             self._runs[number] = runs[-1:] if held else []
         self._runs = {number: runs for number, runs in self._runs.items() if runs}

@@ -60,7 +60,7 @@ def test_another_one_begins_in_a_round_in_which_all_have_been_told_and_nobody_is
     hops = max(map(second.tree.depth, second.tree.parent))
     assert second.agenda.sites != first.agenda.sites
     assert second.agenda.rounds.asks == 5
-    assert second.agenda.begin == 10 * -(-(NOW + 95 + (5 + agendas.TOLD * hops) * 10) // 10)
+    assert second.agenda.begin == 10 * -(-(NOW + 95 + (5 + agendas.TOLD * hops + agendas.FRAMES) * 10) // 10)
     third = asking(second, "SELECT site FROM hall [NOW] WHERE temp > 20 ACQUIRE EVERY 20 SEC", NOW + 100)
     assert third.agenda is second.agenda
     assert (

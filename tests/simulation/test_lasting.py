@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from basestation.downlink import commanded
+from basestation.commanding import commanded
 from basestation.explain import as_text, explained
 from basestation.incidents import BROKEN, KEPT, Incidents
 from basestation.language.diagnostics import Refused

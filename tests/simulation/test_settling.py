@@ -44,7 +44,7 @@ def test_a_query_that_comes_later_where_rounds_are_a_minute_is_run_by_all_motes_
     assert max(settled.values()) <= LATER_AT + 10 * MINUTE
     assert all(mote.relay.stays_on is False for mote in bed.built.motes.values())
     # And then all has been said.
-    assert {e["kind"] for e in since(bed, LATER_AT + 15 * MINUTE, "sent")} <= {"READING", "TIME"}
+    assert {e["kind"] for e in since(bed, LATER_AT + 20 * MINUTE, "sent")} <= {"READING", "TIME"}
     assert since(bed, LATER_AT, "given_up") == []
     assert {(e.mote, e["tick"]) for e in since(bed, 0, "produced")} == set(delivered(bed))
     assert judge(bed, "later") >= 20

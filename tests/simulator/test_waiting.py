@@ -27,9 +27,9 @@ def test_what_is_kept_comes_out_once_in_order_and_in_runs(rows, taken):
         assert waiting.keep(sampling, epoch[sampling.number], row) == 0
         expected[sampling.number].append((epoch[sampling.number], row))
         if at in taken:
-            for of, first, run in waiting.take():
+            for of, first, run in waiting.take(SAMPLINGS):
                 found[of.number] += [(first + n, row) for n, row in enumerate(run)]
-    for of, first, run in waiting.take():
+    for of, first, run in waiting.take(SAMPLINGS):
         found[of.number] += [(first + n, row) for n, row in enumerate(run)]
     for number, all_of_it in found.items():
         held = expected[number][len(all_of_it) :]
@@ -37,12 +37,21 @@ def test_what_is_kept_comes_out_once_in_order_and_in_runs(rows, taken):
         assert len(held) < reported_after(SAMPLINGS[number]) and all(row is None for _, row in held)
 
 
+def test_what_was_filtered_waits_for_no_more_when_it_is_sampled_no_more():
+    waiting = Waiting()
+    for sampling in SAMPLINGS:
+        waiting.keep(sampling, 0, None)
+    assert waiting.take(SAMPLINGS) == []
+    assert waiting.take(SAMPLINGS[1:]) == [(SAMPLINGS[0], 0, [None])]
+    assert waiting.take(()) == [(SAMPLINGS[1], 0, [None])]
+
+
 def test_where_there_is_no_room_the_oldest_is_dropped():
     waiting = Waiting()
     epochs = [0, *range(2, MOST + 4)]  # one in a run of its own
     dropped = [waiting.keep(SAMPLINGS[0], epoch, (epoch,)) for epoch in epochs]
     assert dropped == [0] * MOST + [1] * 3
-    [(_, first, rows)] = waiting.take()
+    [(_, first, rows)] = waiting.take(SAMPLINGS)
     assert (first, len(rows), rows[0], rows[-1]) == (4, MOST, (4,), (MOST + 3,))
 
 
