@@ -60,12 +60,12 @@ def believed(sampling: Sampling, reports: Batch, world: World) -> Batch:
     """Those of a sampling's reports that speak for all queries there are now.
 
     A mote that has not heard of a new query yet filters by the conditions of those before; so a query that wants what
-    was filtered renews the sampling, and from the new one's first tick on only its own reports count.
+    was filtered renews the sampling, and from the new one's first tick on the old one's reports count no more, whenever they come.
     """
-    current = world.scheduled.current(sampling.extent)
-    if current is None or current == sampling:
-        return reports
-    return reports.take(reports.tick < current.epochs.start)
+    samplings = list(world.scheduled.samplings.values())
+    later = samplings[samplings.index(sampling) + 1 :]
+    ends = [each.epochs.start for each in later if each.extent == sampling.extent]
+    return reports.take(reports.tick < min(ends)) if ends else reports
 
 
 def placed(world: World) -> tuple[Placed, ...]:

@@ -72,30 +72,30 @@ def _read(bed, name, extent):
     return {a for each in collected(rewrite(plan)[0].root) if each.extent == extent for a in each.sent}
 
 
-def for_others(bed, name):
-    """By extent, (tick, site, delivery) of what came without a column that a query reads: it knows that something is here."""
-    found = {}
-    for extent in bed.catalog:
-        if extent.kind is Kind.SENSED and extent.name not in folds_of(bed, name):
-            read, came = _read(bed, name, extent.name), _delivered(bed, extent.name)
-            keys = [
-                (tick, site, arrival) for (site, tick), (arrival, values) in came.items() if not read <= values.keys()
-            ]
-            found[extent.name] = sorted(keys, key=lambda each: each[2])
-    return found
-
-
-def _filtered(bed, extent, before):
-    """(site, tick) of the readings that a mote filtered before a tick, or by a sampling when there was another already."""
-    samplings, found = samplings_of(bed), set()
-    starts = sorted(s.epochs.start for s in _samplings(bed) if s.extent == extent)
+def _filtered(bed, extent):
+    """{(site, tick): whether anybody believes that} of the readings that motes filtered: not by a sampling when there was another."""
+    samplings, found = samplings_of(bed), {}
+    begun = [(s.epochs.start, s.number) for s in _samplings(bed) if s.extent == extent]
     for e in bed.trace.of("produced"):
         sampling = samplings(e["sampling"], e.time)
         if e["filtered"] and sampling.extent == extent:
-            another = any(sampling.epochs.start < start <= e["tick"] for start in starts)
-            if another or e["tick"] < before:
-                found.add((e.mote, e["tick"]))
+            own = sampling.epochs.start, sampling.number
+            found[e.mote, e["tick"]] = not any(own < other and other[0] <= e["tick"] for other in begun)
     return found
+
+
+def _apart(bed, name, extent):
+    """(what was delivered for a query; what was for others, of which it knows only that it is here), as `delivered`.
+
+    What motes had filtered before they asked its conditions is for others, and so is what was sent without a column that it reads.
+    """
+    read, believed, own, others = _read(bed, name, extent), _filtered(bed, extent), {}, {}
+    before = bed.station.world.queries[bed.numbers[name]].reports_from.get(extent, 0)
+    for (site, tick), each in _delivered(bed, extent).items():
+        if believed.get((site, tick), True):
+            whole = tick >= before if (site, tick) in believed else read <= each[1].keys()
+            (own if whole else others)[site, tick] = each
+    return own, others
 
 
 def merged(bed, extent, fold):
@@ -110,15 +110,29 @@ def merged(bed, extent, fold):
 
 def _by_slices(bed, extent, fold):
     """As `merged`. A partial is too far ahead as its slice's first due tick is, with all that is in it (docs/placement.md): of
-    one that is not, a reading that would be by itself has come as late as it may."""
+    one that is not, a reading that would be by itself has come as late as it may. A fold begins with a slice: of one that had
+    begun when it was asked for nothing is used."""
     operator, found = bed.station.world.folds[fold].operator, merged(bed, extent.name, fold)
     begun = min(sampling.epochs.start for sampling in _samplings(bed) if sampling.extent == extent.name)
+    slices, interval = operator.slices, operator.interval
+    first = grid_at_or_after(_asked(bed, fold), extent.interval)
+    if begun < first and slices.begin(slices.number(first)) < first:
+        found = {key: each for key, each in found.items() if key[1] >= slices.end(slices.number(first))}
     for (site, tick), (arrival, values) in found.items():
-        slices, interval = operator.slices, operator.interval
         stamp = max(begun, grid_at_or_after(slices.begin(slices.number(tick)), interval))
         if extent.ahead is not None and stamp - arrival <= extent.ahead:
             found[site, tick] = max(arrival, tick - extent.ahead), values
     return found
+
+
+def _asked(bed, fold):
+    """In which clock tick the first came of the queries that a fold feeds."""
+    fed = [asked for asked in bed.scenario.queries if asked.name in bed.numbers]
+    return min(_came(bed, asked) for asked in fed if fold in folds_of(bed, asked.name).values())
+
+
+def _came(bed, asked):
+    return (bed.scenario.begin_ms + asked.at_ms) // bed.scenario.deployment.tick_ms
 
 
 def _arrived(bed, extent, within, sent=lambda channel, mote: True):
@@ -153,24 +167,24 @@ def folds_of(bed, name):
 
 
 def heard(bed, name):
-    """For each extent that is sensed, the rows that a replay takes: what was delivered or merged for a query, in its order.
-
-    What motes had filtered before they asked its conditions is nothing that it heard of, nor is what was sent without a column
-    that it reads.
-    """
+    """For each extent that is sensed, the rows that a replay takes: what was delivered or merged for a query, in its order."""
     folds, found = folds_of(bed, name), {}
-    reports_from = bed.station.world.queries[bed.numbers[name]].reports_from
     for extent in bed.catalog:
         if extent.kind is Kind.SENSED:
             fold = folds.get(extent.name)
-            came = _delivered(bed, extent.name) if fold is None else _by_slices(bed, extent, fold)
-            if fold is None:
-                read = _read(bed, name, extent.name)
-                came = {key: each for key, each in came.items() if read <= each[1].keys()}
-            if fold is None and extent.name in reports_from:
-                gone = _filtered(bed, extent.name, reports_from[extent.name])
-                came = {key: each for key, each in came.items() if key not in gone}
+            came = _apart(bed, name, extent.name)[0] if fold is None else _by_slices(bed, extent, fold)
             found[extent.name] = rows_of(extent, came)
+    return found
+
+
+def for_others(bed, name):
+    """By extent, (tick, site, delivery) of what came for others, in its order."""
+    found = {}
+    for extent in bed.catalog:
+        if extent.kind is Kind.SENSED and extent.name not in folds_of(bed, name):
+            others = _apart(bed, name, extent.name)[1]
+            keys = [(tick, site, arrival) for (site, tick), (arrival, _) in others.items()]
+            found[extent.name] = sorted(keys, key=lambda each: each[2])
     return found
 
 
@@ -203,12 +217,11 @@ def _by_value(row):
 
 
 def judge(bed, name, others=MappingProxyType({})):
-    """How many windows or ticks a query has answered: all since it came as a replay does of what was heard, and of `others`."""
+    """How many windows or ticks a query has answered: all as a replay does of what was heard, and of `others`, that is asked then."""
     asked = next(asked for asked in bed.scenario.queries if asked.name == name)
     got = said_by(bed, name)
-    came = (bed.scenario.begin_ms + asked.at_ms) // bed.scenario.deployment.tick_ms if asked.at_ms else 0
-    expected = said_of(bed, heard(bed, name) | others, replayable(bed, name, asked.text), for_others(bed, name))
-    what = difference({key: said for key, said in expected.items() if _tick(key) >= came}, got)
+    inputs, text = heard(bed, name) | others, replayable(bed, name, asked.text)
+    what = difference(said_of(bed, inputs, text, for_others(bed, name), _came(bed, asked)), got)
     assert what is None, f"{name}, {what}"
     return len({key for _, key in got})
 
@@ -220,8 +233,3 @@ def replayable(bed, name, text):
         return text
     bare = re.sub(r"\s(LIFETIME|ACQUIRE EVERY) \d+ \w+", "", text)
     return f"{bare} ACQUIRE EVERY {asked.acquire_every * bed.catalog.tick_ms} MS"
-
-
-def _tick(key):
-    """Of what is said of a window, of which there may be several at a tick, or of an epoch."""
-    return key[1][0] if isinstance(key[1], tuple) else key[1]

@@ -25,8 +25,8 @@ def said_by(bed, name):
     return now_of(feed.shape(number), [each.update for each in feed.read(number)])
 
 
-def said_of(bed, inputs, text, others=MappingProxyType({})):
-    """The same as a replay of inputs has it, in which the query is asked at the beginning.
+def said_of(bed, inputs, text, others=MappingProxyType({}), came=0):
+    """The same as a replay of inputs has it, in which the query is asked in clock tick `came`.
 
     By extent, of `others` it is heard that they are here, as (tick, site, delivery), and no more.
     """
@@ -36,14 +36,19 @@ def said_of(bed, inputs, text, others=MappingProxyType({})):
     for name, versions in recording.versions.items():
         for tick, columns in versions:
             engine.load(name, tick, columns)
-    engine.add(given.number, given.bound, reports_from=dict.fromkeys(others, NEVER))
-    for name, batch in recording.batches.items():
-        batch = batch.take(np.argsort(batch.arrival, kind="stable"))
-        engine.deliver(name, batch.take(batch.arrival <= clock))
+    batches = [
+        (name, batch.take(np.argsort(batch.arrival, kind="stable"))) for name, batch in recording.batches.items()
+    ]
     for name, keys in others.items():
         tick, site, arrival = np.array(keys, np.int64).reshape(-1, 3).T
-        reports = Batch(tick, site, arrival, np.zeros(len(tick), np.int64), {})
-        engine.deliver(name, reports.take(reports.arrival <= clock))
+        batches.append((name, Batch(tick, site, arrival, np.zeros(len(tick), np.int64), {})))
+    for name, batch in batches:
+        engine.deliver(name, batch.take(batch.arrival < came))
+    if came > 0:
+        engine.on_clock(came - 1)
+    engine.add(given.number, given.bound, reports_from=dict.fromkeys(others, NEVER))
+    for name, batch in batches:
+        engine.deliver(name, batch.take((batch.arrival >= came) & (batch.arrival <= clock)))
     return now_of(shape_of(given.number, given.bound), by_query(engine.on_clock(clock)))
 
 

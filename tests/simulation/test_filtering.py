@@ -116,3 +116,23 @@ power: sensed (site:integer, supply:integer {sensor 'supply'}) every 10 sec at s
         assert coverage == {"warm": [8, 8], "power": [8, 8]}
         pairs = [[value for _, (value,) in sorted(values[tick, site].items())] for site in (1, 2, 3)]
         assert sorted(rows) == sorted((temp / 100, supply) for temp, supply in pairs if temp > 2000)
+
+
+@pytest.mark.parametrize("kind", ["awake", "by agenda"])
+def test_what_was_filtered_before_a_query_was_known_says_nothing_of_it_though_it_comes_when_yet_another_is_known(kind):
+    """A mote is cut off while two queries come, and then says what it has filtered by the conditions before both."""
+    asked = ("temp > 60", 0), ("supply < 2940", 199), ("supply < 2930", 242)
+    queries = tuple(
+        Asked(f"{second}", f"SELECT site, supply FROM hall [NOW] WHERE {condition}", second * 1_000, None)
+        for condition, second in asked
+    )
+    cut = Fault("cut", "cut", 195_000, 260_000, (3,))
+    bed = run_scenario(
+        replace(read_scenario(FOLDER / "filtering.toml"), queries=queries, faults=(cut,)), 400, kind=KINDS[kind]
+    )
+    for query in queries:
+        assert judge(bed, query.name) >= 14
+    covered = {
+        tick - bed.scenario.begin_ms // 1_000: of["hall"][0] for (tick, _), (of, _) in answers(bed, "199").items()
+    }
+    assert all(covered[tick] <= 7 for tick in range(200, 250, 10))
