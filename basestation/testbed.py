@@ -240,10 +240,10 @@ class SweptBed(Bed):
             self._submit(asked)
         self.tally = Tally()
         self.trace = Trace(sink, wanted=traced) if traced else None
-        standing = self._standing()
+        self.standing = self._standing()
         kinds, sensors = kinds_of(scenario.deployment), sensors_of(scenario, seed)
-        self._sweep = Sweep(standing, {n: sensors[n] for n in standing}, {n: kinds[n] for n in standing},
-                            channel, scenario.begin_ms * MS)  # fmt: skip
+        self._sweep = Sweep(self.standing, {n: sensors[n] for n in self.standing},
+                            {n: kinds[n] for n in self.standing}, channel, scenario.begin_ms * MS)  # fmt: skip
 
     def run_until(self, ms: int, told: Callable[[int], None] = lambda ms: None) -> None:
         """Let time go by until the last round that ends within `ms` milliseconds after the beginning."""

@@ -21,6 +21,8 @@ from basestation.algebra.vector import Vector
 from basestation.planner.moves import Moves
 from basestation.testbed import SweptBed, Testbed
 from innet.placement.placement import extents_of
+from simulator.build import build
+from simulator.kernel import MS
 from tests.golden.asking import asked_of
 from tests.golden.runner import files, read
 from tests.golden.telling import QUERIES
@@ -61,6 +63,15 @@ def swept(world, texts, moves, seed=1, **radio):
     bed = SweptBed(replace(asking(world, texts), **radio), seed, moves=moves)
     bed.run_until(1_000 * world.seconds)
     return bed
+
+
+def one_by_one(bed, seed):
+    """The trace of motes that keep, one by one, to what those of a swept bed were told."""
+    built = build(bed.scenario, seed)
+    for number, standing in bed.standing.items():
+        built.motes[number].install(standing)
+    built.kernel.run_until((bed.scenario.begin_ms + bed.passed_ms) * MS - 1)
+    return built.trace
 
 
 def judge(world, bed):

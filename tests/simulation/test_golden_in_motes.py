@@ -16,7 +16,17 @@ from tests.conftest import FULL, SEED
 from tests.golden.runner import files, read
 from tests.golden.telling import QUERIES
 from tests.simulation import judging
-from tests.simulation.golden_in_motes import NOT_HERE, judge, less_moved, moved, run, stated, swept, texts_of
+from tests.simulation.golden_in_motes import (
+    NOT_HERE,
+    judge,
+    less_moved,
+    moved,
+    one_by_one,
+    run,
+    stated,
+    swept,
+    texts_of,
+)
 from tests.simulation.golden_world import world_of
 from tests.simulation.mishaps import LOSSY, mishaps
 
@@ -80,10 +90,12 @@ def test_whatever_goes_wrong_it_says_what_a_replay_says(name, world, rng, tally)
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_swept_it_says_what_a_replay_says(name, world, rng, tally):
+def test_swept_it_leaves_the_trace_of_motes_one_by_one_and_says_what_a_replay_says(name, world, rng, tally):
     of, texts = asked(name, world)
     moves, radio = rng.choice(list(Moves)), rng.choice([{}, LOSSY])
-    bed = swept(of, texts, moves, rng.randrange(1_000), **radio)
+    seed = rng.randrange(1_000)
+    bed = swept(of, texts, moves, seed, **radio)
+    assert str(bed.trace) == str(one_by_one(bed, seed))
     found = sum(judging.judge(bed, each) for each in bed.numbers)
     tally("windows and epochs of golden queries that are swept", {moves.value: found})
 
