@@ -23,7 +23,7 @@ class Admission:
             self._counts["rejected: off the schedule"] += int(len(batch) - due.sum())
             batch = batch.take(due)
         if self._extent.ahead is not None:
-            ahead = batch.tick - batch.arrival > self._extent.ahead
+            ahead = batch.tick > batch.arrival + self._extent.ahead
             self._counts["ahead"] += int(ahead.sum())
             batch = batch.take(~ahead)
         return batch

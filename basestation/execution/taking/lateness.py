@@ -33,7 +33,7 @@ class Lateness:
         if not anything(late):
             return Judged(late, live, there)
         if self._late is Late.REVISE:
-            live = ~(late & (clock - tick > self.horizon))
+            live = ~(late & (tick < clock - self.horizon))  # the difference of two ticks may not fit
             self._counts["beyond horizon"] += int((times * ~live).sum())
         elif self._late is Late.DROP:
             live = there = ~late
@@ -45,4 +45,4 @@ class Lateness:
         """Of which ticks continuous queries are corrected (12.2)."""
         if self._late is not Late.REVISE:
             return np.zeros(len(ticks), bool)
-        return clock - ticks <= self.horizon
+        return ticks >= clock - self.horizon

@@ -1,0 +1,28 @@
+"""Ticks so far away that a difference of two of them is no number of 64 bits."""
+
+import numpy as np
+import pytest
+
+from acquisition.batch import Batch, all_there
+from basestation.execution.engine import Engine
+from basestation.planner.catalog import read_schema
+
+LEAST, LAST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("clause", "tick", "becomes"),
+    [
+        ("late revise by 6 sec", LEAST, {"accepted": 1, "late": 1, "beyond horizon": 1}),
+        ("ahead 3 sec late append", LEAST, {"accepted": 2, "late": 1}),
+        ("ahead 3 sec", LAST, {"accepted": 1, "ahead": 1}),
+    ],
+)
+def test_a_wild_clock_is_late_or_ahead_however_wild_it_is(clause, tick, becomes):
+    engine = Engine(read_schema(f"hits: pushed (k:integer) {clause}"))
+    for clock, stamped in enumerate([0, tick]):
+        at, arrival = np.array([stamped]), np.array([clock])
+        engine.deliver("hits", Batch(at, np.zeros(1, np.int64), arrival, all_there(1), {"k": np.array([7])}))
+        engine.on_clock(clock)
+    told = {what: count for what, count in engine.ledger()["hits"].items() if count}
+    assert told == {"received": 2, **becomes}
