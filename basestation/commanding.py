@@ -35,13 +35,15 @@ def unless_it_waits(world: World, ordered: World, tick: int) -> World:
 
 
 def ordered(world: World, tick: int, anew: Collection[str]) -> World:
-    """Motes that get another agenda begin with it all that they are told, since the one before has no room for that."""
+    """Motes that get another agenda begin with it all that they are told, since the one before has no room for that; and at once
+    where it is for another tree, also with what was to begin later."""
     everything = [extent.name for extent in world.catalog]
     scheduled = shared(world, tick, everything if world.waiting else anew)
     running = placed(world)
     timed = with_agenda(world, running, scheduled.schedules, tick)
-    if later := pending(timed, tick):
-        scheduled = shared(world, timed.agenda.begin, everything)
+    later = pending(timed, tick)
+    if later or pending(world, tick):
+        scheduled = shared(world, timed.agenda.begin if later else tick, everything)
     programs = innet.downlink.images(
         compiled(running, world, scheduled)[1], world.tree, scheduled.schedules, timed.agenda
     )

@@ -5,8 +5,8 @@
         ├─────────────PASS─────────┴──PASS──▶ PASSED
         └─────────────FAIL─────────┴──FAIL──▶ FAILED
 
-A query answers from the moment it is accepted; DEPLOYING says that some mote has not said yet that it has its part, which the
-coverage of the windows shows as well. One that is PASSED wants no more readings, and what comes late revises it.
+A query answers from the moment it is accepted; DEPLOYING says that some mote has not said yet that it has its part, or that motes
+begin with it later, which the coverage of the windows shows as well. One that is PASSED wants no more readings, and what comes late revises it.
 """
 
 from collections.abc import Iterable, Mapping

@@ -8,7 +8,7 @@ import pytest
 
 from basestation import testbed
 from basestation.queries import State
-from simulator.scenario import Asked, read_scenario
+from simulator.scenario import Asked, Fault, read_scenario
 from tests.conftest import count_of
 from tests.docs.pages import ROOT
 from tests.simulation.judging import FOLDER, answers, delivered, judge
@@ -90,6 +90,17 @@ def test_who_comes_while_motes_are_told_of_an_agenda_waits_for_it_and_who_goes_m
     assert {each for at, each in covered(bed, "waits").items() if third <= at < 790} == {(8, 8)}
     assert judge(bed, "waits") >= 20
     assert sorted({e["sampling"] for e in bed.trace.of("produced")}) == [0, 1, 2]
+
+
+def test_where_the_tree_changes_meanwhile_motes_begin_with_what_they_are_told_for_the_new_one():
+    at, gone = 400, Fault("gone", "dies", 380_000, motes=(4,))
+    bed = ran(replace(coming(MEAN, later(ALL, at=at)), faults=(gone,)), 760)
+    begin = bed.begins[1]
+    assert at + 100 < begin
+    collected = {tick - bed.scenario.begin_ms // 1_000 for _, tick in delivered(bed)}
+    assert at + 20 < min(collected) < begin - 20
+    for name in ("stays", "comes"):
+        assert {each for second, each in covered(bed, name).items() if 700 <= second < 750} == {(7, 8)}
 
 
 def test_a_query_is_not_running_before_its_agenda_has_begun():
