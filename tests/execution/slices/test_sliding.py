@@ -76,6 +76,13 @@ def test_a_slice_is_put_together_with_others_three_times_at_most(monkeypatch):
     assert times <= 3 * slices
 
 
+def test_a_slice_that_became_another_is_looked_at_anew():
+    sliding, parts = Sliding(), [part(number, number, [number]) for number in range(5)]
+    assert answers(sliding.over(parts[:4], bundled)) == [[4], [0]]
+    parts[2] = part(2, 2, [-7])
+    assert answers(sliding.over(parts[1:], bundled)) == [[4], [-7]]
+
+
 def test_what_does_not_fold_cell_by_cell_is_put_together_elsewhere():
     least = make("MIN", "string")
     assert Sliding().over([part(0, 0, [1])], lambda cells: bundle.bundled([least], [least.init(1)])) is None
