@@ -86,7 +86,7 @@ class Sweep:
         self.died_us = np.full(motes, NEVER_US, np.int64)
         self.accounts = Accounts(np.full(motes, begin_us, np.int64), *(np.zeros(motes, np.int64) for _ in range(4)))
         self._numbered = np.zeros((2, motes), np.int64)
-        self._waiting = {id(batch): np.zeros(motes, np.int64) for batch in self._batches}
+        self._waiting = {id(batch): np.zeros((2, motes), np.int64) for batch in self._batches}
         self._held: dict[int, Rows] = {}
 
     def advance(self, count: int) -> Swept:
@@ -162,7 +162,7 @@ class Sweep:
     @property
     def held(self) -> int:
         """Readings that motes have filtered or folded and not told yet."""
-        return sum(int(count.sum()) for count in self._waiting.values()) + sum(map(len, self._held.values()))
+        return sum(int(count.sum()) for count, _ in self._waiting.values()) + sum(map(len, self._held.values()))
 
     def _find_tables(self, standing: Mapping[int, Standing]) -> list[TableOf]:
         found: dict[int, TableOf] = {}

@@ -15,15 +15,23 @@ from innet.program.program import MoteProgram
 from simulator.field import Failing
 from simulator.radio import Bursts
 from simulator.standing import Standing
-from tests.simulator.networks import KIND, LOSS, SENSORS, TICK_MS, Made, Table, duties_along, tables, trees
+from tests.simulator.networks import (
+    KIND,
+    LOSS,
+    RARELY,
+    SENSORS,
+    TICK_MS,
+    Made,
+    Table,
+    duties_along,
+    skipping,
+    tables,
+    trees,
+)
 
 SLOW = replace(KIND, processor=replace(KIND.processor, instruction_us=3 * KIND.processor.instruction_us))
 TEMPERATURE = Channel("", sensor_code("temperature"), 16)
 VOLTAGE = Channel("", sensor_code("voltage"), 16)
-
-
-def skipping(condition: bytes, body: bytes) -> bytes:
-    return condition + assembled("SKIP", len(body)) + body
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,7 @@ class Side:
     sends: bool
     here: bool  # whether only what has a partner is sent
     threshold: int | None  # of the sum with it
+    rarely: bytes = b""  # at which ticks it is sent
 
     @property
     def sum(self):
@@ -47,7 +56,8 @@ class Side:
         body += assembled("SEND")
         if self.threshold is not None:
             body = skipping(self.sum + assembled("LIT16", self.threshold) + assembled("GT"), body)
-        return assembled("WANT") + (skipping(assembled("HERE", self.other), body) if self.here else body)
+        body = assembled("WANT") + (skipping(assembled("HERE", self.other), body) if self.here else body)
+        return skipping(self.rarely, body)
 
     def folding(self, table: Table):
         return skipping(assembled("HERE", self.other), table.folding(self.sum))
@@ -74,6 +84,7 @@ def sides(draw, begin) -> tuple[Side, Side]:
             draw(st.booleans()),
             draw(st.booleans()),
             draw(st.sampled_from((None, 4_800, 5_100))),
+            draw(RARELY),
         )
         for number, other, sampled in zip(numbers, numbers[::-1], channels, strict=True)
     )

@@ -149,6 +149,17 @@ def collecting(channels, threshold=None):
     return code + body + assembled("HALT")
 
 
+def skipping(condition, body):
+    """The body where the condition holds."""
+    return condition + assembled("SKIP", len(body)) + body if condition else body
+
+
+RARELY = st.sampled_from((
+    b"", b"", assembled("EVERY", 20), assembled("EVERY", 30), assembled("WITHIN", 40, 10, 20), assembled("WITHIN", 60, 5, 45),
+))  # fmt: skip
+"""At which ticks readings are wanted; at all, where there is no condition."""
+
+
 @dataclass(frozen=True)
 class Table:
     """What motes fold: SUM and MAX of a value, by groups of it where there are keys."""
@@ -213,7 +224,7 @@ def networks(draw, loss=LOSS):
                 Channel("", sensor_code("voltage"), 16))[: draw(st.integers(1, 2))]  # fmt: skip
     begin = 10 * draw(st.integers(0, 100))
     sampling = Sampling(3, "", Epochs(begin, interval), channels)
-    read = collecting(len(channels), draw(st.sampled_from((None, 2_100, 2_600))))
+    read = skipping(draw(RARELY), collecting(len(channels), draw(st.sampled_from((None, 2_100, 2_600))))[:-1])
     table = draw(st.none() | tables(motes))
     sends = table is None or draw(st.booleans())
     rounds = Rounds(*(table.every if table and not sends else (1, 0)), draw(st.integers(0, 3)))
@@ -223,8 +234,8 @@ def networks(draw, loss=LOSS):
     def code(mote):
         """Sites of the table fold and perhaps send as well; some others merge what passes through them."""
         if mote not in keepers:
-            return read if sends else assembled("HALT")
-        body = read[:-1] if sends else b""
+            return (read if sends else b"") + assembled("HALT")
+        body = read if sends else b""
         return table.code(mote) + body + (table.folding() if mote in table.sites else b"") + assembled("HALT")
 
     standing = {
