@@ -68,8 +68,12 @@ def _delivered(bed, extent):
 
 def _read(bed, name, extent):
     """The attributes that a query reads of an extent. What came without one of them was sent for others."""
-    plan = bed.station.world.queries[bed.numbers[name]].plan
-    return {a for each in collected(rewrite(plan)[0].root) if each.extent == extent for a in each.sent}
+    return {attribute for each in _collected(bed, name) if each.extent == extent for attribute in each.sent}
+
+
+def _collected(bed, name):
+    """What would be delivered for a query if nothing ran on motes."""
+    return collected(rewrite(bed.station.world.queries[bed.numbers[name]].plan)[0].root)
 
 
 def _filtered(bed, extent):
@@ -110,19 +114,27 @@ def merged(bed, extent, fold):
 
 def _by_slices(bed, extent, fold):
     """As `merged`. A partial is too far ahead as its slice's first due tick is, with all that is in it (docs/placement.md): of
-    one that is not, a reading that would be by itself has come as late as it may. A fold begins with a slice: of one that had
-    begun when it was asked for nothing is used."""
+    one that is not, a reading that would be by itself has come as late as it may."""
     operator, found = bed.station.world.folds[fold].operator, merged(bed, extent.name, fold)
-    begun = min(sampling.epochs.start for sampling in _samplings(bed) if sampling.extent == extent.name)
-    slices, interval = operator.slices, operator.interval
-    first = grid_at_or_after(_asked(bed, fold), extent.interval)
-    if begun < first and slices.begin(slices.number(first)) < first:
-        found = {key: each for key, each in found.items() if key[1] >= slices.end(slices.number(first))}
+    slices, interval, begun = operator.slices, operator.interval, _begun(bed, extent)
+    found = {key: each for key, each in found.items() if key[1] >= _begins(bed, extent, fold)}
     for (site, tick), (arrival, values) in found.items():
         stamp = max(begun, grid_at_or_after(slices.begin(slices.number(tick)), interval))
         if extent.ahead is not None and stamp - arrival <= extent.ahead:
             found[site, tick] = max(arrival, tick - extent.ahead), values
     return found
+
+
+def _begun(bed, extent):
+    """The first tick at which anything was due."""
+    return min(sampling.epochs.start for sampling in _samplings(bed) if sampling.extent == extent.name)
+
+
+def _begins(bed, extent, fold):
+    """A fold begins with a slice: of one that had begun when it was asked for nothing is used, nor waited for."""
+    slices, asked = bed.station.world.folds[fold].operator.slices, grid_at_or_after(_asked(bed, fold), extent.interval)
+    first = slices.number(asked)
+    return slices.end(first) if _begun(bed, extent) < asked and slices.begin(first) < asked else 0
 
 
 def _asked(bed, fold):
@@ -178,10 +190,13 @@ def heard(bed, name):
 
 
 def for_others(bed, name):
-    """By extent, (tick, site, delivery) of what came for others, in its order."""
-    found = {}
+    """By extent, (tick, site, delivery) of what came for others, in its order, or is not waited for."""
+    folds, found = folds_of(bed, name), {}
     for extent in bed.catalog:
-        if extent.kind is Kind.SENSED and extent.name not in folds_of(bed, name):
+        if extent.kind is Kind.SENSED and extent.name in folds:
+            ticks = range(_begun(bed, extent), _begins(bed, extent, folds[extent.name]), extent.interval)
+            found[extent.name] = [(tick, site, tick) for tick in ticks for site in extent.sites]
+        elif extent.kind is Kind.SENSED:
             others = _apart(bed, name, extent.name)[1]
             keys = [(tick, site, arrival) for (site, tick), (arrival, _) in others.items()]
             found[extent.name] = sorted(keys, key=lambda each: each[2])
@@ -220,8 +235,9 @@ def judge(bed, name, others=MappingProxyType({})):
     """How many windows or ticks a query has answered: all as a replay does of what was heard, and of `others`, that is asked then."""
     asked = next(asked for asked in bed.scenario.queries if asked.name == name)
     got = said_by(bed, name)
-    inputs, text = heard(bed, name) | others, replayable(bed, name, asked.text)
-    what = difference(said_of(bed, inputs, text, for_others(bed, name), _came(bed, asked)), got)
+    inputs, text, came = heard(bed, name) | others, replayable(bed, name, asked.text), _came(bed, asked)
+    begun = min([came, *(_begun(bed, bed.catalog.find(each.extent)) for each in _collected(bed, name))])
+    what = difference(said_of(bed, inputs, text, for_others(bed, name), came, begun), got)
     assert what is None, f"{name}, {what}"
     return len({key for _, key in got})
 

@@ -25,14 +25,14 @@ def said_by(bed, name):
     return now_of(feed.shape(number), [each.update for each in feed.read(number)])
 
 
-def said_of(bed, inputs, text, others=MappingProxyType({}), came=0):
-    """The same as a replay of inputs has it, in which the query is asked in clock tick `came`.
+def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=0):
+    """The same as a replay of inputs that begins at a tick has it, in which the query is asked in clock tick `came`.
 
     By extent, of `others` it is heard that they are here, as (tick, site, delivery), and no more.
     """
     [given] = statements = read_statements([text], bed.catalog)
     recording = record(bed.catalog, inputs, statements)
-    engine, clock = Engine(recording.catalog), bed.station.engine.clock
+    engine, clock = Engine(recording.catalog, begun), bed.station.engine.clock
     for name, versions in recording.versions.items():
         for tick, columns in versions:
             engine.load(name, tick, columns)
@@ -44,7 +44,7 @@ def said_of(bed, inputs, text, others=MappingProxyType({}), came=0):
         batches.append((name, Batch(tick, site, arrival, np.zeros(len(tick), np.int64), {})))
     for name, batch in batches:
         engine.deliver(name, batch.take(batch.arrival < came))
-    if came > 0:
+    if came > begun:
         engine.on_clock(came - 1)
     engine.add(given.number, given.bound, reports_from=dict.fromkeys(others, NEVER))
     for name, batch in batches:
