@@ -103,9 +103,8 @@ class Block(Operator):
     @property
     def all(self):
         """The blocks of subqueries, and this one."""
-        return (
-            [*(each for block in self._subqueries.blocks for each in block.all), self] if self._subqueries else [self]
-        )
+        below = self._subqueries.blocks if self._subqueries else ()
+        return [*(each for block in below for each in block.all), self]
 
     @property
     def watermark(self):

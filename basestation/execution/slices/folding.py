@@ -192,11 +192,8 @@ class Folding:
         base = int(cells.slice.min(initial=NEVER))
         found, into = np.unique((cells.slice - base) * width + cells.group, return_inverse=True)
         slice, group = np.divmod(found, width)
-        return self._united(cells, into, slice + base, group)
-
-    def _united(self, cells, into, slice, group):
-        states = self._brought(cells, into, len(slice))
-        return Cells(slice, group, *_earliest(cells.arrival, cells.place, into, len(slice)), states)
+        first = _earliest(cells.arrival, cells.place, into, len(found))
+        return Cells(slice + base, group, *first, self._brought(cells, into, len(found)))
 
     def _brought(self, cells, into, count):
         """The states of so many cells, into which others are put together."""
