@@ -261,3 +261,15 @@ def test_engine_and_oracle_agree_on_cases_that_join(rng, counts):
         found = agree(made.schema, made.inputs, made.queries, seconds=20)
         assert found.verdict != "disagree", found.report
         agreed += found.verdict == "agree"
+
+
+def test_windows_that_go_back_are_joined_like_any_others():
+    """All that a loop backwards makes is due at once, and what is in several windows is joined once."""
+    schema = "a: pushed (k:integer, v:integer)\nb: pushed (k:integer, w:integer)"
+    inputs = {
+        name: [{"_arrival": t, "k": t % 2, value: t} for t in range(14)] for name, value in (("a", "v"), ("b", "w"))
+    }
+    windows = "WindowIs(a, t - 4, t); WindowIs(b, t - 6, t - 1);"
+    text = f"SELECT v, w FROM a, b WHERE a.k = b.k FOR (t = 12; t > 2; t--) {{ {windows} }}"
+    outcome = agree(schema, inputs, [text])
+    assert outcome.verdict == "agree" and outcome.non_empty, outcome.report
