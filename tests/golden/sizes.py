@@ -7,17 +7,20 @@ from contextlib import contextmanager
 
 import pytest
 
+from basestation.algebra import vector
 from basestation.execution import engine
 from basestation.execution.answers import outputs
 from basestation.execution.columns import bags, distinct, frame, grown, indexing, numbered, parts, tuples
 from basestation.execution.contents import groups, relational
 from basestation.execution.joining import codes, differing, held, join, module, run
 from basestation.execution.slices import folding, slicing
-from basestation.execution.taking import aside, moments
+from basestation.execution.taking import aside, intake, moments
 from basestation.execution.wanting import ends, grouped, spans
+from basestation.windows import keys, tally
 from innet.aggregates import exact, rounding
 
 SIZES = (
+    (vector, "_MANY", 0),
     (engine, "_PLENTY", (1, 2)),
     (outputs, "_AT_ONCE", 2),
     (bags, "LOOSE", 0),
@@ -42,6 +45,7 @@ SIZES = (
     (differing, "_WORTH", 2.0),
     (held, "_CLEAR", 0),
     (join, "AT_ONCE", 2),
+    (join, "_SAMPLE", 1),
     (join, "_FEW", 0),
     (join, "_FEW", 100),
     (module, "_FEW", 0),
@@ -54,6 +58,7 @@ SIZES = (
     (slicing, "_SOME", 12),
     (aside, "_MANY", 3),
     (aside, "_LARGE", 3),
+    (intake, "_FEW", 0),
     (moments, "PORTION", 1),
     (moments, "PORTION", 2),
     (ends, "_LOOSE", 0),
@@ -62,6 +67,8 @@ SIZES = (
     (spans, "_SMALL", 0),
     (grouped, "_FEW", 1),
     (grouped, "_YOUNG", 1),
+    (keys, "_SPARSE", 1),
+    (tally, "_AT_ONCE", 1),
     (exact, "ROWS", 2),
     (rounding, "FEW", 0),
 )
