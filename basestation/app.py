@@ -62,6 +62,7 @@ class Station:
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
         self._gathering, self._decided = Gathering(), decided
         self._tick = self._looked = self._reviewed = tick_of_ms(now_ms, catalog.tick_ms)
+        self._changed: int | None = None  # when a query came or went last, until that was weighed
 
     def load(self, extent: str, columns: Mapping[str, Vector], now_ms: int) -> None:
         """The contents of a stored extent, from now on."""
@@ -110,11 +111,16 @@ class Station:
         self._speak(now_ms)
 
     def _review(self, world: World) -> World:
-        """Now and then, weigh again what was decided, by what has come since the last time."""
-        if self._tick < self._reviewed + exchanging.REVIEWED * round_of(world) or pending(world, self._tick):
+        """Weigh again what was decided: now and then by what has come since the last time, and when other queries run."""
+        if pending(world, self._tick):
             return world
-        self._reviewed = self._tick
-        world = replace(world, statistics=self._gathering.told(world))
+        due = self._tick >= self._reviewed + exchanging.REVIEWED * round_of(world)
+        if due:
+            self._reviewed = self._tick
+            world = replace(world, statistics=self._gathering.told(world))
+        elif self._changed is None or self._tick < self._changed + exchanging.CALM * round_of(world):
+            return world
+        self._changed = None
         return exchanging.reviewed(world, self.engine, self._decided)
 
     def _listen(self, world: World, settled: frozenset[int], now_ms: int) -> World:
@@ -141,6 +147,7 @@ class Station:
         self._tick = max(self._tick, now)
 
     def _carry_out(self, deployment: downlink.Deployment, now_ms: int) -> Query:
+        self._changed = self._tick
         self.feed.open(shape_of(deployment.query.number, deployment.query.plan))
         gateway.downlink.desire(deployment.world.desired, self.keepers, now_ms)
         self._become(deployment.world, now_ms)

@@ -1,21 +1,18 @@
 """DOOR DOWN: the text of a query -> a plan for the engine, and messages for the motes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from acquisition.errors import ScheduleError
+from basestation.asking import one_query, refusing
 from basestation.commanding import commanded, ordered, reporting, unless_it_waits
-from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
-from basestation.language.diagnostics import Diagnostic, Refused
-from basestation.language.syntax import Explain
-from basestation.lasting import CannotLast, check_promises, decided, lasting
+from basestation.feeding import Feeding
+from basestation.lasting import check_promises, decided, lasting
 from basestation.outlook import added
-from basestation.planner.bind import bind_text
-from basestation.planner.plan import Plan
 from basestation.queries import Event, Query
 from basestation.wanted import renewed
+from basestation.weighing import together
 from basestation.world import World
-from gateway.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +25,34 @@ class Deployment:
 
 def deploy(text: str, world: World, engine: Engine) -> Deployment:
     """Accept a query: from its first window after now on the engine answers it. Refused says why it cannot be."""
-    plan, now = _one_query(text, world), engine.clock + 1
-    try:
-        plan = lasting(plan, world, now)
-        changed, feeding = added(plan, world.next_number(), world, now, text)
-        told = ordered(changed, now, renewed(feeding.query, world))
-        query = replace(feeding.query, reports_from=reporting(feeding.query, world, told, now))
+    plan, now = one_query(text, world), engine.clock + 1
+    with refusing(text, plan):
+        plan, number = lasting(plan, world, now), world.next_number()
+        changed, feeding = added(plan, number, world, now, text)
+        changed, feedings = together(changed, {number: feeding}, now)
+        before = replace(world, live={n: query for n, query in world.live.items() if n not in feedings})
+        told = ordered(changed, now, set().union(*(renewed(each.query, before) for each in feedings.values())))
         check_promises(told)
-        begin = {number: each.operator for number, each in feeding.begin.items()}
-        engine.add(query.number, decided(plan, world), query.fed, begin, query.reports_from, query.reads)
-    except NotYet as error:
-        raise _refused(text, "SN601", str(error), plan) from error
-    except CannotLast as error:
-        raise _refused(text, "SN513", str(error), plan) from error
-    except TooEarly as error:
-        raise _refused(text, "SN434", f"{error}; the first possible tick is {error.first}", plan) from error
-    except ScheduleError as error:
-        raise _refused(text, error.code, str(error), plan) from error
-    query = query.waiting_for(site for site, each in told.desired.items() if world.desired.get(site) != each)
-    return Deployment(unless_it_waits(changed, told, now).with_query(query), query)
+        come = {n: replace(f.query, reports_from=reporting(f.query, before, told, now)) for n, f in feedings.items()}
+        enter(number, come, feedings, engine, world)
+    awaited = [site for site, each in told.desired.items() if world.desired.get(site) != each]
+    changed = unless_it_waits(changed, told, now)
+    for query in come.values():
+        changed = changed.with_query(query.waiting_for(awaited))
+    return Deployment(changed, changed.live[number])
+
+
+def enter(
+    new: int, queries: Mapping[int, Query], feedings: Mapping[int, Feeding], engine: Engine, world: World
+) -> None:
+    """Tell the engine of a query that comes, and of what else feeds those now that came in the same clock tick."""
+    folds = {number: placed.operator for each in feedings.values() for number, placed in each.begin.items()}
+    for number in (new, *sorted(queries.keys() - {new})):
+        query = queries[number]
+        if number != new:
+            engine.remove(number)
+        engine.add(number, decided(query.plan, world), query.fed, folds, query.reports_from, query.reads)
+        folds = {}
 
 
 def withdraw(number: int, world: World, engine: Engine) -> Deployment:
@@ -59,16 +65,3 @@ def release(number: int, event: Event, world: World, engine: Engine) -> Deployme
     """A query, which the engine has forgotten, is over by an event: the motes stop what only it needed."""
     query = world.queries[number].after(event)
     return Deployment(commanded(world.with_query(query), engine.clock + 1), query)
-
-
-def _one_query(text: str, world: World) -> Plan:
-    plans = bind_text(text, world.catalog)
-    if len(plans) != 1 or not isinstance(plans[0], Plan):
-        raise _refused(text, "SN601", "anything but one query at a time cannot be deployed yet", plans[-1])
-    if isinstance(plans[0].statement, Explain):
-        raise _refused(text, "SN601", "EXPLAIN cannot be deployed", plans[0])
-    return plans[0]
-
-
-def _refused(text: str, code: str, message: str, plan: Plan) -> Refused:
-    return Refused([Diagnostic(code, message, Source(text), plan.statement.span)])

@@ -13,29 +13,26 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from basestation.agendas import under_way
-from basestation.algebra.converters import Converter
-from basestation.algebra.node import Node, StreamNode, walk
-from basestation.algebra.stream_union import StreamUnion
-from basestation.algebra.table import Once, Scan
-from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, TimeWindow
+from basestation.algebra.node import Node, walk
+from basestation.algebra.window import TimeWindow
 from basestation.commanding import commanded, reporting
 from basestation.execution.engine import Engine
 from basestation.feeding import Feeding, fed
 from basestation.lasting import decided
-from basestation.outlook import CANNOT, outlook
-from basestation.planner.moves import Moves
+from basestation.outlook import CANNOT
 from basestation.planner.rewrite import rewrite
 from basestation.queries import Exchange, Query
 from basestation.wanted import inside, renewed
+from basestation.weighing import Weighing, cheaper
 from basestation.world import World
 from innet.placement.place import Weighed
 
 REVIEWED = 60
 """After so many rounds decisions are weighed again, by what has come in them."""
 CLEARLY = 0.03
-"""Another choice is clearly cheaper if all motes together use so much less with it; or one would follow the other for ever."""
-ANOTHER = Converter | StreamUnion | LandmarkWindow | RowWindow | LoopWindow | Scan | Once
-"""What begins with a query, or reads what is not windows of time: a query with any of it stays as it began."""
+"""Another way is clearly cheaper if all motes together use so much less with it; or one would follow the other for ever."""
+CALM = 5
+"""So many rounds after a query came or went, too, where no other did since: what was decided without it may not hold with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +50,9 @@ Told = Callable[[Decided], object]
 
 def reviewed(world: World, engine: Engine, tell: Told) -> World:
     """After what was decided for each query that runs has been weighed by the statistics of the world."""
-    if world.deployment is None or world.moves is not Moves.PLANNED:
-        return world
-    for query in tuple(world.live.values()):
-        if query.needs and query.exchange is None and query.plan.asked.lasting is None:
-            world = _reviewed(query, world, engine, tell)
+    found = cheaper(world, engine.clock + 1, CLEARLY)
+    for feeding in found.feedings.values() if found else ():
+        world = _exchanged(feeding, found, world, engine, tell)
     return world
 
 
@@ -69,49 +64,31 @@ def gone_on(world: World, engine: Engine, settled: Collection[int], tell: Told) 
     return world
 
 
-# --- weighing --------------------------------------------------------------------------------------------------------
+# --- beginning -------------------------------------------------------------------------------------------------------
 
 
-def _reviewed(query: Query, world: World, engine: Engine, tell: Told) -> World:
-    now = engine.clock + 1
-    if isinstance(query.plan.root, StreamNode) or any(isinstance(node, ANOTHER) for node in walk(query.plan.root)):
-        return world
-    without = replace(world, live={n: each for n, each in world.live.items() if n != query.number})
-    found = inside(query.plan, rewrite(query.plan)[0].root, world)
-    asked = Query(query.number, query.text, query.plan)
-    best = fed(asked, found, without, now)
-    folds = [each.fold for each in best.query.fed]
-    if best.refused or folds == [each.fold for each in query.fed]:
-        return world
+def _exchanged(feeding: Feeding, found: Weighing, world: World, engine: Engine, tell: Told) -> World:
+    """After motes were told to do the other way for a query, too, where they have room and time for both."""
+    now, query = engine.clock + 1, world.live[feeding.query.number]
+    folds = [each.fold for each in feeding.query.fed]
+    root = rewrite(query.plan)[0].root
     try:
-        weighed = _weighed(query, best, without.with_folds(best.begin))
-        if weighed is None:
-            return world
-        coming = fed(asked, found, world, now, folds)  # beside what runs for it now
+        coming = fed(query, inside(query.plan, root, world), world, now, folds)  # beside what runs for it now
         changed, follows = _begun(query, coming, world, now)
     except CANNOT:  # motes have no room, or no time, for both
         return world
     begin = {number: placed.operator for number, placed in coming.begin.items()}
     engine.follow(query.number, decided(query.plan, world), follows.fed, begin, follows.reports_from, follows.reads)
-    tell(Decided(now, query.number, False, weighed.reason))
+    tell(Decided(now, query.number, False, _reason(feeding.query, query, found)))
     return changed
 
 
-def _weighed(query: Query, best: Feeding, world: World) -> Weighed | None:
-    """The figures of all motes, if they use clearly less with another way; None if not."""
-    figures = []
-    for each in (replace(best.query, state=query.state), query):
-        found = outlook(world.with_query(each))
-        prediction = found.predicted()
-        hours = prediction.epoch_ms / 3_600_000
-        joules = sum(use.total for use in prediction.motes.values())
-        figures.append((joules / hours, prediction.total.attempts / hours))
-    (less, _), (now, _) = figures
-    if less > (1 - CLEARLY) * now:
-        return None
-    runs = bool(best.query.fed)
-    joules, messages = zip(*(figures if runs else figures[::-1]), strict=True)
-    return Weighed((best.query.fed or query.fed)[0].fold, runs, joules, messages)
+def _reason(coming: Query, query: Query, found: Weighing) -> str:
+    """With the figures of the network if it is fed in one way and in the other, and whoever else changes with it."""
+    runs = bool(coming.fed)
+    ways = (found.then, found.now) if runs else (found.now, found.then)
+    joules, messages = zip(*((way.joules, way.messages) for way in ways), strict=True)
+    return Weighed((coming.fed or query.fed)[0].fold, runs, joules, messages).reason
 
 
 def _begun(query: Query, coming: Feeding, world: World, now: int) -> tuple[World, Query]:

@@ -75,7 +75,10 @@ def added(plan: Plan, number: int, world: World, now: int, text: str = "") -> tu
     """A world in which one query more runs, and what was decided for it."""
     better, _ = rewrite(plan)
     feeding = fed(
-        Query(number, text, plan, last=last_tick(plan.asked, now)), inside(plan, better.root, world), world, now
+        Query(number, text, plan, last=last_tick(plan.asked, now), since=now),
+        inside(plan, better.root, world),
+        world,
+        now,
     )
     return world.with_folds(feeding.begin).with_query(feeding.query), feeding
 

@@ -7,6 +7,7 @@ from basestation.lasting import check_promises, lasting
 from basestation.outlook import Outlook, added, outlook, untold
 from basestation.planner.moves import Moves
 from basestation.planner.plan import Plan
+from basestation.weighing import together
 from innet.deployment import Deployment
 from innet.placement.statistics import GUESS, Statistics
 
@@ -18,15 +19,14 @@ def placing(
     statistics: Statistics = GUESS,
     moves: Moves = Moves.PLANNED,
 ) -> Outlook | None:
-    """All of them, asked in this order; None where no mote has anything to do with any.
+    """All of them, asked in this order in one clock tick, and so decided about together; None where no mote has anything to do with any.
 
     ScheduleError where motes cannot sample what they need, PlacementError where no agenda has time for what they send,
     or motes would not last as long as some query asks, ProgramError where what is to run cannot be said in programs.
     """
-    world = untold(deployment, catalog, statistics, moves)
-    feedings = []
+    world, feedings = untold(deployment, catalog, statistics, moves), {}
     for number, plan in enumerate(plans, 1):
         world, feeding = added(lasting(plan, world, 0), number, world, 0)
-        feedings.append(feeding)
+        world, feedings = together(world, {**feedings, number: feeding}, 0)
         check_promises(world)
-    return outlook(world, feedings)
+    return outlook(world, list(feedings.values()))

@@ -66,7 +66,7 @@ class Exchange:
 class Query:
     """One query that was accepted: `inside` is what is delivered for it, `fed` what partials come for, and `exchange` another
     way of that; none of it after its `last` tick. By extent, what motes report as filtered does not pass it either from `reports_from` on. `awaited` are the
-    motes that must have what they should for it to be RUNNING."""
+    motes that must have what they should for it to be RUNNING; it came in the clock tick `since`."""
 
     number: int
     text: str
@@ -79,6 +79,7 @@ class Query:
     awaited: frozenset[int] = frozenset()
     broken: str | None = None  # why motes do not last any more as long as it asks
     last: int | None = None
+    since: int = 0
 
     def after(self, event: Event) -> "Query":
         """The query after an event; an event that cannot happen now is an error of ours."""

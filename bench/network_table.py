@@ -4,6 +4,10 @@ from bench import record
 
 MOST_OFF = {"no loss": 0.1, "a fifth lost": 0.2, "own links": None}
 MOST_TIMES = 1.2  # twenty overlapping queries, to one that asks for all that they do
+TOGETHER = {
+    "twenty queries": "twenty overlapping queries",
+    "twenty mixed": "nine aggregates and eleven selections, asked in this order,",
+}
 BOTH = ("collected", "in the network")
 
 
@@ -55,12 +59,12 @@ def _off(network, query, figures):
 
 def _together(found):
     for (network, query), kinds in found.items():
-        if query == "twenty queries":
+        if query in TOGETHER:
             one, many = found[network, "collect"]["collected"], kinds["in the network"]
             times = {figure: many[figure] / one[figure] for figure in ("messages", "bytes", "energy")}
             told = ", ".join(f"{value:.3g} times the {figure}" for figure, value in times.items())
             goal = f"{MOST_TIMES}" if max(times.values()) <= MOST_TIMES else f"{MOST_TIMES}, missed"
-            yield f"* {network}: twenty overlapping queries take {told} of one query that asks for all their columns, collected (goal: {goal})."
+            yield f"* {network}: {TOGETHER[query]} take {told} of one query that asks for all their columns, collected (goal: {goal})."
 
 
 def _partials(found):

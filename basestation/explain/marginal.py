@@ -55,7 +55,7 @@ class Together:
 
 def together(plans: Mapping[int, Plan], deployment: Deployment, catalog: Catalog,
              statistics: Statistics = GUESS) -> Together | None:  # fmt: skip
-    """None where fewer than two of them have motes do anything: there is nothing to share. Added to the others is who comes last."""
+    """None where fewer than two of them have motes do anything: there is nothing to share."""
 
     def tried(queries: Sequence[Plan]) -> Outlook | str | None:
         try:
@@ -67,12 +67,13 @@ def together(plans: Mapping[int, Plan], deployment: Deployment, catalog: Catalog
     plans = {number: plan for number, plan in plans.items() if alone[number] is not None}
     if len(plans) < 2:
         return None
-    each = {}
-    for number, plan in plans.items():
-        others = [other for n, other in plans.items() if n != number]
-        added = _difference(_hourly(tried([*others, plan])), _hourly(tried(others)))
-        each[number] = Marginal(_hourly(alone[number]), added)
-    return Together(tried(list(plans.values())), each)
+    whole = tried(list(plans.values()))
+    others = {number: tried([plan for n, plan in plans.items() if n != number]) for number in plans}
+    each = {
+        number: Marginal(_hourly(alone[number]), _difference(_hourly(whole), _hourly(others[number])))
+        for number in plans
+    }
+    return Together(whole, each)
 
 
 def _hourly(placed: Outlook | str) -> Hourly | str:

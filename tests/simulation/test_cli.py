@@ -105,7 +105,11 @@ def test_student_s_t_goes_on_behind_its_table():
             ["SN704: `until` comes after `at`"],
         ),
         ("[queries.now]", '[queries.now]\nat = "1 min"\nuntil = "30 sec"', ["SN704: `until` comes after `at`"]),
-        ("[queries.now]", "[wire]\ndelayed = 0.5\n[queries.now]", ["SN703: `wire` says how many are `delayed` and not"]),
+        (
+            "[queries.now]",
+            "[wire]\ndelayed = 0.5\n[queries.now]",
+            ["SN703: `wire` says how many are `delayed` and not"],
+        ),
         ("[queries.now]", '[faults.a]\nwhat = "clock_jumps"\nmote = 1\nat = "1 sec"\n[queries.now]', ["needs `by`"]),
         (
             "[queries.now]",
@@ -194,7 +198,8 @@ def test_how_long_batteries_last_is_told_of_the_time_that_was_simulated(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("text", "ms"), [("90s", 90_000), ("30min", 1_800_000), ("24h", 86_400_000), ("1 m", 60_000), ("5MS", 5), ("2 days", 172_800_000)]
+    ("text", "ms"),
+    [("90s", 90_000), ("30min", 1_800_000), ("24h", 86_400_000), ("1 m", 60_000), ("5MS", 5), ("2 days", 172_800_000)],
 )
 def test_spans_as_people_write_them(text, ms):
     assert sim.span(text) == ms

@@ -127,6 +127,7 @@ def exchanged(text, agenda, *others, **radio):
 @pytest.mark.parametrize("window", WINDOWS)
 def test_windows_of_any_kind_are_exchanged_there_and_back_with_loss_and_without(window, agenda, radio, monkeypatch):
     monkeypatch.setattr(exchanging, "REVIEWED", 10**6)
+    monkeypatch.setattr(exchanging, "CALM", 10**6)
     monkeypatch.setattr(exchanging, "CLEARLY", 0.0)
     by = " GROUP BY site" if window == "grouped" else ""
     text = f"SELECT AVG(temp) AS mean, COUNT(*) AS n FROM hall {WINDOWS[window]} WHERE temp > 20{by}"
@@ -137,6 +138,7 @@ def test_windows_of_any_kind_are_exchanged_there_and_back_with_loss_and_without(
 
 def test_who_wants_the_readings_that_another_has_changed_to_misses_none_since_then(monkeypatch):
     monkeypatch.setattr(exchanging, "REVIEWED", 10**6)
+    monkeypatch.setattr(exchanging, "CALM", 10**6)
     monkeypatch.setattr(exchanging, "CLEARLY", 0.0)
     reads, where = "FROM hall [FROM NOW-110 TO NOW SLIDE 10 SEC]", "WHERE temp > 20"
     later = Asked("later", f"SELECT MEDIAN(temp) AS middle {reads} {where}", 60_000 * 24, None)
@@ -147,6 +149,21 @@ def test_who_wants_the_readings_that_another_has_changed_to_misses_none_since_th
     assert [queries[number].reports_from["hall"] for number in bed.numbers.values()] == [begun, begun]
     covered = {key[0]: of["hall"] for (what, key), of in said_by(bed, "later").items() if what == "coverage of"}
     assert len(covered) > 60 and set(covered.values()) == {(96, 96)}
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_a_fold_gives_way_to_who_wants_the_readings_and_runs_again_when_he_has_gone(agenda):
+    """A few rounds after either, not after an hour."""
+    text = "SELECT AVG(temp) AS mean, COUNT(*) AS n FROM hall [FROM NOW-50 TO NOW SLIDE 20 SEC]"
+    both = Asked("0", text, 0, None), Asked("all", "SELECT site, temp, supply FROM hall", 300_000, 1_500_000)
+    bed = testbed.Testbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=both), 1, agenda=agenda)
+    bed.run_until(60_000 * 50)
+    assert [folded for _, folded in ways(bed, "0")] == [True, False, True]
+    begin = bed.scenario.begin_ms // 1_000
+    decided = [each.tick - begin for each in bed.decided if not each.handed]
+    assert 300 < decided[0] <= 300 + 10 * (exchanging.CALM + 1)
+    assert 1_500 < decided[1] <= 1_500 + 10 * (exchanging.CALM + 1)
+    assert judge(bed, "0") >= 140
 
 
 def test_what_is_not_clearly_cheaper_stays_as_it_is():
