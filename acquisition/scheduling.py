@@ -38,9 +38,14 @@ class Scheduled:
     samplings: Mapping[int, Sampling]
     schedules: Mapping[int, Schedule]
 
+    @property
+    def running(self) -> dict[int, Sampling]:
+        """By number, the samplings that some site runs now."""
+        return {each.number: each for schedule in self.schedules.values() for each in schedule.samplings}
+
     def current(self, extent: str) -> Sampling | None:
         """The sampling that an extent's sites run now."""
-        return next((s for schedule in self.schedules.values() for s in schedule.samplings if s.extent == extent), None)
+        return next((each for each in self.running.values() if each.extent == extent), None)
 
 
 NOTHING = Scheduled({}, {})
@@ -64,7 +69,7 @@ def share(
     by_extent: dict[str, list[Need]] = {}
     for need in needs:
         by_extent.setdefault(need.extent, []).append(need)
-    samplings = dict(before.samplings)
+    samplings, taken = dict(before.samplings), set(before.running)
     by_site: dict[int, list[Sampling]] = {site: [] for site in before.schedules}  # those without a need fall silent
     for name, wanted in by_extent.items():
         extent = catalog.find(name)
@@ -74,9 +79,11 @@ def share(
         sampling = before.current(name)
         kept = sampling is not None and (sampling.epochs.interval, sampling.channels) == (interval, channels)
         if not kept or name in renewed:
-            sampling = Sampling(_free(samplings), name, Epochs(grid_at_or_after(now, interval), interval), channels)
-            samplings.pop(sampling.number, None)  # a number used again becomes the youngest of the dictionary
-            samplings[sampling.number] = sampling
+            number = _free(name, samplings, taken)
+            sampling = Sampling(number, name, Epochs(grid_at_or_after(now, interval), interval), channels)
+            samplings.pop(number, None)  # a number used again becomes the youngest of the dictionary
+            samplings[number] = sampling
+            taken.add(number)
         for site in _sites(extent):
             if site not in wanted_of.get(name, extent.sites):
                 continue
@@ -122,9 +129,19 @@ def _sites(extent: Extent) -> tuple[int, ...]:
     return extent.sites
 
 
-def _free(samplings: Mapping[int, Sampling]) -> int:
-    """The next number; the oldest is used again after 256, when no frame of that age can be under way."""
-    return (next(reversed(samplings)) + 1) % NUMBERS if samplings else 0
+def _free(extent: str, samplings: Mapping[int, Sampling], taken: Collection[int]) -> int:
+    """The next number that nobody has: they come round after 256, when no frame of that age can be under way.
+
+    A sampling that stays may have run for as long as that, and keeps its number.
+    """
+    if len(taken) == NUMBERS:
+        raise ScheduleError(
+            extent, f"{NUMBERS} samplings run or have just ended, and there are no more numbers on the air"
+        )
+    number = (next(reversed(samplings)) + 1) % NUMBERS if samplings else 0
+    while number in taken:
+        number = (number + 1) % NUMBERS
+    return number
 
 
 def _schedule(site: int, samplings: tuple[Sampling, ...], before: Scheduled) -> Schedule:

@@ -86,6 +86,29 @@ def test_numbers_come_round_after_256():
         assert len(scheduled.samplings) == min(turn + 1, 256)
 
 
+def test_a_sampling_that_stays_keeps_its_number_when_they_come_round():
+    """Else its readings would be taken for those of another extent."""
+    scheduled = share([need("temp")], CATALOG, NOTHING, now=0)
+    stays = scheduled.current("field")
+    for turn in range(600):
+        other = need(*(["temp", "volt"] if turn % 2 else ["temp"]), extent="road", every=60)
+        scheduled = share([need("temp"), other], CATALOG, scheduled, now=60 * turn)
+        comes = scheduled.current("road")
+        assert scheduled.current("field") is stays is scheduled.samplings[0]
+        assert comes.number == turn % 255 + 1 and scheduled.samplings[comes.number] is comes
+        assert scheduled.schedules[4].samplings == (stays, comes)
+
+
+def test_no_two_samplings_have_one_number_however_many_there_are():
+    many = {f"e{n}": sensed(f"e{n}", sites=(n + 1,)) for n in range(257)}
+    needs = [need("temp", extent=name) for name in many]
+    scheduled = share(needs[:-1], Catalog(many), NOTHING, now=0)
+    assert sorted(s.number for each in scheduled.schedules.values() for s in each.samplings) == list(range(256))
+    with pytest.raises(ScheduleError, match="extent `e256`: 256 samplings run or have just ended"):
+        share(needs, Catalog(many), scheduled, now=10)
+    assert share(needs[:-1], Catalog(many), scheduled, now=20).samplings == scheduled.samplings
+
+
 def test_a_site_that_nobody_needs_any_more_is_silenced():
     first = share([need("temp")], CATALOG, NOTHING, now=0)
     silent = share([], CATALOG, first, now=10)
