@@ -20,6 +20,8 @@ EVERY_SITE: Mapping[str, Collection[int]] = MappingProxyType({})
 EVERYTHING: Mapping[str, Mapping[str, Collection[int]]] = MappingProxyType({})
 NUMBERS = 256  # a sampling's number is one byte on the air
 MAX_CHANNELS = 8
+LONGEST = 0xFFFF_FFFF
+"""Schedules and programs have 32 bits for an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,9 @@ def _merge(extent: Extent | None, name: str, needs: list[Need]) -> tuple[int, tu
     for need in needs:
         if need.every % extent.interval:
             raise ScheduleError(name, f"every {need.every} ticks is no multiple of its interval, {extent.interval}")
+        if need.every > LONGEST:
+            said = f"every {need.every:,} ticks is too rare; motes count {LONGEST:,} of them at most"
+            raise ScheduleError(name, said, "SN607")
     known = {a.name for a in (extent.site_attribute, extent.time_attribute) if a}
     wanted = {attribute for need in needs for attribute in need.attributes} - known
     sampled = [attribute for attribute in extent.schema if attribute.name in wanted]

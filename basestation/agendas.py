@@ -10,7 +10,7 @@ from basestation.planner.network import world_of
 from basestation.queries import Query
 from basestation.world import World
 from innet.errors import PlacementError
-from innet.placement.agenda import Agenda
+from innet.placement.agenda import LAST_FIRST, Agenda
 from innet.placement.place import World as Network
 from innet.placement.placement import Placed, Placement
 from innet.placement.rhythm import longest_pause
@@ -66,9 +66,12 @@ def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Sched
     found = agenda_of(Placement(world.tree, reached), replace(network, network=known), within_ms(world, queries))
     if not same_tree or replace(found, first=before.first) == before:
         return replace(found, first=before.first) if same_tree else found
-    if unknown:
-        return replace(found, first=-(-before.begin // found.period))
-    return replace(found, first=-(-_told(world, now) // found.period))
+    first = -(-(before.begin if unknown else _told(world, now)) // found.period)
+    if first > LAST_FIRST:
+        raise PlacementError(
+            f"motes count {LAST_FIRST:,} rounds; of {found.period_ms:,} ms there were more since tick 0"
+        )
+    return replace(found, first=first)
 
 
 def pending(world: World, now: int) -> bool:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from acquisition.scheduling import NOTHING, share
 from basestation import agendas
 from basestation.planner.bind import bind_text
@@ -10,6 +12,8 @@ from basestation.planner.rewrite import rewrite
 from basestation.queries import Query
 from basestation.wanted import inside, placed
 from basestation.world import World
+from innet.errors import PlacementError
+from innet.placement.agenda import LAST_FIRST
 from innet.routing.choose import choose_tree
 from innet.routing.tree import RoutingTree
 from simulator.scenario import read_scenario
@@ -68,6 +72,18 @@ def test_another_one_begins_in_a_round_in_which_all_have_been_told_and_nobody_is
     )
     again = planned(replace(third, queries=first.queries, live=first.live), second.agenda.begin)
     assert again.agenda.sites == first.agenda.sites and again.agenda.begin > second.agenda.begin
+
+
+def test_motes_count_no_more_rounds_than_they_can():
+    """Rounds of ten seconds, counted from tick 0 on: after 1,361 years there are too many."""
+    last = 10 * LAST_FIRST
+    for now, fits in ((last - 1_000, True), (last, False)):
+        first = asking(sleeping(), "SELECT temp FROM hall", now - 500)
+        if fits:
+            assert asking(first, "SELECT supply FROM hall", now).agenda.first <= LAST_FIRST
+        else:
+            with pytest.raises(PlacementError, match=r"motes count 4,294,967,295 rounds; of 10,000 ms there were more"):
+                asking(first, "SELECT supply FROM hall", now)
 
 
 def test_in_another_tree_it_begins_at_once():

@@ -253,6 +253,7 @@ LATER = {
     "SN604": "SELECT a, b FROM wall [NOW]",
     "SN605": "SELECT a FROM wall [NOW]",
     "SN606": "SELECT w.*, x.*, y.*, z.* FROM wall1 [NOW] w, wall2 [NOW] x, wall3 [NOW] y, wall4 [NOW] z",
+    "SN607": "SELECT temp FROM road ACQUIRE EVERY 99999 DAYS",
 }
 
 

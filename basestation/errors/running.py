@@ -152,4 +152,10 @@ LATER = {
         ),
         schema=True,
     ),
+    "SN607": Entry(
+        "later",
+        "an interval that is too long for a mote",
+        "Motes count ticks between two samples with 32 bits: 136 years of seconds, or 49 days of milliseconds.",
+        "SELECT temp FROM road ACQUIRE EVERY 99999 DAYS",
+    ),
 }

@@ -9,6 +9,11 @@ from enum import Enum
 
 from innet.placement.rounds import ALL, Rounds
 
+LONGEST_ROUND_MS, LONGEST_SLOT_MS = 0xFFFF_FFFF, 0xFFFF
+LAST_FIRST = 0xFFFF_FFFF
+MOST_SLOTS = 320
+"""What motes are told of an agenda has room for: lengths, the number of its first round, a mote's own slot and its children's."""
+
 
 class Activity(Enum):
     SENSE = "sense"

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from innet.errors import PlacementError
-from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
+from innet.placement.agenda import (
+    LONGEST_ROUND_MS,
+    LONGEST_SLOT_MS,
+    MOST_SLOTS,
+    Activity,
+    Agenda,
+    SiteAgenda,
+    Slot,
+)
 from innet.placement.expected import Loads, Round, instructions_of
 from innet.placement.place import World, sampled_by, slots_ms
 from innet.placement.placement import Placement
@@ -36,14 +44,23 @@ def make_agenda(
 ) -> Agenda:
     """An agenda for every mote of the tree. Without a topology, all motes are taken to hear each other.
 
-    PlacementError, with the mote, where a round is too short for what has to go out at its end.
+    PlacementError, with the mote, where a round is too short for what has to go out at its end, or motes cannot be told of it.
     """
+    if period * tick_ms > LONGEST_ROUND_MS:
+        raise PlacementError(f"rounds of {period * tick_ms:,} ms are longer than motes count, {LONGEST_ROUND_MS:,} ms")
     earshot = _Earshot(tree, topology)
     own = {site: _own_slots(work.get(site, Work()), tick_ms) for site in tree.parent}
     sends: dict[int, Slot] = {}
     children = tree.children
     for site in tree.leaves_first:
         parent, length = tree.parent[site], max(1, ceil(work.get(site, Work()).send_ms))
+        if length > LONGEST_SLOT_MS:
+            raise PlacementError(
+                f"it would send for {length:,} ms, and a slot has {LONGEST_SLOT_MS:,} ms at most", site
+            )
+        if len(children[site]) >= MOST_SLOTS:
+            said = f"{len(children[site]):,} motes would send to it, and it keeps {MOST_SLOTS} slots with its own"
+            raise PlacementError(said, site)
         ready = max([slot.end_ms for slot in own[site]] + [sends[child].end_ms for child in children[site]], default=0)
         others = [sends[other] for other in earshot.of(site) if other in sends]
         start = _first_gap(ready, length, [*others, *own.get(parent, ())])

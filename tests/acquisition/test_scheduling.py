@@ -136,6 +136,7 @@ MANY = tuple(Attribute(f"a{n}", Type.INTEGER) for n in range(9))
     ("extent", "asked", "said"),
     [
         (sensed(), need("temp", every=15), "no multiple of its interval, 10"),
+        (sensed(), need("temp", every=2**32 + 4), r"every 4,294,967,300 ticks is too rare; motes count 4,294,967,295"),
         (sensed(attributes=(FLOAT,)), need("wind"), "needs a scale"),
         (sensed(attributes=TWINS), need("a", "b"), "same code"),
         (sensed(attributes=MANY), need(*(a.name for a in MANY)), "at most 8"),

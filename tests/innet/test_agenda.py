@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innet.errors import PlacementError
-from innet.payload import MAX_NEIGHBOURS, decode_links, encode_links
-from innet.placement.agenda import Activity, Slot
+from innet.payload import MAX_NEIGHBOURS, Duty, Orders, decode_links, decode_orders, encode_links, encode_orders
+from innet.placement.agenda import LAST_FIRST, Activity, Slot
 from innet.placement.expected import Loads, Round
 from innet.placement.place import Choice, arranged, slots_ms
 from innet.placement.timing import MOST_EPOCHS, Work, agenda_of, longest_round, make_agenda
+from innet.program.program import MoteProgram
 from innet.routing.choose import choose_tree
 from innet.routing.topology import Heard, LinksReport, Topology
 from innet.routing.tree import RoutingTree
@@ -68,6 +69,35 @@ def test_who_is_too_faint_to_be_in_a_full_report_waits_as_well():
 def test_what_does_not_fit_names_the_mote():
     with pytest.raises(PlacementError, match="site 1: it would send until 1200 ms, and after 1000 ms"):
         make_agenda(CHAIN, {site: Work(send_ms=400.0) for site in (1, 2, 3)}, 1, 1000)
+
+
+def star(count):
+    return RoutingTree((0,), {1: 0, **dict.fromkeys(range(2, count + 2), 1)})
+
+
+@pytest.mark.parametrize(
+    ("tree", "send_ms", "period", "said"),
+    [
+        (CHAIN, 65_535.0, 2**32 - 1, None),
+        (CHAIN, 65_535.1, 2**32 - 1, "site 3: it would send for 65,536 ms, and a slot has 65,535 ms at most"),
+        (CHAIN, 5.0, 2**32, "rounds of 4,294,967,296 ms are longer than motes count, 4,294,967,295 ms"),
+        (star(319), 5.0, 10_000, None),
+        (star(320), 5.0, 10_000, "site 1: 320 motes would send to it, and it keeps 320 slots with its own"),
+    ],
+)
+def test_motes_can_be_told_of_every_agenda(tree, send_ms, period, said):
+    work = dict.fromkeys(tree.parent, Work(send_ms=send_ms))
+    if said:
+        with pytest.raises(PlacementError, match=said):
+            make_agenda(tree, work, period, 1)
+        return
+    agenda = replace(make_agenda(tree, work, period, 1), first=LAST_FIRST)
+    codes = [
+        MoteProgram(1, sampling, 1, 1, b"\x03" * 92 + b"\x00") for sampling in range(11)
+    ]  # as many as a schedule may have
+    for site, own in agenda.sites.items():
+        orders = Orders(tuple(codes), own.parent, Duty.of(agenda, site))
+        assert decode_orders(encode_orders(1, orders), site).duty == orders.duty
 
 
 def test_epochs_wait_for_each_other_as_long_as_answers_may():
