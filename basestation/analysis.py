@@ -7,7 +7,7 @@ of the same plan by who has counted in the readings that were then measured.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from acquisition.extent import Catalog
@@ -56,6 +56,7 @@ def analysed(plans: Sequence[Plan], around: "Scenario", catalog: Catalog, seed: 
         "climate": {"delivery": around.delivery, "bad": climate.bad, "left": climate.left},
         "levels": _levels(placed, predictions, found.tally, hours),
         "motes": _motes(placed, predictions, found.joules, hours),
+        "worst": _worst(placed, predictions, found.joules, hours),
         "delivered_ms": {"predicted": placed.agenda.latest_ms, "measured": found.latest_ms},
         "covered": _covered(placed, predictions["informed"].through, found.covered),
     }  # fmt: skip
@@ -93,6 +94,19 @@ def _motes(placed: Outlook, predictions: Mapping[str, Prediction], joules: Mappi
         }
         for mote, used in sorted(joules.items())
     ]  # fmt: skip
+
+
+def _worst(
+    placed: Outlook, predictions: Mapping[str, Prediction], joules: Mapping[int, float], hours: float
+) -> dict | None:
+    """Whose battery is empty first, and after how many days, by each account; None where no mote has a battery."""
+    lasting = {name: each.lifetimes for name, each in predictions.items()}
+    batteries = placed.network.network.batteries
+    lasting["measured"] = {m: batteries.get(m, inf) * hours * 3_600 / used for m, used in joules.items()}
+    if placed.predicted().worst is None:
+        return None
+    first = {name: min(seconds, key=lambda mote: (seconds[mote], mote)) for name, seconds in lasting.items()}
+    return {name: {"mote": mote, "days": lasting[name][mote] / 86_400} for name, mote in first.items()}
 
 
 def _covered(placed: Outlook, through: Mapping[int, float], measured: Mapping[str, float]) -> list[dict]:
@@ -133,11 +147,14 @@ def analysis_text(told: Mapping) -> str:
         f"{told['statistics']}; informed: it is counted in what was measured"
     )
     lines += _level_lines(told["levels"]) + _mote_lines(told["motes"])
+    if worst := told["worst"]:
+        first = [f"of mote {worst[name]['mote']}, after {worst[name]['days']:,.1f} days" for name in _NAMES]
+        lines += prose("the first battery to be empty is that {}; informed: {}; measured: {}".format(*first))
     late = told["delivered_ms"]
     lines.append(f"the last of a round arrives after {late['predicted']:,} ms, measured {late['measured']:,.1f} ms")
     for each in told["covered"]:
-        share = f"{each['predicted']:.2%}, measured {each['measured']:.2%}"
-        lines.append(f"of the readings of {each['extent']} are heard of {share}")
+        share = f"{each['predicted']:.2%} are heard of, measured {each['measured']:.2%}"
+        lines.append(f"of the readings of {each['extent']}, {share}")
     return paragraph(head, lines)
 
 

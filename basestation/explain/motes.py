@@ -114,11 +114,15 @@ def mote_lines(motes):
         when = f"{slot['begin_ms']:,} .. {slot['begin_ms'] + slot['ms']:,}"
         told = (when, f"{awake[each['mote']]:,}", f"{each['joules']:.4g}", days)
         rows.append((*(str(each[what]) for what in ("mote", "parent", "level")), *told))
-    lines += table(rows)
-    if motes["worst"] is not None:
-        days = next(each["lifetime_days"] for each in motes["energy"] if each["mote"] == motes["worst"])
-        lines.append(f"the first battery to be empty is that of mote {motes['worst']}, after {days:,.1f} days")
-    return lines + memory_lines(motes["memory"])
+    return [*lines, *table(rows), *worst_lines(motes), *memory_lines(motes["memory"])]
+
+
+def worst_lines(motes):
+    """Whose battery is empty first."""
+    if motes["worst"] is None:
+        return []
+    days = next(each["lifetime_days"] for each in motes["energy"] if each["mote"] == motes["worst"])
+    return [f"the first battery to be empty is that of mote {motes['worst']}, after {days:,.1f} days"]
 
 
 def running_lines(motes):

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from math import isfinite
 
-from basestation.explain.motes import memory_lines, running_lines, told_of
+from basestation.explain.motes import memory_lines, running_lines, told_of, worst_lines
 from basestation.explain.paragraph import paragraph, prose, table
 from basestation.planner.plan import Plan
 from innet.placement.statistics import GUESS
@@ -42,7 +42,7 @@ def together_text(told):
     motes = told["motes"]
     if motes is None:
         return paragraph("together on the motes", prose(f"cannot be run there: {told['all']}"))
-    lines = [*running_lines(motes), *_table(told), *memory_lines(motes["memory"])]
+    lines = [*running_lines(motes), *_table(told), *worst_lines(motes), *memory_lines(motes["memory"])]
     return paragraph(f"together on the motes of {motes['deployment']}", lines)
 
 
@@ -59,7 +59,7 @@ def _cells(figures, sign=""):
     if isinstance(figures, str):
         return ["-"] * len(_COLUMNS)
     days = figures["days"]
-    shown = "mains" if days is None else f"{days + 0.0:{sign},.1f}"
+    shown = "mains" if days is None else f"{round(days, 1) + 0.0:{sign},.1f}"
     return [
         f"{figures['messages']:{sign},.1f}",
         f"{figures['bytes']:{sign},.0f}",

@@ -106,6 +106,17 @@ def test_the_analysis_is_the_last_line_and_the_same_for_the_same_seed(capsys):
     assert {each["mote"]: each["joules"]["predicted"] for each in told[-1]["motes"]} == alone
 
 
+def test_whose_battery_is_empty_first_is_told_as_predicted_and_as_measured(office, capsys):
+    code, out, _ = call(capsys, "-c", OFFICE, "-o", "json", "--analyze", "--for", "10min", QUERIES["collect"])
+    told = json.loads(out.splitlines()[-1])
+    assert code == 0
+    for name, first in told["worst"].items():
+        days = {each["mote"]: office.motes[each["mote"]].battery / each["joules"][name] / 24 for each in told["motes"]}
+        assert first["mote"] == min(days, key=days.get)
+        assert first["days"] == pytest.approx(days[first["mote"]])
+    assert set(told["worst"]) == {"predicted", "informed", "measured"}
+
+
 @pytest.mark.parametrize("minutes", [5, 10, 30])
 def test_a_fold_is_weighed_for_the_rounds_it_then_has(office, minutes):
     """What it is said to use where it is decided is what all motes are said to use."""
