@@ -69,15 +69,15 @@ def kinds_of(deployment: Deployment) -> dict[int, Hardware]:
 
 def sensors_of(scenario: Scenario, seed: int) -> dict[int, tuple[Sensor, ...]]:
     """Of each mote; what is the same for several is one object, so that they can be read together."""
+    nothing = Wave(0.0)
     world = {name: field_of(name, quantity, scenario, seed) for name, quantity in scenario.world.items()}
     for fault in scenario.faults:
         if fault.what == "sensor_fails":
             begin = scenario.begin_ms + fault.at_ms
             end = 2**62 if fault.until_ms is None else scenario.begin_ms + fault.until_ms
             for mote in fault.motes:
-                world[fault.sensor] = Failing(world[fault.sensor], mote, begin, end)
+                world[fault.sensor] = Failing(world.get(fault.sensor, nothing), mote, begin, end)
     made: dict[tuple[str, SensorSpec], Sensor] = {}
-    nothing = Wave(0.0)
     for site in scenario.deployment.motes.values():
         for name, spec in site.sensors.items():
             if (name, spec) not in made:

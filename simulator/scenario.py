@@ -122,7 +122,7 @@ FAULTS = {
     "links_change": ("links", "until"),
     "base_away": ("until",),
 }
-"""What can go wrong, and what must be said of it besides when."""
+"""What can go wrong, and what is said of it besides when; all must be, but `until`."""
 OF_GATEWAYS = ("cut", "moves")
 """What goes wrong with gateways as with motes."""
 
@@ -201,9 +201,9 @@ def _span(table: Table, key: str, default: int | None = ...) -> int | None:
     return milliseconds_of(value) if isinstance(value, str) else value
 
 
-def _from_to(table: Table, otherwise: int = ...) -> tuple[int | None, int | None]:
-    """`at` and `until`, of which the second comes later."""
-    at, until = _span(table, "at", otherwise), _span(table, "until", None)
+def _from_to(table: Table, otherwise: int = ..., ends: bool = True) -> tuple[int | None, int | None]:
+    """`at`, and of what `ends`, `until`, which comes later."""
+    at, until = _span(table, "at", otherwise), _span(table, "until", None) if ends else None
     if None not in (at, until) and until <= at:
         table.fault("SN704", "`until` comes after `at`", "until")
     return at, until
@@ -219,9 +219,9 @@ def _quantity(table: Table, path: Path) -> Quantity:
         cycles=tuple(_cycle(inner) for _, inner in _named(table, "cycles")),
         file=path.parent / name if (name := table.text("file", None)) is not None else None,
         column=table.text("column") if "file" in table else None,
-        hold_ms=_span(table, "hold", 3_600_000),
+        hold_ms=_span(table, "hold", 3_600_000) if "file" in table else 0,
     )
-    if "file" in table and {"mean", "cycles"} & table.values.keys():
+    if "file" in table and {"mean", "noise", "east", "north", "up", "cycles"} & table.values.keys():
         table.fault("SN705", "a quantity is a formula or a recording, not both", "file")
     if quantity.file is not None and not quantity.file.is_file():
         table.fault("SN708", f"there is no file `{quantity.file}`", "file")
@@ -282,13 +282,13 @@ def _clocks(top: Table) -> int:
 
 def _fault(name: str, table: Table, motes: set[int], gateways: set[int], sensors: set[str]) -> Fault:
     what = table.one_of("what", "fault", FAULTS)
-    needs, both = FAULTS.get(what, ()), motes | gateways
-    found = table.get("mote", "the number of a mote, or a list of some", _is_motes, ... if "mote" in needs else ())
-    some = tuple(found) if isinstance(found, list) else () if found in (None, ()) else (found,)
+    needs, both = FAULTS.get(what, ("mote", "until")), motes | gateways
+    found = table.get("mote", "the number of a mote, or a list of some", _is_motes) if "mote" in needs else None
+    some = tuple(found) if isinstance(found, list) else () if found is None else (found,)
     if motes and (strange := sorted(set(some) - (both if what in OF_GATEWAYS else motes))):
         why = f"{strange[0]} is a gateway, and `{what}` is about motes" if strange[0] in gateways else None
         table.fault("SN706", why or f"there is no mote {strange[0]}", "mote")
-    at, until = _from_to(table)
+    at, until = _from_to(table, ends="until" in needs)
     fault = Fault(
         name,
         what,

@@ -69,10 +69,8 @@ def run(args):
     except cannot_sweep() as why:
         tell_input(InputError("SN515", f"cannot be swept: {why}", args.scenario), as_json)
         return REFUSED
-    except OSError as why:
-        tell_input(
-            InputError("SN501", f"cannot be written: {why.strerror}", why.filename and str(why.filename)), as_json
-        )
+    except OSError as why:  # a disk that is full does not say where
+        tell_input(InputError("SN501", f"cannot be written: {why.strerror}", str(why.filename or args.out)), as_json)
         return BAD_INPUT
     except InputError as why:
         tell_input(why, as_json)
@@ -105,13 +103,15 @@ def _run(scenario, args):
     chosen = args.seeds or range(scenario.seed, scenario.seed + 1)
     progress = Progress(args.span * len(chosen))
     trials = []
-    for at, seed in enumerate(chosen):
-        folder = args.out / f"seed-{seed}" if args.out else None
-        trying = Trying(scenario, seed, folder, args.swept, args.agenda)
-        trials.append(trying.run(args.span, _line, lambda ms, before=at * args.span: progress.at(before + ms)))
-        if folder:
-            _write_figures(folder, trials[-1])
-    progress.end()
+    try:
+        for at, seed in enumerate(chosen):
+            folder = args.out / f"seed-{seed}" if args.out else None
+            trying = Trying(scenario, seed, folder, args.swept, args.agenda)
+            trials.append(trying.run(args.span, _line, lambda ms, before=at * args.span: progress.at(before + ms)))
+            if folder:
+                _write_figures(folder, trials[-1])
+    finally:
+        progress.end()
     return trials
 
 

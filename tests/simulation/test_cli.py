@@ -3,6 +3,8 @@
 import csv
 import json
 import math
+import os
+import re
 from statistics import mean, stdev
 
 import pytest
@@ -11,6 +13,9 @@ from basestation.cli import sim
 from basestation.trials import _summary, student
 from gateway.cli import parser_of
 from tests.simulation.judging import FOLDER
+
+MEASURED = re.compile(r"mote=(\d+) produced sampling=\d+ tick=(\d+) values=\([^,]+, ([^)]+)\)")
+"""Who measured what as the second of two quantities, and when."""
 
 
 def moteloom_sim(*arguments):
@@ -117,6 +122,18 @@ def test_student_s_t_goes_on_behind_its_table():
             ["SN704", "add up to"],
         ),
         ("[world.supply]", "[world.supply", ["SN701: this is no TOML"]),
+        (
+            "[queries.now]",
+            '[faults.a]\nwhat = "dies"\nmote = 1\nat = "1 sec"\nuntil = "2 sec"\n[queries.now]',
+            ["SN702: `faults.a` has no `until`"],
+        ),
+        (
+            "[queries.now]",
+            '[faults.a]\nwhat = "base_away"\nmote = 1\nat = "1 sec"\n[queries.now]',
+            ["SN702: `faults.a` has no `mote`"],
+        ),
+        ("mean = 2950.0", 'noise = 1.0\nfile = "hall.csv"\ncolumn = "supply"', ["SN705: a quantity is a formula or"]),
+        ("mean = 2950.0", 'hold = "1 min"', ["SN702: `world.supply` has no `hold`"]),
     ],
 )
 def test_what_is_wrong_with_a_scenario_is_pointed_at(tmp_path, capsys, right, wrong, said):
@@ -175,6 +192,39 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path, capsys):
     (tmp_path / "file").touch()
     assert moteloom_sim(FOLDER / "calm.toml", "--for", "1min", "--out", tmp_path / "file") == 3
     assert capsys.readouterr().err == f"SN501: {tmp_path / 'file' / 'seed-1'}: cannot be written: Not a directory\n"
+
+
+@pytest.mark.parametrize("name", ["trace.txt", "answers.jsonl", "motes.csv", "ledger.json"])
+def test_where_a_disk_is_full_is_told(tmp_path, capsys, name):
+    (tmp_path / "seed-1").mkdir()
+    (tmp_path / "seed-1" / name).symlink_to("/dev/full")
+    assert moteloom_sim(FOLDER / "calm.toml", "--for", "1min", "--out", tmp_path) == 3
+    assert capsys.readouterr().err == f"SN501: {tmp_path}: cannot be written: No space left on device\n"
+
+
+def test_a_run_that_ends_early_leaves_no_bar_behind(tmp_path, monkeypatch):
+    """What is told next stands at the beginning of a line of its own."""
+    (tmp_path / "seed-1").mkdir()
+    (tmp_path / "seed-1" / "motes.csv").symlink_to("/dev/full")
+    terminal, end = os.openpty()
+    with os.fdopen(end, "w") as screen:
+        monkeypatch.setattr("sys.stderr", screen)
+        assert moteloom_sim(FOLDER / "calm.toml", "--for", "1min", "--out", tmp_path) == 3
+        screen.flush()
+        shown = os.read(terminal, 100_000).decode()
+    os.close(terminal)
+    assert re.search(r"\[#*\.+] +\d+%.*\r +\rSN501: ", shown)
+
+
+def test_a_sensor_of_which_the_world_says_nothing_measures_nothing_and_fails_like_any_other(tmp_path, capsys):
+    text = (FOLDER / "calm.toml").read_text().replace('"hall.toml"', f'"{FOLDER / "hall.toml"}"')
+    fault = '[faults.broken]\nwhat = "sensor_fails"\nmote = 3\nsensor = "supply"\nat = "25 sec"\n'
+    (tmp_path / "bare.toml").write_text(text.replace("[world.supply]\nmean = 2950.0", fault))
+    assert moteloom_sim(tmp_path / "bare.toml", "--for", "1min", "--out", tmp_path) == 0
+    trace = (tmp_path / "seed-1" / "trace.txt").read_text()
+    supply = {(int(mote), int(tick)): value for mote, tick, value in MEASURED.findall(trace)}
+    assert {mote for mote, _ in supply} == set(range(1, 9)) and max(tick for _, tick in supply) == 50
+    assert all(value == ("None" if mote == 3 and tick >= 30 else "0") for (mote, tick), value in supply.items())
 
 
 def test_before_the_first_reading_none_is_received(capsys):
