@@ -58,17 +58,19 @@ class Weighing:
 def together(world: World, feedings: Mapping[int, Feeding], now: int) -> tuple[World, Mapping[int, Feeding]]:
     """After those that came in this very clock tick, of which no mote has heard yet, were decided about together.
 
-    Each has chosen beside those before it; who came after can only make folds dearer.
+    Each has chosen beside those before it; who came after can make folds dearer, or could have shared a wider one.
     """
     young = {number for number, query in world.live.items() if query.since == now}
     splits = _splits(world, young) if len(young) > 1 else {}
     best = _Way(world, feedings)
     folded = [number for number in splits if best.folds(number)]
-    for numbers in (folded, *([number] for number in folded)) if folded else ():
-        best = best.weighed() if best.cost is None else best
+    if not folded:
+        return world, feedings
+    best = best.weighed()
+    for numbers, chosen in ((folded, ()), (splits, None), *(([number], ()) for number in folded)):
         tried = best.without(numbers)
         for number in numbers:
-            tried = tried.fed(world.live[number], splits[number], now, ())
+            tried = tried.fed(world.live[number], splits[number], now, chosen)
         if (tried := tried.weighed()).cost.joules < best.cost.joules:
             best = tried
     return best.world, best.feedings
@@ -124,7 +126,10 @@ def _at_once(begin: _Way, splits: Mapping[int, Split], now: int) -> Iterator[_Wa
 
 
 def _splits(world: World, numbers: Collection[int]) -> dict[int, Split]:
-    """What motes might do for those of the queries that have aggregates for them, and may be fed in another way from any window on."""
+    """What motes might do for those of the queries that have aggregates for them, and may be fed in another way from any window on.
+
+    The widest first: a fold that keeps much feeds who wants less of the same, and not the other way round.
+    """
     found: dict[int, Split] = {}
     if world.deployment is None or world.moves is not Moves.PLANNED:
         return found
@@ -137,4 +142,4 @@ def _splits(world: World, numbers: Collection[int]) -> dict[int, Split]:
         split = inside(query.plan, rewrite(query.plan)[0].root, world)
         if split.feeds:
             found[number] = split
-    return found
+    return dict(sorted(found.items(), key=lambda each: -max(len(feed.fold.states) for feed in each[1].feeds)))

@@ -1,5 +1,7 @@
 """Queries that come together are decided about together: never much dearer than to collect what all of them read."""
 
+from itertools import permutations
+
 import pytest
 
 from basestation.explain.marginal import Hourly
@@ -35,6 +37,21 @@ def test_twenty_queries_cost_at_most_1_2_times_one_that_asks_for_all_in_whicheve
     one, many = hourly(office, CASES["collect"]), hourly(office, texts)
     for figure in ("messages", "bytes", "joules"):
         assert getattr(many, figure) <= MOST * getattr(one, figure)
+
+
+def test_a_fold_that_keeps_more_feeds_who_wants_less_in_whichever_order_they_come():
+    deployment = read_deployment(ROOT / "examples/roadbridge/deployment.toml")
+    bridge = deployment, read_deployed(deployment)
+    window = "FROM road [FROM NOW-9 MIN TO NOW SLIDE 10 MIN]"
+    texts = [
+        f"SELECT AVG(temp), MAX(temp) {window}",
+        f"SELECT AVG(temp) {window}",
+        "SELECT site FROM road WHERE vibration > 20",
+    ]
+    costs = {hourly(bridge, order) for order in permutations(texts)}
+    one = hourly(bridge, [texts[0], texts[2]])
+    assert costs == {one}
+    assert one.joules < hourly(bridge, ["SELECT site, temp FROM road", texts[2]]).joules
 
 
 def asked_apart(office, texts):
