@@ -1,14 +1,15 @@
-"""Write the tables of docs/benchmarks.md from bench/results: `python -m bench.report`. What is between the marks is generated."""
+"""Write the tables of the pages on speed from bench/results: `python -m bench.report`. What is between the marks is generated."""
 
 import sys
 from statistics import median
 
-from bench import network_table, record, sizes_table
+from bench import network_table, record, sizes_table, where_table
 from bench.peers import PEERS
 from bench.run import default_cases
 from bench.tasks import TASKS
 
-PAGE = record.ROOT / "docs" / "benchmarks.md"
+FIGURES = record.ROOT / "docs" / "benchmarks.md"
+WHERE = record.ROOT / "docs" / "where-the-time-goes.md"
 BEGIN, END = "<!-- made by `make bench` -->", "<!-- end of what is made -->"
 GOALS = {  # of single figures: file and figure, case if it matters -> at most
     ("starting", "median", "import the engine"): 0.2, ("starting", "median", "moteloom --help"): 0.3,
@@ -232,6 +233,12 @@ def _sums(measured):
     if many and few:
         each = (many.built - few.built) / 9_990 / 1024
         yield f"* A standing query of W6 takes {each:.0f} kB when it is added (goal: {_held(each <= 50, '50')})."
+    for (task, sites, readings, batch, queries), tenth in rates.items():
+        if task == "W6" and (more := rates.get((task, sites, readings, batch, 10 * queries))) and queries >= sites:
+            yield (
+                f"* W6 takes {tenth.rate / more.rate:.1f} times as long with {10 * queries:,} queries as with {queries:,}, "
+                f"of which as many tuples match: a fifth of all."
+            )
 
 
 def _held(met, goal):
@@ -245,17 +252,17 @@ def _short(number):
     return f"{number:.3g}"
 
 
+def put(page, lines):
+    """Lines take the place of what stands between the marks of a page."""
+    before, rest = page.read_text().split(BEGIN)
+    page.write_text("\n".join([before + BEGIN, "", *lines, "", END + rest.split(END)[1]]))
+    print(f"bench: the tables in {page.relative_to(record.ROOT)} are made anew", file=sys.stderr)
+
+
 def main():
-    page = PAGE.read_text()
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    lines = (
-        tables(newest(record.kept("tasks")))
-        + [line for name in TITLES for line in figures(name)]
-        + network_table.lines()
-    )
-    PAGE.write_text("\n".join([before + BEGIN, "", *lines, "", END + after]))
-    print(f"bench: the tables in {PAGE.relative_to(record.ROOT)} are made anew", file=sys.stderr)
+    lines = tables(newest(record.kept("tasks"))) + [line for name in TITLES for line in figures(name)]
+    put(FIGURES, lines + network_table.lines())
+    put(WHERE, where_table.lines())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Where the engine's time goes in one case: `python -m bench.where W2 [--sites 1000] [--batch 65536] [--readings 1000000]`.
+"""Where the engine's time goes: `python -m bench.where W2 [--sites 1000] [--batch 65536] [--readings 1000000]`.
 
-Times are those of a profiler, which makes calls look dearer than they are: what counts are the shares.
+Times are those of a profiler, which makes calls look dearer than they are: what counts are the shares. Without a task
+those of all tasks are kept, stage by stage; `make bench` does that.
 """
 
 import argparse
@@ -10,11 +11,24 @@ from collections import Counter
 from pathlib import Path
 
 from bench import record
+from bench.ceiling import FILES
 from bench.data import batches
 from bench.ours import Ours
 from bench.tasks import TASKS, Case
 
 SHOWN = 12
+STAGES = {  # what is done -> the rooms of the source that do it
+    "taking in": ("basestation/execution/taking", "basestation/windows", "acquisition"),
+    "who wants it": ("basestation/execution/wanting",),
+    "which windows": ("basestation/execution/sequences", "basestation/execution/flowing"),
+    "slices": ("basestation/execution/slices", "basestation/execution/contents"),
+    "aggregates": ("innet/aggregates",),
+    "joins": ("basestation/execution/joining",),
+    "expressions": ("basestation/algebra",),
+    "columns": ("basestation/execution/columns",),
+    "answers": ("basestation/execution", "basestation/execution/answers", "basestation/revisions"),
+}
+REST = "the rest"
 DEEP = 5  # calls from a module of ours down into numpy
 
 
@@ -38,6 +52,15 @@ def by_module(stats):
         for module, share in _owners(stats.stats, function, DEEP).items():
             seconds[module] += own * share
     return seconds
+
+
+def by_stage(stats):
+    """The share of each stage in what is spent in steps."""
+    stage_of = {room: stage for stage, rooms in STAGES.items() for room in rooms}
+    shares, seconds = Counter(), by_module(stats)
+    for module, spent in seconds.items():
+        shares[stage_of.get(str(Path(module).parent), REST)] += spent / seconds.total()
+    return {stage: shares[stage] for stage in (*STAGES, REST)}
 
 
 def _owners(calls, function, deep):
@@ -64,13 +87,27 @@ def _ours(file):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("task", choices=TASKS, nargs="?")
     for name, usual in (("sites", 1_000), ("batch", 65_536), ("readings", 1_000_000), ("queries", 100)):
         parser.add_argument(f"--{name}", type=int, default=usual)
     told = parser.parse_args()
-    stats = profiled(Case(TASKS[told.task], told.sites, told.readings, told.batch or told.readings, told.queries))
+
+    def stats_of(task):
+        return profiled(Case(TASKS[task], told.sites, told.readings, told.batch or told.readings, told.queries))
+
+    if told.task:
+        show(stats_of(told.task))
+        return
+    shares = {task: by_stage(stats_of(task)) for task in FILES}
+    figures = [
+        (task, stage, round(share, 4), "of the time") for task, each in shares.items() for stage, share in each.items()
+    ]
+    record.keep_figures("where", "default", figures)
+
+
+def show(stats):
     seconds = by_module(stats)
-    total = sum(seconds.values())
+    total = seconds.total()
     print(f"{total:.3f} s in steps, by module:")
     for module, spent in seconds.most_common(SHOWN):
         print(f"{spent / total:6.1%}  {module}")
