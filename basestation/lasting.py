@@ -5,21 +5,24 @@ leave the motes the lifetime that was promised. Where the network changes by its
 """
 
 from dataclasses import replace
-from math import inf, lcm
+from math import gcd, inf, lcm
 
 from basestation.algebra.node import walk
+from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.algebra.window import TimeWindow
 from basestation.language.printer import print_statement
 from basestation.language.syntax import Duration
 from basestation.outlook import CANNOT, added, outlook
 from basestation.planner.bind import bind_text
+from basestation.planner.multiples import least
 from basestation.planner.plan import Plan
+from basestation.planner.rewrite import rewrite
 from basestation.world import World
 from innet.costs.model import Prediction
 from innet.errors import PlacementError
-
-LONGEST_MS = 366 * 86_400_000
-"""Nobody is sampled more rarely than once a year."""
+from innet.placement.agenda import LONGEST_ROUND_MS
+from innet.placement.timing import MOST_EPOCHS
 
 
 class CannotLast(PlacementError):
@@ -40,30 +43,51 @@ def lasting(plan: Plan, world: World, now: int) -> Plan:
     step = plan.asked.acquire_every or lcm(
         *(n.extent.interval for n in walk(plan.root) if isinstance(n, StreamAcquire))
     )
-    most = max(1, LONGEST_MS // (step * tick_ms))
+    wanted, longest = goal * tick_ms / 86_400_000, 0.0
+    refused: CannotLast | None = None
 
-    def tried(times: int) -> tuple[Plan, float, CannotLast | None]:
-        found = sampled_every(plan, step * times, tick_ms)
+    def enough(times: int) -> bool:
+        nonlocal longest, refused
         try:
-            return found, worst_days(found, world, now), None
+            days = worst_days(sampled_every(plan, step * times, tick_ms), world, now)
         except CannotLast as why:  # what is sampled more rarely may fit
-            return found, 0.0, why
+            days, refused = 0.0, why
+        longest = max(longest, days)
+        return days >= wanted
 
-    wanted, few, many = goal * tick_ms / 86_400_000, 0, 1
-    found, days, why = tried(many)
-    while days < wanted:
-        if many == most:
-            raise why or CannotLast(f"motes last {days:,.1f} days at most, and are to last {wanted:,.1f}")
-        few, many = many, min(2 * many, most)
-        found, days, why = tried(many)
-    while many - few > 1:  # `few` times is too often, `many` is not
-        middle = (few + many) // 2
-        plan_, days, _ = tried(middle)
-        if days < wanted:
-            few = middle
-        else:
-            many, found = middle, plan_
-    return replace(plan, root=found.root, asked=replace(found.asked, lifetime=goal))
+    beside, few = _beside(plan, world, step), 0
+    for many in _alike(plan, world, step):
+        if times := least(few + 1, many, beside, enough):
+            found = sampled_every(plan, step * times, tick_ms)
+            return replace(plan, root=found.root, asked=replace(found.asked, lifetime=goal))
+        few = many
+    if refused and not longest:
+        raise refused
+    raise CannotLast(f"motes last {longest:,.1f} days at most, and are to last {wanted:,.1f}")
+
+
+def _beside(plan: Plan, world: World, step: int) -> int:
+    """With what a multiple of `step` has divisors in common: what others sample at, and where windows begin."""
+    roots = [plan.root, *(query.plan.root for query in world.live.values())]
+    slides = [n.slide for root in roots for n in walk(root) if isinstance(n, TimeWindow | SliceAggregation)]
+    others = [need.every for query in world.live.values() for need in query.needs]
+    return lcm(*(ticks // gcd(ticks, step) for ticks in (*slides, *others)))
+
+
+def _alike(plan: Plan, world: World, step: int) -> list[int]:
+    """The last multiples of `step` with which as many epochs share a round as with those before, and the last of all.
+
+    Motes count no longer rounds; and where windows hold only some of the ticks, those are sampled.
+    """
+    tick_ms = world.catalog.tick_ms
+    better, _ = rewrite(sampled_every(plan, step, tick_ms))
+    sampled = max(node.interval for node in walk(better.root) if isinstance(node, StreamAcquire))
+    most = max(1, LONGEST_ROUND_MS // (sampled * tick_ms))
+    within = plan.asked.deliver_within
+    if within is None:
+        return [most]
+    ends = {(within - 1) // (step * epochs) for epochs in range(1, MOST_EPOCHS)}
+    return [*sorted(end for end in ends if 0 < end < most), most]
 
 
 def sampled_every(plan: Plan, every: int, tick_ms: int) -> Plan:

@@ -59,6 +59,43 @@ def test_it_is_the_shortest_multiple_that_lasts(office, catalog, before, text, s
             lasting(plan, world, 0)
 
 
+BRIDGE = "SELECT {} FROM road"
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (f"{BRIDGE.format('temp')} ACQUIRE EVERY 6 MIN", BRIDGE.format("vibration")),  # at 5, motes wake up each minute
+        (None, f"{BRIDGE.format('AVG(vibration)')} [FROM NOW-11 MIN TO NOW SLIDE 12 MIN]"),
+        (None, f"{BRIDGE.format('AVG(vibration)')} [FROM NOW TO NOW SLIDE 5 MIN]"),
+        (None, f"{BRIDGE.format('vibration')} DELIVER WITHIN 10 MIN"),
+    ],
+    ids=["beside six minutes", "in windows of twelve", "at one tick of five", "some epochs in a round"],
+)
+def test_it_is_the_shortest_multiple_also_where_a_longer_one_may_be_worse(before, text):
+    bridge = read_deployment(ROOT / "examples/roadbridge/deployment.toml")
+    catalog = read_deployed(bridge)
+    world = untold(bridge, catalog)
+    if before:
+        world, _ = added(asked(before, catalog), 1, world, 0)
+    plan = asked(f"{text} LIFETIME 1 DAY", catalog)
+    lasts = {times: worst_days(sampled_every(plan, 60 * times, 1_000), world, 0) for times in range(1, 21)}
+    assert any(lasts[times] > lasts[times + 1] for times in range(1, 20))
+    for goal in sorted({int(days) for days in lasts.values()}):
+        [first, *_] = [times for times, days in lasts.items() if days >= goal]
+        found = lasting(asked(f"{text} LIFETIME {goal} DAY", catalog), world, 0)
+        assert found.asked.acquire_every == 60 * first
+
+
+def test_who_lasts_only_in_step_with_others_is_not_refused(office, catalog):
+    """Beside three minutes, those lasts longest that are sampled at multiples of them: of the others none reaches 900 days."""
+    world, _ = added(asked("SELECT site, temp FROM lab ACQUIRE EVERY 3 MIN", catalog), 1, untold(office, catalog), 0)
+    for days, every in ((600, 60), (900, 90), (1_500, 180)):
+        assert (
+            lasting(asked(f"SELECT light FROM lab LIFETIME {days} DAY", catalog), world, 0).asked.acquire_every == every
+        )
+
+
 @pytest.mark.parametrize("text", [READINGS, MEAN])
 def test_motes_last_as_long_as_was_promised(office, catalog, text):
     plan = asked(f"{text} LIFETIME 1000 DAY", catalog)
