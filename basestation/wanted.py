@@ -28,10 +28,22 @@ MISSED = 6
 
 
 def inside(plan: Plan, root: Node, world: World) -> Split:
-    """What of a query may run on motes; nothing but sampling where their sensors are not known, or nothing is to move."""
+    """What of a query may run on motes; nothing but sampling where their sensors are not known, or nothing is to move.
+
+    What its conditions exclude all sites from runs nowhere, and nobody samples for it.
+    """
     if world.deployment is None or world.moves is Moves.NOTHING:
         return Split(collected(root), (), ())
-    return split(plan, root, raw_of(world.deployment, world.catalog))
+    found = split(plan, root, raw_of(world.deployment, world.catalog))
+    readings = tuple(each for each in found.readings if _somewhere(each, world))
+    feeds = tuple(feed for feed in found.feeds if _somewhere(feed.fold, world))
+    return replace(found, readings=readings, feeds=feeds)
+
+
+def _somewhere(operator: Placeable, world: World) -> bool:
+    """Whether there is a site that its conditions do not exclude."""
+    sites = {name: world.catalog.find(name).sites or () for name in extents_of(operator)}
+    return any(wanted_of([operator], sites).values())
 
 
 def renewed(query: Query, world: World) -> set[str]:

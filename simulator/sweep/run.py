@@ -72,6 +72,8 @@ class Sweep:
 
     def __init__(self, standing: Mapping[int, Standing], sensors: Mapping[int, Sequence[Sensor]],
                  kinds: Mapping[int, Hardware], channel: Channel, begin_us: int) -> None:  # fmt: skip
+        if not standing:
+            raise CannotSweep("no mote has anything to do")
         [self._tick_ms] = {each.tick_ms for each in standing.values()}
         if any(each.slots is None for each in standing.values()):
             raise CannotSweep("there is a mote without an agenda")

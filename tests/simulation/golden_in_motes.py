@@ -109,6 +109,14 @@ def _folded(bed, extent, bare):
     return {(site, tick) for site, tick in found if tick >= PAST}
 
 
+def unheard(bed):
+    """What motes have sent by a second ago of what they measured since all had what they should have, and is not here."""
+    samplings, ended = bed.station.world.scheduled.samplings, bed.passed_ms // 1_000 - 1
+    sent = {(samplings[e["sampling"]].extent, (e.mote, e["tick"])) for e in bed.trace.of("produced") if e["sent"]}
+    here = {extent: judging.delivered(bed, extent).keys() for extent in {extent for extent, _ in sent}}
+    return sorted((extent, key) for extent, key in sent if PAST <= key[1] < ended and key not in here[extent])
+
+
 def less_moved(stated, found):
     """What did not move though it is stated, in words, or None."""
     for extent, counts in stated.items():

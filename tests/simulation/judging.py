@@ -1,11 +1,13 @@
 """A scenario is run; what its trace says was delivered is replayed; the station must have answered the same."""
 
 import re
+from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 
-from acquisition.extent import Kind
+from acquisition.extent import Kind, Late
 from acquisition.instants import grid_at_or_after
 from basestation.planner.lower import collected
 from basestation.planner.rewrite import rewrite
@@ -24,14 +26,53 @@ def run(name, seconds, seed=1, agenda=False):
 
 def run_scenario(scenario, seconds, seed=1, kind=Testbed):
     bed = kind(scenario, seed)
-    bed.earlier = set()  # samplings, some of which will have lost their numbers to others
-    bed.run_until(seconds * 1_000, lambda _: bed.earlier.update(bed.station.world.scheduled.samplings.values()))
+    bed.run_until(seconds * 1_000, remembering(bed))
     return bed
 
 
+@dataclass(frozen=True)
+class Way:
+    """How what a query reads got here, from which tick of its windows on: by extent, the numbers of the folds of which partials
+    came, and from when on reports say something about it. `begun` is when motes were told of it, if not when the query came."""
+
+    first: int
+    folds: dict
+    reports_from: dict
+    begun: int | None = None
+
+
+def remembering(bed):
+    """Keeps what a station forgets: to be called while time goes by."""
+    bed.earlier = {}  # samplings in their order, some of which will have lost their numbers to others
+    bed.ways = {}  # by name
+
+    def look(_):
+        bed.earlier |= dict.fromkeys(bed.station.world.scheduled.samplings.values())
+        for name in bed.numbers:
+            known, way = bed.ways.setdefault(name, []), _way(bed, name)
+            if not known or known[-1] != way:
+                bed.ways[name] = [*(each for each in known if each.first < way.first), way]
+
+    return look
+
+
+def _way(bed, name):
+    """The one in which a query is answered now."""
+    query, told = bed.station.world.queries[bed.numbers[name]], [d for d in bed.decided if d.query == bed.numbers[name]]
+    folds = {extent: fed.number for fed in query.fed for extent in acquired(fed.fold)}
+    handed = [at for at, each in enumerate(told) if each.handed]
+    first, begun = (told[handed[-1]].tick, told[handed[-1] - 1].tick) if handed else (-1, None)
+    return Way(first, folds, dict(query.reports_from), begun)
+
+
+def ways_of(bed, name):
+    """All, in their order; where nobody looked while time went by, there was one."""
+    return getattr(bed, "ways", {}).get(name) or [_way(bed, name)]
+
+
 def _samplings(bed):
-    """All that there were, of all extents."""
-    return {*bed.station.world.scheduled.samplings.values(), *getattr(bed, "earlier", ())}
+    """All that there were, of all extents, those first that came first."""
+    return list(dict.fromkeys([*getattr(bed, "earlier", ()), *bed.station.world.scheduled.samplings.values()]))
 
 
 def samplings_of(bed):
@@ -43,20 +84,17 @@ def samplings_of(bed):
         by_number.setdefault(each.number, []).append(each)
 
     def found(number, time):
-        # Clocks differ by half a tick at most.
-        had = [each for each in by_number[number] if each.epochs.start * tick_us <= time + tick_us // 2]
-        return max(had, key=lambda each: each.epochs.start)
+        # Clocks that are right differ by half a tick at most; one that is ahead may begin before anybody else.
+        known = sorted(by_number[number], key=lambda each: each.epochs.start)
+        return ([each for each in known if each.epochs.start * tick_us <= time + tick_us // 2] or known[:1])[-1]
 
     return found
 
 
-def delivered(bed):
-    """(site, tick) -> the tick in which it reached the base station first, and what was measured; of the first extent."""
-    return _delivered(bed, next(iter(bed.catalog)).name)
-
-
-def _delivered(bed, extent):
-    """By the trace alone."""
+def delivered(bed, extent=None):
+    """(site, tick) -> the tick in which it reached the base station first, and what was measured, by the trace alone; of an extent,
+    or of the first."""
+    extent = extent or next(iter(bed.catalog)).name
     samplings, within = samplings_of(bed), {}
     for e in bed.trace.of("posted"):
         sampling = samplings(e["sampling"], e.time)
@@ -79,23 +117,23 @@ def _collected(bed, name):
 def _filtered(bed, extent):
     """{(site, tick): whether anybody believes that} of the readings that motes filtered: not by a sampling when there was another."""
     samplings, found = samplings_of(bed), {}
-    begun = [(s.epochs.start, s.number) for s in _samplings(bed) if s.extent == extent]
+    known = [each for each in _samplings(bed) if each.extent == extent]
     for e in bed.trace.of("produced"):
         sampling = samplings(e["sampling"], e.time)
         if e["filtered"] and sampling.extent == extent:
-            own = sampling.epochs.start, sampling.number
-            found[e.mote, e["tick"]] = not any(own < other and other[0] <= e["tick"] for other in begun)
+            later = known[known.index(sampling) + 1 :]
+            found[e.mote, e["tick"]] = not any(each.epochs.start <= e["tick"] for each in later)
     return found
 
 
-def _apart(bed, name, extent):
+def _apart(bed, name, extent, reports_from):
     """(what was delivered for a query; what was for others, of which it knows only that it is here), as `delivered`.
 
     What motes had filtered before they asked its conditions is for others, and so is what was sent without a column that it reads.
     """
     read, believed, own, others = _read(bed, name, extent), _filtered(bed, extent), {}, {}
-    before = bed.station.world.queries[bed.numbers[name]].reports_from.get(extent, 0)
-    for (site, tick), each in _delivered(bed, extent).items():
+    before = reports_from.get(extent, 0)
+    for (site, tick), each in delivered(bed, extent).items():
         if believed.get((site, tick), True):
             whole = tick >= before if (site, tick) in believed else read <= each[1].keys()
             (own if whole else others)[site, tick] = each
@@ -113,21 +151,32 @@ def merged(bed, extent, fold):
 
 
 def _by_slices(bed, extent, fold):
-    """As `merged`. A partial is too far ahead as its slice's first due tick is, with all that is in it (docs/placement.md): of
-    one that is not, a reading that would be by itself has come as late as it may."""
+    """As `merged`. A partial is beyond the horizon, and too far ahead, as its slice's first due tick is, with all that is in it
+    (docs/placement.md): of one that is not, a reading that would be ahead by itself has come as late as it may."""
     operator, found = bed.station.world.folds[fold].operator, merged(bed, extent.name, fold)
     slices, interval, begun = operator.slices, operator.interval, _begun(bed, extent)
     found = {key: each for key, each in found.items() if key[1] >= _begins(bed, extent, fold)}
-    for (site, tick), (arrival, values) in found.items():
+    for (site, tick), (arrival, values) in list(found.items()):
         stamp = max(begun, grid_at_or_after(slices.begin(slices.number(tick)), interval))
-        if extent.ahead is not None and stamp - arrival <= extent.ahead:
+        if extent.late is Late.REVISE and arrival - stamp > extent.horizon:
+            del found[site, tick]
+        elif extent.ahead is not None and stamp - arrival <= extent.ahead:
             found[site, tick] = max(arrival, tick - extent.ahead), values
     return found
 
 
 def _begun(bed, extent):
-    """The first tick at which anything was due."""
-    return min(sampling.epochs.start for sampling in _samplings(bed) if sampling.extent == extent.name)
+    """The first tick at which anything was due: whoever asks it first, its due ticks begin then (SEMANTICS 12.3)."""
+    return grid_at_or_after(_first_asked(bed)[extent.name], extent.interval)
+
+
+def _first_asked(bed):
+    """Extent -> in which clock tick the first query came that reads it."""
+    found = {}
+    for asked in bed.scenario.queries:
+        for each in _collected(bed, asked.name) if asked.name in bed.numbers else ():
+            found[each.extent] = min(_came(bed, asked), found.get(each.extent, _came(bed, asked)))
+    return found
 
 
 def _begins(bed, extent, fold):
@@ -138,9 +187,10 @@ def _begins(bed, extent, fold):
 
 
 def _asked(bed, fold):
-    """In which clock tick the first came of the queries that a fold feeds."""
-    fed = [asked for asked in bed.scenario.queries if asked.name in bed.numbers]
-    return min(_came(bed, asked) for asked in fed if fold in folds_of(bed, asked.name).values())
+    """In which clock tick the first came of the queries that a fold feeds, or it was decided that it is to."""
+    known = [asked for asked in bed.scenario.queries if asked.name in bed.numbers]
+    ways = [(asked, way) for asked in known for way in ways_of(bed, asked.name) if fold in way.folds.values()]
+    return min(_came(bed, asked) if way.begun is None else way.begun for asked, way in ways)
 
 
 def _came(bed, asked):
@@ -174,30 +224,35 @@ def _taken(bed, time):
 
 def folds_of(bed, name):
     """{extent: the number of the fold} for the extents of which partials come for a query."""
-    query = bed.station.world.queries[bed.numbers[name]]
-    return {extent: fed.number for fed in query.fed for extent in acquired(fed.fold)}
+    return ways_of(bed, name)[-1].folds
 
 
-def heard(bed, name):
-    """For each extent that is sensed, the rows that a replay takes: what was delivered or merged for a query, in its order."""
-    folds, found = folds_of(bed, name), {}
+def heard(bed, name, way=None):
+    """For each extent that is sensed, the rows that a replay takes: what was delivered or merged for a query, in its order.
+
+    In the way in which it is answered, or another that it was answered in.
+    """
+    way, found = way or ways_of(bed, name)[-1], {}
     for extent in bed.catalog:
         if extent.kind is Kind.SENSED:
-            fold = folds.get(extent.name)
-            came = _apart(bed, name, extent.name)[0] if fold is None else _by_slices(bed, extent, fold)
+            fold = way.folds.get(extent.name)
+            if fold is None:
+                came = _apart(bed, name, extent.name, way.reports_from)[0]
+            else:
+                came = _by_slices(bed, extent, fold)
             found[extent.name] = rows_of(extent, came)
     return found
 
 
-def for_others(bed, name):
+def for_others(bed, name, way):
     """By extent, (tick, site, delivery) of what came for others, in its order, or is not waited for."""
-    folds, found = folds_of(bed, name), {}
+    found = {}
     for extent in bed.catalog:
-        if extent.kind is Kind.SENSED and extent.name in folds:
-            ticks = range(_begun(bed, extent), _begins(bed, extent, folds[extent.name]), extent.interval)
+        if extent.kind is Kind.SENSED and extent.name in way.folds:
+            ticks = range(_begun(bed, extent), _begins(bed, extent, way.folds[extent.name]), extent.interval)
             found[extent.name] = [(tick, site, tick) for tick in ticks for site in extent.sites]
         elif extent.kind is Kind.SENSED:
-            others = _apart(bed, name, extent.name)[1]
+            others = _apart(bed, name, extent.name, way.reports_from)[1]
             keys = [(tick, site, arrival) for (site, tick), (arrival, _) in others.items()]
             found[extent.name] = sorted(keys, key=lambda each: each[2])
     return found
@@ -232,14 +287,23 @@ def _by_value(row):
 
 
 def judge(bed, name, others=MappingProxyType({})):
-    """How many windows or ticks a query has answered: all as a replay does of what was heard, and of `others`, that is asked then."""
+    """How many windows or ticks a query has answered: all as a replay does of what was heard, and of `others`, that is asked then;
+    where it was fed in several ways one after the other, each window in that in which it was answered."""
     asked = next(asked for asked in bed.scenario.queries if asked.name == name)
-    got = said_by(bed, name)
-    inputs, text, came = heard(bed, name) | others, replayable(bed, name, asked.text), _came(bed, asked)
-    begun = min([came, *(_begun(bed, bed.catalog.find(each.extent)) for each in _collected(bed, name))])
-    what = difference(said_of(bed, inputs, text, for_others(bed, name), came, begun), got)
+    got, expected = said_by(bed, name), {}
+    text, came, ways = replayable(bed, name, asked.text), _came(bed, asked), ways_of(bed, name)
+    for way, behind in zip(ways, [*(each.first for each in ways[1:]), inf], strict=True):
+        inputs = heard(bed, name, way) | others
+        said = said_of(bed, inputs, text, for_others(bed, name, way), came, _first_asked(bed))
+        expected |= {key: of for key, of in said.items() if way.first <= _tick(key) < behind}
+    what = difference(expected, got)
     assert what is None, f"{name}, {what}"
     return len({key for _, key in got})
+
+
+def _tick(key):
+    """Of a window, or of what is said of a stream."""
+    return key[1][0] if isinstance(key[1], tuple) else key[1]
 
 
 def replayable(bed, name, text):

@@ -25,14 +25,16 @@ def said_by(bed, name):
     return now_of(feed.shape(number), [each.update for each in feed.read(number)])
 
 
-def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=0):
-    """The same as a replay of inputs that begins at a tick has it, in which the query is asked in clock tick `came`.
+def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=MappingProxyType({})):
+    """The same as a replay of inputs has it, in which the query is asked in clock tick `came`.
 
-    By extent, of `others` it is heard that they are here, as (tick, site, delivery), and no more.
+    By extent, of `others` it is heard that they are here, as (tick, site, delivery), and no more; and `begun` says in which
+    clock tick somebody asked it first. Without that the replay begins at tick 0, and all with it.
     """
     [given] = statements = read_statements([text], bed.catalog)
     recording = record(bed.catalog, inputs, statements)
-    engine, clock = Engine(recording.catalog, begun), bed.station.engine.clock
+    engine = Engine(recording.catalog, min(begun.values(), default=0), live=bool(begun))
+    clock = bed.station.engine.clock
     for name, versions in recording.versions.items():
         for tick, columns in versions:
             engine.load(name, tick, columns)
@@ -42,13 +44,23 @@ def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=0):
     for name, keys in others.items():
         tick, site, arrival = np.array(keys, np.int64).reshape(-1, 3).T
         batches.append((name, Batch(tick, site, arrival, np.zeros(len(tick), np.int64), {})))
-    for name, batch in batches:
-        engine.deliver(name, batch.take(batch.arrival < came))
-    if came > begun:
-        engine.on_clock(came - 1)
+
+    def deliver_before(tick):
+        for name, batch in batches:
+            engine.deliver(name, batch.take((batch.arrival > engine.clock) & (batch.arrival < tick)))
+        if tick > engine.clock + 1:
+            engine.on_clock(tick - 1)
+
+    first = [(tick, name) for name, tick in begun.items() if tick < came]
+    for number, (tick, name) in enumerate(sorted(first), 1):
+        deliver_before(tick)
+        engine.add(-number, read_statements([f"SELECT tick FROM {name}"], bed.catalog)[0].bound)
+    deliver_before(came)
     engine.add(given.number, given.bound, reports_from=dict.fromkeys(others, NEVER))
+    for number in range(1, len(first) + 1):
+        engine.remove(-number)
     for name, batch in batches:
-        engine.deliver(name, batch.take((batch.arrival >= came) & (batch.arrival <= clock)))
+        engine.deliver(name, batch.take((batch.arrival > engine.clock) & (batch.arrival <= clock)))
     return now_of(shape_of(given.number, given.bound), by_query(engine.on_clock(clock)))
 
 

@@ -26,6 +26,7 @@ from tests.simulation.golden_in_motes import (
     stated,
     swept,
     texts_of,
+    unheard,
 )
 from tests.simulation.golden_world import world_of
 from tests.simulation.mishaps import LOSSY, mishaps
@@ -59,6 +60,7 @@ def test_without_loss_it_says_what_a_replay_says(name, moves, world, tally):
     of, texts = asked(name, world)
     bed = run(of, texts, moves)
     tally("windows and epochs of golden queries without loss", {moves.value: judge(of, bed)})
+    assert unheard(bed) == []
     found = moved(bed)
     if moves is Moves.EVERYTHING:
         assert less_moved(stated(CASES[name][1].expected["motes"]), found) is None

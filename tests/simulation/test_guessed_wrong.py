@@ -11,8 +11,8 @@ import gateway.downlink
 from basestation import exchanging, testbed
 from innet.placement.statistics import Contents
 from simulator.scenario import Asked, read_scenario
-from tests.simulation.judging import FOLDER, delivered, merged, rows_of, run_scenario
-from tests.simulation.saying import difference, said_by, said_of
+from tests.simulation.judging import FOLDER, judge, remembering, run_scenario
+from tests.simulation.saying import said_by
 
 HOUR = 3_600
 WINDOWS = {
@@ -35,20 +35,6 @@ def ways(bed, name):
     handed = [each.tick for each in bed.decided if each.handed and each.query == bed.numbers[name]]
     folded = [each.reason.startswith("folded in the network") for each in bed.decided if not each.handed and each.query == bed.numbers[name]]  # fmt: skip
     return [(-1, not folded[0]), *zip(handed, folded, strict=False)]
-
-
-def judge(bed, name):
-    """How many windows there are: each says what a replay says of what was heard in the way in which it was answered."""
-    [extent] = list(bed.catalog)
-    text = next(asked.text for asked in bed.scenario.queries if asked.name == name)
-    got, expected = said_by(bed, name), {}
-    folds, known = iter(bed.station.world.folds), ways(bed, name)
-    for (first, folded), (behind, _) in zip(known, [*known[1:], (10**9, False)], strict=True):
-        came = merged(bed, extent.name, next(folds)) if folded else delivered(bed)
-        said = said_of(bed, {extent.name: rows_of(extent, came)}, text)
-        expected |= {key: of for key, of in said.items() if first <= key[1][0] < behind}
-    assert difference(expected, got) is None
-    return len({key for _, key in got})
 
 
 def messages(bed, begin, end):
@@ -112,13 +98,14 @@ def exchanged(text, agenda, *others, **radio):
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), **radio)
     scenario = replace(scenario, queries=(Asked("0", text, 0, None), *others))
     bed = testbed.Testbed(scenario, 1, agenda=agenda)
+    look = remembering(bed)
     for minute in (5, 20):
-        bed.run_until(60_000 * minute)
+        bed.run_until(60_000 * minute, look)
         station, decide = bed.station, bed._decide
         believing = replace(station.world, statistics=Lie(not station.world.queries[1].fed))
         station.world = exchanging.reviewed(believing, station.engine, decide)
         gateway.downlink.desire(station.world.desired, station.keepers, bed._now_ms)
-    bed.run_until(60_000 * 35)
+    bed.run_until(60_000 * 35, look)
     return bed
 
 
@@ -157,7 +144,7 @@ def test_a_fold_gives_way_to_who_wants_the_readings_and_runs_again_when_he_has_g
     text = "SELECT AVG(temp) AS mean, COUNT(*) AS n FROM hall [FROM NOW-50 TO NOW SLIDE 20 SEC]"
     both = Asked("0", text, 0, None), Asked("all", "SELECT site, temp, supply FROM hall", 300_000, 1_500_000)
     bed = testbed.Testbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=both), 1, agenda=agenda)
-    bed.run_until(60_000 * 50)
+    bed.run_until(60_000 * 50, remembering(bed))
     assert [folded for _, folded in ways(bed, "0")] == [True, False, True]
     begin = bed.scenario.begin_ms // 1_000
     decided = [each.tick - begin for each in bed.decided if not each.handed]
