@@ -12,6 +12,7 @@ from basestation.planner.bind import bind_text
 from basestation.planner.plan import Plan
 from basestation.world import World
 from gateway.source import Source
+from innet.errors import ProgramError
 
 
 def one_query(text: str, world: World) -> Plan:
@@ -29,7 +30,7 @@ def refusing(text: str, plan: Plan) -> Iterator[None]:
     """What keeps a query from being run is Refused."""
     try:
         yield
-    except NotYet as error:
+    except (NotYet, ProgramError) as error:
         raise _refused(text, "SN601", str(error), plan) from error
     except CannotLast as error:
         raise _refused(text, "SN513", str(error), plan) from error

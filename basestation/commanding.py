@@ -44,9 +44,8 @@ def ordered(world: World, tick: int, anew: Collection[str]) -> World:
     later = pending(timed, tick)
     if later or pending(world, tick):
         scheduled = shared(world, timed.agenda.begin if later else tick, everything)
-    programs = innet.downlink.images(
-        compiled(running, world, scheduled)[1], world.tree, scheduled.schedules, timed.agenda
-    )
+    running, made = compiled(running, world, scheduled)
+    programs = innet.downlink.images(made, world.tree, scheduled.schedules, timed.agenda)
     schedules = acquisition.downlink.images(scheduled.schedules)
     desired = {
         site: Desired(schedules.get(site), programs.get(site)) for site in sorted(schedules.keys() | programs.keys())

@@ -100,6 +100,7 @@ def outlook(world: World, feedings: Sequence[Feeding] = ()) -> Outlook | None:
     interval = network.round.interval
     return Outlook(
         placement, tuple(weighed for feeding in feedings for weighed in feeding.weighed),
-        tuple(feeding.refused for feeding in feedings if feeding.refused), running is wanted, agenda,
+        tuple(feeding.refused for feeding in feedings if feeding.refused),
+        all(each in running for each in wanted if not each.number), agenda,
         replace(network, round=Round(agenda.period // interval, interval)), tuple(programs),
     )  # fmt: skip

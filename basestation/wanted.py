@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from acquisition.batch import Batch
-from acquisition.schedule import Sampling
+from acquisition.schedule import Sampling, Schedule
 from acquisition.scheduling import Scheduled, share
 from basestation.algebra.node import Node
 from basestation.planner.lower import collected
@@ -101,17 +101,40 @@ def shared(world: World, tick: int, anew: Collection[str] = (), asking: Iterable
 def compiled(
     running: Sequence[Placed], world: World, scheduled: Scheduled
 ) -> tuple[Sequence[Placed], list[MoteProgram]]:
-    """What of it is run, and the programs of all motes; where one has no room, none asks any condition of what it delivers."""
-    schedules = scheduled.schedules.values()
+    """What of it is run, and the programs of all motes; where one has no room, none asks any condition of what it delivers.
+
+    ProgramError where one has no room for what is left.
+    """
+    schedules = tuple(scheduled.schedules.values())
     try:
-        return running, compile_programs(running, schedules, processors(world))
+        return _fitting(running, world, schedules)
     except ProgramError:
         folds = [each for each in running if each.number]
         acquires = [acquire for operator in delivered(world) for acquire in acquired(operator).values()]
         everything = [Deliver(acquire, acquire.extent, acquire.sampled) for acquire in acquires]
         sites = {operator.extent: world.catalog.find(operator.extent).sites for operator in everything}
-        running = [*everywhere(everything, sites), *folds]
-        return running, compile_programs(running, schedules)
+        return _fitting([*everywhere(everything, sites), *folds], world, schedules)
+
+
+def _fitting(
+    running: Sequence[Placed], world: World, schedules: Sequence[Schedule]
+) -> tuple[Sequence[Placed], list[MoteProgram]]:
+    """All of it; a mote that has come to be on the way of a fold, and has no room for it, passes on what it does not merge."""
+    while True:
+        try:
+            return running, compile_programs(running, schedules, processors(world))
+        except ProgramError as error:
+            new = [each for each in running if each.number and _is_new(error.site, each, world)]
+            if not new:
+                raise
+            largest = max(new, key=lambda each: each.room * each.shape.group_bytes)
+            less = replace(largest, merging=tuple(site for site in largest.merging if site != error.site))
+            running = [less if each is largest else each for each in running]
+
+
+def _is_new(site: int | None, fold: Placed, world: World) -> bool:
+    """Whether a site is to merge that has not been told to. One that has would drop what comes of a fold that it lets go of."""
+    return site in fold.merging and site not in world.folds[fold.number].merging
 
 
 def processors(world: World) -> dict[int, Processor]:
