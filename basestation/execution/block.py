@@ -328,7 +328,9 @@ class Block(Operator):
         """The windows of each input."""
         nowhere = windows.gone | (windows.number == NOWHERE)
         parts = np.where(nowhere[:, None], NOWHERE, windows.parts) if nowhere.any() else windows.parts
-        return [given.of(parts[:, i]) for i, given in enumerate(self._given)]
+        if self.join is None:
+            return [given.of(parts[:, i]) for i, given in enumerate(self._given)]
+        return [given.standing(parts[:, i]) for i, given in enumerate(self._given)]
 
     def _placed(self, windows):
         """The windows' tuples, numbered by their places among `windows`."""

@@ -53,8 +53,8 @@ class Extreme(Partial):
         dtype, worst = self.cells["value"]
         seen = once(_some, once(Counted(n_groups), first, last))
         covered = once(blocks, first, last)
-        values = extremes(self.pick, np.full(n_groups, worst, dtype), covered, values + dtype(0))
-        return np.where(seen, values, dtype(0)), seen
+        values = extremes(self.pick, np.full(n_groups, worst, dtype), covered, _with_one_zero(values))
+        return values if np.count_nonzero(seen) == n_groups else np.where(seen, values, dtype(0)), seen
 
     def layout(self):
         return (Field("seen", 1), Field("value", VALUE_BITS)) if self.on_motes else None

@@ -23,7 +23,10 @@ class Counted:
 
 def blocks(first: np.ndarray, last: np.ndarray) -> list[tuple]:
     """Of blocks of 2^level groups, the longest first: (level, the rows that two of them cover, where the one and the other begin)."""
-    level = np.frexp(last - first + 1)[1] - 1
+    length = last - first
+    length += 1
+    # How long stretches are is looked up: they are many, and of few lengths.
+    level = (np.frexp(np.arange(int(length.max(initial=0)) + 1))[1] - 1).take(length)
     found: list[tuple] = []
     for up in range(int(level.max(initial=0)), -1, -1):
         some = np.flatnonzero(level == up)
@@ -32,14 +35,18 @@ def blocks(first: np.ndarray, last: np.ndarray) -> list[tuple]:
     return found
 
 
-def extremes(pick, blank, covered, values):
-    """The extreme of each group; `blank` has one that is worse than all, for each group, `covered` are the `blocks` of rows."""
-    found, height = blank.copy(), covered[0][0]
+def extremes(pick, found, covered, values):
+    """The extreme of each group; `found` has one that is worse than all, for each group, `covered` are the `blocks` of rows.
+
+    `found` is written to.
+    """
+    height = covered[0][0]
     for up, which, one, other in covered:
         if up < height:  # the blocks from above fall into two
             half, above = 1 << up, found
-            found = above.copy()
-            pick(found[half:], above[:-half], out=found[half:])
+            found = np.empty_like(above)
+            found[:half] = above[:half]
+            pick(above[half:], above[:-half], out=found[half:])
         own = values[which]
         pick.at(found, one, own)
         if up:

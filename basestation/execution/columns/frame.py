@@ -12,7 +12,7 @@ import numpy as np
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.often import made_often
 from basestation.algebra.placed import Placed
-from basestation.algebra.vector import Vector, by_identity, everything, places, taken
+from basestation.algebra.vector import Vector, by_identity, everything, places, row, taken
 from basestation.execution.columns.bags import left_by_counts, left_of, tabled
 from basestation.execution.columns.distinct import consecutive, stretched
 from basestation.execution.columns.tuples import concatenated
@@ -55,7 +55,7 @@ class Frame:
     def bounds(self):
         """Where each window begins and ends."""
         if len(self) == self.windows and consecutive(self.window):  # one in each
-            return np.arange(self.windows + 1)
+            return row(self.windows + 1)
         if _MANY * self.windows < len(self):
             return np.searchsorted(self.window, np.arange(self.windows + 1))
         each = len(self) // max(self.windows, 1)

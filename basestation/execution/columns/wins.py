@@ -42,6 +42,18 @@ class Wins:
         return int(self.number.min(initial=0)) != NOWHERE
 
 
+@made_often
+class Standing:
+    """The windows of one input that stand in combinations. Where one stands in several that follow each other it is there once:
+    `at` has its number for each combination, which stays or goes on by one; None where there is a window for each."""
+
+    windows: Wins
+    at: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.windows) if self.at is None else len(self.at)
+
+
 def wins(tick, n, left, right):
     """Windows that have no numbers yet."""
     return Wins(np.arange(len(tick)), tick, n, left, right)
@@ -93,11 +105,22 @@ class Given:
             column[there] = grown.values[at[there]]
         return Wins(numbers, *found)
 
+    def standing(self, numbers):
+        """The same where they stand in combinations."""
+        more = (numbers[1:] - numbers[:-1]).view(np.uint64)  # what is less is very much more
+        if not len(numbers) or int(numbers[0]) == NOWHERE or more.max(initial=0) > 1:
+            return Standing(self.of(numbers))
+        first, behind = int(numbers[0]), int(numbers[-1]) + 1
+        return Standing(self._between(first, behind), None if behind - first == len(numbers) else numbers)
+
     def since(self, number):
         """All windows from a number on."""
-        number = max(number, self._base)
-        since = slice(number - self._base, None)
-        return Wins(np.arange(number, self.next), *(grown.values[since] for grown in self._columns))
+        return self._between(max(number, self._base), self.next)
+
+    def _between(self, first, behind):
+        """The windows from one number to before another."""
+        at = slice(first - self._base, behind - self._base)
+        return Wins(row(behind - first, first), *(grown.values[at] for grown in self._columns))
 
     @property
     def _columns(self):

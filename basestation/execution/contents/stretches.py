@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.algebra.vector import Vector
+from basestation.algebra.vector import Vector, row
 from basestation.execution.columns.frame import Frame
 from basestation.execution.contents.aggregating import answer, made_for, values_of
 from innet.aggregates.state import Once
@@ -46,4 +46,4 @@ def aggregate_over(stretches, node):
         values, valid = values_of(aggregate, stretches.columns, len(stretches))
         found = made.over(stretches.windows, stretches.first, stretches.last, values, valid, once)
         columns[column.id] = answer(made, *found)
-    return Frame(stretches.windows, np.arange(stretches.windows), columns)
+    return Frame(stretches.windows, row(stretches.windows), columns)

@@ -19,8 +19,8 @@ _ONE = {"part": 0, "rank": 0, "append": False}
 _SYSTEM = (*_REPEATS, *_ONE)
 """What repeats another column or is one value in most streams: it is held where that is not so."""
 NEVER = 2**62
-_CLEAR = 64
-"""With fewer dead tuples than this, clearing away is not worth the while."""
+_CLEAR, _SHARE = 64, 3
+"""With fewer dead tuples than this, clearing away is not worth the while; nor with fewer than one in so many."""
 
 
 def _usual(name, tuples):
@@ -105,7 +105,7 @@ class Held:
         alive = self._alive.values
         self._dead += np.count_nonzero(alive[which])
         alive[which] = False
-        if self._dead > _CLEAR and 2 * self._dead > self.count:
+        if self._dead > _CLEAR and _SHARE * self._dead > self.count:
             self._clear()
 
     def _clear(self):

@@ -6,13 +6,14 @@ order (6.4). So plans can be exchanged between two steps: what they keep is buil
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of, conjuncts, substitute
+from basestation.algebra.vector import constant
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.columns.distinct import stable_order
 from basestation.execution.columns.frame import Frame
@@ -102,10 +103,10 @@ class Join:
     def prepare(self, stands):
         """These windows are asked for, of each input."""
         for side, asked in zip(self.sides, stands, strict=True):
-            side.prepare(asked)
+            side.prepare(asked.windows)
 
     def reaches(self, stands):
-        return [side.reach(asked) for side, asked in zip(self.sides, stands, strict=True)]
+        return [_reach(side, asked) for side, asked in zip(self.sides, stands, strict=True)]
 
     def frame(self, stands):
         """The tuples of combinations of windows, each a tuple with a window of every input."""
@@ -139,7 +140,7 @@ class Join:
         found = []
         for begin, end in _rising(reaches):
             each = [reach.take(slice(begin, end)) for reach in reaches]
-            rows = self._from(first, Rows(np.array([0]), np.array([end - begin - 1]), {}), each)
+            rows = self._from(first, Rows(constant(0, 1), constant(end - begin - 1, 1), {}), each)
             found.append(rows.behind(begin))
         return together(found)
 
@@ -171,8 +172,8 @@ class Join:
         some = slice(None, None, 1 + len(mine) // _SAMPLE)
         mine, theirs, part = mine[some], theirs[some], 1.0
         for side, asked in zip(self.sides, stands, strict=True):
-            side.prepare(asked)
-            reach = side.reach(asked)
+            side.prepare(asked.windows)
+            reach = _reach(side, asked)
             own = reach.take(mine)
             stayed = own.both(reach.take(theirs))
             module = side.held.module(())
@@ -266,11 +267,10 @@ class Join:
         module = source.module((*(theirs for _, _, theirs in keys), *(theirs for theirs, _ in wanted)))
         which, positions = module.probe(asking, within.range(rows, place[0]))
         if rows.single and not rows.at:  # they are the windows, in their order
-            rows = rows_in(which, {})
-        elif len(which) != len(rows) or (which[1:] <= which[:-1]).any():  # else each has found one
-            rows = rows.take(which)
-        found = Rows(rows.first, rows.last, rows.at | source.spread(place, positions))
-        return self._filtered(within.held(found, place), set(rows.at))
+            rows, which = rows_in(which, {}), slice(None)
+        elif len(which) == len(rows) and (which[1:] > which[:-1]).all():  # each has found one
+            which = slice(None)
+        return self._filtered(within.held(rows, which, source.spread(place, positions)), set(rows.at))
 
     def source(self, place):
         """What is probed at a place."""
@@ -345,6 +345,12 @@ class Join:
 def _in_order(window, rises):
     """Whether rows stand window by window, and rise where a window goes on."""
     return bool((window[1:] >= window[:-1]).all() and (rises | (window[1:] > window[:-1])).all())
+
+
+def _reach(side, asked):
+    """The ranges of windows of one input that stand in combinations."""
+    reach = side.reach(asked.windows)
+    return reach if asked.at is None else replace(reach, at=asked.at, first=int(asked.at[0]))
 
 
 def _renamed(column, id):

@@ -39,9 +39,10 @@ class Growth:
         a, b = self._sides[i].span, self._sides[j].span
         return (None, None) if a is None or b is None else (a[0] - b[1], a[1] - b[0])
 
-    def held(self, rows, places):
+    def held(self, rows, which, found):
+        rows = rows.take(which).beside(found)
         mask = np.ones(len(rows), bool)
-        for i in places:
+        for i in found:
             mask &= rows.at[i] < self._limits[i]
             left, right = self._range(rows, i)
             ticks = self._sides[i].held.ticks(rows.at[i])

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from basestation.algebra.comparison import compare
-from basestation.algebra.vector import by_identity
+from basestation.algebra.vector import by_identity, row
 from basestation.execution.columns.distinct import stable_order
 from basestation.execution.columns.grown import Grown
 from basestation.execution.joining.codes import Codes
@@ -142,7 +142,7 @@ class StateModule:
 
 
 def _numbers(positions):
-    return np.arange(positions.start, positions.stop) if isinstance(positions, slice) else positions
+    return row(positions.stop - positions.start, positions.start) if isinstance(positions, slice) else positions
 
 
 def hashed(vectors):

@@ -33,6 +33,10 @@ class Rows:
         last = first if self.single else taken(self.last, which)
         return Rows(first, last, {i: taken(at, which) for i, at in self.at.items()})
 
+    def beside(self, found):
+        """The same with tuples of other inputs."""
+        return Rows(self.first, self.last, self.at | found)
+
     def each(self):
         """A row for each of the windows."""
         if self.single:

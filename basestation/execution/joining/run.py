@@ -7,6 +7,7 @@ then a probe finds its first and its last one by two looks at a table. Else they
 
 import numpy as np
 
+from basestation.algebra.vector import row
 from basestation.execution.columns.distinct import consecutive, ranked, stable_order
 from basestation.execution.columns.wins import ranges, stretch
 
@@ -49,7 +50,7 @@ class Run:
         counted = cells <= _LOOSE * (len(self) + len(code)) and span.rises
         first, counts = self._looked_up(code, span) if counted else self._searched(code, span)
         if (counts == 1).all():
-            return np.arange(len(code)), self.positions.take(first)
+            return row(len(code)), self.positions.take(first)
         return np.repeat(np.arange(len(code)), counts), self.positions.take(ranges(first, counts))
 
     def _next(self, code, span):
@@ -67,11 +68,12 @@ class Run:
 
     def _inside(self, place, span):
         """Of probes and the places of what they may find, less than 0 for nothing, those that find it."""
-        which = np.arange(len(place))
+        which = row(len(place))
         if place.min(initial=0) < 0:
             which = np.flatnonzero(place >= 0)
-            place, span = place[which], span.take(which)
-        if len(which) and not span.hold_all(self._ticks[0], self._ticks[-1]):
+            place = place[which]
+            span = span if span.later else span.take(which)
+        if len(which) and not span.later and not span.hold_all(self._ticks[0], self._ticks[-1]):
             inside = span.holds(self._ticks.take(place))
             if not inside.all():
                 inside = np.flatnonzero(inside)
@@ -80,9 +82,9 @@ class Run:
 
     def _looked_up(self, code, span):
         """For each probe where its positions begin, and how many they are."""
-        before = self._before(np.searchsorted(self._ticks, span.left)).take(span.first * (self._count + 1) + code)
+        before = self._before(np.searchsorted(self._ticks, span.left)).take(span.begin * (self._count + 1) + code)
         upto = self._before(np.searchsorted(self._ticks, span.right, "right"))
-        upto = upto.take(span.last * (self._count + 1) + code)
+        upto = upto.take(span.end * (self._count + 1) + code)
         return self._begins.take(code) + before, np.maximum(upto - before, 0)
 
     def _before(self, edges):

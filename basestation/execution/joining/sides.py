@@ -5,14 +5,14 @@ input has no state of its own that a join could probe (windows of rows, scans of
 are held for one evaluation, and a window's number stands for the tick.
 """
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 
 import numpy as np
 
 from acquisition.extent import Extent
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Column, columns_of, conjunction, conjuncts
-from basestation.algebra.vector import constant
+from basestation.algebra.vector import constant, row
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.columns.edges import holding
 from basestation.execution.columns.tuples import Tuples, no_tuples
@@ -28,26 +28,60 @@ from basestation.execution.wanting.wants import Wants
 @dataclass(frozen=True, slots=True)
 class Reach:
     """For each window which ticks are in it; tuples that are appended only if they had arrived when it was made (3.6): None where
-    none are."""
+    none are. `at` has for each combination the number of its window, as in `Standing`; that of the `first` one."""
 
     left: np.ndarray
     right: np.ndarray
     made: np.ndarray | None = None
+    at: np.ndarray | None = None
+    first: int = 0
 
     def __len__(self):
-        return len(self.left)
+        return len(self.left if self.at is None else self.at)
 
     def take(self, which):
+        """Those in a slice, or at places, which need not ascend."""
+        if self.at is None:
+            return self._chosen(which)
+        if not isinstance(which, slice):
+            return self._chosen(self.of(which))
+        at = self.at[which]
+        first, behind = int(at[0]), int(at[-1]) + 1
+        return replace(self._chosen(slice(first - self.first, behind - self.first)), at=at, first=first)
+
+    def _chosen(self, which):
         return Reach(*(None if edges is None else edges[which] for edges in self._edges))
+
+    @property
+    def each(self):
+        """The same with a window for each combination."""
+        return self if self.at is None else self._chosen(self.at - self.first)
 
     def both(self, other):
         """What is in two windows at once."""
-        left, right = np.maximum(self.left, other.left), np.minimum(self.right, other.right)
-        return Reach(left, right, None if self.made is None else np.minimum(self.made, other.made))
+        a, b = self.each, other.each
+        left, right = np.maximum(a.left, b.left), np.minimum(a.right, b.right)
+        return Reach(left, right, None if a.made is None else np.minimum(a.made, b.made))
 
     def only(self, mask):
         """The windows under a mask; nothing is in the others."""
-        return Reach(np.where(mask, self.left, 1), np.where(mask, self.right, 0), self.made)
+        each = self.each
+        return Reach(np.where(mask, each.left, 1), np.where(mask, each.right, 0), each.made)
+
+    def of(self, places):
+        """Which of the windows stand in the combinations at places."""
+        return places if self.at is None else self.at.take(places) - self.first
+
+    def holding(self, ticks):
+        """(the first, the last) of the combinations that hold each tick, where the windows begin and end in their order."""
+        first, last = holding(self.left, self.right, ticks)
+        if self.at is None:
+            return first, last
+        begins = np.concatenate([[0], np.flatnonzero(self.at[1:] != self.at[:-1]) + 1, [len(self.at)]])
+        last += 1
+        last = begins.take(last)
+        last -= 1
+        return begins.take(first), last
 
     @property
     def _edges(self):
@@ -58,7 +92,8 @@ class Reach:
         """Those that begin or end, or were made, before the one that stands before them."""
         falls = [edges[1:] < edges[:-1] for edges in self._edges if edges is not None]
         falls = [np.flatnonzero(each) + 1 for each in falls if each.any()]
-        return np.unique(np.concatenate(falls)) if falls else np.empty(0, np.int64)
+        found = np.unique(np.concatenate(falls)) if falls else np.empty(0, np.int64)
+        return found if self.at is None else np.searchsorted(self.at, found + self.first)
 
 
 class Side:
@@ -88,7 +123,7 @@ class Side:
 
     def inside(self, reach, window, positions):
         """Which tuples are in which windows."""
-        ticks = self.held.ticks(positions)
+        ticks, window = self.held.ticks(positions), reach.of(window)
         found = (reach.left[window] <= ticks) & (ticks <= reach.right[window])
         if self.held.appends:
             found &= (self.held.of("arrival", positions) <= reach.made[window]) | ~self.held.of("append", positions)
@@ -96,10 +131,9 @@ class Side:
 
     def windows(self, reach, positions):
         """The first and the last window that holds each tuple, of windows that begin and end in their order."""
-        ticks = self.held.ticks(positions)
-        first, last = holding(reach.left, reach.right, ticks)
+        first, last = reach.holding(self.held.ticks(positions))
         if self.held.appends:
-            arrived = np.searchsorted(reach.made, self.held.of("arrival", positions))
+            arrived = np.searchsorted(reach.each.made, self.held.of("arrival", positions))
             first = np.where(self.held.of("append", positions), np.maximum(first, arrived), first)
         return first, last
 
@@ -276,7 +310,7 @@ def side_of(input, leaf, steps):
 
 def _tuples(tick, columns):
     """Rows that have no tags of their own, in their order, as Tuples."""
-    numbers, tick, none = np.arange(len(tick)), np.asarray(tick, np.int64), constant(0, len(tick))
+    numbers, tick, none = row(len(tick)), np.asarray(tick, np.int64), constant(0, len(tick))
     return Tuples(numbers, tick, tick, none, none, numbers, none, constant(False, len(tick)), columns)
 
 

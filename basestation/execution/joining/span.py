@@ -1,29 +1,45 @@
 """Span: the range of ticks in which each probe looks. Windows are fewer than probes, mostly: so their ranges are held once."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """For each probe from left[first] to right[last]."""
+    """For each probe from left[first] to right[last]; or the ranges that stand `of` first and last.
+
+    `later`: what was found is looked at once more, so that it need not lie in its range if that is not seen at once.
+    """
 
     left: np.ndarray
     right: np.ndarray
     first: np.ndarray
     last: np.ndarray
+    of: Callable | None = None
+    later: bool = False
+
+    @property
+    def begin(self):
+        """Of each probe the range with whose left end its own begins."""
+        return self.first if self.of is None else self.of(self.first)
+
+    @property
+    def end(self):
+        """Of each probe the range with whose right end its own ends."""
+        return self.last if self.of is None else self.of(self.last)
 
     def __len__(self):
         return len(self.first)
 
     def take(self, which):
         first = self.first[which]
-        return Span(self.left, self.right, first, first if self.first is self.last else self.last[which])
+        return replace(self, first=first, last=first if self.first is self.last else self.last[which])
 
     def holds(self, ticks):
         """Where a tick lies in its range."""
-        return (self.left.take(self.first) <= ticks) & (ticks <= self.right.take(self.last))
+        return (self.left.take(self.begin) <= ticks) & (ticks <= self.right.take(self.end))
 
     def hold_all(self, low, high):
         """Whether all ranges hold all ticks from one to another."""
@@ -32,9 +48,9 @@ class Span:
     def within(self, ticks):
         """Where the ticks in each range begin and end among some ascending ones."""
         if len(self.left) > len(self.first):
-            left, right = self.left[self.first], self.right[self.last]
+            left, right = self.left[self.begin], self.right[self.end]
             return np.searchsorted(ticks, left), np.searchsorted(ticks, right, "right")
-        return np.searchsorted(ticks, self.left)[self.first], np.searchsorted(ticks, self.right, "right")[self.last]
+        return np.searchsorted(ticks, self.left)[self.begin], np.searchsorted(ticks, self.right, "right")[self.end]
 
     @property
     def rises(self):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from basestation.algebra.vector import everything, taken
 from basestation.execution.joining.rows import Rows
 from basestation.execution.joining.span import Span
 
@@ -15,21 +16,28 @@ class Within:
     def range(self, rows, i):
         """The ticks that tuples of input i may have, for each row."""
         reach = self._reaches[i]
-        return Span(reach.left, reach.right, rows.first, rows.last)
+        # Of rows that are in several windows it is looked at in which, and then in none (`held`).
+        return Span(reach.left, reach.right, rows.first, rows.last, reach.of, later=not rows.single)
 
     def wanted(self, rows, place):
         """Columns at a place and what rows want in them, beyond the keys of the join."""
         return ()
 
-    def held(self, rows, places):
-        """Rows that are in a window, as far as some of their inputs are concerned: in which windows they are."""
+    def held(self, rows, which, found):
+        """Those under `which` with what they found of some inputs, as far as all of it is in a window: in which windows it is."""
         if not rows.single:
-            first, last = rows.first, rows.last
-            for i in places:
-                low, high = self._sides[i].windows(self._reaches[i], rows.at[i])
-                first, last = np.maximum(first, low), np.minimum(last, high)
-            return Rows(first, last, rows.at).take(first <= last)
-        for number, i in enumerate(places):
+            first, last = taken(rows.first, which), taken(rows.last, which)
+            for i, at in found.items():
+                low, high = self._sides[i].windows(self._reaches[i], at)
+                first, last = np.maximum(first, low, out=low), np.minimum(last, high, out=high)
+            some = first <= last
+            if not everything(some):
+                some = np.flatnonzero(some)
+                first, last, found = first.take(some), last.take(some), {i: at.take(some) for i, at in found.items()}
+                which = some if isinstance(which, slice) else which.take(some)
+            return Rows(first, last, {i: taken(at, which) for i, at in rows.at.items()} | found)
+        rows = rows.take(which).beside(found)
+        for number, i in enumerate(found):
             if number > 0 or self._sides[i].held.appends:  # else the tick was looked at
                 rows = rows.take(self._sides[i].inside(self._reaches[i], rows.first, rows.at[i]))
         return rows

@@ -37,6 +37,11 @@ def combinations(new, recent):
     starts = [_starts(of) for of in new]
     own = [of.tick if len(begins) == len(of) else of.tick.take(begins) for of, begins in zip(new, starts, strict=True)]
     ticks, upto = _united(own)
+    # Nothing stands together before each of them has a window.
+    begin = max(
+        (int(np.searchsorted(of, 1)) for of, known in zip(upto, recent, strict=True) if not len(known)), default=0
+    )
+    ticks, upto = ticks[begin:], [of[begin:] for of in upto]
     groups = [_groups(*each) for each in zip(new, recent, starts, upto, strict=True)]
     if all((count == 1).all() for _, _, count in groups):
         numbers = np.array([candidates.take(first) for candidates, first, _ in groups])
@@ -92,8 +97,8 @@ def _upto(at, count):
 
 def _groups(of, recent, starts, upto):
     """(numbers, and for each tick where among them those of the most recent tick begin, and how many they are)."""
-    if len(starts) == len(of) and len(recent) == 1:  # one at each tick
-        return np.concatenate([recent, of.number]), upto, _ONE
+    if len(starts) == len(of) and len(recent) < 2:  # one at each tick
+        return np.concatenate([recent, of.number]), upto if len(recent) else upto - 1, _ONE
     first = np.concatenate([[0], len(recent) + starts])
     count = np.diff(np.concatenate([first, [len(recent) + len(of)]]))
     return np.concatenate([recent, of.number]), first[upto], count[upto]
@@ -118,9 +123,9 @@ class Product:
         found = combinations(given, self._recent)
         for place, of in enumerate(given):
             past = int(np.searchsorted(of.tick, certain, "right"))
-            self._open[place] = of.take(slice(past, None))
-            if past:
-                self._recent[place] = of.number[np.searchsorted(of.tick, of.tick[past - 1]) : past]
+            self._open[place] = of.take(slice(past, None)) if past < len(of) else NOTHING
+            if past:  # copied: it would hold on to the numbers of all
+                self._recent[place] = of.number[np.searchsorted(of.tick, of.tick[past - 1]) : past].copy()
         return found
 
     def coming(self, place):
