@@ -31,6 +31,7 @@ from basestation.results.feed import Feed
 from basestation.results.shape import shape_of
 from basestation.world import World
 from gateway.codec import FrameDecoder
+from gateway.frame import MAX_FRAME
 from gateway.keeper import Keepers
 from gateway.link import Links, Policy
 from gateway.transports import Transport
@@ -53,13 +54,14 @@ class Station:
         self.world = World.at_first(catalog, deployment, moves, agenda)
         self.feed = Feed()
         self.links = Links(boot, policy or Policy())
-        self.keepers = Keepers(self.links, self._clock, lambda mote: self.world.way(mote))
+        mtu = MAX_FRAME if deployment is None else deployment.mtu
+        self.keepers = Keepers(self.links, self._clock, lambda mote: self.world.way(mote), mtu=mtu)
         self.silence = Silence()
         self.clocks = Clocks(self.keepers.pace.off_ms)
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
         self.incidents = Incidents()
-        self._transport, self._archive, self._decoder = transport, archive, FrameDecoder()
+        self._transport, self._archive, self._decoder = transport, archive, FrameDecoder(mtu)
         self._gathering, self._decided = Gathering(), decided
         self._tick = self._looked = self._reviewed = tick_of_ms(now_ms, catalog.tick_ms)
         self._changed: int | None = None  # when a query came or went last, until that was weighed

@@ -34,7 +34,7 @@ def inside(plan: Plan, root: Node, world: World) -> Split:
     """
     if world.deployment is None or world.moves is Moves.NOTHING:
         return Split(collected(root), (), ())
-    found = split(plan, root, raw_of(world.deployment, world.catalog))
+    found = split(plan, root, raw_of(world.deployment, world.catalog), mtu=world.deployment.mtu)
     readings = tuple(each for each in found.readings if _somewhere(each, world))
     feeds = tuple(feed for feed in found.feeds if _somewhere(feed.fold, world))
     return replace(found, readings=readings, feeds=feeds)

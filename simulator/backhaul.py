@@ -4,7 +4,7 @@ from functools import partial
 
 from gateway import framing
 from gateway.codec import decode
-from gateway.frame import Kind
+from gateway.frame import LARGEST_FRAME, Kind
 from gateway.transports import Transport
 from simulator.chance import Purpose, draw, uniform
 from simulator.kernel import MS, Kernel
@@ -48,7 +48,7 @@ class Backhaul:
 
     def _pass_on(self, data: bytes, whole: bool) -> None:
         if whole:
-            frame = decode(framing.unstuff(data.rstrip(framing.DELIMITER)))
+            frame = decode(framing.unstuff(data.rstrip(framing.DELIMITER)), LARGEST_FRAME)
             if frame.kind is not Kind.ACK:
                 self._trace.record(self._kernel.now, 0, "arrived", kind=frame.kind.name, origin=frame.mote, boot=frame.boot,
                                    seq=frame.seq)  # fmt: skip

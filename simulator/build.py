@@ -60,7 +60,7 @@ def build(scenario: Scenario, seed: int, sink: Callable[[str], object] | None = 
 
 
 def channel_of(scenario: Scenario, seed: int) -> Channel:
-    return Channel(scenario.links, seed, scenario.bursts)
+    return Channel(scenario.links, seed, scenario.bursts, scenario.deployment.mtu)
 
 
 def kinds_of(deployment: Deployment) -> dict[int, Hardware]:

@@ -46,7 +46,7 @@ class Patience:
 @dataclass(slots=True, eq=False)
 class _Waiting:
     frame: Frame
-    encoded: Callable[[Frame, int], bytes]
+    aged: Callable[[Frame, int], Frame]
     done: Callable[[bool], None]
     message: bytes
     pauses: int = 0
@@ -77,8 +77,8 @@ class _Waiting:
         return self.frame.receiver == BROADCAST
 
 
-def as_it_is(frame: Frame, _: int) -> bytes:
-    return encode(frame)
+def as_it_is(frame: Frame, _: int) -> Frame:
+    return frame
 
 
 class Carrier:
@@ -100,12 +100,12 @@ class Carrier:
         self._draws: dict[int, tuple[int, int]] = {}  # by receiver: the epoch, and how many frames were sent in it
 
     def hand_over(self, frame: Frame, done: Callable[[bool], None],
-                  encoded: Callable[[Frame, int], bytes] = as_it_is) -> None:  # fmt: skip
+                  aged: Callable[[Frame, int], Frame] = as_it_is) -> None:  # fmt: skip
         """Send a frame to its `receiver`, in its turn; `done` hears False if it was given up.
 
-        `encoded` makes the bytes of each attempt, for frames in which the moment matters.
+        `aged` makes the frame of each attempt, for those in which the moment matters.
         """
-        self._queue.append(_Waiting(frame, encoded, done, encode(frame)))
+        self._queue.append(_Waiting(frame, aged, done, self._encode(frame)))
         self._next()
 
     def by_agenda(self, slotted: bool) -> None:
@@ -154,12 +154,15 @@ class Carrier:
                 waiting.done(False)
                 continue
             frame = replace(waiting.frame, receiver=after)
-            self._queue.append(_Waiting(frame, waiting.encoded, waiting.done, encode(frame)))
+            self._queue.append(_Waiting(frame, waiting.aged, waiting.done, self._encode(frame)))
         self._next()
 
     @property
     def idle(self) -> bool:
         return not self._queue and self._busy is None
+
+    def _encode(self, frame: Frame) -> bytes:
+        return encode(frame, self._air.mtu)
 
     def _next(self) -> None:
         if self._busy or not self._queue:
@@ -187,7 +190,7 @@ class Carrier:
 
     def _attempt(self, waiting: _Waiting, epoch: int) -> None:
         receiver = waiting.frame.receiver
-        waiting.message = waiting.encoded(waiting.frame, self._kernel.now)
+        waiting.message = self._encode(waiting.aged(waiting.frame, self._kernel.now))
         turn = Turn(self._number, epoch, self._draws[receiver][1] * TURNS + waiting.attempts)
         done = partial(self._attempted, waiting, epoch)
         waiting.attempts += 1

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gateway.frame import Frame
+from gateway.frame import MAX_PAYLOAD, Frame
 from innet.partials import Key, Partial
 from innet.payload import decode_partials, encode_partials, first_slice
 from innet.program.memory import Memory
@@ -104,8 +104,8 @@ class Folding:
         place = _place(number, partial)
         self._within[place] = self._within.get(place, frozenset()) | readings
 
-    def take(self, tick: int) -> list[tuple[bytes, Parts]]:
-        """Payloads with the partials of slices that are over at a tick, and what is in each of them."""
+    def take(self, tick: int, room: int = MAX_PAYLOAD) -> list[tuple[bytes, Parts]]:
+        """Payloads of up to `room` bytes with the partials of slices that are over at a tick, and what is in each of them."""
         by_table: dict[int, list[tuple[Partial, frozenset[Reading]]]] = {}
         early, self._early = deque(self._early), []
         for number, partial in self._memory.take(tick):
@@ -116,7 +116,7 @@ class Folding:
         for number, partials in sorted(by_table.items()):
             shape = self._memory.table(number).shape
             left = deque(sorted(partials, key=lambda each: each[0].slice))
-            for payload in encode_partials(shape, [partial for partial, _ in partials]):
+            for payload in encode_partials(shape, [partial for partial, _ in partials], room):
                 inside = [left.popleft() for _ in decode_partials(payload, shape, self._site)]
                 inside.sort(key=lambda each: each[0].bare)  # bare ones come last in a payload
                 found.append((payload, [(_place(number, partial), readings) for partial, readings in inside]))

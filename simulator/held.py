@@ -18,7 +18,7 @@ MOST = 16
 @dataclass(frozen=True, slots=True)
 class _Offer:
     frame: Frame
-    encoded: Callable[[Frame, int], bytes]
+    aged: Callable[[Frame, int], Frame]
     done: Callable[[], None]
 
 
@@ -30,9 +30,9 @@ class Held:
         self._waiting: dict[int, dict[tuple, _Offer]] = {}  # by receiver and what makes a frame that frame
 
     def send(self, frame: Frame, at_once: bool, done: Callable[[], None] = lambda: None,
-             encoded: Callable[[Frame, int], bytes] = as_it_is) -> None:  # fmt: skip
+             aged: Callable[[Frame, int], Frame] = as_it_is) -> None:  # fmt: skip
         """To a neighbour; `at_once` is for one that may be awake. `done` hears when it has taken it."""
-        offer = _Offer(frame, encoded, done)
+        offer = _Offer(frame, aged, done)
         if at_once:
             self._hand_over(offer)
         else:
@@ -50,7 +50,7 @@ class Held:
         self._waiting.clear()
 
     def _hand_over(self, offer: _Offer) -> None:
-        self._carrier.hand_over(offer.frame, partial(self._handed_over, offer), offer.encoded)
+        self._carrier.hand_over(offer.frame, partial(self._handed_over, offer), offer.aged)
 
     def _handed_over(self, offer: _Offer, taken: bool) -> None:
         if taken:

@@ -12,7 +12,7 @@ from acquisition.errors import PayloadError as AcquisitionPayloadError
 from acquisition.payload import Row, capacity, decode_schedule, decode_time, encode_readings
 from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.errors import FrameError
-from gateway.frame import BROADCAST, Frame, Kind
+from gateway.frame import BROADCAST, Frame, Kind, payload_room
 from gateway.image import Image, decode_chunk
 from gateway.installer import Installer
 from gateway.link import Numbers
@@ -398,7 +398,7 @@ class Mote:
             self._post_readings(sampling, first, rows)
 
     def _post_readings(self, sampling: Sampling, first: int, rows: list[Row | None]) -> None:
-        room = capacity(sampling)
+        room = capacity(sampling, payload_room(self._air.mtu))
         for at in range(0, len(rows), room):
             some = rows[at : at + room]
             frame = self._post(Kind.READING, encode_readings(sampling, first + at, some))
@@ -409,7 +409,7 @@ class Mote:
         """Those of slices that are over at a tick; of who has no parent they wait, so that no two can have them."""
         if self.relay.parent == BROADCAST:
             return
-        for payload, parts in self._memory.folding.take(tick):
+        for payload, parts in self._memory.folding.take(tick, payload_room(self._air.mtu)):
             self._provenance.carry(self._post(Kind.PARTIAL, payload), parts)
 
     def notice(self) -> None:

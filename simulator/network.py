@@ -6,7 +6,7 @@ from functools import partial
 
 from gateway.codec import NEED_DATA, FrameDecoder, decode, encode_stream
 from gateway.errors import FrameError
-from gateway.frame import COORDINATOR, Frame, Kind, MoteId
+from gateway.frame import COORDINATOR, LARGEST_FRAME, Frame, Kind, MoteId
 from gateway.link import acknowledgement
 from gateway.transports import Transport
 from innet.payload import encode_links
@@ -53,7 +53,7 @@ class Gateway:
     def take(self, message: bytes) -> bool:
         """A frame for the base station came by air."""
         try:
-            frame = decode(message)
+            frame = decode(message, self._air.mtu)
         except FrameError as error:
             self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
             return False
@@ -81,8 +81,8 @@ class Gateway:
             self._held.pop(frame.identity, None)
             return
         sent = replace(frame, sender=MoteId(self.number))
-        encoded = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
-        self._down.send(sent, True, partial(self._answer, frame), encoded)
+        ageing = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
+        self._down.send(sent, True, partial(self._answer, frame), ageing)
 
     def has_for(self, number: int) -> bool:
         return self._down.has_for(number)
@@ -107,7 +107,7 @@ class Gateway:
             self._held[frame.identity] = frame, self._kernel.now
 
     def _give(self, frame: Frame) -> None:
-        self.wire.send(encode_stream(replace(frame, receiver=MoteId(self.number))))
+        self.wire.send(encode_stream(replace(frame, receiver=MoteId(self.number)), self._air.mtu))
 
     def _remind(self) -> None:
         """Say again what was not answered; only the oldest of it while nothing is answered at all."""
@@ -128,7 +128,7 @@ class Network:
         self.kernel, self.trace = kernel, trace
         self.motes = {mote.site: mote for mote in motes}
         self._gateways = {gateway.number: gateway for gateway in gateways}
-        self._wire, self._decoder = wire, FrameDecoder()
+        self._wire, self._decoder = wire, FrameDecoder(LARGEST_FRAME)
         for gateway in gateways:
             gateway.wire = wire
 

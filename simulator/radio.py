@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from gateway.frame import BROADCAST
+from gateway.frame import BROADCAST, MAX_FRAME
 from simulator.chance import Purpose, draw, uniform
 from simulator.energy import Account, Timing
 from simulator.kernel import MS, Kernel
@@ -67,6 +67,8 @@ class Bursts:
 class NullChannel:
     """Everything comes through, between everybody."""
 
+    mtu = MAX_FRAME
+
     def ratio(self, sender: int, receiver: int) -> float:
         return 1.0
 
@@ -75,10 +77,14 @@ class NullChannel:
 
 
 class Channel:
-    """The share of frames that come through, for each link and direction; it may be changed while time goes by."""
+    """The share of frames that come through, for each link and direction; it may be changed while time goes by.
 
-    def __init__(self, ratios: Mapping[tuple[int, int], float], seed: int, bursts: Bursts | None = None) -> None:
-        self.ratios = dict(ratios)
+    `mtu` is how long frames may be on all of them.
+    """
+
+    def __init__(self, ratios: Mapping[tuple[int, int], float], seed: int, bursts: Bursts | None = None,
+                 mtu: int = MAX_FRAME) -> None:  # fmt: skip
+        self.ratios, self.mtu = dict(ratios), mtu
         self.seed, self.bursts = seed, bursts
 
     def ratio(self, sender: int, receiver: int) -> float:
@@ -143,6 +149,11 @@ class Air:
         self._numbers = 0
         self._noticed_at = -1
         self._last: dict[tuple[int, int], int] = {}  # by sender and receiver: the last hand-over that was taken
+
+    @property
+    def mtu(self) -> int:
+        """How long frames may be."""
+        return self.channel.mtu
 
     def join(self, station: Station) -> None:
         """Take part, under a number of one's own."""

@@ -287,7 +287,7 @@ class Relay:
         if self._hung:
             return True
         try:
-            frame = decode(message)
+            frame = decode(message, self._air.mtu)
         except FrameError as error:
             self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
             return False
@@ -375,10 +375,8 @@ class Relay:
             )
             return False
         onward = replace(frame, sender=MoteId(self.number), receiver=following, route=frame.route[1:])
-        encoded = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
-        self._held.send(
-            onward, self._slots is None or following in self._awake, partial(self._lead, following), encoded
-        )
+        ageing = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
+        self._held.send(onward, self._slots is None or following in self._awake, partial(self._lead, following), ageing)
         return True
 
     def _lead(self, child: int) -> None:
@@ -401,8 +399,8 @@ class Relay:
             self._ask()
 
 
-def aged(timing: Timing, since: int, frame: Frame, now: int) -> bytes:
+def aged(timing: Timing, since: int, frame: Frame, now: int) -> Frame:
     """A TIME as it is passed on: by then it will be so much later (gateway/SPEC.md)."""
     ms, tick_ms = decode_time(frame.payload, frame.mote)
     on_the_way = now - since + timing.turnaround + timing.airtime(len(encode(frame)))
-    return encode(replace(frame, payload=encode_time(ms + round(on_the_way / MS), tick_ms)))
+    return replace(frame, payload=encode_time(ms + round(on_the_way / MS), tick_ms))

@@ -12,6 +12,7 @@ from basestation.planner.physical import memory, physical
 from basestation.planner.plan import Plan
 from basestation.planner.rewrite import rewrite
 from basestation.planner.split import raw_of, split
+from gateway.frame import MAX_FRAME
 from innet.placement.statistics import GUESS
 
 _ASKED = {
@@ -43,7 +44,7 @@ def explained(bound, number=1, deployment=None, catalog=None, statistics=GUESS):
 
 def _plan(plan, number, deployment, catalog, statistics):
     better, steps = rewrite(plan)
-    raw = None if deployment is None else raw_of(deployment, catalog)
+    raw, mtu = (None, MAX_FRAME) if deployment is None else (raw_of(deployment, catalog), deployment.mtu)
     operators = physical(better.root)
     known, open_ended = memory(operators)
     return {
@@ -72,7 +73,7 @@ def _plan(plan, number, deployment, catalog, statistics):
         ],
         "network": [
             {"operator": d.operator, "moves": d.moves, "code": d.code, "reason": d.reason}
-            for d in split(plan, better.root, raw).decisions
+            for d in split(plan, better.root, raw, mtu=mtu).decisions
         ],
         "motes": None if deployment is None else on_motes([plan], deployment, catalog, statistics),
         "physical": [

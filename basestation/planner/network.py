@@ -39,4 +39,4 @@ def world_of(
     }
     sites = {extent.name: extent.sites for extent in extents}
     network = Network(tree, topology, kinds, batteries, TRIES)
-    return World(network, sites, schedules, sizes(), round, catalog.tick_ms, samples, statistics)
+    return World(network, sites, schedules, sizes(deployment.mtu), round, catalog.tick_ms, samples, statistics)

@@ -29,7 +29,7 @@ from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_select import WindowSelect
 from basestation.planner.lower import Lowering, Raw, Stays, acquire_of
 from basestation.planner.plan import Plan
-from gateway.frame import MAX_PAYLOAD
+from gateway.frame import MAX_FRAME, payload_room
 from innet.deployment import Deployment
 from innet.operators import Operator
 from innet.operators.deliver import Deliver
@@ -88,13 +88,14 @@ class Split:
         return *self.readings, *(feed.fold for feed in self.feeds)
 
 
-def split(plan: Plan, root: Node, raw: Raw | None = None, corrected: frozenset[str] = frozenset()) -> Split:
+def split(plan: Plan, root: Node, raw: Raw | None = None, corrected: frozenset[str] = frozenset(),
+          mtu: int = MAX_FRAME) -> Split:  # fmt: skip
     """`root` is the plan's tree after its rewrites.
 
     `corrected` are the extents whose readings may be revised, deleted or inserted by hand: those have to be here, one
-    by one, so nothing that leaves any out moves.
+    by one, so nothing that leaves any out moves. `mtu` is how long frames may be.
     """
-    return _Splitting(plan, root, raw or {}, corrected).split()
+    return _Splitting(plan, root, raw or {}, corrected, payload_room(mtu)).split()
 
 
 def raw_of(deployment: Deployment, catalog: Catalog) -> dict[Measured, Interval]:
@@ -120,8 +121,8 @@ def _rescaled(multiple: int, scale: int, wanted: int) -> int:
 
 
 class _Splitting:
-    def __init__(self, plan: Plan, root: Node, raw: Raw, corrected: frozenset[str]) -> None:
-        self.plan, self.root, self.raw, self.corrected = plan, root, raw, corrected
+    def __init__(self, plan: Plan, root: Node, raw: Raw, corrected: frozenset[str], room: int) -> None:
+        self.plan, self.root, self.raw, self.corrected, self.room = plan, root, raw, corrected, room
         self.decisions: list[Decision] = []
         self.feeds: list[Feed] = []
         named = {column for node in walk(root) for e in node.expressions for column in ex.columns_of(e)}
@@ -299,8 +300,8 @@ class _Splitting:
         states, sources = _states([aggregate for _, aggregate in node.aggregates], lowering, values)
         fold = Fold(child, extent.name, slices, keys, states)
         size = size_of(PartialShape(0, extent.sites or (), len(keys), fold.kinds, slices), 1, 0)
-        if size > MAX_PAYLOAD:
-            raise Stays("long", f"one of its partials takes {size} bytes, and a frame has room for {MAX_PAYLOAD}")
+        if size > self.room:
+            raise Stays("long", f"one of its partials takes {size} bytes, and a frame has room for {self.room}")
         instead = tuple(self._deliveries(node.child, set()))
         self.feeds.append(Feed(node, fold, sources, instead))
         return f"each mote sends one partial for each slice and group: {slices.label()}"

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
+from gateway.frame import LARGEST_FRAME, MAX_FRAME
 from gateway.source import Source
+from innet.costs.hardware import hardware
 from innet.routing.topology import Topology
 
 Position = tuple[float, float, float]
@@ -48,6 +50,12 @@ class Deployment:
     motes: Mapping[int, Site]
     links: Mapping[tuple[int, int], float]
     extents: Source  # a SNEEql schema
+
+    @property
+    def mtu(self) -> int:
+        """The bytes of the longest frame: what the radios of all motes carry, since all hand on what others send."""
+        kinds = {site.hardware for site in self.motes.values()}
+        return min([LARGEST_FRAME, *(hardware(kind).radio.largest_frame for kind in kinds)]) if kinds else MAX_FRAME
 
     @property
     def topology(self) -> Topology:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gateway.frame import HEADER_SIZE, MAX_PAYLOAD
+from gateway.frame import HEADER_SIZE, payload_room
 from innet.operators.lanes import Lane
 from innet.partials import PartialShape
 from innet.payload.partial import HEADER, MAX_SPAN, bare_bits, whole_bits
@@ -101,7 +101,7 @@ class Packed:
     place: np.ndarray
 
 
-def pack(rows: Rows, shape: PartialShape, room: int) -> Packed:
+def pack(rows: Rows, shape: PartialShape, room: int, mtu: int) -> Packed:
     """What motes make of the rows that they hold and that rise now: one partial for each slice and group."""
     if not len(rows):
         none = np.zeros(0, np.int64)
@@ -122,7 +122,7 @@ def pack(rows: Rows, shape: PartialShape, room: int) -> Packed:
     group = _runs(holder, round_)
     if np.bincount(group).max() > room:
         raise CannotSweep(f"table {shape.aggregation} has more groups than the {room} that it has room for")
-    payload = _payloads(group, rows.slice[head], bare, shape)
+    payload = _payloads(group, rows.slice[head], bare, shape, payload_room(mtu))
     frame = _runs(group, payload)
     first = np.flatnonzero(np.append(True, np.diff(frame) > 0))
     whole = np.bincount(frame, ~bare).astype(np.int64)
@@ -139,7 +139,8 @@ def _runs(*keys: np.ndarray) -> np.ndarray:
     return np.cumsum(changes)
 
 
-def _payloads(group: np.ndarray, slice_: np.ndarray, bare: np.ndarray, shape: PartialShape) -> np.ndarray:
+def _payloads(group: np.ndarray, slice_: np.ndarray, bare: np.ndarray, shape: PartialShape,
+              most: int) -> np.ndarray:  # fmt: skip
     """The payload within its group that each entry goes into: the next one where it has no room in the last."""
     begins = np.flatnonzero(np.append(True, np.diff(group) > 0))
     sizes = np.diff(np.append(begins, len(group)))
@@ -154,7 +155,7 @@ def _payloads(group: np.ndarray, slice_: np.ndarray, bare: np.ndarray, shape: Pa
         bares[which] += bare[entry]
         bits = whole[which] * whole_bits(shape) + bares[which] * bare_bits(shape)
         many = (whole[which] + bares[which] > 0xFF) | (slice_[entry] - first[which] >= MAX_SPAN)
-        over = which[many | (HEADER.size + -(-bits // 8) > MAX_PAYLOAD)]
+        over = which[many | (HEADER.size + -(-bits // 8) > most)]
         payload[over] += 1
         first[over] = slice_[begins[over] + at]
         bares[over] = bare[begins[over] + at]

@@ -6,7 +6,7 @@ import numpy as np
 
 from acquisition.payload import READING_HEADER, capacity, reported_after
 from acquisition.schedule import REGISTER_BITS
-from gateway.frame import HEADER_SIZE
+from gateway.frame import HEADER_SIZE, payload_room
 from simulator.sweep.layout import CannotSweep
 from simulator.sweep.sampled import Sampled
 
@@ -23,7 +23,7 @@ class Posted:
     frame: np.ndarray
 
 
-def post(sampled: Sampled, rounds: range, waiting: np.ndarray) -> Posted:
+def post(sampled: Sampled, rounds: range, waiting: np.ndarray, mtu: int) -> Posted:
     """`waiting` says of each mote how many epochs it has filtered and not told yet, and the last of them; it is brought
     up to date."""
     sampling = sampled.batch.sampling
@@ -37,7 +37,7 @@ def post(sampled: Sampled, rounds: range, waiting: np.ndarray) -> Posted:
     at = at[told]
     inside = (mote[at] == sampled.mote[told]) & (begin[at] <= epoch[told])
     told[told], at = inside, at[inside]
-    room = capacity(sampling)
+    room = capacity(sampling, payload_room(mtu))
     parts = -(-length // room)
     before = np.cumsum(parts) - parts
     whole = np.repeat(np.arange(len(mote)), parts)

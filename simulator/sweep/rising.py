@@ -149,7 +149,7 @@ class Rising:
         which = (frame == HELD) & (self._layout.depth[rows.holder] == depth) & (rows.emitted < self._rounds.stop)
         which[which] = self._there[rows.holder[which], rows.emitted[which] - self._rounds.start]
         which = np.flatnonzero(which)
-        packed = pack(rows.take(which), table.shape, table.room)
+        packed = pack(rows.take(which), table.shape, table.room, self._weather.channel.mtu)
         frame[which] = packed.frame + self.tags
         rows.place[which] = packed.place
         return packed

@@ -101,7 +101,7 @@ class Sweep:
         told = [each for each in sampled if each.batch.program and each.batch.program.sends]
         if told and self.layout.rounds.every > 1:
             raise CannotSweep("readings are due in each round, and slots are not there in each")
-        posted = [post(each, rounds, self._waiting[id(each.batch)]) for each in told]
+        posted = [post(each, rounds, self._waiting[id(each.batch)], self._channel.mtu) for each in told]
         weather = Weather.over(self._channel, self.layout, rounds)
         rising = Rising(self.layout, weather, there, rounds, self._numbered, self._frames(posted), self._tables,
                         self._folded(sampled), self._pay_for_hop)  # fmt: skip

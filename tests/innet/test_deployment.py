@@ -3,6 +3,7 @@
 import runpy
 import tomllib
 from bisect import bisect_right
+from dataclasses import replace
 from itertools import chain
 from math import inf
 
@@ -44,6 +45,15 @@ def test_a_deployment_is_what_its_file_says():
     assert tank.motes == {1: Site(1, (8.0, 3.0, 0.0), "telosb", {"level": level}, 2.9 * 3600 * 3.0)}
     assert tank.links == {(0, 1): 0.98, (1, 0): 0.95}
     assert tank.topology.cost(1, 0) == pytest.approx(1 / (0.98 * 0.95), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "mtu"), [((), 102), (("telosb",), 102), (("esp32",), 250), (("esp32", "nrf52840", "esp32"), 102)]
+)
+def test_frames_are_as_long_as_all_radios_carry(kinds, mtu):
+    tank = read(TANK)
+    motes = {number: replace(tank.motes[1], id=number, hardware=kind) for number, kind in enumerate(kinds, 1)}
+    assert replace(tank, motes=motes).mtu == mtu
 
 
 def test_a_mote_says_more_than_its_board():

@@ -77,6 +77,30 @@ def test_on_a_calm_day_everything_arrives_in_time():
     )
 
 
+WIDE = "SELECT site, temp, supply FROM hall DELIVER WITHIN 170 SEC"
+FOLDED = (
+    "SELECT VARIANCE(supply), VARIANCE(temp), AVG(supply), MAX(supply), MIN(supply), MAX(temp), MIN(temp), FIRST(supply), "
+    "LAST(supply) FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC] DELIVER WITHIN 170 SEC"
+)
+
+
+@pytest.mark.parametrize("kind", [partial(testbed.Testbed, agenda=True), testbed.SweptBed], ids=["by agenda", "swept"])
+def test_where_all_radios_carry_more_frames_are_longer_and_nothing_else_changes(kind):
+    """ESP-NOW carries 250 bytes: sixteen readings in one frame, and partials that no frame of IEEE 802.15.4 has room for."""
+    scenario = read_scenario(FOLDER / "calm.toml")
+    motes = {n: replace(mote, hardware="esp32") for n, mote in scenario.deployment.motes.items()}
+    queries = tuple(Asked(name, text, 0, None) for name, text in (("wide", WIDE), ("folded", FOLDED)))
+    scenario = replace(scenario, deployment=replace(scenario.deployment, motes=motes), queries=queries)
+    bed = run_scenario(scenario, 1_200, kind=partial(kind, moves="everything"))
+    assert not bed.refused and not bed.station.errors
+    assert judge(bed, "wide") > 100
+    assert judge(bed, "folded") > 15
+    assert max(e["count"] for e in bed.trace.of("posted")) >= 16  # eight, in case they are wide, fill one of 102 bytes
+    assert 102 < max(e["bytes"] for e in bed.trace.of("sent") if e["kind"] == "PARTIAL") <= 250
+    told = {e["bytes"] for e in bed.trace.of("sent") if e["kind"] == "PROGRAM"}
+    assert not told or 102 < max(told) <= 250  # swept motes begin with their programs
+
+
 def test_the_children_of_a_parent_that_dies_find_another_and_give_it_what_they_saved():
     bed = ran("parent_dies_mid_epoch", SECONDS)
     assert max(tick for site, tick in produced(bed) if site == 1) == 120

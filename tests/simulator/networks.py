@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
+from gateway.frame import MAX_FRAME
 from innet.costs.hardware import TRIES, Hardware, hardware
 from innet.payload import Duty, Orders
 from innet.placement.agenda import Activity, Slot
@@ -53,6 +54,7 @@ class Made:
     batteries: Mapping[int, float] = field(default_factory=dict)  # joules; of a mote that is not here, endless
     sensors: Mapping[int, Sequence[Sensor]] = field(default_factory=dict)  # SENSORS, where there are no others
     kinds: Mapping[int, Hardware] = field(default_factory=dict)  # KIND, where there is no other
+    mtu: int = MAX_FRAME
 
     @property
     def round_us(self):
@@ -67,7 +69,7 @@ class Made:
         return self.begin_us + self.rounds * self.round_us
 
     def channel(self):
-        return Links(self.links, self.seed, self.bursts)
+        return Links(self.links, self.seed, self.bursts, self.mtu)
 
     def one_by_one(self):
         """The trace, and the joules of each mote."""
@@ -249,4 +251,5 @@ def networks(draw, loss=LOSS):
     bursts = draw(st.sampled_from((None, Bursts(0.1, 0.3, 0.2))))
     battery = draw(st.sampled_from((inf, 0.01, 0.003))) if interval > 5 else inf
     batteries = dict.fromkeys(parents, battery)
-    return Made(standing, links, draw(st.integers(0, 2**32)), bursts, begin, draw(st.integers(1, 30)), batteries)
+    seed, rounds, mtu = draw(st.integers(0, 2**32)), draw(st.integers(1, 30)), draw(st.sampled_from((MAX_FRAME, 250)))
+    return Made(standing, links, seed, bursts, begin, rounds, batteries, mtu=mtu)

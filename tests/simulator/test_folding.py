@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
 from gateway.codec import NEED_DATA, FrameDecoder, encode
-from gateway.frame import Frame, Kind
+from gateway.frame import LARGEST_FRAME, Frame, Kind
 from innet.partials import Partial
 from innet.payload import Orders, decode_partials, encode_partials
 from innet.program.opcodes import assembled
@@ -31,7 +31,7 @@ class Listening:
     """The end of a wire that keeps the frames; nobody answers."""
 
     def __init__(self):
-        self.decoder, self.frames = FrameDecoder(), {}
+        self.decoder, self.frames = FrameDecoder(LARGEST_FRAME), {}
 
     def send(self, data):
         self.decoder.receive_bytes(data)
