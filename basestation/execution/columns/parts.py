@@ -9,7 +9,7 @@ import numpy as np
 
 from basestation.execution.columns.tuples import joined
 
-_MANY, _SEVERAL = 1024, 32
+_MANY, _SEVERAL = 256, 32
 
 
 class Parts:
