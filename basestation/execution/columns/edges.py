@@ -25,5 +25,6 @@ def _before(edges, ticks):
         return np.searchsorted(edges, ticks)
     found = np.clip(ticks, first, last + 1)  # so that no difference is too large
     found -= first + 1 - step
-    found //= step
+    if step > 1:
+        found //= step
     return found

@@ -7,7 +7,7 @@ then a probe finds its first and its last one by two looks at a table. Else they
 
 import numpy as np
 
-from basestation.algebra.vector import row
+from basestation.algebra.vector import constant, row
 from basestation.execution.columns.distinct import consecutive, ranked, stable_order
 from basestation.execution.columns.wins import ranges, stretch
 
@@ -71,7 +71,7 @@ class Run:
         which = row(len(place))
         if place.min(initial=0) < 0:
             which = np.flatnonzero(place >= 0)
-            place = place[which]
+            place = place.take(which)
             span = span if span.later else span.take(which)
         if len(which) and not span.later and not span.hold_all(self._ticks[0], self._ticks[-1]):
             inside = span.holds(self._ticks.take(place))
@@ -126,4 +126,5 @@ class TickRun:
 
     def find(self, code, span):
         first, counts = self.counts(span)
-        return np.repeat(np.arange(len(span)), counts), self.positions[stretch(first, counts)]
+        which = constant(0, int(counts[0])) if len(span) == 1 else np.repeat(np.arange(len(span)), counts)
+        return which, self.positions[stretch(first, counts)]
