@@ -370,12 +370,12 @@ class Mote:
         if program is None:
             self._trace.record(self._kernel.now, self.site, "wasted", sampling=sampling.number, tick=tick, values=own)
             return
-        outcome = run(program, Sampled(tick, own, measured), memory.folding.at(tick))
+        outcome, steps = run(program, Sampled(tick, own, measured), memory.folding.at(tick)), steps_of(program)
         if not self.relay.stays_on:  # else the processor is active anyway
-            self.relay.account.compute_us += computing_us(program, self.kind)
+            self.relay.account.compute_us += computing_us(steps, self.kind)
         self._trace.record(
             self._kernel.now, self.site, "produced", sampling=sampling.number, tick=tick, values=own,
-            sent=int(outcome.reading is not None), filtered=int(outcome.filtered),
+            sent=int(outcome.reading is not None), filtered=int(outcome.filtered), steps=steps,
         )  # fmt: skip
         epoch = sampling.epochs.epoch(tick)
         dropped = memory.waiting.keep(sampling, epoch, outcome.reading) if outcome.wanted else 0
@@ -460,7 +460,11 @@ CHUNK_WAIT = 20_000 * MS
 """So long after the last chunk of an image a mote says which are missing, and again."""
 
 
-def computing_us(program: MoteProgram, kind: Hardware) -> int:
-    """How long one run takes; what a SKIP leaves out counts too."""
-    count = sum(opcode.name not in DECLARING for _, opcode, _ in instructions(program.code))
-    return round(count * kind.processor.instruction_us)
+def steps_of(program: MoteProgram) -> int:
+    """The instructions of one run; what a SKIP leaves out counts too."""
+    return sum(opcode.name not in DECLARING for _, opcode, _ in instructions(program.code))
+
+
+def computing_us(steps: int, kind: Hardware) -> int:
+    """How long they take."""
+    return round(steps * kind.processor.instruction_us)

@@ -80,9 +80,7 @@ class Relay:
         self._duty = 0  # the number of our orders: what was planned under others is void
         self._ears = 0  # slots of children that are open now
         self._more: set[int] = set()  # children that have said in their last slot that more is to follow
-        self._since = self._since_ear = (
-            0  # when the radio went on to stay on, or when our own slot, or a child's, began
-        )
+        self._since = 0  # when the radio went on to stay on, or when our own slot began
         self._sending = False
         self.taken_at = 0  # when our parent has taken something the last time
         self._fruitless, self._fruitless_since = 0, 0  # hand-overs to our parent, one after the other …
@@ -149,13 +147,16 @@ class Relay:
     def _keep_on(self) -> None:
         if self._slots:
             self._rest()
+            self._trace.record(self._kernel.now, self.number, "listens")
             self._slots, self._ears, self._since = None, 0, self._kernel.now
             self._carrier.by_agenda(False)
 
     def _start(self, slots: Slots, clock: Clock) -> None:
         if slots is self._told:
             self._duty += 1
-            self.settle()
+            if self.stays_on:
+                self.settle()
+                self._trace.record(self._kernel.now, self.number, "sleeps")
             self._slots, self._ears = slots, 0
             self._carrier.by_agenda(True)
             self._round(self._duty, slots, clock)
@@ -194,7 +195,7 @@ class Relay:
     def _listen_no_more(self, round: _Round, child: int, slot: Slot, since: int) -> None:
         if round.duty == self._duty:
             self._ears -= 1
-            self.account.awake_us += self.timing.startup + self._kernel.now - since
+            self._awake_since(since)
             if child in self._more and (again := round.slots.following(slot)):
                 self._plan_listening(round, child, again)
 
@@ -232,12 +233,17 @@ class Relay:
         """Nothing more is to be sent in our slot."""
         if self._sending:
             self._sending = False
-            self.account.awake_us += self.timing.startup + self._kernel.now - self._since
+            self._awake_since(self._since)
+
+    def _awake_since(self, since: int) -> None:
+        """Starting the radio comes before."""
+        self._awake_for(self.timing.startup + self._kernel.now - since)
 
     def _awake_for(self, us: int) -> None:
-        """For a frame to a child, outside of our slots."""
+        """In our slots, for what our parent has for us, or for a frame to a child."""
         if self._slots:
             self.account.awake_us += us
+            self._trace.record(self._kernel.now, self.number, "awake", us=us)
 
     def settle(self) -> None:
         """Count the time that the radio has been on until now."""
@@ -280,7 +286,7 @@ class Relay:
         if self._kernel.now < until:
             self._kernel.at(until, partial(self._asleep, duty))
         else:
-            self.account.awake_us += self.timing.startup + self._kernel.now - since
+            self._awake_since(since)
             self._staying = None
 
     def take(self, message: bytes) -> bool:

@@ -57,6 +57,12 @@ class Hop:
     copies: np.ndarray
     last_of_slot: np.ndarray
 
+    def awake_us(self, layout: Layout) -> np.ndarray:
+        """How long the radio was on for what was sent up to a frame, from the beginning of the slot to the end of the last attempt,
+        or of the slot."""
+        holder = self.frames.holder
+        return self.ended - self.frames.round * layout.round_us - layout.send_begin[holder] + layout.startup[holder]
+
 
 @dataclass(frozen=True, slots=True)
 class Weather:

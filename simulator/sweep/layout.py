@@ -19,6 +19,19 @@ class CannotSweep(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Ears:
+    """The slots in which motes listen to their children, one entry a child. `mote` is the place of who listens."""
+
+    mote: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    def us(self, startup: np.ndarray) -> np.ndarray:
+        """For how long a radio is on in each, starting it included."""
+        return self.end - self.begin + startup[self.mote]
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """`number` ascends; `parent` is a place in these arrays, or GATEWAY. Times are microseconds after a round begins."""
 
@@ -30,7 +43,7 @@ class Layout:
     depth: np.ndarray
     send_begin: np.ndarray
     send_end: np.ndarray
-    listen_us: np.ndarray  # in all slots of a round together, starting the radio included
+    ears: Ears
     startup: np.ndarray
     turnaround: np.ndarray
     ack: np.ndarray
@@ -72,6 +85,7 @@ def lay_out(
     parents = [slots[number].parent for number in numbers]
     ways = [_way(at, parents, place) for at in range(len(numbers))]
     timings = [Timing.of(kinds[number]) for number in numbers]
+    ears = [(at, *slot) for at, number in enumerate(numbers) for slot in slots[number].listen.values()]
 
     def array(values) -> np.ndarray:
         return np.array(list(values), np.int64)
@@ -85,10 +99,7 @@ def lay_out(
         depth=array(len(way) for way in ways),
         send_begin=array(slots[number].send[0] for number in numbers),
         send_end=array(slots[number].send[1] for number in numbers),
-        listen_us=array(
-            sum(end - begin + timing.startup for begin, end in slots[number].listen.values())
-            for number, timing in zip(numbers, timings, strict=True)
-        ),
+        ears=Ears(*(array(ear[column] for ear in ears) for column in range(3))),
         startup=array(timing.startup for timing in timings),
         turnaround=array(timing.turnaround for timing in timings),
         ack=array(timing.ack for timing in timings),

@@ -16,16 +16,41 @@ from simulator.trace import Trace
 
 def record(swept: Swept, layout: Layout, trace: Trace, tick_ms: int) -> None:
     """Everything that happened, in no order: the trace has its own."""
+    if swept.begins:
+        for mote in layout.number.tolist():
+            trace.record(swept.rounds.start * layout.round_us, mote, "sleeps")
+    _listened(swept, layout, trace)
     for sampled in swept.sampled:
         _measured(sampled, layout, trace, tick_ms)
     for sampled, posted, seq in zip(swept.told, swept.posted, swept.seqs, strict=True):
         _posted(sampled, posted, seq, layout, trace)
     for hop in swept.hops:
         _sent(hop, swept.readings, layout, trace)
+        _rested(hop, layout, trace)
     for hop in swept.asked:
         _inquired(hop, layout, trace)
+        _rested(hop, layout, trace)
     for merged in swept.merged:
         _merged(merged, layout, trace)
+
+
+def _listened(swept: Swept, layout: Layout, trace: Trace) -> None:
+    """To the children, each in its slot."""
+    ears = layout.ears
+    slot, at = np.nonzero(swept.listening[ears.mote])
+    time = (swept.rounds.start + at) * layout.round_us + ears.end[slot]
+    for time_, mote, us in zip(
+        time.tolist(), layout.number[ears.mote[slot]].tolist(), ears.us(layout.startup)[slot].tolist(), strict=True
+    ):
+        trace.record(time_, mote, "awake", us=us)
+
+
+def _rested(hop: Hop, layout: Layout, trace: Trace) -> None:
+    """When the slots of those who sent were over."""
+    last = hop.last_of_slot
+    columns = hop.ended, layout.number[hop.frames.holder], hop.awake_us(layout)
+    for ended, mote, us in zip(*(column[last].tolist() for column in columns), strict=True):
+        trace.record(ended, mote, "awake", us=us)
 
 
 def _measured(sampled: Sampled, layout: Layout, trace: Trace, tick_ms: int) -> None:
@@ -39,7 +64,7 @@ def _measured(sampled: Sampled, layout: Layout, trace: Trace, tick_ms: int) -> N
         return
     for (mote, tick, row), out, due in zip(places, outcomes.sent.tolist(), outcomes.wanted.tolist(), strict=True):
         trace.record(tick * tick_ms * MS, mote, "produced", sampling=number, tick=tick, values=row, sent=int(out),
-                     filtered=int(due and not out))  # fmt: skip
+                     filtered=int(due and not out), steps=sampled.batch.steps)  # fmt: skip
 
 
 def _posted(sampled: Sampled, posted: Posted, seq: np.ndarray, layout: Layout, trace: Trace) -> None:

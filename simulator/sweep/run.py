@@ -41,12 +41,14 @@ class Swept:
     """What happened in some rounds. `posted` are the frames of `told`, numbered in `seqs`; their tags count from 0."""
 
     rounds: range
+    begins: bool  # whether these are the first
     sampled: tuple[Sampled, ...]
     told: tuple[Sampled, ...]
     posted: tuple[Posted, ...]
     seqs: tuple[np.ndarray, ...]
     hops: tuple[Hop, ...]
     asked: tuple[Hop, ...]  # of questions
+    listening: np.ndarray  # by mote and round, whether it listened to its children
     arrived: tuple[Arrived, ...]
     merged: tuple[Merged, ...]
 
@@ -83,7 +85,7 @@ class Sweep:
         self._kinds = [kinds[number] for number in self.layout.number.tolist()]
         self._tables = self._find_tables(standing)
         motes = len(self.layout)
-        self.next_round = -(-begin_us // self.layout.round_us)
+        self.next_round = self._first_round = -(-begin_us // self.layout.round_us)
         self.alive = np.ones(motes, bool)
         self.died_us = np.full(motes, NEVER_US, np.int64)
         self.accounts = Accounts(np.full(motes, begin_us, np.int64), *(np.zeros(motes, np.int64) for _ in range(4)))
@@ -106,14 +108,15 @@ class Sweep:
         rising = Rising(self.layout, weather, there, rounds, self._numbered, self._frames(posted), self._tables,
                         self._folded(sampled), self._pay_for_hop)  # fmt: skip
         self._held = rising.left()
-        self._pay_for_listening(there & self.layout.listens(np.array(rounds)))
+        listening = there & self.layout.listens(np.array(rounds))
+        self._pay_for_listening(listening)
         self.next_round = rounds.stop
         edges = np.cumsum([0, *(len(each.mote) for each in posted)])
         parts = [slice(*edge) for edge in pairwise(edges.tolist())]
         seqs = [rising.seq[part] for part in parts]
         arrived = [_arrived(a, b, rising.arrived_at[part]) for a, b, part in zip(told, posted, parts, strict=True)]
-        return Swept(rounds, tuple(sampled), tuple(told), tuple(posted), tuple(seqs), tuple(rising.hops), tuple(rising.asked),
-                     tuple(arrived), tuple(rising.merged()))  # fmt: skip
+        return Swept(rounds, rounds.start == self._first_round, tuple(sampled), tuple(told), tuple(posted), tuple(seqs),
+                     tuple(rising.hops), tuple(rising.asked), listening, tuple(arrived), tuple(rising.merged()))  # fmt: skip
 
     def live(self, count: int, batteries: np.ndarray) -> list[Swept]:
         """As `advance`, but a mote whose battery (joules) is empty when it wakes is gone from then on."""
@@ -205,7 +208,8 @@ class Sweep:
         self.accounts.compute_us[sampled.batch.mote] += times[sampled.batch.mote] * sampled.batch.computing_us
 
     def _pay_for_listening(self, listening: np.ndarray) -> None:
-        self.accounts.awake_us += listening.sum(axis=1) * self.layout.listen_us
+        ears = self.layout.ears
+        np.add.at(self.accounts.awake_us, ears.mote, listening[ears.mote].sum(axis=1) * ears.us(self.layout.startup))
 
     def _pay_for_hop(self, hop: Hop) -> None:
         layout, accounts, frames = self.layout, self.accounts, hop.frames
@@ -214,10 +218,7 @@ class Sweep:
         parent = layout.parent[frames.holder]
         inner = parent != GATEWAY
         np.add.at(accounts.send_us, parent[inner], (hop.copies * layout.ack[parent])[inner])
-        # The radio is on from the beginning of the slot to the end of the last attempt, or of the slot.
-        begun = frames.round * layout.round_us + layout.send_begin[frames.holder]
-        on = np.where(hop.last_of_slot, hop.ended - begun + layout.startup[frames.holder], 0)
-        np.add.at(accounts.awake_us, frames.holder, on)
+        np.add.at(accounts.awake_us, frames.holder, np.where(hop.last_of_slot, hop.awake_us(layout), 0))
 
 
 def _arrived(sampled: Sampled, posted: Posted, arrived_at: np.ndarray) -> Arrived:

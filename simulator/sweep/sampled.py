@@ -13,7 +13,7 @@ from innet.operators.lanes import Lane, Mask, chosen
 from innet.program.program import MoteProgram
 from innet.program.vectorised import Columns, Outcomes, run_many
 from simulator.kernel import MS
-from simulator.mote import computing_us
+from simulator.mote import computing_us, steps_of
 from simulator.sensor import Sensor
 from simulator.standing import Standing
 from simulator.sweep.layout import CannotSweep, Layout
@@ -28,6 +28,7 @@ class Batch:
     sensors: tuple[Sensor | None, ...]
     mote: np.ndarray
     sampled_nc: int
+    steps: int  # of one run
     computing_us: np.ndarray
 
 
@@ -62,10 +63,11 @@ def batches(standing: Mapping[int, Standing], sensors: Mapping[int, Sequence[Sen
     found = []
     for members in alike.values():
         _, sampling, program, own = members[0]
-        us = [computing_us(program, kinds[number]) if program else 0 for number, *_ in members]
+        steps = steps_of(program) if program else 0
+        us = [computing_us(steps, kinds[number]) for number, *_ in members]
         mote = np.array([place[number] for number, *_ in members], np.int64)
         drawn = sum(sensor.sample_nc for sensor in own if sensor)
-        found.append(Batch(sampling, program, own, mote, drawn, np.array(us, np.int64)))
+        found.append(Batch(sampling, program, own, mote, drawn, steps, np.array(us, np.int64)))
     return sorted(found, key=lambda batch: batch.sampling.number)
 
 

@@ -1,13 +1,15 @@
 """What motes must have used, added up line by line from a trace and the tables of hardware.
 
 Slow and obvious, and nothing of `simulator.energy` or `innet.costs` is in it: a radio that is on listens, but while it sends a
-frame or an acknowledgement; the processor is active then; each sensor draws what it draws whenever it is read.
+frame or an acknowledgement; the processor is active then, and while a program runs; each sensor draws what it draws whenever
+it is read.
 """
 
 import tomllib
 from pathlib import Path
 
 from acquisition.schedule import sensor_code
+from gateway.frame import HEADER_SIZE
 from tests.simulation.judging import samplings_of
 
 TABLES = Path(__file__).parents[2] / "innet" / "costs"
@@ -20,37 +22,31 @@ def table_of(kind):
             if section in ("radio", "processor")} | {"voltage": found["voltage"]["is"]}  # fmt: skip
 
 
-def expected(bed, end_ms, asleep=False):
-    """Joules by mote, from the beginning of a scenario until the last moment before `end_ms` after it.
-
-    Of a mote that is `asleep` but for its own frames, and what it answers.
-    """
+def expected(bed, end_ms):
+    """Joules by mote, from the beginning of a scenario until the last moment before `end_ms` after it."""
     scenario, samplings, trace = bed.scenario, samplings_of(bed), bed.trace
-    found = {}
-    for number, site in scenario.deployment.motes.items():
-        died = [event.time / 1_000 for event in trace.of("died") if event.mote == number]
-        on_ms = (died[0] if died else scenario.begin_ms + end_ms - 1) - scenario.begin_ms
-        found[number] = _joules(number, site, trace, samplings, on_ms, asleep)
-    return found
+    return {
+        number: _joules(number, site, trace, samplings, scenario.begin_ms, scenario.begin_ms + end_ms - 1)
+        for number, site in scenario.deployment.motes.items()
+    }
 
 
-def _joules(number, site, trace, samplings, on_ms, asleep):
+def _joules(number, site, trace, samplings, begin_ms, end_ms):
     table = table_of(site.hardware)
     radio, processor = table["radio"], table["processor"]
     byte_ms = 8_000 / radio["bit_rate"]
     ack_ms = radio["ack_bytes"] * byte_ms
+    on_ms, awake_ms, computing_ms = _states(number, trace, begin_ms, end_ms, processor["instruction_us"])
     sending_ms = sum(ack_ms for event in trace.of("asked") if event.mote == number)
-    awake_ms = sending_ms if asleep else on_ms
-    for event in trace.of("sent"):
-        if event.mote == number:
-            airtime = (radio["overhead_bytes"] + event["bytes"]) * byte_ms
-            sending_ms += event["attempts"] * airtime
-            awake_ms += asleep * event["attempts"] * (airtime + 2 * radio["turnaround_ms"] + ack_ms)
-        if event["to"] == number:
-            sending_ms += event["came"] * ack_ms
-            awake_ms += asleep * event["came"] * ack_ms
+    for what, to, size in (("sent", "to", None), ("inquired", "of", HEADER_SIZE)):
+        for event in trace.of(what):
+            if event.mote == number:
+                sending_ms += event["attempts"] * (radio["overhead_bytes"] + (size or event["bytes"])) * byte_ms
+            if event[to] == number:
+                sending_ms += event["came"] * ack_ms
     charge = radio["listen_ma"] * (awake_ms - sending_ms) + radio["send_ma"] * sending_ms
-    charge += processor["active_ma"] * awake_ms + (radio["sleep_ma"] + processor["sleep_ma"]) * (on_ms - awake_ms)
+    charge += processor["active_ma"] * (awake_ms + computing_ms)
+    charge += radio["sleep_ma"] * (on_ms - awake_ms) + processor["sleep_ma"] * (on_ms - awake_ms - computing_ms)
     specs = {sensor_code(name): spec for name, spec in site.sensors.items()}
     for what in ("produced", "wasted"):
         for event in trace.of(what):
@@ -58,3 +54,27 @@ def _joules(number, site, trace, samplings, on_ms, asleep):
                 read = [specs[channel.sensor] for channel in samplings(event["sampling"], event.time).channels]
                 charge += sum(spec.sample_ma * spec.sample_ms for spec in read)
     return table["voltage"] * charge / 1e6
+
+
+def _states(number, trace, begin_ms, end_ms, instruction_us):
+    """How long a mote was alive, its radio on, and its processor computing while its radio slept."""
+    alive, on = begin_ms, begin_ms  # since when, where it is
+    on_ms = awake_ms = computing_ms = 0.0
+    for event in (event for event in trace.events if event.mote == number):
+        now = event.time / 1_000
+        match event.what:
+            case "sleeps":
+                awake_ms, on = awake_ms + now - on, None
+            case "awake":
+                awake_ms += event["us"] / 1_000
+            case "produced" if on is None:
+                computing_ms += event["steps"] * instruction_us / 1_000
+            case "listens":
+                on = now
+            case "rebooted":
+                on = now if on is None else on
+            case "died":
+                on_ms, alive = on_ms + now - alive, None
+                awake_ms, on = awake_ms + (0 if on is None else now - on), None
+    on_ms += 0 if alive is None else end_ms - alive
+    return on_ms, awake_ms + (0 if on is None else end_ms - on), computing_ms

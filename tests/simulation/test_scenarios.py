@@ -10,8 +10,9 @@ import pytest
 from basestation import testbed
 from basestation.incidents import ASLEEP, AWAKE
 from gateway.life import State
+from innet.placement.agenda import Activity
 from simulator.scenario import Asked, Fault, read_scenario
-from tests.simulation.energy import expected
+from tests.simulation.energy import expected, table_of
 from tests.simulation.judging import FOLDER, answers, delivered, judge, run, run_scenario
 
 SECONDS = 400
@@ -47,18 +48,30 @@ def test_the_ledger_of_the_station_agrees_with_the_trace(name, agenda):
     assert set(delivered(bed)) <= produced(bed)
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_motes_have_used_what_the_frames_and_samples_of_the_trace_cost(name):
-    bed = ran(name, SECONDS)
+@pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))
+def test_motes_have_used_what_the_frames_and_samples_of_the_trace_cost(name, agenda):
+    bed = ran(name, SECONDS, agenda=agenda)
     assert bed.spent() == pytest.approx(expected(bed, SECONDS * 1_000), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name, agenda in RUNS if agenda])
-def test_motes_that_sleep_have_used_no_less_than_their_frames_and_samples_cost_and_less_than_awake(name):
-    bed = ran(name, SECONDS, agenda=True)
-    least, most = (expected(bed, SECONDS * 1_000, asleep) for asleep in (True, False))
-    for mote, joules in bed.spent().items():
-        assert least[mote] < joules < most[mote]
+def test_a_radio_is_on_in_the_slots_of_an_agenda_and_at_no_other_time_once_all_is_told():
+    bed = ran("calm", SECONDS, agenda=True)
+    agenda, startup = bed.station.world.agenda, round(table_of("telosb")["radio"]["startup_ms"] * 1_000)
+    period = agenda.period * bed.catalog.tick_ms * 1_000
+    for mote in bed.built.motes:
+        heard = sorted(
+            1_000 * s.length_ms + startup for s in agenda.sites[mote].slots if s.activity is Activity.RECEIVE
+        )
+        [sends] = [1_000 * s.length_ms + startup for s in agenda.sites[mote].slots if s.activity is Activity.SEND]
+        rounds = {}
+        for event in bed.trace.of("awake"):
+            if event.mote == mote:
+                rounds.setdefault(event.time // period, []).append(event["us"])
+        last = max(rounds)
+        for number in range(last - 9, last):
+            left = Counter(rounds[number]) - Counter(heard)
+            assert left.total() == len(rounds[number]) - len(heard) == 1
+            assert startup < max(left) <= sends
 
 
 @pytest.mark.parametrize("name", ["calm", "loses_forty_percent_in_bursts"])
