@@ -147,6 +147,7 @@ class Relay:
     def _keep_on(self) -> None:
         if self._slots:
             self._rest()
+            self._leave_off()
             self._trace.record(self._kernel.now, self.number, "listens")
             self._slots, self._ears, self._since = None, 0, self._kernel.now
             self._carrier.by_agenda(False)
@@ -276,17 +277,21 @@ class Relay:
         self._called = False
         if self._slots and self._staying is None:
             self._staying = self._kernel.now, self._kernel.now + QUIET_US
-            self._kernel.after(QUIET_US, partial(self._asleep, self._duty))
+            self._kernel.after(QUIET_US, partial(self._stay, self._kernel.now))
         self._air.ask(self, self.parent)
 
-    def _asleep(self, duty: int) -> None:
-        if duty != self._duty or self._staying is None:
+    def _stay(self, since: int) -> None:
+        """As long as something comes, whatever our orders are by then."""
+        if self._staying is None or self._staying[0] != since:
             return
-        since, until = self._staying
-        if self._kernel.now < until:
-            self._kernel.at(until, partial(self._asleep, duty))
+        if self._kernel.now < self._staying[1]:
+            self._kernel.at(self._staying[1], partial(self._stay, since))
         else:
-            self._awake_since(since)
+            self._leave_off()
+
+    def _leave_off(self) -> None:
+        if self._staying:
+            self._awake_since(self._staying[0])
             self._staying = None
 
     def take(self, message: bytes) -> bool:

@@ -54,6 +54,33 @@ def test_motes_have_used_what_the_frames_and_samples_of_the_trace_cost(name, age
     assert bed.spent() == pytest.approx(expected(bed, SECONDS * 1_000), rel=1e-9)
 
 
+def times_on(bed, mote):
+    """From when until when its radio was on, microseconds, as the trace has it."""
+    found, on = [], bed.scenario.begin_ms * 1_000
+    for event in (event for event in bed.trace.events if event.mote == mote):
+        if event.what == "awake":
+            found.append((event.time - event["us"], event.time))
+        elif event.what in ("sleeps", "died") and on is not None:
+            found.append((on, event.time))
+            on = None
+        elif event.what in ("listens", "rebooted") and on is None:
+            on = event.time
+    return [*found, *([] if on is None else [(on, float("inf"))])]
+
+
+@pytest.mark.parametrize("name", [name for name, agenda in RUNS if agenda])
+def test_who_sleeps_hears_nothing(name):
+    """Whatever came to a mote came while its radio was on, and that was paid for."""
+    bed = ran(name, 600 if name == "partition_and_heal" else SECONDS, agenda=True)
+    on = {mote: times_on(bed, mote) for mote in bed.built.motes}
+    came = [(e, e["to"]) for e in bed.trace.of("sent") if e["came"] and e["to"] in on]
+    came += [(e, e["of"]) for e in bed.trace.of("inquired") if e["came"] and e["of"] in on]
+    assert len(came) > 300
+    for event, mote in came:
+        since = event.time - 10_000 * event["attempts"]  # none takes longer
+        assert any(begin <= event.time and since <= end for begin, end in on[mote]), (event, mote)
+
+
 def test_a_radio_is_on_in_the_slots_of_an_agenda_and_at_no_other_time_once_all_is_told():
     bed = ran("calm", SECONDS, agenda=True)
     agenda, startup = bed.station.world.agenda, round(table_of("telosb")["radio"]["startup_ms"] * 1_000)
