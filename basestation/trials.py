@@ -70,7 +70,10 @@ class Trial:
         """What is compared between seeds."""
         found: dict[str, float] = {
             "readings produced": sum(mote.produced for mote in self.motes),
-            "readings received": sum(counts.get("received", 0) for counts in self.ledger.values()),
+            "readings received": sum(
+                counts.get("received", 0) - counts.get("merged", 0) for counts in self.ledger.values()
+            ),
+            "readings merged": sum(counts.get("merged", 0) for counts in self.ledger.values()),
             "frames": sum(mote.frames for mote in self.motes),
             "attempts": sum(mote.attempts for mote in self.motes),
             "bytes": sum(mote.bytes for mote in self.motes),

@@ -12,6 +12,7 @@ import pytest
 from basestation.cli import sim
 from basestation.trials import _summary, student
 from gateway.cli import parser_of
+from tests.docs.pages import ROOT
 from tests.simulation.judging import FOLDER
 
 MEASURED = re.compile(r"mote=(\d+) produced sampling=\d+ tick=(\d+) values=\([^,]+, ([^)]+)\)")
@@ -231,6 +232,16 @@ def test_before_the_first_reading_none_is_received(capsys):
     assert moteloom_sim(FOLDER / "calm.toml", "--for", "1s", "-o", "json") == 0
     run, _ = map(json.loads, capsys.readouterr().out.splitlines())
     assert (run["figures"]["readings received"], run["figures"]["now: answers"]) == (0, 0)
+
+
+def test_what_came_merged_is_told_apart_from_what_came_one_by_one(capsys):
+    assert moteloom_sim(ROOT / "examples/lab54/day.scenario.toml", "--for", "30min", "--swept", "-o", "json") == 0
+    assert moteloom_sim(FOLDER / "calm.toml", "--for", "2min", "-o", "json") == 0
+    folded, _, collected, _ = map(json.loads, capsys.readouterr().out.splitlines())
+    produced, received, merged = (folded["figures"][f"readings {what}"] for what in ("produced", "received", "merged"))
+    assert received == 0 and 0.8 * produced < merged <= produced
+    produced, received, merged = (collected["figures"][f"readings {w}"] for w in ("produced", "received", "merged"))
+    assert merged == 0 and 0.8 * produced < received <= produced
 
 
 @pytest.mark.parametrize(("way", "spans"), [("--swept", (60, 69)), ("--agenda", (1, 1.001))])

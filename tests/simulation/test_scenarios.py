@@ -13,7 +13,7 @@ from gateway.life import State
 from innet.placement.agenda import Activity
 from simulator.scenario import Asked, Fault, read_scenario
 from tests.simulation.energy import expected, table_of
-from tests.simulation.judging import FOLDER, answers, delivered, judge, run, run_scenario
+from tests.simulation.judging import FOLDER, answers, delivered, folds_of, judge, merged, run, run_scenario
 
 SECONDS = 400
 SCENARIOS = (
@@ -306,6 +306,20 @@ def test_a_mote_that_two_gateways_hear_is_one_mote():
     assert duplicates < 40  # what was said to whoever hears it, at the beginning
     assert ledger(bed)["received"] == len(produced(bed))
     assert all(coverage["hall"][0] <= 8 for coverage, _ in answers(bed, "now").values())
+
+
+def test_what_comes_merged_for_one_and_by_itself_for_another_is_told_apart():
+    each = Asked("each", "SELECT site, temp FROM hall [NOW]", 0, None)
+    total = Asked("total", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
+    scenario = replace(read_scenario(FOLDER / "calm.toml"), queries=(each, total))
+    bed = run_scenario(scenario, 200, kind=partial(testbed.Testbed, moves="everything"))
+    [fold] = set(folds_of(bed, "total").values())
+    together, alone = merged(bed, "hall", fold), delivered(bed)
+    assert set(together) & set(alone)
+    until = bed.station.engine.clock
+    counted = [sum(arrival <= until for arrival, _ in found.values()) for found in (together, alone)]
+    assert [ledger(bed)["merged"], ledger(bed)["received"] - ledger(bed)["merged"]] == counted
+    assert min(counted) >= 0.9 * len(produced(bed))
 
 
 def test_a_sensor_that_fails_leaves_nulls():

@@ -110,8 +110,9 @@ class Merged:
 
     def _taken(self, partials, clock, complete):
         """Those that are of the fold's slices, not too far ahead and not too late."""
-        counts, readings = self.counts, lambda: partials.readings.sum()
-        counts["received"] += int(readings())
+        counts, came = self.counts, int(partials.readings.sum())
+        counts["received"] += came
+        counts["merged"] += came  # for other queries some of them may come one by one as well
         ours = partials.slice >= self._first
         counts["rejected: off the schedule"] += int(partials.readings[~ours].sum())
         partials = partials.take(ours)
