@@ -2,8 +2,8 @@
 
 A draw is named by whole numbers: the scenario's seed, the purpose, then what it is about (link, epoch, attempt …). So it
 does not matter in which order things happen, whether an event is simulated alone or with a million others in an array,
-or whether another query is there too: the same frame on the same link has the same luck. All functions take single
-integers and arrays of uint64 alike, and give the same for both.
+or whether another query is there too: the same attempt of an epoch on the same link has the same luck. All functions take
+single integers and arrays of uint64 alike, and give the same for both.
 """
 
 from enum import IntEnum

@@ -100,6 +100,24 @@ def test_losses_are_as_frequent_as_the_links_say():
     assert sum(not came for _, came, _ in bench.outcomes) <= 10  # 0.3 to the 8th is one in 15,000
 
 
+@given(seed=st.integers(0, 2**32), others=st.lists(st.sampled_from([(1, 3), (3, 2), (2, 1), (3, 1)]), max_size=4))
+def test_what_else_is_sent_leaves_the_luck_of_a_link_as_it_was(seed, others):
+    """Before it, in the same second, by the same sender and to the same receiver; in bad times, too."""
+    found = []
+    for more in ([], others):
+        links = {(a, b): 0.6 for a in (1, 2, 3) for b in (1, 2, 3)}
+        bench = Bench(3, Channel(links, seed, Bursts(0.2, 0.3, 0.1)))
+        for second in range(20):
+            for sender, receiver in more:
+                bench.send(sender, receiver, second)
+            bench.send(1, 2, second)
+            bench.kernel.run_until((second + 1) * 1_000_000)
+        sent = bench.trace.of("sent")
+        assert len(sent) == 20 * (1 + len(more))
+        found.append([got for e, got in zip(sent, bench.outcomes, strict=True) if (e.mote, e["to"]) == (1, 2)])
+    assert found[0] == found[1]
+
+
 def test_a_broadcast_is_heard_by_all_who_hear_and_not_repeated():
     bench = Bench(4, Channel({(1, 2): 1.0, (1, 3): 1.0}, seed=1))
     bench.send(1, BROADCAST)
