@@ -12,6 +12,9 @@ from typing import Any
 
 from gateway.source import Source, Span, did_you_mean
 
+DIGITS = 4_300
+"""Python reads no longer numbers."""
+
 Path = tuple[str | int, ...]
 """The keys and indexes that lead from the top of a document to a value."""
 
@@ -46,11 +49,14 @@ def read_toml(source: Source) -> "Table":
     """The whole document; raises Faulty where it is no TOML at all."""
     try:
         values, places = tomllib.loads(source.text), _Places(source.text).found
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits is no TOMLDecodeError
+    except (ValueError, RecursionError) as error:
         message, _, place = str(error).rpartition(" (at ")
         found = re.fullmatch(r"line (\d+), column (\d+)\)", place)
         at = source.offset(int(found[1]), int(found[2])) if found else len(source.text.rstrip())
         reason = message or str(error)
+        # A number of thousands of digits is no TOMLDecodeError, and nobody says where it is.
+        if not found and (number := re.search(rf"\d(?:_?\d){{{DIGITS},}}", source.text)):
+            reason, at = f"a number has at most {DIGITS:,} digits", number.start()
         raise Faulty([Fault("SN701", f"this is no TOML: {reason}", source, Span(at, at + 1))]) from error
     return Table(source, values, places, [])
 

@@ -60,7 +60,9 @@ class Bursts:
 
     def __post_init__(self) -> None:
         if not (0 <= self.begin and 0 < self.end and self.begin + self.end <= 1 and 0 <= self.left <= 1):
-            raise ValueError(f"{self} cannot be: begin and end are chances that add up to at most 1, left is a share")
+            raise ValueError(
+                f"{self} cannot be: begin and end are chances that add up to at most 1, end is more than 0, left is a share"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,19 @@ def test_frames_are_as_long_as_all_radios_carry(kinds, mtu):
     assert replace(tank, motes=motes).mtu == mtu
 
 
+def test_a_number_that_is_too_long_is_pointed_at():
+    for digits, said in (
+        (4_300, "SN704: `battery_mah` is"),
+        (4_301, "SN701: this is no TOML: a number has at most 4,300 digits"),
+    ):
+        text = TANK.replace("battery_mah = 2900", f"battery_mah = {'9' * digits}")
+        with pytest.raises(Faulty) as caught:
+            read(text)
+        [fault] = caught.value.faults
+        assert fault.render().startswith(said)
+        assert fault.span.start == text.index("9" * digits)
+
+
 def test_a_mote_says_more_than_its_board():
     own = 'at = [8, 3, 1.5], board = "probe", hardware = "mica2", battery_j = 7'
     sensors = "sensors = { level = { raw = [0, 9] }, tilt = { raw = [-5, 5], sample_ms = 2 } }"
