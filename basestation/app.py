@@ -85,8 +85,11 @@ class Station:
         """End the clock ticks that are over, take what came, acknowledge it, look after the motes."""
         self._end_ticks(now_ms)
         arrivals = gateway.uplink.rise(self._transport.receive(), self._decoder, self.links)
-        risen = uplink.rise(arrivals.frames, self.world, self.engine, self._archive, self._gathering, self._tick)
-        of_motes = [frame for frame in arrivals.frames if frame.mote not in self.world.tree.roots]
+        known = self.world.known
+        frames = [frame for frame in arrivals.frames if known is None or frame.mote in known]
+        self.errors.update(["stranger"] * (len(arrivals.frames) - len(frames)))
+        risen = uplink.rise(frames, self.world, self.engine, self._archive, self._gathering, self._tick)
+        of_motes = [frame for frame in frames if frame.mote not in self.world.tree.roots]
         strange = self.keepers.take(of_motes, now_ms)
         self.keepers.vouch((mote for mote, _ in risen.merged), now_ms)
         for mote in self.clocks.wrong(risen.stamps, now_ms, self.world.agenda):

@@ -54,18 +54,23 @@ class World:
         gateways = tuple(sorted(deployment.gateways)) if deployment else ()
         return cls(catalog, deployment, moves, sleeps, tree=RoutingTree(gateways or (COORDINATOR,), {}))
 
+    @property
+    def known(self) -> frozenset[int] | None:
+        """The motes and gateways of the deployment; None where nobody has said which there are."""
+        return None if self.deployment is None else frozenset((*self.deployment.motes, *self.deployment.gateways))
+
     def with_links(self, reports: Iterable[LinksReport]) -> "World":
         """After motes told whom they hear."""
         topology = self.topology.with_reports(reports)
         if topology == self.topology:
             return replace(self, topology=topology)
-        return replace(self, topology=topology, tree=rebuild(self.tree, topology, self.silent))
+        return replace(self, topology=topology, tree=rebuild(self.tree, topology, self.silent, known=self.known))
 
     def with_silent(self, silent: frozenset[int]) -> "World":
         """After somebody has fallen silent, or speaks again."""
         if silent == self.silent:
             return self
-        return replace(self, silent=silent, tree=rebuild(self.tree, self.topology, silent))
+        return replace(self, silent=silent, tree=rebuild(self.tree, self.topology, silent, known=self.known))
 
     def with_query(self, query: Query) -> "World":
         live = {**self.live, query.number: query}

@@ -19,10 +19,14 @@ def choose_tree(topology: Topology, roots: Iterable[int]) -> RoutingTree:
 
 
 def rebuild(
-    tree: RoutingTree, topology: Topology, silent: Collection[int] = (), switching: float = SWITCHING
+    tree: RoutingTree,
+    topology: Topology,
+    silent: Collection[int] = (),
+    switching: float = SWITCHING,
+    known: Collection[int] | None = None,
 ) -> RoutingTree:
     """The tree after new reports: where there is another way nothing goes through who is silent, and a mote moves only
-    where it saves enough.
+    where it saves enough. Only who is `known` is in it, if that is said: motes may hear those of others.
 
     A mote keeps its parent while the way through it costs at most `switching` more than the cheapest. That leaves no
     circle: a link costs at least one transmission, so a parent that is kept is still nearer to its gateway than its
@@ -30,7 +34,7 @@ def rebuild(
     """
     if not 0 <= switching < 1:
         raise ValueError(f"switching is from 0 to less than 1, not {switching}")
-    cost, parent = _cheapest(topology, tree.roots, silent)
+    cost, parent = _cheapest(topology, tree.roots, silent, known)
     for mote in parent:
         kept = tree.parent.get(mote)
         if kept in cost and _onward(cost, kept, silent) + topology.cost(mote, kept) <= cost[mote] + switching:
@@ -44,7 +48,7 @@ def _onward(cost: dict[int, float], mote: int, silent: Collection[int]) -> float
 
 
 def _cheapest(
-    topology: Topology, roots: tuple[int, ...], silent: Collection[int] = ()
+    topology: Topology, roots: tuple[int, ...], silent: Collection[int] = (), known: Collection[int] | None = None
 ) -> tuple[dict[int, float], dict[int, int]]:
     """What a frame costs from each mote to its gateway, and its first hop."""
     neighbours = topology.neighbours
@@ -59,6 +63,8 @@ def _cheapest(
         if mote != via:
             parent[mote] = via
         for other in neighbours.get(mote, ()):
+            if known is not None and other not in known:
+                continue
             if other not in best and (step := topology.cost(other, mote)) != float("inf"):
                 heapq.heappush(queue, (_onward(best, mote, silent) + step, other, mote))
     return best, parent
