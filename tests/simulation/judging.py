@@ -12,7 +12,7 @@ from acquisition.instants import grid_at_or_after
 from basestation.planner.lower import collected
 from basestation.planner.rewrite import rewrite
 from basestation.results.view import current_windows
-from basestation.testbed import Testbed
+from basestation.testbed import LOOKS, Testbed
 from innet.operators.acquire import acquired
 from simulator.scenario import read_scenario
 from tests.simulation.saying import difference, said_by, said_of
@@ -214,11 +214,14 @@ def _arrived(bed, extent, within, sent=lambda channel, mote: True):
 
 
 def _taken(bed, time):
-    """When the station took what came at a time, in microseconds: while it is away, all waits for it."""
-    for fault in bed.scenario.faults:
-        begin, end = (bed.scenario.begin_ms + (ms or 0) for ms in (fault.at_ms, fault.until_ms))
-        if fault.what == "base_away" and begin * 1_000 <= time < end * 1_000:
-            return end * 1_000
+    """When the station took what came at a time, in microseconds: it looks now and then, and while it is away all waits for it."""
+    scenario = bed.scenario
+    begun, look = scenario.begin_ms * 1_000, 1_000 * (scenario.look_ms or max(1, scenario.deployment.tick_ms // LOOKS))
+    looks = time + look - (time - begun) % look - 1_000
+    for fault in scenario.faults:
+        begin, end = (begun + (ms or 0) * 1_000 for ms in (fault.at_ms, fault.until_ms))
+        if fault.what == "base_away" and begin <= looks < end:
+            return end
     return time
 
 
