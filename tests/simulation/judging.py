@@ -150,6 +150,16 @@ def merged(bed, extent, fold):
     return _arrived(bed, extent, within)
 
 
+def received(bed, extent):
+    """How many readings of an extent have reached the station by the end of its last clock tick, one by one or in partials, or
+    were reported as filtered to who believes that."""
+    folds = {number: placed.operator for number, placed in bed.station.world.folds.items()}
+    own = [merged(bed, fold.extent, number) for number, fold in folds.items() if extent in acquired(fold)]
+    believed, one_by_one = _filtered(bed, extent), delivered(bed, extent)
+    known = {key: each for key, each in one_by_one.items() if believed.get(key, True)}
+    return sum(arrival <= bed.station.engine.clock for found in (known, *own) for arrival, _ in found.values())
+
+
 def _by_slices(bed, extent, fold):
     """As `merged`. A partial is beyond the horizon, and too far ahead, as its slice's first due tick is, with all that is in it
     (docs/placement.md): of one that is not, a reading that would be ahead by itself has come as late as it may."""
@@ -206,22 +216,25 @@ def _arrived(bed, extent, within, sent=lambda channel, mote: True):
         if sampling.extent == extent:
             values = zip(sampling.channels, e["values"], strict=True)
             measured[e.mote, e["tick"]] = {each.attribute: value for each, value in values if sent(each, e.mote)}
-    # A swept network has no wire: what reached the gateway is there.
-    for e in trace.of("arrived") or trace.of("delivered"):
+    # A swept network has no wire, and nobody looks: what reached the gateway is there.
+    wired = trace.of("arrived")
+    for e in wired or trace.of("delivered"):
+        tick = (_taken(bed, e.time) if wired else e.time) // tick_us
         for reading in within.get((e["origin"], e["boot"], e["seq"]), ()):
-            found.setdefault(reading, (_taken(bed, e.time) // tick_us, measured[reading]))
+            found.setdefault(reading, (tick, measured[reading]))
     return found
 
 
 def _taken(bed, time):
-    """When the station took what came at a time, in microseconds: it looks now and then, and while it is away all waits for it."""
+    """When the station took what came at a time, in microseconds: it looks now and then, at the latest a millisecond before a tick
+    ends, and while it is away all waits for it."""
     scenario = bed.scenario
     begun, look = scenario.begin_ms * 1_000, 1_000 * (scenario.look_ms or max(1, scenario.deployment.tick_ms // LOOKS))
-    looks = time + look - (time - begun) % look - 1_000
+    time += (begun - 1_000 - time) % look
     for fault in scenario.faults:
         begin, end = (begun + (ms or 0) * 1_000 for ms in (fault.at_ms, fault.until_ms))
-        if fault.what == "base_away" and begin <= looks < end:
-            return end
+        if fault.what == "base_away" and begin <= time < end:
+            return end + (begun - 1_000 - end) % look
     return time
 
 
@@ -291,13 +304,17 @@ def _by_value(row):
 
 def judge(bed, name, others=MappingProxyType({})):
     """How many windows or ticks a query has answered: all as a replay does of what was heard, and of `others`, that is asked then;
-    where it was fed in several ways one after the other, each window in that in which it was answered."""
+    where it was fed in several ways one after the other, each window in that in which it was answered. No window waits for what is
+    not folded (docs/placement.md), so with a fold some are here before a replay has them, which say what it says a little later."""
     asked = next(asked for asked in bed.scenario.queries if asked.name == name)
     got, expected = said_by(bed, name), {}
     text, came, ways = replayable(bed, name, asked.text), _came(bed, asked), ways_of(bed, name)
     for way, behind in zip(ways, [*(each.first for each in ways[1:]), inf], strict=True):
-        inputs = heard(bed, name, way) | others
-        said = said_of(bed, inputs, text, for_others(bed, name, way), came, _first_asked(bed))
+        replayed = heard(bed, name, way) | others, text, for_others(bed, name, way), came, _first_asked(bed)
+        said = said_of(bed, *replayed)
+        if way.folds and (early := got.keys() - said.keys()):
+            waits = max(bed.catalog.find(extent).wait for extent in way.folds)
+            said |= {key: of for key, of in said_of(bed, *replayed, silent=waits).items() if key in early}
         expected |= {key: of for key, of in said.items() if way.first <= _tick(key) < behind}
     what = difference(expected, got)
     assert what is None, f"{name}, {what}"

@@ -25,11 +25,12 @@ def said_by(bed, name):
     return now_of(feed.shape(number), [each.update for each in feed.read(number)])
 
 
-def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=MappingProxyType({})):
+def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=MappingProxyType({}), silent=0):
     """The same as a replay of inputs has it, in which the query is asked in clock tick `came`.
 
     By extent, of `others` it is heard that they are here, as (tick, site, delivery), and no more; and `begun` says in which
-    clock tick somebody asked it first. Without that the replay begins at tick 0, and all with it.
+    clock tick somebody asked it first. Without that the replay begins at tick 0, and all with it. It ends where the station
+    is, or so many `silent` ticks later.
     """
     [given] = statements = read_statements([text], bed.catalog)
     recording = record(bed.catalog, inputs, statements)
@@ -61,7 +62,7 @@ def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=Mappin
         engine.remove(-number)
     for name, batch in batches:
         engine.deliver(name, batch.take((batch.arrival > engine.clock) & (batch.arrival <= clock)))
-    return now_of(shape_of(given.number, given.bound), by_query(engine.on_clock(clock)))
+    return now_of(shape_of(given.number, given.bound), by_query(engine.on_clock(clock + silent)))
 
 
 def now_of(shape, updates):
