@@ -15,7 +15,7 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of, conjuncts, substitute
 from basestation.algebra.vector import constant
 from basestation.algebra.window_select import WindowSelect
-from basestation.execution.columns.distinct import stable_order
+from basestation.execution.columns.distinct import distinct, stable_order
 from basestation.execution.columns.frame import Frame
 from basestation.execution.contents.stretches import Stretches
 from basestation.execution.joining.held import NEVER
@@ -380,5 +380,5 @@ def _overlap(reach):
 
 def _rising(reaches):
     """Where the windows, of all inputs, begin and end in the order in which they are given: such a run, and the next."""
-    falls = np.unique(np.concatenate([reach.falls for reach in reaches]))
+    falls = distinct(np.concatenate([reach.falls for reach in reaches]))
     return pairwise([0, *falls.tolist(), len(reaches[0])])

@@ -14,6 +14,7 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Column, columns_of, conjunction, conjuncts
 from basestation.algebra.vector import constant, row
 from basestation.algebra.window_select import WindowSelect
+from basestation.execution.columns.distinct import distinct
 from basestation.execution.columns.edges import holding
 from basestation.execution.columns.tuples import Tuples, no_tuples
 from basestation.execution.flowing.streams import computed
@@ -92,7 +93,7 @@ class Reach:
         """Those that begin or end, or were made, before the one that stands before them."""
         falls = [edges[1:] < edges[:-1] for edges in self._edges if edges is not None]
         falls = [np.flatnonzero(each) + 1 for each in falls if each.any()]
-        found = np.unique(np.concatenate(falls)) if falls else np.empty(0, np.int64)
+        found = distinct(np.concatenate(falls)) if falls else np.empty(0, np.int64)
         return found if self.at is None else np.searchsorted(self.at, found + self.first)
 
 
