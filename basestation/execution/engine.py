@@ -27,7 +27,7 @@ from basestation.revisions.answers import Ended, by_query
 from innet.operators.acquire import acquired
 
 _PLENTY = 2**13, 2**16
-"""After as many tuples as are held, within these bounds, state is tidied, however few steps took them: it is never much more than
+"""After half as many tuples as are held, within these bounds, state is tidied, however few steps took them: it is never much more than
 it has to be, and memory that is used again is there already."""
 
 
@@ -351,7 +351,7 @@ class Engine:
         if self._steps >= self._tidy_every or self._taken >= self._plenty:
             self._steps = self._taken = 0
             self._tidy()
-            self._plenty = min(max(_PLENTY[0], sum(intake.held for intake in self._intakes.values())), _PLENTY[1])
+            self._plenty = min(max(_PLENTY[0], sum(intake.held for intake in self._intakes.values()) // 2), _PLENTY[1])
         return said
 
     def _tidy(self):
