@@ -95,6 +95,14 @@ def reported_after(sampling: Sampling) -> int:
     return min(REPORTED_AFTER, capacity(sampling))
 
 
+def span_of(frame: Frame) -> tuple[int, int, int] | None:
+    """(sampling, first epoch, how many) of the readings in a READING frame; None if it is too short to say."""
+    if len(frame.payload) < READING_HEADER.size:
+        return None
+    number, first, _, count = READING_HEADER.unpack_from(frame.payload)
+    return number, first, count
+
+
 def decode_readings(
     frames: Sequence[Frame], samplings: Mapping[int, Sampling]
 ) -> tuple[list[Readings], list[PayloadError]]:

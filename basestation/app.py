@@ -24,6 +24,7 @@ from basestation.execution.engine import Engine
 from basestation.gathering import Gathering
 from basestation.incidents import Incidents
 from basestation.lasting import judged
+from basestation.ledger import Ledger
 from basestation.passing import passed
 from basestation.planner.moves import Moves
 from basestation.queries import Event, Query
@@ -61,6 +62,7 @@ class Station:
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
         self.incidents = Incidents()
+        self.ledger = Ledger(catalog, self.links.by_mote)
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder(mtu)
         self._gathering, self._decided = Gathering(), decided
         self._tick = self._looked = self._reviewed = tick_of_ms(now_ms, catalog.tick_ms)
@@ -88,7 +90,9 @@ class Station:
         known = self.world.known
         frames = [frame for frame in arrivals.frames if known is None or frame.mote in known]
         self.errors.update(["stranger"] * (len(arrivals.frames) - len(frames)))
-        risen = uplink.rise(frames, self.world, self.engine, self._archive, self._gathering, self._tick)
+        risen = uplink.rise(
+            frames, arrivals.copies, self.world, self.engine, self._archive, self._gathering, self.ledger, self._tick
+        )
         of_motes = [frame for frame in frames if frame.mote not in self.world.tree.roots]
         strange = self.keepers.take(of_motes, now_ms)
         self.keepers.vouch((mote for mote, _ in risen.merged), now_ms)
@@ -114,6 +118,10 @@ class Station:
             world = world.with_settled(settled)
         self._become(world, now_ms)
         self._speak(now_ms)
+
+    def account(self) -> dict[str, dict[int, dict[str, int]]]:
+        """By extent and mote, what became of each reading that was due (`basestation.ledger`)."""
+        return self.ledger.sums(max(self._tick, self.engine.clock))
 
     def _review(self, world: World) -> World:
         """Weigh again what was decided: now and then by what has come since the last time, and when other queries run."""
@@ -161,6 +169,8 @@ class Station:
 
     def _become(self, world: World, now_ms: int) -> None:
         self.incidents.compare(self.world, world, now_ms)
+        if world.scheduled is not self.world.scheduled:
+            self.ledger.desire(world.scheduled, self._tick)
         self.world = world
 
     def _clock(self, now_ms: int) -> bytes:

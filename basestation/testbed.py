@@ -27,6 +27,7 @@ from basestation.archive.store import Store
 from basestation.exchanging import Decided
 from basestation.execution.taking.arrived import ArrivedPartials
 from basestation.language.diagnostics import Refused
+from basestation.ledger import Way
 from basestation.outlook import Outlook
 from basestation.planner.deployed import read_deployed
 from basestation.planner.moves import Moves
@@ -37,6 +38,7 @@ from innet.payload import Duty, Orders, decode_orders, programs_of
 from innet.routing.topology import Heard, LinksReport, Topology
 
 if TYPE_CHECKING:
+    from innet.program.gathered import Gathered
     from simulator.measured import Measured
     from simulator.scenario import Asked, Scenario
     from simulator.standing import Standing
@@ -301,17 +303,22 @@ class SweptBed(Bed):
                 sent.setdefault((name, *batch.columns), []).append(batch)
             reports = replace(filtered_of(readings, 0), arrival=self._ticks(arrived, False))
             filtered.setdefault(name, []).extend((reports, self._waited(readings, arrived)))
+        ended = swept.rounds.stop * self._sweep.layout.round_us // tick_us - 1
+        ledger = self.station.ledger
         for (name, *_), batches in sent.items():
             batch = _in_order(batches)
+            ledger.come(name, batch.site, batch.tick, Way.DELIVERED, ended)
             self.archive.append(self.catalog.find(name), batch)
             self.station.engine.deliver(name, batch)
         for name, batches in filtered.items():
-            self.station.engine.deliver(name, _in_order(batches))
+            batch = _in_order(batches)
+            ledger.come(name, batch.site, batch.tick, Way.FILTERED, ended)
+            self.station.engine.deliver(name, batch)
         for merged in swept.merged:
             number = merged.table.number
             found, time = merged.gathered(self._sweep.layout, self.station.world.shapes[number])
+            ledger.merge(self.station.world.folds[number], found.slice, _who(found), found.readings, ended)
             self.station.engine.deliver(number, ArrivedPartials.gathered(found, time // tick_us))
-        ended = swept.rounds.stop * self._sweep.layout.round_us // tick_us - 1
         if ended > self.station.engine.clock:
             uplink.answer(self.station.engine, self.station.feed, ended)
 
@@ -347,6 +354,16 @@ class SweptBed(Bed):
         mote, tick, time = arrived.before
         found = filtered_of(replace(readings, filtered_site=self._sweep.layout.number[mote], filtered_tick=tick), 0)
         return replace(found, arrival=time // (self.catalog.tick_ms * 1_000))
+
+
+def _who(found: "Gathered") -> np.ndarray:
+    """Who is in each of them, as in `innet.payload.Partials`."""
+    if not found.shape.has_bitmap:
+        return np.array(found.who)[:, None]
+    size = -(-len(found.shape.slots) // 8)
+    packed = np.frombuffer(b"".join(bits.to_bytes(size, "little") for bits in found.who), np.uint8)
+    bits = np.unpackbits(packed.reshape(-1, size), axis=1, bitorder="little")
+    return bits[:, : len(found.shape.slots)].astype(bool)
 
 
 def _in_order(batches: Sequence[Batch]) -> Batch:

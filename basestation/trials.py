@@ -54,11 +54,14 @@ class MoteFigures:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One run. `coverage` is, by query, the share of what was due that its windows have, as they stand now; `decided` what was
-    decided again while it ran."""
+    decided again while it ran. `accounts` has by extent and mote what became of each reading that was due, `nobodys` by extent how
+    many came merged and nobody tells of whom."""
 
     seed: int
     motes: tuple[MoteFigures, ...]
     ledger: Mapping[str, Mapping[str, int]]
+    accounts: Mapping[str, Mapping[int, Mapping[str, int]]]
+    nobodys: Mapping[str, int]
     answers: Mapping[str, int]
     revisions: Mapping[str, int]
     coverage: Mapping[str, float]
@@ -194,6 +197,8 @@ class Trying:
             seed=self.seed,
             motes=tuple(self._mote(number, spent) for number, spent in sorted(bed.spent().items())),
             ledger={name: dict(counts) for name, counts in bed.station.engine.ledger().items()},
+            accounts=bed.station.account(),
+            nobodys=bed.station.ledger.nobodys(),
             answers={name: len(windows) for name, windows in self._windows.items()},
             revisions=dict(self._revisions),
             coverage=coverage,

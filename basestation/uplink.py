@@ -12,6 +12,7 @@ from basestation.clocks import Stamps
 from basestation.execution.engine import Engine
 from basestation.execution.taking.arrived import ArrivedPartials
 from basestation.gathering import Gathering
+from basestation.ledger import Ledger
 from basestation.results.feed import Feed
 from basestation.revisions.answers import Ended, by_query
 from basestation.wanted import believed
@@ -36,9 +37,10 @@ class Risen:
 
 
 def rise(
-    frames: Sequence[Frame], world: World, engine: Engine, archive: Store, gathering: Gathering, delivery: int
-) -> Risen:
-    """Frames that came in the clock tick `delivery`. On return their readings are in the archive."""
+    frames: Sequence[Frame], copies: Sequence[Frame], world: World, engine: Engine, archive: Store, gathering: Gathering,
+    ledger: Ledger, delivery: int,
+) -> Risen:  # fmt: skip
+    """Frames that came in the clock tick `delivery`, and copies of some. On return their readings are in the archive."""
     readings = [frame for frame in frames if frame.kind is Kind.READING]
     links = [frame for frame in frames if frame.kind is Kind.LINKS]
     partials = [frame for frame in frames if frame.kind is Kind.PARTIAL]
@@ -46,6 +48,7 @@ def rise(
     measured = acquisition.uplink.rise(readings, world.scheduled.samplings, world.catalog, delivery)
     reports, report_errors = innet.uplink.rise(links)
     gathered, partial_errors = innet.uplink.gather(partials, world.shapes if partials else {})
+    ledger.take(frames, copies, measured, delivery)
     for name, batch in measured.batches:
         archive.append(world.catalog.find(name), batch)
         engine.deliver(name, batch)
@@ -53,6 +56,7 @@ def rise(
         engine.deliver(sampling.extent, believed(sampling, batch, world))
     came: list[tuple[int, ArrivedPartials]] = []
     for found in gathered:
+        ledger.merge(world.folds[found.shape.aggregation], found.slice, found.who, found.readings, delivery)
         if engine.takes(found.shape.aggregation):
             came.append((found.shape.aggregation, ArrivedPartials.of(found, delivery)))
             engine.deliver(*came[-1])

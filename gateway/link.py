@@ -14,7 +14,7 @@ trip is shorter than the pause between frames, which sensor networks' are. To a 
 it is heard: it listens for a moment after it has spoken.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -116,6 +116,33 @@ class Numbers:
             self._starts.insert(at, number)
             self._ends.insert(at, number)
         return True
+
+    def fill(self, first: int, last: int) -> int:
+        """Put all numbers of an inclusive range in; how many were not in."""
+        before, behind = bisect_left(self._ends, first - 1), bisect_right(self._starts, last + 1)
+        fresh = last - first + 1 - self.count(first, last)
+        if before < behind:
+            first, last = min(first, self._starts[before]), max(last, self._ends[behind - 1])
+        self._starts[before:behind], self._ends[before:behind] = [first], [last]
+        return fresh
+
+    def count(self, first: int, last: int) -> int:
+        """How many there are in an inclusive range."""
+        before, behind = bisect_left(self._ends, first), bisect_right(self._starts, last)
+        within = zip(self._starts[before:behind], self._ends[before:behind], strict=True)
+        return sum(min(end, last) - max(start, first) + 1 for start, end in within)
+
+    def forget(self, below: int) -> None:
+        """Leave out all that are less."""
+        before = bisect_left(self._ends, below)
+        del self._starts[:before], self._ends[:before]
+        if self._starts:
+            self._starts[0] = max(self._starts[0], below)
+
+    @property
+    def pieces(self) -> int:
+        """How many ranges there are."""
+        return len(self._starts)
 
     @property
     def greatest(self) -> int:
@@ -258,7 +285,7 @@ class Link:
         """The peer says that these will not come: they are missing no longer, but lost."""
         numbers = self._settled.setdefault(lost.boot, Numbers())
         for first, last in lost.gaps:
-            self.lost += sum(numbers.add(number) for number in range(first, last + 1))
+            self.lost += numbers.fill(first, last)
 
     def send_again(self, boot: int, gaps: Gaps) -> Lost:
         """Queue what is still kept of the gaps that the peer asks for. What is neither kept nor waiting is lost."""

@@ -10,9 +10,10 @@ from gateway.link import Links, acknowledgement
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What a chunk of bytes brought. Send `answers` once `frames` are in safe hands."""
+    """What a chunk of bytes brought. Send `answers` once `frames` are in safe hands; `copies` were here before."""
 
     frames: tuple[Frame, ...]
+    copies: tuple[Frame, ...]
     answers: tuple[Frame, ...]
     errors: tuple[FrameError, ...]
 
@@ -20,7 +21,7 @@ class Arrivals:
 def rise(chunk: bytes, decoder: FrameDecoder, links: Links) -> Arrivals:
     """Decode, take acknowledgements, leave out duplicates (they are answered again: the first answer was lost)."""
     decoder.receive_bytes(chunk)
-    frames, answers, errors = [], [], []
+    frames, copies, answers, errors = [], [], [], []
     while (event := decoder.next_event()) is not NEED_DATA:
         if isinstance(event, FrameError):
             errors.append(event)
@@ -31,6 +32,5 @@ def rise(chunk: bytes, decoder: FrameDecoder, links: Links) -> Arrivals:
         else:
             if event.want_ack:
                 answers.append(acknowledgement(event))
-            if links.of(event.mote).accept(event):
-                frames.append(event)
-    return Arrivals(tuple(frames), tuple(answers), tuple(errors))
+            (frames if links.of(event.mote).accept(event) else copies).append(event)
+    return Arrivals(tuple(frames), tuple(copies), tuple(answers), tuple(errors))

@@ -125,7 +125,13 @@ def _write_figures(folder, trial):
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    told = {"ledger": trial.ledger, "errors": trial.errors, "figures": _plain(trial.figures())}
+    told = {
+        "ledger": trial.ledger,
+        "readings": trial.accounts,
+        "merged, of whom is not told": trial.nobodys,
+        "errors": trial.errors,
+        "figures": _plain(trial.figures()),
+    }
     (folder / "ledger.json").write_text(json.dumps(told, indent=2) + "\n")
 
 

@@ -163,6 +163,23 @@ def test_numbers_are_a_set(numbers):
     assert all(last + 1 < first for (_, last), (first, _) in itertools.pairwise(found.missing()))
 
 
+RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)))
+
+
+@given(RANGES, st.integers(0, 70), st.integers(0, 70), st.integers(0, 70))
+def test_numbers_that_come_in_ranges_are_a_set(ranges, first, last, below):
+    found, seen = Numbers(), set()
+    for begin, length in ranges:
+        some = set(range(begin, begin + length + 1))
+        assert found.fill(begin, begin + length) == len(some - seen)
+        seen |= some
+    assert {n for pair in found.ranges() for n in range(pair[0], pair[1] + 1)} == seen
+    assert found.pieces == sum(n - 1 not in seen for n in seen)
+    assert found.count(first, last) == sum(first <= n <= last for n in seen)
+    found.forget(below)
+    assert {n for pair in found.ranges() for n in range(pair[0], pair[1] + 1)} == {n for n in seen if n >= below}
+
+
 def test_impossible_events_are_errors():
     possible = set(TRANSITIONS)
     for pair in itertools.product(State, Event):

@@ -9,6 +9,7 @@ import pytest
 from basestation import testbed
 from basestation.planner.moves import Moves
 from tests.conftest import SEED, count_of
+from tests.simulation.accounted import asking, hold
 from tests.simulation.anything import Maker
 from tests.simulation.judging import judge, received, remembering
 from tests.simulation.test_little_room import too_large
@@ -20,7 +21,7 @@ def test_whatever_is_asked_of_any_network_it_says_what_a_replay_says_of_what_was
     make = Maker(rng, tmp_path)
     scenario, moves = make.scenario(), rng.choice([*Moves, *[Moves.EVERYTHING] * 3])
     bed = testbed.Testbed(scenario, rng.randrange(1_000), agenda=rng.random() < 0.4, moves=moves)
-    last, look, judged = 1_000 * make.seconds, remembering(bed), Counter()
+    last, look, judged, due = 1_000 * make.seconds, remembering(bed), Counter(), asking(bed)
     ends = {asked.name: min(last, asked.until_ms or last) for asked in scenario.queries}
     for end in sorted({last, *ends.values()}):
         bed.run_until(end, look)
@@ -38,4 +39,5 @@ def test_whatever_is_asked_of_any_network_it_says_what_a_replay_says_of_what_was
         assert {name: of.get("received", 0) for name, of in ledger.items()} == {
             name: received(bed, name) for name in ledger
         }
+    judged["readings due"] = hold(bed, due)[1]
     tally("windows and epochs of anything", judged | {"refused": len(bed.refused)})

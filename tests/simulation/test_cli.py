@@ -38,6 +38,9 @@ def test_one_seed_is_a_table_and_a_folder(tmp_path, capsys):
     told = json.loads((folder / "ledger.json").read_text())
     trace = (folder / "trace.txt").read_text()
     assert told["figures"]["readings produced"] == trace.count(" produced ")
+    assert list(told["readings"]["hall"]) == [str(n) for n in range(1, 9)]
+    assert sum(of["delivered"] for of in told["readings"]["hall"].values()) == told["figures"]["readings received"] > 0
+    assert told["merged, of whom is not told"] == {}
     with (folder / "motes.csv").open() as file:
         motes = list(csv.DictReader(file))
     assert [row["mote"] for row in motes] == [str(n) for n in range(1, 9)]
@@ -282,6 +285,8 @@ def test_swept_and_by_agenda_write_the_same_kinds_of_files(tmp_path, capsys):
         assert " produced " in (folder / "trace.txt").read_text()
         told = json.loads((folder / "ledger.json").read_text())
         assert told["figures"]["readings received"] >= 0.9 * told["figures"]["readings produced"] > 100
+        delivered = sum(of["delivered"] for of in told["readings"]["hall"].values())
+        assert delivered >= told["figures"]["readings received"]
 
 
 def test_what_cannot_be_swept_says_why(capsys):

@@ -12,6 +12,7 @@ from basestation.incidents import ASLEEP, AWAKE
 from gateway.life import State
 from innet.placement.agenda import Activity
 from simulator.scenario import Asked, Fault, read_scenario
+from tests.simulation.accounted import hold
 from tests.simulation.energy import expected, table_of
 from tests.simulation.judging import FOLDER, answers, delivered, folds_of, judge, merged, run, run_scenario
 
@@ -46,6 +47,14 @@ def test_the_ledger_of_the_station_agrees_with_the_trace(name, agenda):
     ended = [arrival for arrival, _ in delivered(bed).values() if arrival <= bed.station.engine.clock]
     assert ledger(bed)["received"] == len(ended)
     assert set(delivered(bed)) <= produced(bed)
+
+
+@pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))
+def test_the_station_accounts_for_each_reading_of_each_mote_as_the_trace_does(name, agenda):
+    bed = ran(name, SECONDS, agenda=agenda)
+    told, compared = hold(bed, {("hall", mote): range(0, SECONDS, 10) for mote in range(1, 9)})
+    assert compared == 8 * SECONDS // 10
+    assert sum(sums["delivered"] for sums in told.values()) >= 0.3 * compared
 
 
 @pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))

@@ -1,12 +1,14 @@
 """Swept networks: a hall whose answers are those of a replay of what arrived; `test_offices` has larger ones."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from basestation.testbed import SweptBed, cannot_sweep
 from simulator.radio import Bursts
 from simulator.scenario import Asked, read_scenario
+from tests.simulation.accounted import hold
 from tests.simulation.judging import FOLDER, delivered, judge, run_scenario
 
 
@@ -21,6 +23,7 @@ def test_a_hall_that_is_swept_answers_what_a_replay_does(delivery, bursts):
     assert judge(bed, "now") >= 115
     assert judge(bed, "minute") >= 18
     assert bed.station.engine.ledger()["hall"]["received"] == len(delivered(bed))
+    assert hold(bed, {("hall", mote): range(0, 1_200, 10) for mote in range(1, 9)})[1] == 960
     lost = 1 - len(delivered(bed)) / len(produced(bed))
     assert (0.01 < lost < 0.5) if bursts else lost < 0.02
     # Motes that sleep but for their slots: no radio of them is on for a hundredth of the time.
@@ -57,6 +60,19 @@ def test_what_was_filtered_is_told_though_it_waited_from_one_sweep_to_the_next()
     ledger = bed.station.engine.ledger()["hall"]
     assert ledger["received"] == told and not bed.trace.of("given_up")
     assert told > ledger["filtered"] > 1_000
+    motes = hold(bed, {("hall", mote): range(0, 4_000, 10) for mote in range(1, 9)})[0].values()
+    assert sum(sums["filtered"] for sums in motes) == ledger["filtered"]
+    assert sum(sums["delivered"] for sums in motes) == told - ledger["filtered"]
+
+
+@pytest.mark.parametrize("window", ["NOW", "FROM NOW-50 TO NOW SLIDE 60 SEC"])
+def test_what_is_merged_in_a_swept_hall_is_accounted_for_mote_by_mote(window):
+    query = Asked("sum", f"SELECT SUM(temp) AS total FROM hall [{window}]", 0, None)
+    scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=0.7, queries=(query,))
+    bed = run_scenario(scenario, 1_200, kind=partial(SweptBed, moves="everything"))
+    motes = hold(bed, {("hall", mote): range(0, 1_200, 10) for mote in range(1, 9)})[0].values()
+    assert sum(sums["merged"] for sums in motes) == bed.station.engine.ledger()["hall"]["merged"] > 800
+    assert bed.station.ledger.nobodys() == {}
 
 
 RARELY = "SELECT site, temp FROM hall WHERE temp > 22.1"
