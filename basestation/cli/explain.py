@@ -143,8 +143,8 @@ def _draw(path, bound, deployment, catalog, statistics):
     motes = on_motes(_of_plans(bound), deployment, catalog, statistics)
     if motes is None:
         return "motes do nothing for this"
-    if "refused" in motes:
-        return motes["refused"]
+    if why := motes.get("refused") or motes.get("idle"):
+        return why
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(drawn(motes, deployment))

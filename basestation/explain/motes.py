@@ -2,12 +2,16 @@
 
 from math import inf
 
+from basestation.algebra.node import walk
+from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.explain.paragraph import prose, table
 from innet.operators import outline
 
+NOBODY = "nobody samples for it: its conditions hold at no site"
+
 
 def on_motes(plans, deployment, catalog, statistics):
-    """Of queries that are alone there; None where motes have nothing to do with them."""
+    """Of queries that are alone there; None where they read nothing that motes sense."""
     from basestation.outlook import CANNOT  # where there is no deployment, nothing of it is loaded
     from basestation.placing import placing
 
@@ -15,7 +19,13 @@ def on_motes(plans, deployment, catalog, statistics):
         placed = placing(plans, deployment, catalog, statistics)
     except CANNOT as error:
         return {"deployment": deployment.name, "refused": str(error)}
-    return None if placed is None else told_of(placed, deployment)
+    if placed is not None:
+        return told_of(placed, deployment)
+    return {"deployment": deployment.name, "idle": NOBODY} if any(_sensed(plan.root) for plan in plans) else None
+
+
+def _sensed(root):
+    return any(isinstance(node, StreamAcquire) for node in walk(root))
 
 
 def sampled_as_asked(plan, deployment, catalog, statistics):
@@ -102,6 +112,8 @@ def mote_lines(motes):
     """What runs where and when on the motes of a deployment, and what it is predicted to use in an hour."""
     if "refused" in motes:
         return prose(f"cannot be run there: {motes['refused']}")
+    if "idle" in motes:
+        return [motes["idle"]]
     lines = running_lines(motes)
     lines.append("level  messages/h     bytes/h")
     lines += [f"{each['level']:>5}{each['messages']:>12,.1f}{each['bytes']:>12,.0f}" for each in motes["levels"]]

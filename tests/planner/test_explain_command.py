@@ -89,10 +89,14 @@ def test_more_time_to_deliver_lets_epochs_share_frames(capsys):
     assert "arrives" in on_motes(capsys, office, query.format(1))["refused"]
 
 
-def test_a_condition_that_holds_at_no_site_runs_at_none(capsys):
+def test_where_a_condition_holds_at_no_site_nobody_samples_and_that_is_told(capsys, tmp_path):
     arguments = ["-c", str(ROOT / "examples/roadbridge/deployment.toml"), "SELECT temp FROM road WHERE site = 9"]
     assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 0
-    assert "\n    at no site\n" in capsys.readouterr().out
+    told = "nobody samples for it: its conditions hold at no site"
+    assert f"on the motes of roadbridge\n  {told}\n" in capsys.readouterr().out
+    drawing = tmp_path / "map.svg"
+    assert verb.run(parser_of("explain", verb).parse_args([*arguments, "--map", str(drawing)])) != 0
+    assert told in capsys.readouterr().err and not drawing.exists()
 
 
 def test_a_query_of_pushed_tuples_is_nothing_to_motes(capsys):
