@@ -45,10 +45,13 @@ def remembering(bed):
     """Keeps what a station forgets: to be called while time goes by."""
     bed.earlier = {}  # samplings in their order, some of which will have lost their numbers to others
     bed.ways = {}  # by name
+    names = {}  # by number: of a day of queries that come and go only those that live are looked at
 
     def look(_):
         bed.earlier |= dict.fromkeys(bed.station.world.scheduled.samplings.values())
-        for name in bed.numbers:
+        if len(names) < len(bed.numbers):
+            names.update({number: name for name, number in bed.numbers.items()})
+        for name in [names[number] for number in bed.station.world.live if number in names]:
             known, way = bed.ways.setdefault(name, []), _way(bed, name)
             if not known or known[-1] != way:
                 bed.ways[name] = [*(each for each in known if each.first < way.first), way]
