@@ -229,7 +229,9 @@ class _Account:
 
     def _cut(self, span: _Span, place: int, now: int) -> None:
         """Keep of what was before a place only the sums."""
-        place = next((each.first for each in span.told if each.first < place < each.last), place)
+        for each in span.told:
+            if each.first < place < each.last:  # what counters say is of all of theirs together
+                place = each.first if span.first() < each.first else each.last
         if span.first() < place <= span.last(now):
             self._keep_sums(span, place)
             self._spans[self._spans.index(span)] = span.without(place)

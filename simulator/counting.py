@@ -8,6 +8,8 @@ from innet.program.interpreter import Outcome
 
 TOLD_AFTER = 60
 """The epochs of a sampling after which its counts are told."""
+MOST = 0xFFFF
+"""A Counts has 16 bits for how many epochs it is about; a clock that jumps leaves out more."""
 
 
 @dataclass(slots=True)
@@ -25,9 +27,12 @@ class Counting:
 
     def __init__(self) -> None:
         self._of: dict[int, _Counted] = {}
+        self._full: list[Counts] = []
 
     def count(self, sampling: Sampling, epoch: int, outcome: Outcome, dropped: int) -> None:
         """One reading, and how many were dropped to make room for it."""
+        if sampling.number in self._of and epoch - self._of[sampling.number].first >= MOST:
+            self._full.append(self._told(sampling.number))
         counted = self._of.setdefault(sampling.number, _Counted(epoch, epoch))
         counted.last = epoch
         counted.sampled += 1
@@ -38,7 +43,8 @@ class Counting:
     def due(self, samplings: tuple[Sampling, ...]) -> list[Counts]:
         """What is to be told: of whose epochs there are enough, or who is not among the samplings of now."""
         now = {sampling.number for sampling in samplings}
-        return [
+        full, self._full = self._full, []
+        return full + [
             self._told(number)
             for number, counted in sorted(self._of.items())
             if number not in now or counted.last - counted.first + 1 >= TOLD_AFTER

@@ -91,8 +91,7 @@ def hold(bed, due):
     told = {(extent, mote): sums for extent, motes in ledger.items() for mote, sums in motes.items()}
     assert {key for key, each in truth.items() if each.due or each.own or each.merged} <= told.keys()
     for key, sums in told.items():
-        balanced(sums)
-        _compare(key, sums, truth.get(key, Truth()), now, bed.station.ledger.nobodys().get(key[0], 0))
+        compare(key, sums, truth.get(key, Truth()), now, bed.station.ledger.nobodys().get(key[0], 0))
         compared += sums["due"]
     return told, compared
 
@@ -105,7 +104,9 @@ def balanced(sums):
     assert sums["received"] == sum(sums[name] for name in RECEIVED), sums
 
 
-def _compare(key, sums, truth, now, nobodys):
+def compare(key, sums, truth, now, nobodys):
+    """What the ledger says of one mote and extent, and the truth; `nobodys` came merged, and it is not told of whom."""
+    balanced(sums)
     due = {tick for tick in truth.due if tick <= now}
     came = truth.own.keys() | truth.merged.keys()
     made, own = truth.made.keys() & due, truth.own.keys() & due

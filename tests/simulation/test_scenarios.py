@@ -4,15 +4,17 @@ import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache, partial
+from itertools import combinations
 
 import pytest
 
 from basestation import testbed
 from basestation.incidents import ASLEEP, AWAKE
+from basestation.ledger import PRODUCED, RECEIVED
 from gateway.life import State
 from innet.placement.agenda import Activity
 from simulator.scenario import Asked, Fault, read_scenario
-from tests.simulation.accounted import hold
+from tests.simulation.accounted import compare, hold, truths
 from tests.simulation.energy import expected, table_of
 from tests.simulation.judging import FOLDER, answers, delivered, folds_of, judge, merged, run, run_scenario
 
@@ -55,6 +57,39 @@ def test_the_station_accounts_for_each_reading_of_each_mote_as_the_trace_does(na
     told, compared = hold(bed, {("hall", mote): range(0, SECONDS, 10) for mote in range(1, 9)})
     assert compared == 8 * SECONDS // 10
     assert sum(sums["delivered"] for sums in told.values()) >= 0.3 * compared
+
+
+def test_what_is_wrong_by_one_in_the_ledger_of_readings_is_found():
+    """In any one number, and in any two that leave the sums as they are."""
+    bed = ran("loses_forty_percent_in_bursts", SECONDS)
+    due = {("hall", mote): range(0, SECONDS, 10) for mote in range(1, 9)}
+    told, truth = bed.station.account()["hall"], truths(bed, due)["hall", 4]
+    assert told[4]["duplicate"] > 0 and told[4]["not told"] > 0
+    compare(("hall", 4), told[4], truth, SECONDS - 1, 0)
+    pairs = [*combinations(PRODUCED, 2), *combinations(RECEIVED, 2)]
+    known = {"delivered", "filtered", "merged", "ahead", "not due"}
+    wrong = [{name: by} for name in told[4] for by in (-1, 1)]
+    wrong += [{one: by, other: -by} for one, other in pairs if known & {one, other} for by in (-1, 1)]
+    for change in wrong:
+        with pytest.raises(AssertionError):
+            compare(("hall", 4), {name: n + change.get(name, 0) for name, n in told[4].items()}, truth, SECONDS - 1, 0)
+    assert len(wrong) > 60
+
+
+def test_counters_tell_what_was_folded_on_motes_and_never_came():
+    """Once the query has gone, all counts are told: what was made is what is produced, whatever became of it."""
+    asked = Asked("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, 1_200_000)
+    scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=0.6, queries=(asked,))
+    bed = run_scenario(scenario, 1_400, kind=partial(testbed.Testbed, agenda=True, moves="everything"))
+    due = {("hall", mote): range(0, 1_201, 10) for mote in range(1, 9)}
+    told, _ = hold(bed, due)
+    truth, folded = truths(bed, due), 0
+    for key, sums in told.items():
+        made = truth[key].made.keys() & truth[key].due
+        assert sums["produced"] == len(made) and sums["not told"] + sums["not produced"] == len(due[key]) - len(made)
+        assert sums["folded"] == len(made - truth[key].merged.keys()) and sums["under way"] == 0
+        folded += sums["folded"]
+    assert folded > 50
 
 
 @pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))

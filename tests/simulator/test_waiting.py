@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from acquisition.instants import Epochs
 from acquisition.payload import reported_after
 from acquisition.schedule import Sampling
-from gateway.payload import Counts
+from gateway.payload import Counts, decode_event, encode_event
 from innet.program.interpreter import Outcome
 from simulator.counting import TOLD_AFTER, Counting
 from simulator.waiting import MOST, Waiting
@@ -66,3 +66,13 @@ def test_counts_are_told_when_there_are_enough_epochs_or_the_sampling_has_ended(
     counting.count(SAMPLINGS[1], 3, SENT, 0)
     counting.count(SAMPLINGS[1], 5, SENT, 0)  # epoch 4 was missed
     assert counting.due(SAMPLINGS[:1]) == [Counts(1, 3, 3, 2, 0, 0, 0)]
+
+
+def test_counts_of_more_epochs_than_a_frame_can_say_are_told_in_two():
+    """A clock that jumps a day, where readings are due every second; the mote may have to wait until it can tell."""
+    counting = Counting()
+    for epoch in (3, 4, 86_404, 86_405):
+        counting.count(SAMPLINGS[0], epoch, SENT, 0)
+    told = counting.due(())
+    assert told == [Counts(0, 3, 2, 2, 0, 0, 0), Counts(0, 86_404, 2, 2, 0, 0, 0)]
+    assert [decode_event(encode_event(each)) for each in told] == told
