@@ -1,10 +1,10 @@
 """Ledger: what became of each reading that was due, by mote and extent; from our own schedules and from frames alone.
 
-    due      = produced + not produced + not told
+    due      = produced + not asked yet + not sampled + not known
     produced = delivered + filtered + merged + folded + dropped + lost + under way
     received = delivered + filtered + merged + ahead + not due + duplicate
 
-`not told` and `under way` are what is not known yet: of the first nobody knows whether it was measured, of the second a mote's
+`not known` and `under way` are what is not known yet: of the first nobody knows whether it was measured, of the second a mote's
 counters say that it was, and no more. Nothing here is guessed. A reading is one by its extent, site and tick. Readings that came,
 and what motes' counters are about, are kept as ranges, so that memory is that of the gaps; of the oldest only the sums are kept.
 """
@@ -25,14 +25,15 @@ from acquisition.scheduling import NOTHING, Scheduled
 from acquisition.uplink import Measured
 from gateway.errors import FrameError
 from gateway.frame import Frame, Kind, MoteId
+from gateway.image import NOTHING as NO_IMAGE
 from gateway.link import Link, Numbers
-from gateway.payload import Counts, decode_event
+from gateway.payload import Counts, decode_event, decode_hello
 from innet.placement.placement import Placed, extents_of
 
 MOST_PIECES, MOST_COUNTS, MOST_SPANS = 1_024, 64, 16
 """So many gaps, counts, and spans of one interval are kept of a mote and extent; of older ones the sums are."""
 MOST_EARLY, MOST_SLICES, MOST_FENCES = 1_024, 64, 128
-DUE, PRODUCED = ("produced", "not produced", "not told"), (
+DUE, PRODUCED = ("produced", "not asked yet", "not sampled", "not known"), (
     "delivered", "filtered", "merged", "folded", "dropped", "lost", "under way",
 )  # fmt: skip
 """What is due, and what is produced, is the sum of these."""
@@ -75,6 +76,7 @@ class _Span:
     here: Numbers = field(default_factory=Numbers)
     filtered: int = 0
     told: list[_Told] = field(default_factory=list)
+    asked: int = 0  # the first place of which the mote may have been told
 
     def has(self, tick: int) -> bool:
         """Whether a reading is due at a tick."""
@@ -93,14 +95,16 @@ class _Span:
         """Of the places before one."""
         first = self.first()
         own, here = (numbers.count(first, last - 1) for numbers in (self.own, self.here))
-        found = Counter({"due": last - first, "own": own, "here": here, "not told": last - first - here})
+        found = Counter({"due": last - first, "own": own, "here": here, "not known": last - first - here})
+        found["not asked yet"] = self._without_schedule(first, min(self.asked, last))
+        found["not known"] -= found["not asked yet"]
         room = gone = missing = 0
         for each in (each for each in self.told if each.last <= last):
             there, alone = (numbers.count(each.first, each.last - 1) for numbers in (self.here, self.own))
             lacking = each.last - each.first - there
             open_ = max(0, min(lacking, each.counts.sampled - there))
-            found += Counter({"not produced": lacking - open_, "open": open_})
-            found["not told"] -= lacking
+            found += Counter({"not sampled": lacking - open_, "open": open_})
+            found["not known"] -= lacking
             # Of a reading that came merged nobody tells whether it was to come by itself, too: it may have been so of all.
             merged, sent = there - alone, each.counts.sampled - each.counts.merged
             lacks = max(0, min(open_, sent - alone - merged))
@@ -117,7 +121,15 @@ class _Span:
         self.own.forget(place)
         self.here.forget(place)
         told = [each for each in self.told if each.first >= place]
-        return _Span(self.interval, place * self.interval, self.end, self.own, self.here, self.filtered, told)
+        return _Span(
+            self.interval, place * self.interval, self.end, self.own, self.here, self.filtered, told, self.asked
+        )
+
+    def _without_schedule(self, first: int, last: int) -> int:
+        """How many are not here from one place to another, the last left out, and no counters are about."""
+        begins, ends = [first, *(each.last for each in self.told)], [*(each.first for each in self.told), last]
+        gaps = ((max(begin, first), min(end, last)) for begin, end in zip(begins, ends, strict=True))
+        return sum(end - begin - self.here.count(begin, end - 1) for begin, end in gaps if begin < end)
 
 
 class _Account:
@@ -202,6 +214,11 @@ class _Account:
             del self._early[tick, way]
             self._put(tick, 1, 1, way, now)
 
+    def greet(self, now: int) -> None:
+        """The mote has spoken for the first time, and has no schedule: it has sampled nothing so far."""
+        for span in self._spans:
+            span.asked = now // span.interval + 1
+
     def again(self, count: int) -> None:
         """Readings of a frame that was here before."""
         self._received += count
@@ -275,6 +292,7 @@ class Ledger:
         self._accounts: dict[tuple[str, int], _Account] = {}
         self._scheduled = NOTHING
         self._slices: dict[int, _Slices] = {}
+        self._greeted: set[int] = set()
         self._nobody: Counter[str] = Counter()  # by extent: merged, and nobody tells of whom
 
     def _of(self, extent: str, site: int) -> _Account:
@@ -308,9 +326,23 @@ class Ledger:
             elif frame.kind is Kind.EVENT and (counts := _counts_of(frame)) and counts.sampling in samplings:
                 sampling = samplings[counts.sampling]
                 self._of(sampling.extent, frame.mote).count(frame.boot, frame.seq, sampling, counts, now)
+            elif frame.kind is Kind.HELLO and frame.mote not in self._greeted:
+                self._greet(frame, now)
         for frame in copies:
             if frame.kind is Kind.READING and (span := span_of(frame)) and span[0] in samplings:
                 self._of(samplings[span[0]].extent, frame.mote).again(span[2])
+
+    def _greet(self, frame: Frame, now: int) -> None:
+        """Nobody is sent a schedule who has not said hello (`gateway.keeper`)."""
+        try:
+            hello = decode_hello(frame.payload)
+        except FrameError:  # that is told by the mote's keeper
+            return
+        self._greeted.add(frame.mote)
+        if hello.schedule == NO_IMAGE:
+            for (_, site), account in self._accounts.items():
+                if site == frame.mote:
+                    account.greet(now)
 
     def come(self, extent: str, site: np.ndarray, tick: np.ndarray, way: Way, now: int) -> None:
         """Readings of an extent, in any order."""

@@ -17,8 +17,9 @@ from acquisition.scheduling import Scheduled
 from basestation.ledger import Ledger
 from basestation.planner.catalog import read_schema
 from gateway.frame import Frame, Kind
+from gateway.image import NOTHING, Stamp
 from gateway.link import Link
-from gateway.payload import Counts, Lost, encode_event
+from gateway.payload import Counts, Hello, Lost, Reason, encode_event, encode_hello
 from innet.operators.acquire import Acquire
 from innet.operators.fold import Fold
 from innet.operators.slices import Slices
@@ -168,8 +169,8 @@ def check(mote):
     assert sums["filtered"] == sum(became[epoch] == "filtered" for epoch in came)
     assert sums["merged"] == sum(became[epoch] == "folded" for epoch in came)
     assert sums["produced"] == len(made & (told | came))
-    assert sums["not produced"] == len(told - made)
-    assert sums["not told"] == mote.epoch - len(told | came)
+    assert sums["not sampled"] == len(told - made)
+    assert sums["not known"] == mote.epoch - len(told | came)
     assert sums["folded"] == sum(became[epoch] == "folded" for epoch in told - came)
     assert sums["received"] == mote.came.total() + mote.copies
     assert (sums["ahead"], sums["not due"], sums["duplicate"]) == (0, 0, mote.copies)
@@ -267,13 +268,13 @@ def test_what_is_due_follows_the_schedules_and_what_came_ahead_is_due_in_time():
     came = [(tick, (SITE,), 1) for tick in (10, 15, 30, 35, 40, 45)]
     merged(ledger, 1, came, 22)
     assert {name: n for name, n in ledger.sums(22)["r"][SITE].items() if n} == {
-        "due": 3, "produced": 2, "not told": 1, "merged": 2, "received": 6, "ahead": 4,
+        "due": 3, "produced": 2, "not known": 1, "merged": 2, "received": 6, "ahead": 4,
     }  # fmt: skip
     ledger.desire(Scheduled({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 3, ())}), 49)
     sums = ledger.sums(100)["r"][SITE]
     balanced(sums)
     assert {name: n for name, n in sums.items() if n} == {
-        "due": 6, "produced": 4, "not told": 2, "merged": 4, "received": 6, "not due": 2,
+        "due": 6, "produced": 4, "not known": 2, "merged": 4, "received": 6, "not due": 2,
     }  # fmt: skip
 
 
@@ -303,3 +304,15 @@ def test_counters_that_make_no_sense_leave_the_sums_standing(said):
         payload = encode_event(Counts(0, first, epochs, *counts))
         mote.take(Frame(Kind.EVENT, SITE, 1, seq, payload))
     assert mote.sums()["due"] == 30
+
+
+@pytest.mark.parametrize("schedule, expected", [(NOTHING, (3, 2)), (Stamp(1, 7), (0, 5))])
+def test_who_says_hello_for_the_first_time_and_has_no_schedule_has_sampled_nothing(schedule, expected):
+    """Before it said so, at tick 22; what an earlier station has told it is nobody's business but its own."""
+    mote = Mote(None, ("comes",))
+    mote.epoch = 3  # tick 25, and frames come an epoch before
+    mote.take(Frame(Kind.HELLO, SITE, 1, 0, encode_hello(Hello(Reason.SWITCHED_ON, 0, 0, schedule))))
+    mote.epoch = 5
+    mote.take(Frame(Kind.HELLO, SITE, 1, 1, encode_hello(Hello(Reason.ASKED, 0, 0))))
+    sums = mote.sums()
+    assert (sums["due"], sums["not asked yet"], sums["not known"]) == (5, *expected)

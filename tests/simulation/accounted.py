@@ -127,8 +127,8 @@ def compare(key, sums, truth, now, nobodys):
         }
         assert {name: sums[name] for name in expected} == expected, key
     # What is known is so, and the rest is not known.
-    assert sums["produced"] <= len(made) <= sums["produced"] + sums["not told"], (key, len(made), sums)
-    assert sums["not produced"] <= len(due - made), (key, sums)
+    assert sums["produced"] <= len(made) <= sums["produced"] + sums["not known"], (key, len(made), sums)
+    assert sums["not sampled"] + sums["not asked yet"] <= len(due - made), (key, sums)
     gone = made - came
     unsent = gone - truth.posted
     assert sums["dropped"] <= len(unsent), (key, sums)

@@ -19,6 +19,7 @@ from basestation.trials import Forgetful
 from simulator.scenario import Asked, read_scenario
 from simulator.trace import Event as TraceEvent
 from simulator.trace import Trace
+from tests.simulation.accounted import hold
 from tests.simulation.energy import expected as expected_joules
 from tests.simulation.judging import FOLDER, delivered, heard, judge, run_scenario
 from tests.simulation.saying import difference, now_of, said_by, said_of
@@ -63,6 +64,7 @@ def test_a_query_that_comes_and_goes_every_minute_disturbs_none_that_stays(count
     # The ledger, the motes' own counts, and what they have used.
     ended = [arrival for arrival, _ in delivered(bed).values() if arrival <= bed.station.engine.clock]
     assert bed.station.engine.ledger()["hall"]["received"] == len(ended)
+    assert hold(bed, {("hall", mote): range(0, minutes * 60, 10) for mote in range(1, 9)})[1] == 48 * minutes
     counted = sum((keeper.counted for keeper in bed.station.keepers.by_mote.values()), Counter())
     assert 0.99 * len(produced) - 48 <= counted["sampled"] <= len(produced)  # what the last minute counts is under way
     assert bed.spent() == pytest.approx(expected_joules(bed, minutes * 60_000), rel=1e-9)
@@ -113,6 +115,9 @@ def test_weeks_go_by_and_memory_does_not_grow(counts, tmp_path):
     ended = [arrival for arrival, _ in delivered(bed).values() if arrival <= bed.station.engine.clock]
     assert bed.station.engine.ledger()["hall"]["received"] == len(ended) >= 0.95 * bed.tally.produced.total()
     assert bed.tally.produced.total() >= 0.97 * 8 * 96 * days
+    told, _ = hold(bed, {("hall", mote): range(0, 86_400 * days, 900) for mote in range(1, 9)})
+    # Of what motes' counters are silent about is as much as they do not tell yet, and as they lose when they reboot.
+    assert sum(sums["not known"] for sums in told.values()) <= 0.1 * 8 * 96 * days
     assert bed.spent() == pytest.approx(expected_joules(bed, days * 86_400_000), rel=1e-9)
 
 
