@@ -291,6 +291,7 @@ class Ledger:
         self._catalog, self._links = catalog, links
         self._accounts: dict[tuple[str, int], _Account] = {}
         self._scheduled = NOTHING
+        self._steps: dict[str, int] = {}  # the ticks between two readings of each extent, as it is sampled now
         self._slices: dict[int, _Slices] = {}
         self._greeted: set[int] = set()
         self._nobody: Counter[str] = Counter()  # by extent: merged, and nobody tells of whom
@@ -304,6 +305,7 @@ class Ledger:
     def desire(self, scheduled: Scheduled, now: int) -> None:
         """These are the schedules from now on."""
         before, self._scheduled = self._scheduled, scheduled
+        self._steps = {each.extent: each.epochs.interval for each in scheduled.running.values()}
         for site, schedule in scheduled.schedules.items():
             old = before.schedules.get(site)
             if schedule is not old:
@@ -346,10 +348,13 @@ class Ledger:
 
     def come(self, extent: str, site: np.ndarray, tick: np.ndarray, way: Way, now: int) -> None:
         """Readings of an extent, in any order."""
+        step = self._steps.get(extent) or self._catalog.find(extent).interval
+        self._come(extent, site, tick, step, way, now)
+
+    def _come(self, extent: str, site: np.ndarray, tick: np.ndarray, step: int, way: Way, now: int) -> None:
+        """Those of a site that are `step` apart are taken together."""
         if not len(tick):
             return
-        current = self._scheduled.current(extent)
-        step = self._catalog.find(extent).interval if current is None else current.epochs.interval
         order = np.lexsort((tick, site))
         site, tick = site[order], tick[order]
         begins = np.flatnonzero(np.append(True, (site[1:] != site[:-1]) | (tick[1:] - tick[:-1] != step)))
@@ -374,12 +379,14 @@ class Ledger:
             slices = self._slices[placed.number] = _Slices(placed)
         order = np.argsort(slice_, kind="stable")
         numbers, begins = np.unique(slice_[order], return_index=True)
+        sites, ticks = [], []
         for number, rows in zip(numbers.tolist(), np.split(order, begins[1:]), strict=True):
             whole = slices.add(number, who[rows].any(axis=0), int(readings[rows].sum()))
-            ticks = fold.slices.ticks(number, fold.interval)
-            for extent in extents:
-                for site in whole:
-                    self._of(extent, site).come(ticks.start, len(ticks), fold.interval, Way.MERGED, now)
+            at = fold.slices.ticks(number, fold.interval)
+            sites.append(np.repeat(whole, len(at)))
+            ticks.append(np.tile(np.array(at, np.int64), len(whole)))
+        for extent in extents if sites else ():
+            self._come(extent, np.concatenate(sites), np.concatenate(ticks), fold.interval, Way.MERGED, now)
         self._tell_nobody(extents, slices.forget())
 
     def _tell_nobody(self, extents: Iterable[str], readings: int) -> None:
@@ -409,15 +416,15 @@ class _Slices:
     placed: Placed
     _open: dict[int, tuple[np.ndarray, int]] = field(default_factory=dict)
 
-    def add(self, number: int, who: np.ndarray, readings: int) -> list[int]:
+    def add(self, number: int, who: np.ndarray, readings: int) -> np.ndarray:
         """More of a slice. The sites of which all has come."""
         fold = self.placed.operator
         before, count = self._open.pop(number, (np.zeros(len(who), bool), 0))
         who, readings = who | before, readings + count
         if readings != who.sum() * len(fold.slices.ticks(number, fold.interval)):
             self._open[number] = who, readings
-            return []
-        return np.array(self.placed.sites)[who].tolist()
+            return np.zeros(0, np.int64)
+        return np.array(self.placed.sites)[who]
 
     def forget(self) -> int:
         """Keep the youngest. How many readings the others have."""
