@@ -379,8 +379,10 @@ class Ledger:
             slices = self._slices[placed.number] = _Slices(placed)
         order = np.argsort(slice_, kind="stable")
         numbers, begins = np.unique(slice_[order], return_index=True)
+        ends = np.append(begins, len(order))[1:]  # where nothing came there is neither
         sites, ticks = [], []
-        for number, rows in zip(numbers.tolist(), np.split(order, begins[1:]), strict=True):
+        for number, begin, end in zip(numbers.tolist(), begins.tolist(), ends.tolist(), strict=True):
+            rows = order[begin:end]
             whole = slices.add(number, who[rows].any(axis=0), int(readings[rows].sum()))
             at = fold.slices.ticks(number, fold.interval)
             sites.append(np.repeat(whole, len(at)))

@@ -253,6 +253,13 @@ def test_of_a_slice_of_several_ticks_it_is_known_whose_readings_came_when_all_ha
     assert [sums["merged"] for sums in ledger.sums(29)["r"].values()] == [4, 2] and ledger.nobodys() == {}
 
 
+def test_where_no_partial_came_nothing_is_told():
+    ledger, fold = Ledger(CATALOG, {}), Fold(Acquire("r", EVERY, ("v",)), "r", Slices(EVERY, 0, 0), (), ())
+    none = np.zeros(0, np.int64)
+    ledger.merge(Placed(fold, (5, 6), 1), none, np.zeros((0, 2), bool), none, 20)
+    assert ledger.nobodys() == {} and ledger.sums(20) == {}
+
+
 def test_what_counts_its_contributors_names_nobody():
     ledger, sites = Ledger(CATALOG, {}), tuple(range(200))
     fold = Fold(Acquire("r", EVERY, ("v",)), "r", Slices(EVERY, 0, 0), (), ())

@@ -201,7 +201,8 @@ class Counted:
     def _rows_of(self) -> dict[int, np.ndarray]:
         order = np.argsort(self.site, kind="stable")
         sites, begins = np.unique(self.site[order], return_index=True)
-        return dict(zip(sites.tolist(), np.split(order, begins[1:]), strict=True))
+        ends = np.append(begins, len(order))[1:]  # where there are no readings there is neither
+        return {site: order[begin:end] for site, begin, end in zip(sites.tolist(), begins, ends, strict=True)}
 
     @cached_property
     def _known(self) -> dict[Placeable, np.ndarray]:

@@ -99,6 +99,17 @@ def test_where_a_condition_holds_at_no_site_nobody_samples_and_that_is_told(caps
     assert told in capsys.readouterr().err and not drawing.exists()
 
 
+def test_a_recording_without_readings_tells_nothing_of_how_often_conditions_hold(capsys, tmp_path):
+    (tmp_path / "none.csv").write_text("_tick,site,temp,vibration\n")
+    query = "SELECT site, temp FROM road WHERE vibration > 20"
+    arguments = ["-c", str(ROOT / "examples/roadbridge/deployment.toml"), "-o", "json", query]
+    told = []
+    for readings in ([], ["--readings", f"road={tmp_path / 'none.csv'}"]):
+        assert verb.run(parser_of("explain", verb).parse_args([*readings, *arguments])) == 0
+        told.append(json.loads(capsys.readouterr().out.splitlines()[0])["motes"])
+    assert told[0]["levels"] == told[1]["levels"] and told[0]["energy"] == told[1]["energy"]
+
+
 def test_a_query_of_pushed_tuples_is_nothing_to_motes(capsys):
     assert on_motes(capsys, ROOT / "examples/roadbridge/deployment.toml", "SELECT weight FROM traffic") is None
 
