@@ -127,10 +127,10 @@ class Numbers:
         return fresh
 
     def count(self, first: int, last: int) -> int:
-        """How many there are in an inclusive range."""
+        """How many there are in an inclusive range; none where it ends before it begins."""
         before, behind = bisect_left(self._ends, first), bisect_right(self._starts, last)
         within = zip(self._starts[before:behind], self._ends[before:behind], strict=True)
-        return sum(min(end, last) - max(start, first) + 1 for start, end in within)
+        return sum(max(0, min(end, last) - max(start, first) + 1) for start, end in within)
 
     def forget(self, below: int) -> None:
         """Leave out all that are less."""

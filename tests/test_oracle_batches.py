@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from hypothesis import given
 
 from tests.oracles.deliveries import Log, last_moment
@@ -19,6 +21,7 @@ def answered(made, **options):
         return e
 
 
+@pytest.mark.timeout(900)  # a case in thousands has products that take the oracle a minute
 def test_the_generator_makes_what_it_promises(counts, rng, tally):
     seed, many = rng.randrange(2**32), counts(1500, 4000)
     found = measure([f"{seed}.{number}" for number in range(many)])
