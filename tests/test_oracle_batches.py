@@ -3,7 +3,6 @@
 from collections import Counter
 
 import pytest
-
 from hypothesis import given
 
 from tests.oracles.deliveries import Log, last_moment
