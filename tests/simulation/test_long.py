@@ -106,8 +106,8 @@ def test_weeks_go_by_and_memory_does_not_grow(counts, tmp_path):
         bed.trace.events = [_event(line) for line in lines]
         updates.seek(0)
         said = _loaded(updates)
-    # What grows does so all the time. Python makes a table of its own larger once in a while (that of interned strings takes
-    # 2 MB then in a process of tests), so of all spans the middle one counts, in a third of the time.
+    # What grows does so all the time. One block of 2 MB comes once in a process of tests, sooner or later, and in no other
+    # (taken to be Python's table of interned strings), so of all spans the middle one counts, in a third of the time.
     grown = median(after - before for before, after in pairwise(held))
     assert len(held) == SPANS and grown * SPANS / 3 < held[SPANS // 2] * 0.1 + 200_000
     for name, number in bed.numbers.items():
