@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acquisition.bits import Bits
+from acquisition.bit_reader import Bits
 from acquisition.errors import PayloadError, ScheduleError
-from acquisition.instants import Epochs
 from acquisition.schedule import REGISTER_BITS, Channel, Sampling, Schedule
+from acquisition.ticks import Epochs
 from gateway.frame import MAX_PAYLOAD, Frame
 from gateway.image import Image
 
@@ -199,7 +199,7 @@ class _Packed:
 
 
 def annotate_reading(payload: bytes, sampling: Sampling) -> Iterator[tuple[int, str]]:
-    """What the bytes of a READING mean, for `gateway.describe`."""
+    """What the bytes of a READING mean, for `gateway.frame_annotation`."""
     _, epoch, flags, count = READING_HEADER.unpack_from(payload)
     words = [f"one bit for each of {count} epochs: was it filtered"] if flags & FILTERED else []
     words += [f"a null bit for each of {len(sampling.channels)} channels"] if flags & NULLS else []
@@ -265,7 +265,7 @@ def decode_schedule(image: Image, site: int) -> Schedule:
 
 
 def annotate_schedule(schedule: Schedule) -> Iterator[tuple[int, str]]:
-    """What the bytes of a SCHEDULE's image mean, for `gateway.describe`."""
+    """What the bytes of a SCHEDULE's image mean, for `gateway.frame_annotation`."""
     yield 1, f"{len(schedule.samplings)} samplings"
     for sampling in schedule.samplings:
         yield 1, f"sampling {sampling.number} ({sampling.extent})"

@@ -7,8 +7,8 @@ on the air: a sampling has a number, a channel has a place in it and a width in 
 from binascii import crc_hqx
 from dataclasses import dataclass
 
-from acquisition.instants import Epochs
 from acquisition.schema import Attribute
+from acquisition.ticks import Epochs
 
 # A mote's registers. Wider values do not exist there; see `width_of` for what goes on the air.
 REGISTER_BITS = 32

@@ -11,12 +11,12 @@ from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from acquisition.extent import Catalog
-from basestation.explain.paragraph import paragraph, prose, table
-from basestation.outlook import CANNOT, Outlook
-from basestation.placing import placing
+from basestation.controller.forecast import CANNOT, Outlook
+from basestation.controller.what_if import placing
+from basestation.explain.text_layout import paragraph, prose, table
 from basestation.planner.plan import Plan
 from basestation.testbed import climate_of, deployed_in, measure
-from innet.costs.model import Prediction
+from innet.costs.energy_model import Prediction
 from innet.placement.placement import extents_of
 from innet.placement.statistics import GUESS, Counted, Statistics
 

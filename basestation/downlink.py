@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from basestation.asking import one_query, refusing
-from basestation.commanding import commanded, ordered, reporting, unless_it_waits
+from basestation.controller.admission import one_query, refusing
+from basestation.controller.aggregate_placement import Feeding
+from basestation.controller.dispatch import commanded, ordered, reporting, unless_it_waits
+from basestation.controller.forecast import added
+from basestation.controller.lifetime import check_promises, decided, lasting
+from basestation.controller.query_lifecycle import Event, Query
+from basestation.controller.reoptimization import together
+from basestation.controller.requirements import renewed
+from basestation.controller.world import World
 from basestation.execution.engine import Engine
-from basestation.feeding import Feeding
-from basestation.lasting import check_promises, decided, lasting
-from basestation.outlook import added
-from basestation.queries import Event, Query
-from basestation.wanted import renewed
-from basestation.weighing import together
-from basestation.world import World
 
 
 @dataclass(frozen=True, slots=True)

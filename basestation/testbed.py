@@ -16,33 +16,33 @@ import numpy as np
 from acquisition.batch import Batch, concatenate
 from acquisition.payload import Readings, decode_schedule
 from acquisition.schedule import Schedule
-from acquisition.sources.python import read_file
-from acquisition.sources.tuples import table_of
+from acquisition.sources.batch_conversion import table_of
+from acquisition.sources.python_values import read_file
 from acquisition.uplink import batches_of, filtered_of
 from basestation import uplink
 from basestation.algebra.vector import Vector
-from basestation.app import Station
+from basestation.archive.interface import Store
 from basestation.archive.memory import MemoryArchive
-from basestation.archive.store import Store
-from basestation.exchanging import Decided
-from basestation.execution.taking.arrived import ArrivedPartials
+from basestation.controller.forecast import Outlook
+from basestation.controller.migration import Decided
+from basestation.execution.ingest.partial_batch import ArrivedPartials
 from basestation.language.diagnostics import Refused
-from basestation.ledger import Way
-from basestation.outlook import Outlook
-from basestation.planner.deployed import read_deployed
-from basestation.planner.moves import Moves
+from basestation.planner.deployed_catalog import read_deployed
+from basestation.planner.pushdown_policy import Moves
+from basestation.station.ledger import Way
+from basestation.station.service import Station
 from gateway.transports.memory import pair
-from innet.costs.climate import CALM, Climate
+from innet.costs.burst_loss import CALM, Climate
 from innet.deployment import Deployment
 from innet.payload import Duty, Orders, decode_orders, programs_of
 from innet.routing.topology import Heard, LinksReport, Topology
 
 if TYPE_CHECKING:
-    from innet.program.gathered import Gathered
-    from simulator.measured import Measured
+    from innet.program.columnar_fold import Gathered
+    from simulator.measurement import Measured
+    from simulator.mote_config import Standing
     from simulator.scenario import Asked, Scenario
-    from simulator.standing import Standing
-    from simulator.sweep.run import Arrived, Swept
+    from simulator.vector_engine.engine import Arrived, Swept
 
 LOOKS = 4
 """How often in a tick the station looks at what came, so that an answer does not have to wait for the next tick."""
@@ -58,21 +58,21 @@ def load(path: str) -> "Scenario":
 
 def cannot_sweep() -> type[Exception]:
     """What is raised where a scenario has to be run mote by mote."""
-    from simulator.sweep.layout import CannotSweep
+    from simulator.vector_engine.layout import CannotSweep
 
     return CannotSweep
 
 
 def measure(placed: Outlook, world: "Scenario", seed: int, rounds: int, told: Callable[[int], None]) -> "Measured":
     """What simulated motes do and use that keep to what was placed, in the world and on the radio of a scenario."""
-    from simulator.measured import measured
+    from simulator.measurement import measured
 
     return measured(standing_of(placed), placed.placement.placed, world, seed, rounds, told)
 
 
 def standing_of(placed: Outlook) -> "dict[int, Standing]":
     """What each mote of a tree is to have, as if all had been told."""
-    from simulator.standing import Standing
+    from simulator.mote_config import Standing
 
     schedules, tree, agenda = placed.network.schedules, placed.placement.tree, placed.agenda
     programs = programs_of(placed.programs)
@@ -159,10 +159,10 @@ class Testbed(Bed):
                  traced: bool = True, archive: Store | None = None, agenda: bool = False,
                  moves: str = Moves.PLANNED) -> None:  # fmt: skip
         from simulator.backhaul import Backhaul
-        from simulator.build import build
-        from simulator.faults import plan_faults
+        from simulator.fault_injection import plan_faults
         from simulator.network import Network
         from simulator.transport import connect
+        from simulator.world_builder import build
 
         self.built = build(scenario, seed, sink, traced)
         self.tally, self.trace = self.built.tally, self.built.trace
@@ -225,11 +225,11 @@ class SweptBed(Bed):
 
     def __init__(self, scenario: "Scenario", seed: int, sink: Callable[[str], object] | None = None,
                  traced: bool = True, archive: Store | None = None, moves: str = Moves.PLANNED) -> None:  # fmt: skip
-        from simulator.build import channel_of, kinds_of, sensors_of
         from simulator.kernel import MS
-        from simulator.sweep.run import Sweep
         from simulator.tally import Tally
         from simulator.trace import Trace
+        from simulator.vector_engine.engine import Sweep
+        from simulator.world_builder import channel_of, kinds_of, sensors_of
 
         _check(scenario)
         wire, nobody = pair()
@@ -272,7 +272,7 @@ class SweptBed(Bed):
 
     def _standing(self) -> "dict[int, Standing]":
         """What the station wants each mote to have that it can reach."""
-        from simulator.standing import Standing
+        from simulator.mote_config import Standing
 
         world = self.station.world
         desired = {n: each for n, each in world.desired.items() if each.program and n in world.tree.parent}
@@ -287,7 +287,7 @@ class SweptBed(Bed):
 
     def _take(self, swept: "Swept") -> None:
         """Give the station what arrived, and count and record what happened."""
-        from simulator.sweep.record import count, record
+        from simulator.vector_engine.trace_writer import count, record
 
         count(swept, self._sweep.layout, self.tally)
         self._take_deaths()
@@ -377,7 +377,7 @@ def _columns(parts: Sequence[np.ndarray], length: int) -> np.ndarray:
 
 
 def _check(scenario: "Scenario") -> None:
-    from simulator.sweep.layout import CannotSweep
+    from simulator.vector_engine.layout import CannotSweep
 
     said: Mapping[str, bool] = {
         "something goes wrong": any(fault.what != "sensor_fails" for fault in scenario.faults),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from acquisition.batch import Batch, empty
 from acquisition.extent import Extent
-from basestation.exchanging import Decided
+from basestation.controller.migration import Decided
 from basestation.language.diagnostics import Refused
 from basestation.results.wire import schema_as_json, update_as_json
-from basestation.revisions.answers import EpochMarks, WindowUpdates, apart
 from basestation.testbed import SweptBed, Testbed
+from basestation.updates.update import EpochMarks, WindowUpdates, apart
 
 if TYPE_CHECKING:
     from basestation.testbed import Scenario

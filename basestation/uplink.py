@@ -7,22 +7,22 @@ import acquisition.uplink
 import innet.uplink
 from acquisition.errors import PayloadError as ReadingError
 from acquisition.uplink import Measured
-from basestation.archive.store import Store
-from basestation.clocks import Stamps
+from basestation.archive.interface import Store
+from basestation.controller.requirements import believed
+from basestation.controller.world import World
 from basestation.execution.engine import Engine
-from basestation.execution.taking.arrived import ArrivedPartials
-from basestation.gathering import Gathering
-from basestation.ledger import Ledger
+from basestation.execution.ingest.partial_batch import ArrivedPartials
 from basestation.results.feed import Feed
-from basestation.revisions.answers import Ended, by_query
-from basestation.wanted import believed
-from basestation.world import World
+from basestation.station.clock_skew import Stamps
+from basestation.station.ledger import Ledger
+from basestation.station.statistics_collector import Gathering
+from basestation.updates.update import Ended, by_query
 from gateway.frame import Frame, Kind, MoteId
 from innet.errors import PayloadError as ReportError
 from innet.payload import Partials
 
 OF_MOTES = (Kind.HELLO, Kind.EVENT)
-"""What motes say of themselves, which is for their keepers (`gateway.keeper`)."""
+"""What motes say of themselves, which is for their keepers (`gateway.reconciler`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@
 
 import time
 
-from acquisition.instants import Epochs
 from acquisition.payload import decode_readings, encode_readings
 from acquisition.schedule import Channel, Sampling
+from acquisition.ticks import Epochs
 from bench import record
 from gateway.codec import NEED_DATA, FrameDecoder, encode_stream
 from gateway.frame import Frame, Kind

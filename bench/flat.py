@@ -12,8 +12,8 @@ import numpy as np
 
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
-from basestation.execution.saving import saved
-from basestation.planner.bind import bind_text
+from basestation.execution.snapshot import saved
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from bench import record
 from bench.memory import held

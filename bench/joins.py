@@ -10,12 +10,12 @@ import time
 import numpy as np
 
 from acquisition.batch import Batch
-from basestation.execution import build
+from basestation.execution import operator_builder
 from basestation.execution.engine import Engine
-from basestation.execution.joining.plan import default_plan
-from basestation.planner.bind import bind_text
+from basestation.execution.joins.join_plan import default_plan
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.revisions.answers import TupleUpdates, WindowUpdates, apart
+from basestation.updates.update import TupleUpdates, WindowUpdates, apart
 from bench import record
 
 ROUNDS = 4
@@ -79,7 +79,7 @@ def _fingerprint(update):
 
 def main():
     kept = []
-    joined_in = build.joined_in
+    joined_in = operator_builder.joined_in
     for what, shape, select, reach, slide, tuples, keys, ticks, plan in CASES:
         query = shape.format(select.format(r=reach, s=slide))
         warm = reach + 1
@@ -87,11 +87,11 @@ def main():
         for tick, name, batch in deliveries(tuples, keys, warm + ticks):
             batches[tick].append((name, batch))
         now, said = min((run(query, warm, ticks, batches, plan) for _ in range(ROUNDS)), key=lambda found: found[0])
-        build.joined_in = lambda *_: None
+        operator_builder.joined_in = lambda *_: None
         try:
             runs = [run(query, warm, ticks, batches, None) for _ in range(ROUNDS)]
         finally:
-            build.joined_in = joined_in
+            operator_builder.joined_in = joined_in
         former = min(seconds for seconds, _ in runs)
         assert all(said == before for _, before in runs), what
         conditions = f"range {reach + 1} s, slide {slide} s, {tuples} tuples/s each, {keys} keys, {ticks} ticks"

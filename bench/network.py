@@ -14,19 +14,19 @@ import sys
 from dataclasses import dataclass, replace
 from random import Random
 
-from basestation.outlook import Outlook
-from basestation.placing import placing
-from basestation.planner.bind import bind_text
-from basestation.planner.deployed import read_deployed
-from basestation.planner.moves import Moves
+from basestation.controller.forecast import Outlook
+from basestation.controller.what_if import placing
+from basestation.planner.binder import bind_text
+from basestation.planner.deployed_catalog import read_deployed
+from basestation.planner.pushdown_policy import Moves
 from basestation.testbed import measure, world_around
 from bench import record
 from gateway.source import Source
 from innet.deployment import Deployment, SensorSpec, Site
-from innet.deployment.description import read_deployment
 from innet.deployment.propagation import Radio, ratios
+from innet.deployment.toml_reader import read_deployment
 from innet.placement.statistics import GUESS, Counted
-from simulator.measured import Measured
+from simulator.measurement import Measured
 from simulator.scenario import Quantity
 
 HOUR_MS = 3_600_000

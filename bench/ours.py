@@ -5,9 +5,9 @@ import numpy as np
 from acquisition.batch import Batch, all_there
 from basestation.algebra.vector import Vector
 from basestation.execution.engine import Engine
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.revisions.answers import TupleUpdates, WindowUpdates, apart
+from basestation.updates.update import TupleUpdates, WindowUpdates, apart
 from bench import data
 from bench.answers import Tuples, Windows
 

@@ -6,10 +6,10 @@ import json
 import time
 
 from basestation.execution.engine import Engine
-from basestation.execution.saving import saved
-from basestation.planner.bind import bind_text
+from basestation.execution.snapshot import saved
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.revisions.answers import by_query
+from basestation.updates.update import by_query
 from bench import record
 from bench.by_hand import BY_HAND
 from bench.data import batches

@@ -7,26 +7,26 @@ import time
 from dataclasses import replace
 from math import ceil
 
-from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
+from acquisition.ticks import Epochs
 from bench import record
 from gateway.frame import COORDINATOR
 from innet.costs.hardware import hardware
 from innet.payload import Duty, Orders
 from innet.placement.agenda import Activity, Slot
+from innet.program.mote_program import MoteProgram
 from innet.program.opcodes import assembled
-from innet.program.program import MoteProgram
 from simulator.energy import Timing
-from simulator.field import Noise, Sum, Wave
 from simulator.kernel import MS, Kernel
 from simulator.mote import Mote
+from simulator.mote_config import Standing
 from simulator.network import Gateway
-from simulator.radio import Air
-from simulator.radio import Channel as Links
+from simulator.physical_fields import Noise, Sum, Wave
+from simulator.radio_medium import Air
+from simulator.radio_medium import Channel as Links
 from simulator.sensor import Sensor
-from simulator.standing import Standing
-from simulator.sweep.run import Sweep
 from simulator.trace import Trace
+from simulator.vector_engine.engine import Sweep
 
 TICK_MS, EPOCH_S = 1_000, 30
 KIND = hardware("telosb")

@@ -18,15 +18,15 @@ from bench.tasks import TASKS, Case
 
 SHOWN = 12
 STAGES = {  # what is done -> the rooms of the source that do it
-    "taking in": ("basestation/execution/taking", "basestation/windows", "acquisition"),
-    "who wants it": ("basestation/execution/wanting",),
-    "which windows": ("basestation/execution/sequences", "basestation/execution/flowing"),
-    "slices": ("basestation/execution/slices", "basestation/execution/contents"),
+    "taking in": ("basestation/execution/ingest", "basestation/progress", "acquisition"),
+    "who wants it": ("basestation/execution/streams/predicate_index",),
+    "which windows": ("basestation/execution/windowing", "basestation/execution/streams"),
+    "slices": ("basestation/execution/slices", "basestation/execution/relational"),
     "aggregates": ("innet/aggregates",),
-    "joins": ("basestation/execution/joining",),
+    "joins": ("basestation/execution/joins",),
     "expressions": ("basestation/algebra",),
     "columns": ("basestation/execution/columns",),
-    "answers": ("basestation/execution", "basestation/execution/answers", "basestation/revisions"),
+    "answers": ("basestation/execution", "basestation/execution/output", "basestation/updates"),
 }
 REST = "the rest"
 DEEP = 5  # calls from a module of ours down into numpy

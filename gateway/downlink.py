@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from gateway.codec import encode_stream
+from gateway.desired_state import Desired
 from gateway.frame import Frame, MoteId
-from gateway.keeper import Keepers
-from gateway.reconcile import Desired
+from gateway.reconciler import Keepers
 from gateway.transports import Transport
 
 

@@ -86,7 +86,7 @@ def decode_chunk(payload: bytes) -> Chunk:
 
 
 def annotate_chunk(chunk: Chunk, what: str) -> Iterator[tuple[int, str]]:
-    """What the bytes before a chunk's content mean, for `gateway.describe`."""
+    """What the bytes before a chunk's content mean, for `gateway.frame_annotation`."""
     yield 2, f"{what} version {chunk.stamp.version}"
     yield 2, f"digest {chunk.stamp.digest:#06x}"
     yield 2, f"of {chunk.size} bytes"

@@ -22,8 +22,8 @@ from enum import Enum, auto
 
 from gateway.errors import LinkError
 from gateway.frame import LAST_SEQ, Frame, Kind, Message, MoteId
-from gateway.kept import Kept, numbers_of
 from gateway.payload import Gaps, Lost
+from gateway.resend_buffer import Kept, numbers_of
 
 
 class State(Enum):

@@ -7,7 +7,7 @@ from gateway.frame import BROADCAST
 from gateway.image import Image
 from innet.payload import Duty, Orders, encode_orders, programs_of
 from innet.placement.agenda import Agenda
-from innet.program.program import MoteProgram
+from innet.program.mote_program import MoteProgram
 from innet.routing.tree import RoutingTree
 
 ON_THE_WAY = 1

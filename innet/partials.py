@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from innet.aggregates import make
-from innet.aggregates.fields import merge_fields
 from innet.aggregates.protocol import Field
+from innet.aggregates.state_fields import merge_fields
 from innet.operators.slices import Slices
 
 MAX_SLOTS = 128

@@ -6,7 +6,7 @@ from gateway import framing
 from gateway.codec import decode
 from gateway.frame import LARGEST_FRAME, Kind
 from gateway.transports import Transport
-from simulator.chance import Purpose, draw, uniform
+from simulator.counter_rng import Purpose, draw, uniform
 from simulator.kernel import MS, Kernel
 from simulator.scenario import Wire
 from simulator.trace import Trace

@@ -31,24 +31,24 @@ from innet.costs.hardware import Hardware, hardware
 from innet.errors import PayloadError as InnetPayloadError
 from innet.payload import Orders, decode_orders
 from innet.program.interpreter import Sampled, run
+from innet.program.mote_program import MoteProgram, instructions
 from innet.program.opcodes import DECLARING
-from innet.program.program import MoteProgram, instructions
-from simulator.calling import ALONE, Calling
-from simulator.carrier import Patience
+from simulator.association import ALONE, Calling
 from simulator.clock import Clock, Comparing
-from simulator.copies import Copies
-from simulator.counting import Counting
+from simulator.duplicate_filter import Copies
 from simulator.energy import Timing, spent
-from simulator.folding import Folding, Provenance
+from simulator.forwarder import Relay
 from simulator.kernel import MS, Kernel
-from simulator.outgoing import Outgoing
-from simulator.radio import Air
-from simulator.relay import Relay
+from simulator.mac import Patience
+from simulator.mote_config import Standing
+from simulator.outbox import Outgoing
+from simulator.partial_aggregates import Folding, Provenance
+from simulator.radio_medium import Air
+from simulator.radio_slots import Slots, slots_of
+from simulator.reading_counters import Counting
+from simulator.sample_buffer import Waiting
 from simulator.sensor import Sensor
-from simulator.slots import Slots, slots_of
-from simulator.standing import Standing
 from simulator.trace import Trace
-from simulator.waiting import Waiting
 
 
 @dataclass(slots=True)

@@ -11,14 +11,14 @@ from gateway.link import acknowledgement
 from gateway.transports import Transport
 from innet.payload import encode_links
 from innet.routing.topology import Heard, LinksReport
-from simulator.carrier import Carrier, Patience, as_it_is
 from simulator.energy import Account, Timing
-from simulator.folding import Provenance
-from simulator.held import Held
+from simulator.forwarder import aged
+from simulator.indirect_queue import Held
 from simulator.kernel import MS, Kernel
+from simulator.mac import Carrier, Patience, as_it_is
 from simulator.mote import Mote
-from simulator.radio import Air
-from simulator.relay import aged
+from simulator.partial_aggregates import Provenance
+from simulator.radio_medium import Air
 from simulator.trace import Trace
 
 

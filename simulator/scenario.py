@@ -12,8 +12,8 @@ from acquisition.units import milliseconds_of
 from gateway.source import Source
 from gateway.toml import Faulty, Table, is_number, is_whole, read_toml
 from innet.deployment import Deployment, Position
-from innet.deployment.description import read_deployment
-from simulator.radio import Bursts
+from innet.deployment.toml_reader import read_deployment
+from simulator.radio_medium import Bursts
 
 _WANTED = 'a span of time, as "90 sec" or "2h"'
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acquisition.schedule import REGISTER_BITS
-from simulator.field import Field
+from simulator.physical_fields import Field
 
 LARGEST = 2 ** (REGISTER_BITS - 1) - 1
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.oracles.asking import ask, pushed, refused, said, sensed, stream, windows
 from tests.oracles.recompute import run
+from tests.oracles.shortcuts import ask, pushed, refused, said, sensed, stream, windows
 
 R = "r: sensed (v:integer) every 1 sec at sites 1"
 P = "p: pushed (v:integer)"

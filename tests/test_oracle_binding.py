@@ -3,11 +3,11 @@
 import pytest
 
 from basestation.errors import CATALOGUE, ROAD
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from tests.oracles.asking import refused
 from tests.oracles.generate import case
 from tests.oracles.recompute import run
+from tests.oracles.shortcuts import refused
 
 KINDS = ("syntax", "name", "type", "static")
 EXAMPLES = [code for code, entry in CATALOGUE.items() if not entry.schema and entry.kind in KINDS]

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from tests.oracles.asking import ask, holds, pushed, refused, sensed, value, windows
+from tests.oracles.shortcuts import ask, holds, pushed, refused, sensed, value, windows
 from tests.oracles.values import exact_sqrt
 
 T = "t: stored (a:integer, b:integer, x:float, y:float, s:string, u:string)"

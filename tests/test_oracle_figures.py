@@ -3,7 +3,7 @@
 import operator
 
 from tests.oracles import figures
-from tests.oracles.asking import ask
+from tests.oracles.shortcuts import ask
 
 SITES = [3, 1]
 SCHEMA = """

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.oracles.asking import ask, pushed, refused, said, sensed, stream, windows
 from tests.oracles.errors import NotCovered
 from tests.oracles.recompute import run
+from tests.oracles.shortcuts import ask, pushed, refused, said, sensed, stream, windows
 
 R = "r: sensed (v:integer) every 1 sec at sites 1"
 P = "p: pushed (v:integer)"

@@ -1,7 +1,7 @@
 """The oracle against SEMANTICS 12 and the corners of 14. Expected values are worked out by hand from the text."""
 
-from tests.oracles.asking import ask, pushed, refused, said, sensed, stream, windows
 from tests.oracles.recompute import run
+from tests.oracles.shortcuts import ask, pushed, refused, said, sensed, stream, windows
 
 R = "r: sensed (v:integer) every 1 sec at sites 1"
 P = "p: pushed (v:integer)"

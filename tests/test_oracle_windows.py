@@ -1,6 +1,6 @@
 """The oracle against SEMANTICS 3, 4, 6, 7 and 8. Expected values are worked out by hand from the text."""
 
-from tests.oracles.asking import ask, pushed, said, sensed, stream, windows
+from tests.oracles.shortcuts import ask, pushed, said, sensed, stream, windows
 
 R = "r: sensed (v:integer) every 1 sec at sites 1"
 P = "p: pushed (v:integer)"

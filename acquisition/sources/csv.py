@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 
 from acquisition.errors import InputError
-from acquisition.sources.recorded import Recorded, unique_names
+from acquisition.sources.recorded_table import Recorded, unique_names
 
 _MOST_COLUMNS = 4096
 _END = b"\x02end\x03"

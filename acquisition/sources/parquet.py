@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 
 from acquisition.errors import InputError
 from acquisition.sources.csv import unreadable
-from acquisition.sources.recorded import Recorded, unique_names
+from acquisition.sources.recorded_table import Recorded, unique_names
 
 
 def read_parquet(path, name=None):

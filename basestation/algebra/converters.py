@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Column
 from basestation.algebra.node import StreamNode, WindowNode
-from basestation.algebra.shapes import Single
+from basestation.algebra.operator_mixins import Single
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ mended as SEMANTICS 9.13 says (`TimeScope (Tick (-300)) (Tick 0)`).
 """
 
 from basestation.algebra import converters, one_off, table, window
+from basestation.algebra.expression_text import text_of
 from basestation.algebra.node import StreamNode
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -14,7 +15,6 @@ from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.stream_union import StreamUnion
-from basestation.algebra.text import text_of
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import WindowNode
-from basestation.algebra.shapes import Single, Uniting
+from basestation.algebra.operator_mixins import Single, Uniting
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expressions import Aggregate
 from basestation.algebra.node import StreamNode, WindowNode
-from basestation.algebra.shapes import Aggregating
+from basestation.algebra.operator_mixins import Aggregating
 
 
 @dataclass(frozen=True, slots=True)

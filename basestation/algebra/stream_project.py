@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import StreamNode
-from basestation.algebra.shapes import Projecting
+from basestation.algebra.operator_mixins import Projecting
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Column
 from basestation.algebra.node import StreamNode
-from basestation.algebra.shapes import Uniting
+from basestation.algebra.operator_mixins import Uniting
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from acquisition.schema import Type
-from basestation.algebra.often import made_often
+from basestation.algebra.record import made_often
 
 
 @made_often

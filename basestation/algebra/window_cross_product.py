@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from basestation.algebra.node import WindowNode
-from basestation.algebra.shapes import Combining
+from basestation.algebra.operator_mixins import Combining
 
 
 @dataclass(frozen=True, slots=True)

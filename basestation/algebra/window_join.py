@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Expression
 from basestation.algebra.node import WindowNode
-from basestation.algebra.shapes import Combining
+from basestation.algebra.operator_mixins import Combining
 
 
 @dataclass(frozen=True, slots=True)

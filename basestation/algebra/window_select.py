@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Expression
 from basestation.algebra.node import WindowNode
-from basestation.algebra.shapes import Selecting
+from basestation.algebra.operator_mixins import Selecting
 
 
 @dataclass(frozen=True, slots=True)

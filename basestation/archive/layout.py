@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from acquisition.batch import Batch, dtype_of, mask_of
 from acquisition.extent import Extent
-from acquisition.instants import date_of
 from acquisition.schema import Attribute, Schema, Type
+from acquisition.ticks import date_of
 
 SUFFIX = ".zstd.parquet"
 DIGITS = 18  # the most that Parquet holds in 64 bits

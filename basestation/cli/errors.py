@@ -39,7 +39,7 @@ def run(args):
                 )
             )
     elif args.output == "markdown":
-        from basestation.errorpage import page
+        from basestation.cli.error_page import page
 
         print(page(), end="")
     elif code:
@@ -51,7 +51,7 @@ def run(args):
 
 
 def _one(code):
-    from basestation.errorpage import shown
+    from basestation.cli.error_page import shown
     from basestation.errors import CATALOGUE
 
     entry = CATALOGUE[code]

@@ -5,8 +5,8 @@ import json
 import re
 import sys
 
-from basestation.cli.asking import BAD_INPUT, REFUSED, add_query, query_text, read, tell, tell_input
-from basestation.cli.simulating import Progress, span
+from basestation.cli.query_arguments import BAD_INPUT, REFUSED, add_query, query_text, read, tell, tell_input
+from basestation.cli.simulation import Progress, span
 
 HELP = "show what a query means, how it is run, and what motes would do for it"
 EXAMPLE = """moteloom explain --schema examples/roadbridge/schema.sneeql \\
@@ -67,7 +67,7 @@ def _readings(text):
 def run(args):
     from acquisition.errors import InputError
     from basestation.language.diagnostics import Diagnostic, Refused
-    from basestation.planner.bind import bind_text
+    from basestation.planner.binder import bind_text
     from gateway.toml import Faulty
 
     as_json = args.output == "json"
@@ -187,8 +187,8 @@ def _asked(args):
     """The Catalog of what can be asked, and the Deployment that is to sense it; None where only a schema is given."""
     from acquisition.errors import InputError
     from basestation.planner.catalog import read_schema
-    from basestation.planner.deployed import read_deployed
-    from innet.deployment.description import read_deployment
+    from basestation.planner.deployed_catalog import read_deployed
+    from innet.deployment.toml_reader import read_deployment
 
     if args.config is None:
         return read_schema(read(args.schema), args.schema), None
@@ -203,9 +203,9 @@ def _statistics(args, catalog):
     """Of the readings that are given; without any, guesses."""
     from acquisition.errors import InputError
     from acquisition.extent import Kind
-    from acquisition.sources.python import read_file
-    from acquisition.sources.tuples import batch_of
-    from basestation.planner.counting import counted
+    from acquisition.sources.batch_conversion import batch_of
+    from acquisition.sources.python_values import read_file
+    from basestation.planner.recorded_statistics import counted
     from innet.placement.statistics import GUESS
 
     batches = {}

@@ -6,7 +6,16 @@ import sys
 import time
 from pathlib import Path
 
-from basestation.cli.asking import BAD_INPUT, REFUSED, add_query, add_schema, query_text, read, tell, tell_input
+from basestation.cli.query_arguments import (
+    BAD_INPUT,
+    REFUSED,
+    add_query,
+    add_schema,
+    query_text,
+    read,
+    tell,
+    tell_input,
+)
 
 HELP = "run queries over recorded data and print every answer and its revisions"
 EXAMPLE = (
@@ -63,7 +72,7 @@ def _tick(text):
 def run(args):
     from acquisition.errors import InputError
     from basestation.language.diagnostics import Refused
-    from basestation.replay.run import NotExecutable
+    from basestation.replay.driver import NotExecutable
 
     as_json = args.output == "json"
     try:
@@ -80,8 +89,8 @@ def run(args):
 
 
 def _replay(args):
+    from basestation.replay.driver import Replay
     from basestation.replay.inputs import record
-    from basestation.replay.run import Replay
     from basestation.replay.statements import read_catalog, read_statements
 
     catalog = read_catalog(read(args.schema), args.schema)
@@ -117,13 +126,13 @@ def _inputs(given, catalog):
 def _print(replay, output, statements):
     """Print what is said as it is said. A query that cannot go on ends with an error, the others go on."""
     from basestation.language.diagnostics import Diagnostic
-    from basestation.replay.as_csv import CsvLines
-    from basestation.replay.as_json import JsonLines
-    from basestation.replay.as_table import TableLines
+    from basestation.replay.csv_output import CsvLines
+    from basestation.replay.json_output import JsonLines
+    from basestation.replay.table_output import TableLines
 
     lines = {"table": TableLines, "json": JsonLines, "csv": CsvLines}[output](replay.queries)
-    from basestation.replay.in_time import in_time
-    from basestation.revisions.answers import Ended, apart
+    from basestation.replay.tick_order import in_time
+    from basestation.updates.update import Ended, apart
 
     code, progress = 0, _Progress(replay.until)
     _write(lines.begin())

@@ -9,8 +9,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from basestation.cli.asking import BAD_INPUT, REFUSED, tell, tell_input
-from basestation.cli.simulating import Progress, span
+from basestation.cli.query_arguments import BAD_INPUT, REFUSED, tell, tell_input
+from basestation.cli.simulation import Progress, span
 
 HELP = "run a scenario of simulated motes: answers, what they cost, and how sure that is"
 EXAMPLE = "moteloom sim run examples/lab54/calm.scenario.toml --for 1h --out lab"
@@ -162,7 +162,7 @@ def _print(scenario, trials, args):
 
 
 def _table(scenario, trials, summary):
-    from basestation.explain.paragraph import prose, table
+    from basestation.explain.text_layout import prose, table
 
     several = len(trials) > 1
     first, last = trials[0].seed, trials[-1].seed

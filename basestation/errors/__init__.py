@@ -5,9 +5,9 @@ deployment. A code, once published, keeps its meaning. `docs/errors.md` is made 
 """
 
 from basestation.errors.deployment import DEPLOYMENT
-from basestation.errors.running import INPUT, LATER
-from basestation.errors.static import STATIC
-from basestation.errors.text import NAME, SYNTAX, TYPE
+from basestation.errors.runtime import INPUT, LATER
+from basestation.errors.static_checks import STATIC
+from basestation.errors.syntax_names_types import NAME, SYNTAX, TYPE
 
 KINDS = {
     "syntax": "the text does not follow the grammar",

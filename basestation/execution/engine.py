@@ -10,20 +10,20 @@ from acquisition.extent import Kind
 from basestation.algebra.node import rebuild, walk
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_merged import StreamMerged
-from basestation.execution.alike import Alike
-from basestation.execution.answers.succession import Succession
-from basestation.execution.build import NotYet, Query, TooEarly, begins, histories_of, unsupported
-from basestation.execution.columns.silence import of_all
+from basestation.execution.columns.next_due import of_all
 from basestation.execution.graph import Graph
-from basestation.execution.taking.aside import Aside, waits
-from basestation.execution.taking.correcting import correcting
-from basestation.execution.taking.intake import Intake
-from basestation.execution.taking.merged import Merged
-from basestation.execution.taking.moments import moments
-from basestation.execution.taking.tables import Table
-from basestation.planner.executable import EXECUTABLE, executable
-from basestation.planner.rewrite import rewrite
-from basestation.revisions.answers import Ended, by_query
+from basestation.execution.ingest.coalesce import Aside, waits
+from basestation.execution.ingest.corrections import correcting
+from basestation.execution.ingest.intake import Intake
+from basestation.execution.ingest.partial_intake import Merged
+from basestation.execution.ingest.step_plan import moments
+from basestation.execution.ingest.stored_table import Table
+from basestation.execution.operator_builder import NotYet, Query, TooEarly, begins, histories_of, unsupported
+from basestation.execution.output.plan_switch import Succession
+from basestation.execution.plan_interning import Alike
+from basestation.planner.executable_rules import EXECUTABLE, executable
+from basestation.planner.rewriter import rewrite
+from basestation.updates.update import Ended, by_query
 from innet.operators.acquire import acquired
 
 _PLENTY = 2**13, 2**16

@@ -8,7 +8,7 @@ level. Nothing asks who reads it.
 from collections import Counter
 from dataclasses import replace
 
-from basestation.execution.counts import Counted, Counts
+from basestation.execution.counters import Counted, Counts
 
 STREAM, STORE, BLOCK, OUTPUT, MEMBER = range(5)
 """The kinds of operators, in the order in which those of one level stand on each other. Members take no steps."""

@@ -4,7 +4,7 @@ from math import inf
 
 from basestation.algebra.node import walk
 from basestation.algebra.stream_acquire import StreamAcquire
-from basestation.explain.paragraph import prose, table
+from basestation.explain.text_layout import prose, table
 from innet.operators import outline
 
 NOBODY = "nobody samples for it: its conditions hold at no site"
@@ -12,8 +12,8 @@ NOBODY = "nobody samples for it: its conditions hold at no site"
 
 def on_motes(plans, deployment, catalog, statistics):
     """Of queries that are alone there; None where they read nothing that motes sense."""
-    from basestation.outlook import CANNOT  # where there is no deployment, nothing of it is loaded
-    from basestation.placing import placing
+    from basestation.controller.forecast import CANNOT  # where there is no deployment, nothing of it is loaded
+    from basestation.controller.what_if import placing
 
     try:
         placed = placing(plans, deployment, catalog, statistics)
@@ -30,8 +30,8 @@ def _sensed(root):
 
 def sampled_as_asked(plan, deployment, catalog, statistics):
     """A query that asks for motes that last, with how often it is sampled then; as it is, where they cannot."""
-    from basestation.lasting import CannotLast, lasting
-    from basestation.outlook import untold
+    from basestation.controller.forecast import untold
+    from basestation.controller.lifetime import CannotLast, lasting
 
     try:
         return lasting(plan, untold(deployment, catalog, statistics), 0)

@@ -7,9 +7,9 @@ nor about a token that the tokenizer has complained about.
 """
 
 from basestation.language.diagnostics import Diagnostic
+from basestation.language.keywords import RESERVED, nearest
+from basestation.language.lexer import BAD, END, NAME, NUMBER, STRING, tokenize
 from basestation.language.syntax import Name
-from basestation.language.tokens import BAD, END, NAME, NUMBER, STRING, tokenize
-from basestation.language.words import RESERVED, nearest
 from gateway.source import Source, Span
 
 DEEPEST = 100

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from acquisition.units import TIME_UNITS
 from basestation.language.cursor import Misread, TooDeep
 from basestation.language.diagnostics import Diagnostic
-from basestation.language.loops import Loops
-from basestation.language.operands import QUERY_STARTS
-from basestation.language.queries import Queries
-from basestation.language.sources import CLAUSE_STOPS
+from basestation.language.from_parser import CLAUSE_STOPS
+from basestation.language.keywords import BEHIND_QUERY, SQL_STATEMENTS, STATEMENTS
+from basestation.language.lexer import NUMBER, STRING
+from basestation.language.loop_parser import Loops
+from basestation.language.operand_parser import QUERY_STARTS
+from basestation.language.query_parser import Queries
 from basestation.language.syntax import (
     Ask,
     Clauses,
@@ -24,8 +26,6 @@ from basestation.language.syntax import (
     Since,
     Statement,
 )
-from basestation.language.tokens import NUMBER, STRING
-from basestation.language.words import BEHIND_QUERY, SQL_STATEMENTS, STATEMENTS
 from gateway.source import Source
 
 _CHANGE_STOPS = frozenset((",", "WHERE", ";"))

@@ -7,7 +7,7 @@ canonical form of a text. Keywords are in capitals, aliases have their AS, `!=` 
 import re
 
 from basestation.language import syntax as s
-from basestation.language.operators import COMPARE, NOT, OPERATORS, OR, SIGNED, SUM
+from basestation.language.precedence import COMPARE, NOT, OPERATORS, OR, SIGNED, SUM
 
 _ATOM = SIGNED + 1
 _FIRST_WORD = re.compile(r"\w+|.", re.DOTALL)

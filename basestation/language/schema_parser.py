@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from acquisition.extent import Kind, Late
 from acquisition.schema import Type
 from basestation.language.cursor import Misread
-from basestation.language.declarations import AttributeDecl, ExtentDecl, LateClause, Sites
 from basestation.language.diagnostics import Diagnostic
-from basestation.language.durations import Durations
+from basestation.language.duration_parser import Durations
+from basestation.language.keywords import type_meant
+from basestation.language.lexer import NAME, NUMBER, STRING
+from basestation.language.schema_syntax import AttributeDecl, ExtentDecl, LateClause, Sites
 from basestation.language.syntax import Name, Number, String, Unary
-from basestation.language.tokens import NAME, NUMBER, STRING
-from basestation.language.words import type_meant
 from gateway.source import Source
 
 _KINDS = tuple(kind.value.upper() for kind in Kind)

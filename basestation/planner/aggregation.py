@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 
 from basestation.algebra import expressions as ex
-from basestation.algebra.text import text_of
+from basestation.algebra.expression_text import text_of
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.language import syntax
-from basestation.planner.additions import parts_of
+from basestation.planner.extensions import parts_of
 from basestation.planner.functions import AGGREGATES
 
 

@@ -5,8 +5,8 @@ from acquisition.schema import Attribute, Schema, Type
 from acquisition.units import UCUM, ticks_of
 from basestation.language import syntax
 from basestation.language.schema_parser import parse_schema
+from basestation.planner.diagnostic_report import Report
 from basestation.planner.functions import TYPES
-from basestation.planner.report import Report
 from gateway.source import Source, did_you_mean
 
 _FITS = {

@@ -13,7 +13,7 @@ from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.vector import Vector
-from innet.operators.ranges import Interval
+from innet.operators.value_ranges import Interval
 
 _LITERAL = ex.Literal
 _STEADY = ("ROUND", "FLOOR", "CEIL")

@@ -15,7 +15,7 @@
 
 An input is a list of dictionaries, a dictionary of lists or numpy arrays, an Arrow table, a data frame, or the path of a
 CSV or Parquet file; of a stored extent also a list of versions, `[(0, rows), (600, rows)]`. Columns are attributes under
-their names and the system's with an underscore: see `acquisition.sources.tuples`.
+their names and the system's with an underscore: see `acquisition.sources.batch_conversion`.
 
 A query is a text, which may hold several statements, or (text, clock tick). A query without a tick is asked before the
 clock starts. REVISE, DELETE and INSERT without one are carried out after the last delivery, at the end of the replay:
@@ -27,9 +27,9 @@ which names input, row and column, for data that cannot be taken. Nothing is kep
 
 from acquisition.errors import InputError
 from basestation.language.diagnostics import Refused
+from basestation.replay.driver import NotExecutable, Replay
 from basestation.replay.inputs import record
 from basestation.replay.result import Result
-from basestation.replay.run import NotExecutable, Replay
 from basestation.replay.statements import read_catalog, read_statements
 
 __all__ = ["InputError", "NotExecutable", "Refused", "Result", "replay"]

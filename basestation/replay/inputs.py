@@ -9,8 +9,8 @@ import numpy as np
 from acquisition.batch import Batch, empty
 from acquisition.errors import InputError
 from acquisition.extent import Catalog, Kind
-from acquisition.sources.python import read_file, recorded
-from acquisition.sources.tuples import batch_of, table_of
+from acquisition.sources.batch_conversion import batch_of, table_of
+from acquisition.sources.python_values import read_file, recorded
 from basestation.algebra.vector import Vector
 from basestation.replay.statements import extents_read
 from gateway.source import did_you_mean

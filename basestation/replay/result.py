@@ -10,7 +10,7 @@ import pyarrow as pa
 from acquisition.schema import Type
 from basestation.results.view import current_tuples, current_windows
 from basestation.results.wire import coverage_as_json
-from basestation.revisions.answers import Ended, EpochMarks, TupleUpdates, WindowUpdates, apart
+from basestation.updates.update import Ended, EpochMarks, TupleUpdates, WindowUpdates, apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from basestation.language import syntax
 from basestation.language.diagnostics import Diagnostic
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Correction, Plan
 from gateway.source import Source

@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from basestation.rest.results import results_routes
+from basestation.rest.result_routes import results_routes
 from basestation.rest.wire import PROBLEM, Problem
 from basestation.results.feed import Feed
 

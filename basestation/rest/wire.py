@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from acquisition.instants import rfc3339_of
+from acquisition.ticks import rfc3339_of
 from basestation.results.feed import Numbered
-from basestation.results.shape import Shape
+from basestation.results.schema import Shape
 from basestation.results.wire import schema_as_json, update_as_json
 
 PROBLEM = "application/problem+json"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.results.shape import Shape
-from basestation.revisions.answers import EpochMarks, Interleaved, TupleUpdates, Update, WindowUpdates
+from basestation.results.schema import Shape
+from basestation.updates.update import EpochMarks, Interleaved, TupleUpdates, Update, WindowUpdates
 
 _MANY = EpochMarks | Interleaved | TupleUpdates | WindowUpdates
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.algebra.vector import Vector
-from basestation.revisions.answers import Coverage, Rows, TupleUpdates, Update, WindowUpdate, apart, singly
+from basestation.updates.update import Coverage, Rows, TupleUpdates, Update, WindowUpdate, apart, singly
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@
 Windows of a loop have "t". Coverage of a pushed extent is null. A column with a scale is told as the doubles it stands for.
 """
 
-from basestation.revisions.answers import Carried, Ended, EpochMarks, Interleaved, TupleUpdates, WindowUpdates
+from basestation.updates.update import Carried, Ended, EpochMarks, Interleaved, TupleUpdates, WindowUpdates
 
 
 def schema_as_json(shape):

@@ -4,10 +4,10 @@
 """
 
 from innet.aggregates.count import Count
-from innet.aggregates.ends import First, Last
 from innet.aggregates.extremes import Max, Min
+from innet.aggregates.first_last import First, Last
+from innet.aggregates.holistic import CountDistinct, Quantile
 from innet.aggregates.protocol import Aggregate
-from innet.aggregates.readings import CountDistinct, Quantile
 from innet.aggregates.sums import Avg, Sum
 from innet.aggregates.variance import Stdev, Variance
 

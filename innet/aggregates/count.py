@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from innet.aggregates.group_ranges import Counted
 from innet.aggregates.protocol import Field
 from innet.aggregates.state import Partial, State
-from innet.aggregates.stretches import Counted
 
 COUNT_BITS = 32
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from innet.aggregates.group_ranges import Counted, blocks, extremes
 from innet.aggregates.grouping import by_group
 from innet.aggregates.protocol import Field
 from innet.aggregates.state import Once, Partial, State
-from innet.aggregates.stretches import Counted, blocks, extremes
 
 VALUE_BITS = 32
 """What a mote computes with."""

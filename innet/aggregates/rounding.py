@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from innet.aggregates.exact import BITS, ExactSums, halves, two_product
+from innet.aggregates.exact_sums import BITS, ExactSums, halves, two_product
 
 NEAR = 5
 """Pairs are used for sums within this many limbs of 1, 2^±242, so that no step underflows or overflows."""

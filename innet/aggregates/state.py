@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from innet.aggregates.exact import OF_FLOATS, OF_INTEGERS, ExactSums
+from innet.aggregates.exact_sums import OF_FLOATS, OF_INTEGERS, ExactSums
 from innet.aggregates.protocol import Field
 
 

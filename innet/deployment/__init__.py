@@ -1,6 +1,6 @@
 """Deployment: who is where, what they can sense, how well they hear each other, and which extents are declared.
 
-The description of a network, frozen. `innet.deployment.description` makes it from a TOML file; the text of the extents
+The description of a network, frozen. `innet.deployment.toml_reader` makes it from a TOML file; the text of the extents
 is carried along for whoever understands it.
 """
 

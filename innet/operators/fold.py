@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from innet.operators import Operator
 from innet.operators.acquire import acquired
-from innet.operators.expression import Expression
+from innet.operators.mote_expression import Expression
 from innet.operators.slices import Slices
 
 

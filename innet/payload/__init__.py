@@ -1,9 +1,6 @@
 """The payloads of what happens inside the network: PROGRAM, PARTIAL and LINKS. gateway/SPEC.md has the bits."""
 
-from innet.payload.columns import Partials, decode_all
-from innet.payload.links import MAX_NEIGHBOURS, annotate_links, decode_links, encode_links
-from innet.payload.partial import annotate_partials, decode_partials, encode_partials, first_slice
-from innet.payload.program import (
+from innet.payload.assignment import (
     Duty,
     Orders,
     annotate_orders,
@@ -13,6 +10,9 @@ from innet.payload.program import (
     encode_program,
     programs_of,
 )
+from innet.payload.links import MAX_NEIGHBOURS, annotate_links, decode_links, encode_links
+from innet.payload.partial import annotate_partials, decode_partials, encode_partials, first_slice
+from innet.payload.partial_columns import Partials, decode_all
 
 __all__ = [
     "MAX_NEIGHBOURS",

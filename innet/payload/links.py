@@ -28,7 +28,7 @@ def decode_links(payload: bytes, mote: int) -> LinksReport:
 
 
 def annotate_links(report: LinksReport) -> Iterator[tuple[int, str]]:
-    """What the bytes of a LINKS mean, for `gateway.describe`."""
+    """What the bytes of a LINKS mean, for `gateway.frame_annotation`."""
     yield 1, f"{len(report.heard)} neighbours"
     for heard in report.heard:
         yield 2, f"hears mote {heard.neighbour}"

@@ -132,7 +132,7 @@ def _decode(bits: _Bits, shape: PartialShape, first: int, whole: bool) -> Partia
 
 
 def annotate_partials(shape: PartialShape, partials: Sequence[Partial]) -> Iterator[tuple[int, str]]:
-    """What the bytes of a PARTIAL mean, for `gateway.describe`."""
+    """What the bytes of a PARTIAL mean, for `gateway.frame_annotation`."""
     bare = sum(partial.bare for partial in partials)
     first = min(partial.slice for partial in partials)
     yield 1, f"aggregation {shape.aggregation}"

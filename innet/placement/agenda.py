@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from innet.placement.rounds import ALL, Rounds
+from innet.placement.round_pattern import ALL, Rounds
 
 LONGEST_ROUND_MS, LONGEST_SLOT_MS = 0xFFFF_FFFF, 0xFFFF
 LAST_FIRST = 0xFFFF_FFFF

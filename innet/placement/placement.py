@@ -8,12 +8,12 @@ import numpy as np
 from innet.operators import walk
 from innet.operators.acquire import Acquire, acquired
 from innet.operators.deliver import Deliver
-from innet.operators.expression import Expression, Measured, SiteNumber, conjuncts
-from innet.operators.expression import walk as walk_expression
 from innet.operators.fold import Fold
-from innet.operators.join import Join
-from innet.operators.meaning import value_at
-from innet.operators.select import Select
+from innet.operators.mote_expression import Expression, Measured, SiteNumber, conjuncts
+from innet.operators.mote_expression import walk as walk_expression
+from innet.operators.mote_select import Select
+from innet.operators.scalar_evaluation import value_at
+from innet.operators.site_join import Join
 from innet.partials import PartialShape
 from innet.routing.tree import RoutingTree
 

@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from innet.operators.acquire import acquired
+from innet.operators.column_evaluation import Lane, lane_of
 from innet.operators.deliver import Deliver
-from innet.operators.expression import Apply, Expression, Measured, Number, SiteNumber, all_of, walk
 from innet.operators.fold import Fold
-from innet.operators.lanes import Lane, lane_of
+from innet.operators.mote_expression import Apply, Expression, Measured, Number, SiteNumber, all_of, walk
 from innet.placement.placement import Placeable, about_site, conditions, extents_of
 
 OFTEN = {"EQ": 0.1, "NE": 0.9, "LT": 0.3, "LE": 0.3, "GT": 0.3, "GE": 0.3, "ISNULL": 0.05}

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from innet.costs.hardware import Processor
-from innet.placement.expected import Loads
-from innet.program.memory import total_bytes
-from innet.program.program import MoteProgram
+from innet.placement.load_model import Loads
+from innet.program.mote_program import MoteProgram
+from innet.program.table_memory import total_bytes
 from innet.routing.tree import RoutingTree
 
 

@@ -1,18 +1,18 @@
 """The meaning of a program, one mote and one tick at a time: slow and clear.
 
-The C interpreter of the firmware is tested against it, and simulated motes run it. `innet.program.vectorised` says the
+The C interpreter of the firmware is tested against it, and simulated motes run it. `innet.program.batch_interpreter` says the
 same for many motes and ticks at once.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from innet.aggregates.fields import BLANK, Fields, folded, merge_fields
-from innet.operators.meaning import BINARY, UNARY, Value, picked
+from innet.aggregates.state_fields import BLANK, Fields, folded, merge_fields
+from innet.operators.scalar_evaluation import BINARY, UNARY, Value, picked
 from innet.partials import Key, Partial
-from innet.program.memory import Memory
+from innet.program.mote_program import MoteProgram, Table, instructions
 from innet.program.opcodes import CELLS, DECLARING
-from innet.program.program import MoteProgram, Table, instructions
+from innet.program.table_memory import Memory
 
 
 @dataclass(frozen=True, slots=True)

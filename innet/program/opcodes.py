@@ -161,7 +161,7 @@ A program has at most {MAX_CODE} bytes and needs at most {STACK_DEPTH} places on
 a truth is 1, 0, or null for unknown. The program runs once per epoch of its sampling, over the values just sampled. It
 jumps forwards only, and only where the stack is empty, so its running time is at most its length. Operands are
 little-endian. A result is cut to its lowest 32 bits; the compiler proves that this never takes anything away
-(`innet/operators/ranges.py`).
+(`innet/operators/value_ranges.py`).
 
 A program begins with its declarations: the tables of partial aggregates. A tick belongs to the slice that the table's
 edges cut it into: `edge` and `other` are ticks within each `period` at which a slice begins (equal where there is one

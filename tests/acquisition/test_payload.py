@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acquisition.errors import PayloadError, ScheduleError
-from acquisition.instants import Epochs
 from acquisition.payload import (
     LAST_TICK,
     MAX_COUNT,
@@ -21,6 +20,7 @@ from acquisition.payload import (
     reported_after,
 )
 from acquisition.schedule import Channel, Sampling, Schedule
+from acquisition.ticks import Epochs
 from gateway.frame import MAX_PAYLOAD, Frame, Kind
 from gateway.image import Image
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from acquisition.errors import InputError
 from basestation.language.diagnostics import Refused
+from basestation.replay.driver import NotExecutable, Replay
 from basestation.replay.inputs import record
 from basestation.replay.result import Result
-from basestation.replay.run import NotExecutable, Replay
 from basestation.replay.statements import read_catalog, read_statements
-from basestation.revisions.answers import Ended
+from basestation.updates.update import Ended
 from tests.agreement.history import difference, of_oracle, of_replay
 from tests.agreement.report import golden
 from tests.oracles.errors import NotCovered

@@ -17,8 +17,8 @@ from functools import partial
 
 from tests.agreement.compare import VERDICTS, agree
 from tests.agreement.shrink import shrink
-from tests.execution.making import looping, once
-from tests.execution.making_past import asked_of_history, scanning_history, since, within
+from tests.execution.past_query_generators import asked_of_history, scanning_history, since, within
+from tests.execution.query_generators import looping, once
 from tests.oracles.generate import case
 
 SECTIONS = {

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from basestation.planner.catalog import read_schema
-from basestation.replay.as_csv import field
+from basestation.replay.csv_output import field
 from tests.oracles.values import nearest_multiple
 
 _SYSTEM = ("_tick", "_site", "_arrival", "_weight", "_replaces")

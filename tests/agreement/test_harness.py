@@ -4,16 +4,16 @@ import dataclasses
 
 import pytest
 
+from acquisition.sources.batch_conversion import batch_of, table_of
 from acquisition.sources.csv import read_csv
-from acquisition.sources.python import recorded
-from acquisition.sources.tuples import batch_of, table_of
+from acquisition.sources.python_values import recorded
 from basestation.planner.catalog import read_schema
 from tests.agreement import compare, hunt
 from tests.agreement.compare import Outcome
 from tests.agreement.history import bag, difference, of_oracle
 from tests.agreement.report import as_csv, golden
 from tests.agreement.shrink import shrink
-from tests.golden.runner import read
+from tests.golden.golden_file import read
 from tests.oracles.generate import case
 from tests.oracles.recompute import run
 from tests.replay.test_sources import listed

@@ -5,9 +5,9 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.vector import vector_of
 from basestation.language import syntax
 from basestation.language.parser import parse
-from basestation.planner.additions import walk
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
+from basestation.planner.extensions import walk
 from gateway.source import Source
 from tests.oracles.expressions import Binder, Column, Env, Scope, is_predicate
 

@@ -11,7 +11,7 @@ from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation, half_away, like_pattern
 from basestation.algebra.vector import vector_of
 from basestation.algebra.window_project import WindowProject
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.rules.fold_constants import fold_constants
 from tests.algebra import strategies
 from tests.algebra.oracle import CATALOG, OUTSIDE, TYPES, evaluated, interpreted, predicate_of, value_of

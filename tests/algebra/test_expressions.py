@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
-from basestation.algebra.text import text_of
+from basestation.algebra.expression_text import text_of
 from tests.algebra import strategies
 from tests.algebra.oracle import evaluated, predicate_of, value_of
 

@@ -21,12 +21,12 @@ from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
-from basestation.planner.rewrite import rewrite
-from tests.golden.runner import files, read
-from tests.golden.telling import QUERIES
+from basestation.planner.rewriter import rewrite
+from tests.golden.expectations import QUERIES
+from tests.golden.golden_file import files, read
 
 CATALOG = read_schema("""
 r: sensed (site:integer, time:integer, v:integer) every 10 sec at sites 1, 2

@@ -148,5 +148,7 @@ def test_files_carry_their_schema(tmp_path):
 
 def test_nobody_imports_spark_before_it_is_needed():
     """A gateway without Java runs everything else: importing the whole station must not import pyspark."""
-    script = "import basestation.app, basestation.archive.spark.session, sys; sys.exit('pyspark' in sys.modules)"
+    script = (
+        "import basestation.station.service, basestation.archive.spark.session, sys; sys.exit('pyspark' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0

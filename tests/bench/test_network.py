@@ -2,7 +2,7 @@
 
 import pytest
 
-from basestation.planner.moves import Moves
+from basestation.planner.pushdown_policy import Moves
 from bench import network, network_table
 from innet.placement.statistics import GUESS, Counted
 

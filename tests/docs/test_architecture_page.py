@@ -99,7 +99,7 @@ def test_both_lives_go_through_all_eight_doors():
 
 
 def test_the_planner_s_page_lists_the_rules_in_their_order():
-    from basestation.planner.rewrite import RULES
+    from basestation.planner.rewriter import RULES
 
     [table] = tables(ROOT / "basestation/planner/DESIGN.md")
     assert [row[0].strip("`") for row in table[1:]] == [rule.__name__ for rule in RULES]

@@ -6,8 +6,8 @@ import pytest
 
 from gateway.toml import Faulty
 from innet.costs.hardware import hardware, kinds
-from innet.deployment.description import parse_deployment
 from innet.deployment.propagation import Radio
+from innet.deployment.toml_reader import parse_deployment
 from tests.docs.pages import DOCS, blocks, tables
 
 PAGE = DOCS / "deployments.md"

@@ -10,9 +10,9 @@ import pytest
 
 from gateway.frame import HEADER_SIZE, LARGEST_FRAME, MAX_FRAME, MAX_PAYLOAD, MAX_ROUTE, VERSION, Kind
 from gateway.image import BLOCK, CHUNK, MAX_IMAGE
-from gateway.life import TRANSITIONS, Action, Event, State, picture
+from gateway.mote_lifecycle import TRANSITIONS, Action, Event, State, picture
 from gateway.payload import Code, Reason
-from innet.payload.program import Section
+from innet.payload.assignment import Section
 from tests.docs.pages import DOCS, ROOT, blocks
 
 PAGE = DOCS / "frames.md"

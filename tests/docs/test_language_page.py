@@ -9,12 +9,12 @@ import pytest
 from acquisition.extent import Kind, Late
 from acquisition.schema import Type
 from acquisition.units import UNIT_WORDS
-from basestation.language import schema_parser, words
+from basestation.language import keywords, schema_parser
 from basestation.language.diagnostics import Refused
+from basestation.language.lexer import NAME, tokenize
 from basestation.language.parser import parse
 from basestation.language.printer import print_statement
-from basestation.language.tokens import NAME, tokenize
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES
 from gateway.source import Source
@@ -166,8 +166,14 @@ def keywords_the_parser_asks_for():
 
 
 def test_every_keyword_of_queries_stands_in_an_example():
-    known = keywords_the_parser_asks_for() | words.RESERVED | words.CONVERTERS | words.JOINS | words.NEVER_ALIASES
-    known |= set(words.CLAUSES) | set(words.STATEMENTS) | set(words.BEHIND_QUERY)
+    known = (
+        keywords_the_parser_asks_for()
+        | keywords.RESERVED
+        | keywords.CONVERTERS
+        | keywords.JOINS
+        | keywords.NEVER_ALIASES
+    )
+    known |= set(keywords.CLAUSES) | set(keywords.STATEMENTS) | set(keywords.BEHIND_QUERY)
     known |= {
         "NOW",
         "UNBOUNDED",

@@ -3,17 +3,17 @@
 import re
 from pathlib import Path
 
-from acquisition.instants import Epochs
 from acquisition.schedule import Sampling, Schedule, channel_of
+from acquisition.ticks import Epochs
 from basestation.explain import as_text, explained
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.planner.deployed import read_deployed
-from basestation.planner.rewrite import rewrite
-from basestation.planner.split import split
-from innet.deployment.description import read_deployment
+from basestation.planner.deployed_catalog import read_deployed
+from basestation.planner.pushdown import split
+from basestation.planner.rewriter import rewrite
+from innet.deployment.toml_reader import read_deployment
 from innet.placement.placement import Placed, taking
-from innet.program.compile import compile_programs
+from innet.program.compiler import compile_programs
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/placement.md").read_text()

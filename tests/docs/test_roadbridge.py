@@ -11,9 +11,9 @@ import pytest
 
 from acquisition.extent import Kind
 from basestation.algebra.invariants import broken
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.planner.rewrite import rewrite
+from basestation.planner.rewriter import rewrite
 from tests.docs.pages import ROOT, rows_of
 from tests.oracles.recompute import run
 

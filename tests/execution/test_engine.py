@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from acquisition.batch import Batch
 from acquisition.extent import Catalog
-from basestation.execution.build import NotYet
 from basestation.execution.engine import Engine
-from basestation.execution.taking import intake
-from basestation.planner.bind import bind_text
+from basestation.execution.ingest import intake
+from basestation.execution.operator_builder import NotYet
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.results.view import current_tuples, current_windows
-from basestation.revisions.answers import EpochMark, TupleUpdates, WindowUpdate, singly
+from basestation.updates.update import EpochMark, TupleUpdates, WindowUpdate, singly
 
 SCHEMA = "field: sensed (site:integer, temp:float {scale 1}) every 5 sec at sites 4, 3 wait 7 sec late revise by 20 sec"
 CATALOG = read_schema(SCHEMA)

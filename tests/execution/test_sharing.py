@@ -5,14 +5,14 @@ from itertools import zip_longest
 
 import pytest
 
-from basestation.execution.build import NotYet, TooEarly
 from basestation.execution.engine import Engine
 from basestation.execution.graph import STREAM, Graph, Operator
+from basestation.execution.operator_builder import NotYet, TooEarly
 from basestation.language.diagnostics import Refused
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import Recording, record
-from basestation.revisions.answers import Ended, EpochMark, TupleUpdates, singly
+from basestation.updates.update import Ended, EpochMark, TupleUpdates, singly
 from tests.agreement.history import bag, typed
 from tests.conftest import count_of
 from tests.oracles.generate import Maker

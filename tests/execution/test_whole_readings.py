@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from acquisition.batch import Batch, all_there
 from basestation.execution.engine import Engine
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.results.shape import shape_of
-from basestation.revisions.answers import by_query
-from tests.simulation.saying import difference, now_of
+from basestation.results.schema import shape_of
+from basestation.updates.update import by_query
+from tests.simulation.answer_comparison import difference, now_of
 
 CATALOG = read_schema(
     "hall: sensed (site:integer, x:integer, y:integer) every 2 sec at sites 1, 2, 3 wait 4 sec late revise"

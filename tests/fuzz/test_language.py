@@ -9,10 +9,10 @@ import re
 
 import pytest
 
+from basestation.language.lexer import tokenize
 from basestation.language.parser import parse
 from basestation.language.printer import print_schema, print_statement
 from basestation.language.schema_parser import parse_schema
-from basestation.language.tokens import tokenize
 from gateway.source import Source
 from tests.language.texts import QUERIES, SCHEMAS
 

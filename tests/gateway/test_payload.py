@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.asking import Asking, account
 from gateway.errors import FrameError
 from gateway.frame import MAX_PAYLOAD, Kind
+from gateway.gap_requests import Asking, account
 from gateway.image import Stamp
 from gateway.payload import (
     IMAGES,

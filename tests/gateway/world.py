@@ -5,7 +5,6 @@ from gateway.errors import FrameError
 from gateway.frame import Frame, Kind, Message
 from gateway.image import NOTHING, decode_chunk
 from gateway.installer import Installer
-from gateway.keeper import Keeper, Pace
 from gateway.link import Link, Policy, acknowledgement
 from gateway.payload import (
     IMAGES,
@@ -16,6 +15,7 @@ from gateway.payload import (
     encode_event,
     encode_hello,
 )
+from gateway.reconciler import Keeper, Pace
 
 MOTE = 7
 POLICY = Policy(timeout_ms=1000, attempts=4, longest_ms=4000, keeps=8)

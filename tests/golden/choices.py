@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 from acquisition.extent import Kind
 from basestation.algebra.converters import Converter
-from basestation.planner.executable import EXECUTABLE
+from basestation.planner.executable_rules import EXECUTABLE
 from basestation.replay.inputs import record
 from basestation.replay.statements import read_catalog, read_statements
 from tests.agreement.history import bag, difference, of_replay
-from tests.golden.driving import Drive
-from tests.golden.sizes import sized
+from tests.golden.choice_run import Drive
+from tests.golden.size_overrides import sized
 
 
 @dataclass(frozen=True)

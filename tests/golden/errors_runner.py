@@ -15,10 +15,10 @@ from pathlib import Path
 from basestation.language.diagnostics import Refused
 from basestation.language.parser import parse
 from basestation.language.schema_parser import parse_schema
-from basestation.planner.deployed import read_deployed
+from basestation.planner.deployed_catalog import read_deployed
 from gateway.source import Source
 from gateway.toml import Faulty
-from innet.deployment.description import parse_deployment
+from innet.deployment.toml_reader import parse_deployment
 
 FOLDER = Path(__file__).parent / "errors"
 _PARSERS = {"error": parse, "schema": parse_schema}

@@ -6,11 +6,11 @@ from functools import cache
 import pytest
 
 from tests.conftest import FULL, SEED
-from tests.golden.asking import asked_of
+from tests.golden.case_run import asked_of
 from tests.golden.choices import CHOICES, ChoiceCase
+from tests.golden.expectations import QUERIES
+from tests.golden.golden_file import files, read
 from tests.golden.recordings import for_engine
-from tests.golden.runner import files, read
-from tests.golden.telling import QUERIES
 
 GOLDEN = [read(path) for path in files(QUERIES)]
 CASES = {

@@ -3,13 +3,13 @@
 import pytest
 
 from basestation.algebra.invariants import broken
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
-from basestation.planner.rewrite import rewrite
-from tests.golden.asking import CONFIRMED, answer_of, confirmed, in_order, ledger_of
-from tests.golden.runner import files, read
-from tests.golden.telling import QUERIES, plan_of, refusal_of
+from basestation.planner.rewriter import rewrite
+from tests.golden.case_run import CONFIRMED, answer_of, confirmed, in_order, ledger_of
+from tests.golden.expectations import QUERIES, plan_of, refusal_of
+from tests.golden.golden_file import files, read
 
 GOLDEN = [read(path) for path in files(QUERIES)]
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from innet.errors import PlacementError
 from innet.payload import MAX_NEIGHBOURS, Duty, Orders, decode_links, decode_orders, encode_links, encode_orders
 from innet.placement.agenda import LAST_FIRST, Activity, Slot
-from innet.placement.expected import Loads, Round
-from innet.placement.place import Choice, arranged, slots_ms
-from innet.placement.timing import MOST_EPOCHS, Work, agenda_of, longest_round, make_agenda
-from innet.program.program import MoteProgram
-from innet.routing.choose import choose_tree
+from innet.placement.agenda_scheduler import MOST_EPOCHS, Work, agenda_of, longest_round, make_agenda
+from innet.placement.load_model import Loads, Round
+from innet.placement.placement_search import Choice, arranged, slots_ms
+from innet.program.mote_program import MoteProgram
+from innet.routing.parent_selection import choose_tree
 from innet.routing.topology import Heard, LinksReport, Topology
 from innet.routing.tree import RoutingTree
-from tests.innet.placing import deliver, line, mean, world_of
+from tests.innet.placement_fixtures import deliver, line, mean, world_of
 
 CHAIN = RoutingTree((0,), {1: 0, 2: 1, 3: 2})
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from innet.aggregates import make
 from innet.aggregates.grouping import by_group
 from innet.aggregates.protocol import Field
-from tests.innet.aggregating import (
+from tests.innet.aggregate_fixtures import (
     MERGING,
     N_GROUPS,
     SCALE,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.costs.handover import hand_over
+from innet.costs.energy_model import Duty, Level, Network, Traffic, arriving, attempt_ms, predict
 from innet.costs.hardware import Hardware, hardware, kinds, read_hardware
-from innet.costs.model import Duty, Level, Network, Traffic, arriving, attempt_ms, predict
+from innet.costs.hop_delivery import hand_over
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
 

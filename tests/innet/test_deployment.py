@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from acquisition.extent import Kind
 from basestation.errors.deployment import TANK
-from basestation.planner.bind import bind_text
-from basestation.planner.deployed import read_deployed
+from basestation.planner.binder import bind_text
+from basestation.planner.deployed_catalog import read_deployed
 from gateway.source import Source
 from gateway.toml import Faulty, read_toml
 from innet.deployment import Deployment, SensorSpec, Site
-from innet.deployment.description import parse_deployment, read_deployment
 from innet.deployment.propagation import Radio, ratios
-from innet.routing.choose import choose_tree
+from innet.deployment.toml_reader import parse_deployment, read_deployment
+from innet.routing.parent_selection import choose_tree
 from tests.docs.pages import ROOT
 from tests.innet.test_routing import measured
 

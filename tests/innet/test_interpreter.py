@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innet.errors import ProgramError
-from innet.operators.expression import BINARY, UNARY
-from innet.operators.lanes import Lane
+from innet.operators.column_evaluation import Lane
+from innet.operators.mote_expression import BINARY, UNARY
 from innet.partials import Partial
-from innet.program.gathered import gathered
+from innet.program.batch_interpreter import Columns, run_many
+from innet.program.columnar_fold import gathered
 from innet.program.interpreter import Outcome, Sampled, run
-from innet.program.memory import Memory
+from innet.program.mote_program import MoteProgram, instructions
 from innet.program.opcodes import CELLS, Kind, assembled
-from innet.program.program import MoteProgram, instructions
-from innet.program.vectorised import Columns, run_many
-from tests.innet.placing import merged
+from innet.program.table_memory import Memory
+from tests.innet.placement_fixtures import merged
 
 INT = st.one_of(st.integers(-4, 4), st.integers(-(2**31), 2**31 - 1))
 VALUE = st.one_of(INT, st.none())

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innet.aggregates import make
-from innet.aggregates.fields import BLANK, fields_of, folded, merge_fields, state_of
+from innet.aggregates.state_fields import BLANK, fields_of, folded, merge_fields, state_of
 from innet.operators.slices import Slices
 from innet.partials import MAX_SLOTS, Partial, PartialShape
 from innet.program.interpreter import Sampled, run
-from innet.program.memory import Memory, state_bytes
+from innet.program.mote_program import MoteProgram
 from innet.program.opcodes import NO_SLOT, Kind, assembled
-from innet.program.program import MoteProgram
+from innet.program.table_memory import Memory, state_bytes
 from innet.routing.tree import RoutingTree
-from tests.innet.placing import merged
+from tests.innet.placement_fixtures import merged
 
 KINDS = tuple(kind.name for kind in Kind)
 ASKED = ("COUNT", "SUM", "AVG", "VARIANCE", "STDEV", "MIN", "MAX", "FIRST", "LAST")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.frame import MAX_PAYLOAD, Frame, Kind
 from gateway.image import Image
-from innet.aggregates.fields import fields_of
+from innet.aggregates.state_fields import fields_of
 from innet.errors import PayloadError
 from innet.operators.slices import Slices
 from innet.partials import MAX_SLOTS, Partial, PartialShape
@@ -25,7 +25,7 @@ from innet.payload import (
 )
 from innet.payload.partial import MAX_SPAN, UNSIGNED, size_of
 from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
-from innet.placement.rounds import Rounds
+from innet.placement.round_pattern import Rounds
 from innet.uplink import gather
 
 KINDS = ("COUNT", "SUM", "VARIANCE", "MIN", "MAX", "FIRST", "LAST")

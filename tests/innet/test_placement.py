@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from acquisition.payload import capacity, encode_readings, reported_after
 from gateway.frame import HEADER_SIZE
-from innet.operators.expression import TRUE, Number, SiteNumber, apply
 from innet.operators.fold import Fold
-from innet.operators.select import Select
+from innet.operators.mote_expression import TRUE, Number, SiteNumber, apply
+from innet.operators.mote_select import Select
 from innet.operators.slices import Slices
-from innet.placement.expected import Loads, Round, most_partials, partials_of, readings_of
-from innet.placement.folds import holder, keeps, united_folds
-from innet.placement.place import Choice, arranged, place, predicted, tries
+from innet.placement.agenda_scheduler import longest_round, round_of
+from innet.placement.fold_sharing import holder, keeps, united_folds
+from innet.placement.load_model import Loads, Round, most_partials, partials_of, readings_of
 from innet.placement.placement import Placed, about_site, conditions, taking
+from innet.placement.placement_search import Choice, arranged, place, predicted, tries
 from innet.placement.statistics import GUESS, OFTEN, share_of
-from innet.placement.timing import longest_round, round_of
 from innet.routing.tree import RoutingTree
-from tests.innet.placing import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, line, mean, world_of
+from tests.innet.placement_fixtures import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, line, mean, world_of
 
 MEAN = Choice(mean(), (deliver(),))
 

@@ -11,9 +11,9 @@ from innet.operators.slices import Slices
 from innet.payload import decode_program, encode_program
 from innet.program import opcodes
 from innet.program.interpreter import Sampled, run
-from innet.program.memory import Memory
+from innet.program.mote_program import MoteProgram, Table, check
 from innet.program.opcodes import BY_NAME, MAX_CODE, MAX_KEYS, NO_SLOT, STACK_DEPTH, TABLE, assembled
-from innet.program.program import MoteProgram, Table, check
+from innet.program.table_memory import Memory
 
 ROOT = Path(__file__).resolve().parents[2]
 LOAD, OUT, HALT = (BY_NAME[name].number for name in ("LOAD", "OUT", "HALT"))

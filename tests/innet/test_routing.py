@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.instants import Epochs
 from acquisition.schedule import Sampling, Schedule
+from acquisition.ticks import Epochs
 from gateway.frame import BROADCAST, Frame, Kind
 from innet import downlink, uplink
 from innet.errors import PayloadError, RoutingError
 from innet.payload import MAX_NEIGHBOURS, Orders, decode_links, decode_orders, encode_links
-from innet.program.program import MoteProgram
-from innet.routing.choose import choose_tree, rebuild
+from innet.program.mote_program import MoteProgram
+from innet.routing.parent_selection import choose_tree, rebuild
 from innet.routing.topology import Heard, LinksReport, Topology
 from innet.routing.tree import RoutingTree
 

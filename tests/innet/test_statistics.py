@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.operators.expression import Apply, Number, SiteNumber, all_of, apply
-from innet.operators.lanes import Lane, lane_of
-from innet.operators.meaning import BINARY, UNARY, picked
-from innet.operators.select import Select
+from innet.operators.column_evaluation import Lane, lane_of
+from innet.operators.mote_expression import Apply, Number, SiteNumber, all_of, apply
+from innet.operators.mote_select import Select
+from innet.operators.scalar_evaluation import BINARY, UNARY, picked
 from innet.operators.slices import Slices
 from innet.placement.placement import conditions
 from innet.placement.statistics import DISTINCT, GUESS, OFTEN, Counted, passing
-from tests.innet.placing import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, mean
+from tests.innet.placement_fixtures import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, mean
 
 SOME = st.none() | st.sampled_from([-1, 0, 1, 2, 3000]) | st.integers(-(2**31), 2**31 - 1)
 COLD = Select(ACQUIRE, apply("LT", TEMP, Number(2000)))

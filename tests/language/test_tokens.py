@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from basestation.language.tokens import tokenize
+from basestation.language.lexer import tokenize
 from gateway.source import Source
 
 

@@ -8,7 +8,7 @@ from tests.oracles.coverage import site_test
 from tests.oracles.errors import Refused
 from tests.oracles.expressions import Binder, Column, Scope, children, conjuncts, has_aggregate
 from tests.oracles.loops import LoopProduct, LoopWindows
-from tests.oracles.oneoff import OneOff
+from tests.oracles.one_off import OneOff
 from tests.oracles.relational import SelectWindows
 from tests.oracles.schema import ticks
 from tests.oracles.select_list import aggregates_here, grouping, no_one_off_clauses, select_list

@@ -17,7 +17,7 @@ from tests.oracles.answers import Answer, StreamAnswer, WindowAnswer
 from tests.oracles.binding import QueryBinder, is_stream
 from tests.oracles.deliveries import Log, Table, delivery_of, last_moment
 from tests.oracles.errors import NotCovered, Refused
-from tests.oracles.oneoff import OneOff
+from tests.oracles.one_off import OneOff
 from tests.oracles.schema import read_schema, ticks
 from tests.oracles.statements import carry_out
 

@@ -14,12 +14,12 @@ from basestation.explain import as_text, explained
 from basestation.language import syntax
 from basestation.language.diagnostics import Refused
 from basestation.language.printer import print_statement
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
-from basestation.planner.rewrite import rewrite
-from tests.golden.runner import files, read
-from tests.golden.telling import QUERIES
+from basestation.planner.rewriter import rewrite
+from tests.golden.expectations import QUERIES
+from tests.golden.golden_file import files, read
 from tests.oracles.generate import case
 from tests.properties.syntax_trees import Trees
 

@@ -7,7 +7,7 @@ from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.explain import as_text, explained
 from basestation.language.printer import print_statement
 from basestation.planner.catalog import read_schema
-from tests.planner.asking import bound
+from tests.planner.binder_helpers import bound
 
 CATALOG = read_schema("r: sensed (site:integer, v:integer) every 10 sec at sites 1, 2")
 

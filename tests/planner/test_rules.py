@@ -3,6 +3,7 @@
 import pytest
 
 from basestation.algebra.converters import IStream
+from basestation.algebra.expression_text import text_of
 from basestation.algebra.expressions import columns_of
 from basestation.algebra.expressions import walk as walk_expression
 from basestation.algebra.node import walk
@@ -12,19 +13,18 @@ from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_join import StreamJoin
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
-from basestation.algebra.text import text_of
 from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow, TimeWindow
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_select import WindowSelect
-from basestation.planner.bind import bind_text
+from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
-from basestation.planner.rewrite import RULES, reason_of, rewrite
-from tests.golden.runner import files, read
-from tests.golden.telling import QUERIES
-from tests.planner.asking import bound, only, rewritten
+from basestation.planner.rewriter import RULES, reason_of, rewrite
+from tests.golden.expectations import QUERIES
+from tests.golden.golden_file import files, read
+from tests.planner.binder_helpers import bound, only, rewritten
 
 TIME = "[FROM NOW-20 TO NOW SLIDE 10 SEC]"
 ROWS = "[FROM NOW-20 TO NOW SLIDE 10 ROWS]"

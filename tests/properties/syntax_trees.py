@@ -1,7 +1,7 @@
 """Random syntax trees: every shape that the parser can give, made from a random.Random so that many are made fast."""
 
 from basestation.language import syntax as s
-from basestation.language.declarations import AttributeDecl, ExtentDecl, LateClause, Sites
+from basestation.language.schema_syntax import AttributeDecl, ExtentDecl, LateClause, Sites
 
 NAMES = (
     *("a b temp site road traffic x y z _site category r1 Temp TEMP".split()),

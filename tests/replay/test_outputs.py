@@ -8,13 +8,13 @@ from acquisition.schema import Type
 from acquisition.sources.csv import read_csv
 from basestation.algebra.expression import Column
 from basestation.algebra.vector import Vector, vector_of
-from basestation.replay.as_csv import CsvLines
-from basestation.replay.as_json import JsonLines
-from basestation.replay.as_table import TableLines
+from basestation.replay.csv_output import CsvLines
+from basestation.replay.json_output import JsonLines
 from basestation.replay.result import Result
-from basestation.results.shape import Shape
-from basestation.revisions.answers import EpochMark, Rows, TupleUpdates, WindowUpdate
-from tests.results.many import many
+from basestation.replay.table_output import TableLines
+from basestation.results.schema import Shape
+from basestation.updates.update import EpochMark, Rows, TupleUpdates, WindowUpdate
+from tests.results.single_update import many
 
 WINDOWS = Shape(
     1,

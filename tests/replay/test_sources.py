@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from acquisition.errors import InputError
+from acquisition.sources.batch_conversion import batch_of, table_of
 from acquisition.sources.csv import read_csv
-from acquisition.sources.python import recorded
-from acquisition.sources.tuples import batch_of, table_of
+from acquisition.sources.python_values import recorded
 from basestation.errors import CATALOGUE, ROAD
 from basestation.planner.catalog import read_schema
-from basestation.replay.as_csv import field
+from basestation.replay.csv_output import field
 
 ATTRIBUTES = "n:integer, x:float, c:float {scale 2}, s:string, at:time"
 CATALOG = read_schema(

@@ -11,9 +11,9 @@ import pytest
 
 from acquisition.errors import InputError
 from acquisition.schema import Attribute, Type
-from acquisition.sources.exact import Unfit, held
-from acquisition.sources.recorded import Recorded
-from acquisition.sources.typed import held_column
+from acquisition.sources.column_conversion import held_column
+from acquisition.sources.recorded_table import Recorded
+from acquisition.sources.value_conversion import Unfit, held
 
 INTEGER, FLOAT, STRING, TIME = (Attribute("a", t) for t in (Type.INTEGER, Type.FLOAT, Type.STRING, Type.TIME))
 CENTI = Attribute("a", Type.FLOAT, scale=2)

@@ -7,9 +7,9 @@ import pytest
 
 from basestation.rest.api import make_api
 from basestation.results.feed import Feed
-from basestation.results.shape import Shape
-from basestation.revisions.answers import Ended, EpochMark
-from tests.results.many import many
+from basestation.results.schema import Shape
+from basestation.updates.update import Ended, EpochMark
+from tests.results.single_update import many
 from tests.results.test_feed import SHAPE
 from tests.results.test_view import tuples, window
 

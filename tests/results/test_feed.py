@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from acquisition.schema import Type
 from basestation.algebra.expression import Column
 from basestation.results.feed import Feed, Gone
-from basestation.results.shape import Shape
-from basestation.revisions.answers import EpochMark, EpochMarks, Interleaved, TupleUpdates, apart
-from tests.results.many import many
+from basestation.results.schema import Shape
+from basestation.updates.update import EpochMark, EpochMarks, Interleaved, TupleUpdates, apart
+from tests.results.single_update import many
 from tests.results.test_view import tuples, window
 
 SHAPE = Shape(1, "window", tuple(Column(n, t, c) for n, (t, c) in enumerate(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from acquisition.schema import Type
 from basestation.algebra.vector import vector_of
 from basestation.results.view import current_tuples, current_windows
-from basestation.revisions.answers import Ended, EpochMark, Rows, TupleUpdates, WindowUpdate
+from basestation.updates.update import Ended, EpochMark, Rows, TupleUpdates, WindowUpdate
 
 TYPES = (Type.FLOAT, Type.INTEGER, Type.STRING)
 

@@ -14,9 +14,9 @@ from math import lcm
 from pathlib import Path
 
 from acquisition.extent import Kind
-from basestation.language.declarations import Sites
 from basestation.language.printer import print_schema
 from basestation.language.schema_parser import parse_schema
+from basestation.language.schema_syntax import Sites
 from basestation.language.syntax import Number, String
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import record

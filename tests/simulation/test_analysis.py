@@ -7,15 +7,15 @@ import pytest
 
 from basestation.analysis import analysed, off
 from basestation.cli import explain as verb
-from basestation.placing import placing
-from basestation.planner.bind import bind_text
-from basestation.planner.deployed import read_deployed
-from basestation.planner.moves import Moves
+from basestation.controller.what_if import placing
+from basestation.planner.binder import bind_text
+from basestation.planner.deployed_catalog import read_deployed
+from basestation.planner.pushdown_policy import Moves
 from basestation.testbed import SweptBed, deployed_in, standing_of, world_around
 from gateway.cli import parser_of
-from innet.deployment.description import read_deployment
+from innet.deployment.toml_reader import read_deployment
 from innet.payload import decode_orders
-from simulator.radio import Bursts
+from simulator.radio_medium import Bursts
 from simulator.scenario import Asked
 from tests.docs.pages import ROOT
 

@@ -13,7 +13,7 @@ from basestation.cli import sim
 from basestation.trials import _summary, student
 from gateway.cli import parser_of
 from tests.docs.pages import ROOT
-from tests.simulation.judging import FOLDER
+from tests.simulation.scenario_judge import FOLDER
 
 MEASURED = re.compile(r"mote=(\d+) produced sampling=\d+ tick=(\d+) values=\([^,]+, ([^)]+)\)")
 """Who measured what as the second of two quantities, and when."""

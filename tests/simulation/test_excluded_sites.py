@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 
 from basestation import testbed
-from basestation.planner.moves import Moves
+from basestation.planner.pushdown_policy import Moves
 from simulator.scenario import Asked, read_scenario
-from tests.simulation.judging import FOLDER, judge, run_scenario
-from tests.simulation.saying import said_by
+from tests.simulation.answer_comparison import said_by
+from tests.simulation.scenario_judge import FOLDER, judge, run_scenario
 
 SOME = Asked("some", "SELECT site, temp FROM hall [NOW] WHERE site <= 4", 0, None)
 NOBODY = (

@@ -6,12 +6,12 @@ from functools import cache, partial
 import pytest
 
 from basestation import testbed
-from basestation.planner.lower import collected
-from basestation.planner.rewrite import rewrite
+from basestation.planner.lowering import collected
+from basestation.planner.rewriter import rewrite
 from gateway.source import Source
 from innet.placement.placement import conditions, extents_of
 from simulator.scenario import Asked, Fault, read_scenario
-from tests.simulation.judging import FOLDER, answers, delivered, judge, run_scenario
+from tests.simulation.scenario_judge import FOLDER, answers, delivered, judge, run_scenario
 
 SECONDS = 900
 TOLD = 10 * 10 + 20

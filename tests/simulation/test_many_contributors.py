@@ -6,12 +6,12 @@ from functools import cache, partial
 import pytest
 
 from basestation import testbed
-from basestation.planner.moves import Moves
-from gateway.life import State
-from innet.deployment.description import read_deployment
+from basestation.planner.pushdown_policy import Moves
+from gateway.mote_lifecycle import State
+from innet.deployment.toml_reader import read_deployment
 from innet.partials import MAX_SLOTS
 from simulator.scenario import Asked, Fault, made_up
-from tests.simulation.judging import answers, judge, run_scenario
+from tests.simulation.scenario_judge import answers, judge, run_scenario
 
 MOTES, NEAR, SECONDS, DIES = MAX_SLOTS + 1, 12, 400, 129
 """A dozen hear the gateway, and each of them some of the others, which hear nobody else."""

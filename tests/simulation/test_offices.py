@@ -4,11 +4,11 @@ from functools import cache, partial
 
 import pytest
 
-from basestation.planner.moves import Moves
+from basestation.planner.pushdown_policy import Moves
 from basestation.testbed import SweptBed
-from tests.simulation.golden_in_motes import moved
-from tests.simulation.judging import delivered, judge, run_scenario
+from tests.simulation.golden_on_motes import moved
 from tests.simulation.offices import asking, intel, lab54
+from tests.simulation.scenario_judge import delivered, judge, run_scenario
 
 QUERIES = {
     "collected": "SELECT site, temp FROM lab [NOW]",

@@ -8,7 +8,7 @@ from gateway.frame import Kind
 from innet.costs.hardware import TRIES
 from simulator.scenario import read_scenario
 from tests.docs.pages import ROOT
-from tests.simulation.judging import run_scenario
+from tests.simulation.scenario_judge import run_scenario
 
 TOLD, HOUR = 20 * 60, 3_900  # seconds; counts of the sixtieth epoch are on their way for some minutes
 

@@ -9,14 +9,14 @@ from itertools import combinations
 import pytest
 
 from basestation import testbed
-from basestation.incidents import ASLEEP, AWAKE
-from basestation.ledger import PRODUCED, RECEIVED
-from gateway.life import State
+from basestation.station.ledger import PRODUCED, RECEIVED
+from basestation.station.operational_events import ASLEEP, AWAKE
+from gateway.mote_lifecycle import State
 from innet.placement.agenda import Activity
 from simulator.scenario import Asked, Fault, read_scenario
-from tests.simulation.accounted import compare, hold, truths
-from tests.simulation.energy import expected, table_of
-from tests.simulation.judging import FOLDER, answers, delivered, folds_of, judge, merged, run, run_scenario
+from tests.simulation.expected_energy import expected, table_of
+from tests.simulation.reading_accounts import compare, hold, truths
+from tests.simulation.scenario_judge import FOLDER, answers, delivered, folds_of, judge, merged, run, run_scenario
 
 SECONDS = 400
 SCENARIOS = (

@@ -7,29 +7,29 @@ from math import inf
 import numpy as np
 from hypothesis import strategies as st
 
-from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
+from acquisition.ticks import Epochs
 from gateway.frame import MAX_FRAME
 from innet.costs.hardware import TRIES, Hardware, hardware
 from innet.payload import Duty, Orders
 from innet.placement.agenda import Activity, Slot
-from innet.placement.rounds import ALL, Rounds
+from innet.placement.round_pattern import ALL, Rounds
+from innet.program.mote_program import MoteProgram
 from innet.program.opcodes import NO_SLOT, assembled
 from innet.program.opcodes import Kind as ALL_KINDS
-from innet.program.program import MoteProgram
 from simulator.energy import Timing
-from simulator.field import Failing, Noise, Sum, Wave
-from simulator.folding import Provenance
 from simulator.kernel import MS, Kernel
 from simulator.mote import Mote
+from simulator.mote_config import Standing
 from simulator.network import Gateway
-from simulator.radio import Air, Bursts
-from simulator.radio import Channel as Links
+from simulator.partial_aggregates import Provenance
+from simulator.physical_fields import Failing, Noise, Sum, Wave
+from simulator.radio_medium import Air, Bursts
+from simulator.radio_medium import Channel as Links
 from simulator.sensor import Sensor
-from simulator.standing import Standing
-from simulator.sweep.record import record
-from simulator.sweep.run import Sweep
 from simulator.trace import Trace
+from simulator.vector_engine.engine import Sweep
+from simulator.vector_engine.trace_writer import record
 
 LOSS = st.sampled_from((1.0, 0.9, 0.6, 0.3))
 TICK_MS = 1_000

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from acquisition.instants import Epochs
 from acquisition.payload import decode_readings, encode_schedule, encode_time
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
+from acquisition.ticks import Epochs
 from gateway.codec import decode
 from gateway.frame import COORDINATOR, MAX_PAYLOAD, Frame, Kind
 from gateway.image import Image, chunks, encode_chunk
@@ -25,13 +25,13 @@ from gateway.payload import (
 )
 from innet.costs.hardware import hardware
 from innet.payload import Orders, decode_links, encode_orders
-from innet.program.program import MoteProgram
-from simulator.carrier import Carrier, Patience
+from innet.program.mote_program import MoteProgram
 from simulator.energy import Account, Timing
-from simulator.field import Failing, Wave
 from simulator.kernel import Kernel
+from simulator.mac import Carrier, Patience
 from simulator.mote import Mote
-from simulator.radio import Air, NullChannel
+from simulator.physical_fields import Failing, Wave
+from simulator.radio_medium import Air, NullChannel
 from simulator.sensor import Sensor
 from simulator.trace import Trace
 

@@ -4,17 +4,17 @@ import re
 
 import pytest
 
-from acquisition.instants import Epochs
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from innet.costs import model
+from acquisition.ticks import Epochs
+from innet.costs import energy_model
 from innet.costs.hardware import TRIES
-from innet.deployment.description import read_deployment
+from innet.deployment.toml_reader import read_deployment
 from innet.payload import Orders
 from innet.placement.agenda import Activity
-from innet.program.program import MoteProgram
-from innet.routing.choose import choose_tree
+from innet.program.mote_program import MoteProgram
+from innet.routing.parent_selection import choose_tree
 from innet.routing.topology import Topology
-from simulator.standing import Standing
+from simulator.mote_config import Standing
 from tests.docs.pages import ROOT
 from tests.simulator.networks import KIND, SENSORS, TICK_MS, Made, collecting, duties_along
 
@@ -47,15 +47,17 @@ def predicted(links, tree, duties):
     below = dict.fromkeys((*tree.parent, *tree.roots), 0)
     for mote in tree.leaves_first:
         below[tree.parent[mote]] += 1 + below[mote]
-    traffic = [model.Traffic(mote, parent, 1, FRAME) for mote, parent in tree.parent.items()]
-    traffic += [model.Traffic(mote, parent, below[mote], FRAME, passed_on=True) for mote, parent in tree.parent.items()]
+    traffic = [energy_model.Traffic(mote, parent, 1, FRAME) for mote, parent in tree.parent.items()]
+    traffic += [
+        energy_model.Traffic(mote, parent, below[mote], FRAME, passed_on=True) for mote, parent in tree.parent.items()
+    ]
     does = {}
     for mote, duty in duties.items():
         slots = [slot for slot in duty.slots if slot.activity is Activity.RECEIVE]
         sampled = sum(sensor.sample_nc for sensor in SENSORS) / 1_000
-        does[mote] = model.Duty(sampled, INSTRUCTIONS, sum(slot.length_ms for slot in slots), len(slots) + 1)
-    network = model.Network(tree, Topology.of_ratios(links), dict.fromkeys(duties, KIND), {}, TRIES)
-    return model.predict(network, does, traffic, ROUND_MS)
+        does[mote] = energy_model.Duty(sampled, INSTRUCTIONS, sum(slot.length_ms for slot in slots), len(slots) + 1)
+    network = energy_model.Network(tree, Topology.of_ratios(links), dict.fromkeys(duties, KIND), {}, TRIES)
+    return energy_model.predict(network, does, traffic, ROUND_MS)
 
 
 @pytest.mark.parametrize(

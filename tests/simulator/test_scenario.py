@@ -2,10 +2,10 @@
 
 import pytest
 
-from simulator.build import build, sensors_of
-from simulator.faults import plan_faults
+from simulator.fault_injection import plan_faults
 from simulator.scenario import parse_scenario
-from tests.simulation.judging import FOLDER
+from simulator.world_builder import build, sensors_of
+from tests.simulation.scenario_judge import FOLDER
 
 MINUTE_US = 60_000_000
 

@@ -6,8 +6,8 @@ they are sorted.
 
 import numpy as np
 
-from basestation.execution.columns.distinct import stable_order
-from basestation.execution.columns.wins import ranges
+from basestation.execution.columns.integer_arrays import stable_order
+from basestation.execution.columns.window_batch import ranges
 
 LOOSE, SMALL = 4, 1024  # so many numbers for each row, and some more, are fewer than it costs to sort rows
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from basestation.algebra.often import made_often
+from basestation.algebra.record import made_often
 from basestation.algebra.vector import places, taken
 from innet.aggregates.state import Once
 

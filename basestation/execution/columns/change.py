@@ -6,11 +6,11 @@ whether or not a tuple passed; `watermark` is how far the stream's time is compl
 
 import numpy as np
 
-from basestation.algebra.often import made_often
-from basestation.execution.columns.distinct import distinct
+from basestation.algebra.record import made_often
+from basestation.execution.columns.integer_arrays import distinct
+from basestation.execution.columns.tuple_versions import Versions
 from basestation.execution.columns.tuples import Tuples
-from basestation.execution.columns.versions import Versions
-from basestation.execution.columns.wins import NEVER
+from basestation.execution.columns.window_batch import NEVER
 
 NO_TICKS = np.empty(0, np.int64)
 NO_KEYS = np.empty((0, 2), np.int64)

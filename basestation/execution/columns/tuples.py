@@ -10,8 +10,8 @@ array may stand for several columns, and one value for a whole column; what is m
 
 import numpy as np
 
-from basestation.algebra.often import made_often
-from basestation.algebra.placed import Placed, in_a_row
+from basestation.algebra.dictionary_vector import Placed, in_a_row
+from basestation.algebra.record import made_often
 from basestation.algebra.vector import Vector, everything, places, taken
 from innet.aggregates.state import Once
 

@@ -4,15 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.algebra.placed import Entries, Placed, written
+from basestation.algebra.dictionary_vector import Entries, Placed, written
 from basestation.algebra.vector import Vector
 from basestation.execution.columns.bags import left_of, occurrence
-from basestation.execution.columns.distinct import within
-from basestation.execution.columns.frame import Frame, among, difference
-from basestation.execution.columns.indexes import Indexes
-from basestation.execution.columns.numbered import Numbered
+from basestation.execution.columns.dense_id_map import Numbered
+from basestation.execution.columns.integer_arrays import within
+from basestation.execution.columns.tuple_indexes import Indexes
 from basestation.execution.columns.tuples import concatenated
-from basestation.execution.columns.wins import merged, ranges, stretch
+from basestation.execution.columns.window_batch import merged, ranges, stretch
+from basestation.execution.columns.window_contents import Frame, among, difference
 
 HUGE = 2**40
 few = st.lists(st.integers(0, 6), max_size=30)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from acquisition.instants import Epochs
 from acquisition.payload import (
     annotate_reading,
     annotate_schedule,
@@ -21,9 +20,10 @@ from acquisition.payload import (
     encode_time,
 )
 from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
+from acquisition.ticks import Epochs
 from gateway.codec import decode, encode
-from gateway.describe import describe
 from gateway.frame import MAX_PAYLOAD, Frame, Kind
+from gateway.frame_annotation import describe
 from gateway.image import BLOCK, Stamp, annotate_chunk, chunks, decode_chunk, encode_chunk
 from gateway.installer import Installer
 from gateway.link import acknowledgement
@@ -64,8 +64,8 @@ from innet.payload import (
     encode_partials,
 )
 from innet.placement.agenda import Activity, Slot
-from innet.placement.rounds import Rounds
-from innet.program.program import MoteProgram
+from innet.placement.round_pattern import Rounds
+from innet.program.mote_program import MoteProgram
 from innet.routing.topology import Heard, LinksReport
 
 FOLDER = Path(__file__).parent

@@ -1,0 +1,58 @@
+"""Values in Python, and files by their path: rows as dictionaries, columns as lists or arrays, Arrow tables, data frames."""
+
+from collections.abc import Mapping
+from os import PathLike
+
+import numpy as np
+import pyarrow as pa
+
+from acquisition.errors import InputError
+from acquisition.sources.csv import read_csv
+from acquisition.sources.parquet import is_parquet, read_parquet, recorded_table
+from acquisition.sources.recorded_table import Recorded
+
+
+def recorded(data, name):
+    """Whatever was handed in, as Recorded. A string is a path; `name` is what errors call everything else."""
+    match data:
+        case Recorded():
+            return data
+        case str() | PathLike():
+            return read_file(data)
+        case pa.Table() | pa.RecordBatch():
+            return recorded_table(data, name)
+        case Mapping():
+            return _columns(data, name)
+    if hasattr(data, "__arrow_c_stream__"):  # data frames of pandas, polars and others
+        return recorded_table(pa.table(data), name)
+    if hasattr(data, "iterrows") and hasattr(data, "columns"):  # an older pandas
+        return recorded_table(pa.Table.from_pandas(data, preserve_index=False), name)
+    return _rows(data, name)
+
+
+def read_file(path, name=None):
+    return read_parquet(path, name) if is_parquet(path) else read_csv(path, name)
+
+
+def _columns(data, name):
+    columns = {key: column if isinstance(column, _ARRAYS) else list(column) for key, column in data.items()}
+    lengths = {key: len(column) for key, column in columns.items()}
+    first = next(iter(lengths.values()), 0)
+    for key, length in lengths.items():
+        if length != first:
+            raise InputError("SN502", f"{length} values, but the first column has {first}", name, column=key)
+    return Recorded(name, columns, first)
+
+
+_ARRAYS = (np.ndarray, pa.Array, pa.ChunkedArray)
+
+
+def _rows(data, name):
+    """Rows as dictionaries; what a row does not have is missing."""
+    rows = list(data)
+    names = {}
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise InputError("SN502", f"a row is a dictionary, not {type(row).__name__}", name, number)
+        names |= dict.fromkeys(row)
+    return Recorded(name, {key: [row.get(key) for row in rows] for key in names}, len(rows), partial=True)

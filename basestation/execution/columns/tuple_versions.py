@@ -1,0 +1,52 @@
+"""Versions: how tuples stood in the clock ticks of a step: those that came late in it, and those that it corrected.
+
+All others stand all the time as they do at its end, as soon as somebody may ask for them.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from basestation.execution.columns.tuples import Tuples, joined
+from basestation.execution.columns.window_batch import NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """`tuples` stood like this from clock tick `born` on to before `died`; of one of them there may be several versions.
+
+    The step ends the clock ticks `first` to `last`, and each window `wait` after its tick.
+    """
+
+    tuples: Tuples
+    born: np.ndarray  # -NEVER: before anybody asked for it
+    died: np.ndarray  # NEVER: it stands at the end of the step
+    first: int
+    last: int
+    wait: int
+
+    def __len__(self):
+        return len(self.born)
+
+    def seen(self, tuples, mask):
+        """The same as a stream gives them that lets those under a mask pass: as `tuples`."""
+        return replace(self, tuples=tuples, born=self.born[mask], died=self.died[mask])
+
+    def beside(self, tuples):
+        """The same, and tuples that stood all the time."""
+        born, died = (np.append(of, np.full(len(tuples), at)) for of, at in ((self.born, -NEVER), (self.died, NEVER)))
+        return replace(self, tuples=joined([self.tuples, tuples]), born=born, died=died)
+
+    @property
+    def stand(self):
+        """How many tuples stand at the end of the step."""
+        return int(np.count_nonzero(self.died == NEVER))
+
+    @property
+    def standing(self):
+        """These tuples."""
+        return self.tuples.take(self.died == NEVER)
+
+    def answered(self, ticks):
+        """In which clock tick windows were first answered that were not before the step."""
+        return np.clip(ticks + self.wait, self.first, self.last)

@@ -1,0 +1,45 @@
+"""Census: which sites' readings of the due ticks of a sensed extent are known, as coverage counts them (SEMANTICS 12.3)."""
+
+import numpy as np
+
+from acquisition.extent import Late
+from basestation.progress.coverage_sums import Tallies
+from basestation.progress.query_scope import ALL
+from basestation.progress.watermark import NEVER
+
+
+class Census:
+    def __init__(self, extent, epochs, log):
+        self._late, self._epochs, self._log = extent.late, epochs, log
+        self.tallies = Tallies(self, epochs)
+
+    def known_sites(self, ticks, heeds=ALL):
+        """Which sites' readings of due ticks are known to who heeds so much: a row for each tick."""
+        reported = (self._epochs.filtered_at(ticks) != NEVER) & (ticks >= heeds.reports_from)[:, None]
+        return self._seen_sites(ticks, heeds) | reported
+
+    def used(self, ticks, excluded, heeds):
+        """How many sites are used at each of some due ticks: known, or excluded."""
+        return (self.known_sites(ticks, heeds) | excluded).sum(axis=1)
+
+    def _seen_sites(self, ticks, heeds):
+        numbers = self._epochs.seen_at(ticks)
+        return self._log.sees(numbers) & self._log.carried.all_of(heeds.columns, numbers)
+
+    def known_at(self, tick, at, heeds):
+        """Which sites' readings of a due tick are known; for a `late append` extent, by the tick `at` of a window."""
+        ticks = np.array([tick])
+        if self._late is not Late.APPEND:
+            return self.known_sites(ticks, heeds)[0]
+        known = self._seen_sites(ticks, heeds)[0]
+        if known.any():
+            known[known] = self._log.arrivals(self._epochs.seen_at(ticks)[0][known]) <= at
+        reported = self._epochs.filtered_at(ticks)[0]
+        return known | ((reported <= at) & (reported != NEVER) & (tick >= heeds.reports_from))
+
+    def tally(self, interval, excluded, begun, heeds):
+        """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone.
+
+        Nothing is asked for before tick `begun`.
+        """
+        return None if self._late is Late.APPEND else self.tallies.of(interval, excluded, begun, heeds)

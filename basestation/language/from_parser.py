@@ -1,0 +1,185 @@
+"""Sources: the entries of FROM with their aliases, windows and joins."""
+
+from basestation.language.cursor import Misread, TooDeep
+from basestation.language.expression_parser import Expressions
+from basestation.language.keywords import (
+    CLAUSE_STARTS,
+    CLAUSES,
+    CONVERTERS,
+    JOINS,
+    NEVER_ALIASES,
+    RESERVED,
+    SQL_WORDS,
+    nearest,
+)
+from basestation.language.lexer import NAME
+from basestation.language.syntax import Bad, Entry, ExtentSource, Join, Name, QuerySource
+from basestation.language.window_parser import Windows
+
+MOST_JOINS = 300
+"""How many joins may stand in a row: each lies above the one before it."""
+
+CLAUSE_STOPS = frozenset((")", "]", "}", ";", "SELECT")) | CLAUSE_STARTS
+"""Where a broken clause ends."""
+LIST_STOPS = CLAUSE_STOPS | {","}
+"""Where a broken entry of a clause ends."""
+
+_JOIN_STOPS = LIST_STOPS | JOINS
+_WINDOW_STOPS = frozenset(("]", ")", "}", ";", "SELECT", "WHERE", "GROUP", "HAVING"))
+_AFTER_ALIAS = LIST_STOPS - {"SELECT"} | JOINS | {"[", "(", "ON", "FROM", "end", "bad"}
+_WINDOW_WORDS = {
+    "SLIDE": "write name [FROM NOW-n TO NOW SLIDE n unit]",
+    "SCAN": "write name [SCAN n unit]",
+    "RESCAN": "write name [RESCAN n unit]",
+}
+_CONVERTER_WORDS = tuple(sorted(CONVERTERS))
+_JOIN_WORDS = tuple(sorted(JOINS))
+_OPERATOR_WORDS = ("BETWEEN", "LIKE", "AND")
+
+
+class Sources(Expressions, Windows):
+    """Reads what stands behind FROM. Converters are read by `convert`, which a class below has."""
+
+    def alias(self, following=()):
+        """`[AS] name`, or None where no alias is given; `following` are the keywords that can come next.
+
+        A word behind which nothing fits is no alias but a slip of the keyword that belongs here, or a word of SQL.
+        """
+        if self.accept("AS"):
+            return self.name("an alias", ("a name",))
+        token = self.token
+        if token.kind is not NAME or token.word in RESERVED or token.word in NEVER_ALIASES:
+            return None
+        after = self.peek().word
+        if after not in _AFTER_ALIAS or ((after == "(" or after in JOINS) and token.word in SQL_WORDS):
+            self.foreign_here()
+            if after == "number" and token.word in _WINDOW_WORDS:
+                self.refuse("SN105", f"{token.word} stands in a window", token.span, _WINDOW_WORDS[token.word])
+            if nearest(token.text, following) or nearest(token.text, _OPERATOR_WORDS):
+                return None
+        self.take()
+        return Name(token.text, span=token.span)
+
+    def foreign(self, name):
+        """Refuse a word of SQL that was read as the name before this token."""
+        word = name.text.upper()
+        if word in SQL_WORDS and self.tokens[self.position - 1].span == name.span:
+            self.refuse("SN112", f"SNEEql has no {word}", name.span, SQL_WORDS[word])
+
+    def foreign_here(self):
+        """Refuse a word that only SQL knows."""
+        if self.token.kind is NAME and self.token.word in SQL_WORDS:
+            self.refuse("SN112", f"SNEEql has no {self.token.word}", self.token.span, SQL_WORDS[self.token.word])
+
+    def operator_hint(self):
+        """A help for an operator that is misspelt, or not SNEEql's."""
+        if self.at(":") and self.peek().word == ":":
+            return "write CAST(e AS type)"
+        meant = nearest(self.token.text, _OPERATOR_WORDS) if self.token.kind is NAME else None
+        return f"did you mean `{meant}`?" if meant else None
+
+    def entries(self):
+        """The entries of FROM; none where one of them could not be read, so that nobody misses its columns."""
+        entries, broken = [], False
+        while True:
+            levels = self.levels()
+            start = self.token.span.start
+            try:
+                entry = self._entry()
+                joins = 0
+                while self.at_any(JOINS) or (self.token.kind is NAME and self.slip(_JOIN_WORDS)):
+                    joins += 1
+                    self._many_joins(joins)
+                    entry = self._join(entry, start)
+                entries.append(entry)
+            except Misread:
+                broken = True
+                self.recover(levels, LIST_STOPS)
+            if not self.accept(","):
+                return () if broken else tuple(entries)
+
+    def _many_joins(self, count):
+        if count > MOST_JOINS:
+            self.report("SN109", f"more than {MOST_JOINS} JOINs in a row", self.token.span,
+                        help="list the tables in FROM with commas, and say in WHERE what belongs together")  # fmt: skip
+            raise TooDeep
+
+    def after_entry(self, entry):
+        """What could stand behind an entry of FROM, for messages."""
+        if type(entry) is Join:
+            return ("an operator", ",", "JOIN")
+        window = () if entry.window else ("[",)
+        return (*(() if entry.alias else ("an alias",)), *window, ",", "JOIN")
+
+    def _join(self, left, start):
+        kind = self.take().word
+        if kind == "JOIN":
+            kind = "INNER"
+        else:
+            if kind in ("LEFT", "RIGHT", "FULL"):
+                self.accept("OUTER")
+            self.expect("JOIN")
+        right = self._entry()
+        if kind == "CROSS":
+            if self.at("ON"):
+                self.refuse("SN105", "a CROSS JOIN has no ON", self.token.span, "write JOIN … ON")
+            return Join(kind, left, right, None, span=self.span_from(start))
+        self.expect("ON", help="say which rows belong together: JOIN … ON a.x = b.x")
+        levels = self.levels()
+        try:
+            condition = self.expression()
+        except Misread:
+            condition = Bad(span=self.token.span)
+            self.recover(levels, _JOIN_STOPS)
+        return Join(kind, left, right, condition, span=self.span_from(start))
+
+    def _entry(self):
+        """A source with its alias and its window, in either order."""
+        start = self.token.span.start
+        source = self._source()
+        alias = self.alias((*CLAUSES, *_JOIN_WORDS))
+        window = None
+        if self.at("["):
+            window = self._window_or_skip()
+            alias = alias or self.alias((*CLAUSES, *_JOIN_WORDS))
+        if self.at("["):
+            self.refuse("SN110", "an entry of FROM has one window", self.token.span)
+        return Entry(source, alias, window, span=self.span_from(start))
+
+    def _window_or_skip(self):
+        """A window; one that cannot be read is passed over, and gives up its entry."""
+        levels = self.levels()
+        try:
+            return self.window()
+        except Misread:
+            self.recover(levels, _WINDOW_STOPS)
+            self.accept("]")
+            raise
+
+    def _source(self):
+        token = self.token
+        if self.at("("):
+            opening = self.take()
+            self.deeper(opening)
+            if (
+                self.token.kind is NAME
+                and self.token.word not in RESERVED
+                and not nearest(self.token.text, ("SELECT",))
+            ):
+                self.refuse("SN112", "only a query stands in parentheses in FROM", self.token.span,
+                            "leave the parentheses out", ("SELECT",))  # fmt: skip
+            query = self.query()
+            self.close_query(opening)
+            self.depth -= 1
+            return QuerySource(query, span=self.span_from(token.span.start))
+        if self.at_any(CONVERTERS) or (self.peek().word == "(" and self.slip(_CONVERTER_WORDS)):
+            return QuerySource(self.convert(), span=self.span_from(token.span.start))
+        name = self.name("the name of an extent", ("a name", "("))
+        if not self.accept("."):
+            if self.at("("):
+                self.refuse("SN112", "SNEEql has no functions in FROM", name.span)
+            return ExtentSource(name, span=name.span)
+        if not self.at("HISTORY") and not self.slip(("HISTORY",)):
+            self.fail("HISTORY", ("HISTORY",), help=f"an extent's archive is {name.text}.HISTORY")
+        self.take()
+        return ExtentSource(name, True, span=self.span_from(token.span.start))

@@ -1,0 +1,98 @@
+"""Windows: what stands in square brackets behind an entry of FROM."""
+
+from acquisition.units import unit_of
+from basestation.language.duration_parser import ALL_UNITS, Durations
+from basestation.language.keywords import nearest
+from basestation.language.lexer import NAME, NUMBER
+from basestation.language.syntax import NowOnly, Point, Range, ScanEvery, Unbounded
+
+_FORMS = ("FROM", "NOW", "UNBOUNDED", "SCAN")
+_OTHER_SYSTEMS = {
+    "RANGE": "the nearest is [FROM NOW-5 TO NOW SLIDE 1 MIN]: both ends are inside, and SLIDE says how often",
+    "ROWS": "[ROWS 5] of CQL is [FROM NOW-4 TO NOW SLIDE 1 ROW] here",
+    "ROW": "[ROWS 5] of CQL is [FROM NOW-4 TO NOW SLIDE 1 ROW] here",
+    "PARTITION": "windows are not partitioned; use GROUP BY",
+}
+
+
+class Windows(Durations):
+    """Reads windows."""
+
+    def window(self):
+        """`[ … ]`."""
+        opening = self.take()
+        first = self.token
+        if first.word in _OTHER_SYSTEMS:
+            self.refuse("SN112", f"SNEEql has no {first.word} window", first.span, _OTHER_SYSTEMS[first.word])
+        if first.word not in _READ and not self.slip(_FORMS):
+            self.fail("a window", _FORMS)
+        self.take()
+        window, made, more = _READ[first.word](self)
+        self.close(opening, more)
+        return window(*made, span=self.span_from(opening.span.start))
+
+    # Each of these reads what follows the first word, and says what else could stand before the bracket.
+
+    def _range(self):
+        begin = self._point()
+        self.expect("TO")
+        end = self._point()
+        slide = self._slide()
+        return Range, (begin, end, slide), () if slide else ("SLIDE",)
+
+    def _now(self):
+        if self.at_any(("-", "TO")) or self.token.kind is NUMBER:
+            self.fail("the end of the window", ("]",), help="a window over a span is [FROM NOW-10 TO NOW SLIDE 1 MIN]")
+        return NowOnly, (), ()
+
+    def _unbounded(self):
+        slide = self._slide()
+        return Unbounded, (slide,), () if slide else ("SLIDE",)
+
+    def _scan(self):
+        return ScanEvery, (self.duration(),), ()
+
+    def _slide(self):
+        """`SLIDE n unit`, or None where it is missing."""
+        if self.at("SLIDE") or self.slip(("SLIDE",)):
+            self.take()
+            return self.duration(units=ALL_UNITS)
+        return None
+
+    def _point(self):
+        """`NOW`, `NOW-n` or `NOW-n unit`."""
+        start = self.token.span.start
+        if not self.accept("NOW"):
+            if self.token.kind is NUMBER or self.at("-"):
+                self.fail("NOW", ("NOW",), help="the ends of a window are told from NOW: NOW-10")
+            self.expect("NOW")
+        if self.at("+"):
+            self.report("SN105", "a window cannot reach beyond NOW", self.token.span, ("-",), "write NOW or NOW-n")
+            self.take()
+        elif not self.accept("-"):
+            return Point(0, span=self.span_from(start))
+        back = self.count("an offset", help="NOW alone is the present")
+        return Point(back, self._offset_unit(), span=self.span_from(start))
+
+    def _offset_unit(self):
+        """The unit of an offset, None where it has none. A name that is no unit may be a slip of the next keyword."""
+        if (
+            self.token.kind is not NAME
+            or self.at_any(("TO", "SLIDE", "NOW"))
+            or nearest(self.token.text, ("TO", "SLIDE"))
+        ):
+            return None
+        unit = unit_of(self.token.text)
+        if unit is None:
+            self.unknown_unit(ALL_UNITS)
+        self.take()
+        return unit
+
+
+_READ = {
+    "FROM": Windows._range,
+    "NOW": Windows._now,
+    "UNBOUNDED": Windows._unbounded,
+    "SCAN": Windows._scan,
+    "RESCAN": Windows._scan,
+}

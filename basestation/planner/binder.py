@@ -1,0 +1,277 @@
+"""Bind: a statement's syntax becomes a plan: every name found, every type known, every rule of section 2 checked.
+
+What is written here are statements and what stands around a query; queries are bound in `planner.queries`.
+"""
+
+from acquisition.extent import Kind, Late
+from acquisition.schema import Type
+from acquisition.ticks import tick_of_rfc3339
+from basestation.algebra import expressions as ex
+from basestation.language import syntax
+from basestation.language.parser import parse
+from basestation.planner.catalog import whole_ticks
+from basestation.planner.diagnostic_report import Report
+from basestation.planner.expression_binder import UNKNOWN, Typing
+from basestation.planner.extensions import additions_of
+from basestation.planner.loop_binder import LoopBinder
+from basestation.planner.plan import Asked, Correction, Plan
+from basestation.planner.query_binder import QueryBinder
+from basestation.planner.scope import Named, Scope, extent_columns, tag_columns
+from gateway.source import Source, did_you_mean
+
+_ONLY_QUERIES = "only the SELECT list and HAVING of a window query aggregate"
+
+
+def bind_text(text, catalog, name=None):
+    """The plans and corrections that a text asks for, one for each statement; raises Refused with all its errors."""
+    source = Source(text, name)
+    parsed = parse(source)
+    report = Report(source, parsed.diagnostics)
+    bound = [bind(statement, catalog, report) for statement in parsed.statements]
+    report.close()
+    return bound
+
+
+def bind(statement, catalog, report):
+    """The plan or correction of one statement; None where errors went to the report."""
+    match statement:
+        case syntax.Explain(ask=ask):
+            return _ask(ask, statement, catalog, report)
+        case syntax.Ask():
+            return _ask(statement, statement, catalog, report)
+        case syntax.Revise() | syntax.Delete() | syntax.Insert():
+            return _correction(statement, catalog, report)
+    raise TypeError(f"no statement: {statement!r}")
+
+
+# --- queries ---------------------------------------------------------------------------------------------------------
+
+
+def _ask(ask, statement, catalog, report):
+    asked = _asked(ask, catalog.tick_ms, report)
+    ids = iter(range(1, 2**31))
+    loops = LoopBinder(ask.loops, report, ids.__next__, catalog.tick_ms) if ask.loops else None
+    binder = QueryBinder(catalog, report, ids.__next__, asked, loops)
+    bound = binder.outermost(ask.query)
+    if bound is None:
+        return None
+    _check_asked(ask, asked, bound, binder.streams, report)
+    return Plan(statement, catalog, bound.node, bound.once, asked, additions_of(statement))
+
+
+def _asked(ask, tick_ms, report):
+    def ticks(duration):
+        return None if duration is None else whole_ticks(duration, report, tick_ms)
+
+    since = since_ago = None
+    if ask.since is not None:
+        match ask.since.start:
+            case syntax.Duration() as duration:
+                since_ago = ticks(duration)
+            case str() as text:
+                since = _instant(text, ask.since, tick_ms, report)
+            case tick:
+                since = tick
+    if since is not None and since < 0:
+        report.error("SN434", f"tick {since} is before all ticks", ask.since, help="the first possible tick is 0")
+        since = 0
+    clauses = ask.clauses
+    return Asked(
+        since,
+        since_ago,
+        ticks(clauses.acquire_every),
+        ticks(clauses.deliver_within),
+        ticks(clauses.lasting),
+        ticks(clauses.lifetime),
+    )
+
+
+def _instant(text, place, tick_ms, report):
+    try:
+        return tick_of_rfc3339(text, tick_ms)
+    except ValueError:
+        report.error(
+            "SN432", f"'{text}' is no RFC 3339 time at a whole tick", place, help="for example '2026-11-18T08:00:00Z'"
+        )
+        return None
+
+
+def _check_asked(ask, asked, bound, streams, report):
+    """The rules of section 11, once it is known which streams the query reads."""
+    clauses = ask.clauses
+    if bound.once:
+        for clause in (ask.since, clauses.acquire_every, clauses.deliver_within, clauses.lasting, clauses.lifetime):
+            if clause is not None:
+                report.error(
+                    "SN418",
+                    "a one-off query is answered once, at its start; this clause is for continuous ones",
+                    clause,
+                )
+        return
+    sensed = [extent for extent in streams if extent.kind is Kind.SENSED]
+    if not sensed:
+        for clause in (clauses.acquire_every, clauses.deliver_within, clauses.lifetime):
+            if clause is not None:
+                report.error("SN418", "this clause is about sampling, and the query reads no sensed extent", clause)
+    every, within = asked.acquire_every, asked.deliver_within
+    for extent in sensed:
+        if every is not None and every % extent.interval and not report.told(clauses.acquire_every.span):
+            report.error(
+                "SN419",
+                f"`{extent.name}` is sampled every {extent.interval} ticks; {every} is no multiple of that",
+                clauses.acquire_every,
+                help=f"the next one is {-(-every // extent.interval) * extent.interval} ticks",
+            )
+    for extent in streams if sensed else ():
+        early = within is not None and extent.late is not Late.REVISE and within < extent.wait
+        if early and not report.told(clauses.deliver_within.span):
+            report.error(
+                "SN420",
+                f"windows over `{extent.name}` wait {extent.wait} ticks and are never corrected (late {extent.late})",
+                clauses.deliver_within,
+                help=f"at least {extent.wait} ticks can be had",
+            )
+
+
+# --- corrections (12.2) ----------------------------------------------------------------------------------------------
+
+
+def _correction(statement, catalog, report):
+    extent = catalog.find(statement.name.text)
+    if extent is None:
+        names = [e.name for e in catalog]
+        report.error(
+            "SN201",
+            f"there is no extent `{statement.name.text}`",
+            statement.name,
+            expected=names if len(names) <= 8 else (),
+            help=did_you_mean(statement.name.text, names),
+        )
+        return None
+    if extent.kind is Kind.STORED:
+        report.error(
+            "SN429", f"`{extent.name}` is a table: it changes by a new version, not by corrections", statement.name
+        )
+        return None
+    ids = iter(range(1, 2**31))
+    columns, tags = extent_columns(extent, extent.name, ids.__next__), tag_columns(extent.name, ids.__next__)
+    scope = Scope((Named(extent.name, columns, tags),))
+    typing = Typing(scope, report, lambda written: _no_subquery(written, report), aggregates=_ONLY_QUERIES)
+    found = Correction(statement, extent, type(statement).__name__.lower(), columns, tags)
+    match statement:
+        case syntax.Insert():
+            return _insert(statement, extent, found, typing, ids, report)
+        case syntax.Revise():
+            changes = [_change(name, value, extent, columns, typing, report) for name, value in statement.changes]
+            names = [name.text for name, _ in statement.changes]
+            for i, (name, _) in enumerate(statement.changes):
+                if name.text in names[:i]:
+                    report.error("SN110", f"`{name.text}` is set twice", name)
+            changes = tuple(c for c in changes if c is not None)
+        case _:
+            changes = ()
+    predicate = None if statement.where is None else typing.predicate(statement.where)
+    return Correction(statement, extent, found.how, columns, tags, predicate, changes)
+
+
+def _no_subquery(written, report):
+    report.error("SN409", "a subquery outside FROM stands in one-off queries only", written)
+
+
+def _fixed(extent):
+    """What says which tuple it is, and so is never set: tick, index, and on motes the site and the time."""
+    known = {"tick", "index"}
+    if extent.site_attribute:
+        known.add("site")
+    if extent.time_attribute:
+        known.add("time")
+    return known
+
+
+def _change(name, value, extent, columns, typing, report):
+    bound = typing.value(value)
+    if name.text in _fixed(extent) or (extent.kind is Kind.SENSED and name.text == "_site"):
+        report.error(
+            "SN430",
+            f"`{name.text}` says which tuple it is; REVISE cannot set it",
+            name,
+            help="DELETE the tuple and INSERT another",
+        )
+        return None
+    column = next((c for c in columns if c.name == name.text), None)
+    if column is None:
+        names = [c.name for c in columns]
+        report.error(
+            "SN202",
+            f"`{extent.name}` has no attribute `{name.text}`",
+            name,
+            expected=names if len(names) <= 8 else (),
+            help=did_you_mean(name.text, names),
+        )
+        return None
+    return (column, bound) if _fits(bound, column, value, report) else None
+
+
+def _fits(bound, column, place, report):
+    """Whether a value may become one of a column: integers become floats, nothing else changes its type."""
+    if bound is UNKNOWN:
+        return False
+    fits = bound.type is None or bound.type is column.type or (bound.type.whole and column.type is not Type.STRING)
+    if not fits:
+        report.error(
+            "SN310",
+            f"`{column.name}` is of type {column.type}, this is of type {bound.type}",
+            place,
+            help=f"CAST(… AS {column.type})",
+        )
+    return fits
+
+
+def _many(things, what):
+    return f"{len(things)} {what}{'s' * (len(things) != 1)}"
+
+
+def _insert(statement, extent, found, typing, ids, report):
+    tick = found.tags[0]
+    site = ex.Column(ids.__next__(), Type.INTEGER, "_site", extent.name)
+    settable = {c.name: c for c in found.columns} | {"tick": tick}
+    if extent.time_attribute:
+        del settable["time"]  # it is the tick
+    if extent.kind is Kind.SENSED and not extent.site_attribute:
+        settable["_site"] = site
+    columns = []
+    for name in statement.columns:
+        if name.text not in settable:
+            report.error(
+                "SN202",
+                f"INSERT into `{extent.name}` takes no `{name.text}`",
+                name,
+                expected=tuple(settable) if len(settable) <= 8 else (),
+                help=did_you_mean(name.text, settable),
+            )
+        elif settable[name.text] in columns:
+            report.error("SN110", f"`{name.text}` stands twice", name)
+        columns.append(settable.get(name.text))
+    if extent.kind is Kind.SENSED and None not in columns:
+        needed = [tick, next((c for c in found.columns if extent.site_attribute and c.name == "site"), site)]
+        for column in needed:
+            if column not in columns:
+                report.error(
+                    "SN431",
+                    f"a reading of `{extent.name}` needs its {column.name.lstrip('_')}",
+                    statement.name,
+                    help=f"add the column `{column.name}`",
+                )
+    bare = Typing(Scope(()), report, typing.subquery, aggregates=_ONLY_QUERIES)
+    rows = []
+    for row in statement.rows:
+        if len(row) != len(columns):
+            place = row[min(len(row), len(columns)) - 1] if row else statement
+            report.error("SN431", f"{_many(columns, 'column')}, but {_many(row, 'value')}", place)
+            continue
+        values = [bare.value(value) for value in row]
+        for value, column, place in zip(values, columns, row, strict=True):
+            if column is not None:
+                _fits(value, column, place, report)
+        rows.append(tuple(values))
+    return Correction(statement, extent, "insert", tuple(c for c in columns if c), found.tags, rows=tuple(rows))

@@ -1,0 +1,381 @@
+"""Typing: a written expression becomes a typed one over columns, or an error with its place (SEMANTICS 2.2, 5, 10.4).
+
+After an error an expression is UNKNOWN; whatever is built on it is UNKNOWN too and says nothing more.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from acquisition.schema import Type
+from basestation.algebra import expressions as ex
+from basestation.language import syntax
+from basestation.language.keywords import CONVERTERS, nearest, type_meant
+from basestation.planner.diagnostic_report import Report
+from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES
+from basestation.planner.scope import Scope
+from gateway.source import did_you_mean
+
+_ARITHMETIC = ("+", "-", "*", "/", "%")
+_CONVERTERS = tuple(sorted(CONVERTERS))
+_LEAST, _MOST = -(2**63), 2**63 - 1
+UNKNOWN = ex.Literal(None, None)
+"""What stands for an expression with an error; told from NULL by identity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """What an expression may be made of at its place.
+
+    `grouped` are the columns that may stand outside aggregates (None: all). `aggregates` says why no aggregate may
+    stand here (None: it may). `one_stream` tells whether FIRST and LAST have an order to go by. `subquery` binds the
+    query of a one-off expression, or reports that none may stand here.
+    """
+
+    scope: Scope
+    report: Report
+    subquery: Callable
+    grouped: frozenset | None = None
+    aggregates: str | None = "only the SELECT list and HAVING of a window query aggregate"
+    one_stream: bool = False
+
+    # --- what is wanted ----------------------------------------------------------------------------------------------
+
+    def value(self, written):
+        """A value; a predicate here is an error."""
+        found = self._bind(written)
+        if found is not UNKNOWN and found.predicate:
+            self.report.error(
+                "SN303",
+                "a value is needed here, this is a predicate",
+                written,
+                help="CASE WHEN … THEN 1 ELSE 0 END makes a value of it",
+            )
+            return UNKNOWN
+        return found
+
+    def predicate(self, written, clause="WHERE"):
+        """A predicate; a value here is an error. NULL is one too (14)."""
+        found = self._bind(written)
+        if found is not UNKNOWN and not found.predicate:
+            self.report.error(
+                "SN304",
+                f"{clause} needs a predicate, this is a value",
+                written,
+                help="compare it: … > 0, … IS NOT NULL",
+            )
+            return UNKNOWN
+        return found
+
+    def number(self, written, what):
+        found = self.value(written)
+        if found is not UNKNOWN and found.type is Type.STRING:
+            self.report.error(
+                "SN301",
+                f"{what} needs numbers, this is a string",
+                written,
+                help="CAST(… AS float) reads a number from a string",
+            )
+            return UNKNOWN
+        return found
+
+    # --- node by node ------------------------------------------------------------------------------------------------
+
+    def _bind(self, written):
+        return getattr(self, f"_{type(written).__name__.lower()}")(written)
+
+    def _bad(self, written):
+        return UNKNOWN
+
+    def _number(self, written):
+        return self._constant(written.value, written)
+
+    def _constant(self, value, written):
+        if isinstance(value, int):
+            if not _LEAST <= value <= _MOST:
+                self.report.error(
+                    "SN308",
+                    "an integer has 64 bits",
+                    written,
+                    help=f"the greatest is {_MOST}; write {value}.0 for a float"
+                    if value > 0
+                    else f"the least is {_LEAST}",
+                )
+                return UNKNOWN
+            return ex.Literal(value, Type.INTEGER)
+        if value in (float("inf"), float("-inf")):
+            self.report.error("SN308", "a float reaches to about 1.8e308", written)
+            return UNKNOWN
+        return ex.Literal(value, Type.FLOAT)
+
+    def _string(self, written):
+        return ex.Literal(written.value, Type.STRING)
+
+    def _null(self, written):
+        return ex.Literal(None, None)
+
+    def _column(self, written):
+        column = self.scope.find(written, self.report)
+        if column is None:
+            return UNKNOWN
+        if self.grouped is not None and column not in self.grouped:
+            self.report.error(
+                "SN406",
+                f"`{column}` is neither grouped by nor inside an aggregate",
+                written,
+                help=f"add it to GROUP BY, or aggregate it, for example MAX({column})",
+            )
+            return UNKNOWN
+        return ex.Attr(column)
+
+    def _unary(self, written):
+        if written.op == "NOT":
+            term = self.predicate(written.operand, "NOT")
+            return UNKNOWN if term is UNKNOWN else ex.Not(term)
+        if isinstance(written.operand, syntax.Number):  # so that the least integer can be written
+            return self._constant(-written.operand.value, written)
+        operand = self.number(written.operand, "`-`")
+        return UNKNOWN if operand is UNKNOWN else ex.Negative(operand)
+
+    def _binary(self, written):
+        if written.op in ("AND", "OR"):
+            first, links = written.chain((written.op,))
+            terms = [self.predicate(term, written.op) for term in (first, *(link.right for link in links))]
+            if any_unknown(terms):
+                return UNKNOWN
+            return ex.conjunction(terms) if written.op == "AND" else ex.disjunction(terms)
+        if written.op in _ARITHMETIC:
+            return self._arithmetic(written)
+        # A chain of comparisons or a sign of another language: the parser reports it.
+        if self.report.told(written.op_span):
+            self._bind(written.left)
+            self._bind(written.right)
+            return UNKNOWN
+        left, right = self.value(written.left), self.value(written.right)
+        return ex.Compare(written.op, left, right) if self._comparable(left, right, written) else UNKNOWN
+
+    def _arithmetic(self, written):
+        """Chains are walked, not descended: `a + b + c + …` may be long."""
+        first, links = written.chain(_ARITHMETIC)
+        bound = self.number(first, f"`{links[0].op}`")
+        for link in links:
+            right = self.number(link.right, f"`{link.op}`")
+            bound = UNKNOWN if any_unknown((bound, right)) else ex.Arithmetic(link.op, bound, right)
+        return bound
+
+    def _comparable(self, left, right, written):
+        if any_unknown((left, right)):
+            return False
+        kinds = {e.type is Type.STRING for e in (left, right) if e.type is not None}
+        if len(kinds) == 2:
+            self.report.error("SN302", "a string cannot be compared with a number", written, help="CAST one of them")
+            return False
+        return True
+
+    def _isnull(self, written):
+        operand = self.value(written.operand)
+        return UNKNOWN if operand is UNKNOWN else _negated(ex.IsNull(operand), written.negated)
+
+    def _between(self, written):
+        operand, low, high = (self.value(e) for e in (written.operand, written.low, written.high))
+        fits = [self._comparable(operand, end, written) for end in (low, high)]
+        if not all(fits):
+            return UNKNOWN
+        if isinstance(operand, ex.Attr | ex.Literal):
+            found = ex.conjunction((ex.Compare(">=", operand, low), ex.Compare("<=", operand, high)))
+        else:
+            found = ex.Between(operand, low, high)
+        return _negated(found, written.negated)
+
+    def _inlist(self, written):
+        operand = self.value(written.operand)
+        items = [self.value(item) for item in written.items]
+        fits = [self._comparable(operand, item, place) for item, place in zip(items, written.items, strict=True)]
+        return _negated(ex.OneOf(operand, tuple(items)), written.negated) if all(fits) else UNKNOWN
+
+    def _like(self, written):
+        sides = [self.value(written.operand), self.value(written.pattern)]
+        for side, place in zip(sides, (written.operand, written.pattern), strict=True):
+            if side is not UNKNOWN and side.type not in (Type.STRING, None):
+                self.report.error(
+                    "SN305",
+                    f"LIKE compares strings, this is of type {side.type}",
+                    place,
+                    help="CAST(… AS string) makes a string of it",
+                )
+                return UNKNOWN
+        return UNKNOWN if any_unknown(sides) else _negated(ex.Like(*sides), written.negated)
+
+    def _case(self, written):
+        branches = [(self.predicate(when, "WHEN"), self.value(then)) for when, then in written.branches]
+        otherwise = ex.Literal(None, None) if written.otherwise is None else self.value(written.otherwise)
+        values = [then for _, then in branches] + [otherwise]
+        if any_unknown([when for when, _ in branches] + values):
+            return UNKNOWN
+        if not self._alike(values, written, "the branches of CASE"):
+            return UNKNOWN
+        return ex.Case(tuple(branches), otherwise)
+
+    def _alike(self, values, place, what):
+        if len({v.type is Type.STRING for v in values if v.type is not None}) == 2:
+            self.report.error(
+                "SN305", f"{what} are strings and numbers", place, help="CAST some of them, so that all are of one kind"
+            )
+            return False
+        return True
+
+    def _cast(self, written):
+        operand = self.value(written.operand)
+        name = written.type.text.lower()
+        if name not in TYPES:
+            self.report.error(
+                "SN206",
+                f"there is no type `{written.type.text}`",
+                written.type,
+                expected=tuple(TYPES),
+                help=type_meant(name),
+            )
+            return UNKNOWN
+        return UNKNOWN if operand is UNKNOWN else ex.Cast(operand, TYPES[name])
+
+    def _call(self, written):
+        name = written.function
+        if name in AGGREGATES:
+            return self._aggregate(written, name)
+        if name not in FUNCTIONS:
+            known = (*FUNCTIONS, *AGGREGATES)
+            converter = nearest(name, _CONVERTERS)
+            help = f"{converter} stands around a whole query: {converter}(SELECT …)" if converter else None
+            self.report.error(
+                "SN205",
+                f"there is no function `{written.name.text}`",
+                written.name,
+                help=help or did_you_mean(name, known),
+            )
+            return self._looked_into(written)
+        if written.star:  # which the parser reports: only COUNT takes it
+            return UNKNOWN
+        if written.distinct:
+            self.report.error(
+                "SN307",
+                f"DISTINCT is for COUNT, {name} is a function",
+                written,
+                help=f"usage: {FUNCTIONS[name].usage}",
+            )
+            return self._looked_into(written)
+        arguments = self._arguments(written, name, FUNCTIONS[name])
+        if arguments is None:
+            return UNKNOWN
+        return ex.Function(name, arguments, FUNCTIONS[name].gives([a.type for a in arguments]))
+
+    def _arguments(self, written, name, signature):
+        """The bound arguments, as many and of what types the signature says; None after an error."""
+        count = len(written.arguments)
+        if count < signature.fewest or (signature.most is not None and count > signature.most):
+            self.report.error(
+                "SN307",
+                f"{name} does not take {count} argument{'s' * (count != 1)}",
+                written,
+                help=f"usage: {signature.usage}",
+            )
+            self._looked_into(written)
+            return None
+        arguments = [self.value(a) for a in written.arguments]
+        if any_unknown(arguments):
+            return None
+        if signature.takes == "alike":
+            return tuple(arguments) if self._alike(arguments, written, f"the arguments of {name}") else None
+        wrong = {
+            "number": lambda t: t is Type.STRING,
+            "string": lambda t: t not in (Type.STRING, None),
+            "any": lambda t: False,
+        }
+        for argument, place in zip(arguments, written.arguments, strict=True):
+            if wrong[signature.takes](argument.type):
+                code = "SN301" if signature.takes == "number" else "SN305"
+                self.report.error(
+                    code,
+                    f"{name} takes a {signature.takes}, this is {'a string' if argument.type is Type.STRING else f'of type {argument.type}'}",
+                    place,
+                    help=f"usage: {signature.usage}",
+                )
+                return None
+        return tuple(arguments)
+
+    def _looked_into(self, written):
+        """UNKNOWN, once the arguments of a call that cannot be were looked into for errors of their own."""
+        for argument in written.arguments:
+            replace(self, grouped=None, aggregates=None, one_stream=True).value(argument)
+        return UNKNOWN
+
+    def _aggregate(self, written, name):
+        if self.aggregates is not None:
+            self.report.error("SN405", f"no aggregate can stand here: {self.aggregates}", written)
+            return self._looked_into(written)
+        if name in ("FIRST", "LAST") and not self.one_stream:
+            self.report.error(
+                "SN422", f"{name} goes by the ticks of one stream; here is not exactly one stream in FROM", written
+            )
+            return self._looked_into(written)
+        if written.star and name != "COUNT":  # which the parser reports
+            return UNKNOWN
+        if written.distinct and name != "COUNT":
+            self.report.error(
+                "SN307",
+                f"only COUNT takes DISTINCT, not {name}",
+                written,
+                help=f"usage: {AGGREGATES[name].usage}",
+            )
+            return self._looked_into(written)
+        if written.star:
+            return ex.Aggregate(name, None, Type.INTEGER)
+        inner = replace(self, grouped=None, aggregates="it is inside another aggregate")
+        arguments = inner._arguments(written, name, AGGREGATES[name])
+        if arguments is None:
+            return UNKNOWN
+        share = None
+        if name == "QUANTILE":
+            q = arguments[1]
+            if not isinstance(q, ex.Literal) or q.value is None or not 0 <= q.value <= 1:
+                self.report.error(
+                    "SN423",
+                    "the share of QUANTILE is a number from 0 to 1, written out",
+                    written.arguments[1],
+                    help="0.5 is the median",
+                )
+                return UNKNOWN
+            share = float(q.value)
+        return ex.Aggregate(name, arguments[0], AGGREGATES[name].gives([arguments[0].type]), written.distinct, share)
+
+    # --- subqueries (one-off queries only) ---------------------------------------------------------------------------
+
+    def _scalar(self, written):
+        node = self.subquery(written)
+        if node is None:
+            return UNKNOWN
+        return ex.FromQuery("SCALAR", node, node.columns[0].type) if self._one_column(node, written) else UNKNOWN
+
+    def _exists(self, written):
+        node = self.subquery(written)
+        return UNKNOWN if node is None else ex.FromQuery("EXISTS", node)
+
+    def _inquery(self, written):
+        operand, node = self.value(written.operand), self.subquery(written)
+        if operand is UNKNOWN or node is None or not self._one_column(node, written):
+            return UNKNOWN
+        if not self._comparable(operand, ex.Attr(node.columns[0]), written):
+            return UNKNOWN
+        return _negated(ex.FromQuery("IN", node, operand=operand), written.negated)
+
+    def _one_column(self, node, written):
+        if len(node.columns) == 1:
+            return True
+        self.report.error("SN309", f"a subquery here gives one column, this one gives {len(node.columns)}", written)
+        return False
+
+
+def any_unknown(bound):
+    return any(e is UNKNOWN for e in bound)
+
+
+def _negated(predicate, negated):
+    return ex.Not(predicate) if negated else predicate

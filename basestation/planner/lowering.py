@@ -1,0 +1,228 @@
+"""Lower: expressions and streams of the algebra, in the operators of `innet`. The only bridge between the two languages.
+
+"Can a mote run this?" means "did it lower?": what cannot be said exactly with integers of 32 bits raises Stays, which
+has the reason. `basestation.planner.pushdown` decides with it what moves.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+from acquisition.schema import Type
+from basestation.algebra import expressions as ex
+from basestation.algebra.expression import Column, Expression
+from basestation.algebra.expression_text import text_of
+from basestation.algebra.node import Node, walk
+from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.planner.thresholds import NoThreshold, passing, threshold_column
+from innet.operators import mote_expression as inside
+from innet.operators.acquire import Acquire
+from innet.operators.deliver import Deliver
+from innet.operators.mote_expression import Measured, Number, SiteNumber, apply
+from innet.operators.value_ranges import REGISTER, SITES, Interval, TooWide, interval_of
+from innet.program.opcodes import STACK_DEPTH
+
+Raw = Mapping[Measured, Interval]
+"""What sensors can give, where it is known to be less than a register holds."""
+
+_ARITHMETIC = {"+": "ADD", "-": "SUB", "*": "MUL", "/": "DIV", "%": "MOD"}
+_COMPARE = {"=": "EQ", "<>": "NE", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE"}
+_SAME = ("ROUND", "FLOOR", "CEIL")  # of integers
+_FINEST = 6
+"""Multiples of scales this far apart, of 32 bits, still differ as doubles wherever they differ."""
+_LONGEST = 100
+"""Parts of an expression: more would not fit into a program, and are not worth looking at."""
+_AROUND = 2
+"""Places on the stack for the conditions that the compiler puts around one: of others, and of the ticks."""
+
+
+class Stays(Exception):
+    """Why something stays at the base station: one word to count by, and a sentence."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code, self.reason = code, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """Expressions over the columns of some sensed extents, by the columns' ids."""
+
+    columns: Mapping[int, inside.Expression]
+    raw: Raw
+
+    @classmethod
+    def over(cls, nodes: list[StreamAcquire], raw: Raw) -> "Lowering":
+        """What the columns of these are to a mote; the tick is nothing that it can compute with."""
+        known: dict[int, inside.Expression] = {}
+        for node in nodes:
+            site, time = node.extent.site_attribute, node.extent.time_attribute
+            for column in node.attributes:
+                if site is not None and column.name == site.name:
+                    known[column.id] = SiteNumber()
+                elif time is None or column.name != time.name:
+                    known[column.id] = Measured(node.extent.name, column.name)
+        return cls(known, raw)
+
+    def predicate(self, e: Expression) -> inside.Expression:
+        """A predicate, every value in it within 32 bits."""
+        return self._whole(e, self._truth)
+
+    def value(self, e: Expression) -> inside.Expression:
+        """An integer, or the whole multiple of a scaled attribute taken as it is."""
+        if isinstance(e, ex.Attr):
+            return self._column(e.column)
+        return self._whole(e, self._integer)
+
+    def _whole(self, e: Expression, lower: Callable[[Expression], inside.Expression]) -> inside.Expression:
+        if sum(1 for _ in ex.walk(e)) > _LONGEST:
+            raise Stays("long", "it is too long for a program")
+        lowered = self._checked(lower(e))
+        if inside.places(lowered) > STACK_DEPTH - _AROUND:
+            raise Stays("long", f"`{text_of(e)}` takes more places on the stack than a mote has")
+        return lowered
+
+    def _checked(self, lowered: inside.Expression) -> inside.Expression:
+        try:
+            interval_of(lowered, self.raw)
+        except TooWide as wide:
+            raise Stays("wide", f"{wide}, and a mote computes with 32 bits") from wide
+        return lowered
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def _column(self, column: Column) -> inside.Expression:
+        if column.type is Type.STRING:
+            raise Stays("string", f"`{column}` is a string, and a mote has integers only")
+        if column.type is Type.FLOAT and column.scale is None:
+            raise Stays("float", f"`{column}` is a float without a scale, and a mote has integers only")
+        if column.id not in self.columns:
+            raise Stays("tick", f"`{column}` is a tick or an index, which a mote cannot compute with")
+        return self.columns[column.id]
+
+    def _integer(self, e: Expression) -> inside.Expression:
+        if e.type is Type.FLOAT or (isinstance(e, ex.Attr) and e.column.scale is not None):
+            raise Stays("float", f"`{text_of(e)}` is computed with floats, and a mote has integers only")
+        if e.type is Type.STRING:
+            raise Stays("string", f"`{text_of(e)}` is a string, and a mote has integers only")
+        match e:
+            case ex.Literal(value=value):
+                return Number(value)
+            case ex.Attr(column=column):
+                return self._column(column)
+            case ex.Negative(operand=operand):
+                return apply("NEG", self._integer(operand))
+            case ex.Arithmetic(op=op, left=left, right=right):
+                return apply(_ARITHMETIC[op], self._integer(left), self._integer(right))
+            case ex.Case(branches=branches, otherwise=otherwise):
+                whole = self._integer(otherwise)
+                for when, then in reversed(branches):
+                    whole = apply("PICK", self._truth(when), self._integer(then), whole)
+                return whole
+            case ex.Cast(operand=operand, to=to) if to.whole and (operand.type is None or operand.type.whole):
+                return self._integer(operand)
+            case ex.Function(name=name, arguments=arguments):
+                return self._function(e, name, arguments)
+        raise Stays("function", f"`{text_of(e)}` has no instruction")
+
+    def _function(self, e: Expression, name: str, arguments: tuple[Expression, ...]) -> inside.Expression:
+        match name:
+            case "ABS":
+                return apply("ABS", self._integer(arguments[0]))
+            case "LEAST" | "GREATEST" | "COALESCE":
+                lowered = [self._integer(argument) for argument in arguments]
+                return reduce(lambda a, b: apply("ELSE" if name == "COALESCE" else name, a, b), lowered)
+            case "NULLIF":
+                first, second = (self._integer(argument) for argument in arguments)
+                return apply("PICK", apply("EQ", first, second), Number(None), first)
+        if name in _SAME:
+            return self._integer(arguments[0])
+        raise Stays("function", f"`{text_of(e)}` has no instruction")
+
+    # --- predicates --------------------------------------------------------------------------------------------------
+
+    def _truth(self, e: Expression) -> inside.Expression:
+        match e:
+            case ex.Truth(outcome=outcome):
+                return Number(None if outcome is None else int(outcome))
+            case ex.And(terms=terms):
+                return inside.all_of([self._truth(term) for term in terms])
+            case ex.Or(terms=terms):
+                return inside.any_of([self._truth(term) for term in terms])
+            case ex.Not(term=term):
+                return apply("NOT", self._truth(term))
+            case ex.IsNull(operand=ex.Attr(column=column)):
+                return apply("ISNULL", self._column(column))
+            case ex.IsNull(operand=operand):
+                return apply("ISNULL", self._integer(operand))
+            case ex.OneOf(operand=operand, items=items):
+                return inside.any_of([self._compare(ex.Compare("=", operand, item)) for item in items])
+            case ex.Between(operand=operand, low=low, high=high):
+                ends = ex.Compare(">=", operand, low), ex.Compare("<=", operand, high)
+                return inside.all_of([self._compare(end) for end in ends])
+            case ex.Compare():
+                return self._compare(e)
+        raise Stays("function", f"`{text_of(e)}` has no instruction")
+
+    def _compare(self, e: ex.Compare) -> inside.Expression:
+        """In integers if that fits; else as a comparison of one attribute, or of two attributes with scales."""
+        try:
+            direct = apply(_COMPARE[e.op], self._integer(e.left), self._integer(e.right))
+            return self._checked(direct)
+        except Stays as stays:
+            if (column := threshold_column(e)) is not None:
+                return self._threshold(e, column, stays)
+            if isinstance(e.left, ex.Attr) and isinstance(e.right, ex.Attr):
+                return self._multiples(e.op, e.left.column, e.right.column)
+            raise
+
+    def _threshold(self, e: ex.Compare, column: Column, stays: Stays) -> inside.Expression:
+        measured = self._column(column)
+        raw = SITES if isinstance(measured, SiteNumber) else self.raw.get(measured, REGISTER)
+        try:
+            if e.op == "<>":
+                return apply("NOT", _within(measured, passing(ex.Compare("=", e.left, e.right), column, raw), raw))
+            return _within(measured, passing(e, column, raw), raw)
+        except NoThreshold as unsteady:
+            raise Stays(stays.code, f"{stays.reason}; {unsteady}") from unsteady
+
+    def _multiples(self, op: str, left: Column, right: Column) -> inside.Expression:
+        """Two attributes, as multiples of the finer scale: equal where the doubles they stand for are, and so on."""
+        scales = left.scale or 0, right.scale or 0
+        if abs(scales[0] - scales[1]) > _FINEST:
+            raise Stays("wide", f"the scales of `{left}` and `{right}` are too far apart to compare their multiples")
+        sides = []
+        for column, scale in zip((left, right), scales, strict=True):
+            finer = 10 ** (max(scales) - scale)
+            measured = self._column(column)
+            sides.append(measured if finer == 1 else apply("MUL", measured, Number(finer)))
+        return self._checked(apply(_COMPARE[op], *sides))
+
+
+def _within(measured: inside.Expression, passed: Interval | None, raw: Interval) -> inside.Expression:
+    """Whether what was measured is in an interval; unknown where nothing was."""
+    if passed is None:
+        return apply("NE", measured, measured)
+    if passed == raw:
+        return apply("EQ", measured, measured)
+    terms: list[inside.Expression] = []
+    if passed.low == passed.high:
+        return apply("EQ", measured, Number(passed.low))
+    if passed.low > raw.low:
+        terms.append(apply("GE", measured, Number(passed.low)))
+    if passed.high < raw.high:
+        terms.append(apply("LE", measured, Number(passed.high)))
+    return inside.all_of(terms)
+
+
+def acquire_of(node: StreamAcquire) -> Acquire:
+    """What is sampled for a node; the site and the tick cost nothing."""
+    known = {attribute.name for attribute in (node.extent.site_attribute, node.extent.time_attribute) if attribute}
+    sampled = tuple(column.name for column in node.attributes if column.name not in known)
+    return Acquire(node.extent.name, node.interval, sampled)
+
+
+def collected(root: Node) -> tuple[Deliver, ...]:
+    """Everything that a plan reads, as it is: one operator for each sensed extent, in the order of the plan."""
+    found = [acquire_of(node) for node in walk(root) if isinstance(node, StreamAcquire)]
+    return tuple(Deliver(acquire, acquire.extent, acquire.sampled) for acquire in found)

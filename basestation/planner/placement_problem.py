@@ -1,0 +1,42 @@
+"""Network: the motes of a deployment as placements are chosen for them."""
+
+from collections.abc import Mapping
+
+from acquisition.extent import Catalog
+from acquisition.schedule import Schedule
+from innet.costs.energy_model import Network
+from innet.costs.hardware import TRIES, hardware
+from innet.deployment import Deployment
+from innet.payload.frame_sizes import sizes
+from innet.placement.load_model import Round
+from innet.placement.placement_search import World
+from innet.placement.statistics import GUESS, Statistics
+from innet.routing.topology import Topology
+from innet.routing.tree import RoutingTree
+
+
+def world_of(
+    deployment: Deployment,
+    catalog: Catalog,
+    tree: RoutingTree,
+    topology: Topology,
+    schedules: Mapping[int, Schedule],
+    round: Round,
+    statistics: Statistics = GUESS,
+) -> World:
+    """What a placement is chosen for, on the motes of a deployment with the links that are known now."""
+    motes = deployment.motes
+    kinds = {number: hardware(site.hardware) for number, site in motes.items()}
+    batteries = {number: site.battery for number, site in motes.items()}
+    names = {sampling.extent for schedule in schedules.values() for sampling in schedule.samplings}
+    extents = [extent for extent in catalog if extent.name in names]
+    samples = {
+        (site, attribute.name): (spec.sample_ms, spec.sample_ma)
+        for extent in extents
+        for attribute in extent.schema
+        for site in extent.sites
+        if (spec := motes[site].sensors.get(attribute.sensor or attribute.name))
+    }
+    sites = {extent.name: extent.sites for extent in extents}
+    network = Network(tree, topology, kinds, batteries, TRIES)
+    return World(network, sites, schedules, sizes(deployment.mtu), round, catalog.tick_ms, samples, statistics)

@@ -1,0 +1,193 @@
+"""Queries: SELECT, converters and unions become trees of the algebra (section 5 of the paper, SEMANTICS 2.9).
+
+The order is always: product of all of FROM, WHERE, grouping and aggregation, HAVING, SELECT list, converter.
+"""
+
+from dataclasses import replace
+
+from basestation.algebra import expressions as ex
+from basestation.algebra.converters import DStream, IStream, RStream
+from basestation.algebra.one_off import TableUnion
+from basestation.algebra.stream_project import StreamProject
+from basestation.algebra.stream_select import StreamSelect
+from basestation.algebra.stream_union import StreamUnion
+from basestation.language import syntax
+from basestation.planner.expression_binder import UNKNOWN, Typing
+from basestation.planner.from_binder import FromBinder
+from basestation.planner.scope import tag_columns
+from basestation.planner.select_binder import project, select_once, select_windows, shaped
+from basestation.planner.source_binder import Bound
+from gateway.source import Span
+
+_CONVERTERS = {"RSTREAM": RStream, "ISTREAM": IStream, "DSTREAM": DStream}
+
+
+class QueryBinder:
+    """Binds the queries of one statement. `streams` collects the sensed and pushed extents met, nested ones too."""
+
+    def __init__(self, catalog, report, new_id, asked, loops):
+        self.catalog, self.report, self.new_id, self.asked = catalog, report, new_id, asked
+        self.loops = loops
+        self.streams = []
+
+    def outermost(self, written):
+        """The statement's own query; its loops belong to the one SELECT that stands below its converters."""
+        if self.loops is not None and isinstance(_below_converters(written), syntax.Union):
+            self.report.error("SN415", "a loop belongs to one SELECT, here is a union", written)
+            return None
+        return self.query(written, self.loops)
+
+    def query(self, written, loops=None):
+        """The Bound of a query, or None after an error that leaves nothing to go on with."""
+        match written:
+            case syntax.Convert():
+                return self._convert(written, loops)
+            case syntax.Union():
+                return self._union(written)
+            case syntax.Select():
+                return self._select(written, loops)
+        raise TypeError(f"no query: {written!r}")
+
+    # --- converters and unions ---------------------------------------------------------------------------------------
+
+    def _convert(self, written, loops):
+        inner = self.query(written.query, loops)
+        if inner is None:
+            return None
+        if inner.streams:
+            if self.report.told(Span(written.query.span.end, written.span.end)):
+                return None  # a loop inside of the parentheses may have made windows of it
+            self.report.error(
+                "SN404",
+                f"{written.kind} makes a stream of windows; this query is a stream already",
+                written.query,
+                help=f"leave {written.kind} out, or give the stream in FROM a window",
+            )
+            return None
+        node = _CONVERTERS[written.kind](inner.node, tag_columns(None, self.new_id))
+        return Bound(node, inner.columns)
+
+    def _union(self, written):
+        parts = [self.query(part) for part in written.parts]
+        if any(part is not None and not part.once for part in parts):
+            self._one_off_only("ORDER BY", written.order_by)
+            self._one_off_only("LIMIT", written.limit and (written.limit,))
+        if None in parts:
+            return None
+        first = parts[0]
+        for part, place in zip(parts, written.parts, strict=True):
+            if not part.once and not part.streams:
+                self.report.error(
+                    "SN414",
+                    "UNION ALL puts streams together, this is a window query",
+                    place,
+                    help="make a stream of it: RSTREAM(…), ISTREAM(…) or DSTREAM(…)",
+                )
+                return None
+            if part.once != first.once:
+                self.report.error("SN414", "UNION ALL puts streams together, or one-off queries, not both", place)
+                return None
+            if not self._equal_types(first, part, place):
+                return None
+        columns = tuple(_united(self.new_id(), same) for same in zip(*(part.columns for part in parts), strict=True))
+        nodes = tuple(part.node for part in parts)
+        if not first.once:
+            return Bound(StreamUnion(nodes, columns, tag_columns(None, self.new_id)), columns)
+        from_union = Bound(TableUnion(nodes, columns), columns, once=True)
+        return shaped(from_union, written, self)
+
+    def _equal_types(self, first, part, place):
+        ours, theirs = ([c.type for c in side.columns] for side in (first, part))
+        if len(ours) != len(theirs):
+            self.report.error(
+                "SN306",
+                f"the parts of UNION ALL have equal columns; the first has {len(ours)}, this {len(theirs)}",
+                place,
+            )
+            return False
+        for number, (a, b) in enumerate(zip(ours, theirs, strict=True), 1):
+            if a is not b and not (a.whole and b.whole):
+                self.report.error(
+                    "SN306",
+                    f"column {number} is {a} in the first part of UNION ALL and {b} in this",
+                    place,
+                    help="CAST one of them",
+                )
+                return False
+        return True
+
+    def _one_off_only(self, what, places):
+        """Report what only a one-off query has, at the first of its places; nothing where there is none."""
+        if places:
+            self.report.error(
+                "SN409",
+                f"{what} stands in one-off queries only",
+                places[0],
+                help="a continuous answer is a bag; sort or cut where it is shown",
+            )
+
+    # --- SELECT ------------------------------------------------------------------------------------------------------
+
+    def _select(self, written, loops):
+        source = FromBinder(self, written, loops).bind()
+        if source.kind == "once":
+            return select_once(source, written, self)
+        self._one_off_only("DISTINCT", written.distinct and (written.distinct_span,))
+        self._one_off_only("ORDER BY", written.order_by)
+        self._one_off_only("LIMIT", written.limit and (written.limit,))
+        if source.kind == "stream":
+            return self._stream(source, written)
+        return select_windows(source, written, self)
+
+    def _stream(self, source, written):
+        """A stream query: one stream, selected and projected (2.2)."""
+        grouping = bool(written.group_by) or written.having is not None
+        if grouping:
+            self.report.error(
+                "SN421",
+                "GROUP BY and HAVING need a window: a stream has no end to group up to",
+                written.grouping_span,
+                help="give the stream in FROM a window, for example [FROM NOW-5 TO NOW SLIDE 5 MIN]",
+            )
+        endless = "a stream has no end; give the stream in FROM a window"
+        where = Typing(source.scope, self.report, self.no_subquery, aggregates=endless)
+        typing = replace(where, aggregates=None, one_stream=True) if grouping else where
+        predicate = None if written.where is None else where.predicate(written.where)
+        outputs = project(written.items, typing, self)
+        if source.node is None or predicate is UNKNOWN or outputs is None or grouping:
+            return None
+        node = source.node if predicate is None else StreamSelect(predicate, source.node)
+        node = StreamProject(outputs, node)
+        return Bound(node, node.columns, interval=source.interval)
+
+    def subquery(self, written):
+        """The node of a subquery outside FROM, which must be a one-off query as well; None after an error."""
+        bound = self.query(written.query)
+        if bound is not None and not bound.once:
+            self.report.error(
+                "SN409", "a subquery outside FROM is a one-off query itself: it reads tables, without windows", written
+            )
+            return None
+        return bound.node if bound is not None else None
+
+    def no_subquery(self, written):
+        """What Typing calls for a subquery outside FROM where none may stand."""
+        self.report.error(
+            "SN409",
+            "a subquery outside FROM stands in one-off queries only",
+            written,
+            help="join with it instead: subqueries of type stream may stand in FROM",
+        )
+
+
+def _below_converters(written):
+    while isinstance(written, syntax.Convert):
+        written = written.query
+    return written
+
+
+def _united(id, columns):
+    """The column of a union: named by the first part; with a scale only where all have the same."""
+    first = columns[0]
+    scale = first.scale if all(c.scale == first.scale for c in columns) else None
+    return ex.Column(id, first.type, first.name, first.qualifier, scale, first.unit)

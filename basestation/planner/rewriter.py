@@ -1,0 +1,84 @@
+"""Rewrite: the rules in their order, applied until none changes anything, with a record of every step."""
+
+import sys
+from dataclasses import dataclass, replace
+
+from basestation.algebra.expressions import FromQuery, transform
+from basestation.algebra.mapping import map_expressions
+from basestation.algebra.node import Node
+from basestation.planner.rules.acquire_only_windowed_ticks import acquire_what_windows_hold
+from basestation.planner.rules.aggregate_by_slices import aggregate_by_slices
+from basestation.planner.rules.drop_dead_columns import drop_dead_columns
+from basestation.planner.rules.drop_true_select import drop_true_select
+from basestation.planner.rules.flatten_products import flatten_products
+from basestation.planner.rules.fold_constants import fold_constants
+from basestation.planner.rules.inner_join_to_product import inner_join_to_product
+from basestation.planner.rules.join_below_window import join_below_window
+from basestation.planner.rules.merge_projects import merge_projects
+from basestation.planner.rules.merge_selects import merge_selects
+from basestation.planner.rules.push_project_below_window import push_project_below_window
+from basestation.planner.rules.push_select_below_product import push_select_below_product
+from basestation.planner.rules.push_select_below_project import push_select_below_project
+from basestation.planner.rules.push_select_below_window import push_select_below_window
+from basestation.planner.rules.select_over_product_to_join import select_over_product_to_join
+
+RULES = (
+    fold_constants,
+    drop_true_select,
+    inner_join_to_product,
+    flatten_products,
+    merge_selects,
+    push_select_below_project,
+    push_select_below_product,
+    push_select_below_window,
+    select_over_product_to_join,
+    join_below_window,
+    merge_projects,
+    push_project_below_window,
+    aggregate_by_slices,
+    acquire_what_windows_hold,
+    drop_dead_columns,
+)
+"""In this order: what is pushed down first leaves less to join, and slices are cut from what is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rewrite that changed the plan."""
+
+    rule: str
+    reason: str
+    before: Node
+    after: Node
+
+
+def rewrite(plan, rules=RULES):
+    """The plan with its tree rewritten, and the steps that led there; those inside subqueries outside FROM are not told."""
+    root, steps = _rewritten(plan.root, rules)
+    return replace(plan, root=root), tuple(steps)
+
+
+def _rewritten(root, rules):
+    root, steps = map_expressions(root, lambda e: transform(e, lambda part: _asked(part, rules))), []
+    changed = True
+    while changed:
+        changed = False
+        for rule in rules:
+            after = rule(root)
+            if after is not root:
+                steps.append(Step(rule.__name__, reason_of(rule), root, after))
+                root, changed = after, True
+    return root, steps
+
+
+def _asked(e, rules):
+    """A subquery outside FROM with its tree rewritten; any other expression as it is."""
+    if not isinstance(e, FromQuery):
+        return e
+    inner, _ = _rewritten(e.plan, rules)
+    return e if inner is e.plan else replace(e, plan=inner)
+
+
+def reason_of(rule):
+    """Why a rule is right, in a sentence: the first paragraph of its module."""
+    return " ".join(sys.modules[rule.__module__].__doc__.split("\n\n")[0].split())

@@ -1,0 +1,96 @@
+"""Fields: the states of aggregates as the integers that motes keep and send, and back.
+
+On a mote there is one group at a time and there are integers only. What is said here about them one by one is what the
+aggregate objects do columnar: `merge_fields` of two states' fields is the fields of `merge`, and so on; the tests hold
+them together. The fields of each aggregate are those of its layout, in that order.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from innet.aggregates import make
+from innet.aggregates.exact_sums import BITS, HALF, OF_INTEGERS, ExactSums
+from innet.aggregates.state import State
+
+Fields = tuple[int, ...]
+MASK = (1 << BITS) - 1
+
+BLANK: dict[str, Fields] = {
+    "COUNT": (0,), "SUM": (0, 0), "VARIANCE": (0, 0, 0), "MIN": (0, 0), "MAX": (0, 0),
+    "FIRST": (0, 0, 0, 0), "LAST": (0, 0, 0, 0),
+}  # fmt: skip
+"""The state of a group that has no values."""
+
+
+def folded(kind: str, value: int, tick: int, site: int) -> Fields:
+    """The state of a group with one value."""
+    match kind:
+        case "COUNT":
+            return (1,)
+        case "SUM":
+            return (1, value)
+        case "VARIANCE":
+            return (1, value, value * value)
+        case "MIN" | "MAX":
+            return (1, value)
+    return (1, tick, site, value)
+
+
+def merge_fields(kind: str, a: Fields, b: Fields) -> Fields:
+    """Two states of one group as one."""
+    if kind in ("COUNT", "SUM", "VARIANCE"):
+        return tuple(left + right for left, right in zip(a, b, strict=True))
+    if not (a[0] and b[0]):
+        return a if a[0] else b
+    return _BETTER[kind](a, b)
+
+
+_BETTER: dict[str, Callable[[Fields, Fields], Fields]] = {
+    "MIN": min,
+    "MAX": max,
+    "FIRST": lambda a, b: b if b[1:3] < a[1:3] else a,
+    "LAST": lambda a, b: b if b[1:3] >= a[1:3] else a,
+}
+
+
+def state_of(kind: str, rows: Sequence[Fields]) -> State:
+    """The state of many groups, one for each row of fields."""
+    aggregate = make(kind, "integer")
+    columns = list(zip(*rows, strict=True)) or [() for _ in aggregate.layout()]
+    named = dict(zip((field.name for field in aggregate.layout()), columns, strict=True))
+    named["second"] = named.get("site", ())
+    state = aggregate.init(len(rows))
+    for name, cell in state.cells.items():
+        cell[:] = named[name]
+    if "seen" in state.cells:
+        blank, seen = aggregate.init(len(rows)).cells, state.cells["seen"]
+        for name, cell in state.cells.items():
+            cell[~seen] = blank[name][~seen]
+    for name in state.sums:
+        state.sums[name] = _sums_of(named[name])
+    return state
+
+
+def fields_of(kind: str, state: State) -> list[Fields]:
+    """The fields of each group of a state."""
+    columns = []
+    for field in make(kind, "integer").layout():
+        if field.name in state.sums:
+            totals, exponent = state.sums[field.name].whole(np.arange(state.n_groups))
+            columns.append([total << exponent for total in totals])
+        else:
+            cell = state.cells["second" if field.name == "site" else field.name]
+            seen = state.cells.get("seen", True)
+            columns.append(np.where(seen, cell, 0).tolist())
+    return [tuple(int(n) for n in row) for row in zip(*columns, strict=True)]
+
+
+def _sums_of(totals: Sequence[int]) -> ExactSums:
+    """Whole numbers of up to 96 bits as sums, with the digits that `ExactSums.carry` would leave."""
+    digits, left = [], list(totals)
+    while any(left):
+        digits.append([((total + HALF) & MASK) - HALF for total in left])
+        left = [(total - digit) >> BITS for total, digit in zip(left, digits[-1], strict=True)]
+    shape = len(digits), len(totals)
+    return ExactSums.load(np.arange(len(digits)), np.array(digits, np.int64).reshape(shape), OF_INTEGERS)

@@ -1,0 +1,90 @@
+"""Meaning: what each instruction makes of its operands, one value at a time: 32-bit integers and nulls (SEMANTICS 5.1 to 5.3)."""
+
+from collections.abc import Callable
+
+from innet.operators.mote_expression import Apply, Expression, Number, SiteNumber
+
+Value = int | None
+
+
+def value_at(expression: Expression, site: int) -> Value:
+    """What an expression over nothing but the site's number is there."""
+    match expression:
+        case Number(value):
+            return value
+        case SiteNumber():
+            return site
+        case Apply(name, operands):
+            values = [value_at(operand, site) for operand in operands]
+            return (picked if name == "PICK" else UNARY.get(name) or BINARY[name])(*values)
+    raise ValueError(f"{expression} is not known before it is measured")
+
+
+def picked(truth: Value, value: Value, otherwise: Value) -> Value:
+    return value if truth == 1 else otherwise
+
+
+def _cut(value: int) -> int:
+    """The lowest 32 bits, with sign."""
+    return ((value + 0x8000_0000) & 0xFFFF_FFFF) - 0x8000_0000
+
+
+def _quotient(a: int, b: int) -> Value:
+    if b == 0:
+        return None
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _rest(a: int, b: int) -> Value:
+    return None if b == 0 else abs(a) % abs(b) * (-1 if a < 0 else 1)
+
+
+def _known(function: Callable[..., Value]) -> Callable[..., Value]:
+    """Null where an operand is null; else the result, cut."""
+
+    def computed(*operands: Value) -> Value:
+        if any(operand is None for operand in operands):
+            return None
+        result = function(*operands)
+        return None if result is None else _cut(int(result))
+
+    return computed
+
+
+def _either(function: Callable[[int, int], int]) -> Callable[[Value, Value], Value]:
+    """The other operand where one is null."""
+    return lambda a, b: b if a is None else a if b is None else function(a, b)
+
+
+def _and(a: Value, b: Value) -> Value:
+    return 0 if a == 0 or b == 0 else None if a is None or b is None else 1
+
+
+def _not(a: Value) -> Value:
+    return None if a is None else int(a == 0)
+
+
+UNARY: dict[str, Callable[[Value], Value]] = {
+    "NEG": _known(lambda a: -a),
+    "ABS": _known(abs),
+    "NOT": _not,
+    "ISNULL": lambda a: int(a is None),
+}
+BINARY: dict[str, Callable[[Value, Value], Value]] = {
+    "ADD": _known(lambda a, b: a + b),
+    "SUB": _known(lambda a, b: a - b),
+    "MUL": _known(lambda a, b: a * b),
+    "DIV": _known(_quotient),
+    "MOD": _known(_rest),
+    "LEAST": _either(min),
+    "GREATEST": _either(max),
+    "ELSE": lambda a, b: b if a is None else a,
+    "EQ": _known(lambda a, b: a == b),
+    "NE": _known(lambda a, b: a != b),
+    "LT": _known(lambda a, b: a < b),
+    "LE": _known(lambda a, b: a <= b),
+    "GT": _known(lambda a, b: a > b),
+    "GE": _known(lambda a, b: a >= b),
+    "AND": _and,
+    "OR": lambda a, b: _not(_and(_not(a), _not(b))),
+}

@@ -1,0 +1,32 @@
+"""Sizes: how long frames with readings and with partials are, for placements that are to be compared."""
+
+from math import ceil
+
+from acquisition.payload import READING_HEADER, capacity
+from acquisition.schedule import REGISTER_BITS, Sampling
+from gateway.frame import HEADER_SIZE, MAX_FRAME, payload_room
+from innet.partials import PartialShape
+from innet.payload.partial import HEADER, bare_bits, whole_bits
+from innet.placement.load_model import Sizes
+
+
+def sizes(mtu: int = MAX_FRAME) -> Sizes:
+    """Those of frames on links that carry so many bytes."""
+    room = payload_room(mtu)
+    return Sizes(
+        _readings,
+        lambda sampling: capacity(sampling, room),
+        _partials,
+        lambda shape: max(1, 8 * (room - HEADER.size) // whole_bits(shape)),
+        HEADER_SIZE + room,
+    )
+
+
+def _readings(sampling: Sampling, epochs: float, share: float, worst: bool) -> float:
+    bits = share * sum(1 + REGISTER_BITS if worst else channel.bits for channel in sampling.channels)
+    bits += worst or share < 1  # which of them are there
+    return HEADER_SIZE + READING_HEADER.size + ceil(epochs * bits / 8)
+
+
+def _partials(shape: PartialShape, whole: float, bare: float) -> float:
+    return HEADER_SIZE + HEADER.size + ceil((whole * whole_bits(shape) + bare * bare_bits(shape)) / 8)

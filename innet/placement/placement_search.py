@@ -1,0 +1,253 @@
+"""Place: where operators run. Pure: the same questions on the same network give the same placement.
+
+A condition runs where its reading is made: nothing is cheaper than a message that is not sent. A fold runs wherever its
+readings pass, or not at all: then they are delivered and folded at the base station. Which of them run is chosen by what
+the whole network uses, together with all other queries: a fold of readings that somebody wants anyway saves nothing.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, inf, prod, sqrt
+
+from acquisition.schedule import Schedule
+from innet.costs.energy_model import Duty, Network, Prediction, attempt_ms, predict
+from innet.errors import PlacementError
+from innet.operators.acquire import acquired
+from innet.operators.deliver import Deliver
+from innet.operators.fold import Fold
+from innet.placement.fold_sharing import keeps, numbers_after, united_folds
+from innet.placement.load_model import Loads, Round, Sizes, instructions_of, sites_below
+from innet.placement.placement import Placed, Placement, about_site, conditions, taking
+from innet.placement.slot_rounds import rounds_of
+from innet.placement.statistics import GUESS, Statistics
+
+MOST_ROOM = 255
+SURE = 2.33
+"""So many standard deviations above the mean, where one in a hundred is above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A fold, and what is to be delivered where it does not run."""
+
+    fold: Fold
+    instead: tuple[Deliver, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What was decided about a fold, with what the network uses in an hour if it runs and if it does not."""
+
+    fold: Fold
+    runs: bool
+    joules: tuple[float, float]  # of all motes: running, not running
+    messages: tuple[float, float]  # attempts
+
+    @property
+    def reason(self) -> str:
+        """The decision as a sentence."""
+        less, more = (
+            ("in the network", "at the base station") if self.runs else ("at the base station", "in the network")
+        )
+        joules, messages = (pair if self.runs else pair[::-1] for pair in (self.joules, self.messages))
+        used, otherwise = (f"{_told(j, 3)} J and {_told(n, 4)}" for j, n in zip(joules, messages, strict=True))
+        return f"folded {less}: all motes use {used} messages an hour, {more} {otherwise}"
+
+
+def _told(figure: float, digits: int) -> str:
+    """With so many digits, and all of those before the point."""
+    return f"{figure:,.0f}" if figure >= 10 ** (digits - 1) else f"{figure:.{digits}g}"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a placement is chosen for. `samples` are the milliseconds and milliampere of one, by site and attribute."""
+
+    network: Network
+    sites: Mapping[str, tuple[int, ...]]  # of each extent
+    schedules: Mapping[int, Schedule]
+    sizes: Sizes
+    round: Round
+    tick_ms: int
+    samples: Mapping[tuple[int, str], tuple[float, float]]
+    statistics: Statistics = GUESS
+
+
+def place(
+    delivered: Iterable[Deliver],
+    choices: Iterable[Choice],
+    world: World,
+    standing: Sequence[Placed] = (),
+    last: int = 0,
+    rounds: Callable[[Placement], Round | None] | None = None,
+) -> tuple[Placement, tuple[Weighed, ...]]:
+    """The cheapest of what was tried: everything folded, nothing folded, and from there one fold at a time.
+
+    `standing` are folds that run already, and go on as they are; `last` is the number that was given last. `rounds` says how
+    long those of a placement can be, None where no agenda has time for it; without it all have those of the world.
+    """
+    delivered = tuple(dict.fromkeys(delivered))
+    found = tuple(dict.fromkeys(choices))
+    tried: dict[frozenset[int], _Tried] = {}
+
+    def cost(running: frozenset[int]) -> tuple[bool, float, int]:
+        """All motes' joules in an hour; of equal ones, more folds are better: they leave the radio to others. What no
+        agenda has time for is the last to be taken."""
+        if running not in tried:
+            placement = arranged(delivered, found, running, world, standing, last)
+            round = world.round if rounds is None else rounds(placement)
+            at = replace(world, round=round or Round(1, world.round.interval))
+            hours = at.round.ticks * world.tick_ms / 3_600_000
+            tried[running] = _Tried(placement, predicted(placement, at), hours, round is not None)
+        return not tried[running].in_time, tried[running].joules, -len(running)
+
+    everything = frozenset(range(len(found)))
+    running = min((everything, frozenset()), key=cost)
+    changed = True
+    while changed:
+        better = min((running ^ {number} for number in everything), key=cost, default=running)
+        changed = cost(better) < cost(running)
+        running = better if changed else running
+    weighed = []
+    for number in sorted(everything):
+        ways = running | {number}, running - {number}
+        joules = tuple(cost(way)[1] for way in ways)
+        messages = tuple(tried[way].messages for way in ways)
+        weighed.append(Weighed(found[number].fold, number in running, joules, messages))
+    return tried[running].placement, tuple(weighed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A placement, and what a round of it uses, which takes so many hours."""
+
+    placement: Placement
+    prediction: Prediction
+    hours: float
+    in_time: bool
+
+    @property
+    def joules(self) -> float:
+        """Of all motes, in an hour."""
+        return sum(use.total for use in self.prediction.motes.values()) / self.hours
+
+    @property
+    def messages(self) -> float:
+        """Attempts, in an hour."""
+        return self.prediction.total.attempts / self.hours
+
+
+def arranged(
+    delivered: Sequence[Deliver],
+    choices: Sequence[Choice],
+    running: Iterable[int],
+    world: World,
+    standing: Sequence[Placed] = (),
+    last: int = 0,
+) -> Placement:
+    """The placement in which these of the choices run as folds, and the others are delivered.
+
+    One that a standing fold keeps already needs no other.
+    """
+    running = frozenset(running)
+    readings = [*delivered, *(d for n, choice in enumerate(choices) if n not in running for d in choice.instead)]
+    wanted = (choices[number].fold for number in sorted(running))
+    lacking = (fold for fold in wanted if not any(keeps(placed.operator, fold) for placed in standing))
+    folds = united_folds(lacking, lambda fold: _fits(fold, world))
+    numbers = numbers_after(last, [placed.number for placed in standing])
+    if len(folds) > len(numbers):
+        raise PlacementError(f"{len(folds)} more folds than the {len(standing)} that run are too many to have numbers")
+    tree = world.network.tree
+    placed = [Placed(d, taking(d, world.sites[d.extent])) for d in dict.fromkeys(readings)]
+    placed += standing
+    placed += [_fold(fold, number, world, len(folds), standing) for fold, number in zip(folds, numbers, strict=False)]
+    unreached = tree.unreached(site for found in placed for site in found.sites)
+    return Placement(tree, tuple(placed), unreached)
+
+
+def _fits(fold: Fold, world: World) -> bool:
+    """Whether a frame has room for a partial."""
+    shape = Placed(fold, taking(fold, world.sites[fold.extent])).shape
+    return world.sizes.partials(shape, 1, 0) <= world.sizes.room
+
+
+def _fold(fold: Fold, number: int, world: World, folds: int, standing: Sequence[Placed]) -> Placed:
+    """A fold where its readings are made and pass, with room for the groups expected, as far as its share of RAM goes."""
+    tree, hardware = world.network.tree, world.network.hardware
+    sites = taking(fold, world.sites[fold.extent])
+    below = sites_below(tree, sites)
+    merging = tuple(sorted(below.keys() - set(sites)))
+    placed = Placed(fold, sites, number, merging)
+    filters = any(not about_site(term) for term in conditions(fold))
+    groups = world.statistics.most_groups(fold, max(below.values(), key=len, default=())) + filters
+    open_slices = ceil(world.round.ticks * fold.slices.kept / fold.slices.period) + 1
+    ram = min((hardware[site].processor.ram_bytes for site in below), default=0)
+    left = ram - sum(other.room * other.shape.group_bytes for other in standing)
+    fits = left // folds // placed.shape.group_bytes
+    return replace(placed, room=max(1, min(MOST_ROOM, open_slices * groups, fits)))
+
+
+# --- what it uses ----------------------------------------------------------------------------------------------------
+
+
+def predicted(placement: Placement, world: World) -> Prediction:
+    """What a placement uses in a round."""
+    network, tree = world.network, placement.tree
+    loads = Loads.of(placement, world.schedules, world.sizes, world.round, world.statistics)
+    speaking = loads.speaking(tree)
+    slots = slots_ms(loads, world)
+    computing = instructions_of(placement, world.schedules, world.round)
+    children, sampling = tree.children, sampled_by(placement)
+    rounds = rounds_of(placement, world.round)
+    duties = {}
+    for site in tree.parent:
+        heard = [slots[child] for child in children[site]]
+        hops = tree.depth(site)
+        listens = rounds.with_slots(rounds.turn(hops + 1))  # its children have theirs a round later
+        asks = 1 / rounds.asks - rounds.both(rounds.turn(hops)) * min(1.0, speaking[site] * rounds.every)
+        sampled = sum(
+            prod(world.samples.get((site, attribute), (0.0, 0.0))) * world.round.ticks / interval
+            for attribute, interval in sampling.get(site, ())
+        )
+        starts = len(heard) * listens + speaking[site] + asks
+        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard) * listens, starts, slots[site], asks)
+    return predict(network, duties, loads.traffic(tree), world.round.ticks * world.tick_ms)
+
+
+def sampled_by(placement: Placement) -> dict[int, list[tuple[str, int]]]:
+    """Each attribute that a site samples for what runs there, once, with the shortest interval wanted."""
+    wanted: dict[int, dict[tuple[str, str], int]] = {}
+    for placed in placement.placed:
+        acquires = acquired(placed.operator).values()
+        for site in placed.sites:
+            found = wanted.setdefault(site, {})
+            for acquire in acquires:
+                for attribute in acquire.sampled:
+                    key = acquire.extent, attribute
+                    found[key] = min(acquire.interval, found.get(key, acquire.interval))
+    return {site: [(attribute, every) for (_, attribute), every in found.items()] for site, found in wanted.items()}
+
+
+def slots_ms(loads: Loads, world: World) -> dict[int, int]:
+    """By mote, how long its slot for sending has to be, in whole milliseconds: for the most frames, and attempts that fail.
+
+    What does not fit into a slot is lost, so there is room for one frame more: motes report other things, too.
+    """
+    network = world.network
+    most = loads.most_frames(network.tree)
+    found = {}
+    for site, parent in network.tree.parent.items():
+        frames = most[site] + Counter({float(world.sizes.room): 1})
+        both = network.topology.ratio(site, parent) * network.topology.ratio(parent, site)
+        count = frames.total()
+        more = tries(count, both, network.attempts) / count
+        hardware = network.hardware[site]
+        found[site] = ceil(more * sum(number * attempt_ms(hardware, size) for size, number in frames.items()))
+    return found
+
+
+def tries(frames: int, both: float, limit: int) -> float:
+    """How many attempts are enough, but for one round in a hundred, where each comes through with probability `both`."""
+    needed = frames / both + SURE * sqrt(frames * (1 - both)) / both if both else inf
+    return min(needed, frames * limit)

@@ -1,0 +1,177 @@
+"""The meaning of a program once more, for many motes and ticks at once: one pass over the code, columns instead of values.
+
+What it gives for each of them is what `innet.program.interpreter` gives; the tests hold them together. A jump takes
+some of the motes along and not the others, so an instruction counts for those only that come by.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from innet.operators.column_evaluation import BINARY, UNARY, Lane, Mask, chosen
+from innet.program.mote_program import MoteProgram, instructions
+from innet.program.opcodes import CELLS, DECLARING
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What was measured, by whom and when. A peer is due (the mask) or not, and has lanes of its own."""
+
+    site: np.ndarray
+    tick: np.ndarray
+    values: Sequence[Lane]
+    peers: Mapping[int, tuple[Mask, Sequence[Lane]]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.site)
+
+
+@dataclass(slots=True)
+class Folded:
+    """What became of the readings in one table: which belong to it, which of them are in a group and in which one.
+
+    `folds` are (place, which, what) in the order in which they were folded.
+    """
+
+    marked: Mask
+    entered: Mask
+    keys: tuple[Lane, ...] = ()
+    folds: list[tuple[int, Mask, Lane]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """By channel what is to be sent, and of which; `wanted` without `sent` was filtered."""
+
+    reading: tuple[Lane, ...]
+    sent: Mask
+    wanted: Mask
+    tables: Mapping[int, Folded]
+
+
+def run_many(program: MoteProgram, columns: Columns) -> Outcomes:
+    """As if every mote ran the program at its tick. Motes whose programs have the same body can be run together."""
+    lanes = _Lanes(program, columns)
+    for at, opcode, operands in instructions(program.code):
+        if opcode.name in DECLARING:
+            continue
+        lanes.land(at)
+        if opcode.name == "HALT":
+            break
+        if opcode.name == "SKIP":
+            lanes.skip(at + opcode.length + operands[0])
+        else:
+            lanes.step(opcode.name, operands)
+    return Outcomes(tuple(lanes.reading), lanes.sent, lanes.wanted, lanes.tables)
+
+
+class _Lanes:
+    """What the programs have at hand while they run. `active` are those that come by."""
+
+    def __init__(self, program: MoteProgram, columns: Columns) -> None:
+        self.columns, self.n = columns, len(columns)
+        self.active = np.ones(self.n, bool)
+        self.waiting: dict[int, Mask] = {}
+        self.stack: list[Lane] = []
+        self.cells = [self.constant(None)] * CELLS
+        self.reading = [self.constant(None)] * program.channels
+        self.sent, self.wanted = self.nobody(), self.nobody()
+        self.tables = {table.number: Folded(self.nobody(), self.nobody()) for table in program.tables}
+        self.keys: list[Lane] = []
+        self.entered = 0
+
+    def nobody(self) -> Mask:
+        return np.zeros(self.n, bool)
+
+    def constant(self, value: int | None) -> Lane:
+        return Lane.constant(value, self.n)
+
+    def land(self, at: int) -> None:
+        if at in self.waiting:
+            self.active = self.active | self.waiting.pop(at)
+
+    def skip(self, target: int) -> None:
+        truth = self.stack.pop()
+        goes_on = self.active & truth.holds
+        gone = self.active & ~goes_on
+        self.waiting[target] = gone | self.waiting[target] if target in self.waiting else gone
+        self.active = goes_on
+
+    def step(self, name: str, operands: tuple[int, ...]) -> None:
+        if name in UNARY:
+            self.stack.append(UNARY[name](self.stack.pop()))
+        elif name in BINARY:
+            right, left = self.stack.pop(), self.stack.pop()
+            self.stack.append(BINARY[name](left, right))
+        else:
+            getattr(self, f"_{name.lower()}")(*operands)
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def _load(self, channel: int) -> None:
+        self.stack.append(self.columns.values[channel])
+
+    def _peer(self, sampling: int, channel: int) -> None:
+        here, values = self.columns.peers.get(sampling, (None, ()))
+        if channel >= len(values):
+            self.stack.append(self.constant(None))
+        else:
+            self.stack.append(Lane.of(values[channel].values, values[channel].there & here))
+
+    def _here(self, sampling: int) -> None:
+        here = self.columns.peers.get(sampling, (self.nobody(), ()))[0]
+        self.stack.append(Lane.truth(here))
+
+    def _every(self, ticks: int) -> None:
+        self.stack.append(Lane.truth(self.columns.tick % ticks == 0))
+
+    def _within(self, period: int, edge: int, ticks: int) -> None:
+        self.stack.append(Lane.truth((self.columns.tick - edge) % period < ticks))
+
+    def _site(self) -> None:
+        self.stack.append(Lane(self.columns.site, np.ones(self.n, bool)))
+
+    def _null(self) -> None:
+        self.stack.append(self.constant(None))
+
+    def _lit8(self, value: int) -> None:
+        self.stack.append(self.constant(value))
+
+    _lit16 = _lit32 = _lit8
+
+    def _store(self, cell: int) -> None:
+        self.cells[cell] = chosen(self.active, self.stack.pop(), self.cells[cell])
+
+    def _fetch(self, cell: int) -> None:
+        self.stack.append(self.cells[cell])
+
+    def _pick(self) -> None:
+        otherwise, value, truth = self.stack.pop(), self.stack.pop(), self.stack.pop()
+        self.stack.append(chosen(truth.holds, value, otherwise))
+
+    # --- what goes out, and tables -----------------------------------------------------------------------------------
+
+    def _want(self) -> None:
+        self.wanted = self.wanted | self.active
+
+    def _out(self, channel: int) -> None:
+        self.reading[channel] = chosen(self.active, self.stack.pop(), self.reading[channel])
+
+    def _send(self) -> None:
+        self.sent = self.sent | self.active
+
+    def _mark(self, table: int) -> None:
+        self.tables[table].marked = self.active
+
+    def _key(self) -> None:
+        self.keys.append(self.stack.pop())
+
+    def _enter(self, table: int) -> None:
+        self.entered = table
+        self.tables[table].entered, self.tables[table].keys = self.active, tuple(self.keys)
+        self.keys = []
+
+    def _fold(self, place: int) -> None:
+        lane = self.stack.pop()
+        self.tables[self.entered].folds.append((place, self.active & lane.there, lane))

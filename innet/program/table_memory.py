@@ -1,0 +1,69 @@
+"""Memory: the partials that a mote keeps until their slice is over; its own and what its children sent."""
+
+from collections.abc import Iterable, Sequence
+
+from innet.partials import Key, Partial, united
+from innet.program.mote_program import MoteProgram, Table
+
+
+class Memory:
+    """What all programs of one mote keep. A mote that reboots has a new one."""
+
+    def __init__(self) -> None:
+        self._tables: dict[int, Table] = {}
+        self._held: dict[int, dict[tuple[int, bool, Key], Partial]] = {}
+        self._full: list[tuple[int, Partial]] = []
+
+    def install(self, programs: Iterable[MoteProgram]) -> int:
+        """From now on these run. Tables that stay as they are keep what they hold.
+
+        How many readings were in tables that changed or went: nobody would know what their partials mean.
+        """
+        tables = {table.number: table for program in programs for table in program.tables}
+        gone = {number for number, table in self._tables.items() if tables.get(number) != table}
+        dropped = [partial for number in gone for partial in self._held.pop(number, {}).values()]
+        dropped += [partial for number, partial in self._full if number in gone]
+        self._full = [(number, partial) for number, partial in self._full if number not in gone]
+        self._tables = tables
+        return sum(partial.readings for partial in dropped)
+
+    def table(self, number: int) -> Table | None:
+        return self._tables.get(number)
+
+    def add(self, number: int, partials: Iterable[Partial]) -> list[Partial]:
+        """Merge partials into a table, whoever made them. Where there is no room, the oldest group has to go early; those."""
+        early = []
+        table = self._tables[number]
+        held, shape = self._held.setdefault(number, {}), table.shape
+        for partial in partials:
+            place = partial.slice, partial.bare, partial.group
+            if place in held:
+                held[place] = united(held[place], partial, table.kinds, shape.has_bitmap)
+                continue
+            if len(held) >= table.room:
+                early.append(held.pop(min(held, key=lambda place: place[0])))
+            held[place] = partial
+        self._full += [(number, partial) for partial in early]
+        return early
+
+    def take(self, tick: int) -> list[tuple[int, Partial]]:
+        """The partials of slices that are over at a tick, and those that had to go early, by their table; they are gone."""
+        taken, self._full = self._full, []
+        for number, held in self._held.items():
+            slices = self._tables[number].slices
+            over = [place for place in held if slices.end(place[0]) <= tick]
+            taken += [(number, held.pop(place)) for place in sorted(over, key=lambda place: place[0])]
+        return taken
+
+    def __len__(self) -> int:
+        """How many partials it holds."""
+        return len(self._full) + sum(len(held) for held in self._held.values())
+
+
+def state_bytes(table: Table) -> int:
+    """The memory that a table takes on a mote."""
+    return table.room * table.shape.group_bytes
+
+
+def total_bytes(tables: Sequence[Table]) -> int:
+    return sum(map(state_bytes, tables))

@@ -1,0 +1,172 @@
+"""Partial aggregates of many motes: which readings are merged where, and into which frames they go."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gateway.frame import HEADER_SIZE, payload_room
+from innet.operators.column_evaluation import Lane
+from innet.partials import PartialShape
+from innet.payload.partial import HEADER, MAX_SPAN, bare_bits, whole_bits
+from simulator.kernel import MS
+from simulator.vector_engine.layout import CannotSweep, Layout
+from simulator.vector_engine.sampling import Sampled
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Readings in one table. `emitted` is the round in which their partials rise; `holder` is who has them now, since
+    when (microseconds), and at which place of the frame that brought them.
+
+    `folds[place]` is what is folded there, and of which rows; those in no group are bare.
+    """
+
+    mote: np.ndarray
+    tick: np.ndarray
+    slice: np.ndarray
+    bare: np.ndarray
+    keys: tuple[Lane, ...]
+    folds: tuple[Lane, ...]
+    emitted: np.ndarray
+    holder: np.ndarray
+    since: np.ndarray
+    place: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.mote)
+
+    def take(self, which: np.ndarray) -> "Rows":
+        taken = {name: getattr(self, name)[which] for name in _PLAIN}
+        return Rows(keys=_taken(self.keys, which), folds=_taken(self.folds, which), **taken)
+
+    def moved(self, holder: np.ndarray, since: np.ndarray, place: np.ndarray) -> "Rows":
+        return replace(self, holder=holder, since=since, place=place)
+
+    @staticmethod
+    def together(parts: list["Rows"]) -> "Rows":
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _PLAIN}
+        keys = tuple(_joined(lanes) for lanes in zip(*(part.keys for part in parts), strict=True))
+        folds = tuple(_joined(lanes) for lanes in zip(*(part.folds for part in parts), strict=True))
+        return Rows(keys=keys, folds=folds, **joined)
+
+
+_PLAIN = ("mote", "tick", "slice", "bare", "emitted", "holder", "since", "place")
+
+
+def _taken(lanes: tuple[Lane, ...], which: np.ndarray) -> tuple[Lane, ...]:
+    return tuple(Lane(lane.values[which], lane.there[which]) for lane in lanes)
+
+
+def _joined(lanes: tuple[Lane, ...]) -> Lane:
+    return Lane(np.concatenate([lane.values for lane in lanes]), np.concatenate([lane.there for lane in lanes]))
+
+
+def rows_of(sampled: Sampled, number: int, shape: PartialShape, layout: Layout, tick_ms: int) -> Rows:
+    """What a sampling put into a table."""
+    folded = sampled.outcomes.tables[number]
+    places = [place for place, _, _ in folded.folds]
+    if len(set(places)) < len(places):
+        raise CannotSweep(f"table {number} folds twice into one place")
+    which = np.flatnonzero(folded.marked | folded.entered)
+    grouped = folded.entered[which]
+    mote, tick = sampled.mote[which], sampled.tick[which]
+    slice_ = shape.slices.number(tick)
+    some, inverse = np.unique(slice_, return_inverse=True)
+    ends = np.array([shape.slices.end(number) for number in some.tolist()], np.int64)[inverse]
+    over = -(-ends * tick_ms * MS // layout.round_us) - 1
+    if not layout.due(over).all():
+        raise CannotSweep(f"slices of table {number} end in rounds in which there are no slots")
+    nothing = Lane(np.zeros(len(which), np.int64), np.zeros(len(which), bool))
+    folds = [nothing] * len(shape.kinds)
+    for place, mask, lane in folded.folds:
+        folds[place] = Lane.of(lane.values[which], (mask & folded.entered)[which])
+    keys = tuple(Lane.of(key.values[which], key.there[which] & grouped) for key in folded.keys)
+    keys += (nothing,) * (shape.keys - len(keys))
+    return Rows(
+        mote, tick, slice_, ~grouped, keys, tuple(folds), np.maximum(over, sampled.round[which]), mote,
+        tick * tick_ms * MS, np.zeros(len(which), np.int64),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Frames of one table by mote and round. Row i goes into `frame[i]`, at its `place[i]`."""
+
+    mote: np.ndarray
+    round: np.ndarray
+    size: np.ndarray
+    frame: np.ndarray
+    place: np.ndarray
+
+
+def pack(rows: Rows, shape: PartialShape, room: int, mtu: int) -> Packed:
+    """What motes make of the rows that they hold and that rise now: one partial for each slice and group."""
+    if not len(rows):
+        none = np.zeros(0, np.int64)
+        return Packed(none, none, none, none, none)
+    identity = [rows.holder, rows.emitted, rows.slice, rows.bare.astype(np.int64)]
+    for key in rows.keys:
+        identity += [key.there.astype(np.int64), key.values]
+    _, entry = np.unique(np.stack(identity), axis=1, return_inverse=True)
+    entry = entry.reshape(-1)
+    # A partial stands where its first reading stood: motes keep them in the order in which they came.
+    order = np.lexsort((rows.place, rows.since, rows.slice, rows.emitted, rows.holder))
+    _, earliest = np.unique(entry[order], return_index=True)
+    in_order = np.argsort(earliest)  # entries in the order in which motes send them
+    head = order[earliest[in_order]]
+    rank = np.empty(len(in_order), np.int64)
+    rank[in_order] = np.arange(len(in_order))
+    holder, round_, bare = rows.holder[head], rows.emitted[head], rows.bare[head]
+    group = _runs(holder, round_)
+    if np.bincount(group).max() > room:
+        raise CannotSweep(f"table {shape.aggregation} has more groups than the {room} that it has room for")
+    payload = _payloads(group, rows.slice[head], bare, shape, payload_room(mtu))
+    frame = _runs(group, payload)
+    first = np.flatnonzero(np.append(True, np.diff(frame) > 0))
+    whole = np.bincount(frame, ~bare).astype(np.int64)
+    bares = np.bincount(frame, bare).astype(np.int64)
+    size = HEADER_SIZE + HEADER.size + -(-(whole * whole_bits(shape) + bares * bare_bits(shape)) // 8)
+    return Packed(holder[first], round_[first], size, frame[rank[entry]], _places(frame, bare, whole)[rank[entry]])
+
+
+def _runs(*keys: np.ndarray) -> np.ndarray:
+    """The number of the run of equal keys that each entry is in."""
+    changes = np.zeros(len(keys[0]), bool)
+    for key in keys:
+        changes[1:] |= np.diff(key) != 0
+    return np.cumsum(changes)
+
+
+def _payloads(group: np.ndarray, slice_: np.ndarray, bare: np.ndarray, shape: PartialShape,
+              most: int) -> np.ndarray:  # fmt: skip
+    """The payload within its group that each entry goes into: the next one where it has no room in the last."""
+    begins = np.flatnonzero(np.append(True, np.diff(group) > 0))
+    sizes = np.diff(np.append(begins, len(group)))
+    whole = np.zeros(len(begins), np.int64)
+    bares, payload = whole.copy(), whole.copy()
+    first = slice_[begins]
+    found = np.zeros(len(group), np.int64)
+    for at in range(int(sizes.max())):
+        which = np.flatnonzero(sizes > at)
+        entry = begins[which] + at
+        whole[which] += ~bare[entry]
+        bares[which] += bare[entry]
+        bits = whole[which] * whole_bits(shape) + bares[which] * bare_bits(shape)
+        many = (whole[which] + bares[which] > 0xFF) | (slice_[entry] - first[which] >= MAX_SPAN)
+        over = which[many | (HEADER.size + -(-bits // 8) > most)]
+        payload[over] += 1
+        first[over] = slice_[begins[over] + at]
+        bares[over] = bare[begins[over] + at]
+        whole[over] = 1 - bares[over]
+        found[entry] = payload[which]
+    return found
+
+
+def _places(frame: np.ndarray, bare: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Where each entry stands in its frame: the whole ones first."""
+    begins = np.flatnonzero(np.append(True, np.diff(frame) > 0))
+    bares = np.cumsum(bare) - bare
+    wholes = np.cumsum(~bare) - ~bare
+    return np.where(bare, whole[frame] + bares - bares[begins][frame], wholes - wholes[begins][frame])

@@ -1,0 +1,143 @@
+"""What was swept, as the lines of the trace that motes leave which are simulated one by one."""
+
+import numpy as np
+
+from gateway.frame import Kind
+from simulator.kernel import MS
+from simulator.tally import Tally
+from simulator.trace import Trace
+from simulator.vector_engine.convergecast import Merged
+from simulator.vector_engine.engine import Swept
+from simulator.vector_engine.hops import Hop
+from simulator.vector_engine.layout import GATEWAY, Layout
+from simulator.vector_engine.reading_frames import Posted
+from simulator.vector_engine.sampling import Sampled
+
+
+def record(swept: Swept, layout: Layout, trace: Trace, tick_ms: int) -> None:
+    """Everything that happened, in no order: the trace has its own."""
+    if swept.begins:
+        for mote in layout.number.tolist():
+            trace.record(swept.rounds.start * layout.round_us, mote, "sleeps")
+    _listened(swept, layout, trace)
+    for sampled in swept.sampled:
+        _measured(sampled, layout, trace, tick_ms)
+    for sampled, posted, seq in zip(swept.told, swept.posted, swept.seqs, strict=True):
+        _posted(sampled, posted, seq, layout, trace)
+    for hop in swept.hops:
+        _sent(hop, swept.readings, layout, trace)
+        _rested(hop, layout, trace)
+    for hop in swept.asked:
+        _inquired(hop, layout, trace)
+        _rested(hop, layout, trace)
+    for merged in swept.merged:
+        _merged(merged, layout, trace)
+
+
+def _listened(swept: Swept, layout: Layout, trace: Trace) -> None:
+    """To the children, each in its slot."""
+    ears = layout.ears
+    slot, at = np.nonzero(swept.listening[ears.mote])
+    time = (swept.rounds.start + at) * layout.round_us + ears.end[slot]
+    for time_, mote, us in zip(
+        time.tolist(), layout.number[ears.mote[slot]].tolist(), ears.us(layout.startup)[slot].tolist(), strict=True
+    ):
+        trace.record(time_, mote, "awake", us=us)
+
+
+def _rested(hop: Hop, layout: Layout, trace: Trace) -> None:
+    """When the slots of those who sent were over."""
+    last = hop.last_of_slot
+    columns = hop.ended, layout.number[hop.frames.holder], hop.awake_us(layout)
+    for ended, mote, us in zip(*(column[last].tolist() for column in columns), strict=True):
+        trace.record(ended, mote, "awake", us=us)
+
+
+def _measured(sampled: Sampled, layout: Layout, trace: Trace, tick_ms: int) -> None:
+    number, outcomes = sampled.batch.sampling.number, sampled.outcomes
+    lanes = [np.where(lane.there, lane.values, None).tolist() for lane in sampled.values]
+    rows = zip(*lanes, strict=True) if lanes else iter([()] * len(sampled.tick))
+    places = zip(layout.number[sampled.mote].tolist(), sampled.tick.tolist(), rows, strict=True)
+    if outcomes is None:
+        for mote, tick, row in places:
+            trace.record(tick * tick_ms * MS, mote, "wasted", sampling=number, tick=tick, values=row)
+        return
+    for (mote, tick, row), out, due in zip(places, outcomes.sent.tolist(), outcomes.wanted.tolist(), strict=True):
+        trace.record(tick * tick_ms * MS, mote, "produced", sampling=number, tick=tick, values=row, sent=int(out),
+                     filtered=int(due and not out), steps=sampled.batch.steps)  # fmt: skip
+
+
+def _posted(sampled: Sampled, posted: Posted, seq: np.ndarray, layout: Layout, trace: Trace) -> None:
+    time = posted.round * layout.round_us + layout.send_begin[posted.mote]
+    columns = time, layout.number[posted.mote], seq, posted.first, posted.count
+    for at, mote, number, first, count in zip(*(column.tolist() for column in columns), strict=True):
+        trace.record(at, mote, "posted", kind="READING", boot=1, seq=number, sampling=sampled.batch.sampling.number,
+                     first=first, count=count)  # fmt: skip
+
+
+def _sent(hop: Hop, readings: int, layout: Layout, trace: Trace) -> None:
+    frames = hop.frames
+    columns = (
+        hop.ended, layout.number[frames.holder], layout.heard_by[frames.holder], layout.number[frames.origin], frames.seq,
+        frames.size, hop.attempts, hop.copies, hop.known, hop.arrived, layout.parent[frames.holder] == GATEWAY,
+        frames.holder == frames.origin, frames.tag < readings,
+    )  # fmt: skip
+    for ended, mote, to, origin, seq, size, attempts, came, known, arrived, home, own, reading in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        kind = (Kind.READING if reading else Kind.PARTIAL).name
+        trace.record(ended, mote, "sent", kind=kind, to=to, origin=origin, boot=1, seq=seq, bytes=size, attempts=attempts,
+                     came=came, known=int(known))  # fmt: skip
+        if own and not known:
+            trace.record(ended, mote, "given_up", kind=kind, seq=seq)
+        if home and came:
+            trace.record(arrived, to, "delivered", kind=kind, origin=origin, boot=1, seq=seq, bytes=size)
+
+
+def _inquired(hop: Hop, layout: Layout, trace: Trace) -> None:
+    holder = hop.frames.holder
+    columns = hop.ended, layout.number[holder], layout.heard_by[holder], hop.attempts, hop.copies, hop.known
+    for ended, mote, of, attempts, came, known in zip(*(column.tolist() for column in columns), strict=True):
+        trace.record(ended, mote, "inquired", of=of, attempts=attempts, came=came, known=int(known))
+
+
+def _merged(merged: Merged, layout: Layout, trace: Trace) -> None:
+    """What was in each partial that came, by the number of the gateway."""
+    rows = merged.rows
+    keys = [np.where(key.there, key.values, None).tolist() for key in rows.keys]
+    groups = list(zip(*keys, strict=True)) if keys else [()] * len(rows)
+    within: dict[tuple, list[tuple[int, int]]] = {}
+    identity = layout.number[merged.origin], merged.seq
+    columns = merged.time, *identity, layout.gateway[rows.mote], rows.slice, rows.bare
+    places = zip(*(column.tolist() for column in columns), groups, strict=True)
+    readings = zip(layout.number[rows.mote].tolist(), rows.tick.tolist(), strict=True)
+    for (time, origin, seq, gateway, slice_, bare, group), reading in zip(places, readings, strict=True):
+        within.setdefault((time, origin, seq, gateway, slice_, bare, () if bare else group), []).append(reading)
+    for (time, origin, seq, gateway, slice_, bare, group), found in within.items():
+        of = ",".join(f"{site}:{tick}" for site, tick in sorted(found))
+        trace.record(time, gateway, "merged", origin=origin, boot=1, seq=seq, table=merged.table.number, slice=slice_,
+                     bare=int(bare), group=group, readings=of)  # fmt: skip
+
+
+def count(swept: Swept, layout: Layout, tally: Tally) -> None:
+    """What a tally would have counted of those lines."""
+    number = layout.number.tolist()
+
+    def add(counter, weights) -> None:
+        counter.update(
+            {mote: value for mote, value in zip(number, weights.astype(np.int64).tolist(), strict=True) if value}
+        )
+
+    for sampled in swept.sampled:
+        if sampled.outcomes is not None:
+            add(tally.produced, np.bincount(sampled.mote, minlength=len(layout)))
+    for hop in swept.hops:
+        holder, size = hop.frames.holder, len(layout)
+        add(tally.frames, np.bincount(holder, minlength=size))
+        add(tally.attempts, np.bincount(holder, hop.attempts, minlength=size))
+        add(tally.bytes, np.bincount(holder, hop.attempts * hop.frames.size, minlength=size))
+        add(tally.lost, np.bincount(holder, ~hop.came, minlength=size))
+        home = hop.came & (layout.parent[holder] == GATEWAY)
+        reading = hop.frames.tag < swept.readings
+        for kind, which in ((Kind.READING, home & reading), (Kind.PARTIAL, home & ~reading)):
+            tally.delivered[kind.name] += int(which.sum())

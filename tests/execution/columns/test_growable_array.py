@@ -1,0 +1,41 @@
+"""Grown against a list: what is added at the end and let go of at both ends, of an array that is nobody else's."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from basestation.execution.columns.growable_array import Grown
+
+NUMBERS = st.lists(st.integers(0, 9), max_size=40)
+STEPS = st.lists(st.tuples(st.sampled_from(("extend", "drop", "cut")), NUMBERS, st.floats(0, 1)), max_size=20)
+
+
+@given(NUMBERS, STEPS)
+def test_it_holds_what_was_added_and_not_let_go_of(begun, steps):
+    array = np.array(begun, np.int64)
+    grown, wanted, added = Grown(array), list(begun), 0
+    for step, numbers, part in steps:
+        if step == "extend":
+            grown.extend(np.array(numbers, np.int64))
+            wanted, added = wanted + numbers, added + len(numbers)
+        elif step == "drop":
+            count = int(part * len(wanted))
+            grown.drop(count)
+            wanted, added = wanted[count:], min(added, len(wanted) - count)
+        else:
+            count = int(part * added)
+            grown.cut(len(wanted) - count)
+            wanted, added = wanted[: len(wanted) - count], added - count
+        assert grown.values.tolist() == wanted
+        assert len(grown) == len(wanted)
+    assert array.tolist() == begun
+
+
+def test_what_was_cut_grows_on_without_a_copy():
+    grown = Grown(np.empty(0, np.int64))
+    grown.extend(np.arange(1000))
+    before = grown.values
+    grown.cut(990)
+    grown.extend(np.arange(5))
+    assert np.shares_memory(grown.values, before)
+    assert grown.values.tolist() == [*range(990), *range(5)]

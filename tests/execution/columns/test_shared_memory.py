@@ -1,0 +1,63 @@
+"""What is in order is not sorted, and what is the same is held once: the answers are those of sorting and of copies."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from basestation.algebra.vector import Vector, by_identity, constant
+from basestation.execution.columns.integer_arrays import distinct, ranked
+from basestation.execution.columns.tuples import Tuples, joined
+
+integers = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=12)
+runs = st.lists(st.integers(-4, 4), max_size=12)
+
+
+@given(st.one_of(integers, runs, runs.map(sorted)).map(lambda n: np.array(n, np.int64)))
+def test_distinct_values_are_those_that_sorting_finds(values):
+    found, place = np.unique(values, return_inverse=True)
+    assert distinct(values).tolist() == found.tolist()
+    assert [of.tolist() for of in ranked(values)] == [found.tolist(), place.tolist()]
+
+
+@given(st.lists(st.text("ab", max_size=2), max_size=12), st.sampled_from([1, 1000]), st.data())
+def test_objects_are_found_again_by_their_identity(strings, times, data):
+    """Equal strings are one object here, another there; few of them stand often."""
+    found_again_by_identity(["".join(list(s)) if data.draw(st.booleans()) else s for s in strings] * times)
+
+
+def test_many_objects_are_found_again_by_their_identity():
+    found_again_by_identity([str(number) for number in range(20_000)])
+
+
+def found_again_by_identity(again):
+    objects = np.empty(len(again), object)
+    objects[:] = again
+    some, place = by_identity(objects)
+    assert [some[at] for at in place.tolist()] == again
+    assert len({id(each) for each in some}) == len(some)
+
+
+def some_tuples(first, count):
+    """Their arrival is their tick, a column too; nothing else is told of them."""
+    tick, none = first + np.arange(count), constant(0, count)
+    columns = {1: Vector(tick), 2: Vector(np.arange(count) % 3, np.arange(count) % 2 == 0)}
+    return Tuples(first + np.arange(count), tick, tick, none, none, none, none, constant(False, count), columns)
+
+
+def told(tuples):
+    system = [
+        getattr(tuples, name).tolist() for name in ("ident", "tick", "arrival", "part", "rank", "place", "append")
+    ]
+    return list(zip(*system, *(vector.to_list() for vector in tuples.columns.values()), strict=True))
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=4), st.data())
+def test_what_is_held_once_stays_so(lengths, data):
+    parts = [some_tuples(10 * at, length) for at, length in enumerate(lengths)]
+    whole = joined(parts)
+    assert told(whole) == [row for part in parts for row in told(part)]
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(whole), max_size=len(whole))), bool)
+    kept = whole.take(mask)
+    assert told(kept) == [row for row, stays in zip(told(whole), mask.tolist(), strict=True) if stays]
+    assert kept.arrival is kept.tick is kept.columns[1].values
+    assert not len(kept) or kept.rank.strides == (0,)

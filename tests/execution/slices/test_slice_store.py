@@ -1,0 +1,66 @@
+"""The cells of slices in parts, against a list of all of them."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from basestation.execution.columns.cells import Cells
+from basestation.execution.slices.slice_store import Held
+from innet.aggregates import make
+
+COUNT = make("COUNT", "integer")
+OPERATIONS = ("add", "add", "add", "between", "cut off", "cut off before", "set")
+
+
+def cells(slices):
+    """A group for each of some slices, in order."""
+    slices = np.array(slices, np.int64)
+    of = np.arange(len(slices))
+    return Cells(slices, of, of, of, [COUNT.folded(np.ones(len(slices), np.int64), None)])
+
+
+def slices_of(parts):
+    assert all(len(part) for part in parts)
+    return [number for part in parts for number in part.slice.tolist()]
+
+
+@given(st.data())
+def test_what_is_held_is_in_order_whatever_is_cut_off(data):
+    held, wanted = Held(), []
+    for operation in data.draw(st.lists(st.sampled_from(OPERATIONS), max_size=20)):
+        low, high = sorted(data.draw(st.tuples(st.integers(0, 30), st.integers(0, 30))))
+        match operation:
+            case "add":
+                begin = wanted[-1] + 1 if wanted else 0
+                more = sorted(data.draw(st.lists(st.integers(begin, begin + 4), max_size=6)))
+                held.add(cells(more))
+                wanted += more
+            case "between":
+                assert slices_of(held.between(low, high)) == [each for each in wanted if low <= each <= high]
+            case "cut off":
+                assert slices_of(held.cut_off(high)) == [each for each in wanted if each >= high]
+                wanted = [each for each in wanted if each < high]
+            case "cut off before":
+                assert slices_of(held.cut_off_before(low)) == [each for each in wanted if each < low]
+                wanted = [each for each in wanted if each >= low]
+                held.add_before(cells([low - 1]))
+                wanted.insert(0, low - 1)
+            case "set":
+                held.set(held.all())
+        assert slices_of(held.all()) == wanted
+        assert len(held) == len(wanted)
+
+
+def test_between_two_slices_of_one_part_there_is_nothing():
+    held = Held()
+    held.add(cells([1, 5]))
+    assert held.between(2, 4) == []
+
+
+def test_what_stays_of_a_part_keeps_nothing_of_the_rest_alive():
+    held, part = Held(), cells(range(1000))
+    held.add(part)
+    held.cut_off_before(999)
+    [kept] = held.all()
+    assert not any(np.shares_memory(kept.slice, column) for column in (part.slice, part.group))
+    assert kept.states[0].cells["count"].base is None

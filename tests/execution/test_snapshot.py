@@ -1,0 +1,83 @@
+"""The state of an engine as bytes: what it is for stands in the choices of the golden queries; here, what is refused."""
+
+import hashlib
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from acquisition.batch import Batch
+from basestation.execution.engine import Engine
+from basestation.execution.snapshot import NotASavedEngine, restored, saved
+from basestation.planner.binder import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.updates.update import apart
+
+CATALOG = read_schema("hits: pushed (v:integer, s:string) late revise by 10 sec")
+HEAD = b"moteloom engine 13\n"
+
+
+def running():
+    engine = Engine(CATALOG)
+    engine.add(
+        1, bind_text("ISTREAM(SELECT s, MAX(v) FROM hits [FROM NOW-4 TO NOW SLIDE 2 SEC] GROUP BY s)", CATALOG)[0]
+    )
+    one = np.ones(1, np.int64)
+    engine.deliver("hits", Batch(one, 0 * one, one, one, {"v": 7 * one, "s": np.array(["a"], object)}))
+    engine.on_clock(1)
+    return engine
+
+
+def test_it_goes_on_where_it_stopped():
+    engine = running()
+    other = restored(saved(engine))
+    said = [(u.tick.tolist(), u.rows.to_lists()) for u in apart(engine.on_clock(2)) if hasattr(u, "rows")]
+    assert said == [([2], [("a", 7)])]
+    assert said == [(u.tick.tolist(), u.rows.to_lists()) for u in apart(other.on_clock(2)) if hasattr(u, "rows")]
+    assert other.ledger() == engine.ledger()
+
+
+def test_damaged_bytes_are_refused(rng, counts):
+    whole = saved(running())
+    for _ in range(counts(200, 5_000)):
+        data = bytearray(whole)
+        if rng.random() < 0.5:
+            data = data[: rng.randrange(len(data))]
+        else:
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        with pytest.raises(NotASavedEngine):
+            restored(bytes(data))
+
+
+def sealed(body):
+    """Bytes that look like a saved state."""
+    return HEAD + hashlib.sha256(body).digest() + body
+
+
+class Runs:
+    def __reduce__(self):
+        return os.system, ("exit 3",)
+
+
+class Names:
+    def __reduce__(self):
+        return eval, ("1",)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"moteloom engine x\n", HEAD, sealed(pickle.dumps(Runs())), sealed(pickle.dumps(Names())),
+             sealed(b"\x80\x04\x8c\x0egateway.source\x8c\x0cbisect_right\x93."),
+             sealed(b"\x80\x04\x8c\x0egateway.nobody\x8c\x04Cell\x93."),
+             sealed(b"\x80\x04\x8c\x0egateway.source\x8c\x04Nope\x93.")]
+)  # fmt: skip
+def test_bytes_from_elsewhere_name_nothing_to_run(data):
+    with pytest.raises(NotASavedEngine):
+        restored(data)
+
+
+@pytest.mark.parametrize("version", [b"12", b"14"])
+def test_what_another_version_saved_is_refused_as_that(version):
+    other = saved(running()).replace(HEAD, b"moteloom engine " + version + b"\n", 1)
+    with pytest.raises(NotASavedEngine, match=f"^another version .* `moteloom engine {version.decode()}`; only"):
+        restored(other)

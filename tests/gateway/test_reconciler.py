@@ -1,0 +1,422 @@
+"""Whatever is lost, doubled, late or forgotten: in the end a mote has what it should have, and never half of it."""
+
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.desired_state import Desired, Reported, agrees, due
+from gateway.downlink import descend, tend
+from gateway.errors import FrameError, LinkError
+from gateway.frame import Frame, Kind
+from gateway.image import BLOCK, Image
+from gateway.link import Links
+from gateway.mote_lifecycle import TRANSITIONS, Event, State, after
+from gateway.payload import (
+    IMAGES,
+    ClockMoved,
+    ClocksDiffer,
+    Counts,
+    DroppedCopy,
+    Hello,
+    Lost,
+    Reason,
+    RefusedImage,
+    Wants,
+    encode_event,
+    encode_hello,
+)
+from gateway.reconciler import Keepers
+from gateway.transports.memory import pair
+from tests.gateway.world import MOTE, PACE, POLICY, REFUSED, Mote, World, perfect
+
+SHORT, LONG = Image(1, b"schedule of one chunk"), Image(1, bytes(range(200)) + bytes(100))
+DESIRED = Desired(SHORT, LONG)
+
+contents = st.binary(min_size=1, max_size=400).map(lambda content: b"x" + content)
+images = st.builds(Image, st.integers(1, 3), contents)  # few versions, so that two images have the same one
+desires = st.builds(Desired, st.none() | images, st.none() | images)
+
+
+def kinds(world, down=True):
+    return [frame.kind for _, frame in world.sent if frame.down is down]
+
+
+def test_hello_then_the_program_in_chunks_then_the_schedule_then_silence():
+    world = World(perfect)
+    world.keeper.desire(DESIRED, 0)
+    world.run(30)
+    assert world.keeper.state is State.INSTALLED
+    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: LONG}
+    told = [kind for kind in kinds(world) if kind is not Kind.ACK]
+    assert told == [Kind.TIME, *[Kind.PROGRAM] * 5, Kind.SCHEDULE]
+    world.mote.measure(b"first")
+    world.run(2)
+    assert world.keeper.state is State.RUNNING
+    before = len(world.sent)
+    world.run(40)
+    assert [frame.kind for _, frame in world.sent[before:]] in ([], [Kind.TIME])  # there is nothing else to say
+
+
+def test_the_time_is_told_after_each_hello_and_again_after_a_while():
+    world = World(perfect)
+    world.run(150)
+    times = [at for at, _ in world.mote.times]
+    assert {later - earlier for earlier, later in pairwise(times)} == {PACE.clock_ms}
+    assert len(times) >= 3
+    assert all(at - 1000 <= said <= at for at, said in world.mote.times)  # it was true when it was sent
+
+
+def test_a_gap_among_the_chunks_is_asked_for_by_its_blocks():
+    world = World(lambda frame: [] if frame.down and frame.seq == 3 and frame.kind is Kind.PROGRAM else [0])
+    world.keeper.desire(DESIRED, 0)
+    world.run(60)
+    assert agrees(world.keeper.desired, world.keeper.reported)
+    first = [frame.seq for _, frame in world.sent if frame.kind is Kind.PROGRAM and frame.boot == 1]
+    assert first.count(3) == world.policy.attempts
+    assert len({seq for seq in first if seq > 3}) <= 3  # the one after it, the gap, and perhaps one too many
+
+
+def test_a_mote_that_lost_its_memory_gets_all_again():
+    world = World(perfect)
+    world.keeper.desire(DESIRED, 0)
+    world.run(30)
+    world.reboot_mote()
+    assert world.installed() == {Kind.SCHEDULE: None, Kind.PROGRAM: None}
+    world.run(30)
+    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: LONG}
+
+
+def test_a_mote_whose_hello_was_lost_is_asked():
+    world = World(lambda frame: [] if frame.kind is Kind.HELLO and not frame.down and frame.seq == 0 else [0])
+    world.keeper.desire(DESIRED, 0)
+    world.run(40)
+    world.reboot_mote()
+    world.mote.link.withdraw(Kind.HELLO)  # not even tried
+    world.mote.measure(b"data of a start that said no hello")
+    world.sent.clear()
+    world.run(40)
+    assert kinds(world)[:2] == [Kind.ACK, Kind.HELLO]
+    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: LONG}
+
+
+def test_a_base_station_that_restarts_asks_before_it_tells():
+    world = World(perfect)
+    world.keeper.desire(DESIRED, 0)
+    world.run(30)
+    world.restart_base()
+    world.sent.clear()
+    world.run(30)
+    assert kinds(world)[0] is Kind.HELLO
+    assert not {Kind.SCHEDULE, Kind.PROGRAM} & set(kinds(world))
+    assert world.keeper.state is State.INSTALLED
+
+
+def test_what_is_no_longer_desired_is_not_sent_any_more():
+    deaf = [True]
+    world = World(lambda frame: [] if deaf and frame.kind is Kind.PROGRAM else [0])
+    world.keeper.desire(DESIRED, 0)
+    world.run(1)
+    world.keeper.desire(Desired(SHORT, SHORT), world.now)
+    deaf.clear()
+    world.run(30)
+    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: SHORT}
+    assert kinds(world).count(Kind.PROGRAM) < 3
+
+
+def test_what_a_mote_refuses_is_not_sent_to_it_for_ever():
+    world = World(perfect)
+    world.keeper.desire(Desired(SHORT, Image(2, REFUSED)), 0)
+    world.run(300)
+    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: None}
+    assert world.keeper.reported.refused == {RefusedImage(Kind.PROGRAM, Image(2, REFUSED).stamp)}
+    assert kinds(world).count(Kind.PROGRAM) == 1
+    world.keeper.desire(Desired(SHORT, LONG), world.now)
+    world.run(30)
+    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: LONG}
+
+
+def test_late_lost_and_found():
+    deaf = []
+    world = World(lambda frame: [] if deaf else [0])
+    world.keeper.desire(DESIRED, 0)
+    world.run(30)
+    world.mote.measure(b"data")
+    world.run(2)
+    deaf.append(True)
+    world.keeper.overdue(world.now)
+    assert world.keeper.state is State.LATE
+    world.run(PACE.silent_ms // 1000)
+    assert world.keeper.state is State.LOST
+    asked = kinds(world).count(Kind.HELLO)
+    world.run(200)
+    assert asked + 5 < kinds(world).count(Kind.HELLO) < asked + 40  # it is asked for ever, and ever more slowly
+    deaf.clear()
+    world.mote.measure(b"data")
+    world.run(2)
+    assert world.keeper.state is State.INSTALLED
+    world.mote.measure(b"data")
+    world.run(2)
+    assert world.keeper.state is State.RUNNING
+
+
+@pytest.mark.parametrize(("keeps", "found", "lost"), [(8, 1, 0), (0, 0, 1)])
+def test_numbers_that_are_missing_are_asked_for_and_come_or_are_written_off(keeps, found, lost):
+    """One frame is still kept by the mote; another, of a mote that keeps none, is lost and told to be."""
+    deaf = []
+    world = World(lambda frame: [] if deaf and frame.kind is Kind.READING else [0])
+    world.mote.link.policy = replace(world.mote.link.policy, keeps=keeps)
+    world.run(3)
+    deaf.append(True)
+    world.mote.measure(b"given up")
+    world.run(26)
+    deaf.clear()
+    world.mote.measure(b"there")
+    world.run(60)
+    assert world.keeper.link.missing() == {}
+    came = [frame.payload for frame in world.received if frame.kind is Kind.READING]
+    assert (came.count(b"given up"), came.count(b"there"), world.keeper.link.lost) == (found, 1, lost)
+
+
+def test_what_motes_count_is_added_up_once():
+    world = World(lambda frame: [0, 10])  # all comes twice
+    world.run(3)
+    said = Counts(0, 0, 60, 58, 3, 2, 1), Counts(1, 60, 7, 7, 0, 0, 0), ClockMoved(-5_000), DroppedCopy(4, 1, 27)
+    for counts in said:
+        world.mote.event(counts)
+        world.run(2)
+    told = {"sampled": 65, "filtered": 3, "merged": 2, "dropped": 1}
+    assert world.keeper.counted == {**told, "clock moved": 1, "partials dropped": 1}
+
+
+def test_a_mote_whose_data_others_bring_is_not_lost():
+    world = World(perfect)
+    world.keeper.vouch(0)
+    assert world.keeper.state is State.UNHEARD  # that it lives does not say what it has
+    world.keeper.desire(DESIRED, 0)
+    world.run(30)
+    for _ in range(5):
+        world.run(PACE.silent_ms // 2000)
+        world.keeper.vouch(world.now)
+        assert world.keeper.state is State.RUNNING
+    world.run(PACE.silent_ms // 1000)
+    assert world.keeper.state is not State.RUNNING
+
+
+def test_a_mote_that_sleeps_is_spoken_to_when_it_was_heard():
+    world = World(perfect, listens_ms=500)
+    world.keeper.desire(DESIRED, 0)
+    world.mote.link.withdraw(Kind.HELLO)
+    world.run(20)
+    assert kinds(world) == []
+    world.mote.measure(b"I am awake")
+    while world.now < 400_000 and not agrees(DESIRED, world.keeper.reported):
+        world.step(100)
+        if world.now % 10_000 == 0:
+            world.mote.measure(b"I am awake")
+    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: LONG}
+    heard = [at for at, frame in world.sent if not frame.down]
+    for at, frame in world.sent:
+        if frame.down and frame.kind is not Kind.ACK:
+            assert any(at - 600 <= spoke <= at for spoke in heard)
+
+
+@pytest.mark.parametrize("kind", [Kind.HELLO, Kind.EVENT])
+def test_nonsense_changes_nothing(kind):
+    keeper = World(perfect).keeper
+    with pytest.raises(FrameError):
+        keeper.take(Frame(kind, MOTE, 1, 0, b"\xff"), 5)
+    assert keeper.reported == Reported()
+    assert keeper.state is State.UNHEARD
+
+
+def test_a_hello_of_before_that_comes_late_is_not_believed():
+    world = World(perfect)
+    world.run(5)
+    hello = next(frame for frame in world.received if frame.kind is Kind.HELLO)
+    world.keeper.desire(DESIRED, world.now)
+    world.run(30)
+    before = world.keeper.reported
+    world.keeper.take(hello, world.now)
+    assert world.keeper.reported is before
+
+
+def test_what_is_written_off_is_missing_no_longer():
+    world = World(perfect)
+    world.keeper.take(Frame(Kind.EVENT, MOTE, 1, 5, encode_event(Lost(1, ((0, 2), (4, 4))))), 0)
+    assert world.keeper.link.lost == 4
+
+
+# --- the pure function -----------------------------------------------------------------------------------------------
+
+
+@given(desires)
+def test_nothing_is_due_where_nothing_differs(desired):
+    installed = {kind: image.stamp for kind in IMAGES if (image := desired.image(kind))}
+    reported = Reported(1, 0, installed)
+    assert agrees(desired, reported)
+    assert due(desired, reported, MOTE) == []
+
+
+@given(desires, st.integers(7 + BLOCK, 200))
+def test_what_is_due_to_an_empty_mote_makes_it_agree(desired, room):
+    """Whatever the room in a frame, the messages together are the images."""
+    world = World(perfect)
+    for seq, message in enumerate(due(desired, Reported(1), MOTE, room)):
+        assert len(message.payload) <= room
+        world.mote.take(Frame(message.kind, MOTE, 1, seq, message.payload, down=True))
+    assert {k: i for k, i in world.installed().items() if i} == {k: i for k in IMAGES if (i := desired.image(k))}
+
+
+def test_what_is_wanted_of_another_image_does_not_matter():
+    few = Wants(Kind.PROGRAM, Image(1, b"other").stamp, frozenset({1}))
+    assert due(DESIRED, Reported(1, arriving={Kind.PROGRAM: few}), MOTE) == due(DESIRED, Reported(1), MOTE)
+
+
+def test_nobody_is_told_anything_before_it_was_asked():
+    [message] = due(DESIRED, Reported(), MOTE)
+    assert (message.kind, message.payload) == (Kind.HELLO, b"")
+
+
+# --- whatever the air does -------------------------------------------------------------------------------------------
+
+
+class Chaos:
+    """Loses, doubles and delays, until it is fair: then of each direction every third frame comes, and at once."""
+
+    def __init__(self, random):
+        self.random, self.fair, self.count = random, False, {True: 0, False: 0}
+
+    def __call__(self, frame):
+        if self.fair:
+            self.count[frame.down] += 1
+            return [0] if self.count[frame.down] % 3 == 0 else []
+        copies = self.random.choice((0, 0, 1, 1, 2))
+        return [self.random.choice((0, 0, 500, 3000, 20_000)) for _ in range(copies)]
+
+
+@given(st.lists(desires, min_size=1, max_size=4), st.integers(0, 2**32))
+def test_in_the_end_a_mote_has_what_it_should_and_never_half_of_it(wanted, seed):
+    random = Random(seed)
+    chaos = Chaos(random)
+    world = World(chaos)
+    ever = {(kind, image) for desired in wanted for kind in IMAGES if (image := desired.image(kind))}
+
+    def step():
+        world.step()
+        for kind, image in world.installed().items():
+            assert image is None or (kind, image) in ever  # nothing that nobody wanted, so nothing half
+
+    for desired in wanted:
+        world.keeper.desire(desired, world.now)
+        for _ in range(random.randrange(40)):
+            step()
+            if random.random() < 0.02:
+                world.reboot_mote()
+            if random.random() < 0.02:
+                world.restart_base()
+    chaos.fair = True
+    desired = {kind: image for kind in IMAGES if (image := wanted[-1].image(kind))}
+    for _ in range(1000):
+        step()
+        if agrees(wanted[-1], world.keeper.reported) and desired.items() <= world.installed().items():
+            break
+    assert agrees(wanted[-1], world.keeper.reported)
+    assert desired.items() <= world.installed().items()
+    assert {kind: image.stamp for kind, image in desired.items()}.items() <= world.keeper.reported.installed.items()
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+
+def test_every_state_is_reached_and_left():
+    reached = {state for state, _ in TRANSITIONS.values()}
+    assert reached == set(State) == {state for state, _ in TRANSITIONS}
+    assert {event for _, event in TRANSITIONS} == set(Event)
+
+
+def test_an_impossible_event_is_an_error():
+    with pytest.raises(LinkError, match="DATA cannot happen to a mote that is GREETED"):
+        after(State.GREETED, Event.DATA)
+
+
+def test_a_mote_whose_data_is_stamped_with_another_time_is_told_the_time_but_not_again_and_again():
+    world = World(perfect)
+    world.keeper.desire(DESIRED, 0)
+    world.run(30)
+    times = []
+    for _ in range(5):
+        world.keeper.mistimed(world.now)
+        times += [frame for frame in world.keeper.look(world.now) if frame.kind is Kind.TIME]
+        world.now += PACE.wrong_ms // 2
+    assert len(times) == 3
+
+
+def test_a_mote_of_which_another_says_that_its_clock_differs_is_told_the_time_as_that_one_is_and_who_is_unknown_stays_so():
+    keepers = Keepers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), pace=PACE)
+    keepers.desire(dict.fromkeys((MOTE, 8, 9), Desired()), 0)
+    for mote in (MOTE, 8, 9):
+        keepers.take([Frame(Kind.HELLO, mote, 1, 0, encode_hello(Hello(Reason.SWITCHED_ON, 1, 3000)))], 0)
+    assert len(keepers.look(0)) == 3
+    for number, (now, other) in enumerate(((1_000, 8), (PACE.wrong_ms, 8), (2 * PACE.wrong_ms, 10)), start=1):
+        keepers.take([Frame(Kind.EVENT, MOTE, 1, number, encode_event(ClocksDiffer(other)))], now)
+        told = {frame.mote for frame in keepers.look(now) if frame.kind is Kind.TIME}
+        assert told == (set(), {MOTE, 8}, {MOTE})[number - 1]
+    assert 10 not in keepers.by_mote
+
+
+def behind(mapped):
+    """Keepers of a mote that the map has at the end of a way, but whose frames came to the gateway itself; and the ways."""
+    keepers = Keepers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), {MOTE: mapped}.get, PACE, mtu=60)
+    keepers.desire({MOTE: DESIRED}, 0)
+    mote = Mote(1)
+    mote.hello(Reason.SWITCHED_ON)
+    [hello] = mote.link.due(0)
+    keepers.take([replace(hello, sender=MOTE, receiver=0)], 0)
+    return keepers
+
+
+def said(keepers, begin, end):
+    """The lengths of what goes out in those seconds; LinkError where something does not fit into a frame on its way."""
+    wire, other = pair()
+    wire.open()
+    other.open()
+    lengths = []
+    for second in range(begin, end):
+        tend(keepers, wire, 1000 * second)
+        descend(keepers, wire, 1000 * second)
+        lengths.append(len(other.receive()))
+    return lengths
+
+
+FAR = (0, 1, 2, 3, 4, 5, 6, MOTE)
+
+
+def test_what_is_said_the_other_way_is_cut_for_that_way():
+    """Nobody answers, so the map's way and the one its frames came take turns; each has another room."""
+    keepers = behind(FAR)
+    rooms = set()
+    for second in range(300):
+        said(keepers, second, second + 1)
+        rooms.add((keepers.room(MOTE), keepers.of(MOTE).link.longest))
+    assert {room for room, _ in rooms} == {27, 40}
+    assert all(longest <= room for room, longest in rooms)
+
+
+def test_what_was_cut_for_a_shorter_way_is_cut_anew():
+    keepers = behind((0, MOTE))
+    said(keepers, 0, 1)
+    assert keepers.of(MOTE).link.longest > 27
+    keepers.ways = {MOTE: FAR}.get
+    assert max(said(keepers, 1, 300)) > 0
+
+
+def test_more_gaps_than_a_long_way_has_room_for_are_asked_for_in_turn():
+    keepers = behind(FAR)
+    mote = keepers.links.of(MOTE)
+    for seq in range(2, 80, 2):
+        mote.accept(Frame(Kind.READING, MOTE, 1, seq, b"", down=False))
+    assert max(said(keepers, 0, 60)) > 0

@@ -1,0 +1,101 @@
+"""What a case of a golden file gives now, in the shape that the file holds.
+
+`python -m tests.golden.expectations --rewrite [FILE …]` writes it into the files; the difference is to be read before it is
+committed. An answer that the oracle does not confirm is not written.
+"""
+
+import sys
+from pathlib import Path
+
+from basestation.explain import as_text, asked_lines, explained, memory_line, physical_lines
+from basestation.language.diagnostics import Refused
+from basestation.planner.binder import bind_text
+from basestation.planner.catalog import read_schema
+from tests.golden.case_run import CONFIRMED, answer_of, confirmed, ledger_of
+from tests.golden.golden_file import files, read
+
+QUERIES = Path(__file__).parent / "queries"
+
+
+def plan_of(golden, case):
+    """The section `plan` of a query."""
+    bound = bind_text(case.text, read_schema(golden.schema))
+    return "\n".join(_plan_text(explained(b, n)) for n, b in enumerate(bound, 1))
+
+
+def _plan_text(told):
+    """What it is, the algebra, which rewrites, and what became of it."""
+    if told["type"] == "correction":
+        return as_text(told).rstrip()
+    what = "one-off query" if told["once"] else f"{told['kind']} query"
+    columns = ", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])
+    lines = [f"{what}: {columns}", *asked_lines(told)]
+    if told["additions"]:
+        lines.append("beyond the paper: " + ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"]))
+    lines += told["algebra"].splitlines()
+    lines.append("rewrites: " + (", ".join(step["rule"] for step in told["rewrites"]) or "none"))
+    lines += _network_lines(told["network"])
+    return "\n".join([*lines, *physical_lines(told), f"memory: {memory_line(told)}"])
+
+
+def _network_lines(decisions):
+    """What must be able to move into the network, and what is known to keep the rest."""
+    names = [(d["operator"].split()[0], d) for d in decisions]
+    moves = [f"{name}{' in part' if d['reason'].startswith('in part: ') else ''}" for name, d in names if d["moves"]]
+    stays = [f"{name} ({d['code']})" for name, d in names if not d["moves"]]
+    return [f"{word}: {', '.join(said)}" for word, said in (("moves", moves), ("stays", stays)) if said]
+
+
+def refusal_of(golden, case):
+    """What an error case is refused with; None where it is not refused."""
+    try:
+        if case.in_schema:
+            read_schema(case.text)
+        else:
+            bind_text(case.text, read_schema(golden.schema))
+    except Refused as refused:
+        return "\n\n".join(d.render() for d in refused.diagnostics)
+    return None
+
+
+def rewrite(path):
+    """Write a file as it should be; the complaints about what is not written."""
+    golden, complaints = read(path), []
+    for case in golden.cases:
+        if case.word == "ledger":
+            case.expected[""] = ledger_of(golden)
+        elif case.word == "query":
+            try:
+                case.expected["plan"] = plan_of(golden, case)
+            except Refused as refused:
+                sys.exit(
+                    f"{path}: query {case.name} is refused:\n" + "\n".join(d.render() for d in refused.diagnostics)
+                )
+        else:
+            told = refusal_of(golden, case)
+            if told is None:
+                sys.exit(f"{path}: error {case.name} is accepted")
+            case.expected[""] = told
+    for case in golden.cases:
+        if case.word == "query":
+            complaints += _answered(golden, case)
+    Path(path).write_text(golden.render(), encoding="utf-8")
+    return complaints
+
+
+def _answered(golden, case):
+    answer = answer_of(golden, case)
+    outcome = None if answer.startswith("later: ") else confirmed(golden, case)
+    if outcome is not None and outcome.verdict not in CONFIRMED:
+        return [
+            f"{golden.path}: query {case.name} is not confirmed: {outcome.verdict}\n{outcome.report or outcome.what}"
+        ]
+    case.expected["answer"] = answer
+    return []
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] != ["--rewrite"]:
+        sys.exit("usage: python -m tests.golden.expectations --rewrite [FILE …]")
+    refused = [complaint for path in sys.argv[2:] or files(QUERIES) for complaint in rewrite(path)]
+    sys.exit("\n\n".join(refused) or None)

@@ -1,0 +1,94 @@
+"""Sizes from which on the engine takes another way, or does in parts what it does at once: none of them may show in an answer.
+
+Cases are small: under the usual sizes they would never come to the ways that are for much.
+"""
+
+from contextlib import contextmanager
+
+import pytest
+
+from basestation.algebra import vector
+from basestation.execution import engine
+from basestation.execution.columns import (
+    bags,
+    dense_id_map,
+    growable_array,
+    integer_arrays,
+    segmented_log,
+    tuples,
+    watermark_buffer,
+    window_contents,
+)
+from basestation.execution.ingest import coalesce, intake, step_plan
+from basestation.execution.joins import index_run, join_delta, join_operator, key_codes, state_module, tuple_store
+from basestation.execution.output import outputs
+from basestation.execution.relational import group_ids, row_operators
+from basestation.execution.slices import slice_folder, slice_windows
+from basestation.execution.streams.predicate_index import boundaries, grouped_filter, segment_tree
+from basestation.progress import coverage_sums, epoch_keys
+from innet.aggregates import exact_sums, rounding
+
+SIZES = (
+    (vector, "_MANY", 0),
+    (engine, "_PLENTY", (1, 2)),
+    (outputs, "_AT_ONCE", 2),
+    (bags, "LOOSE", 0),
+    (bags, "SMALL", 0),
+    (integer_arrays, "_LOOSE", 0),
+    (integer_arrays, "_SMALL", 0),
+    (window_contents, "_MANY", 0),
+    (growable_array, "_SPARE", 2),
+    (watermark_buffer, "_MANY", 1),
+    (dense_id_map, "_FEW", 0),
+    (dense_id_map, "_SPARSE", 1),
+    (segmented_log, "_MANY", 2),
+    (segmented_log, "_SEVERAL", 1),
+    (tuples, "_SEVERAL", 1),
+    (tuples, "_MANY", 1),
+    (group_ids, "_LOOSE", 0),
+    (group_ids, "_SMALL", 0),
+    (row_operators, "_AT_ONCE", 2),
+    (key_codes, "_LOOSE", 1),
+    (key_codes, "_SMALL", 0),
+    (join_delta, "_WORTH", 0.0),
+    (join_delta, "_WORTH", 2.0),
+    (tuple_store, "_CLEAR", 0),
+    (join_operator, "AT_ONCE", 2),
+    (join_operator, "_SAMPLE", 1),
+    (join_operator, "_FEW", 0),
+    (join_operator, "_FEW", 100),
+    (state_module, "_FEW", 0),
+    (index_run, "_LOOSE", 1),
+    (slice_folder, "_FULL", 0),
+    (slice_folder, "_FULL", 100_000),
+    (slice_folder, "_SMALL", 0),
+    (slice_windows, "_MANY", 2),
+    (slice_windows, "_SOME", 0),
+    (slice_windows, "_SOME", 12),
+    (coalesce, "_MANY", 3),
+    (coalesce, "_LARGE", 3),
+    (intake, "_FEW", 0),
+    (step_plan, "PORTION", 1),
+    (step_plan, "PORTION", 2),
+    (boundaries, "_LOOSE", 0),
+    (boundaries, "_SMALL", 0),
+    (segment_tree, "_LITTLE", 0),
+    (segment_tree, "_SMALL", 0),
+    (grouped_filter, "_FEW", 1),
+    (grouped_filter, "_YOUNG", 1),
+    (epoch_keys, "_SPARSE", 1),
+    (coverage_sums, "_AT_ONCE", 1),
+    (exact_sums, "ROWS", 2),
+    (rounding, "FEW", 0),
+)
+"""(where a size stands, its name, another one)."""
+
+
+@contextmanager
+def sized(rng):
+    """Most sizes are other ones: which of them stay is left to chance."""
+    with pytest.MonkeyPatch.context() as patch:
+        for where, name, size in SIZES:
+            if rng.random() < 0.8:
+                patch.setattr(where, name, size)
+        yield

@@ -1,0 +1,70 @@
+"""Networks to place operators in, and partials put together, for the tests beside this file."""
+
+from acquisition.schedule import Channel, Sampling, Schedule
+from acquisition.ticks import Epochs
+from innet.costs.energy_model import Network
+from innet.costs.hardware import Hardware, Processor, Radio, Sensing
+from innet.operators.acquire import Acquire
+from innet.operators.deliver import Deliver
+from innet.operators.fold import Fold
+from innet.operators.mote_expression import Measured, Number, SiteNumber, apply
+from innet.operators.mote_select import Select
+from innet.operators.slices import Slices
+from innet.partials import united
+from innet.payload.frame_sizes import sizes
+from innet.placement.load_model import Round
+from innet.placement.placement_search import World
+from innet.routing.parent_selection import choose_tree
+from innet.routing.topology import Topology
+
+HARDWARE = Hardware(
+    "test",
+    "a mote with round figures",
+    3.0,
+    Radio(250_000, 17, 11, 102, 17.4, 19.7, 0.0, 0.6, 0.2),
+    Processor(1.8, 0.005, 15.0, 1024, 2048),
+    Sensing(10.0, 0.5),
+    {},
+)
+TEMP, VOLT = Measured("field", "temp"), Measured("field", "volt")
+ACQUIRE = Acquire("field", 10, ("temp",))
+WARM = Select(ACQUIRE, apply("GT", TEMP, Number(2050)))
+
+
+def mean(*keys, child=ACQUIRE, slices=None, kind="SUM"):
+    """A fold of the mean temperature."""
+    return Fold(child, "field", slices or Slices.cut(60, (0,), 10), keys, ((kind, TEMP),))
+
+
+def deliver(child=ACQUIRE, *sent):
+    return Deliver(child, "field", sent or ("temp",))
+
+
+BY_SITE, BY_VOLT = SiteNumber(), VOLT
+
+
+def world_of(ratios, epochs=1, sites=None, attributes=("temp",)):
+    """A world in which every mote of the links samples the field; 0 is the gateway."""
+    topology = Topology.of_ratios(ratios)
+    tree = choose_tree(topology, (0,))
+    motes = sorted(topology.motes - {0})
+    sites = tuple(motes if sites is None else sites)
+    sampling = Sampling(0, "field", Epochs(0, 10), tuple(Channel(name, 1, 16) for name in attributes))
+    schedules = {site: Schedule(site, 1, (sampling,)) for site in sites}
+    network = Network(tree, topology, dict.fromkeys(motes, HARDWARE), dict.fromkeys(motes, 20_000.0), 8)
+    samples = {(site, name): (10.0, 0.5) for site in motes for name in attributes}
+    return World(network, {"field": sites}, schedules, sizes(), Round(epochs, 10), 1000, samples)
+
+
+def line(count, ratio=1.0):
+    """0 - 1 - 2 - … : each hears the next only."""
+    return {pair: ratio for n in range(count) for pair in ((n, n + 1), (n + 1, n))}
+
+
+def merged(partials, kinds, bitmap):
+    """One partial for each slice and group, in the order in which they first came."""
+    held = {}
+    for partial in partials:
+        place = partial.slice, partial.group, partial.bare
+        held[place] = united(held[place], partial, kinds, bitmap) if place in held else partial
+    return list(held.values())

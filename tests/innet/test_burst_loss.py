@@ -1,0 +1,64 @@
+"""Frames in bad times: against an oracle that goes through every course that a slot can take."""
+
+from dataclasses import astuple
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from innet.costs.burst_loss import CALM, Climate, in_slot, over_times
+from innet.costs.hop_delivery import Handover, hand_over
+
+ratios = st.floats(0.0, 1.0)
+
+
+def every_course(there, back, limit, frames, room):
+    """Means of all frames together: attempt by attempt, each comes and is acknowledged or not."""
+
+    @cache
+    def rest(frames, tried, came, left):
+        """(attempts, copies, delivered, acknowledged) from here on, of a frame that was tried so often."""
+        if not frames or not left:
+            return (0.0, 0.0, 0.0, 0.0)
+        means = [1.0, there, there * (not came), there * back]
+        for chance, comes, known in ((1 - there, 0, 0), (there * (1 - back), 1, 0), (there * back, 1, 1)):
+            over = known or tried + 1 == limit
+            after = (frames - 1, 0, False) if over else (frames, tried + 1, came or bool(comes))
+            means = [m + chance * f for m, f in zip(means, rest(*after, left - 1), strict=True)]
+        return tuple(means)
+
+    return rest(frames, 0, False, room)
+
+
+@given(ratios, ratios, st.integers(1, 4), st.integers(1, 4), st.integers(0, 17))
+def test_what_a_slot_has_room_for_is_every_course_it_can_take(there, back, limit, frames, room):
+    found = in_slot(there, back, limit, frames, room)
+    expected = every_course(there, back, limit, frames, room)
+    assert [figure * frames for figure in astuple(found)] == pytest.approx(expected, abs=1e-6)
+
+
+@given(ratios, ratios, st.integers(0, 9), st.floats(0.01, 0.99))
+def test_a_frame_that_is_there_now_and_then_is_the_mean_of_both(there, back, room, share):
+    fewer, more = (every_course(there, back, 3, frames, room) for frames in (1, 2))
+    found = in_slot(there, back, 3, 1 + share, room)
+    expected = [f + share * (m - f) for f, m in zip(fewer, more, strict=True)]
+    assert [figure * (1 + share) for figure in astuple(found)] == pytest.approx(expected, abs=1e-6)
+
+
+@given(ratios, ratios, st.floats(0, 1), st.floats(0, 1))
+def test_what_is_expected_is_the_mean_over_good_times_and_bad(there, back, bad, left):
+    found = over_times(Climate(bad, left), there, back, 8, 1, 8)
+    expected = [0.0] * 4
+    for a, p in ((1.0, 1 - bad), (left, bad)):
+        for b, q in ((1.0, 1 - bad), (left, bad)):
+            each = astuple(hand_over(there * a, back * b, 8))
+            expected = [e + p * q * figure for e, figure in zip(expected, each, strict=True)]
+    assert astuple(found) == pytest.approx(expected)
+
+
+def test_attempts_meet_the_same_times_and_not_each_its_own():
+    """Half of all times nothing comes: then all eight attempts are made, and are not two on average, as if each had its luck."""
+    found = over_times(Climate(0.5, 0.0), 1.0, 1.0, 8, 1, 8)
+    assert found == Handover(0.25 * 1 + 0.75 * 8, 0.25 * 1 + 0.25 * 8, 0.5, 0.25)
+    assert over_times(CALM, 0.5, 1.0, 8, 1, 8) == hand_over(0.5, 1.0, 8)

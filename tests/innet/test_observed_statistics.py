@@ -1,0 +1,63 @@
+"""Statistics of what came: they say again what they were told, and guess what they were not."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from innet.operators.column_evaluation import Lane
+from innet.operators.mote_expression import Number, apply
+from innet.operators.mote_select import Select
+from innet.placement.observed_statistics import Folded, Heard, conditions_measured
+from innet.placement.statistics import GUESS, Counted, Observed
+from tests.innet.placement_fixtures import ACQUIRE, BY_SITE, BY_VOLT, TEMP, WARM, deliver, mean
+
+SITES = tuple(range(1, 9))
+NOTHING = Counted.of({})
+HOT = Select(ACQUIRE, apply("GT", TEMP, Number(3000)))
+
+
+def heard_of(values, asked=()):
+    """Of readings of two sites, tick after tick; None was filtered."""
+    there = np.array([value is not None for value in values])
+    lane = Lane.of(np.array([value or 0 for value in values], np.int64), there)
+    place = np.arange(len(values))
+    counted = Counted.of({"field": Observed(place % 2 + 1, place // 2 * 10, {"temp": lane})})
+    return Heard(counted, {"field": asked} if asked else {}, {})
+
+
+@given(st.floats(0.01, 1.0), st.floats(0.5, 20.0), st.sampled_from([(BY_VOLT,), (BY_VOLT, BY_SITE)]))
+def test_what_came_of_a_fold_is_told_of_it_again(share, groups, keys):
+    fold = mean(*keys, child=WARM)
+    heard = Heard(NOTHING, {}, {fold: (Folded(100, share, groups, 30), SITES)})
+    readings = len(SITES) * fold.slices.most_ticks(fold.interval) * share
+    least = readings and heard.contents(fold, SITES).whole[0]
+    many = len(SITES) if BY_SITE in keys else 1
+    fewest = many * (1 - (1 - share) ** (readings / share / many))
+    assert least == pytest.approx(min(max(groups, fewest), readings), rel=0.02)
+    assert heard.contents(fold, SITES[:2]).whole[0] <= least + 1e-9
+    assert heard.most_groups(fold, SITES) == 30
+    assert heard.wanted([deliver(WARM)], 1, 10) == pytest.approx(share)  # the same tuples, if they were delivered
+
+
+def test_of_what_was_filtered_nothing_holds_that_was_in_force():
+    heard = heard_of([2100, None, None, 3100], asked=(conditions_measured(deliver(WARM)),))
+    assert heard.wanted([deliver(WARM)], 1, 10) == heard.wanted([deliver(WARM)], 2, 10) == 0.5
+    both = Select(WARM, apply("GT", TEMP, Number(3000)))
+    assert heard.wanted([deliver(both)], 1, 10) == 0.0 and heard.wanted([deliver(both)], 2, 10) == 0.5
+    # Of others it may hold: nobody knows.
+    for other in (HOT, ACQUIRE):
+        assert heard.wanted([deliver(other)], 1, 10) == GUESS.wanted([deliver(other)], 1, 10)
+
+
+def test_where_nothing_was_filtered_any_condition_is_counted():
+    heard = heard_of([2000, 2060, 2100, 3100])
+    assert [heard.wanted([deliver(HOT)], site, 10) for site in (1, 2)] == [0.0, 0.5]
+    assert heard.contents(mean(child=HOT), (1, 2)).whole.tolist() == [1]
+
+
+def test_of_what_never_came_it_is_a_guess():
+    heard, fold = Heard(NOTHING, {}, {}), mean(BY_VOLT, child=WARM)
+    assert heard.wanted([deliver(WARM)], 1, 10) == GUESS.wanted([deliver(WARM)], 1, 10)
+    assert heard.contents(fold, SITES) == GUESS.contents(fold, SITES)
+    assert heard.most_groups(fold, SITES) == GUESS.most_groups(fold, SITES)

@@ -1,0 +1,79 @@
+"""In which rounds motes have slots: those in which something is due, and turns; held against looking at each round."""
+
+from itertools import pairwise
+from math import gcd
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from innet.operators.slices import Slices
+from innet.placement.load_model import Round
+from innet.placement.placement import Placed, Placement
+from innet.placement.round_pattern import Rounds
+from innet.placement.slot_rounds import rounds_of
+from innet.routing.tree import RoutingTree
+from tests.innet.placement_fixtures import BY_SITE, BY_VOLT, deliver, mean
+
+INTERVAL = 10
+HUNDRED = Slices.cut(100, (0,), INTERVAL)
+TREE = RoutingTree((0,), {1: 0, 2: 0, 3: 2})  # readings of two sites pass the second
+
+
+def fold(slices, *keys, room=255):
+    return Placed(mean(*keys, slices=slices), (1, 2, 3), 1, room=room)
+
+
+def due(*placed, round=Round(1, INTERVAL)):
+    return rounds_of(Placement(TREE, placed), round)
+
+
+@st.composite
+def slices(draw):
+    period = INTERVAL * draw(st.integers(1, 12))
+    edges = draw(st.lists(st.integers(0, period - 1), min_size=1, max_size=2))
+    return Slices.cut(period, tuple(edges), INTERVAL, gap=draw(st.booleans()))
+
+
+@given(st.lists(slices(), min_size=1, max_size=3), st.integers(1, 4))
+def test_something_is_due_in_a_round_in_which_a_slice_is_over_and_in_no_rarer_ones(found, epochs):
+    round = Round(epochs, INTERVAL)
+    rounds = due(*(fold(each) for each in found), round=round)
+    over = sorted({
+        -(-each.end(number) // round.ticks) - 1
+        for each in found
+        for number in range(each.number(0), each.number(40_000))
+        if each.keeps(number)
+    })  # fmt: skip
+    assert all(number % rounds.every == rounds.phase for number in over)
+    aligned = all(each.period % round.ticks == 0 for each in found)
+    assert rounds.every == (gcd(*(b - a for a, b in pairwise(over))) if aligned else 1)
+
+
+@pytest.mark.parametrize(
+    "placed",
+    [
+        [fold(Slices.cut(100, (0,), 10)), Placed(deliver(), (1, 2, 3))],
+        [fold(Slices.cut(100, (0,), 10), BY_VOLT, room=8)],
+    ],
+    ids=["readings are delivered", "a table may be too small"],
+)
+def test_what_may_be_due_at_any_time_has_slots_in_each_round(placed):
+    assert due(fold(HUNDRED)) == due(fold(HUNDRED, BY_SITE, room=4)) == Rounds(10, 9, 5)
+    assert due(fold(Slices.cut(100, (20, 60), INTERVAL, gap=True))) == Rounds(
+        10, 5, 5
+    )  # and not where the void is over
+    assert due(*placed) == Rounds(1, 0, 5)
+    assert due(*placed, round=Round(16, 10)) == due(round=Round(16, 10)) == Rounds(1, 0, 1)
+
+
+@given(st.integers(1, 12), st.integers(0, 11), st.integers(0, 6), st.integers(0, 20))
+def test_shares_are_those_that_are_counted(every, phase, asks, hops):
+    rounds = Rounds(every, phase % every, asks)
+    turn = rounds.turn(hops)
+    due = [number % every == rounds.phase for number in range(every * 60)]
+    turns = [asks > 0 and (number - hops) % asks == 0 for number in range(every * 60)]
+    both = [one and other for one, other in zip(due, turns, strict=True)]
+    some = [one or other for one, other in zip(due, turns, strict=True)]
+    assert rounds.both(turn) == pytest.approx(sum(both) / len(both))
+    assert rounds.with_slots(turn) == pytest.approx(sum(some) / len(some))

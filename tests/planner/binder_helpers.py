@@ -1,0 +1,49 @@
+"""Short ways to ask the binder, for the tests beside this file."""
+
+from basestation.algebra.node import walk
+from basestation.language.diagnostics import Refused
+from basestation.planner.binder import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.planner.rewriter import rewrite
+
+CATALOG = read_schema("""
+r: sensed (site:integer, time:integer, v:integer, w:float) every 10 sec at sites 1, 2
+q: sensed (site:integer, time:integer, v:integer) every 10 sec at sites 1, 2, 3
+scaled: sensed (site:integer, x:float {unit 'Cel', scale 2}) every 10 sec at sites 1
+p: pushed (a:integer, s:string, x:float)
+log: pushed (a:integer, s:string) late append
+t: stored (a:integer, s:string)
+u: stored (a:integer, b:integer)
+""")
+
+
+def bound(text, catalog=CATALOG):
+    """The one plan or correction of a text."""
+    (found,) = bind_text(text, catalog)
+    return found
+
+
+def codes(text, catalog=CATALOG):
+    """The codes that a text is refused with, in the order of the text."""
+    try:
+        bind_text(text, catalog)
+    except Refused as refused:
+        return [d.code for d in refused.diagnostics]
+    return []
+
+
+def columns(text):
+    """(label, type) of each column of the result."""
+    return [(c.label, str(c.type)) for c in bound(text).root.columns]
+
+
+def rewritten(text):
+    """The names of the rewrites that changed a plan, in order and each once, and the tree that they made."""
+    better, steps = rewrite(bound(text))
+    return list(dict.fromkeys(step.rule for step in steps)), better.root
+
+
+def only(root, kind):
+    """The only operator of a kind."""
+    (found,) = [node for node in walk(root) if isinstance(node, kind)]
+    return found

@@ -1,0 +1,63 @@
+"""The catalogue of errors: each example causes its error and no other, each code is told somewhere, the page is fresh."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from basestation.cli.error_page import caused, page
+from basestation.errors import CATALOGUE, KINDS, TABLES
+from tests.golden.expectations import QUERIES
+from tests.golden.golden_file import files, read
+
+ROOT = Path(__file__).resolve().parents[2]
+_DIGITS = {"syntax": "1", "name": "2", "type": "3", "static": "4", "input": "5", "later": "6", "deployment": "7"}
+_CODE = re.compile(r"SN\d{3}")
+_BY_TEXT = [code for code, entry in CATALOGUE.items() if entry.kind not in ("input", "later")]
+
+
+@pytest.mark.parametrize("code", _BY_TEXT)
+def test_an_example_causes_exactly_its_error(code):
+    assert [d.code for d in caused(code)] == [code]
+
+
+@pytest.mark.parametrize("code", CATALOGUE)
+def test_a_code_says_its_kind(code):
+    assert CATALOGUE[code].kind in KINDS
+    assert code[2] == _DIGITS[CATALOGUE[code].kind]
+
+
+@pytest.mark.parametrize("code", _BY_TEXT)
+def test_an_error_is_of_the_kind_of_its_code(code):
+    assert {d.kind for d in caused(code)} == {CATALOGUE[code].kind}
+
+
+def test_every_code_in_the_sources_is_in_the_catalogue():
+    folders = ("acquisition", "basestation", "gateway", "innet")
+    used = {
+        code
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+        for code in _CODE.findall(path.read_text(encoding="utf-8"))
+    }
+    assert used <= set(CATALOGUE)
+
+
+def test_every_error_of_the_binder_stands_in_a_golden_file():
+    told = {
+        code
+        for path in files(QUERIES)
+        for case in read(path).cases
+        for code in _CODE.findall(case.expected.get("", ""))
+    }
+    wanted = {code for code in _BY_TEXT if CATALOGUE[code].kind not in ("syntax", "deployment")}
+    assert sorted(wanted - told) == []
+
+
+def test_no_code_stands_in_two_tables():
+    assert len(CATALOGUE) == sum(map(len, TABLES))
+
+
+def test_the_page_of_errors_is_fresh():
+    """`moteloom errors -o markdown > docs/errors.md` makes it."""
+    assert (ROOT / "docs" / "errors.md").read_text(encoding="utf-8") == page()

@@ -1,0 +1,142 @@
+"""What several queries cost on the same motes: shares that add up, what is shared costs nothing, and the memory it takes."""
+
+import json
+
+import pytest
+
+from basestation.cli import explain as verb
+from basestation.controller.what_if import placing
+from basestation.explain import explained_together, together_text
+from basestation.explain.marginal_cost import Hourly, together
+from basestation.planner.binder import bind_text
+from basestation.planner.deployed_catalog import read_deployed
+from basestation.planner.pushdown_policy import Moves
+from gateway.cli import parser_of
+from innet.costs.hardware import hardware
+from innet.deployment.toml_reader import read_deployment
+from tests.docs.pages import ROOT
+
+OFFICE = ROOT / "examples/lab54/deployment.toml"
+BRIDGE = ROOT / "examples/roadbridge/deployment.toml"
+MEAN = "SELECT AVG(temp) FROM lab [FROM NOW-9 MIN TO NOW SLIDE 10 MIN]"
+ALL = "SELECT site, temp, light FROM lab"
+ODD = "SELECT site, temp FROM lab WHERE temp > 22"
+
+
+@pytest.fixture(scope="module")
+def office():
+    deployment = read_deployment(OFFICE)
+    return deployment, read_deployed(deployment)
+
+
+def asked(texts, catalog):
+    return dict(enumerate((plan for text in texts for plan in bind_text(text, catalog)), 1))
+
+
+def test_what_the_others_pay_for_already_costs_nothing_more(office):
+    deployment, catalog = office
+    found = together(asked([ALL, ODD, ODD], catalog), deployment, catalog)
+    nothing = Hourly(0.0, 0.0, 0.0, 0.0)
+    assert found.each[2].added == found.each[3].added == nothing and found.each[2].alone.messages > 1_000
+    added = found.each[1].added
+    assert added.messages > 0 and added.joules > 0 and added.days < 0
+    assert Hourly.of(found.placed.predicted()).messages == pytest.approx(found.each[1].alone.messages)
+
+
+@pytest.mark.parametrize("texts", [[MEAN, ODD], [ALL, MEAN, "SELECT light FROM lab WHERE light > 5"]])
+def test_what_a_query_adds_is_what_all_cost_less_the_others(office, texts):
+    """It comes last: what runs for the others goes on as it is."""
+    deployment, catalog = office
+    queries = asked(texts, catalog)
+
+    def joules(*plans):
+        prediction = placing(plans, deployment, catalog).predicted()
+        return sum(use.total for use in prediction.motes.values()) * 3_600_000 / prediction.epoch_ms
+
+    found = together(queries, deployment, catalog)
+    assert Hourly.of(found.placed.predicted()).joules == pytest.approx(joules(*queries.values()))
+    for number, each in found.each.items():
+        others = [query for n, query in queries.items() if n != number]
+        assert each.added.joules == pytest.approx(joules(*others, queries[number]) - joules(*others))
+        assert each.alone == Hourly.of(placing([queries[number]], deployment, catalog).predicted())
+
+
+def test_a_fold_that_runs_goes_on_and_one_that_keeps_as_much_needs_no_other(office):
+    """A mean that runs for one query is there for the next; a variance that comes later cannot widen it."""
+    deployment, catalog = office
+    mean, same, wider = (
+        bind_text(MEAN.replace("AVG(temp)", what), catalog)[0] for what in ("AVG(temp)", "SUM(temp)", "VARIANCE(temp)")
+    )
+    states = [p.operator.states for p in placing([mean, same], deployment, catalog).placement.folds]
+    assert [[kind for kind, _ in each] for each in states] == [["SUM"]]
+    states = [p.operator.states for p in placing([mean, wider], deployment, catalog).placement.folds]
+    assert [[kind for kind, _ in each] for each in states] == [["SUM"], ["VARIANCE"]]
+    states = [p.operator.states for p in placing([wider, mean], deployment, catalog).placement.folds]
+    assert [[kind for kind, _ in each] for each in states] == [["VARIANCE"]]
+
+
+def test_one_query_has_nothing_to_share(office):
+    deployment, catalog = office
+    assert together(asked([MEAN], catalog), deployment, catalog) is None
+    assert explained_together(bind_text(MEAN, catalog), deployment, catalog) is None
+
+
+def test_who_cannot_be_run_says_why_and_the_others_have_figures(office):
+    deployment, catalog = office
+    hasty = f"{ALL} DELIVER WITHIN 1 SEC"
+    told = explained_together(bind_text(f"{MEAN} DELIVER WITHIN 5 MIN; {hasty}", catalog), deployment, catalog)
+    assert told["all"].startswith("what is sampled arrives after ") and told["motes"] is None
+    assert told["queries"][1]["alone"].startswith("what is sampled arrives after ")
+    assert told["queries"][0]["alone"]["messages"] > 0 and told["queries"][0]["added"] == told["all"]
+    assert together_text(told).startswith("together on the motes\n  cannot be run there: what is sampled arrives")
+
+
+def test_memory_is_what_programs_tables_and_waiting_readings_take(office):
+    deployment, catalog = office
+    placed = placing(list(asked([MEAN, ODD], catalog).values()), deployment, catalog, moves=Moves.EVERYTHING)
+    assert placed.placement.folds
+    kind = hardware("telosb")
+    below = {mote: 1 for mote in placed.placement.tree.parent}
+    for mote in placed.placement.tree.leaves_first:
+        if (parent := placed.placement.tree.parent[mote]) in below:
+            below[parent] += below[mote]
+    kept = placed.footprints
+    sizes = {mote: each.queue / below[mote] for mote, each in kept.items()}
+    assert len(set(sizes.values())) == 1  # each of those below has one frame of the same length at most
+    for mote, each in kept.items():
+        codes = [program.code for program in placed.programs if program.site == mote]
+        assert each.programs == 2 * sum(map(len, codes)) and each.fits(kind.processor)
+    tables = {table.number: table for program in placed.programs for table in program.tables}
+    rooms = [table.room * table.shape.group_bytes for table in tables.values()]
+    assert {each.tables for each in kept.values()} == {sum(rooms)}
+
+
+def test_where_conditions_have_no_room_nobody_asks_any(capsys):
+    terms = " AND ".join("temp <> {0}.{1} AND light <> {0}{1}".format("{0}", n) for n in range(5))
+    query = "; ".join(f"SELECT site, temp FROM lab WHERE {terms.format(n)}" for n in range(20, 30))
+    code = verb.run(parser_of("explain", verb).parse_args(["-c", str(OFFICE), query]))
+    out = capsys.readouterr().out
+    each, together_ = out.split("together on the motes of lab54")
+    assert code == 0 and "no mote asks any condition: some mote has no room for those of all" in together_
+    assert "no mote asks" not in each and "select " in each and "select " not in together_
+
+
+def test_readings_say_what_passes(capsys):
+    """Of a recording in which nothing passes, and most does."""
+    bridge = ["-c", str(BRIDGE), "-o", "json", "--readings", f"road={ROOT / 'examples/roadbridge/recording/road.csv'}"]
+    messages = {}
+    for limit in (-1, 20, 100_000):
+        query = f"SELECT site, temp FROM road WHERE vibration > {limit}"
+        assert verb.run(parser_of("explain", verb).parse_args([*bridge, query])) == 0
+        motes = json.loads(capsys.readouterr().out)["motes"]
+        assert motes["statistics"] == "counted in 5,703 readings"
+        messages[limit] = sum(level["messages"] for level in motes["levels"])
+    assert messages[100_000] <= messages[20] < messages[-1]
+    # Nothing passes, so there is a report each eighth epoch: a frame has room for eight readings, if they were all wanted.
+    assert messages[100_000] == pytest.approx(messages[-1] / 8)
+
+
+def test_readings_of_what_is_not_sensed_are_no_statistics(capsys):
+    arguments = ["-c", str(BRIDGE), "--readings", "raod=road.csv", "SELECT site FROM road"]
+    assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 3
+    assert capsys.readouterr().err == "SN510: road.csv: there is no sensed extent `raod`\n"

@@ -1,0 +1,33 @@
+"""The least multiple that is enough is found among kinds of which each rises by itself."""
+
+from math import gcd
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from basestation.planner.multiple_search import least
+
+
+@given(st.integers(1, 60), st.integers(1, 90), st.integers(0, 90), st.data())
+def test_it_is_the_least_that_is_enough(beside, first, more, data):
+    """Each kind begins to be enough somewhere, or nowhere; and some divisors are enough all the same."""
+    last = first + more
+    kinds = sorted({gcd(number, beside) for number in range(1, beside + 1)})
+    begins = {kind: data.draw(st.integers(1, 250), label=f"kind {kind}") for kind in kinds}
+    shared = data.draw(st.sets(st.sampled_from(kinds)))
+
+    def enough(number):
+        return number in shared or number >= begins[gcd(number, beside)]
+
+    assert least(first, last, beside, enough) == min(filter(enough, range(first, last + 1)), default=None)
+
+
+def test_few_are_tried():
+    tried = []
+
+    def enough(number):
+        tried.append(number)
+        return number % 12 == 0 and number >= 700_000
+
+    assert least(1, 1_000_000, 12, enough) == 700_008
+    assert len(tried) < 60

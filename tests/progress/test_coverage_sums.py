@@ -1,0 +1,67 @@
+"""Tally: what nobody asks for any more is let go of, and nobody sees that it was counted again."""
+
+import numpy as np
+
+from basestation.execution.engine import Engine
+from basestation.planner.binder import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.replay.inputs import record
+from basestation.updates.update import singly
+from tests.execution.test_sharing import plainly
+
+CATALOG = read_schema("road: sensed (site:integer, n:integer) every 2 sec at sites 1, 2, 3 late revise by 20 sec")
+SELDOM = "SELECT COUNT(*) AS k FROM road [FROM NOW-9 TO NOW SLIDE 4000 SEC]"
+DAY = 86_400  # for so long a reading may be named
+ROWS = [
+    {"_tick": begin + tick, "_site": site, "_arrival": begin + tick + (tick // 2 * site) % 12, "n": 0}
+    for begin in (0, DAY, 3 * DAY)
+    for tick in range(0, 200, 2)
+    for site in (1, 2, 3)
+    if (tick + site) % 5
+]
+
+
+def came():
+    [batch] = record(CATALOG, {"road": sorted(ROWS, key=lambda row: row["_arrival"])}).batches.values()
+    return batch
+
+
+def told(tidy_every):
+    engine, said, batch = Engine(CATALOG, tidy_every=tidy_every), [], came()
+    engine.add(1, bind_text(SELDOM, CATALOG)[0])
+    for clock in sorted({*batch.arrival.tolist(), *range(DAY, 6 * DAY, DAY // 2)}):
+        engine.deliver("road", batch.take(batch.arrival == clock))
+        said += [(clock, *plainly(update)) for update in singly(engine.on_clock(clock))]
+    return said
+
+
+def test_what_is_counted_again_is_what_it_was():
+    assert told(tidy_every=1) == told(tidy_every=10_000)
+
+
+def test_where_windows_begin_for_ever_is_remembered_though_nobody_asked_for_days():
+    engine, everybody = Engine(CATALOG, tidy_every=1), np.zeros(3, bool)
+    engine.deliver("road", came().take(came().tick < DAY))
+    engine.on_clock(300)
+    engine.ledger()  # what waits is taken in
+    intake = engine._intakes["road"]
+    intake.tally(2, everybody).anchor(0)
+    begin, behind = np.array([0]), np.array([100])
+    used = intake.tally(2, everybody).between(begin, behind).tolist()
+    assert used[0] > 0
+    engine.on_clock(3 * DAY)
+    engine.ledger()
+    assert intake.begun > 300
+    assert intake.tally(2, everybody).between(begin, behind).tolist() == used
+
+
+def test_queries_that_come_and_go_leave_no_tallies_behind():
+    engine = Engine(CATALOG, tidy_every=1)
+    for number in range(30):
+        every, site = 2 * number + 2, number % 3 + 1
+        asked = f"SELECT COUNT(*) AS k FROM road [NOW] WHERE site = {site} ACQUIRE EVERY {every} SEC"
+        engine.add(number, bind_text(asked, CATALOG)[0])
+        engine.on_clock(number * DAY + 199)
+        engine.remove(number)
+        engine.on_clock((number + 1) * DAY - 1)
+        assert len(engine._intakes["road"].census.tallies) <= 3

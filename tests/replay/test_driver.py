@@ -1,0 +1,163 @@
+"""The driver: what the engine is told, and in which order."""
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from acquisition.errors import InputError
+from basestation.replay import driver
+from basestation.replay.driver import NotExecutable, Replay
+from basestation.replay.inputs import record
+from basestation.replay.statements import extents_read, read_catalog, read_statements
+from tests.oracles.deliveries import last_moment
+from tests.oracles.generate import case
+from tests.oracles.schema import read_schema
+
+CATALOG = read_catalog(
+    "road: sensed (site:integer, temp:integer) every 1 min at sites 1, 2\n"
+    "hits: pushed (v:integer) ahead 5 sec\n"
+    "kinds: stored (temp:integer)\n"
+)
+
+
+class Listener:
+    """An engine that writes down what it is told and answers nothing."""
+
+    def __init__(self, catalog):
+        self.told = []
+
+    def load(self, name, tick, columns):
+        self.told.append(("load", name, tick, {k: v.to_list() for k, v in columns.items()}))
+
+    def add(self, number, plan):
+        if "MEDIAN" in plan.root.columns[0].label:
+            raise driver.NotYet("MEDIAN")
+        self.told.append(("add", number))
+
+    def expect(self, number, plan):
+        """A query that is asked later is announced; nothing hangs on when."""
+
+    def deliver(self, name, batch):
+        self.told.append(("deliver", name, batch.arrival.tolist(), next(iter(batch.columns.values())).tolist()))
+
+    def correct(self, correction):
+        self.told.append(("correct", correction.how))
+
+    def on_clock(self, tick):
+        self.told.append(("clock", tick))
+        return []
+
+    def finish(self, until):
+        self.told.append(("finish", until))
+        return []
+
+    def ledger(self):
+        return {}
+
+
+@pytest.fixture(autouse=True)
+def listener(monkeypatch):
+    monkeypatch.setattr(driver, "Engine", Listener)
+
+
+def told(inputs, queries, until=None, **options):
+    statements = read_statements(queries, CATALOG)
+    replay = Replay(record(CATALOG, inputs, statements), statements, until, **options)
+    list(replay.updates())
+    return replay.engine.told
+
+
+HITS = [{"_arrival": 3, "v": 1}, {"_arrival": 0, "v": 2}, {"_arrival": 3, "v": 3}, {"_arrival": 7, "_tick": 3, "v": 4}]
+
+
+def test_deliveries_come_in_the_order_of_the_recording_about_so_many_at_a_time():
+    inputs = {"hits": HITS, "road": [{"_tick": 0, "_site": 2, "_arrival": 3, "temp": 5}]}
+    assert told(inputs, ["SELECT v FROM hits"], at_once=2) == [
+        ("add", 1),
+        ("deliver", "road", [3], [2]), ("deliver", "hits", [0, 3, 3], [2, 1, 3]), ("clock", 3),
+        ("deliver", "hits", [7], [4]), ("finish", 7),
+    ]  # fmt: skip
+    assert told(inputs, ["SELECT v FROM hits"])[-2:] == [("deliver", "hits", [0, 3, 3, 7], [2, 1, 3, 4]), ("finish", 7)]
+
+
+def test_until_cuts_and_stretches():
+    all_at_three = ("deliver", "hits", [0, 3, 3], [2, 1, 3])
+    assert told({"hits": HITS}, ["SELECT v FROM hits"], 5)[-2:] == [all_at_three, ("finish", 5)]
+    assert told({"hits": HITS}, ["SELECT v FROM hits"], 3)[-2:] == [all_at_three, ("finish", 3)]
+    assert told({"hits": HITS}, ["SELECT v FROM hits"], 99, at_once=4)[-2:] == [("clock", 7), ("finish", 99)]
+
+
+def test_every_tick_ends_each_of_them():
+    found = told({"hits": HITS}, ["SELECT v FROM hits"], every_tick=True)
+    assert [entry[1] for entry in found if entry[0] in ("clock", "finish")] == list(range(8))
+
+
+def test_corrections_come_at_the_end_or_at_their_tick_after_the_deliveries():
+    delete = "DELETE FROM hits WHERE v = 1"
+    assert told({"hits": HITS}, [f"{delete}; SELECT v FROM hits"])[-2:] == [("correct", "delete"), ("finish", 7)]
+    found = told({"hits": HITS}, ["SELECT v FROM hits", (delete, 3), (delete, 5)])
+    at = found.index(("correct", "delete"))
+    assert found[at - 1][0] == "deliver" and found[at + 1 :][:3] == [("clock", 3), ("correct", "delete"), ("clock", 5)]
+    assert told({"hits": []}, [(delete, 9)])[-1] == ("finish", 9)
+
+
+def test_queries_may_be_asked_later():
+    found = told({"hits": HITS}, [("SELECT v FROM hits", 5)])
+    assert found[-4:] == [("add", 1), ("clock", 5), ("deliver", "hits", [7], [4]), ("finish", 7)]
+
+
+def test_versions_are_loaded_by_tick():
+    found = told({"kinds": [(60, [{"temp": 2}]), (0, {"temp": [1, None]})]}, ["SELECT temp FROM kinds"])
+    assert found == [
+        ("load", "kinds", 0, {"temp": [1, None]}),
+        ("load", "kinds", 60, {"temp": [2]}),
+        ("add", 1),
+        ("finish", 60),
+    ]
+
+
+def test_all_that_cannot_be_executed_is_told():
+    with pytest.raises(NotExecutable) as refused:
+        told({}, ["SELECT MEDIAN(temp) FROM road [NOW]; SELECT temp FROM road; EXPLAIN SELECT temp FROM road"])
+    assert [d.message for d in refused.value.diagnostics] == [
+        "MEDIAN cannot be executed yet", "EXPLAIN in a replay cannot be executed yet",
+    ]  # fmt: skip
+
+
+def test_the_end_is_the_last_delivery_tick_or_version(counts):
+    """As the oracle has it; what is stamped too far ahead has no say."""
+    ahead = [{"_arrival": 1, "_tick": 6, "v": 1}, {"_arrival": 1, "_tick": 7, "v": 1}]
+    assert told({"hits": ahead}, ["SELECT v FROM hits"])[-1] == ("finish", 6)
+    assert told({}, ["SELECT v FROM hits"])[-1] == ("finish", 0)
+    for seed in range(counts(40, 400)):
+        made = case(seed)
+        recording = record(read_catalog(made.schema), made.inputs)
+        assert recording.end() == last_moment(read_schema(made.schema), made.inputs, [])
+
+
+def test_extents_are_found_wherever_they_are_read():
+    text = "SELECT temp FROM kinds WHERE temp = (SELECT MAX(temp) FROM road.HISTORY); ISTREAM(SELECT v FROM hits [NOW])"
+    statements = [s for s in text.split(";")[:1]]
+    assert extents_read(read_statements(statements, CATALOG)) == {"kinds", "road"}
+
+
+def test_only_tables_that_are_read_need_their_file(tmp_path):
+    catalog = read_catalog("r: pushed (v:integer)\nt: stored (v:integer) from 't.csv'")
+    record(catalog, {}, read_statements(["SELECT v FROM r"], catalog), tmp_path)
+    with pytest.raises(InputError, match="No such file"):
+        record(catalog, {}, read_statements(["SELECT v FROM t"], catalog), tmp_path)
+    (tmp_path / "t.csv").write_text("v\n5\n")
+    recording = record(catalog, {}, read_statements(["SELECT v FROM t"], catalog), tmp_path)
+    assert recording.versions["t"][0][1]["v"].to_list() == [5]
+    assert record(catalog, {"t": []}, read_statements(["SELECT v FROM t"], catalog), tmp_path).versions["t"][0][0] == 0
+
+
+def test_nothing_is_lost_on_the_way(rng: random.Random):
+    arrivals = [rng.randint(0, 50) for _ in range(500)]
+    found = told({"hits": {"_arrival": arrivals, "v": np.arange(500)}}, ["SELECT v FROM hits"], at_once=20)
+    delivered = [entry for entry in found if entry[0] == "deliver"]
+    assert [v for entry in delivered for v in entry[3]] == sorted(range(500), key=lambda i: arrivals[i])
+    clocks = [entry[2] for entry in delivered]
+    assert len(clocks) > 10 and all(a[-1] < b[0] for a, b in pairwise(clocks))

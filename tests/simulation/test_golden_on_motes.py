@@ -1,0 +1,135 @@
+"""Golden queries in a simulated network, whatever runs on its motes: they say what a replay says of what was heard."""
+
+import random
+import re
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from basestation.algebra.node import walk
+from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.planner.binder import bind_text
+from basestation.planner.catalog import read_schema
+from basestation.planner.pushdown_policy import Moves
+from tests.conftest import FULL, SEED
+from tests.golden.expectations import QUERIES
+from tests.golden.golden_file import files, read
+from tests.simulation import scenario_judge
+from tests.simulation.golden_on_motes import (
+    NOT_HERE,
+    judge,
+    less_moved,
+    moved,
+    one_by_one,
+    run,
+    stated,
+    swept,
+    texts_of,
+    unheard,
+)
+from tests.simulation.golden_world import world_of
+from tests.simulation.random_faults import LOSSY, mishaps
+
+GOLDEN = [read(path) for path in files(QUERIES)]
+CASES = {
+    f"{golden.path.stem}:{case.name}": (golden, case)
+    for golden in GOLDEN
+    for case in golden.cases
+    if case.word == "query"
+}
+if lacking := [name for name, (_, case) in CASES.items() if "motes" not in case.expected]:
+    raise ValueError(f"no section `motes`: {lacking}; `python -m tests.simulation.golden_on_motes --rewrite` writes it")
+HERE = [name for name, (_, case) in CASES.items() if not case.expected["motes"].startswith(NOT_HERE)]
+CHOSEN = HERE if FULL else sorted(random.Random(SEED).sample(HERE, 40))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return cache(lambda golden: world_of(GOLDEN[golden], tmp_path_factory.mktemp("world")))
+
+
+def asked(name, world):
+    golden, case = CASES[name]
+    return world(GOLDEN.index(golden)), texts_of(golden, case)
+
+
+@pytest.mark.parametrize("moves", Moves)
+@pytest.mark.parametrize("name", CHOSEN)
+def test_without_loss_it_says_what_a_replay_says(name, moves, world, tally):
+    of, texts = asked(name, world)
+    bed = run(of, texts, moves)
+    tally("windows and epochs of golden queries without loss", {moves.value: judge(of, bed)})
+    assert unheard(bed) == []
+    found = moved(bed)
+    if moves is Moves.EVERYTHING:
+        assert less_moved(stated(CASES[name][1].expected["motes"]), found) is None
+    if moves is Moves.NOTHING:
+        assert all(counts["sent"] == counts["measured"] > 0 for counts in found.values())
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_with_loss_it_says_what_a_replay_says_of_what_was_delivered_or_merged(name, world, rng, tally):
+    of, texts = asked(name, world)
+    moves, agenda = rng.choice(list(Moves)), rng.random() < 0.5
+    bed = run(of, texts, moves, seed=rng.randrange(1_000), agenda=agenda, **LOSSY)
+    tally("windows and epochs of golden queries with loss", {moves.value: judge(of, bed)})
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_whatever_goes_wrong_it_says_what_a_replay_says(name, world, rng, tally):
+    """Beside some others of its file, which its motes have to serve, too."""
+    of, [*texts] = asked(name, world)
+    others = [each for each in HERE if each.split(":")[0] == name.split(":")[0]]
+    texts += [
+        text for each in rng.sample(others, min(rng.choice((0, 1, 4)), len(others))) for text in asked(each, world)[1]
+    ]
+    wrong = mishaps(rng, of.scenario, of.seconds)
+    moves, agenda = rng.choice(list(Moves)), rng.random() < 0.5
+    bed = run(of, texts, moves, seed=rng.randrange(1_000), agenda=agenda, **wrong)
+    title = "windows and epochs of golden queries when something goes wrong"
+    tally(title, {", ".join(sorted({fault.what for fault in wrong["faults"]})) or "nothing": judge(of, bed)})
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_swept_it_leaves_the_trace_of_motes_one_by_one_and_says_what_a_replay_says(name, world, rng, tally):
+    of, texts = asked(name, world)
+    moves, radio = rng.choice(list(Moves)), rng.choice([{}, LOSSY])
+    seed = rng.randrange(1_000)
+    bed = swept(of, texts, moves, seed, **radio)
+    assert str(bed.trace) == str(one_by_one(bed, seed))
+    found = sum(judging.judge(bed, each) for each in bed.numbers)
+    tally("windows and epochs of golden queries that are swept", {moves.value: found})
+
+
+def test_where_a_plan_says_that_all_is_folded_no_reading_is_sent():
+    moves = {name: set(re.findall(r"^ *moves: (.*)$", CASES[name][1].expected["plan"], re.MULTILINE)) for name in HERE}
+    folds = [name for name, told in moves.items() if told and set(", ".join(told).split(", ")) == {"SliceAggregation"}]
+    assert len(folds) >= 49
+    sent = [name for name in folds if any(of["sent"] for of in stated(CASES[name][1].expected["motes"]).values())]
+    assert not sent
+
+
+def test_nothing_is_left_out_without_a_reason():
+    out = {name: case.expected["motes"].removeprefix(NOT_HERE) for name, (_, case) in CASES.items() if name not in HERE}
+    # What a replay refuses, too, is no other answer.
+    [alike] = [name for name, why in out.items() if f"refused: {why[:5]}" in CASES[name][1].expected["answer"]]
+    assert out.pop(alike) == "SN434 tick -20 is before all that is on record; the first possible tick is 0"
+    reasons = Counter(out.values())
+    del reasons["it reads nothing that is measured"]
+    assert reasons == {
+        "SN601 anything but one query at a time cannot be deployed yet": 13,
+        "it reads a string of a sensed extent": 6,  # a deployment with one is refused (SN711): sensors give numbers
+        "SN601 EXPLAIN cannot be deployed": 2,
+    }
+    assert len(HERE) >= 262
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden.path.stem)
+def test_what_reads_readings_is_in_motes(golden):
+    """A query that names a sensed extent, not only its history, is measured for, or cannot be deployed at all."""
+    catalog = read_schema(golden.schema)
+    for name, (_, case) in CASES.items():
+        if name.startswith(f"{golden.path.stem}:") and "nothing that is measured" in case.expected["motes"]:
+            plans = bind_text(case.text, catalog)
+            assert not any(isinstance(node, StreamAcquire) for plan in plans for node in walk(plan.root))

@@ -1,0 +1,184 @@
+"""LIFETIME: a query is sampled as rarely as it takes for motes to last so long, and they do; whoever would break that is refused."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from basestation.controller.dispatch import commanded
+from basestation.controller.forecast import added, untold
+from basestation.controller.lifetime import CannotLast, judged, lasting, sampled_every, worst_days
+from basestation.controller.what_if import placing
+from basestation.controller.world import World
+from basestation.explain import as_text, explained
+from basestation.language.diagnostics import Refused
+from basestation.planner.binder import bind_text
+from basestation.planner.deployed_catalog import read_deployed
+from basestation.station.operational_events import BROKEN, KEPT, Incidents
+from basestation.testbed import SweptBed, measure, world_around
+from innet.deployment.toml_reader import read_deployment
+from innet.routing.topology import Heard, LinksReport
+from simulator.scenario import Asked
+from tests.docs.pages import ROOT
+
+READINGS = "SELECT site, temp, light FROM lab"
+MEAN = "SELECT AVG(temp) FROM lab [NOW]"
+
+
+@pytest.fixture(scope="module")
+def office():
+    return read_deployment(ROOT / "examples/lab54/deployment.toml")
+
+
+@pytest.fixture(scope="module")
+def catalog(office):
+    return read_deployed(office)
+
+
+def asked(text, catalog):
+    [plan] = bind_text(text, catalog)
+    return plan
+
+
+@pytest.mark.parametrize("before", [(), (MEAN,)], ids=["alone", "beside a mean"])
+@pytest.mark.parametrize(("text", "step"), [(READINGS, 30), (MEAN, 30), (f"{READINGS} ACQUIRE EVERY 2 MIN", 120)])
+@pytest.mark.parametrize("days", [200, 400, 630])
+def test_it_is_the_shortest_multiple_that_lasts(office, catalog, before, text, step, days):
+    world = untold(office, catalog)
+    for number, other in enumerate(before, 1):
+        world, _ = added(asked(other, catalog), number, world, 0)
+    plan = asked(f"{text} LIFETIME {days} DAY", catalog)
+    lasts = {times: worst_days(sampled_every(plan, step * times, 1_000), world, 0) for times in range(1, 6)}
+    enough = [times for times, reached in lasts.items() if reached >= days]
+    if enough:
+        found = lasting(plan, world, 0)
+        assert found.asked.acquire_every == step * min(enough) and found.asked.lifetime == plan.asked.lifetime
+        assert (found.statement, found.additions) == (plan.statement, plan.additions)  # not those of ACQUIRE EVERY
+    else:  # a mean that goes on all the time uses more than that
+        with pytest.raises(CannotLast, match=rf"motes last [\d,.]+ days at most, and are to last {days:,}\.0"):
+            lasting(plan, world, 0)
+
+
+BRIDGE = "SELECT {} FROM road"
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (f"{BRIDGE.format('temp')} ACQUIRE EVERY 6 MIN", BRIDGE.format("vibration")),  # at 5, motes wake up each minute
+        (None, f"{BRIDGE.format('AVG(vibration)')} [FROM NOW-11 MIN TO NOW SLIDE 12 MIN]"),
+        (None, f"{BRIDGE.format('AVG(vibration)')} [FROM NOW TO NOW SLIDE 5 MIN]"),
+        (None, f"{BRIDGE.format('vibration')} DELIVER WITHIN 10 MIN"),
+    ],
+    ids=["beside six minutes", "in windows of twelve", "at one tick of five", "some epochs in a round"],
+)
+def test_it_is_the_shortest_multiple_also_where_a_longer_one_may_be_worse(before, text):
+    bridge = read_deployment(ROOT / "examples/roadbridge/deployment.toml")
+    catalog = read_deployed(bridge)
+    world = untold(bridge, catalog)
+    if before:
+        world, _ = added(asked(before, catalog), 1, world, 0)
+    plan = asked(f"{text} LIFETIME 1 DAY", catalog)
+    lasts = {times: worst_days(sampled_every(plan, 60 * times, 1_000), world, 0) for times in range(1, 21)}
+    assert any(lasts[times] > lasts[times + 1] for times in range(1, 20))
+    for goal in sorted({int(days) for days in lasts.values()}):
+        [first, *_] = [times for times, days in lasts.items() if days >= goal]
+        found = lasting(asked(f"{text} LIFETIME {goal} DAY", catalog), world, 0)
+        assert found.asked.acquire_every == 60 * first
+
+
+def test_who_lasts_only_in_step_with_others_is_not_refused(office, catalog):
+    """Beside three minutes, those lasts longest that are sampled at multiples of them: of the others none reaches 900 days."""
+    world, _ = added(asked("SELECT site, temp FROM lab ACQUIRE EVERY 3 MIN", catalog), 1, untold(office, catalog), 0)
+    for days, every in ((600, 60), (900, 90), (1_500, 180)):
+        assert (
+            lasting(asked(f"SELECT light FROM lab LIFETIME {days} DAY", catalog), world, 0).asked.acquire_every == every
+        )
+
+
+@pytest.mark.parametrize("text", [READINGS, MEAN])
+def test_motes_last_as_long_as_was_promised(office, catalog, text):
+    plan = asked(f"{text} LIFETIME 1000 DAY", catalog)
+    placed = placing([plan], office, catalog)
+    found = measure(placed, world_around(office, None), 3, 60, lambda over: None)
+    hours = found.rounds * found.round_ms / 3_600_000
+    days = min(office.motes[mote].battery / used * hours / 24 for mote, used in found.joules.items())
+    assert 980 < days < 1_300
+
+
+def station(office, *queries):
+    scenario = replace(world_around(office, None), queries=tuple(Asked(text, text, 0, None) for text in queries))
+    return SweptBed(scenario, 1, traced=False).station
+
+
+def test_a_station_samples_that_rarely_and_keeps_its_promise(office):
+    running = station(office, f"{READINGS} LIFETIME 600 DAY")
+    [sampling] = {s for schedule in running.world.scheduled.schedules.values() for s in schedule.samplings}
+    assert sampling.epochs.interval == 60 == running.world.queries[1].plan.asked.acquire_every
+    before = running.world
+    with pytest.raises(Refused) as refused:
+        running.submit("SELECT humidity FROM lab", 1)
+    [why] = refused.value.diagnostics
+    assert why.code == "SN513" and why.message.startswith("query 1 asks for motes that last 600.0 days; mote ")
+    assert running.world.queries == before.queries and running.world.desired == before.desired
+    assert running.submit("SELECT site, temp FROM lab ACQUIRE EVERY 1 MIN", 2).number == 2
+    running.stop(1, 3)
+    assert running.submit("SELECT humidity FROM lab", 4).number == 3
+
+
+def test_a_promise_is_judged_again_when_the_tree_has_changed(office):
+    """Half of the frames are lost from some day on, and then no more: nobody has asked for anything else."""
+    running = station(office, f"{READINGS} LIFETIME 600 DAY", "SELECT humidity FROM lab ACQUIRE EVERY 10 MIN")
+    before = running.world
+    assert [query.broken for query in before.queries.values()] == [None, None]
+    reports = [
+        (mote, {other: Heard(other, quality // factor) for other, quality in heard.items()})
+        for factor in (2, 1)
+        for mote, heard in before.topology.heard.items()
+    ]
+    half = len(reports) // 2
+    worse = judged(commanded(before.with_links(_numbered(reports[:half], 1)), 10))
+    better = judged(commanded(worse.with_links(_numbered(reports[half:], 2)), 20))
+    assert re.fullmatch(
+        r"query 1 asks for motes that last 600\.0 days; mote \d+ would last [\d.]+", worse.queries[1].broken
+    )
+    assert worse.queries[2].broken is None and better.queries[1].broken is None
+    incidents = Incidents()
+    for now_ms, (was, now) in enumerate(((before, worse), (worse, worse), (worse, better))):
+        incidents.compare(was, now, now_ms)
+    assert [(each.at_ms, each.what, each.query) for each in incidents.kept] == [(0, BROKEN, 1), (2, KEPT, 1)]
+    assert incidents.kept[0].why == worse.queries[1].broken
+    assert incidents.counted == {BROKEN: 1, KEPT: 1}
+
+
+def _numbered(reports, number):
+    return [LinksReport(mote, tuple(heard.values()), (1, number)) for mote, heard in reports]
+
+
+def test_what_cannot_be_promised_is_refused_with_what_could_be(office):
+    with pytest.raises(Refused) as refused:
+        station(office, MEAN).submit(f"{READINGS} LIFETIME 9999 DAY", 1)
+    [why] = refused.value.diagnostics
+    assert why.code == "SN513" and "days at most, and are to last 9,999.0" in why.message
+
+
+def test_what_no_interval_lets_run_says_why(office, catalog):
+    with pytest.raises(CannotLast, match=r"what is sampled arrives after [\d,]+ ms, and is to be there within 1,000"):
+        lasting(asked(f"{READINGS} DELIVER WITHIN 1 SEC LIFETIME 10 DAY", catalog), untold(office, catalog), 0)
+
+
+def test_how_rarely_is_explained(office, catalog):
+    told = explained(asked(f"{READINGS} LIFETIME 800 DAY", catalog), 1, office, catalog)
+    assert told["asked"]["acquire_every"] == 90
+    text = as_text(told)
+    assert "  sampled every 90 ticks\n" in text and "acquire temp, light of lab every 90 ticks" in text
+    assert min(each["lifetime_days"] for each in told["motes"]["energy"]) >= 800
+    told = explained(asked(f"{READINGS} LIFETIME 99999 DAY", catalog), 1, office, catalog)
+    assert told["motes"]["refused"].startswith("motes last ")
+
+
+def test_who_lets_no_mote_sleep_promises_nothing_and_without_motes_nothing_is_decided(office, catalog):
+    plan = asked(f"{READINGS} LIFETIME 100 DAY", catalog)
+    with pytest.raises(CannotLast, match="this station lets none of them"):
+        lasting(plan, replace(untold(office, catalog), sleeps=False), 0)
+    assert lasting(plan, World(catalog), 0) is plan

@@ -1,0 +1,75 @@
+"""Queries that read other columns than those that run: what motes send that have not been told yet is none of their readings."""
+
+from dataclasses import replace
+from functools import cache, partial
+
+import pytest
+
+from basestation import testbed
+from basestation.planner.pushdown_policy import Moves
+from simulator.scenario import Asked, Fault, read_scenario
+from tests.simulation.answer_comparison import said_by
+from tests.simulation.scenario_judge import FOLDER, answers, judge, run_scenario
+
+FOLD = "SELECT AVG(temp) AS mean, MIN(supply) AS least FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC]"
+MEDIAN = "SELECT MEDIAN(temp) AS middle FROM hall [NOW]"
+SUPPLY = "SELECT supply, site FROM hall"
+COUNTED = "SELECT COUNT(*) AS n, MEDIAN(supply) AS middle FROM hall [NOW]"
+SECONDS, TOLD = 300, 240  # motes that sleep begin later with what they are told
+
+
+@cache
+def ran(agenda, *asked, faults=(), moves=Moves.PLANNED, kind=testbed.Testbed):
+    queries = tuple(Asked(f"{at}", text, second * 1_000, None) for at, (text, second) in enumerate(asked))
+    scenario = replace(read_scenario(FOLDER / "calm.toml"), queries=queries, faults=faults)
+    if kind is testbed.SweptBed:
+        return run_scenario(scenario, SECONDS, kind=partial(kind, moves=moves))
+    return run_scenario(scenario, SECONDS + agenda * TOLD, kind=partial(kind, agenda=agenda, moves=moves))
+
+
+def rows(bed, name):
+    return [row for (what, _), of in said_by(bed, name).items() if what == "tuples at" for row in of]
+
+
+def judged(bed):
+    return [judge(bed, name) for name in bed.numbers]
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+@pytest.mark.parametrize("first", [(), ((FOLD, 0),)], ids=["collected", "beside a fold"])
+def test_a_query_for_another_column_has_no_nulls_while_motes_are_told_of_it(first, agenda):
+    """A fold has motes measure the column all along, and send what they fold only."""
+    bed = ran(agenda, *first, (MEDIAN, 101), (SUPPLY, 143), (COUNTED, 147))
+    assert min(judged(bed)) >= 4
+    supply, counted = list(bed.numbers)[-2:]
+    assert rows(bed, supply) and all(value == ("int", 2950) for value, _ in rows(bed, supply))
+    said = [(cover["hall"][0], *map(tuple, found)) for cover, found in answers(bed, counted).values()]
+    assert said == [(used, (used, 2950.0 if used else None)) for used, _ in said]
+    used = [used for used, _ in said]
+    assert used == sorted(used) and used.count(8) >= (8 if agenda else 12)
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+@pytest.mark.parametrize("moves", [Moves.PLANNED, Moves.EVERYTHING])
+def test_motes_that_are_cut_off_before_they_are_told_give_readings_to_who_asked_before_alone(moves, agenda):
+    cut = Fault("cut", "cut", 144_000, 175_000, motes=tuple(range(1, 9)))
+    bed = ran(agenda, (FOLD, 0), (MEDIAN, 141), (SUPPLY, 147), faults=(cut,), moves=moves)
+    assert min(judged(bed)) >= 4
+    assert rows(bed, "2") and all(value == ("int", 2950) for value, _ in rows(bed, "2"))
+
+
+def test_what_some_sites_do_not_send_is_no_reading_of_a_later_query_that_reaches_back():
+    """All measure the supply; three of them send it, and with it everybody the temperature."""
+    back = "SELECT COUNT(*) AS n, MEDIAN(supply) AS middle FROM hall [FROM NOW-110 TO NOW SLIDE 30 SEC]"
+    bed = ran(False, ("SELECT temp FROM hall", 0), ("SELECT site, supply FROM hall WHERE site < 4", 0), (back, 205))
+    assert min(judged(bed)) >= 3
+    first = bed.scenario.begin_ms // 1_000 + 210
+    cover, found = answers(bed, "2")[first, 1]
+    assert list(map(tuple, found)) == [(cover["hall"][0], 2950.0)] and 3 * 12 <= cover["hall"][0] <= 3 * 12 + 5
+
+
+def test_many_rounds_at_once_say_what_motes_one_by_one_do_where_sites_send_different_columns():
+    asked = ("SELECT temp FROM hall", 0), ("SELECT site, supply FROM hall WHERE site < 4", 0)
+    bed = ran(True, *asked, kind=testbed.SweptBed)
+    assert min(judged(bed)) >= 20
+    assert {row for row in rows(bed, "1")} == {(("int", site), ("int", 2950)) for site in (1, 2, 3)}

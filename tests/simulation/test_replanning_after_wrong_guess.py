@@ -1,0 +1,164 @@
+"""A selection that was guessed wrong: a station that runs measures, changes its mind, and nobody can tell from the answers."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import gateway.downlink
+from basestation import testbed
+from basestation.controller import migration
+from innet.placement.statistics import Contents
+from simulator.scenario import Asked, read_scenario
+from tests.simulation.answer_comparison import said_by
+from tests.simulation.scenario_judge import FOLDER, judge, remembering, run_scenario
+
+HOUR = 3_600
+WINDOWS = {
+    "now": "[NOW]",
+    "hopping": "[FROM NOW-50 TO NOW-20 SLIDE 40 SEC]",
+    "grouped": "[FROM NOW-50 TO NOW SLIDE 20 SEC]",
+}
+
+
+@cache
+def ran(name, seconds, text=None):
+    scenario = read_scenario(FOLDER / f"{name}.toml")
+    if text:
+        scenario = replace(scenario, queries=(Asked("0", text, 0, None),))
+    return run_scenario(scenario, seconds)
+
+
+def ways(bed, name):
+    """[(the first tick of its windows, whether they are folded)] of each way in which a query was answered."""
+    handed = [each.tick for each in bed.decided if each.handed and each.query == bed.numbers[name]]
+    folded = [each.reason.startswith("folded in the network") for each in bed.decided if not each.handed and each.query == bed.numbers[name]]  # fmt: skip
+    return [(-1, not folded[0]), *zip(handed, folded, strict=False)]
+
+
+def messages(bed, begin, end):
+    """How many attempts there were, of all motes, between two seconds."""
+    begins = bed.scenario.begin_ms // 1_000
+    sent = [e for e in bed.trace.of("sent") if e.mote and begin <= e.time / 1e6 - begins < end]
+    return sum(e["attempts"] for e in sent if e["kind"] in ("READING", "PARTIAL"))
+
+
+def test_the_planner_changes_its_mind_twice_messages_fall_and_the_answers_are_those_of_a_replay():
+    bed = ran("selection_guessed_wrong", 12 * HOUR)
+    begin = bed.scenario.begin_ms // 1_000
+    assert [folded for _, folded in ways(bed, "warm")] == [False, True, False]
+    assert judge(bed, "warm") == 12 * 60
+    decided = [each.tick - begin for each in bed.decided]
+    # An hour is counted at a time; conditions hold for six hours. Awake, motes are told within a minute or two.
+    assert 1 * HOUR <= decided[0] < decided[1] < 1 * HOUR + 300
+    assert 6 * HOUR < decided[2] < decided[3] < 8 * HOUR
+    collected, folded = messages(bed, 0, HOUR), messages(bed, 2 * HOUR, 3 * HOUR)
+    assert folded < 0.6 * collected
+    # Where nearly nothing passes, partials would go on to say so slice by slice.
+    assert messages(bed, 10 * HOUR, 11 * HOUR) < folded / 3
+
+
+def test_each_tick_is_answered_once_and_by_all_sites_while_programs_are_exchanged():
+    bed = ran("selection_guessed_wrong", 12 * HOUR)
+    first = Counter(key for what, key in said_by(bed, "warm") if what == "window")
+    ticks = sorted(tick for tick, _ in first)
+    assert ticks == list(range(ticks[0], ticks[0] + 60 * len(ticks), 60)) and set(first.values()) == {1}
+    covered = {key[0]: of for (what, key), of in said_by(bed, "warm").items() if what == "coverage of"}
+    assert {of["hall"] for tick, of in covered.items() if ticks[0] < tick < ticks[-12]} == {(8, 8)}
+
+
+def test_it_is_an_event_of_the_trace():
+    bed = ran("selection_guessed_wrong", 12 * HOUR)
+    events = [(e.what, e["tick"]) for e in bed.trace.events if e.what in ("decided", "handed_over")]
+    assert events == [("handed_over" if each.handed else "decided", each.tick) for each in bed.decided]
+    assert [each.handed for each in bed.decided] == [False, True] * 2
+    assert all("messages an hour" in each.reason for each in bed.decided if not each.handed)
+
+
+class Lie:
+    """Statistics by which either everything is folded, or nothing."""
+
+    def __init__(self, folded):
+        self.folded = folded
+
+    def wanted(self, operators, site, every):
+        return 1.0 if self.folded else 0.0
+
+    def contents(self, fold, sites):
+        return Contents(np.array([1.0 if self.folded else 100.0]), np.array([0.0]))
+
+    def most_groups(self, fold, sites):
+        return 8
+
+
+@cache
+def exchanged(text, agenda, *others, **radio):
+    """A bed that was lied to after five minutes, and once more after twenty, so that it does the opposite for the first query."""
+    scenario = replace(read_scenario(FOLDER / "filtering.toml"), **radio)
+    scenario = replace(scenario, queries=(Asked("0", text, 0, None), *others))
+    bed = testbed.Testbed(scenario, 1, agenda=agenda)
+    look = remembering(bed)
+    for minute in (5, 20):
+        bed.run_until(60_000 * minute, look)
+        station, decide = bed.station, bed._decide
+        believing = replace(station.world, statistics=Lie(not station.world.queries[1].fed))
+        station.world = migration.reviewed(believing, station.engine, decide)
+        gateway.downlink.desire(station.world.desired, station.keepers, bed._now_ms)
+    bed.run_until(60_000 * 35, look)
+    return bed
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+@pytest.mark.parametrize("radio", [{}, {"delivery": 0.7}], ids=["no loss", "loss"])
+@pytest.mark.parametrize("window", WINDOWS)
+def test_windows_of_any_kind_are_exchanged_there_and_back_with_loss_and_without(window, agenda, radio, monkeypatch):
+    monkeypatch.setattr(migration, "REVIEWED", 10**6)
+    monkeypatch.setattr(migration, "CALM", 10**6)
+    monkeypatch.setattr(migration, "CLEARLY", 0.0)
+    by = " GROUP BY site" if window == "grouped" else ""
+    text = f"SELECT AVG(temp) AS mean, COUNT(*) AS n FROM hall {WINDOWS[window]} WHERE temp > 20{by}"
+    bed = exchanged(text, agenda, **radio)
+    assert len(ways(bed, "0")) == 3
+    assert judge(bed, "0") >= 50
+
+
+def test_who_wants_the_readings_that_another_has_changed_to_misses_none_since_then(monkeypatch):
+    monkeypatch.setattr(migration, "REVIEWED", 10**6)
+    monkeypatch.setattr(migration, "CALM", 10**6)
+    monkeypatch.setattr(migration, "CLEARLY", 0.0)
+    reads, where = "FROM hall [FROM NOW-110 TO NOW SLIDE 10 SEC]", "WHERE temp > 20"
+    later = Asked("later", f"SELECT MEDIAN(temp) AS middle {reads} {where}", 60_000 * 24, None)
+    bed = exchanged(f"SELECT AVG(temp) AS mean FROM hall [NOW] {where}", False, later)
+    assert [folded for _, folded in ways(bed, "0")] == [False, True, False]
+    begun = -(-bed.decided[2].tick // 10) * 10  # the first tick at which readings are due since
+    queries = bed.station.world.queries
+    assert [queries[number].reports_from["hall"] for number in bed.numbers.values()] == [begun, begun]
+    covered = {key[0]: of["hall"] for (what, key), of in said_by(bed, "later").items() if what == "coverage of"}
+    assert len(covered) > 60 and set(covered.values()) == {(96, 96)}
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_a_fold_gives_way_to_who_wants_the_readings_and_runs_again_when_he_has_gone(agenda):
+    """A few rounds after either, not after an hour; by agenda when motes have changed to that which the other came or went with."""
+    text = "SELECT AVG(temp) AS mean, COUNT(*) AS n FROM hall [FROM NOW-50 TO NOW SLIDE 20 SEC]"
+    both = Asked("0", text, 0, None), Asked("all", "SELECT site, temp, supply FROM hall", 300_000, 1_500_000)
+    bed = testbed.Testbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=both), 1, agenda=agenda)
+    bed.run_until(60_000 * 50, remembering(bed))
+    assert [folded for _, folded in ways(bed, "0")] == [True, False, True]
+    begin = bed.scenario.begin_ms // 1_000
+    decided = [each.tick - begin for each in bed.decided if not each.handed]
+    most = 10 * (migration.CALM + 1 + 25 * agenda)
+    assert 300 < decided[0] <= 300 + most and 1_500 < decided[1] <= 1_500 + most
+    assert judge(bed, "0") >= 140
+
+
+def test_what_is_not_clearly_cheaper_stays_as_it_is():
+    """Half of the readings pass: folding them would cost about the same."""
+    text = "SELECT AVG(temp) AS mean FROM hall [NOW] WHERE supply >= 2950"
+    bed = ran("filtering", 2_000, text)
+    assert bed.decided == [] and 0 < migration.CLEARLY < 0.1
+    assert bed.station.world.statistics.readings.share(bed.station.world.queries[1].inside[0]) == pytest.approx(
+        0.5, abs=0.1
+    )

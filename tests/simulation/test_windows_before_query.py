@@ -1,0 +1,80 @@
+"""Windows that reach back to when motes asked the conditions of other queries: what those filtered was not heard of by this one."""
+
+from collections import Counter
+from dataclasses import replace
+from functools import cache, partial
+
+import pytest
+
+from basestation import testbed
+from simulator.scenario import Asked, read_scenario
+from tests.simulation.scenario_judge import FOLDER, answers, judge, run_scenario
+
+WARM = Asked("warm", "SELECT site, temp FROM hall [NOW] WHERE temp > 21.5", 0, None)
+BACK = "FROM hall [FROM NOW-110 TO NOW SLIDE 60 SEC]"
+ALL = Asked("all", f"SELECT MEDIAN(temp) AS middle {BACK}", 305_000, None)
+SAME = Asked("same", f"SELECT MEDIAN(temp) AS middle {BACK} WHERE temp > 21.5", 305_000, None)
+AFTER = Asked("after", f"SELECT MEDIAN(temp) AS middle {BACK} WHERE temp > 23", 425_000, None)
+FULL = [96, 96]
+
+
+@cache
+def ran(agenda, *queries):
+    scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=queries)
+    return run_scenario(scenario, 700, kind=partial(testbed.Testbed, agenda=agenda))
+
+
+def windows(bed, name):
+    begin = bed.scenario.begin_ms // 1_000
+    return {tick - begin: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, name).items()}
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_what_was_filtered_for_others_is_missed_by_who_comes_later(agenda):
+    bed = ran(agenda, WARM, ALL)
+    begin = bed.scenario.begin_ms // 1_000
+    of_all = {(e.mote, e["tick"] - begin): e["sent"] for e in bed.trace.of("produced")}
+    assert judge(bed, "all") >= 5 and judge(bed, "warm") >= 60
+    found = windows(bed, "all")
+    sent = sum(sent for (_, tick), sent in of_all.items() if 250 <= tick <= 300)
+    assert 0 < sent < 48
+    if not agenda:  # motes that sleep are told later
+        assert found[360] == [sent + 48, 96] and found[480] == FULL
+    assert found[360][0] < 96 and [found[second] for second in (600, 660)] == [FULL] * 2
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_who_wants_the_same_misses_nothing(agenda):
+    bed = ran(agenda, WARM, SAME)
+    assert judge(bed, "same") >= 5
+    assert set(map(tuple, windows(bed, "same").values())) == {(96, 96)}
+
+
+def test_while_somebody_wants_all_nothing_is_filtered_and_whoever_comes_then_knows_it():
+    bed = ran(False, WARM, ALL, AFTER)
+    assert judge(bed, "after") >= 3
+    found = windows(bed, "after")
+    assert found[480] == FULL and list(found) == [480, 540, 600, 660]
+
+
+def test_who_wants_more_than_those_that_went_has_nothing_of_what_they_filtered():
+    gone = replace(WARM, until_ms=290_000)
+    bed = ran(False, gone, replace(AFTER, at_ms=305_000))
+    assert judge(bed, "after") >= 5
+    found = windows(bed, "after")
+    assert found[360][0] < 96 and found[480] == FULL
+
+
+@pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
+def test_what_is_still_filtered_for_one_that_went_does_not_count_while_a_fold_has_the_motes_sample_on(agenda):
+    mean = Asked("mean", "SELECT AVG(temp) AS mean FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC]", 0, None)
+    few = Asked("few", "SELECT site, temp FROM hall [NOW] WHERE temp > 23", 0, 303_000)
+    more = Asked("more", "SELECT site, temp FROM hall [NOW] WHERE temp > 20.5", 304_000, None)
+    bed = ran(agenda, mean, few, more)
+    queries = bed.station.world.queries
+    assert [bool(queries[bed.numbers[name]].fed) for name in ("mean", "few", "more")] == [True, False, False]
+    passing = Counter(e["tick"] for e in bed.trace.of("produced") if e["values"][0] > 2050)
+    whole = {tick: rows for (tick, _), (coverage, rows) in answers(bed, "more").items() if coverage["hall"] == [8, 8]}
+    # Motes that sleep are told of who has gone, and then of who has come.
+    assert len(whole) >= (9 if agenda else 30) and sum(map(len, whole.values())) > 20
+    assert {tick: len(rows) for tick, rows in whole.items()} == {tick: passing[tick] for tick in whole}

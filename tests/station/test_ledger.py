@@ -1,0 +1,325 @@
+"""The ledger of readings against a mote of which all is known: what each reading became, one by one, in plain sets."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import basestation.station.ledger
+from acquisition import uplink
+from acquisition.payload import encode_readings
+from acquisition.schedule import Channel, Sampling, Schedule
+from acquisition.schedule_builder import Scheduled
+from acquisition.ticks import Epochs
+from basestation.planner.catalog import read_schema
+from basestation.station.ledger import Ledger
+from gateway.frame import Frame, Kind
+from gateway.image import NOTHING, Stamp
+from gateway.link import Link
+from gateway.payload import Counts, Hello, Lost, Reason, encode_event, encode_hello
+from innet.operators.acquire import Acquire
+from innet.operators.fold import Fold
+from innet.operators.slices import Slices
+from innet.placement.placement import Placed
+from tests.simulation.reading_accounts import balanced
+
+CATALOG = read_schema("r: sensed (site:integer, v:integer) every 5 sec at sites 5, 6")
+SITE, EVERY = 5, 5
+SAMPLING = Sampling(0, "r", Epochs(10, EVERY), (Channel("v", 1, 16),))
+SCHEDULED = Scheduled({0: SAMPLING}, {SITE: Schedule(SITE, 1, (SAMPLING,))})
+FATES = "comes", "comes", "comes", "comes twice", "is lost", "is under way"
+BECOMES = "sent", "sent", "filtered", "folded", "not sampled"
+
+
+@dataclass
+class Mote:
+    """Samples epoch by epoch, and knows what becomes of each."""
+
+    draw: object
+    fates: tuple = FATES
+    ledger: Ledger = None
+    link: Link = field(default_factory=lambda: Link(SITE, 1, down=True))
+    epoch: int = 0
+    seq: int = 0
+    lost: list = field(default_factory=list)
+    waiting: list = field(default_factory=list)  # (epoch, whether it was filtered)
+    became: dict = field(default_factory=dict)
+    gone: set = field(default_factory=set)
+    came: Counter = field(default_factory=Counter)
+    told: list = field(default_factory=list)  # the epochs of counts that have come
+    since: int = 0
+    dropped: int = 0
+    copies: int = 0
+
+    def __post_init__(self):
+        self.ledger = Ledger(CATALOG, {SITE: self.link})
+        self.ledger.desire(SCHEDULED, 8)
+
+    @property
+    def now(self):
+        return SAMPLING.epochs.tick(self.epoch)
+
+    def sample(self, becomes):
+        if becomes == "folded":
+            self.fold()
+        elif becomes != "not sampled":
+            self.waiting.append((self.epoch, becomes == "filtered"))
+        self.became[self.epoch] = becomes
+        self.epoch += 1
+
+    def fold(self):
+        fate = self.draw(st.sampled_from(self.fates))
+        if fate.startswith("comes"):
+            self.came[self.epoch] += 1
+            merged(self.ledger, 1, [(self.now, (SITE,), 1)], self.now)
+
+    def drop(self):
+        """There is no room: the oldest of what waits goes."""
+        if self.waiting:
+            self.became[self.waiting.pop(0)[0]] = "dropped"
+            self.dropped += 1
+
+    def send(self):
+        runs = []
+        for epoch, filtered in self.waiting:
+            if runs and runs[-1][-1][0] + 1 == epoch:
+                runs[-1].append((epoch, filtered))
+            else:
+                runs.append([(epoch, filtered)])
+        self.waiting = []
+        for run in runs:
+            epochs, fate = [epoch for epoch, _ in run], self.draw(st.sampled_from(self.fates))
+            payload = encode_readings(SAMPLING, epochs[0], [None if filtered else (7,) for _, filtered in run])
+            frame = Frame(Kind.READING, SITE, 1, self.seq, payload)
+            self.seq += 1
+            if fate.startswith("comes"):
+                self.came.update(epochs)
+                self.take(frame)
+            if fate == "comes twice":
+                self.take(frame)
+                self.copies += len(epochs)
+            if fate == "is lost":
+                self.lost.append(frame.seq)
+                self.gone.update(epochs)
+
+    def take(self, frame):
+        known = self.link.accept(frame)
+        frames, copies = ([frame], []) if known else ([], [frame])
+        measured = uplink.rise([f for f in frames if f.kind is Kind.READING], {0: SAMPLING}, CATALOG, self.now)
+        self.ledger.take(frames, copies, measured, max(self.now - EVERY, 0))
+
+    def count(self):
+        """Tell what became of the epochs since the last time, from the first on that was sampled to the last."""
+        epochs = [epoch for epoch in range(self.since, self.epoch) if self.became[epoch] != "not sampled"]
+        if not epochs:
+            return
+        span = range(epochs[0], epochs[-1] + 1)
+        of = Counter(self.became[epoch] for epoch in span)
+        counts = Counts(0, span.start, len(span), len(epochs), of["filtered"], of["folded"], self.dropped)
+        self.since, self.dropped = self.epoch, 0
+        frame = Frame(Kind.EVENT, SITE, 1, self.seq, encode_event(counts))
+        self.seq += 1
+        fate = self.draw(st.sampled_from(self.fates))
+        if fate.startswith("comes"):
+            self.take(frame)
+            self.told.append(span)
+        elif fate == "is lost":
+            self.lost.append(frame.seq)
+
+    def confess(self):
+        """Say what is lost."""
+        for seq in self.lost:
+            self.link.write_off(Lost(1, ((seq, seq),)))
+        self.lost = []
+
+    def sums(self):
+        sums = self.ledger.sums(self.now - EVERY)["r"][SITE]
+        balanced(sums)
+        return sums
+
+
+def merged(ledger, number, partials, now, slices=Slices(EVERY, 0, 0)):
+    """(first tick of its slice, who is in it, how many readings) of each partial."""
+    fold = Fold(Acquire("r", EVERY, ("v",)), "r", slices, (), ())
+    slice_, who, readings = zip(*partials, strict=True)
+    bits = np.array([[site in each for site in (5, 6)] for each in who])
+    ledger.merge(Placed(fold, (5, 6), number), slices.number(np.array(slice_)), bits, np.array(readings), now)
+
+
+@given(st.data())
+def test_of_each_reading_what_is_known_is_said_and_nothing_else(data):
+    mote = Mote(data.draw)
+    for _ in range(data.draw(st.integers(1, 40))):
+        mote.sample(data.draw(st.sampled_from(BECOMES)))
+        for act in (mote.drop, mote.count, mote.send, mote.confess):
+            if data.draw(st.integers(0, 3)) == 0:
+                act()
+    check(mote)
+
+
+def check(mote):
+    sums, became, came = mote.sums(), mote.became, set(mote.came)
+    told = {epoch for span in mote.told for epoch in span}
+    made = {epoch for epoch, what in became.items() if what != "not sampled"}
+    assert sums["due"] == mote.epoch
+    assert sums["delivered"] == sum(became[epoch] == "sent" for epoch in came)
+    assert sums["filtered"] == sum(became[epoch] == "filtered" for epoch in came)
+    assert sums["merged"] == sum(became[epoch] == "folded" for epoch in came)
+    assert sums["produced"] == len(made & (told | came))
+    assert sums["not sampled"] == len(told - made)
+    assert sums["not known"] == mote.epoch - len(told | came)
+    assert sums["folded"] == sum(became[epoch] == "folded" for epoch in told - came)
+    assert sums["received"] == mote.came.total() + mote.copies
+    assert (sums["ahead"], sums["not due"], sums["duplicate"]) == (0, 0, mote.copies)
+    assert sums["lost"] <= len(mote.gone)
+    assert sums["dropped"] <= sum(what == "dropped" for what in became.values())
+    return sums
+
+
+@given(st.data())
+def test_once_all_is_told_nothing_is_under_way(data):
+    """Frames come or are lost, counts come, and the mote goes on: what was lost is known as well as what was dropped; where some of
+    the readings that counts are about came merged, nobody knows whether these were to come by themselves, too."""
+    kinds = data.draw(
+        st.sampled_from([("sent", "sent", "filtered", "not sampled"), ("sent", "filtered"), ("folded",), BECOMES])
+    )
+    mote = Mote(data.draw, ("comes", "comes twice", "is lost"))
+    come = mote.fates[:2]
+    for _ in range(data.draw(st.integers(1, 30))):
+        mote.sample(data.draw(st.sampled_from(kinds)))
+        if data.draw(st.booleans()):
+            mote.drop()
+        for act, fates in ((mote.count, come), (mote.send, mote.fates)):
+            if data.draw(st.integers(0, 3)) == 0:
+                mote.fates, all_fates = fates, mote.fates
+                act()
+                mote.fates = all_fates
+    mote.fates = ("comes", "is lost")
+    mote.send()
+    mote.fates = ("comes",)
+    mote.count()
+    for _ in range(2):  # counts after frames behind all of that
+        mote.sample("sent")
+        mote.send()
+        mote.count()
+    mote.confess()
+    sums = check(mote)
+    dropped = sum(what == "dropped" for what in mote.became.values())
+    folded = sum(what == "folded" and epoch not in mote.came for epoch, what in mote.became.items())
+    assert sums["dropped"] + sums["lost"] + sums["folded"] + sums["under way"] == dropped + len(mote.gone) + folded
+    if kinds is not BECOMES:
+        assert (sums["dropped"], sums["folded"]) == (dropped, folded)
+    if "not sampled" not in kinds:  # where epochs are missing between two counts, one that lay between them may be lost
+        assert (sums["lost"], sums["under way"]) == (len(mote.gone), 0)
+
+
+@pytest.mark.parametrize("name", ["MOST_PIECES", "MOST_COUNTS", "MOST_FENCES"])
+@given(st.data())
+def test_of_the_oldest_only_sums_are_kept_and_they_are_the_same(name, data):
+    before = getattr(basestation.station.ledger, name)
+    setattr(basestation.station.ledger, name, 4)
+    try:
+        mote = Mote(data.draw)
+        for _ in range(data.draw(st.integers(20, 35))):
+            mote.sample(data.draw(st.sampled_from(BECOMES)))
+            for act in (mote.count, mote.send):
+                if data.draw(st.booleans()):
+                    act()
+        sums = mote.sums()
+    finally:
+        setattr(basestation.station.ledger, name, before)
+    (account,) = mote.ledger._accounts.values()
+    held = {"MOST_PIECES": [max(span.own.pieces, span.here.pieces) for span in account._spans],
+            "MOST_COUNTS": [len(span.told) for span in account._spans], "MOST_FENCES": [len(account._fences)]}  # fmt: skip
+    assert max(held[name]) <= 4
+    came = Counter(mote.became[epoch] for epoch in mote.came)
+    assert sums["due"] == mote.epoch and sums["received"] == mote.came.total() + mote.copies
+    here = [sums["delivered"], sums["filtered"], sums["merged"]]
+    assert sum(here) == len(mote.came) - sums["not due"]  # that came so late that only sums are kept
+    assert all(n <= came[what] for n, what in zip(here, ("sent", "filtered", "folded"), strict=True))
+
+
+def test_of_a_slice_of_several_ticks_it_is_known_whose_readings_came_when_all_have():
+    """Three of two motes are anybody's; with the fourth they are all there."""
+    ledger, slices = Ledger(CATALOG, {}), Slices(10, 0, 0)
+    both = {site: Schedule(site, 1, (SAMPLING,)) for site in (5, 6)}
+    ledger.desire(Scheduled({0: SAMPLING}, both), 0)
+    merged(ledger, 1, [(10, (5, 6), 3)], 19, slices)
+    assert [sums["merged"] for sums in ledger.sums(19)["r"].values()] == [0, 0] and ledger.nobodys() == {"r": 3}
+    merged(ledger, 1, [(10, (6,), 1), (20, (5,), 2)], 29, slices)
+    assert [sums["merged"] for sums in ledger.sums(29)["r"].values()] == [4, 2] and ledger.nobodys() == {}
+
+
+def test_where_no_partial_came_nothing_is_told():
+    ledger, fold = Ledger(CATALOG, {}), Fold(Acquire("r", EVERY, ("v",)), "r", Slices(EVERY, 0, 0), (), ())
+    none = np.zeros(0, np.int64)
+    ledger.merge(Placed(fold, (5, 6), 1), none, np.zeros((0, 2), bool), none, 20)
+    assert ledger.nobodys() == {} and ledger.sums(20) == {}
+
+
+def test_what_counts_its_contributors_names_nobody():
+    ledger, sites = Ledger(CATALOG, {}), tuple(range(200))
+    fold = Fold(Acquire("r", EVERY, ("v",)), "r", Slices(EVERY, 0, 0), (), ())
+    ledger.merge(Placed(fold, sites, 1), np.array([3, 3]), np.array([[130], [7]]), np.array([130, 7]), 20)
+    assert ledger.nobodys() == {"r": 137} and ledger.sums(20) == {}
+
+
+def test_what_is_due_follows_the_schedules_and_what_came_ahead_is_due_in_time():
+    """Every 5 ticks from 10 on, every 10 from 30 on, nothing from 50 on; 100 came ahead of its time and never is due."""
+    ledger, slow = Ledger(CATALOG, {}), Sampling(1, "r", Epochs(30, 10), SAMPLING.channels)
+    ledger.desire(SCHEDULED, 8)
+    ledger.desire(Scheduled({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 2, (slow,))}), 22)
+    came = [(tick, (SITE,), 1) for tick in (10, 15, 30, 35, 40, 45)]
+    merged(ledger, 1, came, 22)
+    assert {name: n for name, n in ledger.sums(22)["r"][SITE].items() if n} == {
+        "due": 3, "produced": 2, "not known": 1, "merged": 2, "received": 6, "ahead": 4,
+    }  # fmt: skip
+    ledger.desire(Scheduled({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 3, ())}), 49)
+    sums = ledger.sums(100)["r"][SITE]
+    balanced(sums)
+    assert {name: n for name, n in sums.items() if n} == {
+        "due": 6, "produced": 4, "not known": 2, "merged": 4, "received": 6, "not due": 2,
+    }  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=12), st.lists(st.integers(0, 60)))
+def test_schedules_that_change_at_any_time_balance(changes, ticks):
+    """Also those that never begin, because others take their place."""
+    ledger, now = Ledger(CATALOG, {}), 0
+    for number, (ahead, kind) in enumerate(changes):
+        now += 3
+        every = (None, 5, 10, 15)[kind]
+        start = None if every is None else -(-(now + ahead) // every) * every
+        some = () if every is None else (Sampling(number, "r", Epochs(start, every), ()),)
+        ledger.desire(Scheduled({}, {SITE: Schedule(SITE, number, some)}), now)
+        if ticks:
+            merged(ledger, 1, [(5 * ticks.pop(), (SITE,), 1)], now)
+        for sums in ledger.sums(now).get("r", {}).values():
+            balanced(sums)
+    for sums in ledger.sums(now + 100).get("r", {}).values():
+        balanced(sums)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 20)] * 6), max_size=10))
+def test_counters_that_make_no_sense_leave_the_sums_standing(said):
+    mote = Mote(None, ("comes",))
+    mote.epoch = 30
+    for seq, (first, epochs, *counts) in enumerate(said):
+        payload = encode_event(Counts(0, first, epochs, *counts))
+        mote.take(Frame(Kind.EVENT, SITE, 1, seq, payload))
+    assert mote.sums()["due"] == 30
+
+
+@pytest.mark.parametrize("schedule, expected", [(NOTHING, (3, 2)), (Stamp(1, 7), (0, 5))])
+def test_who_says_hello_for_the_first_time_and_has_no_schedule_has_sampled_nothing(schedule, expected):
+    """Before it said so, at tick 22; what an earlier station has told it is nobody's business but its own."""
+    mote = Mote(None, ("comes",))
+    mote.epoch = 3  # tick 25, and frames come an epoch before
+    mote.take(Frame(Kind.HELLO, SITE, 1, 0, encode_hello(Hello(Reason.SWITCHED_ON, 0, 0, schedule))))
+    mote.epoch = 5
+    mote.take(Frame(Kind.HELLO, SITE, 1, 1, encode_hello(Hello(Reason.ASKED, 0, 0))))
+    sums = mote.sums()
+    assert (sums["due"], sums["not asked yet"], sums["not known"]) == (5, *expected)
