@@ -2,7 +2,7 @@
 VENV   := .venv
 PYTEST := $(VENV)/bin/python -m pytest -n 2
 STAMP  := $(VENV)/.ready
-COVERED := language algebra planner windows execution
+COVERED := language algebra planner progress execution
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check coverage mutants bench bench-peers bench-diff lint clean

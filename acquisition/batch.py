@@ -1,7 +1,7 @@
 """Batch: the columnar tuples of one extent, the unit of data from here to the archive.
 
 One reading or ten million: the same arrays. An attribute with a scale k is held as whole multiples of 10^-k (int64)
-until somebody outside is told a value; see `values_of`.
+until somebody outside is told a value; see `evaluate_argument`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ class Batch:
         )
 
 
-def all_there(count: int) -> np.ndarray:
+def unit_weights(count: int) -> np.ndarray:
     """The weight of so many tuples that are there: one value stands for all."""
     return np.broadcast_to(np.int64(1), count)
 
@@ -102,7 +102,7 @@ def values_of(column: np.ndarray, scale: int | None) -> np.ndarray:
     return column if scale is None else column / 10.0**scale
 
 
-def empty(schema: Schema) -> Batch:
+def empty_batch(schema: Schema) -> Batch:
     """No tuples, with the columns of a schema."""
     none = np.empty(0, np.int64)
     return Batch(none, none, none, none, {a.name: np.empty(0, dtype_of(a)) for a in schema})
@@ -121,12 +121,14 @@ def concatenate(batches: Sequence[Batch]) -> Batch:
         np.concatenate([batch.weight for batch in batches]),
         {name: np.concatenate([batch.columns[name] for batch in batches]) for name in first.columns},
         {name: np.concatenate([mask_of(batch, name) for batch in batches]) for name in masked},
-        None if all(batch.replaces is None for batch in batches) else np.concatenate([replaced(b) for b in batches]),
-        tuple((first + position, value) for first, batch in _begins(batches) for position, value in batch.marks),
+        None
+        if all(batch.replaces is None for batch in batches)
+        else np.concatenate([replaced_indexes(b) for b in batches]),
+        tuple((first + position, value) for first, batch in _start_offsets(batches) for position, value in batch.marks),
     )
 
 
-def _begins(batches: Sequence[Batch]) -> list[tuple[int, Batch]]:
+def _start_offsets(batches: Sequence[Batch]) -> list[tuple[int, Batch]]:
     """Each batch, and where its tuples begin among those of all."""
     ends = np.cumsum([len(batch) for batch in batches]).tolist()
     return list(zip([0, *ends[:-1]], batches, strict=True))
@@ -138,6 +140,6 @@ def mask_of(batch: Batch, name: str) -> np.ndarray:
     return np.ones(len(batch), bool) if mask is None else mask
 
 
-def replaced(batch: Batch) -> np.ndarray:
+def replaced_indexes(batch: Batch) -> np.ndarray:
     """The index that each tuple replaces, 0 for none."""
     return np.zeros(len(batch), np.int64) if batch.replaces is None else batch.replaces

@@ -8,7 +8,7 @@ STEP = 32
 """What one look takes: with the bits before it in its first byte it fits into the eight bytes that are looked at."""
 
 
-class Bits:
+class BitReader:
     """Payloads one behind the other. A place is a bit, counted from the first payload's lowest; `start` are theirs.
 
     A place behind the end is no error and gives any number: whoever asks has not yet found out how long a payload is.

@@ -7,11 +7,11 @@ from acquisition.schedule import Schedule
 from gateway.image import Image
 
 
-def images(schedules: Mapping[int, Schedule]) -> dict[int, Image]:
+def encode_images(schedules: Mapping[int, Schedule]) -> dict[int, Image]:
     """The schedule of each site as it is sent. ScheduleError where a mote has no room for it."""
     return {site: encode_schedule(schedule) for site, schedule in schedules.items()}
 
 
-def clock(now_ms: int, tick_ms: int) -> bytes:
+def encode_clock(now_ms: int, tick_ms: int) -> bytes:
     """What a TIME says that leaves now."""
     return encode_time(now_ms, tick_ms)

@@ -10,7 +10,7 @@ from enum import Enum
 from acquisition.schema import Schema, Type
 
 
-class Kind(Enum):
+class ExtentKind(Enum):
     """Where the tuples of an extent come from."""
 
     SENSED = "sensed"  # pulled from motes on a schedule
@@ -21,7 +21,7 @@ class Kind(Enum):
         return self.value
 
 
-class Late(Enum):
+class LatePolicy(Enum):
     """What a time window does with a tuple that comes after its window was answered (SEMANTICS 1.5)."""
 
     REVISE = "revise"
@@ -37,31 +37,31 @@ class Extent:
     """One extent as declared. All durations are in ticks."""
 
     name: str
-    kind: Kind
+    kind: ExtentKind
     schema: Schema
     interval: int | None = None  # sensed: a site is sampled at 0, interval, 2 interval, …
     sites: tuple[int, ...] | None = ()  # sensed: in declared order; None: every mote that has the sensors
     wait: int = 0  # how long windows wait for what is due
-    late: Late = Late.REVISE
+    late: LatePolicy = LatePolicy.REVISE
     horizon: int | None = None  # late revise: how far back answers are corrected
     ahead: int | None = None  # how far ahead of the clock a tuple may be stamped; None: any distance
     source: str | None = None  # stored: the file that holds the rows
 
     @property
     def streams(self):
-        return self.kind is not Kind.STORED
+        return self.kind is not ExtentKind.STORED
 
     @property
     def site_attribute(self):
         """The attribute that is known without a sensor because it is the site (SEMANTICS 1.4), or None."""
         found = self.schema.find("site")
-        return found if self.kind is Kind.SENSED and found and found.type is Type.INTEGER else None
+        return found if self.kind is ExtentKind.SENSED and found and found.type is Type.INTEGER else None
 
     @property
     def time_attribute(self):
         """The attribute that is known without a sensor because it is the tick (SEMANTICS 1.4), or None."""
         found = self.schema.find("time")
-        return found if self.kind is Kind.SENSED and found and found.type.whole else None
+        return found if self.kind is ExtentKind.SENSED and found and found.type.whole else None
 
 
 @dataclass(frozen=True, slots=True)

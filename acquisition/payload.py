@@ -19,17 +19,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acquisition.bit_reader import Bits
+from acquisition.bit_reader import BitReader
 from acquisition.errors import PayloadError, ScheduleError
-from acquisition.schedule import REGISTER_BITS, Channel, Sampling, Schedule
-from acquisition.ticks import Epochs
+from acquisition.schedule import REGISTER_BITS, Sampling, Schedule, SensorChannel
+from acquisition.ticks import EpochGrid
 from gateway.frame import MAX_PAYLOAD, Frame
 from gateway.image import Image
 
 READING_HEADER = struct.Struct("<BIBB")
 MAX_COUNT = 255
 NULLS, WIDE, FILTERED = 0x01, 0x02, 0x04
-REPORTED_AFTER = 10
+MAX_FILTER_REPORT_INTERVAL = 10
 """The most epochs after which a mote says what it filtered (SEMANTICS 12.3)."""
 CHANNEL = struct.Struct("<HB")
 MAX_SCHEDULE = 144
@@ -84,18 +84,18 @@ def encode_readings(sampling: Sampling, first_epoch: int, rows: Sequence[Row | N
     return READING_HEADER.pack(sampling.number, first_epoch, flags, len(rows)) + bits.to_bytes(-(-at // 8), "little")
 
 
-def capacity(sampling: Sampling, room: int = MAX_PAYLOAD) -> int:
+def epochs_per_frame(sampling: Sampling, room: int = MAX_PAYLOAD) -> int:
     """The readings of how many epochs fit into one payload whatever their values are."""
     worst = 1 + len(sampling.channels) * (1 + REGISTER_BITS)
     return min(MAX_COUNT, 8 * (room - READING_HEADER.size) // worst)
 
 
-def reported_after(sampling: Sampling) -> int:
+def filter_report_interval(sampling: Sampling) -> int:
     """After how many epochs a mote says what it filtered, if it has nothing else to say: before that fills a frame."""
-    return min(REPORTED_AFTER, capacity(sampling))
+    return min(MAX_FILTER_REPORT_INTERVAL, epochs_per_frame(sampling))
 
 
-def span_of(frame: Frame) -> tuple[int, int, int] | None:
+def epoch_range_of(frame: Frame) -> tuple[int, int, int] | None:
     """(sampling, first epoch, how many) of the readings in a READING frame; None if it is too short to say."""
     if len(frame.payload) < READING_HEADER.size:
         return None
@@ -117,20 +117,20 @@ def decode_readings(
         else:
             groups.setdefault(frame.payload[0], []).append(frame)
     for number, found in groups.items():
-        packed = _Packed(found, samplings[number])
+        packed = _ReadingPayloads(found, samplings[number])
         errors += packed.errors()
         if packed.good.any():
             decoded.append(packed.readings())
     return decoded, errors
 
 
-class _Packed:
+class _ReadingPayloads:
     """The payloads of one sampling one behind the other, and where in them the bits of each epoch are."""
 
     def __init__(self, frames: Sequence[Frame], sampling: Sampling) -> None:
         self.frames, self.sampling = frames, sampling
         self.mote = np.fromiter((frame.mote for frame in frames), np.int64, len(frames))
-        self.bits = Bits([frame.payload for frame in frames])
+        self.bits = BitReader([frame.payload for frame in frames])
         start = self.bits.start
         self.first, self.flags, self.count = (
             self.bits.take(start + at, width) for at, width in ((8, 32), (40, 8), (48, 8))
@@ -213,7 +213,7 @@ def annotate_reading(payload: bytes, sampling: Sampling) -> Iterator[tuple[int, 
     yield len(payload) - READING_HEADER.size, ", ".join(words)
 
 
-def _widths(channels: Sequence[Channel], wide: bool) -> list[int]:
+def _widths(channels: Sequence[SensorChannel], wide: bool) -> list[int]:
     return [REGISTER_BITS if wide else channel.bits for channel in channels]
 
 
@@ -252,9 +252,9 @@ def decode_schedule(image: Image, site: int) -> Schedule:
             at += 12
             channels = []
             for _ in range(width):
-                channels.append(Channel("", *CHANNEL.unpack_from(content, at)))
+                channels.append(SensorChannel("", *CHANNEL.unpack_from(content, at)))
                 at += CHANNEL.size
-            samplings.append(Sampling(number, "", Epochs(start, interval), tuple(channels)))
+            samplings.append(Sampling(number, "", EpochGrid(start, interval), tuple(channels)))
     except (struct.error, IndexError) as error:
         raise PayloadError("short", site, f"a SCHEDULE of {len(content)} bytes ends too early") from error
     if at != len(content):

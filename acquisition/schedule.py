@@ -8,7 +8,7 @@ from binascii import crc_hqx
 from dataclasses import dataclass
 
 from acquisition.schema import Attribute
-from acquisition.ticks import Epochs
+from acquisition.ticks import EpochGrid
 
 # A mote's registers. Wider values do not exist there; see `width_of` for what goes on the air.
 REGISTER_BITS = 32
@@ -16,7 +16,7 @@ USUAL_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class SensorChannel:
     """One attribute of a sampling: which sensor is read for it, and how many bits its value usually takes.
 
     `senders` are the sites whose programs send it, None if all do: others only compute with it, and say null.
@@ -34,8 +34,8 @@ class Sampling:
 
     number: int
     extent: str
-    epochs: Epochs
-    channels: tuple[Channel, ...]
+    epochs: EpochGrid
+    channels: tuple[SensorChannel, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ def sensor_code(name: str) -> int:
     return crc_hqx(name.encode(), 0)
 
 
-def channel_of(attribute: Attribute) -> Channel:
-    return Channel(attribute.name, sensor_code(attribute.sensor or attribute.name), width_of(attribute))
+def channel_of(attribute: Attribute) -> SensorChannel:
+    return SensorChannel(attribute.name, sensor_code(attribute.sensor or attribute.name), width_of(attribute))
 
 
 def width_of(attribute: Attribute) -> int:

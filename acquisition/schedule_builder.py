@@ -10,22 +10,21 @@ from math import gcd
 from types import MappingProxyType
 
 from acquisition.errors import ScheduleError
-from acquisition.extent import Catalog, Extent
-from acquisition.extent import Kind as ExtentKind
-from acquisition.schedule import Channel, Sampling, Schedule, channel_of
+from acquisition.extent import Catalog, Extent, ExtentKind
+from acquisition.schedule import Sampling, Schedule, SensorChannel, channel_of
 from acquisition.schema import Type
-from acquisition.ticks import Epochs, grid_at_or_after
+from acquisition.ticks import EpochGrid, grid_at_or_after
 
-EVERY_SITE: Mapping[str, Collection[int]] = MappingProxyType({})
-EVERYTHING: Mapping[str, Mapping[str, Collection[int]]] = MappingProxyType({})
-NUMBERS = 256  # a sampling's number is one byte on the air
+ALL_SITES: Mapping[str, Collection[int]] = MappingProxyType({})
+ALL_SENDERS: Mapping[str, Mapping[str, Collection[int]]] = MappingProxyType({})
+MAX_SAMPLINGS = 256  # a sampling's number is one byte on the air
 MAX_CHANNELS = 8
-LONGEST = 0xFFFF_FFFF
+MAX_INTERVAL = 0xFFFF_FFFF
 """Schedules and programs have 32 bits for an interval."""
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class SamplingNeed:
     """What one query needs of one extent: columns, every so many ticks."""
 
     extent: str
@@ -34,7 +33,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduled:
+class ScheduleSet:
     """The outcome: the samplings by number (old ones too: frames made by them may be under way), and the schedules."""
 
     samplings: Mapping[int, Sampling]
@@ -50,25 +49,25 @@ class Scheduled:
         return next((each for each in self.running.values() if each.extent == extent), None)
 
 
-NOTHING = Scheduled({}, {})
+NO_SCHEDULES = ScheduleSet({}, {})
 
 
-def share(
-    needs: Iterable[Need],
+def build_schedules(
+    needs: Iterable[SamplingNeed],
     catalog: Catalog,
-    before: Scheduled,
+    before: ScheduleSet,
     now: int,
     renewed: Collection[str] = (),
-    wanted_of: Mapping[str, Collection[int]] = EVERY_SITE,
-    sent_of: Mapping[str, Mapping[str, Collection[int]]] = EVERYTHING,
-) -> Scheduled:
+    wanted_of: Mapping[str, Collection[int]] = ALL_SITES,
+    sent_of: Mapping[str, Mapping[str, Collection[int]]] = ALL_SENDERS,
+) -> ScheduleSet:
     """One schedule per site that serves all needs from tick `now` on.
 
-    What did not change keeps number and start, but for the extents that are to be `renewed`. `wanted_of` has the sites of
-    an extent that anybody wants readings of, where that is not of all; `sent_of` those that send each of its attributes,
+    What did not change keeps number and start, but for the extents that are to be `renewed`. `find_required_sites` has the sites of
+    an extent that anybody wants readings of, where that is not of all; `find_sending_sites` those that send each of its attributes,
     where not all is sent by everybody. Who sends something else than before does so under another number.
     """
-    by_extent: dict[str, list[Need]] = {}
+    by_extent: dict[str, list[SamplingNeed]] = {}
     for need in needs:
         by_extent.setdefault(need.extent, []).append(need)
     samplings, taken = dict(before.samplings), set(before.running)
@@ -77,12 +76,12 @@ def share(
         extent = catalog.find(name)
         interval, channels = _merge(extent, name, wanted)
         measuring = frozenset(wanted_of.get(name, extent.sites or ()))
-        channels = tuple(_sent(channel, measuring, sent_of.get(name)) for channel in channels)
+        channels = tuple(_with_senders(channel, measuring, sent_of.get(name)) for channel in channels)
         sampling = before.current(name)
         kept = sampling is not None and (sampling.epochs.interval, sampling.channels) == (interval, channels)
         if not kept or name in renewed:
-            number = _free(name, samplings, taken)
-            sampling = Sampling(number, name, Epochs(grid_at_or_after(now, interval), interval), channels)
+            number = _next_free_number(name, samplings, taken)
+            sampling = Sampling(number, name, EpochGrid(grid_at_or_after(now, interval), interval), channels)
             samplings.pop(number, None)  # a number used again becomes the youngest of the dictionary
             samplings[number] = sampling
             taken.add(number)
@@ -90,17 +89,17 @@ def share(
             if site not in wanted_of.get(name, extent.sites):
                 continue
             by_site.setdefault(site, []).append(sampling)
-    return Scheduled(samplings, {site: _schedule(site, tuple(found), before) for site, found in by_site.items()})
+    return ScheduleSet(samplings, {site: _schedule(site, tuple(found), before) for site, found in by_site.items()})
 
 
-def _merge(extent: Extent | None, name: str, needs: list[Need]) -> tuple[int, tuple[Channel, ...]]:
+def _merge(extent: Extent | None, name: str, needs: list[SamplingNeed]) -> tuple[int, tuple[SensorChannel, ...]]:
     if extent is None or extent.kind is not ExtentKind.SENSED:
         raise ScheduleError(name, "only a sensed extent has a schedule")
     for need in needs:
         if need.every % extent.interval:
             raise ScheduleError(name, f"every {need.every} ticks is no multiple of its interval, {extent.interval}")
-        if need.every > LONGEST:
-            said = f"every {need.every:,} ticks is too rare; motes count {LONGEST:,} of them at most"
+        if need.every > MAX_INTERVAL:
+            said = f"every {need.every:,} ticks is too rare; motes count {MAX_INTERVAL:,} of them at most"
             raise ScheduleError(name, said, "SN607")
     known = {a.name for a in (extent.site_attribute, extent.time_attribute) if a}
     wanted = {attribute for need in needs for attribute in need.attributes} - known
@@ -121,7 +120,9 @@ def _merge(extent: Extent | None, name: str, needs: list[Need]) -> tuple[int, tu
     return gcd(*(need.every for need in needs)), channels
 
 
-def _sent(channel: Channel, measuring: frozenset[int], sent: Mapping[str, Collection[int]] | None) -> Channel:
+def _with_senders(
+    channel: SensorChannel, measuring: frozenset[int], sent: Mapping[str, Collection[int]] | None
+) -> SensorChannel:
     if sent is None:
         return channel
     senders = measuring.intersection(sent.get(channel.attribute, ()))
@@ -134,22 +135,22 @@ def _sites(extent: Extent) -> tuple[int, ...]:
     return extent.sites
 
 
-def _free(extent: str, samplings: Mapping[int, Sampling], taken: Collection[int]) -> int:
+def _next_free_number(extent: str, samplings: Mapping[int, Sampling], taken: Collection[int]) -> int:
     """The next number that nobody has: they come round after 256, when no frame of that age can be under way.
 
     A sampling that stays may have run for as long as that, and keeps its number.
     """
-    if len(taken) == NUMBERS:
+    if len(taken) == MAX_SAMPLINGS:
         raise ScheduleError(
-            extent, f"{NUMBERS} samplings run or have just ended, and there are no more numbers on the air"
+            extent, f"{MAX_SAMPLINGS} samplings run or have just ended, and there are no more numbers on the air"
         )
-    number = (next(reversed(samplings)) + 1) % NUMBERS if samplings else 0
+    number = (next(reversed(samplings)) + 1) % MAX_SAMPLINGS if samplings else 0
     while number in taken:
-        number = (number + 1) % NUMBERS
+        number = (number + 1) % MAX_SAMPLINGS
     return number
 
 
-def _schedule(site: int, samplings: tuple[Sampling, ...], before: Scheduled) -> Schedule:
+def _schedule(site: int, samplings: tuple[Sampling, ...], before: ScheduleSet) -> Schedule:
     old = before.schedules.get(site)
     if old and old.samplings == samplings:
         return old

@@ -10,7 +10,7 @@ UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Epochs:
+class EpochGrid:
     """The epochs of one sampling: epoch k is the tick `start + k * interval`."""
 
     start: int

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acquisition.batch import Batch, all_there, dtype_of
+from acquisition.batch import Batch, dtype_of, unit_weights
 from acquisition.errors import PayloadError
 from acquisition.extent import Catalog, Extent
 from acquisition.payload import Readings, decode_readings
@@ -14,7 +14,7 @@ from gateway.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ReceivedReadings:
     """What was measured, as (extent, tuples), by what was sent; what was filtered on motes, as (sampling, tuples) with
     weight 0 and without columns; and the frames that said nothing sensible."""
 
@@ -23,7 +23,9 @@ class Measured:
     errors: tuple[PayloadError, ...]
 
 
-def rise(frames: Sequence[Frame], samplings: Mapping[int, Sampling], catalog: Catalog, delivery: int) -> Measured:
+def receive(
+    frames: Sequence[Frame], samplings: Mapping[int, Sampling], catalog: Catalog, delivery: int
+) -> ReceivedReadings:
     """Decode many frames at once; what is known without a sensor (site, time) is filled in. `delivery` is the tick."""
     decoded, errors = decode_readings(frames, samplings)
     batches, filtered = [], []
@@ -31,8 +33,8 @@ def rise(frames: Sequence[Frame], samplings: Mapping[int, Sampling], catalog: Ca
         name = readings.sampling.extent
         batches += [(name, batch) for batch in batches_of(readings, catalog.find(name), delivery)]
         if len(readings.filtered_tick):
-            filtered.append((readings.sampling, filtered_of(readings, delivery)))
-    return Measured(tuple(batches), tuple(filtered), tuple(errors))
+            filtered.append((readings.sampling, filtered_batch_of(readings, delivery)))
+    return ReceivedReadings(tuple(batches), tuple(filtered), tuple(errors))
 
 
 def batches_of(readings: Readings, extent: Extent, delivery: int | np.ndarray) -> Iterator[Batch]:
@@ -66,10 +68,10 @@ def _batch_of(readings: Readings, extent: Extent, arrival: np.ndarray, sent: Seq
         columns[extent.site_attribute.name] = site
     if extent.time_attribute:
         columns[extent.time_attribute.name] = tick
-    return Batch(tick, site, arrival[rows], all_there(len(tick)), columns, valid)
+    return Batch(tick, site, arrival[rows], unit_weights(len(tick)), columns, valid)
 
 
-def filtered_of(readings: Readings, delivery: int) -> Batch:
+def filtered_batch_of(readings: Readings, delivery: int) -> Batch:
     """What the same frames say was filtered."""
     size = len(readings.filtered_tick)
     arrival, weight = np.full(size, delivery, np.int64), np.zeros(size, np.int64)

@@ -6,20 +6,20 @@
 import time
 
 from acquisition.payload import decode_readings, encode_readings
-from acquisition.schedule import Channel, Sampling
-from acquisition.ticks import Epochs
+from acquisition.schedule import Sampling, SensorChannel
+from acquisition.ticks import EpochGrid
 from bench import record
 from gateway.codec import NEED_DATA, FrameDecoder, encode_stream
-from gateway.frame import Frame, Kind
-from innet.operators.slices import Slices
+from gateway.frame import Frame, FrameKind
+from innet.operators.slices import SlicePattern
 from innet.partials import Partial, PartialShape
-from innet.payload import decode_all, decode_partials, encode_partials
+from innet.payload import decode_partial_frames, decode_partials, encode_partials
 
 FRAMES, PER_FRAME, ROUNDS = 20_000, 8, 5
-SAMPLING = Sampling(0, "field", Epochs(0, 10), (Channel("temp", 1, 15), Channel("volt", 2, 16)))
+SAMPLING = Sampling(0, "field", EpochGrid(0, 10), (SensorChannel("temp", 1, 15), SensorChannel("volt", 2, 16)))
 MIXED_ROWS = ([(2000, 2987)], [(2000, None)] * 3, [(100_000, 2987)] * 4, [(2000, 2987), None] * 4)
 # The mean and the maximum of 54 motes, by group, as they are sent up to the base station: two fit into a frame.
-SHAPE = PartialShape(0, tuple(range(1, 55)), 1, ("SUM", "MAX"), Slices(30, 0, 0))
+SHAPE = PartialShape(0, tuple(range(1, 55)), 1, ("SUM", "MAX"), SlicePattern(30, 0, 0))
 PARTIALS = [Partial(1000, 2**54 - 1, 54, (group,), ((54, 54 * 2000), (1, 2990))) for group in range(2)]
 
 
@@ -59,14 +59,14 @@ def decode_stream(stream):
 def main():
     rows = [(2000 + n, 2987) for n in range(PER_FRAME)]
     payload = encode_readings(SAMPLING, 0, rows)
-    frames = [Frame(Kind.READING, n % 60000, 1, n % 65536, payload) for n in range(FRAMES)]
+    frames = [Frame(FrameKind.READING, n % 60000, 1, n % 65536, payload) for n in range(FRAMES)]
     stream = b"".join(encode_stream(frame) for frame in frames)
     assert decode_stream(stream) == frames
     # What a lossy network brings: one to eight readings in a frame, some null, some wide, some filtered.
     payloads = [encode_readings(SAMPLING, 0, found) for found in MIXED_ROWS]
-    mixed = [Frame(Kind.READING, n % 60000, 1, n % 65536, payloads[n % 4]) for n in range(FRAMES)]
+    mixed = [Frame(FrameKind.READING, n % 60000, 1, n % 65536, payloads[n % 4]) for n in range(FRAMES)]
     [partial] = encode_partials(SHAPE, PARTIALS)
-    partials = [Frame(Kind.PARTIAL, n % 60000, 1, n % 65536, partial) for n in range(FRAMES)]
+    partials = [Frame(FrameKind.PARTIAL, n % 60000, 1, n % 65536, partial) for n in range(FRAMES)]
     assert [one_by_one(frame) for frame in frames[:2]] == [
         [(n, 10 * at, row) for at, row in enumerate(rows)] for n in (0, 1)
     ]
@@ -82,7 +82,7 @@ def main():
             sum(map(len, MIXED_ROWS)) * len(mixed) // 4,
             best(lambda: decode_readings(mixed, {0: SAMPLING})),
         ),
-        ("partials decoded", 2 * FRAMES, best(lambda: decode_all(partials, {0: SHAPE}))),
+        ("partials decoded", 2 * FRAMES, best(lambda: decode_partial_frames(partials, {0: SHAPE}))),
         ("partials one by one", 2 * FRAMES, best(lambda: [decode_partials(partial, SHAPE, 1) for _ in frames])),
     ]
     rates = [(what, round(count / seconds)) for what, count, seconds in figures]

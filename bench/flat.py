@@ -12,7 +12,7 @@ import numpy as np
 
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
-from basestation.execution.snapshot import saved
+from basestation.execution.snapshot import save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from bench import record
@@ -43,7 +43,7 @@ def measured(windows):
         engine.on_clock(first + TICKS - 1)
         left = marks[0] - (first + TICKS)
         if left < FALLS and left % LOOKED == 0:
-            most = max(most[0], held()), max(most[1], len(saved(engine)))
+            most = max(most[0], held()), max(most[1], len(save_engine(engine)))
         if left <= 0:
             found.append(((first + TICKS) // SLIDE, *most))
             most = 0, 0

@@ -12,10 +12,10 @@ import numpy as np
 from acquisition.batch import Batch
 from basestation.execution import operator_builder
 from basestation.execution.engine import Engine
-from basestation.execution.joins.join_plan import default_plan
+from basestation.execution.joins.join_plan import make_default_plan
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.updates.update import TupleUpdates, WindowUpdates, apart
+from basestation.updates.update import TupleUpdates, WindowUpdates, split_interleaved
 from bench import record
 
 ROUNDS = 4
@@ -28,7 +28,7 @@ THREE = (
     "SELECT a.v, b.v AS u, c.v AS w FROM a [FROM NOW-{r} TO NOW SLIDE {s} SEC], b [FROM NOW-{r} TO NOW SLIDE {s} SEC], "
     "c [FROM NOW-{r} TO NOW SLIDE {s} SEC] WHERE a.k = b.k AND b.k = c.k"
 )
-ALL_KEPT = default_plan(3, [(0, 1), (1, 2)], kept=[(0, 1)])
+ALL_KEPT = make_default_plan(3, [(0, 1), (1, 2)], kept=[(0, 1)])
 CASES = [  # what, query, range, slide, tuples a tick of each stream, keys, ticks measured, plan
     ("ISTREAM of 2, values differ", "ISTREAM({})", PAIR, 99, 1, 20, 200, 100, None),
     ("ISTREAM of 2, values differ, longer", "ISTREAM({})", PAIR, 399, 1, 20, 800, 40, None),
@@ -55,7 +55,7 @@ def run(query, warm, ticks, batches, plan):
     engine = Engine(SCHEMA)
     engine.add(1, bind_text(query, SCHEMA)[0])
     if plan is not None:
-        engine.exchange(1, plan)
+        engine.change_join_plan(1, plan)
     said, spent = [], 0.0
     for tick in range(warm + ticks):
         for name, batch in batches[tick]:
@@ -64,7 +64,7 @@ def run(query, warm, ticks, batches, plan):
         updates = engine.on_clock(tick)
         if tick >= warm:
             spent += time.perf_counter() - start
-        said += [number for update in apart(updates) for number in _fingerprint(update)]
+        said += [number for update in split_interleaved(updates) for number in _fingerprint(update)]
     return spent, said
 
 
@@ -79,7 +79,7 @@ def _fingerprint(update):
 
 def main():
     kept = []
-    joined_in = operator_builder.joined_in
+    joined_in = operator_builder.find_join
     for what, shape, select, reach, slide, tuples, keys, ticks, plan in CASES:
         query = shape.format(select.format(r=reach, s=slide))
         warm = reach + 1
@@ -87,11 +87,11 @@ def main():
         for tick, name, batch in deliveries(tuples, keys, warm + ticks):
             batches[tick].append((name, batch))
         now, said = min((run(query, warm, ticks, batches, plan) for _ in range(ROUNDS)), key=lambda found: found[0])
-        operator_builder.joined_in = lambda *_: None
+        operator_builder.find_join = lambda *_: None
         try:
             runs = [run(query, warm, ticks, batches, None) for _ in range(ROUNDS)]
         finally:
-            operator_builder.joined_in = joined_in
+            operator_builder.find_join = joined_in
         former = min(seconds for seconds, _ in runs)
         assert all(said == before for _, before in runs), what
         conditions = f"range {reach + 1} s, slide {slide} s, {tuples} tuples/s each, {keys} keys, {ticks} ticks"

@@ -14,23 +14,27 @@ import sys
 from dataclasses import dataclass, replace
 from random import Random
 
-from basestation.controller.forecast import Outlook
-from basestation.controller.what_if import placing
+from basestation.controller.forecast import Forecast
+from basestation.controller.what_if import plan_what_if
 from basestation.planner.binder import bind_text
-from basestation.planner.deployed_catalog import read_deployed
-from basestation.planner.pushdown_policy import Moves
-from basestation.testbed import measure, world_around
+from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.testbed.testbed import measure, scenario_around
 from bench import record
 from gateway.source import Source
 from innet.deployment import Deployment, SensorSpec, Site
-from innet.deployment.propagation import Radio, ratios
+from innet.deployment.propagation import PropagationModel, predict_link_ratios
 from innet.deployment.toml_reader import read_deployment
-from innet.placement.statistics import GUESS, Counted
-from simulator.measurement import Measured
+from innet.placement.statistics import GUESS, CountedStatistics
+from simulator.measurement import Measurement
 from simulator.scenario import Quantity
 
 HOUR_MS = 3_600_000
-KINDS = {"collected": Moves.NOTHING, "in the network": Moves.PLANNED, "everything in the network": Moves.EVERYTHING}
+KINDS = {
+    "collected": PushdownPolicy.NOTHING,
+    "in the network": PushdownPolicy.PLANNED,
+    "everything in the network": PushdownPolicy.EVERYTHING,
+}
 LOSSES = {"own links": None, "no loss": 1.0, "a fifth lost": 0.8}
 WORLD = {
     "temperature": Quantity(mean=21.5, noise=1.5),
@@ -77,7 +81,7 @@ def random_network(motes, every):
     """Motes anywhere in a square, some ten of them within reach of each; the gateway in the middle."""
     side, chance = 22.0 * motes**0.5, Random(motes)
     places = {n: (chance.uniform(0, side), chance.uniform(0, side), 0.0) for n in range(1, motes + 1)}
-    links = ratios({0: (side / 2, side / 2, 0.0), **places}, Radio(seed=motes))
+    links = predict_link_ratios({0: (side / 2, side / 2, 0.0), **places}, PropagationModel(seed=motes))
     sites = {n: Site(n, at, "telosb", SENSORS, 31_320.0) for n, at in places.items()}
     schema = SCHEMA.replace("EVERY", every).replace("COUNT", str(motes))
     return Deployment(f"random {motes}", 1_000, {0: (side / 2, side / 2, 0.0)}, sites, links, Source(schema))
@@ -87,8 +91,8 @@ def random_network(motes, every):
 class Ran:
     """What was placed, and what motes did that kept to it."""
 
-    placed: Outlook
-    found: Measured
+    placed: Forecast
+    found: Measurement
 
     @property
     def hours(self):
@@ -122,10 +126,10 @@ class Ran:
 
 def ran(deployment, texts, moves, statistics, seed=1):
     """An hour, or three rounds if that is longer."""
-    catalog = read_deployed(deployment)
+    catalog = read_deployed_catalog(deployment)
     plans = [bind_text(text, catalog)[0] for text in texts]
-    placed = placing(plans, deployment, catalog, statistics, moves)
-    around = replace(world_around(deployment, None), world=WORLD)
+    placed = plan_what_if(plans, deployment, catalog, statistics, moves)
+    around = replace(scenario_around(deployment, None), world=WORLD)
     rounds = max(3, HOUR_MS // placed.agenda.period_ms)
     return Ran(placed, measure(placed, around, seed, rounds, lambda over: None))
 
@@ -158,8 +162,8 @@ def main(full):
     networks += [random_network(1_000, "5 min")] if full else []
     kept = []
     for deployment in networks:
-        before = ran(deployment, CASES["collect"], Moves.NOTHING, GUESS, seed=2)
-        statistics = Counted.of(before.found.made)
+        before = ran(deployment, CASES["collect"], PushdownPolicy.NOTHING, GUESS, seed=2)
+        statistics = CountedStatistics.of(before.found.made)
         for name, texts in CASES.items():
             for kind, moves in KINDS.items():
                 case = f"{deployment.name}, {name}, {kind}"

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from acquisition.batch import Batch, all_there
+from acquisition.batch import Batch, unit_weights
 from basestation.algebra.vector import Vector
 from basestation.execution.engine import Engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.updates.update import TupleUpdates, WindowUpdates, apart
+from basestation.updates.update import TupleUpdates, WindowUpdates, split_interleaved
 from bench import data
 from bench.answers import Tuples, Windows
 
@@ -41,21 +41,21 @@ def prepared(parts):
 
 def _batch(stream):
     columns = stream.columns
-    return Batch(stream.tick, columns["site"], stream.arrival, all_there(len(stream)), columns, {}, stream.replaces)
+    return Batch(stream.tick, columns["site"], stream.arrival, unit_weights(len(stream)), columns, {}, stream.replaces)
 
 
 def answers(updates):
     """What the engine said, in the common form."""
     said = []
-    for update in apart(updates):
+    for update in split_interleaved(updates):
         match update:
             case TupleUpdates():
                 sign = int(update.weight[0])
                 said.append(Tuples(update.tick, update.index, _columns(update.rows), sign, update.query))
             case WindowUpdates(tick=tick, revision=revision):
-                said.append(Windows(tick, update.added_at, _columns(update.added), revision, 1, update.query))
+                said.append(Windows(tick, update.added_offsets, _columns(update.added), revision, 1, update.query))
                 again = revision > 0  # only these take rows back
-                bounds = np.append(update.removed_at[:-1][again], update.removed_at[-1])
+                bounds = np.append(update.removed_offsets[:-1][again], update.removed_offsets[-1])
                 said.append(Windows(tick[again], bounds, _columns(update.removed), revision[again], -1, update.query))
     return said
 

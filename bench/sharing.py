@@ -6,10 +6,10 @@ import json
 import time
 
 from basestation.execution.engine import Engine
-from basestation.execution.snapshot import saved
+from basestation.execution.snapshot import save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.updates.update import by_query
+from basestation.updates.update import split_by_query
 from bench import record
 from bench.by_hand import BY_HAND
 from bench.data import batches
@@ -74,10 +74,10 @@ def measured(kind, queries, readings):
         start = time.process_time()
         for name, part in batch:
             engine.deliver(name, part)
-        list(by_query(engine.on_clock(last)))
+        list(split_by_query(engine.on_clock(last)))
         seconds += time.process_time() - start
     highest = peak() - before
-    return {"state": len(saved(engine)), "seconds": seconds, "peak": highest}
+    return {"state": len(save_engine(engine)), "seconds": seconds, "peak": highest}
 
 
 def measured_by_hand(kind, queries, readings):

@@ -7,31 +7,31 @@ import time
 from dataclasses import replace
 from math import ceil
 
-from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from acquisition.ticks import Epochs
+from acquisition.schedule import Sampling, Schedule, SensorChannel, sensor_code
+from acquisition.ticks import EpochGrid
 from bench import record
 from gateway.frame import COORDINATOR
-from innet.costs.hardware import hardware
-from innet.payload import Duty, Orders
+from innet.costs.hardware import load_hardware
+from innet.payload import MoteAssignment, RadioSchedule
 from innet.placement.agenda import Activity, Slot
 from innet.program.mote_program import MoteProgram
-from innet.program.opcodes import assembled
+from innet.program.opcodes import assemble
 from simulator.energy import Timing
 from simulator.kernel import MS, Kernel
 from simulator.mote import Mote
-from simulator.mote_config import Standing
+from simulator.mote_config import MoteConfig
 from simulator.network import Gateway
-from simulator.physical_fields import Noise, Sum, Wave
-from simulator.radio_medium import Air
-from simulator.radio_medium import Channel as Links
+from simulator.physical_fields import Noise, SumField, Wave
+from simulator.radio_medium import LossyChannel as Links
+from simulator.radio_medium import RadioMedium
 from simulator.sensor import Sensor
 from simulator.trace import Trace
-from simulator.vector_engine.engine import Sweep
+from simulator.vector_engine.engine import VectorEngine
 
 TICK_MS, EPOCH_S = 1_000, 30
-KIND = hardware("telosb")
-SENSORS = (Sensor("temperature", Sum((Wave(20.0, 3.0), Noise(0.2, seed=1))), scale=2, sample_nc=176_000),)
-CODE = b"".join((assembled("WANT"), assembled("LOAD", 0), assembled("OUT", 0), assembled("SEND"), assembled("HALT")))
+KIND = load_hardware("telosb")
+SENSORS = (Sensor("temperature", SumField((Wave(20.0, 3.0), Noise(0.2, seed=1))), scale=2, sample_nc=176_000),)
+CODE = b"".join((assemble("WANT"), assemble("LOAD", 0), assemble("OUT", 0), assemble("SEND"), assemble("HALT")))
 
 
 def network(motes, loss):
@@ -56,23 +56,23 @@ def network(motes, loss):
         at = max(send[mote].end_ms for mote in level)
     round_ms = EPOCH_S * 1_000
     assert at <= round_ms, f"{at / 1e3} s do not fit"
-    sampling = Sampling(0, "", Epochs(0, EPOCH_S), (Channel("", sensor_code("temperature"), 16),))
+    sampling = Sampling(0, "", EpochGrid(0, EPOCH_S), (SensorChannel("", sensor_code("temperature"), 16),))
     children = {}
     for mote, parent in parents.items():
         children.setdefault(parent, []).append(replace(send[mote], activity=Activity.RECEIVE, peer=mote))
-    standing = {
-        mote: Standing(
+    configs = {
+        mote: MoteConfig(
             Schedule(mote, 1, (sampling,)),
-            Orders(
+            MoteAssignment(
                 (MoteProgram(mote, 0, 1, 1, CODE),),
                 parents[mote],
-                Duty(round_ms, (*children.get(mote, ()), send[mote])),
+                RadioSchedule(round_ms, (*children.get(mote, ()), send[mote])),
             ),
             TICK_MS,
         )
         for mote in parents
     }
-    return standing, ratios
+    return configs, ratios
 
 
 def levels(parents):
@@ -84,22 +84,22 @@ def levels(parents):
 
 
 def one_by_one(motes, epochs, loss):
-    standing, ratios = network(motes, loss)
+    configs, ratios = network(motes, loss)
     kernel, trace = Kernel(0), Trace(sink=lambda text: None)
-    air = Air(kernel, trace, Links(ratios, seed=1))
+    air = RadioMedium(kernel, trace, Links(ratios, seed=1))
     Gateway(COORDINATOR, Timing.of(KIND), kernel, air, trace)
-    for site, told in standing.items():
+    for site, told in configs.items():
         Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND).install(told)
     begun = time.perf_counter()
     for epoch in range(1, epochs + 1):
         kernel.run_until(epoch * EPOCH_S * 1_000 * MS - 1)
-        trace.pass_on(kernel.now)
+        trace.flush(kernel.now)
     return time.perf_counter() - begun
 
 
 def swept(motes, epochs, loss, chunk=240):
-    standing, ratios = network(motes, loss)
-    sweep = Sweep(standing, dict.fromkeys(standing, SENSORS), dict.fromkeys(standing, KIND), Links(ratios, 1), 0)
+    configs, ratios = network(motes, loss)
+    sweep = VectorEngine(configs, dict.fromkeys(configs, SENSORS), dict.fromkeys(configs, KIND), Links(ratios, 1), 0)
     begun = time.perf_counter()
     for first in range(0, epochs, chunk):
         sweep.advance(min(chunk, epochs - first))

@@ -17,7 +17,7 @@ from gateway.frame import (
     SEAL_SIZE,
     VERSION,
     Frame,
-    Kind,
+    FrameKind,
     MoteId,
     payload_room,
     route_size,
@@ -26,7 +26,7 @@ from gateway.frame import (
 HEADER = struct.Struct("<BBHHHHH")
 SEALED, DOWN, WANT_ACK, ROUTED, PENDING, REPEATED = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
 KNOWN_FLAGS = SEALED | DOWN | WANT_ACK | ROUTED | PENDING | REPEATED
-KINDS = {int(kind): kind for kind in Kind}
+KINDS = {int(kind): kind for kind in FrameKind}
 
 
 class NeedData:
@@ -74,7 +74,7 @@ def decode(message: bytes, mtu: int = MAX_FRAME) -> Frame:
         raise FrameError("long", "the payload leaves no room for a seal", message)
     route = _route(message, end) if flags & ROUTED else ()
     start = HEADER_SIZE + route_size(len(route))
-    if flags & PENDING and flags & DOWN and (kind is not Kind.ACK or start < end):
+    if flags & PENDING and flags & DOWN and (kind is not FrameKind.ACK or start < end):
         raise FrameError("flags", "something pending is told upwards, or in the answer to a frame", message)
     if flags & REPEATED and flags & DOWN:
         raise FrameError("flags", "only what goes up is told to be repeated", message)

@@ -7,27 +7,27 @@ the next look says again what is missing, and says nothing once nothing is.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from gateway.frame import MAX_PAYLOAD, Frame, Kind, Message, MoteId
-from gateway.image import NOTHING, Image, Stamp, chunks, encode_chunk
-from gateway.payload import Hello, RefusedImage, Wants
+from gateway.frame import MAX_PAYLOAD, Frame, FrameKind, Message, MoteId
+from gateway.image import NO_IMAGE, Image, Stamp, encode_chunk, split_into_chunks
+from gateway.payload import Hello, MissingBlocks, RefusedImage
 
-ORDER = (Kind.PROGRAM, Kind.SCHEDULE)
+ORDER = (FrameKind.PROGRAM, FrameKind.SCHEDULE)
 """A program goes first: a sampling that is begun without its code measures in vain."""
 
 
 @dataclass(frozen=True, slots=True)
-class Desired:
+class DesiredState:
     """What a mote should have; None where it may have what it likes."""
 
     schedule: Image | None = None
     program: Image | None = None
 
-    def image(self, kind: Kind) -> Image | None:
-        return self.schedule if kind is Kind.SCHEDULE else self.program
+    def image(self, kind: FrameKind) -> Image | None:
+        return self.schedule if kind is FrameKind.SCHEDULE else self.program
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class ReportedState:
     """What a mote has said since its start number `boot`; None: it has said nothing, and is to be asked.
 
     `seq` is the number of the hello that said so; `clock_off_ms` is by how much its clock was then ahead of ours, None
@@ -36,50 +36,53 @@ class Reported:
 
     boot: int | None = None
     seq: int = 0
-    installed: Mapping[Kind, Stamp] = field(default_factory=dict)
+    installed: Mapping[FrameKind, Stamp] = field(default_factory=dict)
     clock_off_ms: int | None = None
-    arriving: Mapping[Kind, Wants] = field(default_factory=dict)
+    arriving: Mapping[FrameKind, MissingBlocks] = field(default_factory=dict)
     refused: frozenset[RefusedImage] = frozenset()
 
-    def after_hello(self, frame: Frame, hello: Hello, now_ms: int) -> "Reported":
+    def after_hello(self, frame: Frame, hello: Hello, now_ms: int) -> "ReportedState":
         """What it says now takes the place of what it said before; what it said before and comes late does not."""
         boot = frame.boot
         if self.boot is not None and (boot, frame.seq) < (self.boot, self.seq):
             return self
-        installed = {Kind.SCHEDULE: hello.schedule, Kind.PROGRAM: hello.program}
+        installed = {FrameKind.SCHEDULE: hello.schedule, FrameKind.PROGRAM: hello.program}
         off = None if hello.clock_ms is None else hello.clock_ms - now_ms
         same = boot == self.boot
         arriving = {k: w for k, w in self.arriving.items() if same and w.stamp != installed[k]}
-        return Reported(boot, frame.seq, installed, off, arriving, self.refused if same else frozenset())
+        return ReportedState(boot, frame.seq, installed, off, arriving, self.refused if same else frozenset())
 
-    def after_event(self, event: Wants | RefusedImage) -> "Reported":
-        if isinstance(event, Wants):
+    def after_event(self, event: MissingBlocks | RefusedImage) -> "ReportedState":
+        if isinstance(event, MissingBlocks):
             return replace(self, arriving={**self.arriving, event.kind: event})
         return replace(self, refused=self.refused | {event})
 
 
-def agrees(desired: Desired, reported: Reported) -> bool:
+def is_up_to_date(desired: DesiredState, reported: ReportedState) -> bool:
     """Whether the mote has what it should have."""
-    return reported.boot is not None and not any(_lacks(desired, reported, kind) for kind in ORDER)
+    return reported.boot is not None and not any(_outdated_image(desired, reported, kind) for kind in ORDER)
 
 
-def due(desired: Desired, reported: Reported, mote: MoteId, room: int = MAX_PAYLOAD) -> list[Message]:
+def plan_messages(
+    desired: DesiredState, reported: ReportedState, mote: MoteId, room: int = MAX_PAYLOAD
+) -> list[Message]:
     """What is to be said to the mote now: the question who it is, or the chunks that it lacks, or nothing."""
     if reported.boot is None:
-        return [Message(Kind.HELLO, mote, b"")]
+        return [Message(FrameKind.HELLO, mote, b"")]
     return [
         Message(kind, mote, encode_chunk(chunk))
         for kind in ORDER
-        if (image := _lacks(desired, reported, kind)) and RefusedImage(kind, image.stamp) not in reported.refused
-        for chunk in chunks(image, room, _missing(image, reported.arriving.get(kind)))
+        if (image := _outdated_image(desired, reported, kind))
+        and RefusedImage(kind, image.stamp) not in reported.refused
+        for chunk in split_into_chunks(image, room, _missing_blocks(image, reported.arriving.get(kind)))
     ]
 
 
-def _lacks(desired: Desired, reported: Reported, kind: Kind) -> Image | None:
+def _outdated_image(desired: DesiredState, reported: ReportedState, kind: FrameKind) -> Image | None:
     """The image that the mote should have and has not."""
     image = desired.image(kind)
-    return image if image and reported.installed.get(kind, NOTHING) != image.stamp else None
+    return image if image and reported.installed.get(kind, NO_IMAGE) != image.stamp else None
 
 
-def _missing(image: Image, wants: Wants | None) -> frozenset[int] | None:
+def _missing_blocks(image: Image, wants: MissingBlocks | None) -> frozenset[int] | None:
     return wants.missing if wants and wants.stamp == image.stamp else None

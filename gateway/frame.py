@@ -36,11 +36,11 @@ def route_size(hops: int) -> int:
     return 1 + 2 * hops if hops else 0
 
 
-Way = tuple[MoteId, ...]
+HopPath = tuple[MoteId, ...]
 """How a mote is reached: the gateway, the motes that hand a frame on, the mote itself. Empty where it is not known."""
 
 
-def route_of(way: Way) -> tuple[MoteId, ...]:
+def route_of(way: HopPath) -> tuple[MoteId, ...]:
     """What of a way goes behind the header: all but the first hop, up to what a route may have."""
     return way[2 : 2 + MAX_ROUTE]
 
@@ -49,7 +49,7 @@ MAX_PAYLOAD = payload_room()
 """What fits on every link: what is made without knowing the way keeps to this."""
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What a payload is about. The gateway understands HELLO, ACK and EVENT; the others belong to the layers above."""
 
     HELLO = 1
@@ -74,7 +74,7 @@ class Frame:
     something is `pending` for the one that it answers, and what goes up that more is to follow, or that it is `repeated`.
     """
 
-    kind: Kind
+    kind: FrameKind
     mote: MoteId
     boot: int
     seq: int
@@ -100,21 +100,21 @@ class Frame:
             raise LinkError(f"a route has at most {MAX_ROUTE} hops of 16 bits each, not {self.route}")
         if len(self.payload) > payload_room(LARGEST_FRAME, len(self.route)):
             raise LinkError(f"a payload of {len(self.payload)} bytes fits on no link")
-        if self.pending and self.down and (self.kind is not Kind.ACK or self.payload):
+        if self.pending and self.down and (self.kind is not FrameKind.ACK or self.payload):
             raise LinkError("only what goes up, or the answer to a frame, says that something is pending")
         if self.repeated and self.down:
             raise LinkError("only what goes up says that it is repeated")
         if len(self.seal) not in (0, SEAL_SIZE):
             raise LinkError(f"a seal has {SEAL_SIZE} bytes, not {len(self.seal)}")
 
-    def along(self, way: Way) -> "Frame":
+    def along(self, way: HopPath) -> "Frame":
         """The frame as it sets out on a way down; where none is known, to the mote itself."""
         return replace(self, sender=way[0], receiver=way[1], route=route_of(way)) if len(way) > 1 else self
 
     @property
-    def question(self) -> bool:
+    def is_poll(self) -> bool:
         """Whether a mote that has nothing else to say asks its parent whether something waits for it."""
-        return self.kind is Kind.ACK and self.want_ack
+        return self.kind is FrameKind.ACK and self.want_ack
 
     @property
     def identity(self) -> tuple[int, int, int]:
@@ -126,7 +126,7 @@ class Frame:
 class Message:
     """What somebody above wants sent to a mote; the link makes a numbered frame of it."""
 
-    kind: Kind
+    kind: FrameKind
     mote: MoteId
     payload: bytes
     want_ack: bool = True

@@ -9,7 +9,7 @@ from gateway.codec import encode
 from gateway.frame import BROADCAST, COORDINATOR, HEADER_SIZE, LARGEST_FRAME, VERSION, Frame, MoteId, route_size
 
 
-def describe(frame: Frame, payload: Iterable[tuple[int, str]] = ()) -> str:
+def annotate_frame(frame: Frame, payload: Iterable[tuple[int, str]] = ()) -> str:
     """One line per field: `from-to  x bytes  meaning`. Payload bytes nobody explained are shown as `payload`."""
     message = encode(frame, LARGEST_FRAME)
     flags = [word for word, on in (("down", frame.down), ("up", not frame.down), ("ack wanted", frame.want_ack),

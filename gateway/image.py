@@ -25,7 +25,7 @@ class Stamp:
     digest: int
 
 
-NOTHING = Stamp(0, 0)
+NO_IMAGE = Stamp(0, 0)
 """What a mote has that was never given an image, or lost it."""
 
 
@@ -48,7 +48,7 @@ class Image:
     @property
     def blocks(self) -> frozenset[int]:
         """The numbers of all its blocks."""
-        return frozenset(range(blocks_of(len(self.content))))
+        return frozenset(range(block_count(len(self.content))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class Chunk:
 
     @property
     def blocks(self) -> range:
-        return range(self.first, self.first + blocks_of(len(self.content)))
+        return range(self.first, self.first + block_count(len(self.content)))
 
 
-def blocks_of(size: int) -> int:
+def block_count(size: int) -> int:
     return -(-size // BLOCK)
 
 
@@ -93,7 +93,7 @@ def annotate_chunk(chunk: Chunk, what: str) -> Iterator[tuple[int, str]]:
     yield 1, f"from block {chunk.first} on"
 
 
-def chunks(image: Image, room: int, wanted: Iterable[int] | None = None) -> list[Chunk]:
+def split_into_chunks(image: Image, room: int, wanted: Iterable[int] | None = None) -> list[Chunk]:
     """The chunks that bring the wanted blocks (all, if none are named) in payloads of at most `room` bytes."""
     most = (room - CHUNK.size) // BLOCK
     if most < 1:
@@ -109,7 +109,7 @@ def chunks(image: Image, room: int, wanted: Iterable[int] | None = None) -> list
 
 
 @dataclass(slots=True)
-class Assembly:
+class ImageReassembly:
     """An image on its way into a mote. It is whole when every block is there and the digest is right, never before."""
 
     stamp: Stamp
@@ -118,7 +118,7 @@ class Assembly:
     content: bytearray = field(default_factory=bytearray)
 
     @classmethod
-    def of(cls, chunk: Chunk) -> "Assembly":
+    def of(cls, chunk: Chunk) -> "ImageReassembly":
         return cls(chunk.stamp, chunk.size, content=bytearray(chunk.size))
 
     def fits(self, chunk: Chunk) -> bool:
@@ -132,7 +132,7 @@ class Assembly:
 
     @property
     def missing(self) -> frozenset[int]:
-        return frozenset(range(blocks_of(self.size))) - self.have
+        return frozenset(range(block_count(self.size))) - self.have
 
     def image(self) -> Image:
         """The image, once nothing is missing. FrameError `digest` if its bytes are not those that were sent."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gateway.frame import Frame, Kind
-from gateway.image import NOTHING, Assembly, Chunk, Image, Stamp, decode_chunk
-from gateway.payload import IMAGES, Wants
+from gateway.frame import Frame, FrameKind
+from gateway.image import NO_IMAGE, Chunk, Image, ImageReassembly, Stamp, decode_chunk
+from gateway.payload import IMAGES, MissingBlocks
 
 Number = tuple[int, int]
 """(boot, seq) of a frame: what was numbered later was meant later."""
@@ -15,9 +15,9 @@ Number = tuple[int, int]
 class Installer:
     """`installed` is what runs. Whoever runs it calls `install` with what `take` gives, if it makes sense there."""
 
-    installed: dict[Kind, Stamp] = field(default_factory=lambda: dict.fromkeys(IMAGES, NOTHING))
-    _arriving: dict[Kind, Assembly] = field(default_factory=dict)
-    _begun: dict[Kind, Number] = field(default_factory=dict)
+    installed: dict[FrameKind, Stamp] = field(default_factory=lambda: dict.fromkeys(IMAGES, NO_IMAGE))
+    _arriving: dict[FrameKind, ImageReassembly] = field(default_factory=dict)
+    _begun: dict[FrameKind, Number] = field(default_factory=dict)
 
     def take(self, frame: Frame) -> Image | None:
         """The image, if this chunk makes it whole. FrameError `chunk` or `digest` if it is none.
@@ -29,7 +29,7 @@ class Installer:
         if assembly is None or not assembly.fits(chunk):
             if chunk.stamp == self.installed[kind] or number < self._begun.get(kind, number):
                 return None
-            assembly = self._arriving[kind] = Assembly.of(chunk)
+            assembly = self._arriving[kind] = ImageReassembly.of(chunk)
             self._begun[kind] = number
         assembly.add(chunk)
         if assembly.missing:
@@ -37,19 +37,19 @@ class Installer:
         del self._arriving[kind]
         return assembly.image()
 
-    def has(self, kind: Kind, chunk: Chunk) -> bool:
+    def has(self, kind: FrameKind, chunk: Chunk) -> bool:
         """Whether a chunk is of what is installed already: whoever sent it does not know, and is to be told."""
         return chunk.stamp == self.installed[kind]
 
-    def install(self, kind: Kind, image: Image) -> None:
+    def install(self, kind: FrameKind, image: Image) -> None:
         """From now on this one is what runs."""
         self.installed[kind] = image.stamp
 
-    def forget(self, kind: Kind) -> None:
+    def forget(self, kind: FrameKind) -> None:
         """What runs goes on, and is to be told anew."""
-        self.installed[kind] = NOTHING
+        self.installed[kind] = NO_IMAGE
 
-    def wants(self) -> Iterator[Wants]:
+    def missing_blocks(self) -> Iterator[MissingBlocks]:
         """What is still missing of the images on their way."""
         for kind, assembly in self._arriving.items():
-            yield Wants(kind, assembly.stamp, assembly.missing)
+            yield MissingBlocks(kind, assembly.stamp, assembly.missing)

@@ -21,19 +21,19 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from gateway.errors import LinkError
-from gateway.frame import LAST_SEQ, Frame, Kind, Message, MoteId
-from gateway.payload import Gaps, Lost
-from gateway.resend_buffer import Kept, numbers_of
+from gateway.frame import LAST_SEQ, Frame, FrameKind, Message, MoteId
+from gateway.payload import Gaps, LostFrames
+from gateway.resend_buffer import ResendBuffer, expand_gaps
 
 
-class State(Enum):
+class SendState(Enum):
     QUEUED = auto()
     IN_FLIGHT = auto()
     DONE = auto()
     GIVEN_UP = auto()
 
 
-class Event(Enum):
+class SendEvent(Enum):
     SENT = auto()
     SENT_UNANSWERED = auto()
     ACKED = auto()
@@ -42,15 +42,15 @@ class Event(Enum):
 
 
 TRANSITIONS = {
-    (State.QUEUED, Event.SENT): State.IN_FLIGHT,
-    (State.QUEUED, Event.SENT_UNANSWERED): State.DONE,
-    (State.IN_FLIGHT, Event.ACKED): State.DONE,
-    (State.IN_FLIGHT, Event.TIMEOUT): State.QUEUED,
-    (State.IN_FLIGHT, Event.EXHAUSTED): State.GIVEN_UP,
+    (SendState.QUEUED, SendEvent.SENT): SendState.IN_FLIGHT,
+    (SendState.QUEUED, SendEvent.SENT_UNANSWERED): SendState.DONE,
+    (SendState.IN_FLIGHT, SendEvent.ACKED): SendState.DONE,
+    (SendState.IN_FLIGHT, SendEvent.TIMEOUT): SendState.QUEUED,
+    (SendState.IN_FLIGHT, SendEvent.EXHAUSTED): SendState.GIVEN_UP,
 }
 
 
-def after(state: State, event: Event) -> State:
+def next_state(state: SendState, event: SendEvent) -> SendState:
     """The state that an event leads to; an impossible event is an error of ours."""
     try:
         return TRANSITIONS[state, event]
@@ -59,7 +59,7 @@ def after(state: State, event: Event) -> State:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class LinkPolicy:
     """How patient a link is.
 
     Ten seconds, because a duty-cycled mote may sleep through several; the pause grows with each attempt by `growth`, so
@@ -80,16 +80,16 @@ class Policy:
 
 
 @dataclass(slots=True)
-class Sending:
+class OutgoingFrame:
     """An outgoing frame and how far it has come."""
 
     frame: Frame
-    state: State = State.QUEUED
+    state: SendState = SendState.QUEUED
     attempts: int = 0
     deadline: int = 0
 
 
-class Numbers:
+class SequenceSet:
     """A set of sequence numbers as disjoint ranges: exact for ever, and small as long as little is lost."""
 
     __slots__ = ("_ends", "_starts")
@@ -166,18 +166,18 @@ class Link:
     mote: MoteId
     boot: int
     down: bool
-    policy: Policy = field(default_factory=Policy)
+    policy: LinkPolicy = field(default_factory=LinkPolicy)
     duplicates: int = 0
     lost: int = 0
     given_up: list[Frame] = field(default_factory=list)
     _next_seq: int = 0
     _heard_until: int = -1
-    _kept: Kept = field(default_factory=Kept)
-    _outgoing: deque[Sending] = field(default_factory=deque)
-    _received: dict[int, Numbers] = field(default_factory=dict)
-    _settled: dict[int, Numbers] = field(default_factory=dict)  # what was received, or written off
+    _kept: ResendBuffer = field(default_factory=ResendBuffer)
+    _outgoing: deque[OutgoingFrame] = field(default_factory=deque)
+    _received: dict[int, SequenceSet] = field(default_factory=dict)
+    _settled: dict[int, SequenceSet] = field(default_factory=dict)  # what was received, or written off
 
-    def numbered(self, message: Message) -> Frame:
+    def make_frame(self, message: Message) -> Frame:
         """A message as a frame, for whoever sends it at once."""
         frame = Frame(message.kind, self.mote, self.boot, self._next_seq, message.payload, self.down, message.want_ack)
         self._next_seq += 1
@@ -187,31 +187,31 @@ class Link:
 
     def post(self, message: Message) -> Frame:
         """Number a message and put it into the queue."""
-        frame = self.numbered(message)
-        self._outgoing.append(Sending(frame))
+        frame = self.make_frame(message)
+        self._outgoing.append(OutgoingFrame(frame))
         return frame
 
-    def withdraw(self, kind: Kind) -> None:
+    def withdraw(self, kind: FrameKind) -> None:
         """Forget the frames of a kind that were not acknowledged: they need not arrive any more."""
         self._outgoing = deque(sending for sending in self._outgoing if sending.frame.kind is not kind)
 
     def due(self, now: int) -> Iterator[Frame]:
         """The frames to put on the wire now, each counted as sent when it is taken; none to a peer that sleeps."""
-        while self._outgoing and self.listening(now):
+        while self._outgoing and self.is_listening(now):
             sending = self._outgoing[0]
-            if sending.state is State.IN_FLIGHT:
+            if sending.state is SendState.IN_FLIGHT:
                 if now < sending.deadline:
                     return
                 exhausted = sending.attempts >= self.policy.attempts
-                sending.state = after(sending.state, Event.EXHAUSTED if exhausted else Event.TIMEOUT)
-            if sending.state is State.GIVEN_UP:
+                sending.state = next_state(sending.state, SendEvent.EXHAUSTED if exhausted else SendEvent.TIMEOUT)
+            if sending.state is SendState.GIVEN_UP:
                 self.given_up.append(self._leave())
                 continue
             sending.attempts += 1
             sending.deadline = now + self.policy.pause(sending.attempts)
-            event = Event.SENT if sending.frame.want_ack else Event.SENT_UNANSWERED
-            sending.state = after(sending.state, event)
-            if sending.state is State.DONE:
+            event = SendEvent.SENT if sending.frame.want_ack else SendEvent.SENT_UNANSWERED
+            sending.state = next_state(sending.state, event)
+            if sending.state is SendState.DONE:
                 self._leave()
             yield sending.frame
 
@@ -221,26 +221,26 @@ class Link:
         self._kept.keep(frame, self.policy.keeps)
         return frame
 
-    def heard(self, now: int) -> None:
+    def note_heard(self, now: int) -> None:
         """The peer was heard: it listens for a moment."""
         if self.policy.listens_ms is not None:
             self._heard_until = max(self._heard_until, now + self.policy.listens_ms)
 
-    def listening(self, now: int) -> bool:
+    def is_listening(self, now: int) -> bool:
         """Whether the peer can hear us now."""
         return self.policy.listens_ms is None or now < self._heard_until
 
     def next_deadline(self) -> int | None:
         """When `due` has something to say again, if nothing happens before; None if nothing waits for an answer."""
         first = self._outgoing[0] if self._outgoing else None
-        return first.deadline if first and first.state is State.IN_FLIGHT else None
+        return first.deadline if first and first.state is SendState.IN_FLIGHT else None
 
     @property
     def idle(self) -> bool:
         return not self._outgoing
 
     @property
-    def longest(self) -> int:
+    def longest_payload(self) -> int:
         """The bytes of the longest payload that is queued or in flight."""
         return max((len(sending.frame.payload) for sending in self._outgoing), default=0)
 
@@ -249,14 +249,14 @@ class Link:
         """The identities of the frames that are queued or in flight."""
         return frozenset(sending.frame.identity for sending in self._outgoing)
 
-    def acknowledged(self, ack: Frame) -> bool:
+    def take_ack(self, ack: Frame) -> bool:
         """Take an acknowledgement; False if it answers nothing that is in flight (a second copy, or too late)."""
-        if not self._outgoing or self._outgoing[0].state is not State.IN_FLIGHT:
+        if not self._outgoing or self._outgoing[0].state is not SendState.IN_FLIGHT:
             return False
         sending = self._outgoing[0]
         if (sending.frame.boot, sending.frame.seq) != (ack.boot, ack.seq):
             return False
-        sending.state = after(sending.state, Event.ACKED)
+        sending.state = next_state(sending.state, SendEvent.ACKED)
         self._leave()
         return True
 
@@ -266,10 +266,10 @@ class Link:
         One that was written off may come all the same: somebody on the way had it when its sender believed it lost.
         Of partials nothing is missed: they are numbered apart, because most of them end where they are merged.
         """
-        fresh = self._received.setdefault(frame.boot, Numbers()).add(frame.seq)
+        fresh = self._received.setdefault(frame.boot, SequenceSet()).add(frame.seq)
         self.duplicates += not fresh
-        if frame.kind is not Kind.PARTIAL:
-            missed = self._settled.setdefault(frame.boot, Numbers()).add(frame.seq)
+        if frame.kind is not FrameKind.PARTIAL:
+            missed = self._settled.setdefault(frame.boot, SequenceSet()).add(frame.seq)
             self.lost -= fresh and not missed
         return fresh
 
@@ -277,30 +277,30 @@ class Link:
         """Per boot of the peer, the sequence numbers that have not come (yet)."""
         return {boot: gaps for boot, numbers in self._settled.items() if (gaps := tuple(numbers.missing()))}
 
-    def last_seen(self, boot: int) -> int:
+    def last_received(self, boot: int) -> int:
         """The greatest number of a boot that came; -1 if none did."""
         return self._settled[boot].greatest if boot in self._settled else -1
 
-    def write_off(self, lost: Lost) -> None:
+    def write_off(self, lost: LostFrames) -> None:
         """The peer says that these will not come: they are missing no longer, but lost."""
-        numbers = self._settled.setdefault(lost.boot, Numbers())
+        numbers = self._settled.setdefault(lost.boot, SequenceSet())
         for first, last in lost.gaps:
             self.lost += numbers.fill(first, last)
 
-    def send_again(self, boot: int, gaps: Gaps) -> Lost:
+    def resend(self, boot: int, gaps: Gaps) -> LostFrames:
         """Queue what is still kept of the gaps that the peer asks for. What is neither kept nor waiting is lost."""
-        asked = numbers_of(gaps)
-        self._outgoing.extend(Sending(frame) for frame in self._kept.take(boot, asked))
-        numbers = Numbers()
+        asked = expand_gaps(gaps)
+        self._outgoing.extend(OutgoingFrame(frame) for frame in self._kept.take(boot, asked))
+        numbers = SequenceSet()
         for number in asked - {s.frame.seq for s in self._outgoing if s.frame.boot == boot}:
             numbers.add(number)
-        return Lost(boot, numbers.ranges())
+        return LostFrames(boot, numbers.ranges())
 
 
-def acknowledgement(frame: Frame) -> Frame:
+def make_ack(frame: Frame) -> Frame:
     """The answer to a frame, on the hop it came by. It has no number of its own: it repeats the one that it answers."""
     return Frame(
-        Kind.ACK, frame.mote, frame.boot, frame.seq, down=not frame.down, want_ack=False,
+        FrameKind.ACK, frame.mote, frame.boot, frame.seq, down=not frame.down, want_ack=False,
         sender=frame.receiver, receiver=frame.sender,
     )  # fmt: skip
 
@@ -310,7 +310,7 @@ class Links:
     """The base station's links, one for each mote that was sent to or heard of."""
 
     boot: int
-    policy: Policy = field(default_factory=Policy)
+    policy: LinkPolicy = field(default_factory=LinkPolicy)
     by_mote: dict[MoteId, Link] = field(default_factory=dict)
 
     def of(self, mote: MoteId) -> Link:

@@ -9,7 +9,7 @@ from enum import Enum
 from gateway.errors import LinkError
 
 
-class State(Enum):
+class MoteState(Enum):
     UNHEARD = "it has not said hello since we started, or since it did"
     GREETED = "it has said what it has"
     LOADING = "it is sent what it should have"
@@ -19,7 +19,7 @@ class State(Enum):
     LOST = "it is silent for too long"
 
 
-class Event(Enum):
+class MoteEvent(Enum):
     HELLO = "it says hello"
     STRANGER = "a frame of a start that has said no hello"
     DIFFERS = "what it has is not what it should have"
@@ -33,29 +33,29 @@ class Event(Enum):
     SILENCE = "nothing was heard for too long"
 
 
-class Action(Enum):
+class MoteAction(Enum):
     ASK = "ask for a hello"
     TELL_TIME = "tell it the time"
     LOAD = "send the chunks that it does not have"
     ASK_GAPS = "ask for what is missing"
 
 
-S, E, A = State, Event, Action
+S, E, A = MoteState, MoteEvent, MoteAction
 GREETING = {E.HELLO: (S.GREETED, A.TELL_TIME), E.STRANGER: (S.UNHEARD, A.ASK)}
 KNOWN = {**GREETING, E.DIFFERS: (S.LOADING, A.LOAD), E.SILENCE: (S.LOST, A.ASK)}
 
 
-def _kept(state: State) -> dict[Event, tuple[State, Action | None]]:
+def _same_state(state: MoteState) -> dict[MoteEvent, tuple[MoteState, MoteAction | None]]:
     """What leaves a mote in its state."""
     return {E.GAP: (state, A.ASK_GAPS), E.CLOCK_DUE: (state, A.TELL_TIME), E.MISTIMED: (state, A.TELL_TIME)}
 
 
-ROWS: dict[State, dict[Event, tuple[State, Action | None]]] = {
+ROWS: dict[MoteState, dict[MoteEvent, tuple[MoteState, MoteAction | None]]] = {
     S.UNHEARD: {**GREETING, E.PAUSE_OVER: (S.UNHEARD, A.ASK)},
     S.GREETED: {E.DIFFERS: (S.LOADING, A.LOAD), E.AGREES: (S.INSTALLED, None)},
     S.LOADING: {
         **KNOWN,
-        **_kept(S.LOADING),
+        **_same_state(S.LOADING),
         E.AGREES: (S.INSTALLED, None),
         E.DATA: (S.LOADING, None),
         E.OVERDUE: (S.LOADING, None),
@@ -63,19 +63,19 @@ ROWS: dict[State, dict[Event, tuple[State, Action | None]]] = {
     },
     S.INSTALLED: {
         **KNOWN,
-        **_kept(S.INSTALLED),
+        **_same_state(S.INSTALLED),
         E.DATA: (S.RUNNING, None),
         E.OVERDUE: (S.LATE, None),
     },
     S.RUNNING: {
         **KNOWN,
-        **_kept(S.RUNNING),
+        **_same_state(S.RUNNING),
         E.DATA: (S.RUNNING, None),
         E.OVERDUE: (S.LATE, None),
     },
     S.LATE: {
         **KNOWN,
-        **_kept(S.LATE),
+        **_same_state(S.LATE),
         E.DATA: (S.RUNNING, None),
         E.OVERDUE: (S.LATE, None),
     },
@@ -85,7 +85,7 @@ ROWS: dict[State, dict[Event, tuple[State, Action | None]]] = {
 TRANSITIONS = {(state, event): outcome for state, row in ROWS.items() for event, outcome in row.items()}
 
 
-def after(state: State, event: Event) -> tuple[State, Action | None]:
+def next_state(state: MoteState, event: MoteEvent) -> tuple[MoteState, MoteAction | None]:
     """The state that an event leads to, and what is to be done. An impossible event is an error of ours."""
     try:
         return TRANSITIONS[state, event]
@@ -93,10 +93,10 @@ def after(state: State, event: Event) -> tuple[State, Action | None]:
         raise LinkError(f"{event.name} cannot happen to a mote that is {state.name}") from None
 
 
-def picture() -> str:
+def render_state_diagram() -> str:
     """The table as a state diagram in the language of Mermaid: events above the line, what is done for them below."""
-    lines = ["stateDiagram-v2", f"    [*] --> {State.UNHEARD.name}"]
-    arrows: dict[tuple[State, State, Action | None], list[str]] = {}
+    lines = ["stateDiagram-v2", f"    [*] --> {MoteState.UNHEARD.name}"]
+    arrows: dict[tuple[MoteState, MoteState, MoteAction | None], list[str]] = {}
     for (state, event), (next_, action) in TRANSITIONS.items():
         arrows.setdefault((state, next_, action), []).append(event.name)
     for (state, next_, action), events in arrows.items():

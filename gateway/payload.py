@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from gateway.errors import FrameError
-from gateway.frame import MAX_PAYLOAD, Kind
-from gateway.image import NOTHING, Stamp
+from gateway.frame import MAX_PAYLOAD, FrameKind
+from gateway.image import NO_IMAGE, Stamp
 
 HELLO, COUNTS, STAMP = struct.Struct("<BHHHHHH6sB"), struct.Struct("<BIHHHHH"), struct.Struct("<BHH")
 RANGE, IDENTITY = struct.Struct("<HH"), struct.Struct("<HHH")
@@ -18,19 +18,19 @@ NO_CLOCK = b"\xff" * 6
 MAX_SENSORS = (MAX_PAYLOAD - HELLO.size) // 2
 
 
-def most_gaps(room: int) -> int:
+def gap_capacity(room: int) -> int:
     """How many gaps a payload of so many bytes can name."""
     return (room - 4) // RANGE.size
 
 
-MAX_GAPS = most_gaps(MAX_PAYLOAD)
-IMAGES = (Kind.SCHEDULE, Kind.PROGRAM)
+MAX_GAPS = gap_capacity(MAX_PAYLOAD)
+IMAGES = (FrameKind.SCHEDULE, FrameKind.PROGRAM)
 
 Gaps = tuple[tuple[int, int], ...]
 """Numbers as inclusive ranges, ascending."""
 
 
-class Reason(IntEnum):
+class HelloReason(IntEnum):
     """Why a mote says hello."""
 
     SWITCHED_ON = 0
@@ -49,11 +49,11 @@ class Hello:
     `hardware` and `sensors` are codes made of names. A HELLO downward is empty; it asks for one upward.
     """
 
-    reason: Reason
+    reason: HelloReason
     hardware: int
     battery_mv: int
-    schedule: Stamp = NOTHING
-    program: Stamp = NOTHING
+    schedule: Stamp = NO_IMAGE
+    program: Stamp = NO_IMAGE
     clock_ms: int | None = None
     sensors: tuple[int, ...] = ()
 
@@ -73,11 +73,11 @@ def decode_hello(payload: bytes) -> Hello:
     if len(payload) < HELLO.size or len(payload) != HELLO.size + 2 * payload[HELLO.size - 1]:
         raise FrameError("payload", f"{len(payload)} bytes are no HELLO", payload)
     reason, hardware, battery, v, d, w, e, clock, count = HELLO.unpack_from(payload)
-    if reason not in Reason._value2member_map_:
+    if reason not in HelloReason._value2member_map_:
         raise FrameError("payload", f"nobody says hello for reason {reason}", payload)
     ms = None if clock == NO_CLOCK else int.from_bytes(clock, "little")
     sensors = struct.unpack_from(f"<{count}H", payload, HELLO.size)
-    return Hello(Reason(reason), hardware, battery, Stamp(v, d), Stamp(w, e), ms, sensors)
+    return Hello(HelloReason(reason), hardware, battery, Stamp(v, d), Stamp(w, e), ms, sensors)
 
 
 def annotate_hello(hello: Hello) -> Iterator[tuple[int, str]]:
@@ -97,23 +97,23 @@ def annotate_hello(hello: Hello) -> Iterator[tuple[int, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SelectiveAck:
     """An ACK with a payload: the base station tells a mote that all its frames of a boot up to the header's seq came,
     but for these. The mote forgets those that came, sends the others again, and says Lost of those it has no more."""
 
     gaps: Gaps = ()
 
 
-def encode_account(account: Account) -> bytes:
+def encode_selective_ack(account: SelectiveAck) -> bytes:
     """The oldest gaps, as many as one frame holds."""
     return _encode_gaps(account.gaps)
 
 
-def decode_account(payload: bytes) -> Account:
-    return Account(_decode_gaps(payload))
+def decode_selective_ack(payload: bytes) -> SelectiveAck:
+    return SelectiveAck(_decode_gaps(payload))
 
 
-def annotate_account(account: Account) -> Iterator[tuple[int, str]]:
+def annotate_selective_ack(account: SelectiveAck) -> Iterator[tuple[int, str]]:
     yield from _annotate_gaps(account.gaps, "asked for")
 
 
@@ -142,7 +142,7 @@ def _annotate_gaps(gaps: Gaps, what: str) -> Iterator[tuple[int, str]]:
 # --- EVENT -----------------------------------------------------------------------------------------------------------
 
 
-class Code(IntEnum):
+class EventCode(IntEnum):
     """The first byte of an EVENT."""
 
     WANTS = 1
@@ -155,10 +155,10 @@ class Code(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wants:
+class MissingBlocks:
     """An image is on its way and these of its blocks have not come."""
 
-    kind: Kind
+    kind: FrameKind
     stamp: Stamp
     missing: frozenset[int]
 
@@ -167,12 +167,12 @@ class Wants:
 class RefusedImage:
     """An image came whole and the mote cannot take it: it is too large for it, or makes no sense there."""
 
-    kind: Kind
+    kind: FrameKind
     stamp: Stamp
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostFrames:
     """These numbers of one boot of the mote will not come: given up, or no longer in its memory."""
 
     boot: int
@@ -180,7 +180,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ReadingCounts:
     """What became of the readings of some epochs of a sampling, by the mote's own counters.
 
     due = sampled + not sampled; sampled = sent + filtered + merged + dropped (what the mote had no room to keep).
@@ -218,80 +218,80 @@ class ClocksDiffer:
     mote: int
 
 
-EventPayload = Wants | RefusedImage | Lost | Counts | ClockMoved | DroppedCopy | ClocksDiffer
+EventPayload = MissingBlocks | RefusedImage | LostFrames | ReadingCounts | ClockMoved | DroppedCopy | ClocksDiffer
 
 
 def encode_event(event: EventPayload) -> bytes:
     match event:
-        case Wants(kind, stamp, missing):
+        case MissingBlocks(kind, stamp, missing):
             bits = sum(1 << block for block in missing)
-            return _stamped(Code.WANTS, kind, stamp) + bits.to_bytes(max(missing, default=-1) // 8 + 1, "little")
+            return _stamped(EventCode.WANTS, kind, stamp) + bits.to_bytes(max(missing, default=-1) // 8 + 1, "little")
         case RefusedImage(kind, stamp):
-            return _stamped(Code.REFUSED, kind, stamp)
-        case Lost(boot, gaps):
-            return bytes((Code.LOST,)) + boot.to_bytes(2, "little") + _encode_gaps(gaps)
-        case Counts(sampling, first, epochs, sampled, filtered, merged, dropped):
-            return bytes((Code.COUNTS,)) + COUNTS.pack(sampling, first, epochs, sampled, filtered, merged, dropped)
+            return _stamped(EventCode.REFUSED, kind, stamp)
+        case LostFrames(boot, gaps):
+            return bytes((EventCode.LOST,)) + boot.to_bytes(2, "little") + _encode_gaps(gaps)
+        case ReadingCounts(sampling, first, epochs, sampled, filtered, merged, dropped):
+            return bytes((EventCode.COUNTS,)) + COUNTS.pack(sampling, first, epochs, sampled, filtered, merged, dropped)
         case ClockMoved(by_ms):
-            return bytes((Code.CLOCK_MOVED,)) + by_ms.to_bytes(6, "little", signed=True)
+            return bytes((EventCode.CLOCK_MOVED,)) + by_ms.to_bytes(6, "little", signed=True)
         case DroppedCopy(mote, boot, seq):
-            return bytes((Code.DROPPED_COPY,)) + IDENTITY.pack(mote, boot, seq)
+            return bytes((EventCode.DROPPED_COPY,)) + IDENTITY.pack(mote, boot, seq)
         case ClocksDiffer(mote):
-            return bytes((Code.CLOCKS_DIFFER,)) + mote.to_bytes(2, "little")
+            return bytes((EventCode.CLOCKS_DIFFER,)) + mote.to_bytes(2, "little")
 
 
 def decode_event(payload: bytes) -> EventPayload:
     """FrameError `payload` if it is none."""
     code, rest = payload[:1], payload[1:]
     try:
-        match Code(code[0]):
-            case Code.WANTS:
+        match EventCode(code[0]):
+            case EventCode.WANTS:
                 kind, stamp = _unstamped(rest)
                 bits = int.from_bytes(rest[STAMP.size :], "little")
                 if len(rest) != STAMP.size + (bits.bit_length() + 7) // 8 or bits.bit_length() > 256:
                     raise ValueError("blocks that are none")
-                return Wants(kind, stamp, frozenset(n for n in range(bits.bit_length()) if bits >> n & 1))
-            case Code.REFUSED if len(rest) == STAMP.size:
+                return MissingBlocks(kind, stamp, frozenset(n for n in range(bits.bit_length()) if bits >> n & 1))
+            case EventCode.REFUSED if len(rest) == STAMP.size:
                 return RefusedImage(*_unstamped(rest))
-            case Code.LOST if len(rest) > 2:
-                return Lost(int.from_bytes(rest[:2], "little"), _decode_gaps(rest[2:]))
-            case Code.COUNTS:
-                return Counts(*COUNTS.unpack(rest))
-            case Code.CLOCK_MOVED if len(rest) == 6:
+            case EventCode.LOST if len(rest) > 2:
+                return LostFrames(int.from_bytes(rest[:2], "little"), _decode_gaps(rest[2:]))
+            case EventCode.COUNTS:
+                return ReadingCounts(*COUNTS.unpack(rest))
+            case EventCode.CLOCK_MOVED if len(rest) == 6:
                 return ClockMoved(int.from_bytes(rest, "little", signed=True))
-            case Code.DROPPED_COPY:
+            case EventCode.DROPPED_COPY:
                 return DroppedCopy(*IDENTITY.unpack(rest))
-            case Code.CLOCKS_DIFFER if len(rest) == 2:
+            case EventCode.CLOCKS_DIFFER if len(rest) == 2:
                 return ClocksDiffer(int.from_bytes(rest, "little"))
     except (IndexError, ValueError, struct.error) as error:
         raise FrameError("payload", f"{payload.hex()} is no EVENT: {error}", payload) from error
     raise FrameError("payload", f"{payload.hex()} is no EVENT", payload)
 
 
-def _stamped(code: Code, kind: Kind, stamp: Stamp) -> bytes:
+def _stamped(code: EventCode, kind: FrameKind, stamp: Stamp) -> bytes:
     return bytes((code,)) + STAMP.pack(kind, stamp.version, stamp.digest)
 
 
-def _unstamped(rest: bytes) -> tuple[Kind, Stamp]:
+def _unstamped(rest: bytes) -> tuple[FrameKind, Stamp]:
     kind, version, digest = STAMP.unpack_from(rest)
     if kind not in IMAGES:
         raise ValueError(f"kind {kind} has no images")
-    return Kind(kind), Stamp(version, digest)
+    return FrameKind(kind), Stamp(version, digest)
 
 
 def annotate_event(event: EventPayload) -> Iterator[tuple[int, str]]:
     yield 1, type(event).__name__
     match event:
-        case Wants(kind, stamp) | RefusedImage(kind, stamp):
+        case MissingBlocks(kind, stamp) | RefusedImage(kind, stamp):
             yield 1, f"of its {kind.name}"
             yield 2, f"version {stamp.version}"
             yield 2, f"digest {stamp.digest:#06x}"
-            if isinstance(event, Wants) and event.missing:
+            if isinstance(event, MissingBlocks) and event.missing:
                 yield max(event.missing) // 8 + 1, f"blocks {', '.join(map(str, sorted(event.missing)))}"
-        case Lost(boot, gaps):
+        case LostFrames(boot, gaps):
             yield 2, f"of boot {boot}"
             yield from _annotate_gaps(gaps, "will not come")
-        case Counts():
+        case ReadingCounts():
             yield 1, f"sampling {event.sampling}"
             yield 4, f"from epoch {event.first_epoch} on"
             yield 2, f"{event.epochs} epochs"

@@ -52,7 +52,7 @@ class Source:
     def cut(self, span):
         return self.text[span.start : span.end]
 
-    def pointed_at(self, span: Span) -> list[str]:
+    def excerpt(self, span: Span) -> list[str]:
         """Where a span is, its line, and a caret under it: three lines of an error."""
         line, column = self.line_column(span.start)
         text = self.line(line).translate(_PICTURES)

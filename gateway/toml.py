@@ -20,7 +20,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ConfigFault:
     """One thing that is wrong with a file. `code` is of the catalogue of errors, which is kept above."""
 
     code: str
@@ -30,14 +30,14 @@ class Fault:
     help: str | None = None
 
     def render(self) -> str:
-        lines = [f"{self.code}: {self.message}", *self.source.pointed_at(self.span)]
+        lines = [f"{self.code}: {self.message}", *self.source.excerpt(self.span)]
         return "\n".join([*lines, f"  help: {self.help}"] if self.help else lines)
 
 
-class Faulty(Exception):
+class ConfigError(Exception):
     """A file that cannot be taken, with everything that is wrong with it, each once, in the order of the text."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[ConfigFault]) -> None:
         # What several others refer to may have been looked at, and found wrong, for each of them.
         self.faults = tuple(
             sorted(dict.fromkeys(faults), key=lambda fault: (fault.source.name or "", fault.span.start, fault.code))
@@ -45,10 +45,10 @@ class Faulty(Exception):
         super().__init__("\n\n".join(fault.render() for fault in self.faults))
 
 
-def read_toml(source: Source) -> "Table":
+def read_toml(source: Source) -> "TomlTable":
     """The whole document; raises Faulty where it is no TOML at all."""
     try:
-        values, places = tomllib.loads(source.text), _Places(source.text).found
+        values, places = tomllib.loads(source.text), _KeyLocations(source.text).found
     except (ValueError, RecursionError) as error:
         message, _, place = str(error).rpartition(" (at ")
         found = re.fullmatch(r"line (\d+), column (\d+)\)", place)
@@ -57,12 +57,12 @@ def read_toml(source: Source) -> "Table":
         # A number of thousands of digits is no TOMLDecodeError, and nobody says where it is.
         if not found and (number := re.search(rf"\d(?:_?\d){{{DIGITS},}}", source.text)):
             reason, at = f"a number has at most {DIGITS:,} digits", number.start()
-        raise Faulty([Fault("SN701", f"this is no TOML: {reason}", source, Span(at, at + 1))]) from error
-    return Table(source, values, places, [])
+        raise ConfigError([ConfigFault("SN701", f"this is no TOML: {reason}", source, Span(at, at + 1))]) from error
+    return TomlTable(source, values, places, [])
 
 
 @dataclass(slots=True)
-class Table:
+class TomlTable:
     """One table of a document. Asking for a key checks its value and says None where a fault was noted.
 
     All tables of a document note their faults in one list; `close` tells which keys nobody asked for.
@@ -71,9 +71,9 @@ class Table:
     source: Source
     values: dict[str, Any]
     places: dict[Path, tuple[Span, Span]]
-    faults: list[Fault]
+    faults: list[ConfigFault]
     path: Path = ()
-    asked: set[str] = field(default_factory=set)
+    read_keys: set[str] = field(default_factory=set)
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
@@ -82,11 +82,11 @@ class Table:
         """Note what is wrong with this table, with the value of a key, or with what is further in."""
         path = self.path if key is None else (*self.path, key, *more)
         name, value = self.places[path] if path else (Span(0, 1),) * 2
-        self.faults.append(Fault(code, message, self.source, name if key is None else value, help))
+        self.faults.append(ConfigFault(code, message, self.source, name if key is None else value, help))
 
     def get(self, key: str, wanted: str, check: Callable[[Any], bool], default: Any = ...) -> Any:
         """The value of a key if it is `wanted`; a default is not checked."""
-        self.asked.add(key)
+        self.read_keys.add(key)
         if key not in self.values:
             if default is ...:
                 self.fault("SN703", f"{self._name()} does not say `{key}`, {wanted}")
@@ -108,14 +108,14 @@ class Table:
         wanted = f"a number from {_plain(least)} to {_plain(most)}"
         return self.get(key, wanted, lambda value: is_number(value) and least <= value <= most, default)
 
-    def table(self, key: str) -> "Table | None":
+    def table(self, key: str) -> "TomlTable | None":
         """The table of that name; None where there is none, or something else."""
-        self.asked.add(key)
+        self.read_keys.add(key)
         if key in self.values and not isinstance(self.values[key], dict):
             self.fault("SN704", f"`{key}` is a table", key)
         return self._inner(key) if isinstance(self.values.get(key), dict) else None
 
-    def tables(self) -> Iterator[tuple[str, "Table"]]:
+    def tables(self) -> Iterator[tuple[str, "TomlTable"]]:
         """Every key of this table, whose values are tables themselves."""
         for key in self.values:
             if (table := self.table(key)) is not None:
@@ -131,13 +131,13 @@ class Table:
 
     def close(self) -> None:
         """Note every key that nobody asked for."""
-        for key in self.values.keys() - self.asked:
+        for key in self.values.keys() - self.read_keys:
             name, _ = self.places[*self.path, key]
-            help = did_you_mean(key, self.asked - self.values.keys()) or _known(self.asked)
-            self.faults.append(Fault("SN702", f"{self._name()} has no `{key}`", self.source, name, help))
+            help = did_you_mean(key, self.read_keys - self.values.keys()) or _known(self.read_keys)
+            self.faults.append(ConfigFault("SN702", f"{self._name()} has no `{key}`", self.source, name, help))
 
-    def _inner(self, key: str) -> "Table":
-        return Table(self.source, self.values[key], self.places, self.faults, (*self.path, key))
+    def _inner(self, key: str) -> "TomlTable":
+        return TomlTable(self.source, self.values[key], self.places, self.faults, (*self.path, key))
 
     def _name(self) -> str:
         return f"`{'.'.join(str(part) for part in self.path)}`" if self.path else "the file"
@@ -167,7 +167,7 @@ _STRING = re.compile(r'''"""(?:[^\\]|\\.)*?"{3,5}(?!")|\'\'\'.*?'{3,5}(?!')|"(?:
 _BARE = re.compile(r"[^,\]}#\n]*[^,\]}#\s]")
 
 
-class _Places:
+class _KeyLocations:
     """Where keys and values stand in a text that is TOML. Nothing is checked: that was done before."""
 
     def __init__(self, text: str) -> None:

@@ -4,21 +4,21 @@ from dataclasses import dataclass
 
 from gateway.codec import NEED_DATA, FrameDecoder
 from gateway.errors import FrameError
-from gateway.frame import Frame, Kind
-from gateway.link import Links, acknowledgement
+from gateway.frame import Frame, FrameKind
+from gateway.link import Links, make_ack
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class DecodedFrames:
     """What a chunk of bytes brought. Send `answers` once `frames` are in safe hands; `copies` were here before."""
 
     frames: tuple[Frame, ...]
-    copies: tuple[Frame, ...]
-    answers: tuple[Frame, ...]
+    duplicates: tuple[Frame, ...]
+    acks: tuple[Frame, ...]
     errors: tuple[FrameError, ...]
 
 
-def rise(chunk: bytes, decoder: FrameDecoder, links: Links) -> Arrivals:
+def receive(chunk: bytes, decoder: FrameDecoder, links: Links) -> DecodedFrames:
     """Decode, take acknowledgements, leave out duplicates (they are answered again: the first answer was lost)."""
     decoder.receive_bytes(chunk)
     frames, copies, answers, errors = [], [], [], []
@@ -27,10 +27,10 @@ def rise(chunk: bytes, decoder: FrameDecoder, links: Links) -> Arrivals:
             errors.append(event)
         elif event.down:
             errors.append(FrameError("direction", f"a frame to mote {event.mote} came from the motes"))
-        elif event.kind is Kind.ACK:
-            links.of(event.mote).acknowledged(event)
+        elif event.kind is FrameKind.ACK:
+            links.of(event.mote).take_ack(event)
         else:
             if event.want_ack:
-                answers.append(acknowledgement(event))
+                answers.append(make_ack(event))
             (frames if links.of(event.mote).accept(event) else copies).append(event)
-    return Arrivals(tuple(frames), tuple(copies), tuple(answers), tuple(errors))
+    return DecodedFrames(tuple(frames), tuple(copies), tuple(answers), tuple(errors))

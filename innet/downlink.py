@@ -5,16 +5,16 @@ from collections.abc import Iterable, Mapping
 from acquisition.schedule import Schedule
 from gateway.frame import BROADCAST
 from gateway.image import Image
-from innet.payload import Duty, Orders, encode_orders, programs_of
+from innet.payload import MoteAssignment, RadioSchedule, encode_assignment, group_by_site
 from innet.placement.agenda import Agenda
 from innet.program.mote_program import MoteProgram
 from innet.routing.tree import RoutingTree
 
-ON_THE_WAY = 1
+FORWARDING_VERSION = 1
 """The version of what a site is told that has no schedule; two of them differ by their digests."""
 
 
-def images(
+def make_images(
     compiled: Iterable[MoteProgram],
     tree: RoutingTree,
     schedules: Mapping[int, Schedule],
@@ -24,14 +24,14 @@ def images(
 
     A site that is not in the tree yet sends to whoever hears it; one that runs nothing still passes on what others send.
     """
-    programs, sites = programs_of(compiled), {} if agenda is None else agenda.sites
-    duties = {site: Duty.of(agenda, site) for site in sites}
+    programs, sites = group_by_site(compiled), {} if agenda is None else agenda.sites
+    duties = {site: RadioSchedule.of(agenda, site) for site in sites}
     versions = {site: schedule.version for site, schedule in schedules.items() if schedule.samplings}
     ways = {mote for site in versions if site in tree.parent for mote in tree.path(site)[:-1]}
     return {
-        site: encode_orders(
-            versions.get(site, ON_THE_WAY),
-            Orders(programs.get(site, ()), tree.parent.get(site, BROADCAST), duties.get(site)),
+        site: encode_assignment(
+            versions.get(site, FORWARDING_VERSION),
+            MoteAssignment(programs.get(site, ()), tree.parent.get(site, BROADCAST), duties.get(site)),
         )
         for site in sorted(versions.keys() | ways | programs.keys())
     }

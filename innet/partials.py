@@ -8,10 +8,10 @@ reading is in one of them only, so nothing counts twice, and one that is lost ta
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from innet.aggregates import make
-from innet.aggregates.protocol import Field
+from innet.aggregates import create_aggregate
+from innet.aggregates.protocol import StateField
 from innet.aggregates.state_fields import merge_fields
-from innet.operators.slices import Slices
+from innet.operators.slices import SlicePattern
 
 MAX_SLOTS = 128
 """Up to so many sites a partial says who contributed; with more, how many did."""
@@ -32,11 +32,11 @@ class PartialShape:
     slots: tuple[int, ...]
     keys: int
     kinds: tuple[str, ...]
-    slices: Slices
+    slices: SlicePattern
 
     @property
-    def layouts(self) -> tuple[tuple[Field, ...], ...]:
-        return tuple(make(kind, "integer").layout() for kind in self.kinds)
+    def layouts(self) -> tuple[tuple[StateField, ...], ...]:
+        return tuple(create_aggregate(kind, "integer").layout() for kind in self.kinds)
 
     @property
     def has_bitmap(self) -> bool:
@@ -73,7 +73,7 @@ class Partial:
         return self.states is None
 
 
-def united(a: Partial, b: Partial, kinds: Sequence[str], bitmap: bool) -> Partial:
+def merge_partials(a: Partial, b: Partial, kinds: Sequence[str], bitmap: bool) -> Partial:
     """Two partials of the same slice and group as one.
 
     With a bitmap, a site that is in both is in the one once; counted sites are added, so a site that is in both counts

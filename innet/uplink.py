@@ -6,11 +6,11 @@ from dataclasses import replace
 from gateway.frame import Frame
 from innet.errors import PayloadError
 from innet.partials import PartialShape
-from innet.payload import Partials, decode_all, decode_links
+from innet.payload import PartialColumns, decode_links, decode_partial_frames
 from innet.routing.topology import LinksReport
 
 
-def rise(frames: Iterable[Frame]) -> tuple[list[LinksReport], list[PayloadError]]:
+def receive(frames: Iterable[Frame]) -> tuple[list[LinksReport], list[PayloadError]]:
     """The reports in the frames, and what is wrong with those that hold none."""
     reports, errors = [], []
     for frame in frames:
@@ -22,6 +22,8 @@ def rise(frames: Iterable[Frame]) -> tuple[list[LinksReport], list[PayloadError]
     return reports, errors
 
 
-def gather(frames: Sequence[Frame], shapes: Mapping[int, PartialShape]) -> tuple[list[Partials], list[PayloadError]]:
+def receive_partials(
+    frames: Sequence[Frame], shapes: Mapping[int, PartialShape]
+) -> tuple[list[PartialColumns], list[PayloadError]]:
     """The partials in the frames, those of one aggregation together, and what is wrong with frames that hold none."""
-    return decode_all(frames, shapes)
+    return decode_partial_frames(frames, shapes)

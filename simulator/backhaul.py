@@ -4,18 +4,18 @@ from functools import partial
 
 from gateway import framing
 from gateway.codec import decode
-from gateway.frame import LARGEST_FRAME, Kind
+from gateway.frame import LARGEST_FRAME, FrameKind
 from gateway.transports import Transport
 from simulator.counter_rng import Purpose, draw, uniform
 from simulator.kernel import MS, Kernel
-from simulator.scenario import Wire
+from simulator.scenario import WireFaults
 from simulator.trace import Trace
 
 
 class Backhaul:
     """A transport for gateways: what they send goes on to another, some of it twice, late, or damaged."""
 
-    def __init__(self, transport: Transport, kernel: Kernel, trace: Trace, wire: Wire, seed: int) -> None:
+    def __init__(self, transport: Transport, kernel: Kernel, trace: Trace, wire: WireFaults, seed: int) -> None:
         self._transport, self._kernel, self._trace = transport, kernel, trace
         self._wire, self._seed = wire, seed
         self._count = 0
@@ -49,7 +49,7 @@ class Backhaul:
     def _pass_on(self, data: bytes, whole: bool) -> None:
         if whole:
             frame = decode(framing.unstuff(data.rstrip(framing.DELIMITER)), LARGEST_FRAME)
-            if frame.kind is not Kind.ACK:
+            if frame.kind is not FrameKind.ACK:
                 self._trace.record(self._kernel.now, 0, "arrived", kind=frame.kind.name, origin=frame.mote, boot=frame.boot,
                                    seq=frame.seq)  # fmt: skip
         else:

@@ -8,38 +8,38 @@ from collections import deque
 
 from simulator.kernel import MS
 
-MOST = 64
+CAPACITY = 64
 """A mote has room for so many."""
-AGAIN_US = 240_000 * MS
+REPEAT_US = 240_000 * MS
 """For so long, from the first time on, a partial is offered again."""
-REMEMBERED_US = AGAIN_US + 60_000 * MS
+REMEMBERED_US = REPEAT_US + 60_000 * MS
 """What was first offered before that comes no more: the last time may take a while."""
 
 Identity = tuple[int, int, int]
 
 
-class Copies:
+class DuplicateFilter:
     """`since` is the time from which on nothing is forgotten; a mote that never lost its memory has none."""
 
     def __init__(self, since: int | None) -> None:
         self._since = since
         self._known: deque[tuple[int, Identity]] = deque()
-        self._refused: deque[Identity] = deque(maxlen=MOST)
+        self._refused: deque[Identity] = deque(maxlen=CAPACITY)
 
     def remember(self, identity: Identity, now: int) -> None:
         """This one was taken, and whatever becomes of it, it must not be taken again."""
         self._known.append((now, identity))
-        if len(self._known) > MOST:
+        if len(self._known) > CAPACITY:
             self._since, _ = self._known.popleft()
 
     def refuse(self, identity: Identity) -> None:
         """This one was not taken: it may be offered again."""
         self._refused.append(identity)
 
-    def knows(self, identity: Identity) -> bool:
+    def is_known(self, identity: Identity) -> bool:
         return any(known == identity for _, known in self._known)
 
-    def doubts(self, identity: Identity, now: int) -> bool:
+    def may_be_forgotten(self, identity: Identity, now: int) -> bool:
         """Whether a partial that is offered again, and not known, may be one that was taken and forgotten."""
         forgets = self._since is not None and now - self._since < REMEMBERED_US
         return forgets and identity not in self._refused

@@ -10,7 +10,7 @@ from innet.costs.hardware import Hardware
 
 
 @dataclass(slots=True)
-class Account:
+class EnergyAccount:
     """The states of innet.costs.hardware. `awake_us` is the time with the radio on, `send_us` the sending part of it."""
 
     awake_us: int = 0
@@ -22,7 +22,7 @@ class Account:
         self.awake_us = self.send_us = self.compute_us = self.sampled_nc = 0
 
 
-def joules(hardware: Hardware, life_us, awake_us, send_us, compute_us, sampled_nc):
+def compute_joules(hardware: Hardware, life_us, awake_us, send_us, compute_us, sampled_nc):
     """The energy of a life of `life_us` with that account; for single numbers and for arrays of motes alike."""
     radio, processor = hardware.radio, hardware.processor
     listen_us, asleep_us, idle_us = awake_us - send_us, life_us - awake_us, life_us - awake_us - compute_us
@@ -37,9 +37,9 @@ def joules(hardware: Hardware, life_us, awake_us, send_us, compute_us, sampled_n
     return hardware.voltage * 1e-9 * nanocoulombs
 
 
-def spent(hardware: Hardware, life_us: int, account: Account) -> float:
+def spent(hardware: Hardware, life_us: int, account: EnergyAccount) -> float:
     """What one mote has used of its battery, in joules."""
-    return joules(hardware, life_us, account.awake_us, account.send_us, account.compute_us, account.sampled_nc)
+    return compute_joules(hardware, life_us, account.awake_us, account.send_us, account.compute_us, account.sampled_nc)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,23 +9,23 @@ from typing import Protocol
 from acquisition.payload import decode_time, encode_time
 from gateway.codec import decode, encode
 from gateway.errors import FrameError
-from gateway.frame import BROADCAST, Frame, Kind, MoteId
+from gateway.frame import BROADCAST, Frame, FrameKind, MoteId
 from simulator.clock import Clock
-from simulator.energy import Account, Timing
-from simulator.indirect_queue import Held
+from simulator.energy import EnergyAccount, Timing
+from simulator.indirect_queue import IndirectQueue
 from simulator.kernel import MS, Kernel
-from simulator.mac import Carrier, Patience, as_it_is
-from simulator.radio_medium import Air
-from simulator.radio_slots import Slot, Slots
+from simulator.mac import MacLayer, RetryPolicy, keep_unchanged
+from simulator.radio_medium import RadioMedium
+from simulator.radio_slots import RadioSlots, Slot
 from simulator.trace import Trace
 
-QUIET_US = 100 * MS
+POLL_WINDOW_US = 100 * MS
 """Who stays awake for what its parent has goes to sleep when nothing has come for so long."""
 FRUITLESS, FRUITLESS_US = 3, 60_000 * MS
 """A parent that has acknowledged none of so many hand-overs, for so long, is none any more."""
 
 
-class Owner(Protocol):
+class ForwarderOwner(Protocol):
     """The mote whose radio it is."""
 
     def receive(self, frame: Frame) -> bool:
@@ -34,13 +34,13 @@ class Owner(Protocol):
     def merge(self, frame: Frame) -> bool:
         """Keep a frame that is on its way up; False where it is to go on."""
 
-    def in_slot(self, next_round: int) -> None:
+    def on_slot_begin(self, next_round: int) -> None:
         """Our slot begins."""
 
-    def notice(self) -> None:
+    def report_neighbours(self) -> None:
         """Whom we hear may not be what it was."""
 
-    def forsaken(self) -> None:
+    def orphaned(self) -> None:
         """Our parent has taken nothing for long."""
 
 
@@ -49,34 +49,34 @@ class _Round:
     """One round of some orders, by a clock."""
 
     duty: int
-    slots: Slots
+    slots: RadioSlots
     clock: Clock
     number: int
 
-    def when(self, us: int) -> int:
+    def true_time(self, us: int) -> int:
         """The moment that is so long after its beginning."""
-        return self.clock.when(self.number * self.slots.round_us + us)
+        return self.clock.true_time(self.number * self.slots.round_us + us)
 
 
-class Relay:
+class Forwarder:
     """`forsaken` is who has left a parent that takes nothing, and was told no other yet."""
 
-    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: Air, trace: Trace, owner: Owner,
-                 patience: Patience) -> None:  # fmt: skip
-        self.number, self.timing, self.account = number, timing, Account()
+    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: RadioMedium, trace: Trace, owner: ForwarderOwner,
+                 patience: RetryPolicy) -> None:  # fmt: skip
+        self.number, self.timing, self.account = number, timing, EnergyAccount()
         self.parent: int = BROADCAST
-        self.forsaken = False
+        self.orphaned = False
         self._kernel, self._air, self._trace, self._owner = kernel, air, trace, owner
-        self._carrier = Carrier(self, kernel, air, trace, patience, tried=self._tried,
+        self._carrier = MacLayer(self, kernel, air, trace, patience, tried=self._tried,
                                 more=lambda: bool(self._more))  # fmt: skip
-        self._down = Carrier(self, kernel, air, trace, replace(patience, again=0), self._awake_for)
-        self._held = Held(self._down)
+        self._down = MacLayer(self, kernel, air, trace, replace(patience, again=0), self._awake_for)
+        self._held = IndirectQueue(self._down)
         self._below: dict[int, int] = {}  # whoever was heard through a child, and through which
         self._awake: set[int] = set()  # neighbours that have no agenda, as far as was heard
         self._passed: set[tuple[int, int, int]] = set()  # what was sent to whoever hears it, so that it ends somewhere
         self.on = False
-        self._told: Slots | None = None  # the agenda to keep to …
-        self._slots: Slots | None = None  # … from its first round on
+        self._told: RadioSlots | None = None  # the agenda to keep to …
+        self._slots: RadioSlots | None = None  # … from its first round on
         self._duty = 0  # the number of our orders: what was planned under others is void
         self._ears = 0  # slots of children that are open now
         self._more: set[int] = set()  # children that have said in their last slot that more is to follow
@@ -98,7 +98,7 @@ class Relay:
         """The radio stays on until there is an agenda."""
         self.on, self._told, self._slots, self._since = True, None, None, self._kernel.now
         self._hung = False
-        self._carrier.by_agenda(False)
+        self._carrier.use_slots(False)
         self._air.changed()
 
     def switch_off(self) -> None:
@@ -127,7 +127,7 @@ class Relay:
         self._down.forget()
         self._held.forget()
 
-    def follow(self, slots: Slots | None, clock: Clock) -> None:
+    def follow(self, slots: RadioSlots | None, clock: Clock) -> None:
         """Keep to an agenda from the next of its rounds on, or its first; until then to the one before. None ends it.
 
         A clock that was set counts from then, too.
@@ -140,8 +140,8 @@ class Relay:
             self._keep_on()
             return
         self.parent = slots.parent
-        first = max(slots.first, -(-clock.reads(self._kernel.now) // slots.round_us))
-        time = max(clock.when(first * slots.round_us), self._kernel.now)
+        first = max(slots.first, -(-clock.local_time(self._kernel.now) // slots.round_us))
+        time = max(clock.true_time(first * slots.round_us), self._kernel.now)
         self._kernel.at(time, partial(self._start, slots, clock), priority=-1)
 
     def _keep_on(self) -> None:
@@ -150,23 +150,23 @@ class Relay:
             self._leave_off()
             self._trace.record(self._kernel.now, self.number, "listens")
             self._slots, self._ears, self._since = None, 0, self._kernel.now
-            self._carrier.by_agenda(False)
+            self._carrier.use_slots(False)
 
-    def _start(self, slots: Slots, clock: Clock) -> None:
+    def _start(self, slots: RadioSlots, clock: Clock) -> None:
         if slots is self._told:
             self._duty += 1
-            if self.stays_on:
+            if self.is_always_on:
                 self.settle()
                 self._trace.record(self._kernel.now, self.number, "sleeps")
             self._slots, self._ears = slots, 0
-            self._carrier.by_agenda(True)
+            self._carrier.use_slots(True)
             self._round(self._duty, slots, clock)
 
-    def _round(self, duty: int, slots: Slots, clock: Clock) -> None:
+    def _round(self, duty: int, slots: RadioSlots, clock: Clock) -> None:
         """Plan the slots of the round that begins, and the next round, by the clock as it is now."""
         if duty != self._duty:
             return
-        number = (clock.reads(self._kernel.now) + slots.round_us // 2) // slots.round_us
+        number = (clock.local_time(self._kernel.now) + slots.round_us // 2) // slots.round_us
         round = _Round(duty, slots, clock, number)
         self._more.clear()
         self._number = number
@@ -179,13 +179,13 @@ class Relay:
             self._plan_sending(round, slots.send)
         self._lively = max(0, self._lively - 1)
         self._calls -= Counter(self._calls.keys())
-        self._plan(round.when(slots.round_us), self._round, duty, slots, clock, priority=-1)
+        self._plan(round.true_time(slots.round_us), self._round, duty, slots, clock, priority=-1)
 
     def _plan(self, time: int, action: Callable[..., None], *arguments: object, priority: int = 0) -> None:
         self._kernel.at(max(time, self._kernel.now), partial(action, *arguments), priority)
 
     def _plan_listening(self, round: _Round, child: int, slot: Slot) -> None:
-        self._plan(round.when(slot[0]), self._listen, round, child, slot, round.when(slot[1]), priority=-1)
+        self._plan(round.true_time(slot[0]), self._listen, round, child, slot, round.true_time(slot[1]), priority=-1)
 
     def _listen(self, round: _Round, child: int, slot: Slot, until: int) -> None:
         if round.duty == self._duty:
@@ -197,19 +197,19 @@ class Relay:
         if round.duty == self._duty:
             self._ears -= 1
             self._awake_since(since)
-            if child in self._more and (again := round.slots.following(slot)):
+            if child in self._more and (again := round.slots.next_in_round(slot)):
                 self._plan_listening(round, child, again)
 
     def _plan_sending(self, round: _Round, slot: Slot) -> None:
-        until = round.when(slot[1])
-        self._plan(round.when(slot[0]), self._open, round, slot, until)
+        until = round.true_time(slot[1])
+        self._plan(round.true_time(slot[0]), self._open, round, slot, until)
         self._plan(until, self._close, round, slot, priority=1)
 
     def _open(self, round: _Round, slot: Slot, until: int) -> None:
         if round.duty != self._duty:
             return
         if slot == round.slots.send:
-            self._owner.in_slot((round.number + 1) * round.slots.round_us)
+            self._owner.on_slot_begin((round.number + 1) * round.slots.round_us)
             if self._carrier.idle and self._asks:
                 self._hand_over(self._question, lambda _: None)
         if not self._carrier.idle:
@@ -219,7 +219,7 @@ class Relay:
     @property
     def _question(self) -> Frame:
         """What is said where there is nothing else to say, so as to be told something (SPEC.md: ACK)."""
-        return Frame(Kind.ACK, MoteId(self.number), 0, 0, receiver=MoteId(self.parent))
+        return Frame(FrameKind.ACK, MoteId(self.number), 0, 0, receiver=MoteId(self.parent))
 
     def _close(self, round: _Round, slot: Slot) -> None:
         if round.duty != self._duty:
@@ -227,7 +227,7 @@ class Relay:
         expected = self._carrier.close()
         if not self._carrier.idle:  # some waits for another slot
             self._slot_over()
-        if expected and (again := round.slots.following(slot)):
+        if expected and (again := round.slots.next_in_round(slot)):
             self._plan_sending(round, again)
 
     def _rest(self) -> None:
@@ -255,7 +255,7 @@ class Relay:
     # --- frames ---
 
     @property
-    def stays_on(self) -> bool:
+    def is_always_on(self) -> bool:
         """Whether the radio never sleeps."""
         return self._slots is None
 
@@ -263,8 +263,8 @@ class Relay:
     def listening(self) -> bool:
         return self.on and (self._slots is None or self._ears > 0 or self._staying is not None)
 
-    def has_for(self, number: int) -> bool:
-        return self._held.has_for(number)
+    def has_frames_for(self, number: int) -> bool:
+        return self._held.has_frames_for(number)
 
     def release(self, number: int) -> None:
         self._held.release(number)
@@ -276,8 +276,8 @@ class Relay:
         """Our own frames are out: stay awake for what the parent has, until nothing comes for a while."""
         self._called = False
         if self._slots and self._staying is None:
-            self._staying = self._kernel.now, self._kernel.now + QUIET_US
-            self._kernel.after(QUIET_US, partial(self._stay, self._kernel.now))
+            self._staying = self._kernel.now, self._kernel.now + POLL_WINDOW_US
+            self._kernel.after(POLL_WINDOW_US, partial(self._stay, self._kernel.now))
         self._air.ask(self, self.parent)
 
     def _stay(self, since: int) -> None:
@@ -294,7 +294,7 @@ class Relay:
             self._awake_since(self._staying[0])
             self._staying = None
 
-    def take(self, message: bytes) -> bool:
+    def accept(self, message: bytes) -> bool:
         if self._hung:
             return True
         try:
@@ -308,43 +308,43 @@ class Relay:
             self._awake.discard(frame.sender)
         if frame.down:
             if self._staying:
-                self._staying = self._staying[0], self._kernel.now + QUIET_US
+                self._staying = self._staying[0], self._kernel.now + POLL_WINDOW_US
             self._lively = self._slots.rounds.asks if self._slots else 0
             return self._descend(frame)
-        if self.forsaken and frame.receiver == BROADCAST:
+        if self.orphaned and frame.receiver == BROADCAST:
             return False  # who has no way itself is no help
         for_all = BROADCAST in (frame.receiver, self.parent)
         (self._more.add if frame.pending else self._more.discard)(frame.sender)
-        if frame.question:
+        if frame.is_poll:
             return True
         again = frame.mote == self.number or (for_all and frame.identity in self._passed)
         if not again:
             self._below[frame.mote] = frame.sender
             if not self._owner.merge(frame):
-                if frame.kind is Kind.PARTIAL and self.parent == BROADCAST:
+                if frame.kind is FrameKind.PARTIAL and self.parent == BROADCAST:
                     return False  # several might have it then
-                self.rise(frame, lambda _: None)
+                self.send_up(frame, lambda _: None)
         return True
 
-    def notice(self) -> None:
+    def report_neighbours(self) -> None:
         if not self._hung:
-            self._owner.notice()
+            self._owner.report_neighbours()
 
     def adopt(self, parent: int) -> None:
         """From now on that one is our parent."""
         before, self.parent = self.parent, parent
-        self.forsaken, self._fruitless = False, 0
+        self.orphaned, self._fruitless = False, 0
         if before != parent and BROADCAST not in (before, parent):
             self._carrier.redirect(MoteId(before), MoteId(parent))
 
-    def leave(self) -> None:
+    def leave_parent(self) -> None:
         """Our parent is none any more: listen to anybody until we are told another."""
         self._duty += 1
         self._told = None
         self._keep_on()
-        self.forsaken = True
+        self.orphaned = True
 
-    def call(self, frame: Frame, done: Callable[[bool], None]) -> None:
+    def broadcast(self, frame: Frame, done: Callable[[bool], None]) -> None:
         """Give a frame of our own to whoever hears it."""
         if self.on and not self._hung:
             self._passed.add(frame.identity)
@@ -356,7 +356,7 @@ class Relay:
         if receiver != self.parent or receiver == BROADCAST:
             return
         if known:
-            self.forsaken, self._fruitless, self.taken_at = False, 0, self._kernel.now
+            self.orphaned, self._fruitless, self.taken_at = False, 0, self._kernel.now
             return
         if self._slots:
             if self._vain == self._number:
@@ -366,13 +366,13 @@ class Relay:
             self._fruitless_since = self._kernel.now
         self._fruitless += 1
         if self._fruitless >= FRUITLESS and self._kernel.now - self._fruitless_since >= FRUITLESS_US:
-            self._owner.forsaken()
+            self._owner.orphaned()
 
-    def rise(self, frame: Frame, done: Callable[[bool], None]) -> None:
+    def send_up(self, frame: Frame, done: Callable[[bool], None]) -> None:
         """Give a frame to the parent in its turn; without a parent, to whoever hears it."""
         if self.parent == BROADCAST:
             self._passed.add(frame.identity)
-        again = frame.repeated and frame.kind is not Kind.PARTIAL  # which says so of each hop by itself
+        again = frame.repeated and frame.kind is not FrameKind.PARTIAL  # which says so of each hop by itself
         onward = replace(frame, sender=MoteId(self.number), receiver=MoteId(self.parent), repeated=again, pending=False)
         self._hand_over(onward, done)
 
@@ -386,7 +386,9 @@ class Relay:
             )
             return False
         onward = replace(frame, sender=MoteId(self.number), receiver=following, route=frame.route[1:])
-        ageing = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
+        ageing = (
+            partial(advance_time, self.timing, self._kernel.now) if frame.kind is FrameKind.TIME else keep_unchanged
+        )
         self._held.send(onward, self._slots is None or following in self._awake, partial(self._lead, following), ageing)
         return True
 
@@ -410,7 +412,7 @@ class Relay:
             self._ask()
 
 
-def aged(timing: Timing, since: int, frame: Frame, now: int) -> Frame:
+def advance_time(timing: Timing, since: int, frame: Frame, now: int) -> Frame:
     """A TIME as it is passed on: by then it will be so much later (gateway/SPEC.md)."""
     ms, tick_ms = decode_time(frame.payload, frame.mote)
     on_the_way = now - since + timing.turnaround + timing.airtime(len(encode(frame)))

@@ -15,24 +15,24 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gateway.codec import encode
-from gateway.frame import BROADCAST, Frame, Kind, MoteId
-from innet.costs.hardware import TRIES
-from simulator.duplicate_filter import AGAIN_US
+from gateway.frame import BROADCAST, Frame, FrameKind, MoteId
+from innet.costs.hardware import MAX_ATTEMPTS
+from simulator.duplicate_filter import REPEAT_US
 from simulator.kernel import MS, Kernel
-from simulator.radio_medium import TURNS, Air, Station, Turn
+from simulator.radio_medium import ATTEMPT_LIMIT, AttemptKey, RadioMedium, RadioNode
 from simulator.trace import Trace
 
 STROBE_US, STROBE_GAP_US = 40_000 * MS, 5 * MS
 """What is for whoever hears it is said again and again for so long, until somebody wakes up and hears it."""
-DATA = (Kind.READING, Kind.PARTIAL)
-LAST = 32
+DATA = (FrameKind.READING, FrameKind.PARTIAL)
+QUEUE_LIMIT = 32
 """So many that were asked for wait for another slot."""
 FREE_EPOCH = 1_000 * MS
 """The epochs of chance outside of an agenda, where there is no other."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often what was not acknowledged is tried again, and after how long; the pause doubles up to the longest."""
 
     again: int = 5
@@ -44,9 +44,9 @@ class Patience:
 
 
 @dataclass(slots=True, eq=False)
-class _Waiting:
+class _QueuedFrame:
     frame: Frame
-    aged: Callable[[Frame, int], Frame]
+    refresh: Callable[[Frame, int], Frame]
     done: Callable[[bool], None]
     message: bytes
     pauses: int = 0
@@ -64,8 +64,8 @@ class _Waiting:
         """Whether it waits for another slot, and another. What is due in a round has its room, and would be late; partials
         must not come twice; a question is asked again in its turn."""
         if self.frame.kind in DATA:
-            return self.frame.repeated and self.frame.kind is not Kind.PARTIAL
-        return not self.frame.question
+            return self.frame.repeated and self.frame.kind is not FrameKind.PARTIAL
+        return not self.frame.is_poll
 
     @property
     def rank(self) -> int:
@@ -77,38 +77,38 @@ class _Waiting:
         return self.frame.receiver == BROADCAST
 
 
-def as_it_is(frame: Frame, _: int) -> Frame:
+def keep_unchanged(frame: Frame, _: int) -> Frame:
     return frame
 
 
-class Carrier:
+class MacLayer:
     """`station` is for whom; `awake` hears how long each attempt takes, `tried` whether a receiver has acknowledged; `more`
     says whether others are to hand something over to us that we shall pass on."""
 
-    def __init__(self, station: Station, kernel: Kernel, air: Air, trace: Trace, patience: Patience,
+    def __init__(self, station: RadioNode, kernel: Kernel, air: RadioMedium, trace: Trace, patience: RetryPolicy,
                  awake: Callable[[int], None] = lambda us: None,
                  tried: Callable[[int, bool], None] = lambda receiver, known: None,
                  more: Callable[[], bool] = lambda: False) -> None:  # fmt: skip
         self._station, self._kernel, self._air, self._trace, self._patience = station, kernel, air, trace, patience
         self._awake, self._tried, self._more = awake, tried, more
-        self._queue: deque[_Waiting] = deque()
-        self._busy: _Waiting | None = None
-        self._pausing: list[_Waiting] = []
+        self._queue: deque[_QueuedFrame] = deque()
+        self._busy: _QueuedFrame | None = None
+        self._pausing: list[_QueuedFrame] = []
         self._slotted, self._until, self._epoch = False, 0, 0
         self._expected = False  # our receiver knows that more is to follow
         self._number = 0  # of the hand-over
         self._draws: dict[int, tuple[int, int]] = {}  # by receiver: the epoch, and how many frames were sent in it
 
     def hand_over(self, frame: Frame, done: Callable[[bool], None],
-                  aged: Callable[[Frame, int], Frame] = as_it_is) -> None:  # fmt: skip
+                  refresh: Callable[[Frame, int], Frame] = keep_unchanged) -> None:  # fmt: skip
         """Send a frame to its `receiver`, in its turn; `done` hears False if it was given up.
 
         `aged` makes the frame of each attempt, for those in which the moment matters.
         """
-        self._queue.append(_Waiting(frame, aged, done, self._encode(frame)))
+        self._queue.append(_QueuedFrame(frame, refresh, done, self._encode(frame)))
         self._next()
 
-    def by_agenda(self, slotted: bool) -> None:
+    def use_slots(self, slotted: bool) -> None:
         """Whether to keep to slots from now on."""
         self._slotted, self._until = slotted, 0
         self._next()
@@ -128,7 +128,7 @@ class Carrier:
         left = [waiting for waiting in (self._busy, *self._queue) if waiting]
         self._queue.clear()
         self._busy = None
-        lasting = [waiting for waiting in left if waiting.lasts][-LAST:]
+        lasting = [waiting for waiting in left if waiting.lasts][-QUEUE_LIMIT:]
         for waiting in left:
             if waiting not in lasting:
                 self._end(waiting, known=False)
@@ -150,11 +150,11 @@ class Carrier:
         left = [waiting for waiting in (*self._pausing, *self._queue) if waiting.frame.receiver == before]
         for waiting in left:
             (self._pausing if waiting in self._pausing else self._queue).remove(waiting)
-            if waiting.frame.kind is Kind.PARTIAL and waiting.tried:
+            if waiting.frame.kind is FrameKind.PARTIAL and waiting.tried:
                 waiting.done(False)
                 continue
             frame = replace(waiting.frame, receiver=after)
-            self._queue.append(_Waiting(frame, waiting.aged, waiting.done, self._encode(frame)))
+            self._queue.append(_QueuedFrame(frame, waiting.refresh, waiting.done, self._encode(frame)))
         self._next()
 
     @property
@@ -168,7 +168,7 @@ class Carrier:
         if self._busy or not self._queue:
             return
         waiting = self._queue[0]
-        if waiting.frame.repeated and not waiting.lasts and self._kernel.now >= waiting.first + AGAIN_US:
+        if waiting.frame.repeated and not waiting.lasts and self._kernel.now >= waiting.first + REPEAT_US:
             self._queue.popleft().done(False)
             self._next()
             return
@@ -188,22 +188,22 @@ class Carrier:
             waiting.first = waiting.begun
         self._attempt(waiting, epoch)
 
-    def _attempt(self, waiting: _Waiting, epoch: int) -> None:
+    def _attempt(self, waiting: _QueuedFrame, epoch: int) -> None:
         receiver = waiting.frame.receiver
-        waiting.message = self._encode(waiting.aged(waiting.frame, self._kernel.now))
-        turn = Turn(self._number, epoch, self._draws[receiver][1] * TURNS + waiting.attempts)
+        waiting.message = self._encode(waiting.refresh(waiting.frame, self._kernel.now))
+        turn = AttemptKey(self._number, epoch, self._draws[receiver][1] * ATTEMPT_LIMIT + waiting.attempts)
         done = partial(self._attempted, waiting, epoch)
         waiting.attempts += 1
         self._awake(self._station.timing.attempt(len(waiting.message)))
         self._air.attempt(waiting.message, self._station, receiver, turn, self._slotted, done)
 
-    def _attempted(self, waiting: _Waiting, epoch: int, came: bool, known: bool) -> None:
+    def _attempted(self, waiting: _QueuedFrame, epoch: int, came: bool, known: bool) -> None:
         if waiting is not self._busy:
             return
         waiting.came += came
         if waiting.for_all and not came and self._kernel.now - waiting.begun < STROBE_US and not self._slotted:
             self._kernel.after(STROBE_GAP_US, partial(self._strobe, waiting))
-        elif known or waiting.for_all or waiting.attempts >= TRIES:
+        elif known or waiting.for_all or waiting.attempts >= MAX_ATTEMPTS:
             self._busy = None
             self._expected = waiting.frame.pending if known else self._expected
             if self._slotted and waiting.lasts and not known:
@@ -214,13 +214,13 @@ class Carrier:
         elif self._fits(waiting):
             self._attempt(waiting, epoch)
 
-    def _strobe(self, waiting: _Waiting) -> None:
+    def _strobe(self, waiting: _QueuedFrame) -> None:
         if waiting is self._busy:
             self._attempt(waiting, self._kernel.now // FREE_EPOCH)
 
-    def _record(self, waiting: _Waiting, known: bool) -> None:
+    def _record(self, waiting: _QueuedFrame, known: bool) -> None:
         frame, mote = waiting.frame, self._station.number
-        if frame.question:
+        if frame.is_poll:
             self._trace.record(self._kernel.now, mote, "inquired", of=frame.receiver, attempts=waiting.attempts,
                                came=waiting.came, known=int(known))  # fmt: skip
             return
@@ -230,21 +230,21 @@ class Carrier:
             came=waiting.came, known=int(known),
         )  # fmt: skip
 
-    def _settle(self, waiting: _Waiting, known: bool) -> None:
+    def _settle(self, waiting: _QueuedFrame, known: bool) -> None:
         self._record(waiting, known)
         if waiting.attempts and (
-            known or not waiting.frame.question
+            known or not waiting.frame.is_poll
         ):  # which is no burden, and no proof, where it is lost
             self._tried(waiting.frame.receiver, known)
 
-    def _wait(self, waiting: _Waiting) -> None:
+    def _wait(self, waiting: _QueuedFrame) -> None:
         """Behind all others."""
         if waiting.attempts:
             self._settle(waiting, known=False)
             waiting.attempts = waiting.came = 0
         self._queue.append(waiting)
 
-    def _end(self, waiting: _Waiting, known: bool) -> None:
+    def _end(self, waiting: _QueuedFrame, known: bool) -> None:
         frame = waiting.frame
         self._settle(waiting, known)
         again = frame.want_ack and not self._slotted and waiting.pauses < self._patience.again
@@ -254,15 +254,15 @@ class Carrier:
             self._pausing.append(waiting)
             self._kernel.after(self._patience.pause(waiting.pauses), partial(self._again, waiting))
 
-    def _again(self, waiting: _Waiting) -> None:
+    def _again(self, waiting: _QueuedFrame) -> None:
         if waiting in self._pausing:
             self._pausing.remove(waiting)
             waiting.pauses, waiting.attempts, waiting.came = waiting.pauses + 1, 0, 0
-            repeated = waiting.frame.repeated or waiting.frame.kind is Kind.PARTIAL
+            repeated = waiting.frame.repeated or waiting.frame.kind is FrameKind.PARTIAL
             waiting.frame = replace(waiting.frame, repeated=repeated)
             self._queue.append(waiting)
             self._next()
 
-    def _fits(self, waiting: _Waiting) -> bool:
+    def _fits(self, waiting: _QueuedFrame) -> bool:
         """Whether another attempt ends within our slot."""
         return not self._slotted or self._kernel.now + self._station.timing.attempt(len(waiting.message)) <= self._until

@@ -9,27 +9,27 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from acquisition.payload import reported_after
+from acquisition.payload import filter_report_interval
 from acquisition.schedule import Sampling
-from gateway.frame import Kind
-from innet.operators.column_evaluation import Lane
-from innet.placement.placement import Placed, extents_of, told_at
-from innet.placement.statistics import Observed
+from gateway.frame import FrameKind
+from innet.operators.column_evaluation import ValueColumn
+from innet.placement.placement import PlacedOperator, extents_of, find_reported_ticks
+from innet.placement.statistics import ExtentReadings
 from simulator.kernel import MS
-from simulator.mote_config import Standing
+from simulator.mote_config import MoteConfig
 from simulator.scenario import Scenario
 from simulator.tally import Tally
 from simulator.trace import Event
-from simulator.vector_engine.engine import Sweep, Swept
-from simulator.vector_engine.layout import GATEWAY, CannotSweep
-from simulator.vector_engine.trace_writer import count
-from simulator.world_builder import build, channel_of, kinds_of, sensors_of
+from simulator.vector_engine.engine import RoundsOutcome, VectorEngine
+from simulator.vector_engine.layout import GATEWAY, NotVectorisableError
+from simulator.vector_engine.trace_writer import count_events
+from simulator.world_builder import build_world, hardware_by_mote, make_channel, make_sensors
 
 ROUNDS_AT_ONCE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measurement:
     """`joules` of each mote; `latest_ms` is how long after a round began its last frame reached a gateway, at most.
 
     `covered` is, by extent, the share of its readings of which the gateways heard, of those that were to be told by then.
@@ -40,52 +40,54 @@ class Measured:
     tally: Tally
     joules: Mapping[int, float]
     latest_ms: float
-    made: Mapping[str, Observed]
+    made: Mapping[str, ExtentReadings]
     covered: Mapping[str, float]
 
 
 @dataclass(slots=True)
-class _Account:
+class _Collected:
     """What is known while motes go on."""
 
-    standing: Mapping[int, Standing]
-    placed: Sequence[Placed]
+    configs: Mapping[int, MoteConfig]
+    placed: Sequence[PlacedOperator]
     rounds: range
     tally: Tally = field(default_factory=Tally)
     latest_us: int = 0
-    made: dict[str, list[Observed]] = field(default_factory=dict)
+    made: dict[str, list[ExtentReadings]] = field(default_factory=dict)
     heard: dict[str, list[tuple[np.ndarray, np.ndarray]]] = field(default_factory=dict)
 
     @property
     def round_us(self) -> int:
-        return next(each.slots.round_us for each in self.standing.values())
+        return next(each.slots.round_us for each in self.configs.values())
 
     @property
     def tick_us(self) -> int:
-        return next(each.tick_ms for each in self.standing.values()) * MS
+        return next(each.tick_ms for each in self.configs.values()) * MS
 
-    def finished(self, joules: Mapping[int, float]) -> Measured:
-        made = {extent: Observed.together(parts) for extent, parts in self.made.items()}
+    def finished(self, joules: Mapping[int, float]) -> Measurement:
+        made = {extent: ExtentReadings.together(parts) for extent, parts in self.made.items()}
         due = self.rounds.stop * self.round_us // self.tick_us - self._waits()
         covered = {}
         for extent, each in made.items():
-            told = (each.tick < due) & told_at(self.placed, extent, each.tick)
+            told = (each.tick < due) & find_reported_ticks(self.placed, extent, each.tick)
             wanted = np.unique(_places(each.site, each.tick)[told])
             parts = [_places(*part) for part in self.heard.get(extent, ())]
             if len(wanted):
                 covered[extent] = float(np.isin(wanted, np.concatenate(parts or [np.zeros(0, np.int64)])).mean())
-        return Measured(len(self.rounds), self.round_us // MS, self.tally, joules, self.latest_us / MS, made, covered)
+        return Measurement(
+            len(self.rounds), self.round_us // MS, self.tally, joules, self.latest_us / MS, made, covered
+        )
 
     def _waits(self) -> int:
         """For so many ticks a reading may wait in a mote."""
-        samplings = {s for each in self.standing.values() for s in each.schedule.samplings}
-        tables = {t for each in self.standing.values() for p in each.orders.programs for t in p.tables}
-        filtered = max((reported_after(each) * each.epochs.interval for each in samplings), default=0)
+        samplings = {s for each in self.configs.values() for s in each.schedule.samplings}
+        tables = {t for each in self.configs.values() for p in each.orders.programs for t in p.tables}
+        filtered = max((filter_report_interval(each) * each.epochs.interval for each in samplings), default=0)
         folded = max((table.slices.period for table in tables), default=0)
         return max(filtered, folded) + -(-self.round_us // self.tick_us)
 
     def samplings(self) -> dict[int, Sampling]:
-        return {s.number: s for each in self.standing.values() for s in each.schedule.samplings}
+        return {s.number: s for each in self.configs.values() for s in each.schedule.samplings}
 
     def merged(self, table: int, readings: tuple[np.ndarray, np.ndarray]) -> None:
         """(site, tick) of readings that came in partials of a table: with two extents, there was one of each."""
@@ -98,39 +100,39 @@ def _places(site: np.ndarray, tick: np.ndarray) -> np.ndarray:
     return (site << 40) | tick
 
 
-def measured(
-    standing: Mapping[int, Standing],
-    placed: Sequence[Placed],
+def measure(
+    configs: Mapping[int, MoteConfig],
+    placed: Sequence[PlacedOperator],
     scenario: Scenario,
     seed: int,
     rounds: int,
     told: Callable[[int], None] = lambda ms: None,
-) -> Measured:
+) -> Measurement:
     """From the first round on that begins in a scenario's world and on its radio, where these operators were placed; `told`
     hears how many rounds are over."""
-    first = -(-scenario.begin_ms * MS // next(each.slots.round_us for each in standing.values()))
+    first = -(-scenario.begin_ms * MS // next(each.slots.round_us for each in configs.values()))
     try:
-        return swept_rounds(standing, placed, scenario, seed, range(first, first + rounds), told)
-    except CannotSweep:
-        return one_by_one(standing, placed, scenario, seed, range(first, first + rounds), told)
+        return measure_vectorised(configs, placed, scenario, seed, range(first, first + rounds), told)
+    except NotVectorisableError:
+        return measure_by_events(configs, placed, scenario, seed, range(first, first + rounds), told)
 
 
-def swept_rounds(standing: Mapping[int, Standing], placed: Sequence[Placed], scenario: Scenario, seed: int, rounds: range,
-           told: Callable[[int], None]) -> Measured:  # fmt: skip
-    sensors, kinds = sensors_of(scenario, seed), kinds_of(scenario.deployment)
-    account = _Account(standing, placed, rounds)
-    sweep = Sweep(standing, {n: sensors[n] for n in standing}, {n: kinds[n] for n in standing},
-                  channel_of(scenario, seed), rounds.start * account.round_us)  # fmt: skip
+def measure_vectorised(configs: Mapping[int, MoteConfig], placed: Sequence[PlacedOperator], scenario: Scenario, seed: int, rounds: range,
+           told: Callable[[int], None]) -> Measurement:  # fmt: skip
+    sensors, kinds = make_sensors(scenario, seed), hardware_by_mote(scenario.deployment)
+    account = _Collected(configs, placed, rounds)
+    sweep = VectorEngine(configs, {n: sensors[n] for n in configs}, {n: kinds[n] for n in configs},
+                  make_channel(scenario, seed), rounds.start * account.round_us)  # fmt: skip
     while sweep.next_round < rounds.stop:
         swept = sweep.advance(min(ROUNDS_AT_ONCE, rounds.stop - sweep.next_round))
-        count(swept, sweep.layout, account.tally)
+        count_events(swept, sweep.layout, account.tally)
         _listen(swept, sweep, account)
         told(sweep.next_round - rounds.start)
     spent = sweep.spent(rounds.stop * account.round_us).tolist()
     return account.finished(dict(zip(sweep.layout.number.tolist(), spent, strict=True)))
 
 
-def _listen(swept: Swept, sweep: Sweep, account: _Account) -> None:
+def _listen(swept: RoundsOutcome, sweep: VectorEngine, account: _Collected) -> None:
     layout = sweep.layout
     for sampled in swept.sampled:
         sampling = sampled.batch.sampling
@@ -138,7 +140,7 @@ def _listen(swept: Swept, sweep: Sweep, account: _Account) -> None:
             names = [channel.attribute for channel in sampling.channels]
             lanes = dict(zip(names, sampled.values, strict=True))
             site = layout.number[sampled.mote]
-            account.made.setdefault(sampling.extent, []).append(Observed(site, sampled.tick, lanes))
+            account.made.setdefault(sampling.extent, []).append(ExtentReadings(site, sampled.tick, lanes))
     for arrived in swept.arrived:
         mote, tick, _ = arrived.before
         of_these = layout.number[arrived.sampled.mote[arrived.rows]], arrived.sampled.tick[arrived.rows]
@@ -153,24 +155,24 @@ def _listen(swept: Swept, sweep: Sweep, account: _Account) -> None:
             account.latest_us = max(account.latest_us, int((hop.arrived[home] % account.round_us).max()))
 
 
-def one_by_one(standing: Mapping[int, Standing], placed: Sequence[Placed], scenario: Scenario, seed: int, rounds: range,
-                told: Callable[[int], None]) -> Measured:  # fmt: skip
-    account = _Account(standing, placed, rounds)
-    built = build(replace(scenario, begin_ms=rounds.start * account.round_us // MS), seed, traced=False)
-    watching = _Watching(account)
+def measure_by_events(configs: Mapping[int, MoteConfig], placed: Sequence[PlacedOperator], scenario: Scenario, seed: int, rounds: range,
+                told: Callable[[int], None]) -> Measurement:  # fmt: skip
+    account = _Collected(configs, placed, rounds)
+    built = build_world(replace(scenario, begin_ms=rounds.start * account.round_us // MS), seed, traced=False)
+    watching = _TraceCollector(account)
     built.trace.watch = watching.watch
-    for site, each in standing.items():
+    for site, each in configs.items():
         built.motes[site].install(each)
     for number in rounds:
         built.kernel.run_until((number + 1) * account.round_us - 1)
         told(number + 1 - rounds.start)
-    return watching.finished({site: built.motes[site].spent for site in standing})
+    return watching.finished({site: built.motes[site].spent for site in configs})
 
 
-class _Watching:
+class _TraceCollector:
     """Makes of events what a sweep has in columns."""
 
-    def __init__(self, account: _Account) -> None:
+    def __init__(self, account: _Collected) -> None:
         self.account = account
         self._samplings = account.samplings()
         self._posted: dict[tuple[int, int, int], tuple[int, range]] = {}
@@ -187,7 +189,7 @@ class _Watching:
                 self._posted[event.mote, event["boot"], event["seq"]] = event["sampling"], epochs
             case "delivered":
                 self.account.latest_us = max(self.account.latest_us, event.time % self.account.round_us)
-                if event["kind"] == Kind.READING.name:
+                if event["kind"] == FrameKind.READING.name:
                     self._arrived(event)
             case "merged" if event["readings"]:  # of a group that came back, all are with its first part
                 places = [tuple(map(int, place.split(":"))) for place in event["readings"].split(",")]
@@ -199,14 +201,14 @@ class _Watching:
         places = [(event["origin"], when.start + epoch * when.interval) for epoch in epochs]
         self._heard.setdefault(self._samplings[number].extent, []).extend(places)
 
-    def finished(self, joules: Mapping[int, float]) -> Measured:
+    def finished(self, joules: Mapping[int, float]) -> Measurement:
         for number, rows in self._rows.items():
             sites, ticks, values = zip(*rows, strict=True)
             names = [channel.attribute for channel in self._samplings[number].channels]
             columns = zip(*values, strict=True) if names else ()
             lanes = {name: _lane(column) for name, column in zip(names, columns, strict=True)}
             self.account.made.setdefault(self._samplings[number].extent, []).append(
-                Observed(_whole(sites), _whole(ticks), lanes)
+                ExtentReadings(_whole(sites), _whole(ticks), lanes)
             )
         for extent, places in self._heard.items():
             self.account.heard.setdefault(extent, []).append(tuple(map(_whole, zip(*places, strict=True))))
@@ -217,6 +219,6 @@ def _whole(values: Iterable[int]) -> np.ndarray:
     return np.array(tuple(values), np.int64)
 
 
-def _lane(column: Iterable[int | None]) -> Lane:
+def _lane(column: Iterable[int | None]) -> ValueColumn:
     column = tuple(column)
-    return Lane(_whole(value or 0 for value in column), np.array([value is not None for value in column]))
+    return ValueColumn(_whole(value or 0 for value in column), np.array([value is not None for value in column]))

@@ -9,100 +9,100 @@ from functools import partial
 from math import inf
 
 from acquisition.errors import PayloadError as AcquisitionPayloadError
-from acquisition.payload import Row, capacity, decode_schedule, decode_time, encode_readings
+from acquisition.payload import Row, decode_schedule, decode_time, encode_readings, epochs_per_frame
 from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.errors import FrameError
-from gateway.frame import BROADCAST, Frame, Kind, payload_room
+from gateway.frame import BROADCAST, Frame, FrameKind, payload_room
 from gateway.image import Image, decode_chunk
 from gateway.installer import Installer
-from gateway.link import Numbers
+from gateway.link import SequenceSet
 from gateway.payload import (
     ClockMoved,
     ClocksDiffer,
     DroppedCopy,
     EventPayload,
     Hello,
-    Reason,
+    HelloReason,
     RefusedImage,
     encode_event,
     encode_hello,
 )
-from innet.costs.hardware import Hardware, hardware
+from innet.costs.hardware import Hardware, load_hardware
 from innet.errors import PayloadError as InnetPayloadError
-from innet.payload import Orders, decode_orders
-from innet.program.interpreter import Sampled, run
-from innet.program.mote_program import MoteProgram, instructions
+from innet.payload import MoteAssignment, decode_assignment
+from innet.program.interpreter import TickSample, run
+from innet.program.mote_program import MoteProgram, decode_instructions
 from innet.program.opcodes import DECLARING
-from simulator.association import ALONE, Calling
-from simulator.clock import Clock, Comparing
-from simulator.duplicate_filter import Copies
+from simulator.association import CALL_PAUSE_US, Association
+from simulator.clock import Clock, SkewDetector
+from simulator.duplicate_filter import DuplicateFilter
 from simulator.energy import Timing, spent
-from simulator.forwarder import Relay
+from simulator.forwarder import Forwarder
 from simulator.kernel import MS, Kernel
-from simulator.mac import Patience
-from simulator.mote_config import Standing
-from simulator.outbox import Outgoing
-from simulator.partial_aggregates import Folding, Provenance
-from simulator.radio_medium import Air
-from simulator.radio_slots import Slots, slots_of
-from simulator.reading_counters import Counting
-from simulator.sample_buffer import Waiting
+from simulator.mac import RetryPolicy
+from simulator.mote_config import MoteConfig
+from simulator.outbox import Outbox
+from simulator.partial_aggregates import PartialAggregates, Provenance
+from simulator.radio_medium import RadioMedium
+from simulator.radio_slots import RadioSlots, make_radio_slots
+from simulator.reading_counters import ReadingCounters
+from simulator.sample_buffer import SampleBuffer
 from simulator.sensor import Sensor
 from simulator.trace import Trace
 
 
 @dataclass(slots=True)
-class Memory:
+class VolatileState:
     """What a mote forgets when it is switched off."""
 
     schedule: Schedule  # that it keeps to
-    folding: Folding
-    out: Outgoing
-    copies: Copies
-    calling: Calling
+    partials: PartialAggregates
+    outbox: Outbox
+    copies: DuplicateFilter
+    association: Association
     coming: Schedule | None = None  # that it was told of, and that has not begun
-    orders: Orders = field(default_factory=Orders)
+    orders: MoteAssignment = field(default_factory=MoteAssignment)
     version: int = 0  # of the orders: that of the schedule that they are for
     programs: tuple[MoteProgram, ...] = ()  # of the orders, and those before for what is still sampled by them
     installer: Installer = field(default_factory=Installer)
     chunks: int = 0  # that came
     tick_ms: int = 0
-    waiting: Waiting = field(default_factory=Waiting)
-    counting: Counting = field(default_factory=Counting)
-    comparing: Comparing = field(default_factory=Comparing)
-    received: dict[int, Numbers] = field(default_factory=dict)  # what came from above, by its boot
+    samples: SampleBuffer = field(default_factory=SampleBuffer)
+    counters: ReadingCounters = field(default_factory=ReadingCounters)
+    skew_detector: SkewDetector = field(default_factory=SkewDetector)
+    received: dict[int, SequenceSet] = field(default_factory=dict)  # what came from above, by its boot
 
 
 class Mote:
     """One mote. `boot` is how often it was started; its frames carry it. That number and the last tick that it has measured are
     all that it keeps when it is switched off."""
 
-    def __init__(self, site: int, boot: int, kernel: Kernel, air: Air, trace: Trace, sensors: Iterable[Sensor],
-                 patience: Patience | None = None, kind: Hardware | None = None, ppm: int = 0, battery: float = inf,
+    def __init__(self, site: int, boot: int, kernel: Kernel, air: RadioMedium, trace: Trace, sensors: Iterable[Sensor],
+                 patience: RetryPolicy | None = None, kind: Hardware | None = None, ppm: int = 0, battery: float = inf,
                  provenance: Provenance | None = None) -> None:  # fmt: skip
         self.site, self.clock, self.battery = site, Clock(ppm), battery
-        self.kind = kind or hardware("telosb")
+        self.kind = kind or load_hardware("telosb")
         self._kernel, self._air, self._trace = kernel, air, trace
         self._sensors: Mapping[int, Sensor] = {sensor_code(sensor.name): sensor for sensor in sensors}
         self._provenance = Provenance() if provenance is None else provenance
-        self.relay = Relay(site, Timing.of(self.kind), kernel, air, trace, self, patience or Patience())  # fmt: skip
+        self.forwarder = Forwarder(site, Timing.of(self.kind), kernel, air, trace, self, patience or RetryPolicy())  # fmt: skip
         self.alive = False
         self._measured = -1
         self._born = kernel.now
         self._spent_before = 0.0  # in earlier lives
         self._plans = 0  # what was planned under an earlier schedule or clock, or before a reboot, is void
-        self._slots: Slots | None = None
+        self._slots: RadioSlots | None = None
         self._memory = self._empty(boot, None)
-        air.join(self.relay)
+        air.join(self.forwarder)
 
     # --- its life ---
 
     def start(self) -> None:
         """Switch on, say hello, and tell who is heard as soon as everybody is there."""
         self.alive, self._born = True, self._kernel.now
-        self.relay.switch_on()
-        reason = Reason.RESET if self._plans else Reason.SWITCHED_ON
-        self._memory.calling.begin(0, reason, ALONE)
+        self.forwarder.switch_on()
+        reason = HelloReason.RESET if self._plans else HelloReason.SWITCHED_ON
+        self._memory.association.begin(0, reason, CALL_PAUSE_US)
 
     def die(self, why: str) -> None:
         """Switch off for good."""
@@ -120,19 +120,19 @@ class Mote:
         """Its processor stands still; the radio goes on to acknowledge."""
         self._plans += 1
         self._slots = None
-        self.relay.hang()
+        self.forwarder.hang()
 
     def jump(self, by_ms: int) -> None:
         """Its clock goes wrong."""
         self.clock.jump(self._kernel.now, by_ms)
         self._arm()
 
-    def install(self, standing: Standing) -> None:
+    def install(self, config: MoteConfig) -> None:
         """Begin as if all had been told before, with a clock that is right."""
         self.alive, self._born = True, self._kernel.now
-        self.relay.switch_on()
-        self._memory.schedule, self._memory.tick_ms = standing.schedule, standing.tick_ms
-        self._obey(standing.orders, standing.schedule.version)
+        self.forwarder.switch_on()
+        self._memory.schedule, self._memory.tick_ms = config.schedule, config.tick_ms
+        self._obey(config.orders, config.schedule.version)
         self.clock.set(self._kernel.now, self._kernel.now // MS)
         self._arm()
 
@@ -141,41 +141,47 @@ class Mote:
         """Joules so far, in all its lives."""
         if not self.alive:
             return self._spent_before
-        self.relay.settle()
-        return self._spent_before + spent(self.kind, self._kernel.now - self._born, self.relay.account)
+        self.forwarder.settle()
+        return self._spent_before + spent(self.kind, self._kernel.now - self._born, self.forwarder.account)
 
     def _stop(self) -> None:
-        self.relay.switch_off()
+        self.forwarder.switch_off()
         self._spent_before = self.spent
         self.alive, self._slots = False, None
-        self.relay.account.clear()
+        self.forwarder.account.clear()
         self.clock.stop()
         self._plans += 1
-        self._memory.out.end()
-        self._memory.calling.end()
+        self._memory.outbox.end()
+        self._memory.association.end()
         self._memory = self._empty(self.boot + 1, self._kernel.now)
 
-    def _empty(self, boot: int, forgot: int | None) -> Memory:
-        out = Outgoing(self.site, boot, self.relay, self._kernel, self._trace, self._handed_over)
-        calling = Calling(
-            self.site, self._kernel, self._air, self.relay, out, self._hello, lambda: self._slots is not None
+    def _empty(self, boot: int, forgot: int | None) -> VolatileState:
+        outbox = Outbox(self.site, boot, self.forwarder, self._kernel, self._trace, self._handed_over)
+        association = Association(
+            self.site, self._kernel, self._air, self.forwarder, outbox, self._hello, lambda: self._slots is not None
         )
-        return Memory(Schedule(self.site, 0, ()), Folding(self.site, self._provenance), out, Copies(forgot), calling)
+        return VolatileState(
+            Schedule(self.site, 0, ()),
+            PartialAggregates(self.site, self._provenance),
+            outbox,
+            DuplicateFilter(forgot),
+            association,
+        )
 
     @property
     def boot(self) -> int:
-        return self._memory.out.boot
+        return self._memory.outbox.boot
 
     # --- what comes in ---
 
     def receive(self, frame: Frame) -> bool:
         """Do what a frame says, once; say whether it made sense, however often it comes."""
         try:
-            if frame.kind is Kind.ACK:
+            if frame.kind is FrameKind.ACK:
                 self._account(frame)
                 return True
             obey = self._understand(frame)
-            if self._memory.received.setdefault(frame.boot, Numbers()).add(frame.seq):
+            if self._memory.received.setdefault(frame.boot, SequenceSet()).add(frame.seq):
                 self._trace.record(self._kernel.now, self.site, "received", kind=frame.kind.name, seq=frame.seq)
                 obey()
         except (FrameError, AcquisitionPayloadError, InnetPayloadError) as error:
@@ -186,17 +192,17 @@ class Mote:
     def _understand(self, frame: Frame) -> Callable[[], None]:
         """What a frame asks for, still to be done."""
         match frame.kind:
-            case Kind.TIME:
+            case FrameKind.TIME:
                 return partial(self._set_clock, *decode_time(frame.payload, self.site))
-            case Kind.SCHEDULE | Kind.PROGRAM:
+            case FrameKind.SCHEDULE | FrameKind.PROGRAM:
                 decode_chunk(frame.payload)
                 return partial(self._take_chunk, frame)
-            case Kind.HELLO:
-                return partial(self._memory.calling.say_hello, Reason.ASKED)
+            case FrameKind.HELLO:
+                return partial(self._memory.association.send_hello, HelloReason.ASKED)
         raise FrameError("kind", f"a mote does not know what to do with {frame.kind.name}")
 
     def _set_clock(self, ms: int, tick_ms: int) -> None:
-        before = self.clock.reads(self._kernel.now) if self.clock.runs else None
+        before = self.clock.local_time(self._kernel.now) if self.clock.is_set else None
         self.clock.set(self._kernel.now, ms)
         self._memory.tick_ms = tick_ms
         self._arm()
@@ -207,20 +213,20 @@ class Mote:
         """Install an image when it is whole, and as a whole; say so, also to somebody who does not know."""
         memory = self._memory
         if memory.installer.has(frame.kind, decode_chunk(frame.payload)):
-            self._memory.calling.say_hello(Reason.INSTALLED)
+            self._memory.association.send_hello(HelloReason.INSTALLED)
             return
         if image := memory.installer.take(frame):
             self._install(frame.kind, image)
         memory.chunks += 1
         self._kernel.after(CHUNK_WAIT, partial(self._say_wants, memory, memory.chunks))
 
-    def _install(self, kind: Kind, image: Image) -> None:
+    def _install(self, kind: FrameKind, image: Image) -> None:
         try:
-            if kind is Kind.PROGRAM:
-                self._obey(decode_orders(image, self.site), image.version)
+            if kind is FrameKind.PROGRAM:
+                self._obey(decode_assignment(image, self.site), image.version)
             else:
                 self._memory.coming = decode_schedule(image, self.site)
-                if self.clock.runs:
+                if self.clock.is_set:
                     self._change_schedule(self._earliest)
         except (AcquisitionPayloadError, InnetPayloadError) as error:
             self._trace.record(self._kernel.now, self.site, "rejected", code=error.code)
@@ -228,20 +234,20 @@ class Mote:
             return
         self._memory.installer.install(kind, image)
         self._arm()
-        self._memory.calling.say_hello(Reason.INSTALLED)
+        self._memory.association.send_hello(HelloReason.INSTALLED)
         if self._slots:
-            self._memory.calling.begin(ALONE, Reason.INSTALLED, 2 * ALONE)
+            self._memory.association.begin(CALL_PAUSE_US, HelloReason.INSTALLED, 2 * CALL_PAUSE_US)
 
     def _account(self, frame: Frame) -> None:
         """The base station misses some of our frames."""
-        if (lost := self._memory.out.account(frame)).gaps:
+        if (lost := self._memory.outbox.account(frame)).gaps:
             self._say(lost)
 
-    def _obey(self, orders: Orders, version: int) -> None:
+    def _obey(self, orders: MoteAssignment, version: int) -> None:
         self._memory.orders, self._memory.version = orders, version
         self._take_programs()
-        self.relay.adopt(orders.parent)
-        self._slots = slots_of(orders)
+        self.forwarder.adopt(orders.parent)
+        self._slots = make_radio_slots(orders)
 
     def _change_schedule(self, tick: int) -> None:
         """Keep to the schedule that is coming, if it has begun at a tick."""
@@ -269,7 +275,7 @@ class Mote:
             still = tuple(program for program in memory.programs if program.sampling in sampled - told)
         kept = {program.sampling for program in still}
         memory.programs = (*still, *(program for program in memory.orders.programs if program.sampling not in kept))
-        memory.folding.install(memory.programs)
+        memory.partials.install(memory.programs)
 
     def merge(self, frame: Frame) -> bool:
         """Take the partials of a child into our own, where we keep such and will send some; else they are passed on.
@@ -277,25 +283,25 @@ class Mote:
         A copy of what was taken, or passed on, goes nowhere: whatever we have been told since, it would count twice. What
         may be one, of before we lost our memory, is dropped as well, and told.
         """
-        if frame.kind is not Kind.PARTIAL:
+        if frame.kind is not FrameKind.PARTIAL:
             return False
         copies, now = self._memory.copies, self._kernel.now
-        if copies.knows(frame.identity):
+        if copies.is_known(frame.identity):
             return True
-        if frame.repeated and copies.doubts(frame.identity, now):
+        if frame.repeated and copies.may_be_forgotten(frame.identity, now):
             self._drop(frame)
             return True
-        merges = (self._slots or self._memory.schedule.samplings) and self._memory.folding.merge(frame)
-        if merges or self.relay.parent != BROADCAST:
+        merges = (self._slots or self._memory.schedule.samplings) and self._memory.partials.merge(frame)
+        if merges or self.forwarder.parent != BROADCAST:
             copies.remember(frame.identity, now)
         elif not frame.repeated:
             copies.refuse(frame.identity)
-        if merges and self._memory.comparing.differs(self.clock, now, self._stamp(frame)):
+        if merges and self._memory.skew_detector.detect_skew(self.clock, now, self._stamp(frame)):
             self._say(ClocksDiffer(frame.mote))
         return bool(merges)
 
     def _stamp(self, frame: Frame) -> int:
-        return self._memory.folding.begins(frame) * self._memory.tick_ms * MS
+        return self._memory.partials.first_tick(frame) * self._memory.tick_ms * MS
 
     def _drop(self, frame: Frame) -> None:
         self._memory.copies.remember(frame.identity, self._kernel.now)
@@ -308,10 +314,10 @@ class Mote:
     def _arm(self) -> None:
         """Plan the next wake-up, and the slots, once clock and schedule are known."""
         self._plans += 1
-        if self.clock.runs:
+        if self.clock.is_set:
             self._change_schedule(self._earliest)
             self._plan_wake()
-            self.relay.follow(self._slots, self.clock)
+            self.forwarder.follow(self._slots, self.clock)
 
     def _plan_wake(self) -> None:
         """Plan the first tick from now on at which a sampling is due, or another schedule begins."""
@@ -321,14 +327,14 @@ class Mote:
             ticks.append(self._begin(memory.coming))
         if ticks:
             tick = min(ticks)
-            time = max(self.clock.when(tick * self._memory.tick_ms * MS), self._kernel.now)
+            time = max(self.clock.true_time(tick * self._memory.tick_ms * MS), self._kernel.now)
             self._kernel.at(time, partial(self._wake, self._plans, tick))
 
     @property
     def _earliest(self) -> int:
         """None is measured twice: not where the clock is set back, and not where all that was sampled is forgotten. What was
         folded of it may be on its way, or wait for its time somewhere."""
-        now = -(-self.clock.reads(self._kernel.now) // (self._memory.tick_ms * MS))
+        now = -(-self.clock.local_time(self._kernel.now) // (self._memory.tick_ms * MS))
         return max(now, self._measured + 1)
 
     def _next_tick(self) -> int:
@@ -359,7 +365,7 @@ class Mote:
         for channel in sampling.channels:
             sensor = self._sensors.get(channel.sensor)
             if sensor:
-                self.relay.account.sampled_nc += sensor.sample_nc
+                self.forwarder.account.sampled_nc += sensor.sample_nc
             found.append(sensor.read(self.site, self._kernel.now // MS) if sensor else None)
         return tuple(found)
 
@@ -370,85 +376,87 @@ class Mote:
         if program is None:
             self._trace.record(self._kernel.now, self.site, "wasted", sampling=sampling.number, tick=tick, values=own)
             return
-        outcome, steps = run(program, Sampled(tick, own, measured), memory.folding.at(tick)), steps_of(program)
-        if not self.relay.stays_on:  # else the processor is active anyway
-            self.relay.account.compute_us += computing_us(steps, self.kind)
+        outcome, steps = run(program, TickSample(tick, own, measured), memory.partials.at(tick)), count_steps(program)
+        if not self.forwarder.is_always_on:  # else the processor is active anyway
+            self.forwarder.account.compute_us += compute_time_us(steps, self.kind)
         self._trace.record(
             self._kernel.now, self.site, "produced", sampling=sampling.number, tick=tick, values=own,
             sent=int(outcome.reading is not None), filtered=int(outcome.filtered), steps=steps,
         )  # fmt: skip
         epoch = sampling.epochs.epoch(tick)
-        dropped = memory.waiting.keep(sampling, epoch, outcome.reading) if outcome.wanted else 0
-        memory.counting.count(sampling, epoch, outcome, dropped)
+        dropped = memory.samples.keep(sampling, epoch, outcome.reading) if outcome.wanted else 0
+        memory.counters.count(sampling, epoch, outcome, dropped)
 
     # --- what goes out ---
 
-    def in_slot(self, next_round: int) -> None:
+    def on_slot_begin(self, next_round: int) -> None:
         """Our slot begins; all that waits goes out, as far as no more comes to it before the next round."""
         self._post_waiting()
         self._send_partials(next_round // (self._memory.tick_ms * MS))
 
     def _send_readings(self) -> None:
         """Readings wait while a frame is on its way, so that a slow link gets fewer, fuller frames."""
-        if self._memory.out.idle:
+        if self._memory.outbox.idle:
             self._post_waiting()
 
     def _post_waiting(self) -> None:
-        for sampling, first, rows in self._memory.waiting.take(self._memory.schedule.samplings):
+        for sampling, first, rows in self._memory.samples.take(self._memory.schedule.samplings):
             self._post_readings(sampling, first, rows)
 
     def _post_readings(self, sampling: Sampling, first: int, rows: list[Row | None]) -> None:
-        room = capacity(sampling, payload_room(self._air.mtu))
+        room = epochs_per_frame(sampling, payload_room(self._air.mtu))
         for at in range(0, len(rows), room):
             some = rows[at : at + room]
-            frame = self._post(Kind.READING, encode_readings(sampling, first + at, some))
+            frame = self._post(FrameKind.READING, encode_readings(sampling, first + at, some))
             self._trace.record(self._kernel.now, self.site, "posted", kind="READING", boot=frame.boot, seq=frame.seq,
                                sampling=sampling.number, first=first + at, count=len(some))  # fmt: skip
 
     def _send_partials(self, tick: int) -> None:
         """Those of slices that are over at a tick; of who has no parent they wait, so that no two can have them."""
-        if self.relay.parent == BROADCAST:
+        if self.forwarder.parent == BROADCAST:
             return
-        for payload, parts in self._memory.folding.take(tick, payload_room(self._air.mtu)):
-            self._provenance.carry(self._post(Kind.PARTIAL, payload), parts)
+        for payload, parts in self._memory.partials.take(tick, payload_room(self._air.mtu)):
+            self._provenance.carry(self._post(FrameKind.PARTIAL, payload), parts)
 
-    def notice(self) -> None:
-        self._memory.calling.notice()
+    def report_neighbours(self) -> None:
+        self._memory.association.report_neighbours()
 
-    def forsaken(self) -> None:
+    def orphaned(self) -> None:
         """Our parent takes nothing: say hello as one that has no program, so as to be told another (SPEC.md: HELLO)."""
-        if self._memory.calling.has_told and not self.relay.forsaken:
-            self._trace.record(self._kernel.now, self.site, "forsaken", by=self.relay.parent)
-            self.relay.leave()
+        if self._memory.association.has_reported_links and not self.forwarder.orphaned:
+            self._trace.record(self._kernel.now, self.site, "forsaken", by=self.forwarder.parent)
+            self.forwarder.leave_parent()
             self._slots = None
-            self._memory.installer.forget(Kind.PROGRAM)
-            self._memory.calling.begin(0, Reason.FORSAKEN, ALONE)
+            self._memory.installer.forget(FrameKind.PROGRAM)
+            self._memory.association.begin(0, HelloReason.FORSAKEN, CALL_PAUSE_US)
 
-    def _hello(self, reason: Reason) -> bytes:
+    def _hello(self, reason: HelloReason) -> bytes:
         has, clock = self._memory.installer.installed, self.clock
-        now_ms = clock.reads(self._kernel.now) // MS if clock.runs else None
-        hello = Hello(reason, sensor_code(self.kind.name), 0, has[Kind.SCHEDULE], has[Kind.PROGRAM], now_ms,
+        now_ms = clock.local_time(self._kernel.now) // MS if clock.is_set else None
+        hello = Hello(reason, sensor_code(self.kind.name), 0, has[FrameKind.SCHEDULE], has[FrameKind.PROGRAM], now_ms,
                       tuple(sorted(self._sensors)))  # fmt: skip
         return encode_hello(hello)
 
-    def _say_wants(self, memory: Memory, chunks: int) -> None:
+    def _say_wants(self, memory: VolatileState, chunks: int) -> None:
         """No chunk came for a while: say which are missing."""
         if memory is self._memory and memory.chunks == chunks:
-            for wants in list(memory.installer.wants()):
+            for wants in list(memory.installer.missing_blocks()):
                 self._say(wants)
                 self._kernel.after(CHUNK_WAIT, partial(self._say_wants, memory, chunks))
 
     def _say_counts(self) -> None:
         for counts in (
-            self._memory.counting.due(self._memory.schedule.samplings) if self._memory.calling.has_told else ()
+            self._memory.counters.due(self._memory.schedule.samplings)
+            if self._memory.association.has_reported_links
+            else ()
         ):
             self._say(counts)
 
     def _say(self, event: EventPayload) -> None:
-        self._post(Kind.EVENT, encode_event(event))
+        self._post(FrameKind.EVENT, encode_event(event))
 
-    def _post(self, kind: Kind, payload: bytes) -> Frame:
-        return self._memory.out.post(kind, payload)
+    def _post(self, kind: FrameKind, payload: bytes) -> Frame:
+        return self._memory.outbox.post(kind, payload)
 
     def _handed_over(self) -> None:
         """A frame of ours has left."""
@@ -460,11 +468,11 @@ CHUNK_WAIT = 20_000 * MS
 """So long after the last chunk of an image a mote says which are missing, and again."""
 
 
-def steps_of(program: MoteProgram) -> int:
+def count_steps(program: MoteProgram) -> int:
     """The instructions of one run; what a SKIP leaves out counts too."""
-    return sum(opcode.name not in DECLARING for _, opcode, _ in instructions(program.code))
+    return sum(opcode.name not in DECLARING for _, opcode, _ in decode_instructions(program.code))
 
 
-def computing_us(steps: int, kind: Hardware) -> int:
+def compute_time_us(steps: int, kind: Hardware) -> int:
     """How long they take."""
     return round(steps * kind.processor.instruction_us)

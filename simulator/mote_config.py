@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 
 from acquisition.schedule import Schedule
-from innet.payload import Orders
-from simulator.radio_slots import Slots, slots_of
+from innet.payload import MoteAssignment
+from simulator.radio_slots import RadioSlots, make_radio_slots
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MoteConfig:
     """Orders say whether there is an agenda; without one the radio is always on."""
 
     schedule: Schedule
-    orders: Orders
+    orders: MoteAssignment
     tick_ms: int
 
     @property
-    def slots(self) -> Slots | None:
-        return slots_of(self.orders)
+    def slots(self) -> RadioSlots | None:
+        return make_radio_slots(self.orders)

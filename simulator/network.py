@@ -6,19 +6,19 @@ from functools import partial
 
 from gateway.codec import NEED_DATA, FrameDecoder, decode, encode_stream
 from gateway.errors import FrameError
-from gateway.frame import COORDINATOR, LARGEST_FRAME, Frame, Kind, MoteId
-from gateway.link import acknowledgement
+from gateway.frame import COORDINATOR, LARGEST_FRAME, Frame, FrameKind, MoteId
+from gateway.link import make_ack
 from gateway.transports import Transport
 from innet.payload import encode_links
-from innet.routing.topology import Heard, LinksReport
-from simulator.energy import Account, Timing
-from simulator.forwarder import aged
-from simulator.indirect_queue import Held
+from innet.routing.topology import LinksReport, NeighbourLink
+from simulator.energy import EnergyAccount, Timing
+from simulator.forwarder import advance_time
+from simulator.indirect_queue import IndirectQueue
 from simulator.kernel import MS, Kernel
-from simulator.mac import Carrier, Patience, as_it_is
+from simulator.mac import MacLayer, RetryPolicy, keep_unchanged
 from simulator.mote import Mote
 from simulator.partial_aggregates import Provenance
-from simulator.radio_medium import Air
+from simulator.radio_medium import RadioMedium
 from simulator.trace import Trace
 
 
@@ -29,63 +29,65 @@ class Gateway:
     PATIENCE_MS = 10_000
     BOOT = 1
 
-    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: Air, trace: Trace,
+    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: RadioMedium, trace: Trace,
                  provenance: Provenance | None = None) -> None:  # fmt: skip
-        self.number, self.timing, self.account = number, timing, Account()
+        self.number, self.timing, self.account = number, timing, EnergyAccount()
         self.on = self.listening = True
         self._provenance = Provenance() if provenance is None else provenance
         self._kernel, self._trace = kernel, trace
-        self._down = Held(Carrier(self, kernel, air, trace, Patience(again=0)))
+        self._down = IndirectQueue(MacLayer(self, kernel, air, trace, RetryPolicy(again=0)))
         self._held: dict[tuple[int, int, int], tuple[Frame, int]] = {}  # each since when
         self._answered = True  # whether the base station has said anything since it was last reminded
         self.wire: Transport | None = None
         self._air, self._told, self._next_seq = air, LinksReport(number, ()), 0
         air.join(self)
 
-    def notice(self) -> None:
+    def report_neighbours(self) -> None:
         """Tell whom we hear, where that is something else than what was told."""
-        heard = LinksReport(self.number, tuple(Heard(*each) for each in self._air.neighbours(self.number)))
+        heard = LinksReport(self.number, tuple(NeighbourLink(*each) for each in self._air.neighbours(self.number)))
         if self.wire and heard.differs(self._told):
             self._told = heard
-            self._hold(Frame(Kind.LINKS, MoteId(self.number), self.BOOT, self._next_seq, encode_links(heard)))
+            self._hold(Frame(FrameKind.LINKS, MoteId(self.number), self.BOOT, self._next_seq, encode_links(heard)))
             self._next_seq += 1
 
-    def take(self, message: bytes) -> bool:
+    def accept(self, message: bytes) -> bool:
         """A frame for the base station came by air."""
         try:
             frame = decode(message, self._air.mtu)
         except FrameError as error:
             self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
             return False
-        if frame.down or frame.question:
-            return frame.question
+        if frame.down or frame.is_poll:
+            return frame.is_poll
         if frame.identity not in self._held:
             self._trace.record(self._kernel.now, self.number, "delivered", kind=frame.kind.name, origin=frame.mote,
                                boot=frame.boot, seq=frame.seq, bytes=len(message))  # fmt: skip
-            if frame.kind is Kind.PARTIAL:
+            if frame.kind is FrameKind.PARTIAL:
                 self._tell_what_is_in(frame)
             if self.wire:
                 self._hold(frame)
         return True
 
     def _tell_what_is_in(self, frame: Frame) -> None:
-        for (table, slice_, bare, group), readings in self._provenance.bring_home(frame):
+        for (table, slice_, bare, group), readings in self._provenance.deliver(frame):
             of = ",".join(f"{site}:{tick}" for site, tick in sorted(readings))
             self._trace.record(self._kernel.now, self.number, "merged", origin=frame.mote, boot=frame.boot, seq=frame.seq,
                                table=table, slice=slice_, bare=int(bare), group=group, readings=of)  # fmt: skip
 
-    def descend(self, frame: Frame) -> None:
+    def send_down(self, frame: Frame) -> None:
         """A frame came from the base station."""
-        if frame.kind is Kind.ACK and not frame.payload:
+        if frame.kind is FrameKind.ACK and not frame.payload:
             self._answered = True
             self._held.pop(frame.identity, None)
             return
         sent = replace(frame, sender=MoteId(self.number))
-        ageing = partial(aged, self.timing, self._kernel.now) if frame.kind is Kind.TIME else as_it_is
+        ageing = (
+            partial(advance_time, self.timing, self._kernel.now) if frame.kind is FrameKind.TIME else keep_unchanged
+        )
         self._down.send(sent, True, partial(self._answer, frame), ageing)
 
-    def has_for(self, number: int) -> bool:
-        return self._down.has_for(number)
+    def has_frames_for(self, number: int) -> bool:
+        return self._down.has_frames_for(number)
 
     def release(self, number: int) -> None:
         self._down.release(number)
@@ -96,7 +98,7 @@ class Gateway:
     def _answer(self, frame: Frame) -> None:
         """The next hop has taken it: tell the base station."""
         if frame.want_ack:
-            self.wire.send(encode_stream(acknowledgement(frame)))
+            self.wire.send(encode_stream(make_ack(frame)))
 
     def _hold(self, frame: Frame) -> None:
         """To the base station, until it answers."""
@@ -120,7 +122,7 @@ class Gateway:
             self._kernel.after(self.PATIENCE_MS * MS, self._remind)
 
 
-class Network:
+class MoteNetwork:
     """Owns nothing but the joints; kernel, air and trace are handed in."""
 
     def __init__(self, kernel: Kernel, trace: Trace, motes: Sequence[Mote], gateways: Sequence[Gateway],
@@ -137,7 +139,7 @@ class Network:
         for mote in self.motes.values():
             mote.start()
         for gateway in self._gateways.values():
-            self.kernel.after(0, gateway.notice, priority=1)
+            self.kernel.after(0, gateway.report_neighbours, priority=1)
 
     def run_until(self, ms: int) -> None:
         """Let the world go on until then."""
@@ -150,7 +152,7 @@ class Network:
             if isinstance(event, FrameError):
                 self.trace.record(self.kernel.now, COORDINATOR, "rejected", code=event.code)
             else:
-                self._gateways.get(event.sender, self._first).descend(event)
+                self._gateways.get(event.sender, self._first).send_down(event)
 
     @property
     def _first(self) -> Gateway:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from gateway.frame import MAX_PAYLOAD, Frame
 from innet.partials import Key, Partial
 from innet.payload import decode_partials, encode_partials, first_slice
-from innet.program.mote_program import MoteProgram, Table
-from innet.program.table_memory import Memory
+from innet.program.mote_program import MoteProgram, PartialTable
+from innet.program.table_memory import TableMemory
 from simulator.duplicate_filter import Identity
 
 Place = tuple[int, int, bool, Key]
@@ -40,7 +40,7 @@ class Provenance:
         """Whoever takes a frame for good takes its account with it."""
         return self.frames.pop(frame.identity)
 
-    def bring_home(self, frame: Frame) -> Parts:
+    def deliver(self, frame: Frame) -> Parts:
         """The account of a frame at a gateway; nothing, if it has come before: the base station knows copies."""
         if frame.identity in self.home:
             return []
@@ -50,15 +50,15 @@ class Provenance:
         return self.take(frame)
 
 
-class Folding:
-    """Takes the place of `innet.program.table_memory.Memory` for the interpreter: `at` says which tick is being folded."""
+class PartialAggregates:
+    """Takes the place of `innet.program.table_memory.TableMemory` for the interpreter: `at` says which tick is being folded."""
 
     def __init__(self, site: int, provenance: Provenance) -> None:
         self._site, self._provenance = site, provenance
-        self._memory = Memory()
+        self._memory = TableMemory()
         self._within: dict[Place, frozenset[Reading]] = {}
         self._early: Parts = []  # of what had to go early, for want of room
-        self._tables: tuple[Table, ...] = ()
+        self._tables: tuple[PartialTable, ...] = ()
         self._ended: frozenset[int] = frozenset()  # tables that we had, and that nobody wants any more
         self._tick = 0
 
@@ -72,7 +72,7 @@ class Folding:
         self._tables = tuple(table for program in programs for table in program.tables)
         self._ended = (self._ended | before.keys()) - {table.number for table in self._tables}
 
-    def at(self, tick: int) -> "Folding":
+    def at(self, tick: int) -> "PartialAggregates":
         self._tick = tick
         return self
 
@@ -92,7 +92,7 @@ class Folding:
             self._add(table.number, partial, readings)
         return True
 
-    def begins(self, frame: Frame) -> int:
+    def first_tick(self, frame: Frame) -> int:
         """The first tick of what is in a frame of partials, the oldest of them; 0 if we do not know any more."""
         table = self._memory.table(frame.payload[0])
         return table.slices.begin(first_slice(frame.payload)) if table else 0

@@ -17,7 +17,7 @@ _STEPS = 4_096
 _SINES = np.array([sin(2 * pi * k / _STEPS) for k in range(_STEPS + 1)])
 
 
-class Field:
+class PhysicalField:
     """A quantity in the world, in its unit."""
 
     def values(self, site: np.ndarray, ms: np.ndarray) -> np.ndarray:
@@ -31,7 +31,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Wave(Field):
+class Wave(PhysicalField):
     """A mean, a swing around it (a day, for example), and a gradient from site to site."""
 
     mean: float
@@ -55,10 +55,10 @@ def _sine(ms: np.ndarray, period_ms: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum(Field):
+class SumField(PhysicalField):
     """Several things at once: the cycle of the day and that of the year, for example."""
 
-    parts: tuple[Field, ...]
+    parts: tuple[PhysicalField, ...]
 
     def values(self, site: np.ndarray, ms: np.ndarray) -> np.ndarray:
         total = np.zeros(np.broadcast(site, ms).shape)
@@ -68,7 +68,7 @@ class Sum(Field):
 
 
 @dataclass(frozen=True, slots=True)
-class Places(Field):
+class SiteOffsets(PhysicalField):
     """What is different from place to place and always the same: a gradient, the window that a mote stands at."""
 
     at: Mapping[int, float]
@@ -81,7 +81,7 @@ class Places(Field):
 
 
 @dataclass(frozen=True, slots=True)
-class Noise(Field):
+class Noise(PhysicalField):
     """What is different each time, with a standard deviation. `about` tells the noise of two quantities apart."""
 
     deviation: float
@@ -95,10 +95,10 @@ class Noise(Field):
 
 
 @dataclass(frozen=True, slots=True)
-class Failing(Field):
+class FailingSensor(PhysicalField):
     """A field whose sensor fails at one site during [begin, end)."""
 
-    field: Field
+    field: PhysicalField
     site: int
     begin: int
     end: int
@@ -109,7 +109,7 @@ class Failing(Field):
 
 
 @dataclass(frozen=True, slots=True)
-class Recording(Field):
+class RecordedField(PhysicalField):
     """What was recorded: a site has its latest value, until the next one or for `hold_ms`, whichever ends first."""
 
     ms: Mapping[int, np.ndarray]  # for each site, ascending

@@ -1,7 +1,7 @@
 """The air between motes: what a frame on it costs, whether it comes through, who disturbs whom.
 
 `NullChannel` is a channel that loses nothing and lets all hear each other; `Channel` has a ratio for each link and
-direction, and bursts. `Air` is the same for both.
+direction, and bursts. `RadioMedium` is the same for both.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,32 +11,32 @@ from typing import Protocol
 
 from gateway.frame import BROADCAST, MAX_FRAME
 from simulator.counter_rng import Purpose, draw, uniform
-from simulator.energy import Account, Timing
+from simulator.energy import EnergyAccount, Timing
 from simulator.kernel import MS, Kernel
 from simulator.trace import Trace
 
 PERFECT = 255
 AUDIBLE = 0.5 / PERFECT
 """Of a link with a ratio below this motes report that it does not exist, and it disturbs nobody."""
-TURNS = 64
+ATTEMPT_LIMIT = 64
 """The most attempts at one hand-over, for the numbering of draws."""
 NOTICE_US = 60_000 * MS
 """So long it takes a station to notice that it hears somebody better, worse, for the first time, or no more."""
 
 
-class Station(Protocol):
+class RadioNode(Protocol):
     """Whoever takes part: a mote, or the radio of a gateway."""
 
     number: int
-    account: Account
+    account: EnergyAccount
     timing: Timing
     on: bool
     listening: bool
 
-    def take(self, message: bytes) -> bool:
+    def accept(self, message: bytes) -> bool:
         """A frame for it (or for all) was heard, for the first time. True if it takes the responsibility for it."""
 
-    def has_for(self, number: int) -> bool:
+    def has_frames_for(self, number: int) -> bool:
         """Whether something waits here for that neighbour, which is asleep most of the time."""
 
     def release(self, number: int) -> None:
@@ -45,7 +45,7 @@ class Station(Protocol):
     def pending(self) -> None:
         """Somebody who acknowledged our frame has something for us."""
 
-    def notice(self) -> None:
+    def report_neighbours(self) -> None:
         """Whom it hears may not be what it was."""
 
 
@@ -78,7 +78,7 @@ class NullChannel:
         return True
 
 
-class Channel:
+class LossyChannel:
     """The share of frames that come through, for each link and direction; it may be changed while time goes by.
 
     `mtu` is how long frames may be on all of them.
@@ -124,7 +124,7 @@ def is_bad(bursts: Bursts, seed: int, link: int, epoch: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AttemptKey:
     """One attempt at a hand-over: the number of the hand-over, and what names its luck."""
 
     number: int
@@ -139,13 +139,13 @@ class _Sending:
     end: int
 
 
-class Air:
+class RadioMedium:
     """Carries frames between stations. `cut` and `mend` silence one, both ways."""
 
-    def __init__(self, kernel: Kernel, trace: Trace, channel: NullChannel | Channel) -> None:
+    def __init__(self, kernel: Kernel, trace: Trace, channel: NullChannel | LossyChannel) -> None:
         self.channel = channel
         self._kernel, self._trace = kernel, trace
-        self._stations: dict[int, Station] = {}
+        self._stations: dict[int, RadioNode] = {}
         self._cut: set[int] = set()
         self._slotted: list[_Sending] = []
         self._numbers = 0
@@ -157,7 +157,7 @@ class Air:
         """How long frames may be."""
         return self.channel.mtu
 
-    def join(self, station: Station) -> None:
+    def join(self, station: RadioNode) -> None:
         """Take part, under a number of one's own."""
         if station.number in self._stations:
             raise ValueError(f"there are two motes with the number {station.number}")
@@ -168,7 +168,7 @@ class Air:
         self._numbers += 1
         return self._numbers
 
-    def attempt(self, message: bytes, sender: Station, receiver: int, turn: Turn, slotted: bool,
+    def attempt(self, message: bytes, sender: RadioNode, receiver: int, turn: AttemptKey, slotted: bool,
                 done: Callable[[bool, bool], None]) -> None:  # fmt: skip
         """Send once. `done` hears whether somebody has taken it, and whether that is known.
 
@@ -185,7 +185,7 @@ class Air:
             self._slotted.append(sending)
         self._kernel.at(sending.end, partial(self._arrive, message, sender, receiver, turn, sending, done))
 
-    def _arrive(self, message: bytes, sender: Station, receiver: int, turn: Turn, sending: _Sending,
+    def _arrive(self, message: bytes, sender: RadioNode, receiver: int, turn: AttemptKey, sending: _Sending,
                 done: Callable[[bool, bool], None]) -> None:  # fmt: skip
         came = known = False
         for number in self._hearers(sender.number) if receiver == BROADCAST else (receiver,):
@@ -200,15 +200,15 @@ class Air:
                 if taken and receiver != BROADCAST:
                     station.account.send_us += station.timing.ack
                     known = self.channel.comes_through(Purpose.ACK, number, sender.number, turn.epoch, turn.draw)
-                    if known and station.has_for(sender.number):
+                    if known and station.has_frames_for(sender.number):
                         sender.pending()
         self._kernel.at(sending.end + sender.timing.turnaround + sender.timing.ack, partial(done, came, known))
 
-    def _taken(self, message: bytes, sender: int, station: Station, number: int) -> bool:
+    def _taken(self, message: bytes, sender: int, station: RadioNode, number: int) -> bool:
         """Whether a station has taken a frame, now or when it heard it before."""
         if self._last.get((sender, station.number)) == number:
             return True
-        taken = station.take(message)
+        taken = station.accept(message)
         if taken:
             self._last[sender, station.number] = number
         return taken
@@ -225,11 +225,11 @@ class Air:
     def _hearers(self, sender: int) -> Iterable[int]:
         return [number for number in sorted(self._stations) if number != sender]
 
-    def ask(self, sender: Station, receiver: int) -> None:
+    def ask(self, sender: RadioNode, receiver: int) -> None:
         """Who has something for us, and has heard us just now, may send it."""
         self._trace.record(self._kernel.now, sender.number, "asked", of=receiver)
         sender.account.send_us += sender.timing.ack
-        if (station := self._stations.get(receiver)) and station.has_for(sender.number):
+        if (station := self._stations.get(receiver)) and station.has_frames_for(sender.number):
             station.release(sender.number)
 
     def neighbours(self, number: int) -> list[tuple[int, int]]:
@@ -256,4 +256,4 @@ class Air:
     def _notice(self) -> None:
         for _, station in sorted(self._stations.items()):
             if station.on:
-                station.notice()
+                station.report_neighbours()

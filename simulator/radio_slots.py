@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from innet.payload import Orders
+from innet.payload import MoteAssignment
 from innet.placement.agenda import Activity
 from innet.placement.agenda import Slot as AgendaSlot
-from innet.placement.round_pattern import ALL, Rounds
+from innet.placement.round_pattern import EVERY_ROUND, RoundPattern
 from simulator.kernel import MS
 
 Slot = tuple[int, int]
@@ -14,7 +14,7 @@ Slot = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Slots:
+class RadioSlots:
     """`send` is the mote's own slot, in which its `parent` listens; `listen` are those of its children.
 
     Rounds follow each other without a gap from tick 0 on; the first that counts is the one of number `first`. Slots come
@@ -28,10 +28,10 @@ class Slots:
     listen: Mapping[int, Slot]
     first: int = 0
     again_us: int = 0
-    rounds: Rounds = ALL
+    rounds: RoundPattern = EVERY_ROUND
     turn: int = 0
 
-    def following(self, slot: Slot) -> Slot | None:
+    def next_in_round(self, slot: Slot) -> Slot | None:
         """The next time that this slot comes in the same round."""
         begin, end = slot[0] + self.again_us, slot[1] + self.again_us
         return (begin, end) if self.again_us and end <= self.round_us else None
@@ -48,15 +48,15 @@ class Slots:
         return self.asks(number - 1)
 
 
-def slots_of(orders: Orders) -> Slots | None:
+def make_radio_slots(orders: MoteAssignment) -> RadioSlots | None:
     """What a mote's orders mean to its radio; None where they leave it on."""
-    if orders.duty is None:
+    if orders.radio_schedule is None:
         return None
-    duty = orders.duty
-    listen = {slot.peer: _slot(slot) for slot in duty.slots if slot.activity is Activity.RECEIVE}
-    send = [_slot(slot) for slot in duty.slots if slot.activity is Activity.SEND]
-    return Slots(duty.period_ms * MS, orders.parent, send[0] if send else (0, 0), listen, duty.first, duty.again_ms * MS,
-                 duty.rounds, duty.turn)  # fmt: skip
+    radio_schedule = orders.radio_schedule
+    listen = {slot.peer: _slot(slot) for slot in radio_schedule.slots if slot.activity is Activity.RECEIVE}
+    send = [_slot(slot) for slot in radio_schedule.slots if slot.activity is Activity.SEND]
+    return RadioSlots(radio_schedule.period_ms * MS, orders.parent, send[0] if send else (0, 0), listen, radio_schedule.first, radio_schedule.repeat_ms * MS,
+                 radio_schedule.rounds, radio_schedule.turn)  # fmt: skip
 
 
 def _slot(slot: AgendaSlot) -> Slot:

@@ -2,16 +2,16 @@
 
 from collections.abc import Collection
 
-from acquisition.payload import Row, reported_after
+from acquisition.payload import Row, filter_report_interval
 from acquisition.schedule import Sampling
 
-MOST = 500
+CAPACITY = 500
 """A mote has room for so many readings of a sampling."""
 Run = tuple[Sampling, int, list[Row | None]]
 """Readings of consecutive epochs from the first on; None is one that was filtered."""
 
 
-class Waiting:
+class SampleBuffer:
     """By sampling, in runs of consecutive epochs. Where there is no room the oldest is dropped, and counted."""
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Waiting:
         if not runs or runs[-1][1] + len(runs[-1][2]) != epoch:
             runs.append((sampling, epoch, []))
         runs[-1][2].append(row)
-        if sum(len(rows) for _, _, rows in runs) <= MOST:
+        if sum(len(rows) for _, _, rows in runs) <= CAPACITY:
             return 0
         _, first, rows = runs[0]
         runs[:1] = [(sampling, first + 1, rows[1:])] if len(rows) > 1 else []
@@ -34,7 +34,11 @@ class Waiting:
         found: list[Run] = []
         for number, runs in sorted(self._runs.items()):
             sampling, _, rows = runs[-1]
-            held = sampling in sampled and len(rows) < reported_after(sampling) and all(row is None for row in rows)
+            held = (
+                sampling in sampled
+                and len(rows) < filter_report_interval(sampling)
+                and all(row is None for row in rows)
+            )
             found += runs[:-1] if held else runs
             self._runs[number] = runs[-1:] if held else []
         self._runs = {number: runs for number, runs in self._runs.items() if runs}

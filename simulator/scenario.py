@@ -10,7 +10,7 @@ from pathlib import Path
 
 from acquisition.units import milliseconds_of
 from gateway.source import Source
-from gateway.toml import Faulty, Table, is_number, is_whole, read_toml
+from gateway.toml import ConfigError, TomlTable, is_number, is_whole, read_toml
 from innet.deployment import Deployment, Position
 from innet.deployment.toml_reader import read_deployment
 from simulator.radio_medium import Bursts
@@ -43,7 +43,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class WireFaults:
     """What happens to frames between the gateways and the base station: shares, and the longest delay."""
 
     duplicated: float = 0.0
@@ -53,7 +53,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class InjectedFault:
     """Something that goes wrong, `at_ms` after the beginning, and until when, where it ends."""
 
     name: str
@@ -67,7 +67,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ScenarioQuery:
     """A query, when it is submitted, and when it is stopped."""
 
     name: str
@@ -89,10 +89,10 @@ class Scenario:
     world: Mapping[str, Quantity]
     delivery: float
     bursts: Bursts | None
-    wire: Wire
+    wire: WireFaults
     ppm: int
-    faults: tuple[Fault, ...]
-    queries: tuple[Asked, ...]
+    faults: tuple[InjectedFault, ...]
+    queries: tuple[ScenarioQuery, ...]
     look_ms: int | None = None
 
     @property
@@ -101,14 +101,14 @@ class Scenario:
         return {link: ratio * self.delivery for link, ratio in self.deployment.links.items()}
 
 
-def made_up(deployment: Deployment) -> Scenario:
+def default_scenario(deployment: Deployment) -> Scenario:
     """For a deployment of whose world nobody says anything: each sensor measures anything within its range."""
     sensors = {name: spec for site in deployment.motes.values() for name, spec in site.sensors.items()}
     world = {}
     for name, spec in sorted(sensors.items()):
         low, high = (end / 10**spec.scale for end in (spec.raw_min, spec.raw_max))
         world[name] = Quantity(mean=(low + high) / 2, noise=(high - low) / 6)
-    return Scenario(deployment.name, Source(""), deployment, 0, 1, world, 1.0, None, Wire(), 0, (), ())
+    return Scenario(deployment.name, Source(""), deployment, 0, 1, world, 1.0, None, WireFaults(), 0, (), ())
 
 
 FAULTS = {
@@ -123,7 +123,7 @@ FAULTS = {
     "base_away": ("until",),
 }
 """What can go wrong, and what is said of it besides when; all must be, but `until`."""
-OF_GATEWAYS = ("cut", "moves")
+GATEWAY_FAULTS = ("cut", "moves")
 """What goes wrong with gateways as with motes."""
 
 
@@ -158,11 +158,11 @@ def parse_scenario(text: str, path: Path) -> Scenario:
         top.fault("SN704", "`look` is longer than nothing", "look")
     top.close()
     if top.faults:
-        raise Faulty(top.faults)
+        raise ConfigError(top.faults)
     return scenario
 
 
-def _deployment(top: Table, path: Path) -> Deployment | None:
+def _deployment(top: TomlTable, path: Path) -> Deployment | None:
     name = top.text("deployment")
     if name is None:
         return None
@@ -181,7 +181,7 @@ def _known(deployment: Deployment | None) -> tuple[set[int], set[int], set[str]]
     return set(deployment.motes), set(deployment.gateways), sensors
 
 
-def _named(top: Table, key: str, known: set[str] | None = None) -> list[tuple[str, Table]]:
+def _named(top: TomlTable, key: str, known: set[str] | None = None) -> list[tuple[str, TomlTable]]:
     """The tables under a key; where names are known, only those."""
     tables = top.table(key)
     found = list(tables.tables()) if tables else []
@@ -191,7 +191,7 @@ def _named(top: Table, key: str, known: set[str] | None = None) -> list[tuple[st
     return found
 
 
-def _span(table: Table, key: str, default: int | None = ...) -> int | None:
+def _span(table: TomlTable, key: str, default: int | None = ...) -> int | None:
     """Milliseconds."""
 
     def checked(value) -> bool:
@@ -201,7 +201,7 @@ def _span(table: Table, key: str, default: int | None = ...) -> int | None:
     return milliseconds_of(value) if isinstance(value, str) else value
 
 
-def _from_to(table: Table, otherwise: int = ..., ends: bool = True) -> tuple[int | None, int | None]:
+def _from_to(table: TomlTable, otherwise: int = ..., ends: bool = True) -> tuple[int | None, int | None]:
     """`at`, and of what `ends`, `until`, which comes later."""
     at, until = _span(table, "at", otherwise), _span(table, "until", None) if ends else None
     if None not in (at, until) and until <= at:
@@ -209,7 +209,7 @@ def _from_to(table: Table, otherwise: int = ..., ends: bool = True) -> tuple[int
     return at, until
 
 
-def _quantity(table: Table, path: Path) -> Quantity:
+def _quantity(table: TomlTable, path: Path) -> Quantity:
     quantity = Quantity(
         mean=table.number("mean", -1e12, 1e12, 0.0),
         noise=table.number("noise", 0, 1e12, 0.0),
@@ -229,7 +229,7 @@ def _quantity(table: Table, path: Path) -> Quantity:
     return quantity
 
 
-def _cycle(table: Table) -> Cycle:
+def _cycle(table: TomlTable) -> Cycle:
     cycle = Cycle(table.number("swing", -1e12, 1e12), _span(table, "period"), _span(table, "phase", 0))
     if cycle.period_ms == 0:
         table.fault("SN704", "`period` is longer than nothing", "period")
@@ -237,7 +237,7 @@ def _cycle(table: Table) -> Cycle:
     return cycle
 
 
-def _radio(top: Table) -> tuple[Bursts | None, float, Wire]:
+def _radio(top: TomlTable) -> tuple[Bursts | None, float, WireFaults]:
     radio, wire = top.table("radio"), top.table("wire")
     bursts, delivery = None, 1.0
     if radio is not None:
@@ -245,8 +245,8 @@ def _radio(top: Table) -> tuple[Bursts | None, float, Wire]:
         bursts = _bursts(radio)
         radio.close()
     if wire is None:
-        return bursts, delivery, Wire()
-    found = Wire(
+        return bursts, delivery, WireFaults()
+    found = WireFaults(
         duplicated=wire.number("duplicated", 0, 1, 0.0),
         delayed=wire.number("delayed", 0, 1, 0.0),
         delay_ms=_span(wire, "delay", 0),
@@ -258,7 +258,7 @@ def _radio(top: Table) -> tuple[Bursts | None, float, Wire]:
     return bursts, delivery, found
 
 
-def _bursts(radio: Table) -> Bursts | None:
+def _bursts(radio: TomlTable) -> Bursts | None:
     if (table := radio.table("bursts")) is None:
         return None
     said = [table.number(name, 0, 1) for name in ("begin", "end", "left")]
@@ -272,7 +272,7 @@ def _bursts(radio: Table) -> Bursts | None:
         return None
 
 
-def _clocks(top: Table) -> int:
+def _clocks(top: TomlTable) -> int:
     if (table := top.table("clocks")) is None:
         return 0
     ppm = table.integer("ppm", 0, 10_000, 0)
@@ -280,16 +280,16 @@ def _clocks(top: Table) -> int:
     return ppm
 
 
-def _fault(name: str, table: Table, motes: set[int], gateways: set[int], sensors: set[str]) -> Fault:
+def _fault(name: str, table: TomlTable, motes: set[int], gateways: set[int], sensors: set[str]) -> InjectedFault:
     what = table.one_of("what", "fault", FAULTS)
     needs, both = FAULTS.get(what, ("mote", "until")), motes | gateways
     found = table.get("mote", "the number of a mote, or a list of some", _is_motes) if "mote" in needs else None
     some = tuple(found) if isinstance(found, list) else () if found is None else (found,)
-    if motes and (strange := sorted(set(some) - (both if what in OF_GATEWAYS else motes))):
+    if motes and (strange := sorted(set(some) - (both if what in GATEWAY_FAULTS else motes))):
         why = f"{strange[0]} is a gateway, and `{what}` is about motes" if strange[0] in gateways else None
         table.fault("SN706", why or f"there is no mote {strange[0]}", "mote")
     at, until = _from_to(table, ends="until" in needs)
-    fault = Fault(
+    fault = InjectedFault(
         name,
         what,
         at_ms=at,
@@ -316,7 +316,7 @@ def _is_motes(value) -> bool:
     return is_whole(value) or (isinstance(value, list) and bool(value) and all(map(is_whole, value)))
 
 
-def _links(table: Table, motes: set[int]) -> tuple[tuple[int, int, float], ...]:
+def _links(table: TomlTable, motes: set[int]) -> tuple[tuple[int, int, float], ...]:
     rows = table.get("links", "a list of [sender, receiver, ratio]", lambda rows: isinstance(rows, list))
     found = []
     for index, row in enumerate(rows or ()):
@@ -331,7 +331,7 @@ def _links(table: Table, motes: set[int]) -> tuple[tuple[int, int, float], ...]:
     return tuple(found)
 
 
-def _query(name: str, table: Table, path: Path) -> Asked:
+def _query(name: str, table: TomlTable, path: Path) -> ScenarioQuery:
     text, file = table.text("text", None), table.text("file", None)
     if (text is None) == (file is None):
         table.fault("SN705" if text else "SN703", "a query is said by `text` or by `file`")
@@ -340,7 +340,7 @@ def _query(name: str, table: Table, path: Path) -> Asked:
             text = (path.parent / file).read_text(encoding="utf-8-sig")
         except OSError as error:
             table.fault("SN708", f"`{file}` cannot be read: {error.strerror}", "file")
-    asked = Asked(name, text, *_from_to(table, 0))
+    asked = ScenarioQuery(name, text, *_from_to(table, 0))
     table.close()
     return asked
 

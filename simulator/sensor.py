@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acquisition.schedule import REGISTER_BITS
-from simulator.physical_fields import Field
+from simulator.physical_fields import PhysicalField
 
 LARGEST = 2 ** (REGISTER_BITS - 1) - 1
 
@@ -18,7 +18,7 @@ class Sensor:
     """
 
     name: str
-    field: Field
+    field: PhysicalField
     scale: int = 0
     low: int = -LARGEST
     high: int = LARGEST
@@ -26,10 +26,10 @@ class Sensor:
 
     def read(self, site: int, ms: int) -> int | None:
         """What it gives at one moment; None where it fails."""
-        values, nulls = self.reads(np.array([site]), np.array([ms]))
+        values, nulls = self.read_many(np.array([site]), np.array([ms]))
         return None if nulls[0] else int(values[0])
 
-    def reads(self, site: np.ndarray, ms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def read_many(self, site: np.ndarray, ms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What it gives at many moments, and where it fails."""
         true = self.field.values(site, ms)
         nulls = np.isnan(true)

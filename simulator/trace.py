@@ -32,12 +32,12 @@ class Trace:
 
     sink: Callable[[str], object] | None = None
     watch: Callable[[Event], object] | None = None
-    wanted: bool = True
+    is_kept: bool = True
     events: list[Event] = field(default_factory=list)
 
     def record(self, time: int, mote: int, what: str, **details: object) -> None:
         event = Event(time, mote, what, tuple(details.items()))
-        if self.wanted:
+        if self.is_kept:
             self.events.append(event)
         if self.watch:
             self.watch(event)
@@ -45,7 +45,7 @@ class Trace:
     def of(self, what: str) -> list[Event]:
         return [event for event in self.events if event.what == what]
 
-    def pass_on(self, until: int) -> None:
+    def flush(self, until: int) -> None:
         """Nothing will be recorded before `until` any more: what is older may go to the sink."""
         if self.sink:
             self.sink(_text([event for event in self.events if event.time < until]))

@@ -8,9 +8,9 @@ import numpy as np
 from acquisition.errors import InputError
 from acquisition.schedule import sensor_code
 from acquisition.schema import Attribute, Type
-from acquisition.sources.column_conversion import held_column
+from acquisition.sources.column_conversion import convert_column
 from acquisition.sources.python_values import read_file
-from innet.costs.hardware import Hardware, hardware
+from innet.costs.hardware import Hardware, load_hardware
 from innet.deployment import Deployment, SensorSpec
 from simulator.counter_rng import Purpose, draw, uniform
 from simulator.energy import Timing
@@ -18,8 +18,8 @@ from simulator.kernel import MS, Kernel
 from simulator.mote import Mote
 from simulator.network import Gateway
 from simulator.partial_aggregates import Provenance
-from simulator.physical_fields import Failing, Field, Noise, Places, Recording, Sum, Wave
-from simulator.radio_medium import Air, Channel
+from simulator.physical_fields import FailingSensor, Noise, PhysicalField, RecordedField, SiteOffsets, SumField, Wave
+from simulator.radio_medium import LossyChannel, RadioMedium
 from simulator.scenario import Quantity, Scenario
 from simulator.sensor import Sensor
 from simulator.tally import Tally
@@ -27,26 +27,28 @@ from simulator.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class SimulatedWorld:
     """What a scenario is made of, before anybody is switched on."""
 
     kernel: Kernel
     trace: Trace
     tally: Tally
     declared: dict[tuple[int, int], float]  # the ratios of links as they were at the beginning
-    channel: Channel
-    air: Air
+    channel: LossyChannel
+    air: RadioMedium
     motes: dict[int, Mote]
     gateways: list[Gateway]
 
 
-def build(scenario: Scenario, seed: int, sink: Callable[[str], object] | None = None, traced: bool = True) -> Built:
+def build_world(
+    scenario: Scenario, seed: int, sink: Callable[[str], object] | None = None, traced: bool = True
+) -> SimulatedWorld:
     """Motes one by one. The trace goes to `sink`, or is kept; or, if it is not to be `traced`, it is counted only."""
     tally = Tally()
     kernel, trace, provenance = Kernel(scenario.begin_ms * MS), Trace(sink, tally.watch, traced), Provenance()
-    channel = channel_of(scenario, seed)
-    air = Air(kernel, trace, channel)
-    kinds, sensors = kinds_of(scenario.deployment), sensors_of(scenario, seed)
+    channel = make_channel(scenario, seed)
+    air = RadioMedium(kernel, trace, channel)
+    kinds, sensors = hardware_by_mote(scenario.deployment), make_sensors(scenario, seed)
     motes = {
         number: Mote(number, 1, kernel, air, trace, sensors[number], kind=kinds[number], battery=site.battery,
                      ppm=_ppm(scenario.ppm, seed, number), provenance=provenance)
@@ -56,27 +58,27 @@ def build(scenario: Scenario, seed: int, sink: Callable[[str], object] | None = 
     gateways = [
         Gateway(number, timing, kernel, air, trace, provenance) for number in sorted(scenario.deployment.gateways)
     ]
-    return Built(kernel, trace, tally, dict(channel.ratios), channel, air, motes, gateways)
+    return SimulatedWorld(kernel, trace, tally, dict(channel.ratios), channel, air, motes, gateways)
 
 
-def channel_of(scenario: Scenario, seed: int) -> Channel:
-    return Channel(scenario.links, seed, scenario.bursts, scenario.deployment.mtu)
+def make_channel(scenario: Scenario, seed: int) -> LossyChannel:
+    return LossyChannel(scenario.links, seed, scenario.bursts, scenario.deployment.mtu)
 
 
-def kinds_of(deployment: Deployment) -> dict[int, Hardware]:
-    return {number: hardware(site.hardware) for number, site in sorted(deployment.motes.items())}
+def hardware_by_mote(deployment: Deployment) -> dict[int, Hardware]:
+    return {number: load_hardware(site.hardware) for number, site in sorted(deployment.motes.items())}
 
 
-def sensors_of(scenario: Scenario, seed: int) -> dict[int, tuple[Sensor, ...]]:
+def make_sensors(scenario: Scenario, seed: int) -> dict[int, tuple[Sensor, ...]]:
     """Of each mote; what is the same for several is one object, so that they can be read together."""
     nothing = Wave(0.0)
-    world = {name: field_of(name, quantity, scenario, seed) for name, quantity in scenario.world.items()}
+    world = {name: make_field(name, quantity, scenario, seed) for name, quantity in scenario.world.items()}
     for fault in scenario.faults:
         if fault.what == "sensor_fails":
             begin = scenario.begin_ms + fault.at_ms
             end = 2**62 if fault.until_ms is None else scenario.begin_ms + fault.until_ms
             for mote in fault.motes:
-                world[fault.sensor] = Failing(world.get(fault.sensor, nothing), mote, begin, end)
+                world[fault.sensor] = FailingSensor(world.get(fault.sensor, nothing), mote, begin, end)
     made: dict[tuple[str, SensorSpec], Sensor] = {}
     for site in scenario.deployment.motes.values():
         for name, spec in site.sensors.items():
@@ -89,7 +91,7 @@ def sensors_of(scenario: Scenario, seed: int) -> dict[int, tuple[Sensor, ...]]:
     }
 
 
-def field_of(name: str, quantity: Quantity, scenario: Scenario, seed: int) -> Field:
+def make_field(name: str, quantity: Quantity, scenario: Scenario, seed: int) -> PhysicalField:
     """The quantity that a kind of sensor measures."""
     if quantity.file is not None:
         return _recording(quantity, scenario)
@@ -99,10 +101,10 @@ def field_of(name: str, quantity: Quantity, scenario: Scenario, seed: int) -> Fi
     }
     cycles = tuple(Wave(0.0, cycle.swing, cycle.period_ms, phase_ms=cycle.phase_ms) for cycle in quantity.cycles)
     noise = (Noise(quantity.noise, seed, sensor_code(name)),) if quantity.noise else ()
-    return Sum((Wave(quantity.mean), Places(places), *cycles, *noise))
+    return SumField((Wave(quantity.mean), SiteOffsets(places), *cycles, *noise))
 
 
-def _recording(quantity: Quantity, scenario: Scenario) -> Recording:
+def _recording(quantity: Quantity, scenario: Scenario) -> RecordedField:
     recorded = read_file(quantity.file)
     tick_ms = scenario.deployment.tick_ms
     columns = {}
@@ -110,13 +112,13 @@ def _recording(quantity: Quantity, scenario: Scenario) -> Recording:
     for name, type_ in wanted:
         if name not in recorded.columns:
             raise InputError("SN505", f"the column `{name}` is missing: a recorded quantity has it", recorded.name)
-        columns[name] = held_column(recorded, name, Attribute(name, type_), tick_ms)
+        columns[name] = convert_column(recorded, name, Attribute(name, type_), tick_ms)
     (tick, _), (site, _), (values, mask) = (columns[name] for name, _ in wanted)
     there = np.ones(len(tick), bool) if mask is None else mask
     order = np.argsort(tick, kind="stable")
     tick, site, values = tick[order], site[order], np.where(there, values, np.nan)[order]
     sites = np.unique(site).tolist()
-    return Recording(
+    return RecordedField(
         {s: tick[site == s] * tick_ms for s in sites}, {s: values[site == s] for s in sites}, quantity.hold_ms
     )
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 
 from tests.oracles.deliveries import Log, last_moment
-from tests.oracles.errors import NotCovered, Refused
+from tests.oracles.errors import NotCoveredError, RejectedError
 from tests.oracles.generate import case, cases, measure
-from tests.oracles.in_sqlite import Unsayable, disagreements
+from tests.oracles.in_sqlite import NotInSqliteError, disagreements
 from tests.oracles.recompute import make_world, read_query, run
 from tests.oracles.schema import read_schema
 
@@ -16,7 +16,7 @@ from tests.oracles.schema import read_schema
 def answered(made, **options):
     try:
         return run(made.schema, made.inputs, made.queries, **options)
-    except (Refused, NotCovered) as e:
+    except (RejectedError, NotCoveredError) as e:
         return e
 
 
@@ -35,7 +35,7 @@ def test_sqlite_agrees_on_single_windows(counts, rng):
         made = case(rng.randrange(2**32))
         try:
             windows, bad = disagreements(made.schema, made.inputs, made.query)
-        except Unsayable:
+        except NotInSqliteError:
             continue
         assert not bad, (made.seed, made.query, bad[0])
         compared.update(cases=1, windows=windows)

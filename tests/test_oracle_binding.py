@@ -7,7 +7,7 @@ from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from tests.oracles.generate import case
 from tests.oracles.recompute import run
-from tests.oracles.shortcuts import refused
+from tests.oracles.shortcuts import rejection_kind
 
 KINDS = ("syntax", "name", "type", "static")
 EXAMPLES = [code for code, entry in CATALOGUE.items() if not entry.schema and entry.kind in KINDS]
@@ -15,7 +15,7 @@ EXAMPLES = [code for code, entry in CATALOGUE.items() if not entry.schema and en
 
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_the_examples_of_the_catalogue_are_refused_for_the_same_kind_of_reason(code):
-    assert refused(ROAD, CATALOGUE[code].example, until=0) == CATALOGUE[code].kind
+    assert rejection_kind(ROAD, CATALOGUE[code].example, until=0) == CATALOGUE[code].kind
 
 
 def test_generated_queries_have_the_same_columns(counts, rng):

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from tests.oracles.shortcuts import ask, holds, pushed, refused, sensed, value, windows
+from tests.oracles.shortcuts import ask, holds, pushed, rejection_kind, sensed, value, windows
 from tests.oracles.values import exact_sqrt
 
 T = "t: stored (a:integer, b:integer, x:float, y:float, s:string, u:string)"
@@ -83,8 +83,8 @@ def test_5_7_groups():
     assert one("SELECT COUNT(*) FROM t GROUP BY a, b", bag((1, 1), (1, 1), (1, 2))) == [2, 1]
     assert one("SELECT a FROM t GROUP BY a", {"t": []}) == []
     assert one("SELECT 7 FROM t HAVING COUNT(*) > 1", data) == [7]
-    assert refused(T, "SELECT COUNT(*) FROM t GROUP BY c") == "name"
-    assert refused(T, "SELECT a + 1 FROM t GROUP BY a + 1") == "syntax"  # columns only
+    assert rejection_kind(T, "SELECT COUNT(*) FROM t GROUP BY c") == "name"
+    assert rejection_kind(T, "SELECT a + 1 FROM t GROUP BY a + 1") == "syntax"  # columns only
 
 
 def test_5_7_groups_are_made_inside_each_window():
@@ -131,17 +131,17 @@ def test_10_4_types():
     assert [type_ for _, type_ in ask(T, data, text).columns] == [
         "integer", "float", "float", "float", "integer", "integer", "float", "integer",
     ]  # fmt: skip
-    assert refused(T, "SELECT a FROM t WHERE NULL") in ("type", "syntax")
-    assert refused(T, "SELECT COALESCE(a, s) FROM t") == "type"
-    assert refused(T, "SELECT a FROM t WHERE s LIKE 1") == "type"
-    assert refused(T, "SELECT NOSUCH(a) FROM t") is not None
+    assert rejection_kind(T, "SELECT a FROM t WHERE NULL") in ("type", "syntax")
+    assert rejection_kind(T, "SELECT COALESCE(a, s) FROM t") == "type"
+    assert rejection_kind(T, "SELECT a FROM t WHERE s LIKE 1") == "type"
+    assert rejection_kind(T, "SELECT NOSUCH(a) FROM t") is not None
 
 
 def test_5_5_types_of_aggregates():
     text = "SELECT SUM(a), SUM(x), AVG(a), COUNT(s), MIN(s), MAX(x), STDEV(a), MEDIAN(a) FROM t"
     types = ["integer", "float", "float", "integer", "string", "float", "float", "float"]
     assert [type_ for _, type_ in ask(T, {"t": []}, text).columns] == types
-    assert refused(T, "SELECT QUANTILE(a, 1.5) FROM t") == "static"
+    assert rejection_kind(T, "SELECT QUANTILE(a, 1.5) FROM t") == "static"
 
 
 def test_10_4_star():
@@ -173,7 +173,7 @@ def test_10_5_median_quantile_and_count_distinct():
         (2.5, 1.75, 10.0, 2)
     ]
     assert one("SELECT MEDIAN(a), COUNT(DISTINCT a) FROM t", {"t": []}) == [(None, 0)]
-    assert refused(T, "SELECT MEDIAN(s) FROM t") == "type"
+    assert rejection_kind(T, "SELECT MEDIAN(s) FROM t") == "type"
 
 
 def test_10_5_first_and_last():
@@ -188,7 +188,7 @@ def test_10_5_first_and_last():
     text = "SELECT FIRST(v), LAST(v) FROM p [FROM NOW-9 TO NOW SLIDE 4 SEC]"
     assert windows("p: pushed (v:integer)", data, text)[1] == (4, [(2, 1)])  # by tick, then index
     both = schema + "\np: pushed (v:integer)"
-    assert refused(both, "SELECT FIRST(r.v) FROM r [NOW], p [FROM NOW TO NOW SLIDE 1 SEC]") == "static"
+    assert rejection_kind(both, "SELECT FIRST(r.v) FROM r [NOW], p [FROM NOW TO NOW SLIDE 1 SEC]") == "static"
 
 
 def test_10_5_what_grows_is_refused_in_a_landmark_window():
@@ -198,8 +198,8 @@ def test_10_5_what_grows_is_refused_in_a_landmark_window():
         "SELECT MEDIAN(v) FROM r [UNBOUNDED]",
         "SELECT COUNT(DISTINCT v) FROM r [UNBOUNDED]",
     ):
-        assert refused(schema, text) == "static"
-        assert refused(schema, text + " FOR 3 SEC") is None
+        assert rejection_kind(schema, text) == "static"
+        assert rejection_kind(schema, text + " FOR 3 SEC") is None
     assert windows(schema, {"r": sensed([1, 2, 3])}, "SELECT SUM(v) FROM r [UNBOUNDED SLIDE 2 SEC]") == [
         (0, [1]),
         (2, [6]),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.oracles.errors import NotCovered
+from tests.oracles.errors import NotCoveredError
 from tests.oracles.recompute import run
-from tests.oracles.shortcuts import ask, pushed, refused, said, sensed, stream, windows
+from tests.oracles.shortcuts import ask, pushed, rejection_kind, sensed, stream, updates_of, windows
 
 R = "r: sensed (v:integer) every 1 sec at sites 1"
 P = "p: pushed (v:integer)"
@@ -22,7 +22,7 @@ def test_1_1_a_tick_is_a_second():
 
 
 def test_1_1_there_are_no_fractions_of_ticks():
-    assert refused(P, "SELECT v FROM p [FROM NOW TO NOW SLIDE 500 MS]") is not None
+    assert rejection_kind(P, "SELECT v FROM p [FROM NOW TO NOW SLIDE 500 MS]") is not None
     data = {"p": pushed((0, 1), (1, 2))}
     found = windows(P, data, "SELECT v FROM p [FROM NOW TO NOW SLIDE 500 MS]", tick_ms=500)
     assert found == [(0, [1]), (1, [2])]
@@ -62,7 +62,7 @@ def test_1_5_without_a_timestamp_the_tick_is_the_delivery():
 
 def test_1_5_a_plain_stream_query_gives_the_order_of_arrival_whatever_the_ticks():
     data = {"p": pushed((1, 7), (3, 9, 8), (4, 2, 9))}
-    assert said(P, data, "SELECT v FROM p") == [(1, 1, 1, 1, 7), (3, 9, 2, 1, 8), (4, 2, 3, 1, 9)]
+    assert updates_of(P, data, "SELECT v FROM p") == [(1, 1, 1, 1, 7), (3, 9, 2, 1, 8), (4, 2, 3, 1, 9)]
 
 
 LATE = {"p": pushed((4, 2, 9))}
@@ -71,14 +71,14 @@ EVERY_SECOND = "SELECT v FROM p [FROM NOW-3 TO NOW SLIDE 1 SEC]"
 
 def test_1_5_late_revise():
     # A tuple with timestamp 2 delivered at 4: the windows at 2 and 3 are revised, 4 and 5 contain it, 6 does not.
-    assert said(P, LATE, EVERY_SECOND, until=6) == [
+    assert updates_of(P, LATE, EVERY_SECOND, until=6) == [
         (0, 0, 0, [], []), (1, 1, 0, [], []), (2, 2, 0, [], []), (3, 3, 0, [], []),
         (4, 2, 1, [], [9]), (4, 3, 1, [], [9]), (4, 4, 0, [], [9]), (5, 5, 0, [], [9]), (6, 6, 0, [], []),
     ]  # fmt: skip
 
 
 def test_1_5_late_append():
-    found = said(P + " late append", LATE, EVERY_SECOND, until=6)
+    found = updates_of(P + " late append", LATE, EVERY_SECOND, until=6)
     assert [(tick, added) for _, tick, _, _, added in found] == [
         (0, []), (1, []), (2, []), (3, []), (4, [9]), (5, [9]), (6, []),
     ]  # fmt: skip
@@ -109,7 +109,7 @@ def test_1_5_beyond_the_horizon():
 def test_1_5_stamped_ahead():
     # Timestamp 9, delivery 3: in the stream at 3 with tick 9, and in time windows from 9 on.
     data = {"p": pushed((3, 9, 5))}
-    assert said(P, data, "SELECT v FROM p") == [(3, 9, 1, 1, 5)]
+    assert updates_of(P, data, "SELECT v FROM p") == [(3, 9, 1, 1, 5)]
     found = windows(P, data, "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 1 SEC]", until=11)
     assert [tick for tick, rows in found if rows] == [9, 10]
     assert run(P + " ahead 5 sec", data, []).ledger["p"] == {"received": 1, "ahead": 1}
@@ -119,7 +119,7 @@ def test_1_5_the_watermark_of_a_sensed_extent_waits_only_for_what_is_missing():
     schema = "r: sensed (v:integer) every 2 sec at sites 1 wait 3 sec"
     rows = [{"_tick": 0, "_site": 1, "v": 1}, {"_tick": 2, "_site": 1, "v": 2, "_arrival": 4}]
     # 4 never comes: its windows wait until 4 + 3.
-    assert [(c, t) for c, t, *_ in said(schema, {"r": rows}, "SELECT v FROM r [FROM NOW TO NOW SLIDE 1 SEC]", until=9)] == [
+    assert [(c, t) for c, t, *_ in updates_of(schema, {"r": rows}, "SELECT v FROM r [FROM NOW TO NOW SLIDE 1 SEC]", until=9)] == [
         (0, 0), (1, 1), (4, 2), (4, 3), (7, 4), (7, 5), (9, 6), (9, 7), (9, 8), (9, 9),
     ]  # fmt: skip
 
@@ -127,8 +127,8 @@ def test_1_5_the_watermark_of_a_sensed_extent_waits_only_for_what_is_missing():
 def test_1_5_the_watermark_of_a_pushed_extent_is_the_clock_minus_its_wait():
     schema, data = P + " wait 2 sec", {"p": pushed((0, 1), (2, 1, 2), (3, 0, 3))}
     # 0 and 1 are on time (arrival 0, and 1 above the watermark -1 of clock tick 1); tick 0 at 3 is late, arrival 3.
-    assert said(schema, data, "SELECT v FROM p", until=9) == [(2, 0, 1, 1, 1), (3, 1, 2, 1, 2), (5, 0, 3, 1, 3)]
-    assert said(schema, data, "SELECT v FROM p [FROM NOW TO NOW SLIDE 1 SEC]", until=9)[:3] == [
+    assert updates_of(schema, data, "SELECT v FROM p", until=9) == [(2, 0, 1, 1, 1), (3, 1, 2, 1, 2), (5, 0, 3, 1, 3)]
+    assert updates_of(schema, data, "SELECT v FROM p [FROM NOW TO NOW SLIDE 1 SEC]", until=9)[:3] == [
         (2, 0, 0, [], [1]), (3, 0, 1, [], [3]), (3, 1, 0, [], [2]),
     ]  # fmt: skip
 
@@ -169,7 +169,7 @@ def test_1_5_a_tick_set_aside_does_not_move_the_end():
 
 def test_1_5_the_end_of_a_replay_answers_every_window():
     schema = P + " wait 1 min"
-    assert said(schema, {"p": pushed((0, 1), (4, 2))}, "SELECT v FROM p [FROM NOW TO NOW SLIDE 2 SEC]") == [
+    assert updates_of(schema, {"p": pushed((0, 1), (4, 2))}, "SELECT v FROM p [FROM NOW TO NOW SLIDE 2 SEC]") == [
         (4, 0, 0, [], [1]), (4, 2, 0, [], []), (4, 4, 0, [], [2]),
     ]  # fmt: skip
 
@@ -188,7 +188,7 @@ def test_1_7_tick_and_index_in_a_stream_query():
         (1, 2, (1, 2, 6)),
         (2, 3, (2, 3, 7)),
     ]
-    assert refused(R, "SELECT tick FROM r [NOW]") == "name"
+    assert rejection_kind(R, "SELECT tick FROM r [NOW]") == "name"
     assert windows(R, data, "SELECT MAX(t) FROM (SELECT tick AS t FROM r) [FROM NOW TO NOW SLIDE 2 SEC]") == [
         (0, [0]),
         (2, [2]),
@@ -201,7 +201,7 @@ def test_1_7_a_column_called_tick_is_meant_before_the_tag():
 
 
 def test_1_7_not_declared():
-    assert refused("r: pushed (tick:integer)", "SELECT tick FROM r") is not None
+    assert rejection_kind("r: pushed (tick:integer)", "SELECT tick FROM r") is not None
 
 
 def test_1_8_values():
@@ -216,12 +216,12 @@ def test_1_8_values():
 
 def test_2_1_grammar_corners():
     for window in ("SLIDE 0 SEC", "SLIDE 1.5 SEC"):
-        assert refused(R, f"SELECT v FROM r [FROM NOW TO NOW {window}]") == "syntax"
+        assert rejection_kind(R, f"SELECT v FROM r [FROM NOW TO NOW {window}]") == "syntax"
     for begin in ("NOW-0", "NOW+1", "NOW-1.5"):
-        assert refused(R, f"SELECT v FROM r [FROM {begin} TO NOW SLIDE 1 SEC]") == "syntax"
-    assert refused(R, "SELECT v FROM r WHERE 1 < v < 3") == "syntax"
+        assert rejection_kind(R, f"SELECT v FROM r [FROM {begin} TO NOW SLIDE 1 SEC]") == "syntax"
+    assert rejection_kind(R, "SELECT v FROM r WHERE 1 < v < 3") == "syntax"
     assert windows(R, {"r": sensed([5])}, "select v from r [from now−1 to now slide 1 row];") == [(0, [5])]
-    assert refused(R, "SELECT V FROM r") == "name"  # names are case-sensitive
+    assert rejection_kind(R, "SELECT V FROM r") == "name"  # names are case-sensitive
 
 
 def test_2_2_types_of_queries():
@@ -232,26 +232,26 @@ def test_2_2_types_of_queries():
         "SELECT v FROM r [NOW] WHERE MAX(v) > 1", "SELECT MAX(v) FROM r", "SELECT v, MAX(v) FROM r [NOW]",
         "SELECT MAX(v) FROM r [NOW] HAVING v > 1", "SELECT v FROM r HAVING COUNT(*) > 1",
     ]  # fmt: skip
-    assert [refused(schema, text) for text in static] == ["static"] * len(static)
+    assert [rejection_kind(schema, text) for text in static] == ["static"] * len(static)
     typed = ["SELECT 'a' + 1 FROM r", "SELECT SUM('a') FROM r [NOW]", "SELECT v FROM r WHERE v = 'a'", "SELECT v = 1 FROM r",
              "SELECT v FROM r WHERE v", "SELECT v FROM r WHERE (v = 1) = (v = 2)", "SELECT COUNT(v = 1) FROM r [NOW]"]  # fmt: skip
-    assert {refused(schema, text) for text in typed} <= {"type", "syntax"}
+    assert {rejection_kind(schema, text) for text in typed} <= {"type", "syntax"}
 
 
 def test_2_3_names():
     schema = "\n".join((R, P))
-    assert refused(schema, "SELECT r.v FROM r AS x") == "name"  # with an alias the extent's name is gone
-    assert refused(schema, "SELECT v FROM r [NOW], r [NOW]") == "name"
-    assert refused(schema, "SELECT v FROM r [NOW], p [FROM NOW TO NOW SLIDE 1 SEC]") == "name"  # ambiguous
-    assert refused(schema, "SELECT v AS w FROM r WHERE w = 1") == "name"  # visible outside only
-    assert refused(schema, "SELECT r.v FROM (SELECT v FROM r) x") == "name"
+    assert rejection_kind(schema, "SELECT r.v FROM r AS x") == "name"  # with an alias the extent's name is gone
+    assert rejection_kind(schema, "SELECT v FROM r [NOW], r [NOW]") == "name"
+    assert rejection_kind(schema, "SELECT v FROM r [NOW], p [FROM NOW TO NOW SLIDE 1 SEC]") == "name"  # ambiguous
+    assert rejection_kind(schema, "SELECT v AS w FROM r WHERE w = 1") == "name"  # visible outside only
+    assert rejection_kind(schema, "SELECT r.v FROM (SELECT v FROM r) x") == "name"
     data = {"r": sensed([5])}
     assert stream(schema, data, "SELECT x.v FROM (SELECT v FROM r) x") == [(0, 1, 5)]
     assert stream(schema, data, "SELECT r.v FROM (SELECT v FROM r)") == [(0, 1, 5)]  # keeps name and qualifier
     assert stream(schema, data, "SELECT w FROM (SELECT v AS w FROM r)") == [(0, 1, 5)]
-    assert refused(schema, "SELECT r.w FROM (SELECT v AS w FROM r)") == "name"
-    assert refused(schema, "SELECT v FROM (SELECT v + 1 FROM r)") == "name"
-    assert refused(schema, "SELECT v FROM (SELECT v, v FROM r)") == "name"
+    assert rejection_kind(schema, "SELECT r.w FROM (SELECT v AS w FROM r)") == "name"
+    assert rejection_kind(schema, "SELECT v FROM (SELECT v + 1 FROM r)") == "name"
+    assert rejection_kind(schema, "SELECT v FROM (SELECT v, v FROM r)") == "name"
     assert ask(schema, data, "SELECT v, v + 1, v AS w FROM r").columns == [
         ("v", "integer"),
         (None, "integer"),
@@ -278,13 +278,13 @@ def test_2_6_one_off_queries():
     assert stream(T, data, "ISTREAM(SELECT v FROM t)") == [(0, 1, 1), (0, 2, 2)]
     assert stream(T, data, "DSTREAM(SELECT v FROM t)") == []
     both = "\n".join((R, T))
-    assert refused(both, "SELECT r.v FROM r [NOW], t") == "static"
-    assert refused(both, "SELECT x.v FROM t, t AS x [SCAN 1 SEC]") == "static"
+    assert rejection_kind(both, "SELECT r.v FROM r [NOW], t") == "static"
+    assert rejection_kind(both, "SELECT x.v FROM t, t AS x [SCAN 1 SEC]") == "static"
 
 
 def test_2_7_a_window_query_directly_in_from():
-    assert refused(R, "SELECT v FROM (SELECT v FROM r [NOW])") == "static"
-    assert refused(R, "SELECT v FROM (SELECT v FROM r [NOW]) [FROM NOW TO NOW SLIDE 1 SEC]") == "static"
+    assert rejection_kind(R, "SELECT v FROM (SELECT v FROM r [NOW])") == "static"
+    assert rejection_kind(R, "SELECT v FROM (SELECT v FROM r [NOW]) [FROM NOW TO NOW SLIDE 1 SEC]") == "static"
 
 
 def test_2_8_q1_is_an_ordinary_query():
@@ -304,5 +304,5 @@ def test_2_9_the_order_is_product_where_grouping_having_list_converter():
 
 @pytest.mark.parametrize("clause", ["LIFETIME 30 DAY"])
 def test_what_is_not_covered_says_so(clause):
-    with pytest.raises(NotCovered):
+    with pytest.raises(NotCoveredError):
         run(R, {"r": []}, [f"SELECT v FROM r {clause}"])

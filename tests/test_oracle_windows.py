@@ -1,6 +1,6 @@
 """The oracle against SEMANTICS 3, 4, 6, 7 and 8. Expected values are worked out by hand from the text."""
 
-from tests.oracles.shortcuts import ask, pushed, said, sensed, stream, windows
+from tests.oracles.shortcuts import ask, pushed, sensed, stream, updates_of, windows
 
 R = "r: sensed (v:integer) every 1 sec at sites 1"
 P = "p: pushed (v:integer)"
@@ -69,7 +69,7 @@ def test_3_8_three_tuples_at_one_tick_make_three_windows():
 
 
 def test_3_8_a_row_window_exists_as_soon_as_its_row_has_arrived():
-    assert said(P, {"p": pushed((1, 1), (5, 2))}, "SELECT v FROM p [FROM NOW TO NOW SLIDE 1 ROW]") == [
+    assert updates_of(P, {"p": pushed((1, 1), (5, 2))}, "SELECT v FROM p [FROM NOW TO NOW SLIDE 1 ROW]") == [
         (1, 1, 0, [], [1]), (5, 5, 0, [], [2]),
     ]  # fmt: skip
 
@@ -199,7 +199,7 @@ def test_8_3_nothing_selected_yet():
 
 def test_8_6_a_silent_stream_does_not_hold_windows():
     text = "SELECT COUNT(*) FROM ISTREAM(SELECT MAX(v) FROM r [NOW]) [FROM NOW TO NOW SLIDE 1 SEC]"
-    assert said(R, {"r": sensed([5, 5, 5])}, text) == [(0, 0, 0, [], [1]), (1, 1, 0, [], [0]), (2, 2, 0, [], [0])]
+    assert updates_of(R, {"r": sensed([5, 5, 5])}, text) == [(0, 0, 0, [], [1]), (1, 1, 0, [], [0]), (2, 2, 0, [], [0])]
 
 
 def test_8_7_every_tick_counts_once_in_order():

@@ -41,7 +41,7 @@ ANSWERS = "tests/golden/test_queries.py::test_a_query_is_answered_as_its_file_sa
 CHOICES = "tests/golden/test_choices.py::test_a_query_under_a_random_choice"
 NEAREST = {
     "basestation/execution": (ANSWERS, CHOICES, "tests/agreement", "tests/execution"),
-    "basestation/progress": (ANSWERS, "tests/windows", CHOICES),
+    "basestation/progress": (ANSWERS, "tests/progress", CHOICES),
     "basestation/algebra": (ANSWERS, "tests/algebra"),
     "basestation/planner": (
         ANSWERS,

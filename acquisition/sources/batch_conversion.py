@@ -8,11 +8,11 @@ stored   attributes alone
 
 import numpy as np
 
-from acquisition.batch import Batch, all_there, dtype_of
+from acquisition.batch import Batch, dtype_of, unit_weights
 from acquisition.errors import InputError
-from acquisition.extent import Kind
+from acquisition.extent import ExtentKind
 from acquisition.schema import Attribute, Type
-from acquisition.sources.column_conversion import held_column
+from acquisition.sources.column_conversion import convert_column
 
 _TICK, _ARRIVAL = Attribute("_tick", Type.TIME), Attribute("_arrival", Type.TIME)
 _SITE, _WEIGHT = Attribute("_site", Type.INTEGER), Attribute("_weight", Type.INTEGER)
@@ -30,13 +30,13 @@ def batch_of(recorded, extent, tick_ms=1_000):
     system = {a.name: _system(recorded, a, tick_ms) for a in (_TICK, _ARRIVAL, _WEIGHT, _REPLACES)}
     weight, replaces = _corrections(recorded, system["_weight"], system["_replaces"])
     named = np.zeros(length, bool) if replaces is None else replaces > 0
-    if extent.kind is Kind.SENSED:
+    if extent.kind is ExtentKind.SENSED:
         tick, arrival, site = _reading_keys(recorded, extent, system, named, tick_ms)
     else:
         tick, arrival = _stamps(recorded, system)
         site = np.zeros(length, np.int64)
         if "_site" in recorded.columns:  # an archive has it
-            held_column(recorded, "_site", _SITE, tick_ms)
+            convert_column(recorded, "_site", _SITE, tick_ms)
     given = {
         a.name: np_array
         for a, np_array in ((extent.site_attribute, site), (extent.time_attribute, tick))
@@ -60,7 +60,7 @@ def _attributes(recorded, extent, tick_ms, given):
         if name in given:
             columns[name] = given[name]
         elif name in recorded.columns:
-            columns[name], mask = held_column(recorded, name, attribute, tick_ms)
+            columns[name], mask = convert_column(recorded, name, attribute, tick_ms)
             if mask is not None:
                 valid[name] = mask
         elif recorded.partial or (not len(recorded) and not recorded.columns):
@@ -76,12 +76,12 @@ def _system(recorded, attribute, tick_ms):
     """(values, mask) of a system column; None where it is not there."""
     if attribute.name not in recorded.columns:
         return None
-    values, mask = held_column(recorded, attribute.name, attribute, tick_ms)
+    values, mask = convert_column(recorded, attribute.name, attribute, tick_ms)
     return values, np.ones(len(values), bool) if mask is None else mask
 
 
 def _corrections(recorded, weights, replacing):
-    weight = all_there(len(recorded))
+    weight = unit_weights(len(recorded))
     if weights is not None:
         weight = np.where(weights[1], weights[0], 1)
         _first(recorded, np.abs(weight) != 1, "_weight", "SN509", "a weight is 1 (there) or -1 (no longer there)")
@@ -108,7 +108,7 @@ def _reading_keys(recorded, extent, system, named, tick_ms):
     arrival, delivered = system["_arrival"] or nothing
     site, placed = none, none.astype(bool)
     if site_column is not None:
-        site, mask = held_column(recorded, site_column, _SITE, tick_ms)
+        site, mask = convert_column(recorded, site_column, _SITE, tick_ms)
         placed = np.ones(len(site), bool) if mask is None else mask
     _first(recorded, ~stamped & ~(named & delivered), "_tick", "SN508", "a reading needs its tick")
     _first(recorded, ~placed & ~named, site_column, "SN508", "a reading needs its site")

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from acquisition.batch import dtype_of
 from acquisition.errors import InputError
 from acquisition.schema import Type
-from acquisition.sources.value_conversion import Unfit, held
+from acquisition.sources.value_conversion import ValueRejectedError, convert_value
 
 _INTEGER = r"^-?[0-9]+$"
 _NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -21,9 +21,9 @@ _WIDE = 38, 18
 """A decimal that holds every 64-bit multiple of every scale, and what is to be rounded away from most texts."""
 
 
-def held_column(recorded, name, attribute, tick_ms):
+def convert_column(recorded, name, attribute, tick_ms):
     """(values, mask or None) of a column, as a batch holds the attribute; InputError at the first value that does not fit."""
-    array = as_arrow(recorded.columns[name])
+    array = to_arrow(recorded.columns[name])
     if isinstance(array, list):
         return _one_by_one(array, recorded, name, attribute, tick_ms)
     mask = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
@@ -38,7 +38,7 @@ def held_column(recorded, name, attribute, tick_ms):
     return values, mask
 
 
-def as_arrow(column):
+def to_arrow(column):
     """A column as one Arrow array; a list where Arrow would have to guess (`1` and `0.5` in one list, huge integers)."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -83,8 +83,8 @@ def _one_by_one(items, recorded, name, attribute, tick_ms):
             there[row] = False
             continue
         try:
-            values[row] = held(item, attribute, tick_ms, recorded.text)
-        except Unfit as why:
+            values[row] = convert_value(item, attribute, tick_ms, recorded.text)
+        except ValueRejectedError as why:
             raise InputError(why.code, str(why), recorded.name, row + 1, name, why.help) from None
     return values, None if there.all() else there
 
@@ -157,7 +157,7 @@ def _from_floats(array, attribute):
     down = np.floor(size)
     count = (np.copysign(down + (size - down >= 0.5), product)).astype(np.int64)
     for i in np.flatnonzero(np.abs(size - down - 0.5) <= size * 2.0**-52):
-        count[i] = held(float(values[i]), attribute, 1, False)
+        count[i] = convert_value(float(values[i]), attribute, 1, False)
     return count
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 
 from acquisition.errors import InputError
-from acquisition.sources.recorded_table import Recorded, unique_names
+from acquisition.sources.recorded_table import RecordedTable, unique_names
 
 _MOST_COLUMNS = 4096
 _END = b"\x02end\x03"
@@ -33,7 +33,7 @@ def read_csv(source, name=None):
         raise InputError("SN502", f"column {position} has no name in the header", name)
     header = unique_names(header, name)
     rows = table.slice(1)
-    return Recorded(name, dict(zip(header, rows.columns, strict=True)), rows.num_rows, text=True)
+    return RecordedTable(name, dict(zip(header, rows.columns, strict=True)), rows.num_rows, text=True)
 
 
 def read_bytes(path, name):
@@ -44,10 +44,10 @@ def read_bytes(path, name):
         with pa.input_stream(str(path), compression="detect") as stream:
             return stream.read()
     except (OSError, pa.ArrowInvalid) as why:
-        raise unreadable(name, why) from None
+        raise unreadable_error(name, why) from None
 
 
-def unreadable(name, why):
+def unreadable_error(name, why):
     return InputError("SN501", f"cannot be read: {getattr(why, 'strerror', None) or str(why).splitlines()[0]}", name)
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from acquisition.errors import InputError
-from acquisition.sources.csv import unreadable
-from acquisition.sources.recorded_table import Recorded, unique_names
+from acquisition.sources.csv import unreadable_error
+from acquisition.sources.recorded_table import RecordedTable, unique_names
 
 
 def read_parquet(path, name=None):
@@ -19,14 +19,14 @@ def read_parquet(path, name=None):
         table.validate(full=True)  # Arrow trusts what a file says of its texts
     except Exception as why:  # a damaged file fails in many ways, some of them far from what is wrong
         if isinstance(why, OSError) and why.strerror:
-            raise unreadable(name, why) from None
+            raise unreadable_error(name, why) from None
         raise InputError("SN502", f"is no Parquet file: {(str(why) or repr(why)).splitlines()[0]}", name) from None
-    return recorded_table(table, name)
+    return from_arrow(table, name)
 
 
-def recorded_table(table, name):
+def from_arrow(table, name):
     unique_names(table.column_names, name)
-    return Recorded(name, dict(zip(table.column_names, table.columns, strict=True)), table.num_rows)
+    return RecordedTable(name, dict(zip(table.column_names, table.columns, strict=True)), table.num_rows)
 
 
 def is_parquet(path):

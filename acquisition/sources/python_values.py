@@ -8,25 +8,25 @@ import pyarrow as pa
 
 from acquisition.errors import InputError
 from acquisition.sources.csv import read_csv
-from acquisition.sources.parquet import is_parquet, read_parquet, recorded_table
-from acquisition.sources.recorded_table import Recorded
+from acquisition.sources.parquet import from_arrow, is_parquet, read_parquet
+from acquisition.sources.recorded_table import RecordedTable
 
 
-def recorded(data, name):
+def to_recorded_table(data, name):
     """Whatever was handed in, as Recorded. A string is a path; `name` is what errors call everything else."""
     match data:
-        case Recorded():
+        case RecordedTable():
             return data
         case str() | PathLike():
             return read_file(data)
         case pa.Table() | pa.RecordBatch():
-            return recorded_table(data, name)
+            return from_arrow(data, name)
         case Mapping():
             return _columns(data, name)
     if hasattr(data, "__arrow_c_stream__"):  # data frames of pandas, polars and others
-        return recorded_table(pa.table(data), name)
+        return from_arrow(pa.table(data), name)
     if hasattr(data, "iterrows") and hasattr(data, "columns"):  # an older pandas
-        return recorded_table(pa.Table.from_pandas(data, preserve_index=False), name)
+        return from_arrow(pa.Table.from_pandas(data, preserve_index=False), name)
     return _rows(data, name)
 
 
@@ -41,7 +41,7 @@ def _columns(data, name):
     for key, length in lengths.items():
         if length != first:
             raise InputError("SN502", f"{length} values, but the first column has {first}", name, column=key)
-    return Recorded(name, columns, first)
+    return RecordedTable(name, columns, first)
 
 
 _ARRAYS = (np.ndarray, pa.Array, pa.ChunkedArray)
@@ -55,4 +55,4 @@ def _rows(data, name):
         if not isinstance(row, Mapping):
             raise InputError("SN502", f"a row is a dictionary, not {type(row).__name__}", name, number)
         names |= dict.fromkeys(row)
-    return Recorded(name, {key: [row.get(key) for row in rows] for key in names}, len(rows), partial=True)
+    return RecordedTable(name, {key: [row.get(key) for row in rows] for key in names}, len(rows), partial=True)

@@ -8,7 +8,7 @@ from acquisition.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedTable:
     """Named columns of one length: Arrow arrays, or lists of Python values.
 
     `name` is what errors call the input. `text` says that values stand as the text of a CSV file, so that `12` may become
@@ -29,21 +29,24 @@ class Recorded:
         for column in self.columns:
             if column not in known and column not in ignored:
                 raise InputError(
-                    "SN504", f"there is no column `{column}` here", self.name, help=near(column, known) or among(known)
+                    "SN504",
+                    f"there is no column `{column}` here",
+                    self.name,
+                    help=suggest_column(column, known) or list_columns(known),
                 )
 
     def missing(self, column, why):
         return InputError("SN505", f"the column `{column}` is missing: {why}", self.name)
 
 
-def near(word, candidates):
+def suggest_column(word, candidates):
     """The help that names the nearest candidate, or None if nothing is near."""
     folded = {candidate.lower(): candidate for candidate in reversed(list(candidates))}
     found = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     return f"did you mean `{folded[found[0]]}`?" if found else None
 
 
-def among(candidates):
+def list_columns(candidates):
     return "columns are " + ", ".join(f"`{c}`" for c in candidates)
 
 

@@ -16,7 +16,7 @@ _FINER = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]")
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-class Unfit(Exception):
+class ValueRejectedError(Exception):
     """A value that an attribute cannot hold; `code` is a number of the catalogue of errors."""
 
     def __init__(self, code, message, help=None):
@@ -24,7 +24,7 @@ class Unfit(Exception):
         self.code, self.help = code, help
 
 
-def held(value, attribute, tick_ms, text):
+def convert_value(value, attribute, tick_ms, text):
     """What a batch holds of a value that is there: int, float or str. With `text`, strings may stand for numbers."""
     if attribute.type is Type.STRING:
         return _string(value)
@@ -42,12 +42,14 @@ def held(value, attribute, tick_ms, text):
 
 def _string(value):
     if not isinstance(value, str):
-        raise Unfit("SN506", f"{shown(value)} is no string")
+        raise ValueRejectedError("SN506", f"{quote_value(value)} is no string")
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise Unfit("SN506", f"{shown(value)} has half a surrogate pair, which is no character") from None
+            raise ValueRejectedError(
+                "SN506", f"{quote_value(value)} has half a surrogate pair, which is no character"
+            ) from None
     return value
 
 
@@ -64,9 +66,9 @@ def _ticks(value, tick_ms):
             raise ValueError("finer than Python reads; it would be cut off")
         return tick_of_rfc3339(value, tick_ms)
     except (ValueError, OverflowError):
-        raise Unfit(
+        raise ValueRejectedError(
             "SN506",
-            f"{shown(value)} is no time at a whole tick",
+            f"{quote_value(value)} is no time at a whole tick",
             "a tick is a whole number or an RFC 3339 time such as 2026-11-18T08:00:00Z",
         ) from None
 
@@ -83,11 +85,13 @@ def _number(value, attribute, text):
         case str() if (text or attribute.type is Type.TIME) and _NUMBER.fullmatch(value):
             return Decimal(value)
         case str() if text and value != value.strip() and _NUMBER.fullmatch(value.strip()):
-            raise Unfit("SN506", f"{shown(value)} is {_a(attribute)} with blanks around it", "take the blanks away")
+            raise ValueRejectedError(
+                "SN506", f"{quote_value(value)} is {_a(attribute)} with blanks around it", "take the blanks away"
+            )
         case _:
             if hasattr(value, "item") and not isinstance(value, bytes):  # a numpy scalar
                 return _number(value.item(), attribute, text)
-    raise Unfit("SN506", f"{shown(value)} is {'no ' + _a(attribute).split(' ', 1)[1]}")
+    raise ValueRejectedError("SN506", f"{quote_value(value)} is {'no ' + _a(attribute).split(' ', 1)[1]}")
 
 
 def _a(attribute):
@@ -96,8 +100,8 @@ def _a(attribute):
 
 def _decimal(number, value):
     if isinstance(number, float) and not isfinite(number):
-        raise Unfit(
-            "SN506", f"{shown(value)} is no finite number", "a value that is missing is an empty field, or None"
+        raise ValueRejectedError(
+            "SN506", f"{quote_value(value)} is no finite number", "a value that is missing is an empty field, or None"
         )
     if isinstance(number, int) and number.bit_length() > 256:
         raise _too_large(value)
@@ -105,7 +109,7 @@ def _decimal(number, value):
 
 
 def _too_large(value):
-    return Unfit("SN507", f"{shown(value)} is out of range")
+    return ValueRejectedError("SN507", f"{quote_value(value)} is out of range")
 
 
 def _whole(number, value):
@@ -117,7 +121,7 @@ def _whole(number, value):
             raise _too_large(value)
         whole = int(exact) if exact and exact.adjusted() >= 0 else 0
         if whole != exact:
-            raise Unfit("SN506", f"{shown(value)} is no integer")
+            raise ValueRejectedError("SN506", f"{quote_value(value)} is no integer")
     if not _LEAST <= whole <= _MOST:
         raise _too_large(value)
     return whole
@@ -149,7 +153,7 @@ def _double(number, value):
     raise _too_large(value)
 
 
-def shown(value):
+def quote_value(value):
     """A value as an error shows it: short, and on one line."""
     text = value if isinstance(value, str) else str(value) if isinstance(value, int | float | Decimal) else repr(value)
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:41])

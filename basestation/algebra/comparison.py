@@ -5,7 +5,7 @@ numpy turns an int64 into a float64 to compare it with one, and 2^53 + 1 becomes
 
 import numpy as np
 
-from basestation.algebra.vector import Vector, both
+from basestation.algebra.vector import Vector, both_valid
 
 _SIGN = {
     "=": lambda s: s == 0, "<>": lambda s: s != 0, "<": lambda s: s < 0, "<=": lambda s: s <= 0,
@@ -21,12 +21,12 @@ def compare(op, left, right):
     """The truths of `left op right`."""
     a, b = left.values, right.values
     if a.dtype == b.dtype:
-        return Vector(_DIRECT[op](a, b).astype(bool, copy=False), both(left, right))
+        return Vector(_DIRECT[op](a, b).astype(bool, copy=False), both_valid(left, right))
     if _doubles_too(a if a.dtype == np.int64 else b):
-        return Vector(_DIRECT[op](a, b), both(left, right))
+        return Vector(_DIRECT[op](a, b), both_valid(left, right))
     if a.dtype == np.int64:
-        return Vector(_SIGN[op](_int_against_float(a, b)), both(left, right))
-    return Vector(_SIGN[op](-_int_against_float(b, a)), both(left, right))
+        return Vector(_SIGN[op](_int_against_float(a, b)), both_valid(left, right))
+    return Vector(_SIGN[op](-_int_against_float(b, a)), both_valid(left, right))
 
 
 def _doubles_too(ints):
@@ -46,9 +46,9 @@ def _int_against_float(ints, floats):
     return signs
 
 
-def contains(members, operand):
+def is_member(members, operand):
     """A mask of the values that are there and equal to one of the members, by value and exactly."""
-    wanted, values, there = members.values[members.there], operand.values, operand.there
+    wanted, values, there = members.values[members.validity], operand.values, operand.validity
     if wanted.dtype != values.dtype:
         wanted, whole = _as_integers(wanted)
         wanted = wanted[whole]

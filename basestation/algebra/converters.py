@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Column
 from basestation.algebra.node import StreamNode, WindowNode
-from basestation.algebra.operator_mixins import Single
+from basestation.algebra.operator_mixins import UnaryOperator
 
 
 @dataclass(frozen=True, slots=True)
-class Converter(Single, StreamNode):
+class Converter(UnaryOperator, StreamNode):
     child: WindowNode
     tag_columns: tuple[Column, Column]
 

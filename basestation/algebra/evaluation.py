@@ -12,9 +12,9 @@ from functools import lru_cache, reduce
 import numpy as np
 
 from acquisition.schema import Type
-from basestation.algebra.comparison import compare, contains
+from basestation.algebra.comparison import compare, is_member
 from basestation.algebra.expressions import Arithmetic
-from basestation.algebra.vector import Vector, both, dtype_of, nothing, repeated
+from basestation.algebra.vector import Vector, both_valid, constant_vector, dtype_of, null_vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class Evaluation:
     def as_type(self, e, type_):
         """A value as a Vector of one type: integers become floats where floats are wanted."""
         if e.type is None:
-            return nothing(self.length, type_ or Type.INTEGER)
-        return _typed(self.of(e), type_)
+            return null_vector(self.length, type_ or Type.INTEGER)
+        return _convert_type(self.of(e), type_)
 
     # --- leaves and arithmetic ---------------------------------------------------------------------------------------
 
     def _literal(self, e):
-        return repeated(e.value, e.type, self.length)
+        return constant_vector(e.value, e.type, self.length)
 
     def _truth(self, e):
         values = np.full(self.length, bool(e.outcome))
@@ -45,7 +45,7 @@ class Evaluation:
 
     def _attr(self, e):
         found, scale = self.columns[e.column.id], e.column.scale
-        return found if scale is None else Vector(doubles(found.values, scale), found.valid)
+        return found if scale is None else Vector(multiples_to_doubles(found.values, scale), found.valid)
 
     def _negative(self, e):
         operand = self.as_type(e.operand, e.type)
@@ -58,7 +58,7 @@ class Evaluation:
             chain.append(chain[-1].left)
         left = self.as_type(chain[-1].left, chain[-1].type)
         for step in reversed(chain):
-            left = _calculated(step, _typed(left, step.type), self.as_type(step.right, step.type))
+            left = _calculate(step, _convert_type(left, step.type), self.as_type(step.right, step.type))
         return left
 
     # --- predicates --------------------------------------------------------------------------------------------------
@@ -88,9 +88,9 @@ class Evaluation:
     def _isnull(self, e):
         if e.operand.type is None:
             return Vector(np.ones(self.length, bool))
-        return Vector(~self.of(e.operand).there)
+        return Vector(~self.of(e.operand).validity)
 
-    def _oneof(self, e):
+    def _initems(self, e):
         operand = self._operand(e.operand)
         return reduce(_disjoin, (self._compared("=", operand, self._operand(item)) for item in e.items))
 
@@ -102,52 +102,52 @@ class Evaluation:
     def _like(self, e):
         operand, pattern = self.as_type(e.operand, Type.STRING), self.as_type(e.pattern, Type.STRING)
         matches = (
-            like_pattern(p).fullmatch(s) is not None
+            compile_like_pattern(p).fullmatch(s) is not None
             for s, p in zip(operand.values.tolist(), pattern.values.tolist(), strict=True)
         )
-        return Vector(np.fromiter(matches, bool, self.length), both(operand, pattern))
+        return Vector(np.fromiter(matches, bool, self.length), both_valid(operand, pattern))
 
-    def _among(self, e):
+    def _invalues(self, e):
         """The disjunction of the equalities with the members; false where there are none."""
         operand, members = self._operand(e.operand), e.members
         if operand is None or not len(members):
             return Vector(np.zeros(self.length, bool), np.full(self.length, not len(members)))
-        found = contains(members, operand)
-        return Vector(found, operand.there & (found | bool(members.there.all())))
+        found = is_member(members, operand)
+        return Vector(found, operand.validity & (found | bool(members.validity.all())))
 
     # --- choices -----------------------------------------------------------------------------------------------------
 
     def _case(self, e):
         type_ = e.type or Type.INTEGER
         out = self.as_type(e.otherwise, type_)
-        values, valid = out.values.copy(), out.there.copy()
+        values, valid = out.values.copy(), out.validity.copy()
         for when, then in reversed(e.branches):
-            chosen, branch = self.of(when).true, self.as_type(then, type_)
+            chosen, branch = self.of(when).is_true, self.as_type(then, type_)
             values[chosen] = branch.values[chosen]
-            valid[chosen] = branch.there[chosen]
+            valid[chosen] = branch.validity[chosen]
         return Vector(values, valid)
 
     def _cast(self, e):
         if e.operand.type is None:
-            return nothing(self.length, e.to)
-        return cast(self.of(e.operand), e.operand.type, e.to)
+            return null_vector(self.length, e.to)
+        return cast_vector(self.of(e.operand), e.operand.type, e.to)
 
     def _function(self, e):
         return getattr(self, f"_f_{e.name.lower()}")(e)
 
     def _f_coalesce(self, e):
         parts = [self.as_type(a, e.type) for a in e.arguments]
-        values, valid = parts[-1].values.copy(), parts[-1].there.copy()
+        values, valid = parts[-1].values.copy(), parts[-1].validity.copy()
         for part in reversed(parts[:-1]):
-            values[part.there] = part.values[part.there]
-            valid |= part.there
+            values[part.validity] = part.values[part.validity]
+            valid |= part.validity
         return Vector(values, valid)
 
     def _f_nullif(self, e):
         first, second = (self._operand(a) for a in e.arguments)
         if first is None:
-            return nothing(self.length, e.type)
-        return first.only(~self._compared("=", first, second).true)
+            return null_vector(self.length, e.type)
+        return first.where(~self._compared("=", first, second).is_true)
 
     def _f_least(self, e):
         return self._extreme(e, "<")
@@ -157,11 +157,11 @@ class Evaluation:
 
     def _extreme(self, e, op):
         parts = [self.as_type(a, e.type) for a in e.arguments]
-        values, valid = parts[0].values.copy(), parts[0].there.copy()
+        values, valid = parts[0].values.copy(), parts[0].validity.copy()
         for part in parts[1:]:  # nulls are left out
-            better = part.there & (~valid | _DIRECTION[op](part.values, values))
+            better = part.validity & (~valid | _DIRECTION[op](part.values, values))
             values[better] = part.values[better]
-            valid |= part.there
+            valid |= part.validity
         return Vector(values, valid)
 
     # --- functions of numbers and strings ----------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Evaluation:
         return self._of_number(e, np.ceil)
 
     def _f_round(self, e):
-        return self._of_number(e, half_away)
+        return self._of_number(e, round_half_away)
 
     def _of_number(self, e, function):
         """A function that keeps the argument's type; on integers all but ABS change nothing."""
@@ -222,7 +222,7 @@ class Evaluation:
         return Vector(values, argument.valid)
 
 
-def doubles(multiples, scale):
+def multiples_to_doubles(multiples, scale):
     """Whole multiples of 10^-scale as the nearest doubles (13)."""
     out = multiples / 10.0**scale  # both exact up to 2^53, so the quotient is the nearest
     for i in np.flatnonzero(np.abs(multiples, dtype=np.float64) >= 2**53).tolist():
@@ -233,16 +233,16 @@ def doubles(multiples, scale):
 _DIRECTION = {"<": np.less, ">": np.greater}
 
 
-def _typed(vector, type_):
+def _convert_type(vector, type_):
     """Integers become floats where floats are wanted."""
     if type_ is Type.FLOAT and vector.values.dtype != np.float64:
         return Vector(vector.values.astype(np.float64), vector.valid)
     return vector
 
 
-def _calculated(e, left, right):
+def _calculate(e, left, right):
     """One operator over values of its type; by zero there is null (5.3)."""
-    a, b, valid = left.values, right.values, both(left, right)
+    a, b, valid = left.values, right.values, both_valid(left, right)
     if e.op in "+-*":
         with np.errstate(all="ignore"):
             out = {"+": np.add, "-": np.subtract, "*": np.multiply}[e.op](a, b)
@@ -263,16 +263,16 @@ def _conjoin(a, b):
     """False wins over unknown, unknown over true."""
     if a.valid is None and b.valid is None:
         return Vector(a.values & b.values)
-    false = (a.there & ~a.values) | (b.there & ~b.values)
-    return Vector(a.true & b.true, (a.there & b.there) | false)
+    false = (a.validity & ~a.values) | (b.validity & ~b.values)
+    return Vector(a.is_true & b.is_true, (a.validity & b.validity) | false)
 
 
 def _disjoin(a, b):
     """True wins over unknown, unknown over false."""
     if a.valid is None and b.valid is None:
         return Vector(a.values | b.values)
-    true = a.true | b.true
-    return Vector(true, (a.there & b.there) | true)
+    true = a.is_true | b.is_true
+    return Vector(true, (a.validity & b.validity) | true)
 
 
 def _finite(vector):
@@ -283,7 +283,7 @@ def _finite(vector):
     return Vector(np.where(finite, vector.values, 0.0), finite if vector.valid is None else vector.valid & finite)
 
 
-def half_away(values):
+def round_half_away(values):
     """Rounded to whole numbers, halves away from zero. Adding 0.5 would lift 0.49999999999999994."""
     whole = np.trunc(values)
     return whole + np.where(np.abs(values - whole) >= 0.5, np.sign(values), 0.0)
@@ -295,7 +295,7 @@ def _fold(change):
 
 
 @lru_cache(maxsize=256)
-def like_pattern(pattern):
+def compile_like_pattern(pattern):
     r"""The regular expression of a LIKE pattern: `%` any characters, `_` one, `\` takes the next literally.
 
     What stands between two `%` may as well be found as early as it can be, so nothing is tried twice: `(?>…)`.
@@ -316,7 +316,7 @@ def like_pattern(pattern):
     return re.compile(found + (".*" if len(pieces) > 1 else "") + pieces[-1], re.DOTALL)
 
 
-def cast(vector, from_type, to):
+def cast_vector(vector, from_type, to):
     """CAST: a float is cut, text that is no number gives null (10.4)."""
     if from_type is Type.STRING and to is not Type.STRING:
         return _numbers(vector, to)
@@ -329,7 +329,7 @@ def cast(vector, from_type, to):
     if from_type is Type.FLOAT:
         whole = np.trunc(vector.values)
         fits = (whole >= -(2.0**63)) & (whole < 2.0**63)
-        return Vector(np.where(fits, whole, 0.0).astype(np.int64), vector.valid).only(fits)
+        return Vector(np.where(fits, whole, 0.0).astype(np.int64), vector.valid).where(fits)
     return vector
 
 
@@ -338,7 +338,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 def _numbers(vector, to):
     parsed = [_number(s, to) for s in vector.values.tolist()]
-    valid = np.fromiter((p is not None for p in parsed), bool, len(parsed)) & vector.there
+    valid = np.fromiter((p is not None for p in parsed), bool, len(parsed)) & vector.validity
     values = np.zeros(len(parsed), dtype_of(to))
     values[:] = [0 if p is None else p for p in parsed]
     return Vector(values, valid)

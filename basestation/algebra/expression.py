@@ -39,7 +39,7 @@ class Expression:
     predicate = False
 
     @property
-    def said(self):
+    def identity(self):
         """What must be equal for two expressions of one kind to be equal."""
         return tuple(getattr(self, f.name) for f in fields(self) if f.compare)
 
@@ -53,7 +53,7 @@ class Expression:
             if isinstance(a, Expression):
                 if type(a) is not type(b):
                     return False
-                pending.extend(zip(a.said, b.said, strict=True))
+                pending.extend(zip(a.identity, b.identity, strict=True))
             elif isinstance(a, tuple) and isinstance(b, tuple):
                 if len(a) != len(b):
                     return False
@@ -68,7 +68,7 @@ class Expression:
             found = pending.pop()
             if isinstance(found, Expression):
                 told.append(type(found).__name__)
-                pending.extend(found.said)
+                pending.extend(found.identity)
             elif isinstance(found, tuple):
                 told.append(len(found))
                 pending.extend(found)

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expressions import walk
-from basestation.algebra.node import Node
+from basestation.algebra.node import PlanNode
 
 
 def signature(expression, columns=None):
@@ -19,7 +19,7 @@ def _part(part, columns):
         value = getattr(part, field.name)
         if isinstance(value, Column):
             told.append(columns.get(value, value).id)
-        elif isinstance(value, Node):  # of a subquery, which nobody shares
+        elif isinstance(value, PlanNode):  # of a subquery, which nobody shares
             told.append(("plan", id(value)))
         elif not isinstance(value, Expression | tuple):  # parts, alone or several
             told.append(repr(value))

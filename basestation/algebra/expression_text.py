@@ -5,7 +5,7 @@ from basestation.algebra import expressions as ex
 _RANK = {"or": 1, "and": 2, "not": 3, "compare": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "minus": 7, "atom": 8}
 
 
-def text_of(expression):
+def format_expression(expression):
     """An expression on one line, with no more parentheses than it needs."""
     return _text(expression)[0]
 
@@ -39,7 +39,7 @@ def _text(e):
             return f"not {_within(term, 'not')}", _RANK["not"]
         case ex.IsNull(operand=operand):
             return f"{_within(operand, 'compare', True)} is null", _RANK["compare"]
-        case ex.OneOf(operand=operand, items=items):
+        case ex.InItems(operand=operand, items=items):
             return f"{_within(operand, 'compare', True)} in ({_list(items)})", _RANK["compare"]
         case ex.Between(operand=operand, low=low, high=high):
             ends = " and ".join(_within(end, "compare", True) for end in (low, high))
@@ -47,17 +47,19 @@ def _text(e):
         case ex.Like(operand=operand, pattern=pattern):
             return f"{_within(operand, 'compare', True)} like {_within(pattern, 'compare', True)}", _RANK["compare"]
         case ex.Case(branches=branches, otherwise=otherwise):
-            whens = " ".join(f"when {text_of(when)} then {text_of(then)}" for when, then in branches)
-            return f"case {whens} else {text_of(otherwise)} end", _RANK["atom"]
+            whens = " ".join(
+                f"when {format_expression(when)} then {format_expression(then)}" for when, then in branches
+            )
+            return f"case {whens} else {format_expression(otherwise)} end", _RANK["atom"]
         case ex.Cast(operand=operand, to=to):
-            return f"cast({text_of(operand)} as {to})", _RANK["atom"]
+            return f"cast({format_expression(operand)} as {to})", _RANK["atom"]
         case ex.Function(name=name, arguments=arguments):
             return f"{name}({_list(arguments)})", _RANK["atom"]
         case ex.Aggregate():
             return _aggregate(e), _RANK["atom"]
-        case ex.FromQuery(how="IN", operand=operand):
+        case ex.SubqueryExpression(how="IN", operand=operand):
             return f"{_within(operand, 'compare', True)} in (subquery)", _RANK["compare"]
-        case ex.FromQuery(how=how):
+        case ex.SubqueryExpression(how=how):
             return f"{how}(subquery)", _RANK["atom"]
     raise TypeError(f"no text for {e!r}")
 
@@ -80,10 +82,10 @@ def _chain(e):
 
 
 def _list(items):
-    return ", ".join(text_of(item) for item in items)
+    return ", ".join(format_expression(item) for item in items)
 
 
 def _aggregate(e):
-    inner = "*" if e.argument is None else text_of(e.argument)
+    inner = "*" if e.argument is None else format_expression(e.argument)
     share = "" if e.share is None else f", {e.share}"
     return f"{e.name}({'distinct ' if e.distinct else ''}{inner}{share})"

@@ -18,7 +18,7 @@ class Literal(Expression):
     literal_type: Type | None
 
     @property
-    def said(self):
+    def identity(self):
         """1, 1.0 and -0.0 are three constants."""
         return self.literal_type, type(self.value), repr(self.value)
 
@@ -160,7 +160,7 @@ class IsNull(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneOf(Expression):
+class InItems(Expression):
     """`operand IN (items)`: the disjunction of the equalities, nulls included."""
 
     predicate = True
@@ -172,7 +172,7 @@ class OneOf(Expression):
         return self.operand, *self.items
 
     def with_parts(self, parts):
-        return OneOf(parts[0], tuple(parts[1:]))
+        return InItems(parts[0], tuple(parts[1:]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,20 +287,20 @@ class Aggregate(Expression):
         return replace(self, argument=parts[0]) if parts else self
 
     @property
-    def merges(self):
+    def is_mergeable(self):
         """Whether partial states can be put together, so that readings need not be kept (10.5)."""
         return not self.distinct and self.name not in ("MEDIAN", "QUANTILE")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FromQuery(Expression):
+class SubqueryExpression(Expression):
     """The outcome of a subquery of a one-off query: `SCALAR` its one value, `EXISTS` and `IN` predicates.
 
     The plan is evaluated once, since nothing correlates (7). For IN, operand is what is looked for.
     """
 
     how: str
-    plan: object  # a basestation.algebra.node.Node; expressions lie below nodes
+    plan: object  # a basestation.algebra.node.PlanNode; expressions lie below nodes
     result: Type | None = None
     operand: Expression | None = None
 
@@ -321,7 +321,7 @@ class FromQuery(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Among(Expression):
+class InValues(Expression):
     """`operand IN (subquery)` when the subquery was evaluated: `members` is the Vector that it gave."""
 
     predicate = True
@@ -409,7 +409,7 @@ def transform(expression, change, whole=()):
     return done[0]
 
 
-def folded(expression, combine):
+def fold_expression(expression, combine):
     """What `combine` makes of the expression and of what it made of its parts, from below; without recursion."""
     done, pending = [], [(expression, False)]
     while pending:
@@ -423,7 +423,7 @@ def folded(expression, combine):
     return done[0]
 
 
-def computes_once(expressions, values):
+def is_computed_once(expressions, values):
     """Whether `substitute` would compute nothing more than once: else expressions grow with every level of nesting."""
     read = [e.column for expression in expressions for e in walk(expression) if isinstance(e, Attr)]
     computed = [c for c in read if not isinstance(values.get(c), Attr | Literal | None)]

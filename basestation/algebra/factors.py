@@ -16,32 +16,32 @@ _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ValueRange:
     """The values from `begin` on, without it from the least; up to `behind`, which is outside.
 
     A `point` is asked for by one value; of one column, two of them are equal or have nothing in common.
     """
 
     begin: int | float | str | None = None
-    behind: int | float | str | None = None
-    point: bool = False
+    stop: int | float | str | None = None
+    is_point: bool = False
 
     @property
     def empty(self):
-        return self.begin is not None and self.behind is not None and not self.begin < self.behind
+        return self.begin is not None and self.stop is not None and not self.begin < self.stop
 
-    def within(self, other):
+    def intersect(self, other):
         """What lies in both."""
         begins = [each.begin for each in (self, other) if each.begin is not None]
-        ends = [each.behind for each in (self, other) if each.behind is not None]
-        return Range(max(begins, default=None), min(ends, default=None), self.point or other.point)
+        ends = [each.stop for each in (self, other) if each.stop is not None]
+        return ValueRange(max(begins, default=None), min(ends, default=None), self.is_point or other.is_point)
 
 
-NOWHERE = Range(0, 0)
+EMPTY_RANGE = ValueRange(0, 0)
 """Where no number lies, within whatever it is put."""
 
 
-def factored(predicate):
+def extract_ranges(predicate):
     """({column: its Range}, the other conjuncts). A null lies in no range, as no comparison with it is true."""
     ranges, others = {}, []
     for term in conjuncts(predicate):
@@ -50,7 +50,7 @@ def factored(predicate):
             others.append(term)
             continue
         column, range_ = found
-        ranges[column] = ranges[column].within(range_) if column in ranges else range_
+        ranges[column] = ranges[column].intersect(range_) if column in ranges else range_
     return ranges, others
 
 
@@ -63,7 +63,7 @@ def _ranges_of(term):
             return _compared(column, _TURNED[op], value)
         case Between(operand=Attr(column=column), low=Literal(value=low), high=Literal(value=high)):
             above, below = _compared(column, ">=", low), _compared(column, "<=", high)
-            return None if above is None or below is None else (column, above[1].within(below[1]))
+            return None if above is None or below is None else (column, above[1].intersect(below[1]))
     return None
 
 
@@ -71,12 +71,12 @@ def _compared(column, op, value):
     if value is None:
         return None
     begin = None if op in ("<", "<=") else (_above if op == ">" else _from)(column, value)
-    behind = None if op in (">", ">=") else (_from if op == "<" else _above)(column, value)
+    stop = None if op in (">", ">=") else (_from if op == "<" else _above)(column, value)
     if type(begin) is int and begin == _BEYOND:
-        return column, NOWHERE
-    if type(behind) is int and behind == _BEYOND:
-        behind = None
-    return column, Range(begin, behind, op == "=")
+        return column, EMPTY_RANGE
+    if type(stop) is int and stop == _BEYOND:
+        stop = None
+    return column, ValueRange(begin, stop, op == "=")
 
 
 def _from(column, value):

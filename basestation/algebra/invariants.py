@@ -6,12 +6,12 @@ from basestation.algebra.node import StreamNode, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.table import Once, Scan
-from basestation.algebra.window import Windowing
+from basestation.algebra.window import StreamWindow
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_select import WindowSelect
 
 
-def broken(root):
+def find_violations(root):
     """What is wrong with a plan, as sentences; empty where nothing is."""
     return [sentence for node in walk(root) for sentence in _broken(node)]
 
@@ -32,9 +32,9 @@ def _broken(node):
     ids = [c.id for c in node.columns]
     if len(set(ids)) < len(ids):
         yield f"{name} gives a column twice"
-    streams_wanted = isinstance(node, Windowing | SliceAggregation) or isinstance(node, StreamNode)
+    streams_wanted = isinstance(node, StreamWindow | SliceAggregation) or isinstance(node, StreamNode)
     for child in node.children:
-        if isinstance(node, Windowing | SliceAggregation | StreamSelect) and not isinstance(child, StreamNode):
+        if isinstance(node, StreamWindow | SliceAggregation | StreamSelect) and not isinstance(child, StreamNode):
             yield f"{name} stands on {type(child).__name__}, which is no stream"
         if not streams_wanted and isinstance(child, StreamNode):
             yield f"{name} stands on {type(child).__name__}, which has no windows"

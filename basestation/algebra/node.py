@@ -10,7 +10,7 @@ from basestation.algebra.expression import Column
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PlanNode:
     @property
     def children(self):
         return ()
@@ -35,7 +35,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamNode(Node):
+class StreamNode(PlanNode):
     """A node whose result is a stream of tagged tuples."""
 
     @property
@@ -45,7 +45,7 @@ class StreamNode(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class WindowNode(Node):
+class WindowNode(PlanNode):
     """A node whose result is a stream of windows."""
 
 

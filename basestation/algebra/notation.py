@@ -5,7 +5,7 @@ mended as SEMANTICS 9.13 says (`TimeScope (Tick (-300)) (Tick 0)`).
 """
 
 from basestation.algebra import converters, one_off, table, window
-from basestation.algebra.expression_text import text_of
+from basestation.algebra.expression_text import format_expression
 from basestation.algebra.node import StreamNode
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -62,7 +62,7 @@ def label(node):
         case StreamMerged(number=number):
             return f"StreamMerged (Fold {number})"
         case StreamSelect(predicate=predicate) | WindowSelect(predicate=predicate):
-            return f'{node.operator} (Predicate "{text_of(predicate)}")'
+            return f'{node.operator} (Predicate "{format_expression(predicate)}")'
         case StreamProject(outputs=outputs) | WindowProject(outputs=outputs):
             return f"{node.operator} [{', '.join(_output(*pair) for pair in outputs)}]"
         case StreamUnion() | one_off.TableUnion():
@@ -82,9 +82,9 @@ def label(node):
         case window.LandmarkWindow(slide=slide, rows=rows):
             return f"LandmarkWindow ({_index(slide) if rows else _tick(slide)})"
         case window.LoopWindow(loop=loop, left=left, right=right):
-            head = f'(For "t={text_of(loop.first)}" "{text_of(loop.condition)}" "t={text_of(loop.change)}")'
+            head = f'(For "t={format_expression(loop.first)}" "{format_expression(loop.condition)}" "t={format_expression(loop.change)}")'
             scope = "RowScope" if loop.rows else "TimeScope"
-            return f'LoopWindow ({scope} "{text_of(left)}" "{text_of(right)}") {head}'
+            return f'LoopWindow ({scope} "{format_expression(left)}" "{format_expression(right)}") {head}'
         case WindowAggregation(groups=groups, aggregates=aggregates):
             return f"WindowAggregation {_grouping(groups)} {_aggregates(aggregates)}"
         case SliceAggregation(groups=groups, aggregates=aggregates, begin=begin, end=end, slide=slide):
@@ -94,10 +94,10 @@ def label(node):
         case WindowCrossProduct():
             return "WindowCrossProduct"
         case WindowJoin(keys=keys, residual=residual):
-            rest = "" if residual is None else f' (Predicate "{text_of(residual)}")'
+            rest = "" if residual is None else f' (Predicate "{format_expression(residual)}")'
             return f"WindowJoin [{', '.join(_key(*key) for key in keys)}]{rest}"
         case one_off.TableJoin(kind=kind, condition=condition):
-            return f'TableJoin {kind.capitalize()} (Predicate "{text_of(condition)}")'
+            return f'TableJoin {kind.capitalize()} (Predicate "{format_expression(condition)}")'
         case one_off.Distinct():
             return "Distinct"
         case one_off.Sort(keys=keys):
@@ -124,23 +124,25 @@ def _sites(sites):
 
 
 def _output(column, expression):
-    text = f'Attr "{text_of(expression)}"'
+    text = f'Attr "{format_expression(expression)}"'
     plain = getattr(expression, "column", None)
     named = column.name if plain is None or plain.name != column.name else None
     return f'{text} as "{named}"' if named else text
 
 
 def _key(left, right):
-    return f'"{text_of(left)}={text_of(right)}"'
+    return f'"{format_expression(left)}={format_expression(right)}"'
 
 
 def _grouping(groups):
-    return f"[{', '.join(text_of(e) for _, e in groups)}]"
+    return f"[{', '.join(format_expression(e) for _, e in groups)}]"
 
 
 def _aggregates(aggregates):
-    return f"[{', '.join(text_of(e) for _, e in aggregates)}]"
+    return f"[{', '.join(format_expression(e) for _, e in aggregates)}]"
 
 
 def _sort_key(expression, descending, nulls_first):
-    return f"{text_of(expression)} {'desc' if descending else 'asc'} nulls {'first' if nulls_first else 'last'}"
+    return (
+        f"{format_expression(expression)} {'desc' if descending else 'asc'} nulls {'first' if nulls_first else 'last'}"
+    )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import WindowNode
-from basestation.algebra.operator_mixins import Single, Uniting
+from basestation.algebra.operator_mixins import UnaryOperator, UnionMixin
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class TableJoin(WindowNode):
 
 
 @dataclass(frozen=True, slots=True)
-class Shaping(Single, WindowNode):
+class ResultModifier(UnaryOperator, WindowNode):
     """The base of what changes which tuples stand in the answer and in what order, not what they consist of."""
 
     child: WindowNode
@@ -44,12 +44,12 @@ class Shaping(Single, WindowNode):
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct(Shaping):
+class Distinct(ResultModifier):
     """The first of equal tuples; nulls are equal here."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sort(Shaping):
+class Sort(ResultModifier):
     """`keys` are (expression, descending, nulls first); ties keep their order."""
 
     keys: tuple[tuple[Expression, bool, bool], ...]
@@ -60,12 +60,12 @@ class Sort(Shaping):
 
 
 @dataclass(frozen=True, slots=True)
-class Limit(Shaping):
+class Limit(ResultModifier):
     count: int
 
 
 @dataclass(frozen=True, slots=True)
-class TableUnion(Uniting, WindowNode):
+class TableUnion(UnionMixin, WindowNode):
     """All tuples of all parts, in order; columns match by position."""
 
     parts: tuple[WindowNode, ...]

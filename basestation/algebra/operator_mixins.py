@@ -6,7 +6,7 @@ Each is put in front of StreamNode or WindowNode and says what follows from the 
 from dataclasses import replace
 
 
-class Single:
+class UnaryOperator:
     """Over one other node, its `child`."""
 
     __slots__ = ()
@@ -19,7 +19,7 @@ class Single:
         return replace(self, child=children[0])
 
 
-class Selecting(Single):
+class SelectMixin(UnaryOperator):
     """Keeps tuples as they are, those for which `predicate` is true."""
 
     __slots__ = ()
@@ -33,7 +33,7 @@ class Selecting(Single):
         return (self.predicate,)
 
 
-class Projecting(Single):
+class ProjectMixin(UnaryOperator):
     """Makes new tuples: `outputs` pairs each column of the result with the expression it is computed by."""
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class Projecting(Single):
         return tuple(expression for _, expression in self.outputs)
 
 
-class Aggregating(Single):
+class AggregateMixin(UnaryOperator):
     """One tuple for each group: `groups` and `aggregates` pair columns of the result with what they are computed from.
 
     `grouped` tells GROUP BY from the one group that always exists.
@@ -64,7 +64,7 @@ class Aggregating(Single):
         return tuple(expression for _, expression in (*self.groups, *self.aggregates))
 
 
-class Combining:
+class ProductMixin:
     """Combinations of the tuples of its `inputs`."""
 
     __slots__ = ()
@@ -84,7 +84,7 @@ class Combining:
         return found
 
 
-class Uniting:
+class UnionMixin:
     """The tuples of all its `parts`, whose columns match by position, as tuples of its `attributes`."""
 
     __slots__ = ()

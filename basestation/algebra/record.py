@@ -2,6 +2,6 @@
 
 from dataclasses import dataclass
 
-made_often = dataclass(slots=True)
+record = dataclass(slots=True)
 """Nobody writes to such a value once it is made, as to any other. It is not frozen, since to make one that is takes four to eight
 times as long: a step of few tuples is mostly the making of such values, and so is cutting answers apart."""

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expressions import Aggregate
 from basestation.algebra.node import StreamNode, WindowNode
-from basestation.algebra.operator_mixins import Aggregating
+from basestation.algebra.operator_mixins import AggregateMixin
 
 
 @dataclass(frozen=True, slots=True)
-class SliceAggregation(Aggregating, WindowNode):
+class SliceAggregation(AggregateMixin, WindowNode):
     """`begin` and `end` are offsets in ticks as in TimeWindow; begin is None for a landmark window."""
 
     groups: tuple[tuple[Column, Expression], ...]

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import StreamNode
-from basestation.algebra.operator_mixins import Projecting
+from basestation.algebra.operator_mixins import ProjectMixin
 
 
 @dataclass(frozen=True, slots=True)
-class StreamProject(Projecting, StreamNode):
+class StreamProject(ProjectMixin, StreamNode):
     outputs: tuple[tuple[Column, Expression], ...]
     child: StreamNode
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Expression
 from basestation.algebra.node import StreamNode
-from basestation.algebra.operator_mixins import Selecting
+from basestation.algebra.operator_mixins import SelectMixin
 
 
 @dataclass(frozen=True, slots=True)
-class StreamSelect(Selecting, StreamNode):
+class StreamSelect(SelectMixin, StreamNode):
     predicate: Expression
     child: StreamNode
 

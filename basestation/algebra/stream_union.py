@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Column
 from basestation.algebra.node import StreamNode
-from basestation.algebra.operator_mixins import Uniting
+from basestation.algebra.operator_mixins import UnionMixin
 
 
 @dataclass(frozen=True, slots=True)
-class StreamUnion(Uniting, StreamNode):
+class StreamUnion(UnionMixin, StreamNode):
     """At the same arrival the tuples of an earlier part come first. Columns of the parts match by position."""
 
     parts: tuple[StreamNode, ...]

@@ -10,10 +10,10 @@ from functools import lru_cache
 import numpy as np
 
 from acquisition.schema import Type
-from basestation.algebra.record import made_often
+from basestation.algebra.record import record
 
 
-@made_often
+@record
 class Vector:
     values: np.ndarray
     valid: np.ndarray | None = None
@@ -22,21 +22,21 @@ class Vector:
         return len(self.values)
 
     @property
-    def there(self):
+    def validity(self):
         """The mask of entries that are there, made if need be."""
         return np.ones(len(self.values), bool) if self.valid is None else self.valid
 
     @property
-    def true(self):
+    def is_true(self):
         """Of truths: where the predicate is true (neither false nor unknown)."""
         return self.values if self.valid is None else self.values & self.valid
 
     def take(self, which):
         """The entries at positions, in a slice, or under a mask."""
-        which = places(which)
-        return Vector(taken(self.values, which), None if self.valid is None else taken(self.valid, which))
+        which = as_positions(which)
+        return Vector(take_at(self.values, which), None if self.valid is None else take_at(self.valid, which))
 
-    def only(self, mask):
+    def where(self, mask):
         """The same entries, those outside the mask missing as well."""
         return Vector(self.values, mask if self.valid is None else self.valid & mask)
 
@@ -48,12 +48,12 @@ class Vector:
         return [v if there else None for v, there in zip(values, self.valid.tolist(), strict=True)]
 
 
-def places(which):
+def as_positions(which):
     """A selection as positions where it is a mask: they are found once, however many arrays are taken from."""
     return np.flatnonzero(which) if isinstance(which, np.ndarray) and which.dtype == bool else which
 
 
-def everything(which):
+def all_true(which):
     """Whether a selection is a mask that leaves nothing out: then no copy is needed."""
     if not isinstance(which, np.ndarray) or which.dtype != bool:
         return False
@@ -62,12 +62,12 @@ def everything(which):
     return np.count_nonzero(which) == len(which)
 
 
-def anything(mask):
+def any_true(mask):
     """Whether a mask holds anywhere."""
     return bool(mask[0]) if mask.strides == (0,) and len(mask) else np.count_nonzero(mask) > 0
 
 
-def one(a, b):
+def same_array(a, b):
     """Whether two arrays are one: the same memory, read in the same way."""
     if a is b:
         return True
@@ -75,7 +75,7 @@ def one(a, b):
     return mine["data"] == other["data"] and a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
 
 
-def taken(array, which):
+def take_at(array, which):
     """The entries of an array at places. Of one value that stands for many (`constant`) no copies are made."""
     if isinstance(which, slice):
         return array[which]
@@ -98,7 +98,7 @@ _ROW = np.arange(2**16)
 _ROW.flags.writeable = False
 
 
-def row(count, first=0):
+def cached_arange(count, first=0):
     """The integers first, first + 1, …, so many, not to be written to. Those that are there are added to sooner than new ones counted."""
     if count > len(_ROW):
         return np.arange(first, first + count)
@@ -108,7 +108,7 @@ def row(count, first=0):
 _MANY = 2**12
 
 
-def by_identity(objects):
+def unique_by_identity(objects):
     """(some objects, and for each of the given ones its place among them), so that one that stands often is looked at once.
 
     Strings that come out of tables, or were taken from one batch, are often the same object; equal ones need not be.
@@ -136,7 +136,7 @@ def dtype_of(type_):
     return np.dtype(np.float64) if type_ is Type.FLOAT else np.dtype(np.int64)
 
 
-def both(a, b):
+def both_valid(a, b):
     """The mask of where both are there; None for everywhere."""
     if a.valid is None:
         return b.valid
@@ -153,14 +153,14 @@ def vector_of(items, type_):
     return Vector(values, None if valid.all() else valid)
 
 
-def nothing(length, type_):
+def null_vector(length, type_):
     """A Vector of nulls."""
     values = np.full(length, "", object) if type_ is Type.STRING else np.zeros(length, dtype_of(type_))
     return Vector(values, np.zeros(length, bool))
 
 
-def repeated(value, type_, length):
+def constant_vector(value, type_, length):
     """A constant as a Vector."""
     if value is None:
-        return nothing(length, type_ or Type.INTEGER)
+        return null_vector(length, type_ or Type.INTEGER)
     return Vector(constant(float(value) if type_ is Type.FLOAT else value, length))

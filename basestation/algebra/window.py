@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import StreamNode, WindowNode
-from basestation.algebra.operator_mixins import Single
+from basestation.algebra.operator_mixins import UnaryOperator
 
 
 @dataclass(frozen=True, slots=True)
-class Windowing(Single, WindowNode):
+class StreamWindow(UnaryOperator, WindowNode):
     """The base: a window keeps the attributes of its tuples and loses tick and index (1.7)."""
 
     child: StreamNode
@@ -22,7 +22,7 @@ class Windowing(Single, WindowNode):
 
 
 @dataclass(frozen=True, slots=True)
-class TimeWindow(Windowing):
+class TimeWindow(StreamWindow):
     """At w = 0, slide, 2 slide, …: the tuples with w+begin <= tick <= w+end. Offsets in ticks, never positive."""
 
     begin: int
@@ -31,7 +31,7 @@ class TimeWindow(Windowing):
 
 
 @dataclass(frozen=True, slots=True)
-class RowWindow(Windowing):
+class RowWindow(StreamWindow):
     """At row k = slide, 2 slide, …: rows k+begin to k+end of the stream it is written on (3.7)."""
 
     begin: int
@@ -40,7 +40,7 @@ class RowWindow(Windowing):
 
 
 @dataclass(frozen=True, slots=True)
-class LandmarkWindow(Windowing):
+class LandmarkWindow(StreamWindow):
     """Every slide, all tuples since the query's start (10.3); by rows where `rows`."""
 
     slide: int
@@ -60,7 +60,7 @@ class LoopRange:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopWindow(Windowing):
+class LoopWindow(StreamWindow):
     """For each t of the loop the tuples with left <= tick (or row) <= right."""
 
     loop: LoopRange

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expressions import Aggregate
 from basestation.algebra.node import WindowNode
-from basestation.algebra.operator_mixins import Aggregating
+from basestation.algebra.operator_mixins import AggregateMixin
 
 
 @dataclass(frozen=True, slots=True)
-class WindowAggregation(Aggregating, WindowNode):
+class WindowAggregation(AggregateMixin, WindowNode):
     groups: tuple[tuple[Column, Expression], ...]
     aggregates: tuple[tuple[Column, Aggregate], ...]
     child: WindowNode

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from basestation.algebra.node import WindowNode
-from basestation.algebra.operator_mixins import Combining
+from basestation.algebra.operator_mixins import ProductMixin
 
 
 @dataclass(frozen=True, slots=True)
-class WindowCrossProduct(Combining, WindowNode):
+class WindowCrossProduct(ProductMixin, WindowNode):
     """Inputs in the order of FROM: the first varies slowest (4.4)."""
 
     inputs: tuple[WindowNode, ...]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Expression
 from basestation.algebra.node import WindowNode
-from basestation.algebra.operator_mixins import Combining
+from basestation.algebra.operator_mixins import ProductMixin
 
 
 @dataclass(frozen=True, slots=True)
-class WindowJoin(Combining, WindowNode):
+class WindowJoin(ProductMixin, WindowNode):
     """`keys` are equalities (a, b), each side over the columns of one input; `residual` is what else must hold."""
 
     inputs: tuple[WindowNode, ...]

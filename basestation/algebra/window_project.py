@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import WindowNode
-from basestation.algebra.operator_mixins import Projecting
+from basestation.algebra.operator_mixins import ProjectMixin
 
 
 @dataclass(frozen=True, slots=True)
-class WindowProject(Projecting, WindowNode):
+class WindowProject(ProjectMixin, WindowNode):
     outputs: tuple[tuple[Column, Expression], ...]
     child: WindowNode

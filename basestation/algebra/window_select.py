@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from basestation.algebra.expression import Expression
 from basestation.algebra.node import WindowNode
-from basestation.algebra.operator_mixins import Selecting
+from basestation.algebra.operator_mixins import SelectMixin
 
 
 @dataclass(frozen=True, slots=True)
-class WindowSelect(Selecting, WindowNode):
+class WindowSelect(SelectMixin, WindowNode):
     predicate: Expression
     child: WindowNode

@@ -6,7 +6,7 @@ from acquisition.batch import Batch
 from acquisition.extent import Extent
 
 
-class Store(Protocol):
+class Archive(Protocol):
     def append(self, extent: Extent, batch: Batch) -> None:
         """Keep the tuples; on return they are safe, as far as this archive can make them."""
 

@@ -50,7 +50,7 @@ def arrow_schema(extent: Extent, tick_ms: int) -> pa.Schema:
     return pa.schema([*SYSTEM, *fields], metadata={"moteloom.extent": extent.name, "moteloom.tick_ms": str(tick_ms)})
 
 
-def complete(schema: Schema, batch: Batch) -> Batch:
+def add_missing_columns(schema: Schema, batch: Batch) -> Batch:
     """With every column of the schema, in its order; one that was not sampled is null."""
     columns, valid = {}, {}
     for a in schema:
@@ -66,7 +66,7 @@ def complete(schema: Schema, batch: Batch) -> Batch:
 
 def table_of(extent: Extent, batch: Batch, tick_ms: int) -> pa.Table:
     """A batch as it is written."""
-    batch = complete(extent.schema, batch)
+    batch = add_missing_columns(extent.schema, batch)
     schema = arrow_schema(extent, tick_ms)
     time = pa.array(batch.tick * (tick_ms * 1000), pa.int64()).cast(SYSTEM[1].type)
     weight = pa.array(batch.weight.astype(np.int8))

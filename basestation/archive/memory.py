@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from acquisition.batch import Batch, concatenate, empty
+from acquisition.batch import Batch, concatenate, empty_batch
 from acquisition.extent import Extent
-from basestation.archive.layout import complete
+from basestation.archive.layout import add_missing_columns
 
 
 class MemoryArchive:
@@ -12,9 +12,9 @@ class MemoryArchive:
         self._batches: dict[str, list[Batch]] = {}
 
     def append(self, extent: Extent, batch: Batch) -> None:
-        self._batches.setdefault(extent.name, []).append(complete(extent.schema, batch))
+        self._batches.setdefault(extent.name, []).append(add_missing_columns(extent.schema, batch))
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
-        found = concatenate([empty(extent.schema), *self._batches.get(extent.name, [])])
+        found = concatenate([empty_batch(extent.schema), *self._batches.get(extent.name, [])])
         found = found.take((found.tick >= first) & (found.tick <= last))
         return found.take(np.lexsort((found.site, found.tick)))

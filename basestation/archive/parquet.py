@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from acquisition.batch import Batch, concatenate, empty
+from acquisition.batch import Batch, concatenate, empty_batch
 from acquisition.extent import Extent
 from basestation.archive.layout import SUFFIX, arrow_schema, batch_of, day_folder, days_of, extent_folder, table_of
 
@@ -34,7 +34,7 @@ class ParquetArchive:
         schema = arrow_schema(extent, self._tick_ms)
         wanted = (pc.field("_tick") >= first) & (pc.field("_tick") <= last)
         tables = [pq.read_table(file, schema=schema, filters=wanted, partitioning=None) for file in self.files(extent)]
-        found = concatenate([empty(extent.schema), *(batch_of(extent, table) for table in tables)])
+        found = concatenate([empty_batch(extent.schema), *(batch_of(extent, table) for table in tables)])
         return found.take(np.lexsort((found.site, found.tick)))
 
     def files(self, extent: Extent) -> list[Path]:

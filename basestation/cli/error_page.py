@@ -4,29 +4,29 @@ from errno import ENOENT
 from os import strerror
 
 from basestation.errors import CATALOGUE, KINDS, ROAD
-from basestation.language.diagnostics import Diagnostic, Refused
+from basestation.language.diagnostics import Diagnostic, DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.planner.deployed_catalog import read_deployed
-from gateway.toml import Faulty
+from basestation.planner.deployed_catalog import read_deployed_catalog
+from gateway.toml import ConfigError
 from innet.deployment.toml_reader import parse_deployment
 
 
-def caused(code):
+def diagnose_example(code):
     """The diagnostics that the example of an entry really causes."""
     entry = CATALOGUE[code]
     if entry.kind == "input":
         return ()  # caused by data, not by a text
     try:
         if entry.kind == "deployment":
-            read_deployed(parse_deployment(entry.example, None, _nothing_beside))
+            read_deployed_catalog(parse_deployment(entry.example, None, _nothing_beside))
         elif entry.schema:
             read_schema(entry.example)
         else:
             bind_text(entry.example, read_schema(ROAD))
-    except Refused as refused:
+    except DiagnosticError as refused:
         return refused.diagnostics
-    except Faulty as faulty:
+    except ConfigError as faulty:
         return tuple(Diagnostic.of(fault) for fault in faulty.faults)
     return ()
 
@@ -35,12 +35,12 @@ def _nothing_beside(name):
     raise FileNotFoundError(ENOENT, strerror(ENOENT), name)
 
 
-def shown(code):
+def render_example(code):
     """What the command says of the example; the example itself where it is refused only when it is run or read."""
-    return "\n\n".join(d.render() for d in caused(code)) or CATALOGUE[code].example
+    return "\n\n".join(d.render() for d in diagnose_example(code)) or CATALOGUE[code].example
 
 
-def page():
+def render_page():
     """docs/errors.md."""
     out = [
         "# Errors\n",
@@ -61,6 +61,6 @@ def page():
             out += [
                 f"### {code}: {CATALOGUE[code].title}\n",
                 f"{CATALOGUE[code].explanation}\n",
-                f"```\n{shown(code)}\n```\n",
+                f"```\n{render_example(code)}\n```\n",
             ]
     return "\n".join(out)

@@ -39,9 +39,9 @@ def run(args):
                 )
             )
     elif args.output == "markdown":
-        from basestation.cli.error_page import page
+        from basestation.cli.error_page import render_page
 
-        print(page(), end="")
+        print(render_page(), end="")
     elif code:
         _one(code)
     else:
@@ -51,8 +51,8 @@ def run(args):
 
 
 def _one(code):
-    from basestation.cli.error_page import shown
+    from basestation.cli.error_page import render_example
     from basestation.errors import CATALOGUE
 
     entry = CATALOGUE[code]
-    print(f"{code} ({entry.kind}): {entry.title}\n\n{entry.explanation}\n\nFor example:\n\n{shown(code)}")
+    print(f"{code} ({entry.kind}): {entry.title}\n\n{entry.explanation}\n\nFor example:\n\n{render_example(code)}")

@@ -5,8 +5,16 @@ import json
 import re
 import sys
 
-from basestation.cli.query_arguments import BAD_INPUT, REFUSED, add_query, query_text, read, tell, tell_input
-from basestation.cli.simulation import Progress, span
+from basestation.cli.query_arguments import (
+    BAD_INPUT,
+    REFUSED,
+    add_query,
+    print_diagnostics,
+    print_input_error,
+    query_text,
+    read,
+)
+from basestation.cli.simulation import Progress, parse_span
 
 HELP = "show what a query means, how it is run, and what motes would do for it"
 EXAMPLE = """moteloom explain --schema examples/roadbridge/schema.sneeql \\
@@ -48,7 +56,11 @@ examples:
     )
     parser.add_argument("--seed", type=int, metavar="N", help="of all chance; default: the scenario's own, or 1")
     parser.add_argument(
-        "--for", dest="span", type=span, metavar="SPAN", help="such as 90s, 24h; default: an hour, at least 20 rounds"
+        "--for",
+        dest="span",
+        type=parse_span,
+        metavar="SPAN",
+        help="such as 90s, 24h; default: an hour, at least 20 rounds",
     )
     parser.add_argument(
         "--map", metavar="FILE", help="draw who sends to whom and what each uses, all queries together (SVG)"
@@ -66,9 +78,9 @@ def _readings(text):
 
 def run(args):
     from acquisition.errors import InputError
-    from basestation.language.diagnostics import Diagnostic, Refused
+    from basestation.language.diagnostics import Diagnostic, DiagnosticError
     from basestation.planner.binder import bind_text
-    from gateway.toml import Faulty
+    from gateway.toml import ConfigError
 
     as_json = args.output == "json"
     if misused := _misused(args):
@@ -85,19 +97,19 @@ def run(args):
             print(json.dumps(told, ensure_ascii=False) if as_json else text(told))
             can = can and _can(told)
         if args.analyze and not told["type"] == "analysis":
-            tell_input(InputError("SN514", "there is nothing to simulate: motes do nothing for this"), as_json)
+            print_input_error(InputError("SN514", "there is nothing to simulate: motes do nothing for this"), as_json)
             can = False
         if args.map is not None and (why := _draw(args.map, bound, deployment, catalog, statistics)):
-            tell_input(InputError("SN514", f"there is nothing to draw: {why}"), as_json)
+            print_input_error(InputError("SN514", f"there is nothing to draw: {why}"), as_json)
             can = False
     except InputError as error:
-        tell_input(error, as_json)
+        print_input_error(error, as_json)
         return BAD_INPUT
-    except Faulty as faulty:
-        tell(map(Diagnostic.of, faulty.faults), as_json)
+    except ConfigError as faulty:
+        print_diagnostics(map(Diagnostic.of, faulty.faults), as_json)
         return BAD_INPUT
-    except Refused as refused:
-        tell(refused.diagnostics, as_json)
+    except DiagnosticError as refused:
+        print_diagnostics(refused.diagnostics, as_json)
         return REFUSED
     return 0 if can else REFUSED
 
@@ -119,35 +131,35 @@ def _misused(args):
 
 def _told(bound, deployment, catalog, statistics, around, args):
     """What there is to say, each with how it is said as text."""
-    from basestation.explain import as_text, explained, explained_together, together_text
+    from basestation.explain import explain_statement, explain_workload, render_statement, render_workload
 
     for number, plan in enumerate(bound, 1):
-        yield explained(plan, number, deployment, catalog, statistics), as_text
+        yield explain_statement(plan, number, deployment, catalog, statistics), render_statement
     if deployment is not None:
-        together = explained_together(bound, deployment, catalog, statistics)
+        together = explain_workload(bound, deployment, catalog, statistics)
         if together is not None:
-            yield together, together_text
+            yield together, render_workload
     if around is not None:
-        from basestation.analysis import analysis_text
+        from basestation.testbed.analysis import format_analysis
 
         analysis = _analysis(bound, around, catalog, statistics, args)
         if analysis is not None:
-            yield analysis, analysis_text
+            yield analysis, format_analysis
 
 
 def _draw(path, bound, deployment, catalog, statistics):
     """Of all queries together; where motes do nothing for them, or cannot, why there is nothing to draw."""
     from acquisition.errors import InputError
-    from basestation.explain import drawn, on_motes
+    from basestation.explain import draw_map, explain_motes
 
-    motes = on_motes(_of_plans(bound), deployment, catalog, statistics)
+    motes = explain_motes(_of_plans(bound), deployment, catalog, statistics)
     if motes is None:
         return "motes do nothing for this"
     if why := motes.get("refused") or motes.get("idle"):
         return why
     try:
         with open(path, "w", encoding="utf-8") as file:
-            file.write(drawn(motes, deployment))
+            file.write(draw_map(motes, deployment))
     except OSError as why:
         raise InputError("SN501", f"cannot be written: {why.strerror}", path) from why
     return None
@@ -163,22 +175,22 @@ def _of_plans(bound):
 def _around(args, deployment):
     """The world in which motes are to be simulated, behind the deployment as they find it there."""
     from acquisition.errors import InputError
-    from basestation.testbed import deployed_in, world_around
+    from basestation.testbed.testbed import deployment_of, scenario_around
 
     try:
-        around = world_around(deployment, args.world)
-        return deployed_in(around), around
+        around = scenario_around(deployment, args.world)
+        return deployment_of(around), around
     except OSError as why:
         raise InputError("SN501", f"cannot be read: {why.strerror}", args.world) from why
 
 
 def _analysis(bound, around, catalog, statistics, args):
     """Of all queries together."""
-    from basestation.analysis import analysed
+    from basestation.testbed.analysis import analyse
 
     progress = Progress(1.0)
     try:
-        return analysed(_of_plans(bound), around, catalog, args.seed, args.span, progress.at, statistics)
+        return analyse(_of_plans(bound), around, catalog, args.seed, args.span, progress.at, statistics)
     finally:
         progress.end()
 
@@ -187,7 +199,7 @@ def _asked(args):
     """The Catalog of what can be asked, and the Deployment that is to sense it; None where only a schema is given."""
     from acquisition.errors import InputError
     from basestation.planner.catalog import read_schema
-    from basestation.planner.deployed_catalog import read_deployed
+    from basestation.planner.deployed_catalog import read_deployed_catalog
     from innet.deployment.toml_reader import read_deployment
 
     if args.config is None:
@@ -196,22 +208,22 @@ def _asked(args):
         deployment = read_deployment(args.config)
     except OSError as why:
         raise InputError("SN501", f"cannot be read: {why.strerror}", args.config) from why
-    return read_deployed(deployment), deployment
+    return read_deployed_catalog(deployment), deployment
 
 
 def _statistics(args, catalog):
     """Of the readings that are given; without any, guesses."""
     from acquisition.errors import InputError
-    from acquisition.extent import Kind
+    from acquisition.extent import ExtentKind
     from acquisition.sources.batch_conversion import batch_of
     from acquisition.sources.python_values import read_file
-    from basestation.planner.recorded_statistics import counted
+    from basestation.planner.recorded_statistics import collect_statistics
     from innet.placement.statistics import GUESS
 
     batches = {}
     for name, file in args.readings:
         extent = catalog.find(name)
-        if extent is None or extent.kind is not Kind.SENSED:
+        if extent is None or extent.kind is not ExtentKind.SENSED:
             raise InputError("SN510", f"there is no sensed extent `{name}`", file)
         batches[name] = batch_of(read_file(file), extent, catalog.tick_ms)
-    return counted(batches, catalog) if batches else GUESS
+    return collect_statistics(batches, catalog) if batches else GUESS

@@ -39,7 +39,7 @@ def read(path):
         raise InputError("SN501", f"cannot be read: {getattr(why, 'strerror', None) or why}", path) from why
 
 
-def tell(diagnostics, as_json, **of):
+def print_diagnostics(diagnostics, as_json, **of):
     """Errors as JSON lines among the answers, with what they are `of`, or as text for people beside them."""
     for diagnostic in diagnostics:
         if as_json:
@@ -48,7 +48,7 @@ def tell(diagnostics, as_json, **of):
             print(diagnostic.render(), end="\n\n", file=sys.stderr)
 
 
-def tell_input(error, as_json):
+def print_input_error(error, as_json):
     """Bad input has no text to point at: one line with file, row and column."""
     if as_json:
         print(

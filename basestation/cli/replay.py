@@ -11,10 +11,10 @@ from basestation.cli.query_arguments import (
     REFUSED,
     add_query,
     add_schema,
+    print_diagnostics,
+    print_input_error,
     query_text,
     read,
-    tell,
-    tell_input,
 )
 
 HELP = "run queries over recorded data and print every answer and its revisions"
@@ -22,7 +22,7 @@ EXAMPLE = (
     "moteloom replay --schema examples/roadbridge/schema.sneeql --input road=examples/roadbridge/recording/road.csv \\\n"
     "    --until 3600 'SELECT site, temp FROM road WHERE temp < 0'"
 )
-LATER = 4
+NOT_EXECUTABLE = 4
 _INPUT = re.compile(r"(?P<extent>[^=@]+)(@(?P<tick>\d+))?=(?P<file>.+)", re.DOTALL)
 
 
@@ -71,32 +71,32 @@ def _tick(text):
 
 def run(args):
     from acquisition.errors import InputError
-    from basestation.language.diagnostics import Refused
-    from basestation.replay.driver import NotExecutable
+    from basestation.language.diagnostics import DiagnosticError
+    from basestation.replay.driver import NotExecutableError
 
     as_json = args.output == "json"
     try:
         return _replay(args)
     except InputError as error:
-        tell_input(error, as_json)
+        print_input_error(error, as_json)
         return BAD_INPUT
-    except NotExecutable as refused:
-        tell(refused.diagnostics, as_json)
-        return LATER
-    except Refused as refused:
-        tell(refused.diagnostics, as_json)
+    except NotExecutableError as refused:
+        print_diagnostics(refused.diagnostics, as_json)
+        return NOT_EXECUTABLE
+    except DiagnosticError as refused:
+        print_diagnostics(refused.diagnostics, as_json)
         return REFUSED
 
 
 def _replay(args):
     from basestation.replay.driver import Replay
-    from basestation.replay.inputs import record
+    from basestation.replay.inputs import read_recording
     from basestation.replay.statements import read_catalog, read_statements
 
     catalog = read_catalog(read(args.schema), args.schema)
     text, name = query_text(args)
     statements = read_statements([text], catalog, name)
-    recording = record(catalog, _inputs(args.input, catalog), statements, Path(args.schema).parent)
+    recording = read_recording(catalog, _inputs(args.input, catalog), statements, Path(args.schema).parent)
     if recording.catalog is not catalog:
         statements = read_statements([text], recording.catalog, name)
     replay = Replay(recording, statements, args.until)
@@ -106,12 +106,12 @@ def _replay(args):
 def _inputs(given, catalog):
     """What `record` takes: files of streams, versions of tables. Names that do not exist are left for it to tell."""
     from acquisition.errors import InputError
-    from acquisition.extent import Kind
+    from acquisition.extent import ExtentKind
 
     inputs = {}
     for name, tick, file in given:
         extent = catalog.find(name)
-        stored = extent is not None and extent.kind is Kind.STORED
+        stored = extent is not None and extent.kind is ExtentKind.STORED
         if tick is not None and extent is not None and not stored:
             raise InputError("SN510", f"`{name}` is {extent.kind}; only a stored extent has versions", file)
         if stored:
@@ -131,17 +131,17 @@ def _print(replay, output, statements):
     from basestation.replay.table_output import TableLines
 
     lines = {"table": TableLines, "json": JsonLines, "csv": CsvLines}[output](replay.queries)
-    from basestation.replay.tick_order import in_time
-    from basestation.updates.update import Ended, apart
+    from basestation.replay.tick_order import order_by_tick
+    from basestation.updates.update import QueryFailure, split_interleaved
 
     code, progress = 0, _Progress(replay.until)
     _write(lines.begin())
     for updates in replay.updates():
         progress.pause()
-        for update in in_time(list(apart(updates))):
-            if isinstance(update, Ended):
+        for update in order_by_tick(list(split_interleaved(updates))):
+            if isinstance(update, QueryFailure):
                 given = statements[update.query]
-                tell(
+                print_diagnostics(
                     [Diagnostic(update.code, update.message, given.source, given.bound.statement.span)],
                     output == "json",
                 )

@@ -9,8 +9,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from basestation.cli.query_arguments import BAD_INPUT, REFUSED, tell, tell_input
-from basestation.cli.simulation import Progress, span
+from basestation.cli.query_arguments import BAD_INPUT, REFUSED, print_diagnostics, print_input_error
+from basestation.cli.simulation import Progress, parse_span
 
 HELP = "run a scenario of simulated motes: answers, what they cost, and how sure that is"
 EXAMPLE = "moteloom sim run examples/lab54/calm.scenario.toml --for 1h --out lab"
@@ -31,9 +31,11 @@ example:
         "scenario", metavar="SCENARIO", help="a scenario's TOML file; docs/simulator.md says what is in it"
     )
     run_.add_argument(
-        "--for", dest="span", type=span, required=True, metavar="SPAN", help="such as 90s, 30min, 24h, 7d"
+        "--for", dest="span", type=parse_span, required=True, metavar="SPAN", help="such as 90s, 30min, 24h, 7d"
     )
-    run_.add_argument("--seeds", type=seeds, metavar="A..B", help="such as 7 or 1..30; default: the scenario's own")
+    run_.add_argument(
+        "--seeds", type=parse_seeds, metavar="A..B", help="such as 7 or 1..30; default: the scenario's own"
+    )
     run_.add_argument("--out", type=Path, metavar="DIR", help="where answers, figures and traces are written")
     run_.add_argument(
         "--agenda", action="store_true", help="motes sleep but for the slots of an agenda; else they always listen"
@@ -46,7 +48,7 @@ example:
     )
 
 
-def seeds(text):
+def parse_seeds(text):
     found = re.fullmatch(r"(\d{1,18})(?:\.\.(\d{1,18}))?", text)
     if not found or (found[2] and int(found[2]) < int(found[1])):
         raise argparse.ArgumentTypeError(f"`{text}` is neither a seed, such as 7, nor a range of them, such as 1..30")
@@ -55,50 +57,52 @@ def seeds(text):
 
 def run(args):
     from acquisition.errors import InputError
-    from basestation.language.diagnostics import Diagnostic, Refused
-    from basestation.testbed import cannot_sweep
-    from gateway.toml import Faulty
+    from basestation.language.diagnostics import Diagnostic, DiagnosticError
+    from basestation.testbed.testbed import not_vectorisable_error
+    from gateway.toml import ConfigError
 
     as_json = args.output == "json"
     try:
         scenario = _scenario(args.scenario)
         trials = _run(scenario, args)
-    except Faulty as faulty:
-        tell(map(Diagnostic.of, faulty.faults), as_json)
+    except ConfigError as faulty:
+        print_diagnostics(map(Diagnostic.of, faulty.faults), as_json)
         return BAD_INPUT
-    except cannot_sweep() as why:
-        tell_input(InputError("SN515", f"cannot be swept: {why}", args.scenario), as_json)
+    except not_vectorisable_error() as why:
+        print_input_error(InputError("SN515", f"cannot be swept: {why}", args.scenario), as_json)
         return REFUSED
     except OSError as why:  # a disk that is full does not say where
-        tell_input(InputError("SN501", f"cannot be written: {why.strerror}", str(why.filename or args.out)), as_json)
+        print_input_error(
+            InputError("SN501", f"cannot be written: {why.strerror}", str(why.filename or args.out)), as_json
+        )
         return BAD_INPUT
     except InputError as why:
-        tell_input(why, as_json)
+        print_input_error(why, as_json)
         return BAD_INPUT
-    except Refused as refused:
-        tell(refused.diagnostics, as_json)
+    except DiagnosticError as refused:
+        print_diagnostics(refused.diagnostics, as_json)
         return REFUSED
     _print(scenario, trials, args)
     refused = {name: why for trial in trials for name, why in trial.refused.items()}
     for name, why in refused.items():
         if not as_json:
             print(f"moteloom sim: query `{name}` was refused:", file=sys.stderr)
-        tell(why.diagnostics, as_json, query=name)
+        print_diagnostics(why.diagnostics, as_json, query=name)
     return REFUSED if refused else 0
 
 
 def _scenario(path):
     from acquisition.errors import InputError
-    from basestation.testbed import load
+    from basestation.testbed.testbed import load_scenario
 
     try:
-        return load(path)
+        return load_scenario(path)
     except OSError as why:
         raise InputError("SN501", f"cannot be read: {why.strerror}", path) from why
 
 
 def _run(scenario, args):
-    from basestation.trials import Trying
+    from basestation.testbed.trials import TrialRun
 
     chosen = args.seeds or range(scenario.seed, scenario.seed + 1)
     progress = Progress(args.span * len(chosen))
@@ -106,7 +110,7 @@ def _run(scenario, args):
     try:
         for at, seed in enumerate(chosen):
             folder = args.out / f"seed-{seed}" if args.out else None
-            trying = Trying(scenario, seed, folder, args.swept, args.agenda)
+            trying = TrialRun(scenario, seed, folder, args.swept, args.agenda)
             trials.append(trying.run(args.span, _line, lambda ms, before=at * args.span: progress.at(before + ms)))
             if folder:
                 _write_figures(folder, trials[-1])
@@ -128,7 +132,7 @@ def _write_figures(folder, trial):
     told = {
         "ledger": trial.ledger,
         "readings": trial.accounts,
-        "merged, of whom is not told": trial.nobodys,
+        "merged, of whom is not told": trial.unattributed,
         "errors": trial.errors,
         "figures": _plain(trial.figures()),
     }
@@ -141,9 +145,9 @@ def _plain(figures):
 
 
 def _print(scenario, trials, args):
-    from basestation.trials import summarised
+    from basestation.testbed.trials import summarise
 
-    summary = summarised(trials)
+    summary = summarise(trials)
     if args.output == "json":
         for trial in trials:
             told = {"type": "run", "scenario": scenario.name, "seed": trial.seed, "figures": _plain(trial.figures()),
@@ -162,7 +166,7 @@ def _print(scenario, trials, args):
 
 
 def _table(scenario, trials, summary):
-    from basestation.explain.text_layout import prose, table
+    from basestation.explain.text_layout import format_table, wrap_prose
 
     several = len(trials) > 1
     first, last = trials[0].seed, trials[-1].seed
@@ -171,12 +175,12 @@ def _table(scenario, trials, summary):
     for name, each in summary.items():
         told = [each.mean, each.margin, each.least, each.most] if several else [each.mean]
         rows.append((name, *map(_figure, told)))
-    print("\n".join(f"  {line}".rstrip() for line in table(rows, left=1)))
+    print("\n".join(f"  {line}".rstrip() for line in format_table(rows, left=1)))
     for trial in trials:
         for name, each in trial.decided:
-            if not each.handed:
+            if not each.switched_at:
                 told = f"{name}, from tick {each.tick:,} on" + (f" (seed {trial.seed})" if several else "")
-                print("\n".join(f"  {line}" for line in prose(f"{told}: {each.reason}")))
+                print("\n".join(f"  {line}" for line in wrap_prose(f"{told}: {each.reason}")))
 
 
 def _figure(value):

@@ -5,7 +5,7 @@ import sys
 import time
 
 
-def span(text):
+def parse_span(text):
     """Milliseconds."""
     from acquisition.units import milliseconds_of
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from acquisition.errors import ScheduleError
-from basestation.controller.lifetime import CannotLast
+from basestation.controller.lifetime import LifetimeError
 from basestation.controller.world import World
-from basestation.execution.operator_builder import NotYet, TooEarly
-from basestation.language.diagnostics import Diagnostic, Refused
+from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
+from basestation.language.diagnostics import Diagnostic, DiagnosticError
 from basestation.language.syntax import Explain
 from basestation.planner.binder import bind_text
 from basestation.planner.plan import Plan
@@ -15,7 +15,7 @@ from gateway.source import Source
 from innet.errors import ProgramError
 
 
-def one_query(text: str, world: World) -> Plan:
+def bind_single_query(text: str, world: World) -> Plan:
     """Refused if it is anything else."""
     plans = bind_text(text, world.catalog)
     if len(plans) != 1 or not isinstance(plans[0], Plan):
@@ -26,19 +26,19 @@ def one_query(text: str, world: World) -> Plan:
 
 
 @contextmanager
-def refusing(text: str, plan: Plan) -> Iterator[None]:
+def rejecting_errors(text: str, plan: Plan) -> Iterator[None]:
     """What keeps a query from being run is Refused."""
     try:
         yield
-    except (NotYet, ProgramError) as error:
+    except (UnsupportedPlanError, ProgramError) as error:
         raise _refused(text, "SN601", str(error), plan) from error
-    except CannotLast as error:
+    except LifetimeError as error:
         raise _refused(text, "SN513", str(error), plan) from error
-    except TooEarly as error:
+    except StartBeforeRecordError as error:
         raise _refused(text, "SN434", f"{error}; the first possible tick is {error.first}", plan) from error
     except ScheduleError as error:
         raise _refused(text, error.code, str(error), plan) from error
 
 
-def _refused(text: str, code: str, message: str, plan: Plan) -> Refused:
-    return Refused([Diagnostic(code, message, Source(text), plan.statement.span)])
+def _refused(text: str, code: str, message: str, plan: Plan) -> DiagnosticError:
+    return DiagnosticError([Diagnostic(code, message, Source(text), plan.statement.span)])

@@ -5,26 +5,26 @@ from dataclasses import replace
 from math import gcd
 
 from acquisition.schedule import Schedule
-from acquisition.schedule_builder import Need
-from basestation.controller.query_lifecycle import Query
+from acquisition.schedule_builder import SamplingNeed
+from basestation.controller.query_lifecycle import QueryRecord
 from basestation.controller.world import World
-from basestation.planner.placement_problem import world_of
+from basestation.planner.placement_problem import build_placement_problem
 from innet.errors import PlacementError
-from innet.placement.agenda import LAST_FIRST, Agenda
-from innet.placement.agenda_scheduler import agenda_of, longest_round
-from innet.placement.placement import Placed, Placement
-from innet.placement.placement_search import World as Network
+from innet.placement.agenda import MAX_FIRST_ROUND, Agenda
+from innet.placement.agenda_scheduler import longest_round, schedule_placement
+from innet.placement.placement import PlacedOperator, Placement
+from innet.placement.placement_search import PlacementProblem as Network
 from innet.placement.slot_rounds import longest_pause
 from innet.routing.parent_selection import choose_tree
 
-TOLD, FRAMES = 1, 6
+ROUNDS_PER_HOP, ROUNDS_FOR_FRAMES = 1, 6
 """So many rounds for each hop, and so many for the frames behind the first, from the one on in which its turn is to ask: then all
 motes have been told. Three frames are usual; in the office, six hops and half of all attempts in vain, it takes up to 13 of 17
 rounds until all have said so."""
 
 
-def network_of(
-    world: World, queries: Iterable[Query], needs: Iterable[Need], schedules: Mapping[int, Schedule]
+def current_placement_problem(
+    world: World, queries: Iterable[QueryRecord], needs: Iterable[SamplingNeed], schedules: Mapping[int, Schedule]
 ) -> Network:
     """What placements are chosen for: links as they were told, or as they are declared while some sites are not in the tree.
 
@@ -34,20 +34,24 @@ def network_of(
     declared = choose_tree(deployment.topology, deployment.gateways)
     if (schedules.keys() & declared.parent.keys()) - tree.parent.keys():
         tree, topology = declared, deployment.topology
-    round = longest_round(gcd(*(need.every for need in needs)), world.catalog.tick_ms, within_ms(world, queries))
-    return world_of(deployment, world.catalog, tree, topology, schedules, round, world.statistics)
+    round = longest_round(
+        gcd(*(need.every for need in needs)), world.catalog.tick_ms, delivery_bound_ms(world, queries)
+    )
+    return build_placement_problem(deployment, world.catalog, tree, topology, schedules, round, world.statistics)
 
 
-def with_agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Schedule], now: int) -> World:
+def with_agenda(world: World, placed: Iterable[PlacedOperator], schedules: Mapping[int, Schedule], now: int) -> World:
     """The world with the agenda of the motes; or with why there is none, and then they are awake."""
     try:
-        found, sleepless = agenda(world, placed, schedules, now), None
+        found, awake_reason = find_agenda(world, placed, schedules, now), None
     except PlacementError as why:
-        found, sleepless = None, str(why)
-    return replace(world.with_agenda(found, now), sleepless=sleepless)
+        found, awake_reason = None, str(why)
+    return replace(world.with_agenda(found, now), awake_reason=awake_reason)
 
 
-def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Schedule], now: int) -> Agenda | None:
+def find_agenda(
+    world: World, placed: Iterable[PlacedOperator], schedules: Mapping[int, Schedule], now: int
+) -> Agenda | None:
     """The agenda of the motes in the tree, which may be the one that they have.
 
     Another one for the same tree begins when all have been told; until then they go on with the one before, and nobody is
@@ -55,39 +59,41 @@ def agenda(world: World, placed: Iterable[Placed], schedules: Mapping[int, Sched
     the figures, where no agenda has time for all that is to be sent.
     """
     queries, before = [query for query in world.live.values() if query.needs], world.agenda
-    if not (world.sleeps and queries and world.tree.parent):
+    if not (world.duty_cycled and queries and world.tree.parent):
         return None
-    same_tree, unknown = _of_its_tree(world), world.agenda_made == now
-    if waits(world, now):
+    same_tree, unknown = _of_its_tree(world), world.agenda_tick == now
+    if must_defer(world, now):
         return before
     reached = tuple(replace(p, sites=tuple(s for s in p.sites if s in world.tree.parent)) for p in placed)
-    network = network_of(world, queries, [need for query in queries for need in query.needs], schedules)
+    network = current_placement_problem(world, queries, [need for query in queries for need in query.needs], schedules)
     known = replace(network.network, tree=world.tree, topology=world.topology)
-    found = agenda_of(Placement(world.tree, reached), replace(network, network=known), within_ms(world, queries))
+    found = schedule_placement(
+        Placement(world.tree, reached), replace(network, network=known), delivery_bound_ms(world, queries)
+    )
     if not same_tree or replace(found, first=before.first) == before:
         return replace(found, first=before.first) if same_tree else found
     first = -(-(before.begin if unknown else _told(world, now)) // found.period)
-    if first > LAST_FIRST:
+    if first > MAX_FIRST_ROUND:
         raise PlacementError(
-            f"motes count {LAST_FIRST:,} rounds; of {found.period_ms:,} ms there were more since tick 0"
+            f"motes count {MAX_FIRST_ROUND:,} rounds; of {found.period_ms:,} ms there were more since tick 0"
         )
     return replace(found, first=first)
 
 
-def pending(world: World, now: int) -> bool:
+def is_agenda_pending(world: World, now: int) -> bool:
     """Whether motes have been told of an agenda that has not begun."""
     return world.agenda is not None and now < world.agenda.begin
 
 
-def waits(world: World, now: int) -> bool:
+def must_defer(world: World, now: int) -> bool:
     """Whether what motes are to do besides is told when the agenda has begun that they are being told of, for it has no room in that."""
-    return pending(world, now) and world.agenda_made != now and _of_its_tree(world)
+    return is_agenda_pending(world, now) and world.agenda_tick != now and _of_its_tree(world)
 
 
-def begin_at_last(world: World, query: Query, now: int) -> int:
+def latest_begin(world: World, query: QueryRecord, now: int) -> int:
     """The tick by which motes have begun with what waits for an agenda now, for a query; a round is no longer than it allows."""
     interval = gcd(*(need.every for need in query.needs))
-    round = longest_round(interval, world.catalog.tick_ms, within_ms(world, [query]))
+    round = longest_round(interval, world.catalog.tick_ms, delivery_bound_ms(world, [query]))
     return _told(world, world.agenda.begin) + round.ticks
 
 
@@ -99,24 +105,27 @@ def _of_its_tree(world: World) -> bool:
 def _told(world: World, now: int) -> int:
     """The tick at which all have been told what they are told from now on."""
     hops = max(map(world.tree.depth, world.tree.parent))
-    return now + (world.agenda.rounds.asks + TOLD * hops + FRAMES) * world.agenda.period
+    return now + (world.agenda.rounds.asks + ROUNDS_PER_HOP * hops + ROUNDS_FOR_FRAMES) * world.agenda.period
 
 
-def within_ms(world: World, queries: Iterable[Query]) -> int | None:
+def delivery_bound_ms(world: World, queries: Iterable[QueryRecord]) -> int | None:
     """How soon what is sampled has to be here; None where some query does not let it wait for a later epoch."""
-    within = [query.plan.asked.deliver_within for query in queries]
+    within = [query.plan.options.deliver_within for query in queries]
     return None if None in within or not within else min(within) * world.catalog.tick_ms
 
 
-def round_of(world: World) -> int:
+def round_ticks(world: World) -> int:
     """The ticks of a round: that of the agenda, or one epoch of motes that are awake."""
     if world.agenda is not None:
         return world.agenda.period
     return gcd(*(need.every for query in world.live.values() for need in query.needs)) or 1
 
 
-def under_way(query: Query, world: World) -> int:
+def transit_ticks(query: QueryRecord, world: World) -> int:
     """For how many ticks what motes have measured for a query may wait in them, be on its way, and is waited for."""
-    pause = max((longest_pause(each) for each in (*query.delivered, *(fed.fold for fed in query.folded))), default=0)
+    pause = max(
+        (longest_pause(each) for each in (*query.all_deliveries, *(fed.fold for fed in query.all_partial_sources))),
+        default=0,
+    )
     wait = max((world.catalog.find(need.extent).wait for need in query.needs), default=0)
-    return pause + wait + 2 * round_of(world)
+    return pause + wait + 2 * round_ticks(world)

@@ -13,112 +13,114 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from acquisition.schedule_builder import Need
-from basestation.planner.partial_source import Fed
+from acquisition.schedule_builder import SamplingNeed
+from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Plan
-from innet.operators.acquire import acquired
+from innet.operators.acquire import find_acquires
 from innet.operators.deliver import Deliver
 
 
-class State(Enum):
+class QueryState(Enum):
     DEPLOYING = "deploying"
     RUNNING = "running"
-    PASSED = "passed"
+    FINISHED = "passed"
     STOPPED = "stopped"
     FAILED = "failed"
 
 
-class Event(Enum):
+class QueryEvent(Enum):
     ALL_SETTLED = "all motes have it"
-    PASS = "its time is over"  # FOR (SEMANTICS 11)
+    EXPIRE = "its time is over"  # FOR (SEMANTICS 11)
     STOP = "stop"
     FAIL = "fail"  # it cannot be evaluated on its data (SEMANTICS 14)
 
 
 TRANSITIONS = {
-    (State.DEPLOYING, Event.ALL_SETTLED): State.RUNNING,
-    (State.DEPLOYING, Event.PASS): State.PASSED,
-    (State.DEPLOYING, Event.STOP): State.STOPPED,
-    (State.DEPLOYING, Event.FAIL): State.FAILED,
-    (State.RUNNING, Event.PASS): State.PASSED,
-    (State.RUNNING, Event.STOP): State.STOPPED,
-    (State.RUNNING, Event.FAIL): State.FAILED,
-    (State.PASSED, Event.STOP): State.STOPPED,
-    (State.PASSED, Event.FAIL): State.FAILED,
+    (QueryState.DEPLOYING, QueryEvent.ALL_SETTLED): QueryState.RUNNING,
+    (QueryState.DEPLOYING, QueryEvent.EXPIRE): QueryState.FINISHED,
+    (QueryState.DEPLOYING, QueryEvent.STOP): QueryState.STOPPED,
+    (QueryState.DEPLOYING, QueryEvent.FAIL): QueryState.FAILED,
+    (QueryState.RUNNING, QueryEvent.EXPIRE): QueryState.FINISHED,
+    (QueryState.RUNNING, QueryEvent.STOP): QueryState.STOPPED,
+    (QueryState.RUNNING, QueryEvent.FAIL): QueryState.FAILED,
+    (QueryState.FINISHED, QueryEvent.STOP): QueryState.STOPPED,
+    (QueryState.FINISHED, QueryEvent.FAIL): QueryState.FAILED,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class Migration:
     """Another way in which what a query reads gets here, while motes do both (`basestation.controller.migration`).
 
     Until it is `handed` over, it is the one that comes: from tick `whole` on all motes do it, None while some may not. After
     that it is the one that was, for the windows up to that tick.
     """
 
-    inside: tuple[Deliver, ...]
-    fed: tuple[Fed, ...]
-    whole: int | None = None
-    handed: int | None = None
+    deliveries: tuple[Deliver, ...]
+    partial_sources: tuple[PartialSource, ...]
+    complete_from: int | None = None
+    switched_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class QueryRecord:
     """One query that was accepted: `inside` is what is delivered for it, `fed` what partials come for, and `exchange` another
-    way of that; none of it after its `last` tick. By extent, what motes report as filtered does not pass it either from `reports_from` on. `awaited` are the
+    way of that; none of it after its `last` tick. By extent, what motes report as filtered does not pass it either from `find_report_starts` on. `awaited` are the
     motes that must have what they should for it to be RUNNING; it came in the clock tick `since`."""
 
     number: int
     text: str
     plan: Plan
-    inside: tuple[Deliver, ...] = ()
-    fed: tuple[Fed, ...] = ()
+    deliveries: tuple[Deliver, ...] = ()
+    partial_sources: tuple[PartialSource, ...] = ()
     reports_from: Mapping[str, int] = field(default_factory=dict)
-    exchange: Exchange | None = None
-    state: State = State.DEPLOYING
+    migration: Migration | None = None
+    state: QueryState = QueryState.DEPLOYING
     awaited: frozenset[int] = frozenset()
-    broken: str | None = None  # why motes do not last any more as long as it asks
-    last: int | None = None
-    since: int = 0
+    lifetime_violation: str | None = None  # why motes do not last any more as long as it asks
+    last_tick: int | None = None
+    submitted_at: int = 0
 
-    def after(self, event: Event) -> "Query":
+    def transition(self, event: QueryEvent) -> "QueryRecord":
         """The query after an event; an event that cannot happen now is an error of ours."""
         if (self.state, event) not in TRANSITIONS:
             raise ValueError(f"query {self.number} is {self.state.value}; it cannot meet `{event.value}`")
         return replace(self, state=TRANSITIONS[self.state, event])
 
-    def waiting_for(self, motes: Iterable[int]) -> "Query":
+    def with_awaited(self, motes: Iterable[int]) -> "QueryRecord":
         """The query with the motes that it waits for."""
         return replace(self, awaited=frozenset(motes))
 
     @property
-    def delivered(self) -> tuple[Deliver, ...]:
+    def all_deliveries(self) -> tuple[Deliver, ...]:
         """What motes deliver for it, in whichever way."""
-        return self.inside if self.exchange is None else (*self.inside, *self.exchange.inside)
+        return self.deliveries if self.migration is None else (*self.deliveries, *self.migration.deliveries)
 
     @property
-    def folded(self) -> tuple[Fed, ...]:
+    def all_partial_sources(self) -> tuple[PartialSource, ...]:
         """What motes fold for it, in whichever way."""
-        return self.fed if self.exchange is None else (*self.fed, *self.exchange.fed)
+        return (
+            self.partial_sources if self.migration is None else (*self.partial_sources, *self.migration.partial_sources)
+        )
 
     @property
     def live(self) -> bool:
         """Whether it may want readings."""
-        return self.state in (State.DEPLOYING, State.RUNNING)
+        return self.state in (QueryState.DEPLOYING, QueryState.RUNNING)
 
     @property
-    def reads(self) -> dict[str, tuple[str, ...]]:
+    def read_columns(self) -> dict[str, tuple[str, ...]]:
         """By extent, what a reading that is delivered must come with to be one of its own."""
         found: dict[str, set[str]] = {}
-        for each in self.inside:
+        for each in self.deliveries:
             found.setdefault(each.extent, set()).update(each.sent)
         return {extent: tuple(sorted(names)) for extent, names in found.items()}
 
     @property
-    def needs(self) -> tuple[Need, ...]:
+    def needs(self) -> tuple[SamplingNeed, ...]:
         """What a live query asks of the sensed extents; nothing, once it is over."""
         if not self.live:
             return ()
-        operators = (*self.delivered, *(fed.fold for fed in self.folded))
-        sampled = [acquire for operator in operators for acquire in acquired(operator).values()]
-        return tuple(Need(a.extent, frozenset(a.sampled), a.interval) for a in sampled)
+        operators = (*self.all_deliveries, *(fed.fold for fed in self.all_partial_sources))
+        sampled = [acquire for operator in operators for acquire in find_acquires(operator).values()]
+        return tuple(SamplingNeed(a.extent, frozenset(a.sampled), a.interval) for a in sampled)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ErrorEntry:
     """One error: what it means, what to do, and the smallest text that causes it."""
 
     kind: str

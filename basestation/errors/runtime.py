@@ -1,81 +1,81 @@
 """What goes wrong with data, and what cannot be run yet: SN5 input, SN6 later."""
 
-from basestation.errors.entry import Entry
+from basestation.errors.entry import ErrorEntry
 
 INPUT = {
     # The examples are what is said of a recording of `road`; the tests read the recording that stands above it.
-    "SN501": Entry(
+    "SN501": ErrorEntry(
         "input",
         "a file that cannot be read",
         "It is not there, or may not be read.",
         "gone.csv: cannot be read: No such file or directory",
     ),
-    "SN502": Entry(
+    "SN502": ErrorEntry(
         "input",
         "no table",
         "Every row of a CSV file has as many fields as the header, quotes are closed, and the text is UTF-8; a Parquet file "
         "is whole.",
         "_tick,_site,temp,vibration\n0,1,20\n\nroad.csv, row 1: 3 fields, but the header has 4",
     ),
-    "SN503": Entry(
+    "SN503": ErrorEntry(
         "input",
         "a column that stands twice",
         "Columns are told apart by their names.",
         "_tick,_site,temp,temp\n0,1,20,5\n\nroad.csv: the column `temp` stands twice in the header",
     ),
-    "SN504": Entry(
+    "SN504": ErrorEntry(
         "input",
         "unknown column",
         "Columns are the attributes of the extent, and the system's with an underscore: `_tick _site _arrival _weight "
         "_replaces`.",
         "_tick,_site,tmep,vibration\n0,1,20,5\n\nroad.csv: there is no column `tmep` here",
     ),
-    "SN505": Entry(
+    "SN505": ErrorEntry(
         "input",
         "a column is missing",
         "Attributes may be null, but they have a column; only the site and time of a sensed extent are known without one.",
         "_tick,_site,temp\n0,1,20\n\nroad.csv: the column `vibration` is missing: it is an attribute of `road`",
     ),
-    "SN506": Entry(
+    "SN506": ErrorEntry(
         "input",
         "a value of another type",
         "Integers are whole, floats are finite numbers, ticks are whole or RFC 3339 times. An empty field is null.",
         "_tick,_site,temp,vibration\n0,1,warm,5\n\nroad.csv, row 1, column temp: `warm` is no integer",
     ),
-    "SN507": Entry(
+    "SN507": ErrorEntry(
         "input",
         "a value out of range",
         "Integers and multiples of a scale have 64 bits, floats are IEEE doubles.",
         "_tick,_site,temp,vibration\n0,1,9223372036854775808,5\n\n"
         "road.csv, row 1, column temp: `9223372036854775808` is out of range",
     ),
-    "SN508": Entry(
+    "SN508": ErrorEntry(
         "input",
         "a tuple without its place in time",
         "A reading has tick and site, a pushed tuple its delivery or its timestamp; the clock of a replay starts at 0.",
         "_tick,_site,temp,vibration\n,1,20,5\n\nroad.csv, row 1, column _tick: a reading needs its tick",
     ),
-    "SN509": Entry(
+    "SN509": ErrorEntry(
         "input",
         "a correction that says nothing",
         "`_weight` is 1 or -1, `_replaces` the index of a tuple.",
         "_tick,_site,temp,vibration,_weight\n0,1,20,5,2\n\n"
         "road.csv, row 1, column _weight: a weight is 1 (there) or -1 (no longer there)",
     ),
-    "SN510": Entry(
+    "SN510": ErrorEntry(
         "input",
         "an input that belongs to no extent",
         "Each stream has one recording; a stored extent has one for each of its versions.",
         "there is no extent `raod`",
     ),
-    "SN511": Entry(
+    "SN511": ErrorEntry(
         "input",
         "a subquery with more rows than one",
         "Where one value is needed, a subquery gives one row, or none, which is null. The query has ended.",
         "SELECT category FROM tempClass WHERE temp > (SELECT temp FROM tempClass)\n\n"
         "a subquery gives 2 rows where one value is needed",
     ),
-    "SN512": Entry(
+    "SN512": ErrorEntry(
         "input",
         "a loop that cannot go on",
         "Every change moves t, nothing is divided by zero, numbers have 64 bits, and one tick has fewer than 10,000 "
@@ -83,20 +83,20 @@ INPUT = {
         "SELECT temp FROM road FOR (t = 8; t > 0; t = t / 2 + 1) { WindowIs(road, t - 4, t); }\n\n"
         "the loop cannot go on: the change leaves t as it was, 2",
     ),
-    "SN513": Entry(
+    "SN513": ErrorEntry(
         "input",
         "motes that would not last",
         "LIFETIME is promised by what is predicted of all that runs together, with motes that sleep. Ask for fewer days, or to be "
         "answered later (DELIVER WITHIN); or stop what runs besides.",
         "SELECT temp FROM road LIFETIME 90000 DAYS\n\nmotes last 62,013.2 days at most, and are to last 90,000.0",
     ),
-    "SN514": Entry(
+    "SN514": ErrorEntry(
         "input",
         "nothing to simulate, or to draw",
         "Motes do nothing for the query, or cannot run it: `--analyze` and `--map` are about what they do.",
         "SELECT category FROM tempClass [SCAN 1 DAY]\n\nthere is nothing to draw: motes do nothing for this",
     ),
-    "SN515": Entry(
+    "SN515": ErrorEntry(
         "input",
         "a scenario that cannot be swept",
         "Many rounds at once are what motes do that keep to their orders: all is asked at the beginning, clocks are right, and "
@@ -106,20 +106,20 @@ INPUT = {
 }
 
 LATER = {
-    "SN601": Entry(
+    "SN601": ErrorEntry(
         "later",
         "not executable yet",
         "The query is valid and can be explained; this version cannot run it.",
         "SELECT temp FROM road LIFETIME 100 DAY",
     ),
-    "SN602": Entry(
+    "SN602": ErrorEntry(
         "later",
         "a value that motes cannot compute with",
         "Motes compute in integers: a float is sampled as multiples of its scale, a string not at all. Recorded, it can be "
         "asked about.",
         "SELECT v FROM probe [NOW]",
     ),
-    "SN603": Entry(
+    "SN603": ErrorEntry(
         "later",
         "more sensors than a mote samples at once",
         "A mote samples eight sensors of an extent at most, whatever the number of queries that want them.",
@@ -127,21 +127,21 @@ LATER = {
         "every 1 min at sites 1",
         schema=True,
     ),
-    "SN604": Entry(
+    "SN604": ErrorEntry(
         "later",
         "two sensors that are one on the air",
         "The code of a sensor on the air is made of its name; two attributes of a query need two codes.",
         "wall: sensed (a:integer {sensor 'light'}, b:integer {sensor 'light'}) every 1 min at sites 1",
         schema=True,
     ),
-    "SN605": Entry(
+    "SN605": ErrorEntry(
         "later",
         "sites that nobody lists",
         "A base station that is running does not know yet which motes have the sensors; `at sites all` is for recordings.",
         "wall: sensed (a:integer) every 1 min at sites all",
         schema=True,
     ),
-    "SN606": Entry(
+    "SN606": ErrorEntry(
         "later",
         "a schedule that is too large for a mote",
         "All that one mote is to sample, for all queries, is kept in 144 bytes of its memory.",
@@ -152,7 +152,7 @@ LATER = {
         ),
         schema=True,
     ),
-    "SN607": Entry(
+    "SN607": ErrorEntry(
         "later",
         "an interval that is too long for a mote",
         "Motes count ticks between two samples with 32 bits: 136 years of seconds, or 49 days of milliseconds.",

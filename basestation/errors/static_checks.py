@@ -1,208 +1,208 @@
 """SN4: what is well-formed and well-typed, but no query, schema or correction that can be taken."""
 
-from basestation.errors.entry import Entry
+from basestation.errors.entry import ErrorEntry
 
 STATIC = {
-    "SN401": Entry(
+    "SN401": ErrorEntry(
         "static",
         "a stream without a window",
         "A product of streams has no end; each stream in FROM gets a window unless it stands alone.",
         "SELECT road.temp FROM road, traffic [FROM NOW-5 TO NOW SLIDE 1 MIN]",
     ),
-    "SN402": Entry(
+    "SN402": ErrorEntry(
         "static",
         "a window on a table",
         "A table has no ticks to cut windows from; it is scanned.",
         "SELECT category FROM tempClass [FROM NOW-5 TO NOW SLIDE 1 MIN]",
     ),
-    "SN403": Entry(
+    "SN403": ErrorEntry(
         "static",
         "SCAN on a stream",
         "Streams are cut into windows with [FROM … TO … SLIDE …].",
         "SELECT temp FROM road [SCAN 1 MIN]",
     ),
-    "SN404": Entry(
+    "SN404": ErrorEntry(
         "static",
         "a converter on a stream",
         "RSTREAM, ISTREAM and DSTREAM take windows.",
         "ISTREAM(SELECT temp FROM road)",
     ),
-    "SN405": Entry(
+    "SN405": ErrorEntry(
         "static",
         "an aggregate where none can stand",
         "Not in WHERE, not inside another aggregate, not in a stream query.",
         "SELECT temp FROM road [NOW] WHERE MAX(temp) > 3",
     ),
-    "SN406": Entry(
+    "SN406": ErrorEntry(
         "static",
         "neither grouped nor aggregated",
         "In an aggregating query a column outside aggregates is one of GROUP BY.",
         "SELECT site, MAX(temp) FROM road [NOW]",
     ),
-    "SN407": Entry(
+    "SN407": ErrorEntry(
         "static",
         "a window query in FROM",
         "Subqueries are of type stream; windows pass through a converter (SEMANTICS 2.7).",
         "SELECT temp FROM (SELECT temp FROM road [NOW])",
     ),
-    "SN408": Entry(
+    "SN408": ErrorEntry(
         "static",
         "a table without SCAN beside something else",
         "Alone, tables are read once; beside streams they say how often (SEMANTICS 2.6).",
         "SELECT category FROM road [NOW], tempClass",
     ),
-    "SN409": Entry(
+    "SN409": ErrorEntry(
         "static",
         "for one-off queries only",
         "DISTINCT, ORDER BY, LIMIT, JOIN and subqueries outside FROM belong to queries over tables alone.",
         "SELECT temp FROM road [NOW] ORDER BY temp",
     ),
-    "SN410": Entry(
+    "SN410": ErrorEntry(
         "static",
         "how often does the window slide?",
         "Only a window on a sensed extent slides by the sampling interval when nothing is said.",
         "SELECT weight FROM traffic [NOW]",
     ),
-    "SN411": Entry(
+    "SN411": ErrorEntry(
         "static",
         "time and rows mixed",
         "A window is one of time or one of rows.",
         "SELECT temp FROM road [FROM NOW-5 ROWS TO NOW SLIDE 1 MIN]",
     ),
-    "SN412": Entry(
+    "SN412": ErrorEntry(
         "static",
         "no whole number of ticks",
         "There are no fractions of ticks (SEMANTICS 1.1).",
         "SELECT temp FROM road [FROM NOW-5 TO NOW SLIDE 1500 MS]",
     ),
-    "SN413": Entry(
+    "SN413": ErrorEntry(
         "static",
         "a window that grows for ever",
         "[UNBOUNDED …] needs aggregates that merge, or FOR (SEMANTICS 10.3).",
         "SELECT temp FROM road [UNBOUNDED SLIDE 1 HOUR]",
     ),
-    "SN414": Entry(
+    "SN414": ErrorEntry(
         "static",
         "UNION ALL of what does not go together",
         "Continuous parts are streams; one-off parts are all one-off.",
         "SELECT temp FROM road [NOW] UNION ALL SELECT temp FROM road [NOW]",
     ),
-    "SN415": Entry(
+    "SN415": ErrorEntry(
         "static",
         "a stream and its WindowIs",
         "With a loop every stream stands in exactly one WindowIs, and has no other window (SEMANTICS 10.8).",
         "SELECT temp FROM road FOR (t = 0; t < 9; t++) { WindowIs(road, t, t); WindowIs(road, t, t); }",
     ),
-    "SN416": Entry(
+    "SN416": ErrorEntry(
         "static",
         "WindowIs for a table",
         "Stored extents are read at the tick of each window.",
         "SELECT category FROM road, tempClass FOR (; t < 9; t++) { WindowIs(road, t, t); WindowIs(tempClass, t, t); }",
     ),
-    "SN417": Entry(
+    "SN417": ErrorEntry(
         "static",
         "ticks and rows mixed in a loop",
         "A loop is all ticks or all ROWS.",
         "SELECT temp FROM road FOR (; t < 9; t++) { WindowIs(road ROWS, t - 1 MIN, t); }",
     ),
-    "SN418": Entry(
+    "SN418": ErrorEntry(
         "static",
         "a clause that does not apply",
         "ACQUIRE EVERY, DELIVER WITHIN and LIFETIME are about sampling; a one-off query takes no clause.",
         "SELECT weight FROM traffic ACQUIRE EVERY 5 MIN",
     ),
-    "SN419": Entry(
+    "SN419": ErrorEntry(
         "static",
         "sampling that the extent does not declare",
         "ACQUIRE EVERY is a multiple of the declared interval: coarser, never finer.",
         "SELECT temp FROM road ACQUIRE EVERY 90 SEC",
     ),
-    "SN420": Entry(
+    "SN420": ErrorEntry(
         "static",
         "delivery before the windows are complete",
         "Where answers are never corrected, they wait as the extent says.",
         "SELECT MAX(v) FROM probe [NOW] DELIVER WITHIN 2 SEC",
     ),
-    "SN421": Entry(
+    "SN421": ErrorEntry(
         "static", "grouping a stream", "GROUP BY and HAVING need a window.", "SELECT site FROM road GROUP BY site"
     ),
-    "SN422": Entry(
+    "SN422": ErrorEntry(
         "static",
         "FIRST or LAST of more than one stream",
         "They go by ticks, which only the tuples of one stream have in common.",
         "SELECT LAST(road.temp) FROM road [NOW], traffic [FROM NOW TO NOW SLIDE 1 MIN]",
     ),
-    "SN423": Entry(
+    "SN423": ErrorEntry(
         "static",
         "a share that is none",
         "The second argument of QUANTILE is a number from 0 to 1.",
         "SELECT QUANTILE(temp, 95) FROM road [NOW]",
     ),
-    "SN424": Entry(
+    "SN424": ErrorEntry(
         "static",
         "a clause of another kind of extent",
         "every and at sites are for sensed extents, wait, late and ahead for streams, from for stored ones.",
         "t: stored (a:integer) every 1 min",
         schema=True,
     ),
-    "SN425": Entry(
+    "SN425": ErrorEntry(
         "static",
         "a clause is missing",
         "A sensed extent says how often and where it is sampled.",
         "r: sensed (temp:integer) at sites 1, 2",
         schema=True,
     ),
-    "SN426": Entry(
+    "SN426": ErrorEntry(
         "static",
         "a property that does not fit",
         "A scale belongs to a float and is from 0 to 18; a range belongs to a number and ends after it begins.",
         "r: pushed (temp:integer {scale 2})",
         schema=True,
     ),
-    "SN427": Entry(
+    "SN427": ErrorEntry(
         "static",
         "sites that cannot be",
         "Each site stands once; a range goes up.",
         "r: sensed (temp:integer) every 1 min at sites 1 .. 4, 3",
         schema=True,
     ),
-    "SN428": Entry(
+    "SN428": ErrorEntry(
         "static",
         "the history of a table",
         "Streams have a history, stored extents have versions.",
         "SELECT category FROM tempClass.HISTORY",
     ),
-    "SN429": Entry(
+    "SN429": ErrorEntry(
         "static",
         "a correction of a table",
         "REVISE, DELETE and INSERT correct what came in over streams.",
         "DELETE FROM tempClass WHERE temp = 3",
     ),
-    "SN430": Entry(
+    "SN430": ErrorEntry(
         "static",
         "what REVISE cannot set",
         "tick, index, site and time say which tuple it is.",
         "REVISE road SET site = 3 WHERE site = 2",
     ),
-    "SN431": Entry(
+    "SN431": ErrorEntry(
         "static",
         "INSERT that does not add up",
         "As many values as columns; a reading has a tick and a site.",
         "INSERT INTO road (site, temp) VALUES (1, 20)",
     ),
-    "SN432": Entry(
+    "SN432": ErrorEntry(
         "static",
         "no time that can be begun at",
         "SINCE takes a tick, an RFC 3339 time in quotes, or NOW - n unit.",
         "SELECT temp FROM road SINCE 'yesterday'",
     ),
-    "SN433": Entry(
+    "SN433": ErrorEntry(
         "static",
         "nothing to sort by",
         "ORDER BY takes expressions, after DISTINCT those of the SELECT list.",
         "SELECT category FROM tempClass ORDER BY 1",
     ),
-    "SN434": Entry(
+    "SN434": ErrorEntry(
         "static",
         "a start before what is on record",
         "SINCE begins at a tick of which the readings and versions are still there.",

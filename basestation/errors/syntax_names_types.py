@@ -1,62 +1,66 @@
 """What a text can have wrong by itself: SN1 syntax, SN2 names, SN3 types."""
 
-from basestation.errors.entry import Entry
+from basestation.errors.entry import ErrorEntry
 
 SYNTAX = {
-    "SN101": Entry("syntax", "unknown character", "A character that no token begins with.", "SELECT temp ? FROM road"),
-    "SN102": Entry(
+    "SN101": ErrorEntry(
+        "syntax", "unknown character", "A character that no token begins with.", "SELECT temp ? FROM road"
+    ),
+    "SN102": ErrorEntry(
         "syntax",
         "string without an end",
         "A string begins with a quote and ends with one; a quote inside is doubled.",
         "SELECT temp FROM road WHERE 'a = temp",
     ),
-    "SN103": Entry("syntax", "comment without an end", "`/*` needs its `*/`.", "SELECT temp FROM road /* all of it"),
-    "SN104": Entry(
+    "SN103": ErrorEntry(
+        "syntax", "comment without an end", "`/*` needs its `*/`.", "SELECT temp FROM road /* all of it"
+    ),
+    "SN104": ErrorEntry(
         "syntax", "malformed number", "A number is `12`, `1.5`, `2e-3` or `1.5E6`.", "SELECT 12abc FROM road"
     ),
-    "SN105": Entry(
+    "SN105": ErrorEntry(
         "syntax",
         "something else was expected here",
         "The grammar has no place for this word or sign here.",
         "SELECT FROM road",
     ),
-    "SN106": Entry(
+    "SN106": ErrorEntry(
         "syntax",
         "unknown unit",
         "Units are MS, SEC, MIN, HOUR, DAY and ROW, in any case, also plural and long.",
         "SELECT temp FROM road [FROM NOW-5 TO NOW SLIDE 5 FORTNIGHT]",
     ),
-    "SN107": Entry(
+    "SN107": ErrorEntry(
         "syntax",
         "a positive whole number is needed",
         "SLIDE, offsets, SCAN and durations count whole units, at least 1.",
         "SELECT temp FROM road [FROM NOW-0 TO NOW SLIDE 5 MIN]",
     ),
-    "SN108": Entry(
+    "SN108": ErrorEntry(
         "syntax",
         "comparisons do not chain",
         "`1 < x < 3` has no meaning here; write `1 < x AND x < 3`.",
         "SELECT temp FROM road WHERE 1 < temp < 3",
     ),
-    "SN109": Entry(
+    "SN109": ErrorEntry(
         "syntax",
         "nested too deeply",
         "Parentheses, subqueries and operators nest at most 100 deep; at most 300 JOINs stand in a row.",
         "SELECT " + "(" * 101 + "temp" + ")" * 101 + " FROM road",
     ),
-    "SN110": Entry(
+    "SN110": ErrorEntry(
         "syntax",
         "said twice",
         "A clause may stand once.",
         "SELECT temp FROM road ACQUIRE EVERY 2 MIN ACQUIRE EVERY 3 MIN",
     ),
-    "SN111": Entry(
+    "SN111": ErrorEntry(
         "syntax",
         "a reserved word as a name",
         "SELECT FROM WHERE GROUP BY HAVING AS AND OR NOT RSTREAM ISTREAM DSTREAM are never names.",
         "SELECT temp AS group FROM road",
     ),
-    "SN112": Entry(
+    "SN112": ErrorEntry(
         "syntax",
         "not a part of the language",
         "SQL has it, SNEEql does not (SEMANTICS 2.1, 10).",
@@ -65,57 +69,57 @@ SYNTAX = {
 }
 
 NAME = {
-    "SN201": Entry(
+    "SN201": ErrorEntry(
         "name",
         "unknown extent or entry of FROM",
         "Nothing of this name is declared in the schema, or stands in FROM.",
         "SELECT temp FROM raod",
     ),
-    "SN202": Entry(
+    "SN202": ErrorEntry(
         "name", "unknown column", "What stands in FROM has no column of this name.", "SELECT tmep FROM road"
     ),
-    "SN203": Entry(
+    "SN203": ErrorEntry(
         "name",
         "ambiguous column",
         "More than one column has this name; say which with a qualifier.",
         "SELECT site FROM road [NOW], traffic [FROM NOW TO NOW SLIDE 1 MIN]",
     ),
-    "SN204": Entry(
+    "SN204": ErrorEntry(
         "name",
         "two entries with one name",
         "Entries of FROM are told apart by their names.",
         "SELECT 1 AS one FROM road [NOW], road [NOW]",
     ),
-    "SN205": Entry(
+    "SN205": ErrorEntry(
         "name",
         "unknown function",
         "There is no function or aggregate of this name (SEMANTICS 10.4, 10.5).",
         "SELECT SQUARE(temp) FROM road",
     ),
-    "SN206": Entry(
+    "SN206": ErrorEntry(
         "name", "unknown type", "The types are integer, float, string and time.", "SELECT CAST(temp AS real) FROM road"
     ),
-    "SN207": Entry(
+    "SN207": ErrorEntry(
         "name",
         "unknown unit of measurement",
         "Units of attributes are UCUM codes, for example Cel, %, m/s2.",
         "r: sensed (t:float {unit 'Celsius'}) every 1 min at sites 1",
         schema=True,
     ),
-    "SN208": Entry(
+    "SN208": ErrorEntry(
         "name",
         "declared twice",
         "Extents, and attributes within one, have names of their own.",
         "t: stored (a:integer, a:float)",
         schema=True,
     ),
-    "SN209": Entry(
+    "SN209": ErrorEntry(
         "name",
         "tick or index of a window's tuples",
         "Tuples lose their tags when they enter a window (SEMANTICS 1.7).",
         "SELECT tick FROM road [NOW]",
     ),
-    "SN210": Entry(
+    "SN210": ErrorEntry(
         "name",
         "a name that cannot be declared",
         "tick and index are there for every tuple of a stream; names with an underscore in front are the system's.",
@@ -125,61 +129,61 @@ NAME = {
 }
 
 TYPE = {
-    "SN301": Entry(
+    "SN301": ErrorEntry(
         "type",
         "numbers are needed",
         "Arithmetic, SUM, AVG and their like work on numbers.",
         "SELECT category + 1 FROM tempClass",
     ),
-    "SN302": Entry(
+    "SN302": ErrorEntry(
         "type",
         "a string compared with a number",
         "Values of these types are never equal, less or greater.",
         "SELECT temp FROM tempClass WHERE category = 3",
     ),
-    "SN303": Entry(
+    "SN303": ErrorEntry(
         "type",
         "a value is needed",
         "A predicate has no value: there are no booleans (SEMANTICS 1.8).",
         "SELECT temp > 3 FROM road",
     ),
-    "SN304": Entry(
+    "SN304": ErrorEntry(
         "type",
         "a predicate is needed",
         "WHERE, HAVING, ON, WHEN, AND, OR and NOT take predicates.",
         "SELECT temp FROM road WHERE temp",
     ),
-    "SN305": Entry(
+    "SN305": ErrorEntry(
         "type",
         "an argument of another type",
         "The function takes values of another type, or all of one kind.",
         "SELECT UPPER(temp) FROM road",
     ),
-    "SN306": Entry(
+    "SN306": ErrorEntry(
         "type",
         "parts of UNION ALL that differ",
         "The parts have as many columns, of the same types.",
         "SELECT temp FROM road UNION ALL SELECT site, weight FROM traffic",
     ),
-    "SN307": Entry(
+    "SN307": ErrorEntry(
         "type",
         "a call that the function does not take",
         "The number of arguments, `*` or DISTINCT does not fit.",
         "SELECT ABS(temp, 1) FROM road",
     ),
-    "SN308": Entry(
+    "SN308": ErrorEntry(
         "type",
         "a number out of range",
         "Integers have 64 bits, floats are IEEE doubles.",
         "SELECT temp FROM road WHERE temp < 9223372036854775808",
     ),
-    "SN309": Entry(
+    "SN309": ErrorEntry(
         "type",
         "a subquery with more than one column",
         "Where a value stands, a subquery gives one column.",
         "SELECT category FROM tempClass WHERE temp = (SELECT temp, category FROM tempClass)",
     ),
-    "SN310": Entry(
+    "SN310": ErrorEntry(
         "type",
         "a value of another type than its attribute",
         "An integer may become a float; nothing else changes by itself.",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Counts:
+class OperatorCounters:
     """`time` is in the units of the clock that the engine was handed; 0 without one."""
 
     rows_in: int = 0
@@ -16,9 +16,9 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class OperatorReport:
     """The counts of one operator below a query; `queries` is how many of them share it."""
 
     operator: str
-    counts: Counts
+    counts: OperatorCounters
     queries: int

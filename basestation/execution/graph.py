@@ -8,7 +8,7 @@ level. Nothing asks who reads it.
 from collections import Counter
 from dataclasses import replace
 
-from basestation.execution.counters import Counted, Counts
+from basestation.execution.counters import OperatorCounters, OperatorReport
 
 STREAM, STORE, BLOCK, OUTPUT, MEMBER = range(5)
 """The kinds of operators, in the order in which those of one level stand on each other. Members take no steps."""
@@ -22,13 +22,13 @@ class Operator:
     """Has a `level` and a `kind`, takes its steps, is told what is still `need`ed of it, and then `tidy`s."""
 
     def __init__(self, level):
-        self.level, self.counts = level, Counts()
+        self.level, self.counts = level, OperatorCounters()
 
     def close(self):
         """Nobody uses it any more; what it stands on is there still."""
 
 
-class Graph:
+class OperatorGraph:
     """`timer` is a function that tells the time, if somebody wants to know what operators take of it."""
 
     def __init__(self, timer=None):
@@ -47,7 +47,7 @@ class Graph:
             try:
                 made = make()
             except Exception:
-                self.let_go(self._making.pop())  # what could not be made leaves nothing behind
+                self.release(self._making.pop())  # what could not be made leaves nothing behind
                 raise
             self._operators[key], self._below[key] = made, self._making.pop()
             self._numbers[key], self._next = self._next, self._next + 1
@@ -57,7 +57,7 @@ class Graph:
             self._making[-1].append(key)
         return self._operators[key]
 
-    def let_go(self, keys):
+    def release(self, keys):
         """Uses end; what nobody uses any more is gone, and uses nothing."""
         pending = list(keys)
         while pending:
@@ -93,7 +93,8 @@ class Graph:
         """What an operator and all that it stands on have done, those first."""
         below = [(each, self._operators[each]) for each in self._keys_below(key)]
         return [
-            Counted(type(operator).__name__, replace(operator.counts), self._uses[each]) for each, operator in below
+            OperatorReport(type(operator).__name__, replace(operator.counts), self._uses[each])
+            for each, operator in below
         ]
 
     def __len__(self):

@@ -6,7 +6,7 @@ from basestation.algebra import converters, table, window
 from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression_signature import signature
-from basestation.algebra.factors import factored
+from basestation.algebra.factors import extract_ranges
 from basestation.algebra.node import StreamNode, rebuild, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -22,33 +22,33 @@ from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.ingest.history import Archived
-from basestation.execution.joins.join_detection import join_of, joined_in
-from basestation.execution.joins.join_inputs import HeldStore, signature_of
-from basestation.execution.output.epoch_marks import EpochsTold
-from basestation.execution.output.output_group import Speaker
+from basestation.execution.ingest.history import HistoryTable
+from basestation.execution.joins.join_detection import find_join, make_join
+from basestation.execution.joins.join_inputs import JoinStore, store_signature
+from basestation.execution.output.epoch_marks import EpochReporter
+from basestation.execution.output.output_group import OutputGroup
 from basestation.execution.output.outputs import StreamOutput, WindowOutput
-from basestation.execution.output.shared_filter import Standing
-from basestation.execution.output.window_views import Split, split, view
-from basestation.execution.query_block import Block
-from basestation.execution.relational.subqueries import Subqueries, queries_of
-from basestation.execution.relational.table_operators import NODES
-from basestation.execution.slices.partial_slices import ArrivedSlices, MergedStream
-from basestation.execution.slices.slice_windows import Slices, SliceWindows
+from basestation.execution.output.shared_filter import SharedFilterOutput
+from basestation.execution.output.window_views import ViewSplit, make_view, split_view
+from basestation.execution.query_block import QueryBlock
+from basestation.execution.relational.subqueries import Subqueries, find_subqueries
+from basestation.execution.relational.table_operators import TABLE_NODES
+from basestation.execution.slices.partial_slices import MergedStream, PartialSlices
+from basestation.execution.slices.slice_windows import SharedSlices, SliceWindows
 from basestation.execution.streams.converters import ConverterStream
-from basestation.execution.streams.predicate_index.predicate_set import Wants
-from basestation.execution.streams.stream import ExtentStream, FilterStream, WantedStream
+from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
+from basestation.execution.streams.stream import ExtentStream, FilterStream, SharedFilterStream
 from basestation.execution.streams.union import UnionStream
-from basestation.execution.windowing.for_loops import Loop, LoopRows, Loops, LoopTimes, Named
+from basestation.execution.windowing.for_loops import ForLoop, ForLoops, LoopInput, LoopRowWindows, LoopTimeWindows
 from basestation.execution.windowing.stream_windows import RowWindows, TimeWindows
 from basestation.execution.windowing.table_windows import OnceWindow, ScanWindows
-from basestation.execution.windowing.window_store import Inside
-from basestation.progress.query_scope import Heeds
+from basestation.execution.windowing.window_store import TickOrderedStore
+from basestation.progress.query_scope import QueryScope
 
-_INSIDE = WindowSelect | WindowProject | WindowAggregation | WindowCrossProduct | WindowJoin | NODES
+_INSIDE = WindowSelect | WindowProject | WindowAggregation | WindowCrossProduct | WindowJoin | TABLE_NODES
 
 
-class NotYet(Exception):
+class UnsupportedPlanError(Exception):
     """The plan is valid, and this version cannot run it. `what` names the part that is missing."""
 
     def __init__(self, what):
@@ -56,7 +56,7 @@ class NotYet(Exception):
         self.what = what
 
 
-class TooEarly(Exception):
+class StartBeforeRecordError(Exception):
     """A query is to begin before what is on record. `first` is the first tick that it could begin at."""
 
     def __init__(self, since, first):
@@ -64,47 +64,58 @@ class TooEarly(Exception):
         self.first = first
 
 
-def begins(asked, now):
+def start_tick(options, now):
     """The tick that SINCE names (10.7), for a query asked in clock tick `now`; None without it."""
-    return asked.since if asked.since_ago is None else now - asked.since_ago
+    return options.since if options.since_ago is None else now - options.since_ago
 
 
-def last_tick(asked, now):
+def last_tick(options, now):
     """The tick with which a query ends that is asked in clock tick `now` (FOR, 11); None where it does not."""
-    start = begins(asked, now)
-    return None if asked.lasting is None else (now if start is None else start) + asked.lasting
+    start = start_tick(options, now)
+    return None if options.lasting is None else (now if start is None else start) + options.lasting
 
 
-class Query:
+class RunningQuery:
     """One query that runs: its output, and the operators that it stands on."""
 
     # There may be many.
-    __slots__ = ("_alike", "_graph", "_member", "_signatures", "blocks", "folds", "key", "number", "sensed", "speaker")
+    __slots__ = (
+        "_alike",
+        "_graph",
+        "_member",
+        "_signatures",
+        "blocks",
+        "folds",
+        "key",
+        "number",
+        "output_group",
+        "sensed",
+    )
 
     def __init__(self, number, plan, root, graph, alike, intakes, tables, now, first, reports_from):
         """`plan` is as it was bound, `root` its tree as it was rewritten; `first` is the first tick on record.
 
-        By extent, reports that readings were filtered say something about the query from `reports_from` on.
+        By extent, reports that readings were filtered say something about the query from `find_report_starts` on.
         """
-        missing = unsupported(plan)
+        missing = find_unsupported(plan)
         if missing:
-            raise NotYet(missing)
+            raise UnsupportedPlanError(missing)
         self.number = number
-        early = plan.asked.deliver_within is not None  # then a window that was answered may be none (11)
-        apart = Split(root, root.columns) if early else split(root)
+        early = plan.options.deliver_within is not None  # then a window that was answered may be none (11)
+        apart = ViewSplit(root, root.columns) if early else split_view(root)
         taken = alike.take(apart.windows, wide=apart.open)
-        shown = view(apart, taken)  # which may bring aggregates of its own into what is taken
+        shown = make_view(apart, taken)  # which may bring aggregates of its own into what is taken
         self.key = key = _Building(plan, taken, graph, intakes, tables, now, first, reports_from).output(apart, shown)
         self._graph, self._alike, self._signatures = graph, alike, tuple(taken.signatures)
         below = graph.below(key)
         self._member = below[-1]
         self._member.enter(number)
-        output = self._member.among
-        if output.speaker is None:
-            within = plan.asked.deliver_within
-            output.speaker = Speaker(output, below, within, within is not None or covers_ahead(plan.root))
-        self.speaker = output.speaker
-        self.blocks = tuple(each for block in below if isinstance(block, Block) for each in block.all)
+        output = self._member.output
+        if output.output_group is None:
+            within = plan.options.deliver_within
+            output.output_group = OutputGroup(output, below, within, within is not None or may_cover_ahead(plan.root))
+        self.output_group = output.output_group
+        self.blocks = tuple(each for block in below if isinstance(block, QueryBlock) for each in block.all)
         acquired = {node.extent.name for node in walk(plan.root) if isinstance(node, StreamAcquire)}
         self.sensed = tuple(intakes[name] for name in sorted(acquired))
         self.folds = tuple(node.number for node in walk(root) if isinstance(node, StreamMerged))
@@ -112,8 +123,8 @@ class Query:
     def stop(self):
         """Use nothing any more."""
         self._member.leave(self.number)
-        self._graph.let_go([self.key])
-        self._alike.let_go(self._signatures)
+        self._graph.release([self.key])
+        self._alike.release(self._signatures)
 
     @property
     def joins(self):
@@ -130,14 +141,14 @@ class _Building:
 
     def __init__(self, plan, taken, graph, intakes, tables, now, first, reports_from):
         self._taken, self._graph, self._intakes, self._tables = taken, graph, intakes, tables
-        self._since, self._reports_from = begins(plan.asked, now), reports_from
+        self._since, self._reports_from = start_tick(plan.options, now), reports_from
         self._start, self._first = now if self._since is None else self._since, first
-        self._within = plan.asked.deliver_within
-        self._limit = last_tick(plan.asked, now)
+        self._within = plan.options.deliver_within
+        self._limit = last_tick(plan.options, now)
         self._era = now, self._since, self._limit, self._within  # what begins with a query is shared within one
         self._opened = None  # the node of a stream of which it is not known yet what of it somebody wants
         self._named = {c.id for node in walk(taken.root) for e in node.expressions for c in ex.columns_of(e)}
-        excludes = excludes_of(plan.root, intakes)
+        excludes = find_site_exclusions(plan.root, intakes)
         self._excludes = {new.id: excludes[old.id] for old, new in taken.columns.items() if old.id in excludes}
         streams = [node for node in walk(plan.root) if isinstance(node, StreamAcquire | StreamReceive)]
         self._reads = Counter(node.extent.name for node in streams)
@@ -176,11 +187,11 @@ class _Building:
             outputs, root = root.outputs, root.child
         if not isinstance(root, StreamSelect) or not isinstance(root.child, StreamAcquire | StreamReceive):
             return None
-        ranges, others = factored(root.predicate)
+        ranges, others = extract_ranges(root.predicate)
         if not ranges or self._names_index(root.child):
             return None
         key, make = self._extent(root.child, (), -NEVER)
-        standing = self._graph.get(("standing", key), lambda: Standing(self._graph.get(key, make)))
+        standing = self._graph.get(("standing", key), lambda: SharedFilterOutput(self._graph.get(key, make)))
         return standing.join(ranges, others, outputs, self._limit, self._epochs_told(root.child, standing))
 
     def _epochs_told(self, node, standing):
@@ -188,7 +199,7 @@ class _Building:
         if not isinstance(node, StreamAcquire):
             return None
         key, seen = self._extent(node, self._excludes.get(node.tags[0].id, ()))
-        told = EpochsTold(None, standing.stream, self._start, self._limit, seen())
+        told = EpochReporter(None, standing.stream, self._start, self._limit, seen())
         return (*key, self._start, self._limit), told
 
     # --- streams -----------------------------------------------------------------------------------------------------
@@ -203,7 +214,7 @@ class _Building:
             case StreamAcquire() | StreamReceive() if node is self._opened:
                 below, make = self._extent(node, self._excludes.get(node.tags[0].id, ()))
                 key = "wanted", number, below, self._taken.number(self._taken.root), self._era
-                return key, lambda: WantedStream(self._graph.get(below, make), Wants())
+                return key, lambda: SharedFilterStream(self._graph.get(below, make), PredicateSet())
             case StreamAcquire() | StreamReceive():
                 return self._extent(node, self._excludes.get(node.tags[0].id, ()))
             case StreamMerged(number=fold):
@@ -233,11 +244,11 @@ class _Building:
         """The same of an extent, of which sites under masks are excluded; reports count from what is said of the query on."""
         if reports_from is None:
             reports_from = self._reports_from.get(node.extent.name, -NEVER)
-        heeds = Heeds(frozenset(getattr(node, "reads", ())), reports_from)
+        scope = QueryScope(frozenset(getattr(node, "reads", ())), reports_from)
         names_index, number = self._names_index(node), self._taken.number(node)
         alone, intake = self._reads[node.extent.name] == 1, self._intakes[node.extent.name]
-        key = "extent", number, names_index, alone, tuple(mask.tobytes() for mask in masks), heeds
-        return key, lambda: ExtentStream(node, intake, names_index, masks, alone, heeds)
+        key = "extent", number, names_index, alone, tuple(mask.tobytes() for mask in masks), scope
+        return key, lambda: ExtentStream(node, intake, names_index, masks, alone, scope)
 
     def _names_index(self, node):
         return node.tags[1].id in self._named
@@ -256,17 +267,17 @@ class _Building:
     def _made(self, node, limit, shown=False):
         """A block. Those of subqueries outside FROM, which are over tables, are its own."""
         leaves = tuple(_leaves(node))
-        joined = joined_in(node, leaves)
+        joined = find_join(node, leaves)
         steps = dict(joined[1]) if joined else {}
-        level = level_of(node)
+        level = find_level(node)
         inputs = [self._begun(self._input(leaf, steps.get(place), level)) for place, leaf in enumerate(leaves)]
         once = all(isinstance(leaf, table.Once) for leaf in leaves)  # others have no subqueries outside FROM
-        asked = [(query.plan, self._made(query.plan, None)) for query in queries_of(node)] if once else []
-        subqueries = Subqueries(asked) if asked else None
-        join = join_of(node, joined, inputs, leaves, shown) if joined and subqueries is None else None
+        options = [(query.plan, self._made(query.plan, None)) for query in find_subqueries(node)] if once else []
+        subqueries = Subqueries(options) if options else None
+        join = make_join(node, joined, inputs, leaves, shown) if joined and subqueries is None else None
         within = None if once else self._within  # a one-off query takes no clause
         loops = self._loops(leaves, inputs)
-        return Block(node, inputs, leaves, join, self._start - 1, limit, loops, subqueries, within)
+        return QueryBlock(node, inputs, leaves, join, self._start - 1, limit, loops, subqueries, within)
 
     def _loops(self, leaves, inputs):
         """The for-loops of a SELECT, in the order of their first stream in FROM (14); None where it has none."""
@@ -274,14 +285,14 @@ class _Building:
         for place, (leaf, each) in enumerate(zip(leaves, inputs, strict=True)):
             if isinstance(leaf, window.LoopWindow):
                 loops[leaf.loop.t.id] = leaf.loop
-                streams.setdefault(leaf.loop.t.id, []).append(Named(place, each, leaf.left, leaf.right))
-        made = [Loop(loop, streams[t], self._start, self._first) for t, loop in loops.items()]
-        return Loops(made, len(inputs)) if made else None
+                streams.setdefault(leaf.loop.t.id, []).append(LoopInput(place, each, leaf.left, leaf.right))
+        made = [ForLoop(loop, streams[t], self._start, self._first) for t, loop in loops.items()]
+        return ForLoops(made, len(inputs)) if made else None
 
     def _begun(self, each):
         """Rows are counted from what is here already, older than the query or not (1.1)."""
         if isinstance(each, RowWindows):
-            each.begin_with(each.stream.all(), self._since)
+            each.load_rows(each.stream.all(), self._since)
         return each
 
     def _input(self, leaf, steps, level):
@@ -301,9 +312,9 @@ class _Building:
             case window.LandmarkWindow(slide=slide, child=child):
                 return RowWindows(self._stream(child), child.columns, None, 0, slide)
             case window.LoopWindow(loop=loop, child=child) if loop.rows:
-                return LoopRows(self._stream(child), child.columns, self._start)
+                return LoopRowWindows(self._stream(child), child.columns, self._start)
             case window.LoopWindow(child=child):
-                return LoopTimes(self._stream(child), child.columns, self._store(leaf, steps, level))
+                return LoopTimeWindows(self._stream(child), child.columns, self._store(leaf, steps, level))
             case table.Scan(interval=interval, attributes=attributes):
                 return ScanWindows(self._table(leaf), interval, attributes, self._start)
             case table.Once(attributes=attributes):
@@ -314,11 +325,11 @@ class _Building:
         """The tuples that windows of time over a stream may reach, for blocks of one level: all look, then it changes."""
         below, _ = self._stream_of(leaf.child, self._taken.number(leaf.child), None)
         if steps is None:
-            return self._graph.get(("inside", level, below), lambda: Inside(self._stream(leaf.child), level))
+            return self._graph.get(("inside", level, below), lambda: TickOrderedStore(self._stream(leaf.child), level))
         # Streams that are alike have other columns where one query joins them; they are held once all the same.
-        begun = self._era if begins_with_query(leaf.child) else None
-        key = "held", level, signature_of(leaf, steps), begun
-        return self._graph.get(key, lambda: HeldStore(self._stream(leaf.child), level, leaf, steps))
+        begun = self._era if is_per_query(leaf.child) else None
+        key = "held", level, store_signature(leaf, steps), begun
+        return self._graph.get(key, lambda: JoinStore(self._stream(leaf.child), level, leaf, steps))
 
     def _slices(self, leaf, level):
         below, _ = self._stream_of(leaf.child, self._taken.number(leaf.child), None)
@@ -326,17 +337,17 @@ class _Building:
         cut = keys, leaf.grouped, leaf.begin, leaf.end, leaf.slide
         if isinstance(leaf.child, StreamMerged):
             key = "arrived", level, self._taken.number(leaf), below, self._era if leaf.begin is None else None
-            return self._graph.get(key, lambda: ArrivedSlices(self._stream(leaf.child), level, leaf, self._start))
+            return self._graph.get(key, lambda: PartialSlices(self._stream(leaf.child), level, leaf, self._start))
         if leaf.begin is None:  # what is settled cannot be folded again for others
             cut = *cut, self._era, self._taken.number(leaf)
         key = "slices", level, cut, below
-        return self._graph.get(key, lambda: Slices(self._stream(leaf.child), level, leaf, self._start))
+        return self._graph.get(key, lambda: SharedSlices(self._stream(leaf.child), level, leaf, self._start))
 
     def _table(self, leaf):
-        return Archived(self._intakes[leaf.extent.name]) if leaf.history else self._tables[leaf.extent.name]
+        return HistoryTable(self._intakes[leaf.extent.name]) if leaf.history else self._tables[leaf.extent.name]
 
 
-def level_of(node):
+def find_level(node):
     """How many converters lie below an operator, one above another."""
     levels = {}
 
@@ -349,7 +360,7 @@ def level_of(node):
     return levels[id(node)]
 
 
-def begins_with_query(node):
+def is_per_query(node):
     """Whether a stream is another for every query that begins at another time."""
     return any(isinstance(each, converters.Converter | StreamUnion) for each in walk(node))
 
@@ -361,10 +372,10 @@ def _leaves(node):
     return [node]
 
 
-def unsupported(plan):
+def find_unsupported(plan):
     """The first part of a plan that cannot be executed, or None."""
-    asked = plan.asked
-    if asked.lifetime is not None:
+    options = plan.options
+    if options.lifetime is not None:
         return "LIFETIME"
     for node in walk(plan.root):
         match node:
@@ -375,13 +386,13 @@ def unsupported(plan):
     return None
 
 
-def histories_of(root):
+def find_history_extents(root):
     """The extents whose history a plan reads, in subqueries too."""
     found = {n.extent for n in walk(root) if isinstance(n, table.Scan | table.Once) and n.history}
-    return found.union(*(histories_of(query.plan) for query in queries_of(root)))
+    return found.union(*(find_history_extents(query.plan) for query in find_subqueries(root)))
 
 
-def covers_ahead(root):
+def may_cover_ahead(root):
     """Whether a window may cover readings after its tick: rows of a union, some of them stamped ahead, beside readings."""
     rows = any(
         isinstance(node, window.RowWindow)
@@ -396,7 +407,7 @@ def covers_ahead(root):
 # --- coverage --------------------------------------------------------------------------------------------------------
 
 
-def excludes_of(root, intakes):
+def find_site_exclusions(root, intakes):
     """For each StreamAcquire, by its tick column: masks of the sites that conjuncts over `site` alone leave out (12.3)."""
     found = {}
     _excludes(root, (), found, intakes)
@@ -412,7 +423,7 @@ def _excludes(node, terms, found, intakes):
             masks = []
             for term in terms:
                 if site is not None and ex.columns_of(term) == {site}:
-                    masks.append(~Evaluation({site.id: Vector(sites)}, len(sites)).of(term).true)
+                    masks.append(~Evaluation({site.id: Vector(sites)}, len(sites)).of(term).is_true)
             found[node.tags[0].id] = tuple(masks)
             return
         case StreamSelect(predicate=predicate) | WindowSelect(predicate=predicate):

@@ -13,7 +13,7 @@ from acquisition.extent import Extent
 from basestation.algebra import expressions as ex
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expression_signature import signature
-from basestation.algebra.node import Node, rebuild
+from basestation.algebra.node import PlanNode, rebuild
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_project import StreamProject
@@ -21,7 +21,7 @@ from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.stream_select import StreamSelect
 
 
-class Alike:
+class PlanInterner:
     """All operators of the queries that run."""
 
     def __init__(self):
@@ -31,7 +31,7 @@ class Alike:
 
     def take(self, root, wide=False):
         """A plan as one of those that run, until it is let go of; a `wide` one has all attributes of the extent below it."""
-        return Taken(self, root, wide)
+        return InternedPlan(self, root, wide)
 
     def number(self, signature):
         """That of the operators of a signature, which is used once more."""
@@ -41,7 +41,7 @@ class Alike:
         self._uses[signature] += 1
         return self._numbers[signature]
 
-    def let_go(self, signatures):
+    def release(self, signatures):
         """A plan runs no longer."""
         for key in signatures:
             self._uses[key] -= 1
@@ -49,7 +49,7 @@ class Alike:
                 del self._uses[key], self._numbers[key]
 
 
-class Taken:
+class InternedPlan:
     """One plan. `root` is its tree over the columns that all share, `columns` tells them by those that were written."""
 
     def __init__(self, alike, root, wide):
@@ -107,7 +107,7 @@ class Taken:
 
     def _signature(self, value, defined, node):
         match value:
-            case Node():
+            case PlanNode():
                 return "node", self._numbers[id(value)]
             case Column() if value in self.columns:
                 return "known", self.columns[value].id
@@ -135,7 +135,7 @@ def _short(signature):
 
 def _renamed(value, mapping, values):
     match value:
-        case Node() | Extent():
+        case PlanNode() | Extent():
             return value
         case Column():
             return mapping[value]

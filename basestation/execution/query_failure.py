@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Halt:
+class QueryFailure:
     """Why a query ends. Its windows up to `tick` are still answered."""
 
     tick: int
@@ -12,7 +12,7 @@ class Halt:
     message: str
 
 
-class Halted(Exception):
+class QueryFailedError(Exception):
     """Raised inside the execution of one query. `code` is a number of the catalogue of errors (SN5xx)."""
 
     def __init__(self, code, message):

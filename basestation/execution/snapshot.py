@@ -11,7 +11,7 @@ import pickle
 from enum import EnumType
 
 _KIND = b"moteloom engine "
-_HEAD = _KIND + b"13\n"
+_HEAD = _KIND + b"14\n"
 """The number is one more wherever a class of the state keeps something else, or is elsewhere: it would be misread, or not found."""
 _OURS = ("acquisition.", "basestation.", "gateway.", "innet.")
 _RULES = "basestation.planner.rules."
@@ -22,28 +22,28 @@ _OTHERS = {
 }  # fmt: skip
 
 
-class NotASavedEngine(Exception):
+class SnapshotError(Exception):
     """The bytes are not what `saved` gave, or another version wrote them."""
 
 
-def saved(engine):
+def save_engine(engine):
     """The state of an engine between two steps: what was delivered in the tick that is going on is not part of it."""
     body = pickle.dumps(engine, protocol=pickle.HIGHEST_PROTOCOL)
     return _HEAD + hashlib.sha256(body).digest() + body
 
 
-def restored(data):
+def restore_engine(data):
     """The engine whose state it was: it goes on as if nothing had happened."""
     if not data.startswith(_HEAD):
-        raise NotASavedEngine(_other(data))
+        raise SnapshotError(_other(data))
     begin = len(_HEAD) + hashlib.sha256().digest_size
     digest, body = data[len(_HEAD) : begin], data[begin:]
     if hashlib.sha256(body).digest() != digest:
-        raise NotASavedEngine("the saved state of an engine is damaged")
+        raise SnapshotError("the saved state of an engine is damaged")
     try:
         return _Reader(io.BytesIO(body)).load()
     except pickle.UnpicklingError as why:
-        raise NotASavedEngine(f"this is not the saved state of an engine: {why}") from why
+        raise SnapshotError(f"this is not the saved state of an engine: {why}") from why
 
 
 def _other(data):

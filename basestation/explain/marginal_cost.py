@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from math import inf
 
 from acquisition.extent import Catalog
-from basestation.controller.forecast import CANNOT, Outlook
-from basestation.controller.what_if import placing
+from basestation.controller.forecast import INFEASIBLE, Forecast
+from basestation.controller.what_if import plan_what_if
 from basestation.planner.plan import Plan
-from innet.costs.energy_model import Prediction
+from innet.costs.energy_model import EnergyPrediction
 from innet.deployment import Deployment
 from innet.placement.statistics import GUESS, Statistics
 
 
 @dataclass(frozen=True, slots=True)
-class Hourly:
+class HourlyCost:
     """All motes together, in an hour, and the days until the first battery is empty."""
 
     messages: float
@@ -26,41 +26,41 @@ class Hourly:
     days: float
 
     @classmethod
-    def of(cls, prediction: Prediction) -> "Hourly":
+    def of(cls, prediction: EnergyPrediction) -> "HourlyCost":
         hours, sent = prediction.epoch_ms / 3_600_000, prediction.total
         joules = sum(use.total for use in prediction.motes.values())
         days = min(prediction.lifetimes.values(), default=inf) / 86_400
         return cls(sent.attempts / hours, sent.bytes / hours, joules / hours, days)
 
-    def __sub__(self, other: "Hourly") -> "Hourly":
+    def __sub__(self, other: "HourlyCost") -> "HourlyCost":
         days = 0.0 if self.days == other.days else self.days - other.days
-        return Hourly(self.messages - other.messages, self.bytes - other.bytes, self.joules - other.joules, days)
+        return HourlyCost(self.messages - other.messages, self.bytes - other.bytes, self.joules - other.joules, days)
 
 
 @dataclass(frozen=True, slots=True)
-class Marginal:
+class MarginalCost:
     """Of one query; where some cannot be run, why."""
 
-    alone: Hourly | str
-    added: Hourly | str
+    alone: HourlyCost | str
+    added: HourlyCost | str
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class WorkloadCost:
     """All of them on the same motes, and each by the number that it was given."""
 
-    placed: Outlook | str
-    each: Mapping[int, Marginal]
+    placed: Forecast | str
+    each: Mapping[int, MarginalCost]
 
 
-def together(plans: Mapping[int, Plan], deployment: Deployment, catalog: Catalog,
-             statistics: Statistics = GUESS) -> Together | None:  # fmt: skip
+def predict_workload(plans: Mapping[int, Plan], deployment: Deployment, catalog: Catalog,
+             statistics: Statistics = GUESS) -> WorkloadCost | None:  # fmt: skip
     """None where fewer than two of them have motes do anything: there is nothing to share."""
 
-    def tried(queries: Sequence[Plan]) -> Outlook | str | None:
+    def tried(queries: Sequence[Plan]) -> Forecast | str | None:
         try:
-            return placing(queries, deployment, catalog, statistics)
-        except CANNOT as why:
+            return plan_what_if(queries, deployment, catalog, statistics)
+        except INFEASIBLE as why:
             return str(why)
 
     alone = {number: tried([plan]) for number, plan in plans.items()}
@@ -70,17 +70,17 @@ def together(plans: Mapping[int, Plan], deployment: Deployment, catalog: Catalog
     whole = tried(list(plans.values()))
     others = {number: tried([plan for n, plan in plans.items() if n != number]) for number in plans}
     each = {
-        number: Marginal(_hourly(alone[number]), _difference(_hourly(whole), _hourly(others[number])))
+        number: MarginalCost(_hourly(alone[number]), _difference(_hourly(whole), _hourly(others[number])))
         for number in plans
     }
-    return Together(whole, each)
+    return WorkloadCost(whole, each)
 
 
-def _hourly(placed: Outlook | str) -> Hourly | str:
-    return placed if isinstance(placed, str) else Hourly.of(placed.predicted())
+def _hourly(placed: Forecast | str) -> HourlyCost | str:
+    return placed if isinstance(placed, str) else HourlyCost.of(placed.predicted())
 
 
-def _difference(whole: Hourly | str, others: Hourly | str) -> Hourly | str:
+def _difference(whole: HourlyCost | str, others: HourlyCost | str) -> HourlyCost | str:
     for told in (whole, others):
         if isinstance(told, str):
             return told

@@ -4,42 +4,42 @@ from math import inf
 
 from basestation.algebra.node import walk
 from basestation.algebra.stream_acquire import StreamAcquire
-from basestation.explain.text_layout import prose, table
+from basestation.explain.text_layout import format_table, wrap_prose
 from innet.operators import outline
 
-NOBODY = "nobody samples for it: its conditions hold at no site"
+NOT_SAMPLED = "nobody samples for it: its conditions hold at no site"
 
 
-def on_motes(plans, deployment, catalog, statistics):
+def explain_motes(plans, deployment, catalog, statistics):
     """Of queries that are alone there; None where they read nothing that motes sense."""
-    from basestation.controller.forecast import CANNOT  # where there is no deployment, nothing of it is loaded
-    from basestation.controller.what_if import placing
+    from basestation.controller.forecast import INFEASIBLE  # where there is no deployment, nothing of it is loaded
+    from basestation.controller.what_if import plan_what_if
 
     try:
-        placed = placing(plans, deployment, catalog, statistics)
-    except CANNOT as error:
+        placed = plan_what_if(plans, deployment, catalog, statistics)
+    except INFEASIBLE as error:
         return {"deployment": deployment.name, "refused": str(error)}
     if placed is not None:
-        return told_of(placed, deployment)
-    return {"deployment": deployment.name, "idle": NOBODY} if any(_sensed(plan.root) for plan in plans) else None
+        return describe_forecast(placed, deployment)
+    return {"deployment": deployment.name, "idle": NOT_SAMPLED} if any(_sensed(plan.root) for plan in plans) else None
 
 
 def _sensed(root):
     return any(isinstance(node, StreamAcquire) for node in walk(root))
 
 
-def sampled_as_asked(plan, deployment, catalog, statistics):
+def fit_sampling(plan, deployment, catalog, statistics):
     """A query that asks for motes that last, with how often it is sampled then; as it is, where they cannot."""
-    from basestation.controller.forecast import untold
-    from basestation.controller.lifetime import CannotLast, lasting
+    from basestation.controller.forecast import initial_world
+    from basestation.controller.lifetime import LifetimeError, fit_lifetime
 
     try:
-        return lasting(plan, untold(deployment, catalog, statistics), 0)
-    except CannotLast:
+        return fit_lifetime(plan, initial_world(deployment, catalog, statistics), 0)
+    except LifetimeError:
         return plan
 
 
-def told_of(placed, deployment):
+def describe_forecast(placed, deployment):
     """What there is to say of an Outlook."""
     tree, prediction = placed.placement.tree, placed.predicted()
     hours = prediction.epoch_ms / 3_600_000
@@ -111,7 +111,7 @@ def _days(seconds):
 def mote_lines(motes):
     """What runs where and when on the motes of a deployment, and what it is predicted to use in an hour."""
     if "refused" in motes:
-        return prose(f"cannot be run there: {motes['refused']}")
+        return wrap_prose(f"cannot be run there: {motes['refused']}")
     if "idle" in motes:
         return [motes["idle"]]
     lines = running_lines(motes)
@@ -126,7 +126,7 @@ def mote_lines(motes):
         when = f"{slot['begin_ms']:,} .. {slot['begin_ms'] + slot['ms']:,}"
         told = (when, f"{awake[each['mote']]:,}", f"{each['joules']:.4g}", days)
         rows.append((*(str(each[what]) for what in ("mote", "parent", "level")), *told))
-    return [*lines, *table(rows), *worst_lines(motes), *memory_lines(motes["memory"])]
+    return [*lines, *format_table(rows), *worst_lines(motes), *memory_lines(motes["memory"])]
 
 
 def worst_lines(motes):
@@ -144,14 +144,14 @@ def running_lines(motes):
         passing = f", merged at {numbers(o['merging'])} on the way" if o["merging"] else ""
         lines += [*o["operator"].splitlines(), f"  at {numbers(o['sites']) or 'no site'}{passing}"]
     for fold in motes["folds"]:
-        lines += [fold["operator"], *prose(fold["reason"], "  ")]
+        lines += [fold["operator"], *wrap_prose(fold["reason"], "  ")]
     for why in motes["not_folded"]:
-        lines += prose(f"not folded on motes: {why}")
+        lines += wrap_prose(f"not folded on motes: {why}")
     if not motes["asks"]:
         lines.append("no mote asks any condition: some mote has no room for those of all")
     if motes["unreached"]:
         lines.append(f"no way leads from {numbers(motes['unreached'])} to a gateway")
-    lines += prose(f"how often conditions hold, and how many groups there are: {motes['statistics']}")
+    lines += wrap_prose(f"how often conditions hold, and how many groups there are: {motes['statistics']}")
     slots = f", slots in one of {motes['slots_each']}" if motes["slots_each"] > 1 else ""
     lines.append(
         f"each {motes['round_ms']:,} ms{slots}; the last of it arrives {motes['delivered_ms']:,} ms after its beginning"
@@ -172,7 +172,7 @@ def memory_lines(memory):
             name, f"{len(motes):,}", f"{most['programs']:,} of {room['of_programs']:,}",
             f"{most['tables']:,} of {room['of_tables']:,}", f"{most['queue']:,}",
         ))  # fmt: skip
-    lines = table(rows, left=1)
+    lines = format_table(rows, left=1)
     if short := [each["mote"] for each in memory if not each["fits"]]:
         lines.append(f"more than there is at {numbers(short)}: as it is, this cannot be run there")
     return lines

@@ -17,7 +17,7 @@ STYLE = """<style>
 </style>"""
 
 
-def drawn(motes, deployment):
+def draw_map(motes, deployment):
     """The text of the drawing. `motes` are what `told_of` says of a placing."""
     places = {n: site.position for n, site in deployment.motes.items()} | dict(deployment.gateways)
     radius = max(3.0, min(14.0, 0.3 * WIDE / max(1, len(places)) ** 0.5))

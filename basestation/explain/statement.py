@@ -2,20 +2,20 @@
 
 import difflib
 
-from basestation.algebra.expression_text import text_of
+from basestation.algebra.expression_text import format_expression
 from basestation.algebra.notation import notation, outline
-from basestation.explain.motes import mote_lines, on_motes, sampled_as_asked
-from basestation.explain.text_layout import paragraph, prose
+from basestation.explain.motes import explain_motes, fit_sampling, mote_lines
+from basestation.explain.text_layout import format_paragraph, wrap_prose
 from basestation.language.printer import print_statement
-from basestation.planner.extensions import additions_of
-from basestation.planner.physical_plan import memory, physical
+from basestation.planner.extensions import list_extensions
+from basestation.planner.physical_plan import plan_operators, sum_memory
 from basestation.planner.plan import Plan
-from basestation.planner.pushdown import raw_of, split
+from basestation.planner.pushdown import plan_pushdown, raw_ranges
 from basestation.planner.rewriter import rewrite
 from gateway.frame import MAX_FRAME
 from innet.placement.statistics import GUESS
 
-_ASKED = {
+_OPTIONS = {
     "since": "begins at tick {0}", "since_ago": "begins {1} before now", "acquire_every": "sampled every {1}",
     "deliver_within": "answered within {1}", "lasting": "for {1}", "lifetime": "for motes that last {1}",
 }  # fmt: skip
@@ -24,29 +24,29 @@ _ASKED = {
 _COMPARED = 300 * 300
 
 
-def explained(bound, number=1, deployment=None, catalog=None, statistics=GUESS):
+def explain_statement(bound, number=1, deployment=None, catalog=None, statistics=GUESS):
     """What there is to say of a Plan or a Correction, as one dictionary that JSON can hold.
 
     With a deployment, whose extents the `catalog` has, also of what its motes would do; `statistics` are of its readings.
     """
     if isinstance(bound, Plan):
         if deployment is not None:
-            bound = sampled_as_asked(bound, deployment, catalog, statistics)
+            bound = fit_sampling(bound, deployment, catalog, statistics)
         return _plan(bound, number, deployment, catalog, statistics)
-    change = [f"{column.name} = {text_of(e)}" for column, e in bound.changes]
+    change = [f"{column.name} = {format_expression(e)}" for column, e in bound.changes]
     return {
         "type": "correction", "query": number, "syntax": print_statement(bound.statement), "how": bound.how,
         "extent": bound.extent.name, "changes": change, "rows": len(bound.rows),
-        "where": None if bound.predicate is None else text_of(bound.predicate),
-        "additions": [{"section": section, "what": what} for section, what in additions_of(bound.statement)],
+        "where": None if bound.predicate is None else format_expression(bound.predicate),
+        "additions": [{"section": section, "what": what} for section, what in list_extensions(bound.statement)],
     }  # fmt: skip
 
 
 def _plan(plan, number, deployment, catalog, statistics):
     better, steps = rewrite(plan)
-    raw, mtu = (None, MAX_FRAME) if deployment is None else (raw_of(deployment, catalog), deployment.mtu)
-    operators = physical(better.root)
-    known, open_ended = memory(operators)
+    raw, mtu = (None, MAX_FRAME) if deployment is None else (raw_ranges(deployment, catalog), deployment.mtu)
+    operators = plan_operators(better.root)
+    known, open_ended = sum_memory(operators)
     return {
         "type": "plan",
         "query": number,
@@ -58,8 +58,8 @@ def _plan(plan, number, deployment, catalog, statistics):
             | {k: v for k, v in (("scale", c.scale), ("unit", c.unit)) if v is not None}
             for c in plan.root.columns
         ],
-        "asked": {name: value for name in _ASKED if (value := getattr(plan.asked, name)) is not None},
-        "additions": [{"section": section, "what": what} for section, what in plan.additions],
+        "asked": {name: value for name in _OPTIONS if (value := getattr(plan.options, name)) is not None},
+        "additions": [{"section": section, "what": what} for section, what in plan.extensions],
         "algebra": notation(plan.root),
         "rewrites": [
             {
@@ -72,10 +72,10 @@ def _plan(plan, number, deployment, catalog, statistics):
             for s in steps
         ],
         "network": [
-            {"operator": d.operator, "moves": d.moves, "code": d.code, "reason": d.reason}
-            for d in split(plan, better.root, raw, mtu=mtu).decisions
+            {"operator": d.operator, "moves": d.is_pushed_down, "code": d.code, "reason": d.reason}
+            for d in plan_pushdown(plan, better.root, raw, mtu=mtu).decisions
         ],
-        "motes": None if deployment is None else on_motes([plan], deployment, catalog, statistics),
+        "motes": None if deployment is None else explain_motes([plan], deployment, catalog, statistics),
         "physical": [
             {"depth": o.depth, "operator": o.label, "how": o.how, "state": _state(o.state)} for o in operators
         ],
@@ -112,28 +112,30 @@ def _state(state):
 # --- as people read it -----------------------------------------------------------------------------------------------
 
 
-def as_text(told):
+def render_statement(told):
     """The same as text: a paragraph for each level."""
     if told["type"] == "correction":
         return _correction_text(told)
     what = "one-off query" if told["once"] else f"{told['kind']} query"
     parts = [
-        paragraph(f"query {told['query']}: {what}", [told["syntax"]]),
-        paragraph("result", [", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])]),
+        format_paragraph(f"query {told['query']}: {what}", [told["syntax"]]),
+        format_paragraph("result", [", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])]),
     ]
     if told["asked"]:
-        parts.append(paragraph("asked", asked_lines(told)))
+        parts.append(format_paragraph("asked", option_lines(told)))
     beyond = ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"])
-    parts.append(paragraph("beyond the paper", [beyond or "nothing"]))
-    parts.append(paragraph("algebra", told["algebra"].splitlines()))
+    parts.append(format_paragraph("beyond the paper", [beyond or "nothing"]))
+    parts.append(format_paragraph("algebra", told["algebra"].splitlines()))
     for number, step in enumerate(told["rewrites"], 1):
-        parts.append(paragraph(f"rewrite {number}: {step['rule']}", [*prose(step["reason"]), *step["changes"]]))
+        parts.append(
+            format_paragraph(f"rewrite {number}: {step['rule']}", [*wrap_prose(step["reason"]), *step["changes"]])
+        )
     if told["network"]:
-        parts.append(paragraph("in the network", _network_lines(told["network"])))
+        parts.append(format_paragraph("in the network", _network_lines(told["network"])))
     if told["motes"]:
-        parts.append(paragraph(f"on the motes of {told['motes']['deployment']}", mote_lines(told["motes"])))
-    parts.append(paragraph("physical plan", physical_lines(told)))
-    parts.append(paragraph("memory", [memory_line(told)]))
+        parts.append(format_paragraph(f"on the motes of {told['motes']['deployment']}", mote_lines(told["motes"])))
+    parts.append(format_paragraph("physical plan", physical_lines(told)))
+    parts.append(format_paragraph("memory", [memory_line(told)]))
     return "\n".join(parts)
 
 
@@ -141,12 +143,14 @@ def _correction_text(told):
     does = [f"{told['how']} {told['extent']}"]
     does += [f"set {change}" for change in told["changes"]]
     does += [f"{told['rows']} rows"] if told["how"] == "insert" else [f"where {told['where'] or 'every tuple'}"]
-    return "\n".join([paragraph(f"statement {told['query']}: correction", [told["syntax"]]), paragraph("does", does)])
+    return "\n".join(
+        [format_paragraph(f"statement {told['query']}: correction", [told["syntax"]]), format_paragraph("does", does)]
+    )
 
 
-def asked_lines(told):
+def option_lines(told):
     """What a query asks of time and of the network, a line each."""
-    return [_ASKED[name].format(value, ticks(value)) for name, value in told["asked"].items()]
+    return [_OPTIONS[name].format(value, ticks(value)) for name, value in told["asked"].items()]
 
 
 def ticks(count):
@@ -159,7 +163,7 @@ def _network_lines(decisions):
     lines = []
     for d in decisions:
         verdict = "may run on motes" if d["moves"] else f"stays at the base station ({d['code']})"
-        lines += [d["operator"], *prose(f"{verdict}: {d['reason']}", "  ")]
+        lines += [d["operator"], *wrap_prose(f"{verdict}: {d['reason']}", "  ")]
     return lines
 
 

@@ -7,17 +7,17 @@ WIDTH = 78
 """What a terminal of 80 columns has left under a head."""
 
 
-def paragraph(head: str, lines: Iterable[str]) -> str:
+def format_paragraph(head: str, lines: Iterable[str]) -> str:
     return "\n".join([head, *(f"  {line}".rstrip() for line in lines), ""])
 
 
-def prose(text: str, indent: str = "") -> list[str]:
+def wrap_prose(text: str, indent: str = "") -> list[str]:
     """A sentence as lines that a terminal has room for; those after the first are indented further."""
     return wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_long_words=False,
                 break_on_hyphens=False)  # fmt: skip
 
 
-def table(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:
+def format_table(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:
     """Rows of cells as lines, each column as wide as its widest cell; the first `left` columns begin where others end."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return [

@@ -3,20 +3,20 @@
 from dataclasses import asdict
 from math import isfinite
 
-from basestation.explain.motes import memory_lines, running_lines, told_of, worst_lines
-from basestation.explain.text_layout import paragraph, prose, table
+from basestation.explain.motes import describe_forecast, memory_lines, running_lines, worst_lines
+from basestation.explain.text_layout import format_paragraph, format_table, wrap_prose
 from basestation.planner.plan import Plan
 from innet.placement.statistics import GUESS
 
 _COLUMNS = ("messages/h", "bytes/h", "J/h", "days")
 
 
-def explained_together(bound, deployment, catalog, statistics=GUESS):
+def explain_workload(bound, deployment, catalog, statistics=GUESS):
     """Of the plans of a text, one dictionary that JSON can hold; None where there is nothing that they could share."""
-    from basestation.explain.marginal_cost import Hourly, together  # as in motes.py
+    from basestation.explain.marginal_cost import HourlyCost, predict_workload  # as in motes.py
 
     plans = {number: plan for number, plan in enumerate(bound, 1) if isinstance(plan, Plan)}
-    found = together(plans, deployment, catalog, statistics)
+    found = predict_workload(plans, deployment, catalog, statistics)
     if found is None:
         return None
     refused = isinstance(found.placed, str)
@@ -26,8 +26,8 @@ def explained_together(bound, deployment, catalog, statistics=GUESS):
             {"query": number, "alone": _hourly(each.alone), "added": _hourly(each.added)}
             for number, each in found.each.items()
         ],
-        "all": found.placed if refused else _hourly(Hourly.of(found.placed.predicted())),
-        "motes": None if refused else told_of(found.placed, deployment),
+        "all": found.placed if refused else _hourly(HourlyCost.of(found.placed.predicted())),
+        "motes": None if refused else describe_forecast(found.placed, deployment),
     }
 
 
@@ -38,12 +38,12 @@ def _hourly(told):
     return {name: value if isfinite(value) else None for name, value in asdict(told).items()}
 
 
-def together_text(told):
+def render_workload(told):
     motes = told["motes"]
     if motes is None:
-        return paragraph("together on the motes", prose(f"cannot be run there: {told['all']}"))
+        return format_paragraph("together on the motes", wrap_prose(f"cannot be run there: {told['all']}"))
     lines = [*running_lines(motes), *_table(told), *worst_lines(motes), *memory_lines(motes["memory"])]
-    return paragraph(f"together on the motes of {motes['deployment']}", lines)
+    return format_paragraph(f"together on the motes of {motes['deployment']}", lines)
 
 
 def _table(told):
@@ -52,7 +52,7 @@ def _table(told):
     rows += [(str(each["query"]), *_cells(each["alone"]), *_cells(each["added"], "+")) for each in told["queries"]]
     rows.append(("all", *_cells(told["all"]), *[""] * len(_COLUMNS)))
     said = "alone, and, with +, on top of the others; days until the first battery is empty"
-    return [*prose(said), *table(rows)]
+    return [*wrap_prose(said), *format_table(rows)]
 
 
 def _cells(figures, sign=""):

@@ -7,29 +7,29 @@ nor about a token that the tokenizer has complained about.
 """
 
 from basestation.language.diagnostics import Diagnostic
-from basestation.language.keywords import RESERVED, nearest
+from basestation.language.keywords import RESERVED, find_nearest
 from basestation.language.lexer import BAD, END, NAME, NUMBER, STRING, tokenize
 from basestation.language.syntax import Name
 from gateway.source import Source, Span
 
-DEEPEST = 100
+MAX_NESTING = 100
 """How deep brackets, and what else opens a level, may nest (SEMANTICS 10.1)."""
 
-HIGHEST = 120
+MAX_OPERATOR_NESTING = 120
 """How deep operators may nest to the right: one for each bracket, and a full ladder of them in the innermost."""
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-class Misread(Exception):
+class ParseError(Exception):
     """What should stand here does not; it was reported."""
 
 
-class TooDeep(Exception):
+class NestingError(Exception):
     """The text nests too deeply to go on with this statement; it was reported."""
 
 
-class Cursor:
+class TokenCursor:
     """`token` is the one that is looked at; `end` is where the last one taken ends."""
 
     def __init__(self, source: Source):
@@ -86,18 +86,18 @@ class Cursor:
         """Take this word or sign. A slip of the pen (`SLDIE`) is reported and taken for the word it is near to."""
         token = self.accept(word)
         if token is None:
-            if not self.slip((word,)):
+            if not self.correct_typo((word,)):
                 shown = self.spell(word)
                 self.fail(what or (shown if word.isalpha() else f"`{word}`"), (shown,), help=help)
             token = self.take()
         return token
 
-    def slip(self, words):
+    def correct_typo(self, words):
         """If the token is nearly one of `words`, report it and make it that word: whoever looks next finds it right."""
         token = self.token
-        if token.kind is not NAME or token.word in RESERVED or self.silent():
+        if token.kind is not NAME or token.word in RESERVED or self.is_suppressed():
             return False
-        meant = nearest(token.text, words)
+        meant = find_nearest(token.text, words)
         if meant is None or meant == token.word:
             return False
         shown = self.spell(meant)
@@ -117,7 +117,7 @@ class Cursor:
             return
         line, column = self.source.line_column(opening.span.start)
         help = help or f"it closes the `{opening.word}` of line {line}, column {column}"
-        self.complain(f"`{closing}`", (*expected, closing), help)
+        self.report_unexpected(f"`{closing}`", (*expected, closing), help)
         self.skip_to(_AFTER_GROUP)
         self.accept(closing)
 
@@ -139,7 +139,7 @@ class Cursor:
     def report(self, code, message, span, expected=(), help=None):
         self.diagnostics.append(Diagnostic(code, message, self.source, span, tuple(expected), help))
 
-    def silent(self):
+    def is_suppressed(self):
         """Whether an error at this token would only follow from one that was reported."""
         return (
             self.position == self._skipped_to
@@ -147,29 +147,29 @@ class Cursor:
             or (self.position > 0 and self.tokens[self.position - 1].kind is BAD)
         )
 
-    def complain(self, what, expected, help=None):
+    def report_unexpected(self, what, expected, help=None):
         """Report that the token is not `what` should stand here, unless that follows from another error."""
-        if not self.silent():
+        if not self.is_suppressed():
             found = "but the text ends" if self.token.kind is END else f"not {self.found()}"
             if help is None and self.token.kind is NAME:
-                meant = nearest(self.token.text, tuple(word.upper() for word in expected if word.isalpha()))
+                meant = find_nearest(self.token.text, tuple(word.upper() for word in expected if word.isalpha()))
                 help = meant and f"did you mean `{self.spell(meant)}`?"
             self.report("SN105", f"{what} should stand here, {found}", self.token.span, expected, help)
 
-    def hush(self):
+    def suppress_errors(self):
         """Say nothing more about this token."""
         self._skipped_to = self.position
 
     def fail(self, what, expected, *, help=None):
         """`complain`, and give up what is being read."""
-        self.complain(what, expected, help)
-        raise Misread
+        self.report_unexpected(what, expected, help)
+        raise ParseError
 
-    def refuse(self, code, message, span, help=None, expected=()):
+    def reject(self, code, message, span, help=None, expected=()):
         """Report an error of another kind than a missing word, and give up what is being read."""
-        if not self.silent():
+        if not self.is_suppressed():
             self.report(code, message, span, expected, help)
-        raise Misread
+        raise ParseError
 
     def found(self):
         """The token as a message names it."""
@@ -181,13 +181,13 @@ class Cursor:
 
     # --- nesting ---
 
-    def deeper(self, token):
+    def enter_level(self, token):
         """Open one more level at this token."""
         self.depth += 1
-        if self.depth > DEEPEST:
-            self.report("SN109", f"this is nested more than {DEEPEST} deep", token.span,
+        if self.depth > MAX_NESTING:
+            self.report("SN109", f"this is nested more than {MAX_NESTING} deep", token.span,
                         help="take it apart into subqueries, or say it flatter")  # fmt: skip
-            raise TooDeep
+            raise NestingError
 
     def levels(self):
         """How deep this place is, for `recover`."""
@@ -202,7 +202,7 @@ class Cursor:
 
     def skip_to(self, stops):
         """Go to the next token that is one of `stops` outside of brackets, or to the end of the statement."""
-        while self.token.kind is not END and self.token.word not in stops and not self.begins_anew():
+        while self.token.kind is not END and self.token.word not in stops and not self.starts_declaration():
             partner = self._partner_of(self.position)
             self.steps += 1
             if partner is not None:
@@ -216,9 +216,9 @@ class Cursor:
         self._partner_of(self.position)
         while self.token.kind is not END and (self.token.word != ";" or self.position in self._in_loops):
             self.take()
-        self.hush()
+        self.suppress_errors()
 
-    def begins_anew(self):
+    def starts_declaration(self):
         """Whether something begins at this token that no error before it concerns."""
         return False
 

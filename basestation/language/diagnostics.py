@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from basestation.errors import CATALOGUE
 from gateway.source import Source, Span
-from gateway.toml import Fault
+from gateway.toml import ConfigFault
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Diagnostic:
     help: str | None = None
 
     @classmethod
-    def of(cls, fault: Fault):
+    def of(cls, fault: ConfigFault):
         """What is wrong with a file of settings, as what is wrong with a query is told."""
         return cls(fault.code, fault.message, fault.source, fault.span, help=fault.help)
 
@@ -42,15 +42,15 @@ class Diagnostic:
 
     def render(self):
         """The diagnostic as people read it: message, place, the line with a caret, help."""
-        out = [f"{self.code}: {self.message}", *self.source.pointed_at(self.span)]
+        out = [f"{self.code}: {self.message}", *self.source.excerpt(self.span)]
         if self.expected:
-            out.append(f"  expected: {listing(self.expected)}")
+            out.append(f"  expected: {join_alternatives(self.expected)}")
         if self.help:
             out.append(f"  help: {self.help}")
         return "\n".join(out)
 
 
-class Refused(Exception):
+class DiagnosticError(Exception):
     """What was written cannot be taken; holds every diagnostic that is independent of the others, in text order."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]):
@@ -58,7 +58,7 @@ class Refused(Exception):
         super().__init__("\n".join(d.message for d in self.diagnostics))
 
 
-def listing(words):
+def join_alternatives(words):
     """`a`, `b` or `c`: a list as a sentence has it."""
     quoted = [w if w.startswith("a ") or w.startswith("an ") or w.startswith("the ") else f"`{w}`" for w in words]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"

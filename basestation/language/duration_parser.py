@@ -1,7 +1,7 @@
 """Durations: `10 MIN`, and the whole numbers and units that they are made of."""
 
 from acquisition.units import TIME_UNITS, UNIT_WORDS, unit_of
-from basestation.language.cursor import Cursor
+from basestation.language.cursor import TokenCursor
 from basestation.language.lexer import NAME, NUMBER
 from basestation.language.syntax import Duration
 from gateway.source import did_you_mean
@@ -9,7 +9,7 @@ from gateway.source import did_you_mean
 ALL_UNITS = (*TIME_UNITS, "ROW")
 
 
-class Durations(Cursor):
+class DurationParser(TokenCursor):
     """Reads counts, units and durations."""
 
     def duration(self, what="a duration", units=TIME_UNITS, least=1):

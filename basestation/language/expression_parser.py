@@ -4,9 +4,9 @@ One method climbs the precedences, so that a bracket costs few frames of Python'
 thousand operators costs none. Loops put their own operators and operands in (`loops.py`).
 """
 
-from basestation.language.cursor import HIGHEST, TooDeep
+from basestation.language.cursor import MAX_OPERATOR_NESTING, NestingError
 from basestation.language.lexer import NAME
-from basestation.language.operand_parser import QUERY_STARTS, Operands
+from basestation.language.operand_parser import QUERY_STARTS, OperandParser
 from basestation.language.precedence import COMPARE, COMPARISONS, NOT, OPERATORS, OR, SIGNED, SUM
 from basestation.language.syntax import Bad, Between, Binary, InList, InQuery, IsNull, Like, Unary
 
@@ -14,7 +14,7 @@ _SAME = {"!=": "<>", "==": "="}
 _NEGATABLE = frozenset(("IN", "LIKE", "BETWEEN"))
 
 
-class Expressions(Operands):
+class ExpressionParser(OperandParser):
     """Reads expressions."""
 
     def expression(self, loosest=OR):
@@ -27,7 +27,7 @@ class Expressions(Operands):
             left = self._group()
         elif first.word == "-":
             self.take()
-            self.deeper(first)
+            self.enter_level(first)
             operand = self.expression(SIGNED)
             self.depth -= 1
             left = Unary("-", operand, span=self.span_from(first.span.start))
@@ -44,7 +44,7 @@ class Expressions(Operands):
                 return left
             if compared and binding >= COMPARE:
                 self._chain(left, token)
-            self.higher(token)
+            self.enter_operand(token)
             self.take()
             if binding == COMPARE:
                 left, compared = self._comparison(left, token, first.span.start), True
@@ -53,19 +53,19 @@ class Expressions(Operands):
                 left = Binary(token.word, left, right, span=self.span_from(first.span.start), op_span=token.span)
             self.operator_depth -= 1
 
-    def higher(self, token):
+    def enter_operand(self, token):
         """Count the right operand of `token` as a level, so that the height of every tree is bounded."""
         self.operator_depth += 1
-        if self.operator_depth > HIGHEST:
-            self.report("SN109", f"operators are nested more than {HIGHEST} deep here", token.span,
+        if self.operator_depth > MAX_OPERATOR_NESTING:
+            self.report("SN109", f"operators are nested more than {MAX_OPERATOR_NESTING} deep here", token.span,
                         help="take the expression apart, or say it flatter")  # fmt: skip
-            raise TooDeep
+            raise NestingError
 
     def _negation(self, loosest):
         token = self.take()
         if loosest > NOT:
             self.report("SN105", "NOT cannot stand here without parentheses", token.span, help="write (NOT …)")
-        self.deeper(token)
+        self.enter_level(token)
         operand = self.expression(NOT)
         self.depth -= 1
         return Unary("NOT", operand, span=self.span_from(token.span.start))
@@ -84,7 +84,7 @@ class Expressions(Operands):
                 self.take()
                 return Bad(span=self.span_from(start))
             if self.at("DISTINCT"):
-                self.refuse("SN112", "SNEEql has no IS DISTINCT FROM", token.span.to(self.token.span),
+                self.reject("SN112", "SNEEql has no IS DISTINCT FROM", token.span.to(self.token.span),
                             "write a <> b OR a IS NULL …")  # fmt: skip
             self.expect("NULL")
             return IsNull(left, negated, span=self.span_from(start))
@@ -112,7 +112,7 @@ class Expressions(Operands):
 
     def _membership(self, left, negated, start):
         opening = self.expect("(", help="IN takes a list: IN (1, 2, 3)")
-        self.deeper(opening)
+        self.enter_level(opening)
         if self.at_any(QUERY_STARTS):
             query = self.query()
             self.close_query(opening)
@@ -131,5 +131,5 @@ class Expressions(Operands):
             first, middle = self.source.cut(left.span), self.source.cut(left.right.span)
             if len(first) + len(middle) < 60 and "\n" not in first:
                 help = f"write `{first} AND {middle} {token.text} …`"
-        if not self.silent():
+        if not self.is_suppressed():
             self.report("SN108", "comparisons do not chain", token.span, help=help)

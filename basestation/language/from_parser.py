@@ -1,22 +1,22 @@
 """Sources: the entries of FROM with their aliases, windows and joins."""
 
-from basestation.language.cursor import Misread, TooDeep
-from basestation.language.expression_parser import Expressions
+from basestation.language.cursor import NestingError, ParseError
+from basestation.language.expression_parser import ExpressionParser
 from basestation.language.keywords import (
     CLAUSE_STARTS,
-    CLAUSES,
     CONVERTERS,
     JOINS,
     NEVER_ALIASES,
+    QUERY_CLAUSES,
     RESERVED,
     SQL_WORDS,
-    nearest,
+    find_nearest,
 )
 from basestation.language.lexer import NAME
-from basestation.language.syntax import Bad, Entry, ExtentSource, Join, Name, QuerySource
-from basestation.language.window_parser import Windows
+from basestation.language.syntax import Bad, ExtentSource, FromEntry, Join, Name, QuerySource
+from basestation.language.window_parser import WindowParser
 
-MOST_JOINS = 300
+MAX_JOINS = 300
 """How many joins may stand in a row: each lies above the one before it."""
 
 CLAUSE_STOPS = frozenset((")", "]", "}", ";", "SELECT")) | CLAUSE_STARTS
@@ -37,7 +37,7 @@ _JOIN_WORDS = tuple(sorted(JOINS))
 _OPERATOR_WORDS = ("BETWEEN", "LIKE", "AND")
 
 
-class Sources(Expressions, Windows):
+class FromParser(ExpressionParser, WindowParser):
     """Reads what stands behind FROM. Converters are read by `convert`, which a class below has."""
 
     def alias(self, following=()):
@@ -52,30 +52,30 @@ class Sources(Expressions, Windows):
             return None
         after = self.peek().word
         if after not in _AFTER_ALIAS or ((after == "(" or after in JOINS) and token.word in SQL_WORDS):
-            self.foreign_here()
+            self.reject_sql_word()
             if after == "number" and token.word in _WINDOW_WORDS:
-                self.refuse("SN105", f"{token.word} stands in a window", token.span, _WINDOW_WORDS[token.word])
-            if nearest(token.text, following) or nearest(token.text, _OPERATOR_WORDS):
+                self.reject("SN105", f"{token.word} stands in a window", token.span, _WINDOW_WORDS[token.word])
+            if find_nearest(token.text, following) or find_nearest(token.text, _OPERATOR_WORDS):
                 return None
         self.take()
         return Name(token.text, span=token.span)
 
-    def foreign(self, name):
+    def reject_sql_alias(self, name):
         """Refuse a word of SQL that was read as the name before this token."""
         word = name.text.upper()
         if word in SQL_WORDS and self.tokens[self.position - 1].span == name.span:
-            self.refuse("SN112", f"SNEEql has no {word}", name.span, SQL_WORDS[word])
+            self.reject("SN112", f"SNEEql has no {word}", name.span, SQL_WORDS[word])
 
-    def foreign_here(self):
+    def reject_sql_word(self):
         """Refuse a word that only SQL knows."""
         if self.token.kind is NAME and self.token.word in SQL_WORDS:
-            self.refuse("SN112", f"SNEEql has no {self.token.word}", self.token.span, SQL_WORDS[self.token.word])
+            self.reject("SN112", f"SNEEql has no {self.token.word}", self.token.span, SQL_WORDS[self.token.word])
 
     def operator_hint(self):
         """A help for an operator that is misspelt, or not SNEEql's."""
         if self.at(":") and self.peek().word == ":":
             return "write CAST(e AS type)"
-        meant = nearest(self.token.text, _OPERATOR_WORDS) if self.token.kind is NAME else None
+        meant = find_nearest(self.token.text, _OPERATOR_WORDS) if self.token.kind is NAME else None
         return f"did you mean `{meant}`?" if meant else None
 
     def entries(self):
@@ -87,22 +87,22 @@ class Sources(Expressions, Windows):
             try:
                 entry = self._entry()
                 joins = 0
-                while self.at_any(JOINS) or (self.token.kind is NAME and self.slip(_JOIN_WORDS)):
+                while self.at_any(JOINS) or (self.token.kind is NAME and self.correct_typo(_JOIN_WORDS)):
                     joins += 1
                     self._many_joins(joins)
                     entry = self._join(entry, start)
                 entries.append(entry)
-            except Misread:
+            except ParseError:
                 broken = True
                 self.recover(levels, LIST_STOPS)
             if not self.accept(","):
                 return () if broken else tuple(entries)
 
     def _many_joins(self, count):
-        if count > MOST_JOINS:
-            self.report("SN109", f"more than {MOST_JOINS} JOINs in a row", self.token.span,
+        if count > MAX_JOINS:
+            self.report("SN109", f"more than {MAX_JOINS} JOINs in a row", self.token.span,
                         help="list the tables in FROM with commas, and say in WHERE what belongs together")  # fmt: skip
-            raise TooDeep
+            raise NestingError
 
     def after_entry(self, entry):
         """What could stand behind an entry of FROM, for messages."""
@@ -122,13 +122,13 @@ class Sources(Expressions, Windows):
         right = self._entry()
         if kind == "CROSS":
             if self.at("ON"):
-                self.refuse("SN105", "a CROSS JOIN has no ON", self.token.span, "write JOIN … ON")
+                self.reject("SN105", "a CROSS JOIN has no ON", self.token.span, "write JOIN … ON")
             return Join(kind, left, right, None, span=self.span_from(start))
         self.expect("ON", help="say which rows belong together: JOIN … ON a.x = b.x")
         levels = self.levels()
         try:
             condition = self.expression()
-        except Misread:
+        except ParseError:
             condition = Bad(span=self.token.span)
             self.recover(levels, _JOIN_STOPS)
         return Join(kind, left, right, condition, span=self.span_from(start))
@@ -137,21 +137,21 @@ class Sources(Expressions, Windows):
         """A source with its alias and its window, in either order."""
         start = self.token.span.start
         source = self._source()
-        alias = self.alias((*CLAUSES, *_JOIN_WORDS))
+        alias = self.alias((*QUERY_CLAUSES, *_JOIN_WORDS))
         window = None
         if self.at("["):
             window = self._window_or_skip()
-            alias = alias or self.alias((*CLAUSES, *_JOIN_WORDS))
+            alias = alias or self.alias((*QUERY_CLAUSES, *_JOIN_WORDS))
         if self.at("["):
-            self.refuse("SN110", "an entry of FROM has one window", self.token.span)
-        return Entry(source, alias, window, span=self.span_from(start))
+            self.reject("SN110", "an entry of FROM has one window", self.token.span)
+        return FromEntry(source, alias, window, span=self.span_from(start))
 
     def _window_or_skip(self):
         """A window; one that cannot be read is passed over, and gives up its entry."""
         levels = self.levels()
         try:
             return self.window()
-        except Misread:
+        except ParseError:
             self.recover(levels, _WINDOW_STOPS)
             self.accept("]")
             raise
@@ -160,26 +160,26 @@ class Sources(Expressions, Windows):
         token = self.token
         if self.at("("):
             opening = self.take()
-            self.deeper(opening)
+            self.enter_level(opening)
             if (
                 self.token.kind is NAME
                 and self.token.word not in RESERVED
-                and not nearest(self.token.text, ("SELECT",))
+                and not find_nearest(self.token.text, ("SELECT",))
             ):
-                self.refuse("SN112", "only a query stands in parentheses in FROM", self.token.span,
+                self.reject("SN112", "only a query stands in parentheses in FROM", self.token.span,
                             "leave the parentheses out", ("SELECT",))  # fmt: skip
             query = self.query()
             self.close_query(opening)
             self.depth -= 1
             return QuerySource(query, span=self.span_from(token.span.start))
-        if self.at_any(CONVERTERS) or (self.peek().word == "(" and self.slip(_CONVERTER_WORDS)):
+        if self.at_any(CONVERTERS) or (self.peek().word == "(" and self.correct_typo(_CONVERTER_WORDS)):
             return QuerySource(self.convert(), span=self.span_from(token.span.start))
         name = self.name("the name of an extent", ("a name", "("))
         if not self.accept("."):
             if self.at("("):
-                self.refuse("SN112", "SNEEql has no functions in FROM", name.span)
+                self.reject("SN112", "SNEEql has no functions in FROM", name.span)
             return ExtentSource(name, span=name.span)
-        if not self.at("HISTORY") and not self.slip(("HISTORY",)):
+        if not self.at("HISTORY") and not self.correct_typo(("HISTORY",)):
             self.fail("HISTORY", ("HISTORY",), help=f"an extent's archive is {name.text}.HISTORY")
         self.take()
         return ExtentSource(name, True, span=self.span_from(token.span.start))

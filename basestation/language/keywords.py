@@ -14,13 +14,25 @@ JOINS = frozenset("JOIN INNER LEFT RIGHT FULL CROSS".split())
 NEVER_ALIASES = JOINS | frozenset("FOR SINCE ACQUIRE DELIVER LIFETIME UNION ON ORDER LIMIT EXPLAIN".split())
 """Names, but as an alias only behind AS (SEMANTICS 10.1)."""
 
-CLAUSES = ("WHERE", "GROUP", "HAVING", "UNION", "ORDER", "LIMIT", "FOR", "SINCE", "ACQUIRE", "DELIVER", "LIFETIME")
+QUERY_CLAUSES = (
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "UNION",
+    "ORDER",
+    "LIMIT",
+    "FOR",
+    "SINCE",
+    "ACQUIRE",
+    "DELIVER",
+    "LIFETIME",
+)
 """What can follow FROM, in the order of the grammar."""
 
-BEHIND_QUERY = ("FOR", "SINCE", "ACQUIRE", "DELIVER", "LIFETIME")
+STATEMENT_CLAUSES = ("FOR", "SINCE", "ACQUIRE", "DELIVER", "LIFETIME")
 """What concerns a whole statement, and never stands in a subquery."""
 
-CLAUSE_STARTS = frozenset(CLAUSES)
+CLAUSE_STARTS = frozenset(QUERY_CLAUSES)
 STATEMENTS = ("SELECT", "RSTREAM", "ISTREAM", "DSTREAM", "EXPLAIN", "REVISE", "DELETE", "INSERT")
 
 SQL_STATEMENTS = {
@@ -77,7 +89,7 @@ _OTHER_TYPES = {
 """What other languages call the types."""
 
 
-def type_meant(name):
+def suggest_type(name):
     """A help for a name that is no type."""
     word = name.upper()
     if word in ("BOOL", "BOOLEAN"):
@@ -87,7 +99,7 @@ def type_meant(name):
 
 
 @lru_cache(maxsize=4096)
-def nearest(word, candidates):
+def find_nearest(word, candidates):
     """The one of `candidates` (a tuple, in capitals) that `word` is most likely a slip of; None where none is near."""
     if len(word) < 3:
         return None

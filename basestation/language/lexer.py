@@ -14,7 +14,7 @@ from gateway.source import Source, Span
 
 NAME, NUMBER, STRING, SIGN, BAD, END = "name", "number", "string", "sign", "bad", "end"
 
-LARGEST = 2**63
+MAX_INTEGER_LITERAL = 2**63
 """The largest whole number that may be written: 64 bits, and one more for the minus that may stand before it."""
 
 # The groups that stand first are the language; those from `open_string` on are what people write instead. A name, a
@@ -118,8 +118,8 @@ def _number(text):
     """The value of a number; None where it has no place in 64 bits."""
     if text.isdigit():
         # Python refuses to convert very long texts; they are too large long before that.
-        value = int(text) if len(text.lstrip("0")) < 20 else LARGEST + 1
-        return value if value <= LARGEST else None
+        value = int(text) if len(text.lstrip("0")) < 20 else MAX_INTEGER_LITERAL + 1
+        return value if value <= MAX_INTEGER_LITERAL else None
     value = float(text)
     return value if value != float("inf") else None
 

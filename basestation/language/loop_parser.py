@@ -4,9 +4,9 @@ Their expressions are those of queries with other operands: whole numbers, durat
 """
 
 from acquisition.units import unit_of
-from basestation.language.cursor import Misread
+from basestation.language.cursor import ParseError
 from basestation.language.duration_parser import ALL_UNITS
-from basestation.language.expression_parser import Expressions
+from basestation.language.expression_parser import ExpressionParser
 from basestation.language.from_parser import CLAUSE_STOPS
 from basestation.language.keywords import RESERVED
 from basestation.language.lexer import NAME, NUMBER
@@ -26,7 +26,7 @@ _CHANGES = {"++": "+", "--": "-", "+=": "+", "-=": "-"}
 _CHANGE_WORDS = ("++", "--", "+=", "-=", "=")
 
 
-class Loops(Expressions):
+class LoopParser(ExpressionParser):
     """Reads loops."""
 
     in_loop = False
@@ -57,7 +57,7 @@ class Loops(Expressions):
             condition = self._header_part(self._condition)
             self._semicolon("the condition")
             change = self._header_part(self._change)
-        except Misread:
+        except ParseError:
             self.skip_to(_HEADER_STOPS)
         return first, condition, change
 
@@ -66,7 +66,7 @@ class Loops(Expressions):
         token = self.token
         try:
             return read()
-        except Misread:
+        except ParseError:
             self.recover(levels, _PART_STOPS)
             return Bad(span=token.span)
 
@@ -103,7 +103,7 @@ class Loops(Expressions):
 
     def _step(self, sign):
         """The right side of `+=`, which is the right operand of a plus."""
-        self.higher(sign)
+        self.enter_operand(sign)
         step = self.expression(SUM)
         self.operator_depth -= 1
         return step
@@ -123,7 +123,9 @@ class Loops(Expressions):
     def _windows(self):
         opening = self.accept("{")
         if not opening:
-            self.complain("`{`", ("{",), "the windows of a loop stand in braces: { WindowIs(road, t - 4, t); }")
+            self.report_unexpected(
+                "`{`", ("{",), "the windows of a loop stand in braces: { WindowIs(road, t - 4, t); }"
+            )
             if not self.at("WINDOWIS"):
                 place = self.token.span
                 self.skip_to(CLAUSE_STOPS)
@@ -133,14 +135,16 @@ class Loops(Expressions):
             levels, place = self.levels(), self.token.span
             try:
                 windows.append(self._window_is())
-            except Misread:
+            except ParseError:
                 windows.append(Bad(span=place))
                 self.recover(levels, _WINDOW_STOPS)
                 self.accept(")")
                 if not self.accept(";") and not self.at("WINDOWIS"):
                     break
         if not windows:
-            self.complain("WindowIs", ("WindowIs",), "a loop says at least one window: WindowIs(road, t - 4, t);")
+            self.report_unexpected(
+                "WindowIs", ("WindowIs",), "a loop says at least one window: WindowIs(road, t - 4, t);"
+            )
         if opening:
             self.close(opening, ("WindowIs",))
         else:
@@ -162,7 +166,7 @@ class Loops(Expressions):
         right = self.expression(SUM)
         self.close(opening)
         if not self.accept(";"):
-            self.complain("`;`", (";",), "each WindowIs(…) ends with `;`")
+            self.report_unexpected("`;`", (";",), "each WindowIs(…) ends with `;`")
         return WindowIs(name, rows, left, right, span=self.span_from(start))
 
     # --- operands ---

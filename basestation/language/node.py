@@ -5,29 +5,29 @@ from functools import cache, partial
 
 from gateway.source import Span
 
-NOWHERE = Span(0, 0)
+NO_SPAN = Span(0, 0)
 
 
 # Nodes compare by Node's own methods, not by those that dataclass would make.
-node = partial(dataclass, frozen=True, slots=True, eq=False)
+syntax_node = partial(dataclass, frozen=True, slots=True, eq=False)
 
 
-def place():
+def span_field():
     """A field that says where something stands; places do not take part in comparison."""
-    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    return field(default=NO_SPAN, compare=False, repr=False, kw_only=True)
 
 
 @cache
-def _said(node_type):
+def _compared_fields(node_type):
     """The names of the fields that were said, as opposed to where."""
     return tuple(f.name for f in fields(node_type) if f.compare)
 
 
-@node
-class Node:
+@syntax_node
+class SyntaxNode:
     """Compared without recursion: a chain of ten thousand ANDs is a tree as deep as that."""
 
-    span: Span = place()
+    span: Span = span_field()
 
     def __eq__(self, other):
         if type(self) is not type(other):
@@ -39,8 +39,8 @@ class Node:
                 continue
             if type(mine) is not type(theirs):
                 return False
-            if isinstance(mine, Node):
-                pending += [(getattr(mine, name), getattr(theirs, name)) for name in _said(type(mine))]
+            if isinstance(mine, SyntaxNode):
+                pending += [(getattr(mine, name), getattr(theirs, name)) for name in _compared_fields(type(mine))]
             elif type(mine) is tuple:
                 if len(mine) != len(theirs):
                     return False
@@ -53,9 +53,9 @@ class Node:
         pending, leaves = [self], []
         while pending:
             node = pending.pop()
-            if isinstance(node, Node):
+            if isinstance(node, SyntaxNode):
                 leaves.append(type(node))
-                pending += [getattr(node, name) for name in _said(type(node))]
+                pending += [getattr(node, name) for name in _compared_fields(type(node))]
             elif type(node) is tuple:
                 leaves.append(len(node))
                 pending += node

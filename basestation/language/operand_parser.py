@@ -1,11 +1,23 @@
 """Operands: what stands between operators, and what is made of it with parentheses: groups, calls, CASE."""
 
-from basestation.language.cursor import Misread
-from basestation.language.duration_parser import Durations
-from basestation.language.keywords import BEHIND_QUERY, CONVERTERS, RESERVED
+from basestation.language.cursor import ParseError
+from basestation.language.duration_parser import DurationParser
+from basestation.language.keywords import CONVERTERS, RESERVED, STATEMENT_CLAUSES
 from basestation.language.lexer import BAD, NAME, NUMBER, STRING
 from basestation.language.precedence import COMPARISONS, OPERATORS
-from basestation.language.syntax import Bad, Call, Case, Cast, Column, Exists, Name, Null, Number, Scalar, String
+from basestation.language.syntax import (
+    Bad,
+    Call,
+    Case,
+    Cast,
+    ColumnRef,
+    Exists,
+    Name,
+    Null,
+    Number,
+    ScalarSubquery,
+    String,
+)
 
 QUERY_STARTS = CONVERTERS | {"SELECT"}
 
@@ -17,7 +29,7 @@ _AFTER_OPERAND = frozenset((",", ")", ".", "AS", "FROM")) | {word for word in OP
 _WITHOUT_OPERAND = (_ARGUMENT_STOPS - {"SELECT"}) | {"AND", "OR", "end"} | COMPARISONS
 
 
-class Operands(Durations):
+class OperandParser(DurationParser):
     """Reads operands. Expressions are read by `expression` and queries by `query`, which classes over this one have."""
 
     operators = OPERATORS
@@ -48,7 +60,7 @@ class Operands(Durations):
         self.take()
         name = Name(token.text, span=token.span)
         if following != ".":
-            return Column(None, name, span=token.span)
+            return ColumnRef(None, name, span=token.span)
         return self._qualified(name)
 
     def _qualified(self, qualifier):
@@ -58,11 +70,11 @@ class Operands(Durations):
             self.fail("a column", ("a column",), help=f"{qualifier.text}.* stands only in the SELECT list, for itself")
         name = self.name("a column", ("a column",))
         if self.at("("):
-            self.refuse("SN105", f"a function has no qualifier: {qualifier.text}.{name.text}(", qualifier.span)
+            self.reject("SN105", f"a function has no qualifier: {qualifier.text}.{name.text}(", qualifier.span)
         if self.at("."):
-            self.refuse("SN105", "a column has one qualifier", self.token.span,
+            self.reject("SN105", "a column has one qualifier", self.token.span,
                         f"write {qualifier.text}.{name.text}, with the name that the extent has in FROM")  # fmt: skip
-        return Column(qualifier, name, span=self.span_from(qualifier.span.start))
+        return ColumnRef(qualifier, name, span=self.span_from(qualifier.span.start))
 
     def _no_operand(self, token):
         """Complain that no operand stands here. Where the text goes on sensibly without one, so does the parser."""
@@ -74,33 +86,33 @@ class Operands(Durations):
         elif word in QUERY_STARTS:
             help = "a subquery stands in parentheses"
         elif word in RESERVED and token.kind is NAME and self.peek().word in _AFTER_OPERAND:
-            if not self.silent():
+            if not self.is_suppressed():
                 self.report("SN111", f"`{token.text}` is a reserved word and cannot be a column", token.span)
             self.take()
             return Bad(span=token.span)
-        self.complain("an expression", _OPERAND, help)
+        self.report_unexpected("an expression", _OPERAND, help)
         if word not in _WITHOUT_OPERAND:
-            raise Misread
-        self.hush()
+            raise ParseError
+        self.suppress_errors()
         return Bad(span=token.span)
 
     def _group(self):
         """`( expression )` or `( query )`."""
         opening = self.take()
-        self.deeper(opening)
+        self.enter_level(opening)
         if self.at_any(QUERY_STARTS):
             query = self.query()
             self.close_query(opening)
-            made = Scalar(query, span=self.span_from(opening.span.start))
+            made = ScalarSubquery(query, span=self.span_from(opening.span.start))
         else:
             levels = self.levels()
             try:
                 made = self.expression()
-            except Misread:
+            except ParseError:
                 made = Bad(span=opening.span)
                 self.recover(levels, _ARGUMENT_STOPS)
             if self.at(","):
-                self.complain("`)`", (")",), "a list in parentheses stands only behind IN")
+                self.report_unexpected("`)`", (")",), "a list in parentheses stands only behind IN")
                 self.skip_to(_AFTER_LIST)
             self.close(opening, ("an operator",))
         self.depth -= 1
@@ -109,7 +121,7 @@ class Operands(Durations):
     def close_query(self, opening):
         """The parenthesis behind a subquery."""
         help = None
-        if self.token.word in BEHIND_QUERY:
+        if self.token.word in STATEMENT_CLAUSES:
             help = f"{self.token.word} concerns the whole query and stands behind its last parenthesis"
         self.close(opening, help=help)
 
@@ -120,7 +132,7 @@ class Operands(Durations):
             levels = self.levels()
             try:
                 items.append(self.expression())
-            except Misread:
+            except ParseError:
                 items.append(Bad(span=self.token.span))
                 self.recover(levels, _ARGUMENT_STOPS)
             if not self.accept(","):
@@ -134,7 +146,7 @@ class Operands(Durations):
         """`name ( … )`; EXISTS and CAST are told by the parenthesis."""
         token = self.take()
         opening = self.take()
-        self.deeper(opening)
+        self.enter_level(opening)
         start = token.span.start
         levels = self.levels()
         try:
@@ -148,7 +160,7 @@ class Operands(Durations):
                 made = Exists(query, span=self.span_from(start))
             else:
                 made = self._function(token, opening)
-        except Misread:
+        except ParseError:
             self.recover(levels, _AFTER_LIST)
             self.accept(")")
             made = Bad(span=self.span_from(start))
@@ -160,7 +172,7 @@ class Operands(Durations):
         self.expect("AS", help="write CAST(e AS type)")
         type = self.name("a type", ("integer", "float", "string", "time"))
         if self.at("("):
-            self.refuse("SN112", "types have no length", self.token.span, f"write {type.text}")
+            self.reject("SN112", "types have no length", self.token.span, f"write {type.text}")
         self.close(opening)
         return Cast(operand, type, span=self.span_from(start))
 
@@ -169,14 +181,14 @@ class Operands(Durations):
         star = distinct = False
         items = ()
         if token.word in ("ANY", "ALL", "SOME") and self.at_any(QUERY_STARTS):
-            self.refuse(
+            self.reject(
                 "SN112",
                 f"SNEEql has no {token.word}",
                 token.span,
                 "use IN (SELECT …), EXISTS (SELECT …) or MAX and MIN",
             )
         if token.word == "DISTINCT":
-            self.refuse("SN105", "DISTINCT cannot stand here", token.span, "it is said first in SELECT or in COUNT(…)")
+            self.reject("SN105", "DISTINCT cannot stand here", token.span, "it is said first in SELECT or in COUNT(…)")
         if self.at("*") and self.peek().word == ")":
             if token.word != "COUNT":
                 self.report("SN105", f"only COUNT takes `*`, {token.text} takes an expression", self.token.span)
@@ -184,11 +196,11 @@ class Operands(Durations):
             self.take()
             star = True
         elif not self.accept(")"):
-            distinct = self.says_distinct()
+            distinct = self.accept_distinct()
             items = self.arguments(opening)
         return Call(name, items, star, distinct, span=self.span_from(token.span.start))
 
-    def says_distinct(self):
+    def accept_distinct(self):
         """Take DISTINCT where it is the keyword: where the next token could not go on after a column of that name."""
         if not self.at("DISTINCT"):
             return False
@@ -204,9 +216,9 @@ class Operands(Durations):
     def _case(self):
         """`CASE WHEN p THEN e … [ELSE e] END`."""
         token = self.take()
-        self.deeper(token)
+        self.enter_level(token)
         if not self.at("WHEN"):
-            self.refuse("SN112", "CASE is followed by WHEN", self.token.span,
+            self.reject("SN112", "CASE is followed by WHEN", self.token.span,
                         "CASE x WHEN 1 THEN … is written CASE WHEN x = 1 THEN …", ("WHEN",))  # fmt: skip
         branches = []
         while self.accept("WHEN"):

@@ -8,29 +8,29 @@ Parser.
 from dataclasses import dataclass
 
 from acquisition.units import TIME_UNITS
-from basestation.language.cursor import Misread, TooDeep
+from basestation.language.cursor import NestingError, ParseError
 from basestation.language.diagnostics import Diagnostic
 from basestation.language.from_parser import CLAUSE_STOPS
-from basestation.language.keywords import BEHIND_QUERY, SQL_STATEMENTS, STATEMENTS
+from basestation.language.keywords import SQL_STATEMENTS, STATEMENT_CLAUSES, STATEMENTS
 from basestation.language.lexer import NUMBER, STRING
-from basestation.language.loop_parser import Loops
+from basestation.language.loop_parser import LoopParser
 from basestation.language.operand_parser import QUERY_STARTS
-from basestation.language.query_parser import Queries
+from basestation.language.query_parser import QueryParser
 from basestation.language.syntax import (
-    Ask,
-    Clauses,
     Delete,
     Explain,
     Insert,
+    QueryStatement,
     Revise,
-    Since,
+    SinceClause,
     Statement,
+    StatementClauses,
 )
 from gateway.source import Source
 
 _CHANGE_STOPS = frozenset((",", "WHERE", ";"))
 _SHOWN = {"ACQUIRE": "ACQUIRE EVERY", "DELIVER": "DELIVER WITHIN"}
-_FIELDS = {"ACQUIRE": "acquire_every", "DELIVER": "deliver_within", "FOR": "lasting", "LIFETIME": "lifetime"}
+_FIELDS = {"ACQUIRE": "acquire_every", "DELIVER": "deliver_within", "FOR": "run_for", "LIFETIME": "lifetime"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +48,21 @@ def parse(source: Source) -> Parsed:
     return Parser(source).text()
 
 
-class Parser(Loops, Queries):
+class Parser(LoopParser, QueryParser):
     """Reads statements."""
 
     def text(self):
         statements = []
         if self.at("end"):
-            self.complain("a statement", STATEMENTS)
+            self.report_unexpected("a statement", STATEMENTS)
         while not self.at("end"):
             try:
                 statements.append(self._statement())
-            except (Misread, TooDeep):
+            except (ParseError, NestingError):
                 self.depth = self.operator_depth = 0
                 self.skip_statement()
             if not self.at_any((";", "end")):
-                self.complain("`;` or the end of the text", (";", "the end of the text"), self._strange())
+                self.report_unexpected("`;` or the end of the text", (";", "the end of the text"), self._strange())
                 self.skip_statement()
             self.accept(";")
         diagnostics = sorted(self.diagnostics, key=lambda d: (d.span.start, d.span.end, d.code))
@@ -94,15 +94,15 @@ class Parser(Loops, Queries):
         if word in QUERY_STARTS:
             return self._ask()
         if word in SQL_STATEMENTS:
-            self.refuse("SN112", f"SNEEql has no {word}", token.span, SQL_STATEMENTS[word])
+            self.reject("SN112", f"SNEEql has no {word}", token.span, SQL_STATEMENTS[word])
         if word == "(":
-            self.refuse(
+            self.reject(
                 "SN112", "a query does not stand in parentheses", token.span, "leave the parentheses out", ("SELECT",)
             )
         if word == "EXPLAIN":
             self.take()
             self.fail("a query", ("ANALYZE", *STATEMENTS[:4]), help="EXPLAIN is followed by the query it is about")
-        if self.slip(STATEMENTS):
+        if self.correct_typo(STATEMENTS):
             return self._statement()
         self.fail("a statement", STATEMENTS)
 
@@ -113,7 +113,7 @@ class Parser(Loops, Queries):
         start = self.token.span.start
         query = self.query()
         loops, sinces, clauses = [], [], {}
-        while self.at_any(BEHIND_QUERY) or self.slip(BEHIND_QUERY):
+        while self.at_any(STATEMENT_CLAUSES) or self.correct_typo(STATEMENT_CLAUSES):
             levels = self.levels()
             token = self.token
             try:
@@ -126,10 +126,10 @@ class Parser(Loops, Queries):
                     sinces.append(self._since())
                 else:
                     self._clause(clauses)
-            except Misread:
+            except ParseError:
                 self.recover(levels, CLAUSE_STOPS)
-        asked = Clauses(**clauses) if clauses else Clauses()
-        return Ask(query, tuple(loops), sinces[0] if sinces else None, asked, span=self.span_from(start))
+        asked = StatementClauses(**clauses) if clauses else StatementClauses()
+        return QueryStatement(query, tuple(loops), sinces[0] if sinces else None, asked, span=self.span_from(start))
 
     def _before(self, token, rule, passed):
         if passed:
@@ -144,15 +144,15 @@ class Parser(Loops, Queries):
         start = self.take().span.start
         token = self.token
         if token.kind is NUMBER:
-            return Since(self.count("a tick", least=0), span=self.span_from(start))
+            return SinceClause(self.count("a tick", least=0), span=self.span_from(start))
         if token.kind is STRING:
             self.take()
-            return Since(token.value, span=self.span_from(start))
+            return SinceClause(token.value, span=self.span_from(start))
         if not self.accept("NOW"):
             self.fail("the start of the query", ("a tick", "a time in quotes", "NOW"),
                       help="SINCE 86400, SINCE '2026-11-18T06:00:00Z' or SINCE NOW - 1 DAY")  # fmt: skip
         self.expect("-", help="write SINCE NOW - n unit; without SINCE a query starts now")
-        return Since(self.duration("how far back"), span=self.span_from(start))
+        return SinceClause(self.duration("how far back"), span=self.span_from(start))
 
     def _clause(self, clauses):
         """One thing asked of the network, into `clauses`."""
@@ -181,7 +181,7 @@ class Parser(Loops, Queries):
                 attribute = self.name("an attribute", ("a name",))
                 self.expect("=")
                 changes.append((attribute, self.expression()))
-            except Misread:
+            except ParseError:
                 self.recover(levels, _CHANGE_STOPS)
             if not self.accept(","):
                 break
@@ -210,7 +210,7 @@ class Parser(Loops, Queries):
             columns.append(self.name("a column", ("a name",)))
         self.close(opening, (",",))
         if self.at("SELECT"):
-            self.refuse("SN112", "INSERT takes VALUES, no query", self.token.span, expected=("VALUES",))
+            self.reject("SN112", "INSERT takes VALUES, no query", self.token.span, expected=("VALUES",))
         self.expect("VALUES")
         rows = [self._row()]
         while self.accept(","):

@@ -67,10 +67,10 @@ def _column(node):
 
 
 def _string(node):
-    return quoted(node.value)
+    return quote_string(node.value)
 
 
-def quoted(text):
+def quote_string(text):
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -111,7 +111,7 @@ def _list(expressions):
     return ", ".join([_print(e, OR) for e in expressions])
 
 
-def duration(node):
+def print_duration(node):
     return f"{node.count} {node.unit}"
 
 
@@ -120,7 +120,7 @@ _EXPRESSIONS = {
     s.Number: (_ATOM, lambda node: repr(node.value)),
     s.String: (_ATOM, _string),
     s.Null: (_ATOM, lambda node: "NULL"),
-    s.Column: (_ATOM, _column),
+    s.ColumnRef: (_ATOM, _column),
     s.Unary: (SIGNED, _unary),
     s.Binary: (OR, _binary),
     s.IsNull: (COMPARE, _is_null),
@@ -131,10 +131,10 @@ _EXPRESSIONS = {
     s.Case: (_ATOM, _case),
     s.Cast: (_ATOM, lambda node: f"CAST({_print(node.operand, OR)} AS {node.type.text})"),
     s.Call: (_ATOM, _call),
-    s.Scalar: (_ATOM, lambda node: f"({print_query(node.query)})"),
+    s.ScalarSubquery: (_ATOM, lambda node: f"({print_query(node.query)})"),
     s.Exists: (_ATOM, lambda node: f"EXISTS ({print_query(node.query)})"),
     s.LoopName: (_ATOM, lambda node: node.text),
-    s.Duration: (_ATOM, duration),
+    s.Duration: (_ATOM, print_duration),
 }
 
 
@@ -148,14 +148,14 @@ def _point(node):
 
 
 def _slide(node):
-    return f" SLIDE {duration(node.slide)}" if node.slide else ""
+    return f" SLIDE {print_duration(node.slide)}" if node.slide else ""
 
 
 _WINDOWS = {
-    s.Range: lambda node: f"[FROM {_point(node.begin)} TO {_point(node.end)}{_slide(node)}]",
-    s.NowOnly: lambda node: "[NOW]",
-    s.Unbounded: lambda node: f"[UNBOUNDED{_slide(node)}]",
-    s.ScanEvery: lambda node: f"[SCAN {duration(node.every)}]",
+    s.RangeWindow: lambda node: f"[FROM {_point(node.begin)} TO {_point(node.end)}{_slide(node)}]",
+    s.NowWindow: lambda node: "[NOW]",
+    s.UnboundedWindow: lambda node: f"[UNBOUNDED{_slide(node)}]",
+    s.ScanWindow: lambda node: f"[SCAN {print_duration(node.every)}]",
 }
 
 
@@ -167,7 +167,7 @@ def _source(node):
     if type(node) is s.ExtentSource:
         return node.name.text + (".HISTORY" if node.history else "")
     text = print_query(node.query)
-    return text if type(node.query) is s.Convert else f"({text})"
+    return text if type(node.query) is s.ConverterQuery else f"({text})"
 
 
 def _entry(node):
@@ -224,7 +224,7 @@ def _order_and_limit(node):
 
 _QUERIES = {
     s.Select: _select,
-    s.Convert: lambda node: f"{node.kind}({print_query(node.query)})",
+    s.ConverterQuery: lambda node: f"{node.kind}({print_query(node.query)})",
     s.Union: lambda node: " UNION ALL ".join(map(print_query, node.parts)) + _order_and_limit(node),
 }
 
@@ -259,19 +259,19 @@ def _ask(node):
     if node.since:
         start = node.since.start
         if isinstance(start, s.Duration):
-            start = f"NOW-{duration(start)}"
+            start = f"NOW-{print_duration(start)}"
         elif isinstance(start, str):
-            start = quoted(start)
+            start = quote_string(start)
         pieces.append(f" SINCE {start}")
     asked = node.clauses
     for words, value in (
         ("ACQUIRE EVERY", asked.acquire_every),
         ("DELIVER WITHIN", asked.deliver_within),
-        ("FOR", asked.lasting),
+        ("FOR", asked.run_for),
         ("LIFETIME", asked.lifetime),
     ):
         if value:
-            pieces.append(f" {words} {duration(value)}")
+            pieces.append(f" {words} {print_duration(value)}")
     return "".join(pieces)
 
 
@@ -291,7 +291,7 @@ def _insert(node):
 
 
 _STATEMENTS = {
-    s.Ask: _ask,
+    s.QueryStatement: _ask,
     s.Explain: lambda node: f"EXPLAIN {'ANALYZE ' if node.analyze else ''}{_ask(node.ask)}",
     s.Revise: _revise,
     s.Delete: lambda node: f"DELETE FROM {node.name.text}{_where(node)}",
@@ -341,4 +341,4 @@ def _sites(node):
 
 
 def _low(node):
-    return duration(node).lower()
+    return print_duration(node).lower()

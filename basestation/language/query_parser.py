@@ -2,19 +2,30 @@
 
 from dataclasses import replace
 
-from basestation.language.cursor import Misread
-from basestation.language.from_parser import CLAUSE_STOPS, LIST_STOPS, Sources
-from basestation.language.keywords import CLAUSES, CONVERTERS, NEVER_ALIASES, RESERVED, STATEMENTS
+from basestation.language.cursor import ParseError
+from basestation.language.from_parser import CLAUSE_STOPS, LIST_STOPS, FromParser
+from basestation.language.keywords import CONVERTERS, NEVER_ALIASES, QUERY_CLAUSES, RESERVED, STATEMENTS
 from basestation.language.lexer import NAME
-from basestation.language.node import NOWHERE
-from basestation.language.syntax import Bad, Column, Convert, Item, Name, Number, Order, Select, Star, Union
+from basestation.language.node import NO_SPAN
+from basestation.language.syntax import (
+    Bad,
+    ColumnRef,
+    ConverterQuery,
+    Name,
+    Number,
+    OrderItem,
+    Select,
+    SelectItem,
+    Star,
+    Union,
+)
 
 _ITEM_STOPS = frozenset((",", "FROM", "WHERE", "GROUP", "HAVING", "SELECT", ")", "]", "}", ";"))
 _SELECT_ENDS = CLAUSE_STOPS - {"WHERE", "GROUP", "HAVING"} | {"end"}
 _SHOWN = {"GROUP": "GROUP BY", "ORDER": "ORDER BY"}
 
 
-class Queries(Sources):
+class QueryParser(FromParser):
     """Reads queries."""
 
     def query(self):
@@ -34,7 +45,7 @@ class Queries(Sources):
             return Union(tuple(parts), order_by, limit, span=self.span_from(start))
         if not order_by and limit is None:
             return part
-        if type(part) is Convert:
+        if type(part) is ConverterQuery:
             self.report("SN105", "a stream has no ORDER BY and no LIMIT", order_by[0].span if order_by else limit.span,
                         help=f"{part.kind}(…) gives its tuples as they come")  # fmt: skip
             return part
@@ -48,12 +59,12 @@ class Queries(Sources):
 
     def _part(self):
         """A SELECT, or a query in a converter."""
-        if self.at("SELECT") or self.slip(("SELECT",)):
+        if self.at("SELECT") or self.correct_typo(("SELECT",)):
             return self._select()
         if self.at_any(CONVERTERS):
             return self.convert()
         if self.at("("):
-            self.refuse("SN112", "a query or a part of a union does not stand in parentheses", self.token.span,
+            self.reject("SN112", "a query or a part of a union does not stand in parentheses", self.token.span,
                         "leave the parentheses out", ("SELECT",))  # fmt: skip
         self.fail("a query", STATEMENTS[:4])
 
@@ -61,36 +72,36 @@ class Queries(Sources):
         """`RSTREAM ( query )` and its like."""
         token = self.take()
         opening = self.expect("(", help=f"{token.word} takes a query in parentheses")
-        self.deeper(opening)
+        self.enter_level(opening)
         query = self.query()
         self.close_query(opening)
         self.depth -= 1
-        return Convert(token.word, query, span=self.span_from(token.span.start))
+        return ConverterQuery(token.word, query, span=self.span_from(token.span.start))
 
     def _select(self):
         """SELECT to HAVING. A clause that cannot be read is Bad; a FROM that cannot be read is empty."""
         start = self.take().span.start
         levels = self.levels()
         distinct_span = self.token.span
-        distinct = self.says_distinct()
+        distinct = self.accept_distinct()
         items = self._items()
         entries = ()
         if self.accept("FROM"):
             entries = self.entries()
         else:
-            self.complain("FROM", ("FROM",))
+            self.report_unexpected("FROM", ("FROM",))
         found, grouping_span = {}, None
         while not self.at_any(_SELECT_ENDS):
             token = self.token
             if token.word not in ("WHERE", "GROUP", "HAVING"):
-                if not self.slip(CLAUSES):
+                if not self.correct_typo(QUERY_CLAUSES):
                     self._unexpected(entries, found)
                 continue
             self.take()
             value = None
             try:
                 value = self._grouping() if token.word == "GROUP" else self.expression()
-            except Misread:
+            except ParseError:
                 value = (Bad(span=token.span),) if token.word == "GROUP" else Bad(span=token.span)
                 self.recover(levels, CLAUSE_STOPS)
             self._once(token, found)
@@ -99,13 +110,13 @@ class Queries(Sources):
                 grouping_span = grouping_span or self.span_from(token.span.start)
         return Select(
             tuple(items), entries, found.get("WHERE"), found.get("GROUP", ()), found.get("HAVING"), distinct,
-            span=self.span_from(start), distinct_span=distinct_span, grouping_span=grouping_span or NOWHERE,
+            span=self.span_from(start), distinct_span=distinct_span, grouping_span=grouping_span or NO_SPAN,
         )  # fmt: skip
 
     def _once(self, token, found):
         """Report a clause that stands twice or at the wrong place; it was read for the errors in it."""
         shown = _SHOWN.get(token.word, token.word)
-        later = [word for word in found if CLAUSES.index(word) > CLAUSES.index(token.word)]
+        later = [word for word in found if QUERY_CLAUSES.index(word) > QUERY_CLAUSES.index(token.word)]
         if token.word in found:
             predicate = token.word in ("WHERE", "HAVING")
             help = f"one {shown} with AND between the predicates" if predicate else None
@@ -117,14 +128,14 @@ class Queries(Sources):
         """Complain about what is neither a clause nor the end of the query, and skip it."""
         if found:
             expected = ("an operator",) if "GROUP" not in list(found)[-1:] else (",",)
-            rest = CLAUSES[CLAUSES.index(list(found)[-1]) + 1 :]
+            rest = QUERY_CLAUSES[QUERY_CLAUSES.index(list(found)[-1]) + 1 :]
         else:
-            expected, rest = (self.after_entry(entries[-1]) if entries else ()), CLAUSES
+            expected, rest = (self.after_entry(entries[-1]) if entries else ()), QUERY_CLAUSES
         expected = (*expected, *(_SHOWN.get(word, word) for word in rest[:3]), "the end of the query")
         help = None
         if self.token.word == "FROM":
             help = "a query has one FROM; several extents stand in it with `,` between them"
-        self.complain("a clause or the end of the query", expected, help or self.operator_hint())
+        self.report_unexpected("a clause or the end of the query", expected, help or self.operator_hint())
         self.take()
         self.skip_to(CLAUSE_STOPS)
 
@@ -139,8 +150,8 @@ class Queries(Sources):
                 items.append(item)
                 if not self.at_any((",", "FROM")):
                     self._no_from(item)
-            except Misread:
-                items.append(Item(Bad(span=self.token.span), None))
+            except ParseError:
+                items.append(SelectItem(Bad(span=self.token.span), None))
                 self.recover(levels, _ITEM_STOPS)
             if not self.accept(","):
                 return items
@@ -161,7 +172,7 @@ class Queries(Sources):
         if token.word in ("FROM", "end"):
             self.fail("the SELECT list", ("a column", "an expression", "*"), help="SELECT * takes every column")
         expression = self.expression()
-        return Item(expression, self.alias(("FROM",)), span=self.span_from(start))
+        return SelectItem(expression, self.alias(("FROM",)), span=self.span_from(start))
 
     def _no_from(self, last):
         """Say why neither `,` nor FROM stands behind an item of the SELECT list, or find that FROM is misspelt."""
@@ -172,17 +183,17 @@ class Queries(Sources):
             help = "`*` has no alias"
         elif self.token.word in NEVER_ALIASES and self.peek().word in ("FROM", ","):
             help = f"as an alias this word needs AS: AS {self.token.text}"
-        elif type(last) is Item and type(last.expr) is Column:
-            self.foreign(last.expr.name)
-        if not self.slip(("FROM",)):
+        elif type(last) is SelectItem and type(last.expr) is ColumnRef:
+            self.reject_sql_alias(last.expr.name)
+        if not self.correct_typo(("FROM",)):
             self.fail("`,` or FROM", expected, help=help)
 
     # --- GROUP BY, ORDER BY, LIMIT ---
 
     def _grouping(self):
         if not self.accept("BY"):
-            self.complain("BY", ("BY",))
-            self.hush()
+            self.report_unexpected("BY", ("BY",))
+            self.suppress_errors()
         columns = [self._grouping_column()]
         while self.accept(","):
             columns.append(self._grouping_column())
@@ -193,12 +204,12 @@ class Queries(Sources):
         token = self.token
         try:
             column = self.expression()
-            if type(column) in (Column, Bad):
+            if type(column) in (ColumnRef, Bad):
                 return column
-            if not self.silent():
+            if not self.is_suppressed():
                 self.report("SN105", "GROUP BY takes columns, no expressions", column.span, ("a column",),
                             "compute it in a subquery, with an alias, and group by that")  # fmt: skip
-        except Misread:
+        except ParseError:
             self.recover(levels, LIST_STOPS)
         return Bad(span=token.span)
 
@@ -214,7 +225,7 @@ class Queries(Sources):
                     order_by = self._orders() or order_by
                 else:
                     limit = self._limit()
-            except Misread:
+            except ParseError:
                 self.recover(levels, CLAUSE_STOPS)
             self._once(token, seen)
             seen[token.word] = True
@@ -223,13 +234,13 @@ class Queries(Sources):
 
     def _behind_order(self, word):
         """Skip what cannot stand behind ORDER BY or LIMIT."""
-        while not self.at_any(_SELECT_ENDS) and not self.slip(CLAUSES[3:]):
-            self.foreign_here()
+        while not self.at_any(_SELECT_ENDS) and not self.correct_typo(QUERY_CLAUSES[3:]):
+            self.reject_sql_word()
             help = None
             if self.token.word in ("WHERE", "GROUP", "HAVING"):
                 help = f"{_SHOWN.get(self.token.word, self.token.word)} stands before {_SHOWN.get(word, word)}"
             expected = (",", "ASC", "DESC", "NULLS", "LIMIT") if word == "ORDER" else ()
-            self.complain("the end of the query", (*expected, "the end of the query"), help)
+            self.report_unexpected("the end of the query", (*expected, "the end of the query"), help)
             self.take()
             self.skip_to(CLAUSE_STOPS)
 
@@ -240,8 +251,8 @@ class Queries(Sources):
             levels = self.levels()
             try:
                 orders.append(self._order(start))
-            except Misread:
-                orders.append(Order(Bad(span=self.token.span)))
+            except ParseError:
+                orders.append(OrderItem(Bad(span=self.token.span)))
                 self.recover(levels, LIST_STOPS)
             if not self.accept(","):
                 return tuple(orders)
@@ -256,7 +267,7 @@ class Queries(Sources):
             nulls_first = self.accept("FIRST") is not None
             if not nulls_first:
                 self.expect("LAST", "FIRST or LAST")
-        return Order(expression, descending, nulls_first, span=self.span_from(start))
+        return OrderItem(expression, descending, nulls_first, span=self.span_from(start))
 
     def _limit(self):
         token = self.token

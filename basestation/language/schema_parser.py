@@ -5,20 +5,20 @@ Which clause fits which kind of extent, and whether names are unique, is not ask
 
 from dataclasses import dataclass
 
-from acquisition.extent import Kind, Late
+from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.schema import Type
-from basestation.language.cursor import Misread
+from basestation.language.cursor import ParseError
 from basestation.language.diagnostics import Diagnostic
-from basestation.language.duration_parser import Durations
-from basestation.language.keywords import type_meant
+from basestation.language.duration_parser import DurationParser
+from basestation.language.keywords import suggest_type
 from basestation.language.lexer import NAME, NUMBER, STRING
-from basestation.language.schema_syntax import AttributeDecl, ExtentDecl, LateClause, Sites
+from basestation.language.schema_syntax import AttributeDecl, ExtentDecl, LateClause, SitesClause
 from basestation.language.syntax import Name, Number, String, Unary
 from gateway.source import Source
 
-_KINDS = tuple(kind.value.upper() for kind in Kind)
+_KINDS = tuple(kind.value.upper() for kind in ExtentKind)
 _TYPES = tuple(type.value.upper() for type in Type)
-_POLICIES = tuple(late.value.upper() for late in Late)
+_POLICIES = tuple(late.value.upper() for late in LatePolicy)
 _CLAUSES = ("EVERY", "AT", "WAIT", "LATE", "AHEAD", "FROM")
 _PROPERTIES = ("UNIT", "SENSOR", "SCALE", "RANGE")
 _CLAUSE_STOPS = frozenset((";", *_CLAUSES))
@@ -39,17 +39,17 @@ def parse_schema(source: Source) -> ParsedSchema:
     return _SchemaParser(source).schema()
 
 
-class _SchemaParser(Durations):
+class _SchemaParser(DurationParser):
     def schema(self):
         extents = []
         if self.at("end"):
-            self.complain(
+            self.report_unexpected(
                 "an extent", ("a name",), "road: sensed (site:integer, temp:integer) every 1 min at sites 1, 2"
             )
         while not self.at("end"):
             try:
                 extents.append(self._extent())
-            except Misread:
+            except ParseError:
                 self.take()  # lest this be taken for the beginning of the next declaration
                 self.recover((0, 0), (";",))
             while self.accept(";"):
@@ -60,7 +60,7 @@ class _SchemaParser(Durations):
     def spell(self, word):
         return word.lower()
 
-    def begins_anew(self):
+    def starts_declaration(self):
         """Whether the next declaration begins here, `name : kind`: no error reaches beyond that."""
         return self.token.kind is NAME and self.peek().word == ":" and self.peek(2).word in _KINDS
 
@@ -77,7 +77,7 @@ class _SchemaParser(Durations):
         while not self.at_any((";", "end")) and not self._next_declaration():
             try:
                 self._clause(clauses)
-            except Misread:
+            except ParseError:
                 self.recover((0, 0), _CLAUSE_STOPS)
         return ExtentDecl(name, kind, tuple(attributes), **clauses, span=self.span_from(start))
 
@@ -90,14 +90,14 @@ class _SchemaParser(Durations):
         while True:
             try:
                 entries.append(read())
-            except Misread:
+            except ParseError:
                 self.recover((0, 0), stops)
             if not self.accept(","):
                 return entries
 
     def _one_of(self, words, what):
         """One of these words, in any case; a slip of one is reported and taken for it."""
-        if not self.at_any(words) and not self.slip(words):
+        if not self.at_any(words) and not self.correct_typo(words):
             self.fail(what, tuple(word.lower() for word in words))
         return self.take().word
 
@@ -122,10 +122,10 @@ class _SchemaParser(Durations):
         if token.kind is not NAME or token.word in _TYPES:
             return Name(self._one_of(_TYPES, "a type").lower(), span=token.span)
         known = tuple(word.lower() for word in _TYPES)
-        self.report("SN206", f"there is no type `{token.text}`", token.span, known, type_meant(token.text))
+        self.report("SN206", f"there is no type `{token.text}`", token.span, known, suggest_type(token.text))
         self.take()
         if self.at("("):
-            self.refuse("SN112", "types have no length", self.token.span)
+            self.reject("SN112", "types have no length", self.token.span)
         return Name(known[0], span=token.span)
 
     def _property(self, properties):
@@ -190,17 +190,17 @@ class _SchemaParser(Durations):
         """`all`, or numbers and ranges of numbers."""
         start = self.token.span.start
         if self.accept("ALL"):
-            return Sites((), True, span=self.span_from(start))
+            return SitesClause((), True, span=self.span_from(start))
         ranges = [self._site_range()]
         while self.accept(","):
             ranges.append(self._site_range())
-        return Sites(tuple(ranges), span=self.span_from(start))
+        return SitesClause(tuple(ranges), span=self.span_from(start))
 
     def _site_range(self):
         start = self.token.span.start
-        if self.token.kind is NAME and self.slip(("ALL",)):
+        if self.token.kind is NAME and self.correct_typo(("ALL",)):
             self.take()
-            raise Misread
+            raise ParseError
         first = self.count("a site", least=0)
         if not self.accept(".."):
             return first, first

@@ -1,11 +1,11 @@
 """Declarations: what a schema says of its extents, as it was written (SEMANTICS 13)."""
 
-from basestation.language.node import Node, node
+from basestation.language.node import SyntaxNode, syntax_node
 from basestation.language.syntax import Duration, Expr, Name, Number, String
 
 
-@node
-class AttributeDecl(Node):
+@syntax_node
+class AttributeDecl(SyntaxNode):
     """`name:type {unit '…', sensor '…', scale k, range a .. b}`; the range's ends are Number or Unary minus."""
 
     name: Name
@@ -16,29 +16,29 @@ class AttributeDecl(Node):
     range: tuple[Expr, Expr] | None = None
 
 
-@node
-class LateClause(Node):
+@syntax_node
+class LateClause(SyntaxNode):
     policy: str  # revise, append, drop
     horizon: Duration | None = None
 
 
-@node
-class Sites(Node):
+@syntax_node
+class SitesClause(SyntaxNode):
     """`at sites 1, 4 .. 6` as ranges (first, last); `all` has no ranges."""
 
     ranges: tuple[tuple[int, int], ...]
     all: bool = False
 
 
-@node
-class ExtentDecl(Node):
+@syntax_node
+class ExtentDecl(SyntaxNode):
     """`name: kind ( attributes ) clauses`; a clause that was not written is None."""
 
     name: Name
     kind: str
     attributes: tuple[AttributeDecl, ...]
     every: Duration | None = None
-    sites: Sites | None = None
+    sites: SitesClause | None = None
     wait: Duration | None = None
     late: LateClause | None = None
     ahead: Duration | None = None

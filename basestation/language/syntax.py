@@ -5,12 +5,12 @@ same have equal trees: that is what the printer's round trip is tested with. A n
 it exists is the binder's question.
 """
 
-from basestation.language.node import Node, node, place
+from basestation.language.node import SyntaxNode, span_field, syntax_node
 from gateway.source import Span
 
 
-@node
-class Name(Node):
+@syntax_node
+class Name(SyntaxNode):
     """An identifier and its place."""
 
     text: str
@@ -19,42 +19,42 @@ class Name(Node):
 # --- expressions -----------------------------------------------------------------------------------------------------
 
 
-@node
-class Expr(Node):
+@syntax_node
+class Expr(SyntaxNode):
     pass
 
 
-@node
+@syntax_node
 class Bad(Expr):
     """Where an expression could not be read. It was reported already; whatever looks at it stays silent."""
 
 
-@node
+@syntax_node
 class Number(Expr):
     """`12` is an int, `1.5` and `2e-3` are floats; never negative (the minus is an operator). 1 and 1.0 differ."""
 
     value: int | float
 
 
-@node
+@syntax_node
 class String(Expr):
     value: str
 
 
-@node
+@syntax_node
 class Null(Expr):
     pass
 
 
-@node
-class Column(Expr):
+@syntax_node
+class ColumnRef(Expr):
     """`a` or `x.a`."""
 
     qualifier: Name | None
     name: Name
 
 
-@node
+@syntax_node
 class Unary(Expr):
     """op is `-` or `NOT`."""
 
@@ -62,14 +62,14 @@ class Unary(Expr):
     operand: Expr
 
 
-@node
+@syntax_node
 class Binary(Expr):
     """op is one of `+ - * / % = <> < <= > >= AND OR` (`!=` and `==` have become `<>` and `=`)."""
 
     op: str
     left: Expr
     right: Expr
-    op_span: Span = place()
+    op_span: Span = span_field()
 
     def chain(self, ops):
         """`a + b - c` as a, and the two operators with what stands right of them. The left side may be very deep."""
@@ -80,13 +80,13 @@ class Binary(Expr):
         return first, links[::-1]
 
 
-@node
+@syntax_node
 class IsNull(Expr):
     operand: Expr
     negated: bool
 
 
-@node
+@syntax_node
 class Between(Expr):
     operand: Expr
     low: Expr
@@ -94,30 +94,30 @@ class Between(Expr):
     negated: bool
 
 
-@node
+@syntax_node
 class InList(Expr):
     operand: Expr
     items: tuple[Expr, ...]
     negated: bool
 
 
-@node
+@syntax_node
 class InQuery(Expr):
     """`e IN (SELECT …)`; one-off queries only."""
 
     operand: Expr
-    query: "Query"
+    query: "QueryExpression"
     negated: bool
 
 
-@node
+@syntax_node
 class Like(Expr):
     operand: Expr
     pattern: Expr
     negated: bool
 
 
-@node
+@syntax_node
 class Case(Expr):
     """`CASE WHEN condition THEN value … [ELSE otherwise] END`; branches are (condition, value)."""
 
@@ -125,7 +125,7 @@ class Case(Expr):
     otherwise: Expr | None
 
 
-@node
+@syntax_node
 class Cast(Expr):
     """`CAST(operand AS type)`; the type's name as written."""
 
@@ -133,7 +133,7 @@ class Cast(Expr):
     type: Name
 
 
-@node
+@syntax_node
 class Call(Expr):
     """`name(arguments)`, for functions and aggregates alike; `COUNT(*)` has star, `COUNT(DISTINCT e)` distinct.
 
@@ -150,68 +150,68 @@ class Call(Expr):
         return self.name.text.upper()
 
 
-@node
-class Scalar(Expr):
+@syntax_node
+class ScalarSubquery(Expr):
     """`(SELECT …)` where a value is needed; one-off queries only."""
 
-    query: "Query"
+    query: "QueryExpression"
 
 
-@node
+@syntax_node
 class Exists(Expr):
     """`EXISTS (SELECT …)`; one-off queries only."""
 
-    query: "Query"
+    query: "QueryExpression"
 
 
 # --- windows ---------------------------------------------------------------------------------------------------------
 
 
-@node
-class Duration(Node):
+@syntax_node
+class Duration(SyntaxNode):
     """`10 MIN`; the unit in its short form (MS SEC MIN HOUR DAY ROW)."""
 
     count: int
     unit: str
-    unit_span: Span = place()
+    unit_span: Span = span_field()
 
 
-@node
-class Point(Node):
+@syntax_node
+class WindowBound(SyntaxNode):
     """`NOW` is 0; `NOW-10` is 10 without a unit, `NOW-10 MIN` with one. The sign is always minus."""
 
     back: int
     unit: str | None = None
 
 
-@node
-class Window(Node):
+@syntax_node
+class WindowClause(SyntaxNode):
     pass
 
 
-@node
-class Range(Window):
+@syntax_node
+class RangeWindow(WindowClause):
     """`[FROM begin TO end SLIDE slide]`; slide is None where it was left out."""
 
-    begin: Point
-    end: Point
+    begin: WindowBound
+    end: WindowBound
     slide: Duration | None
 
 
-@node
-class NowOnly(Window):
+@syntax_node
+class NowWindow(WindowClause):
     """`[NOW]`."""
 
 
-@node
-class Unbounded(Window):
+@syntax_node
+class UnboundedWindow(WindowClause):
     """`[UNBOUNDED SLIDE slide]`: a landmark window from the query's start."""
 
     slide: Duration | None
 
 
-@node
-class ScanEvery(Window):
+@syntax_node
+class ScanWindow(WindowClause):
     """`[SCAN every]`; `RESCAN` means the same."""
 
     every: Duration
@@ -220,52 +220,52 @@ class ScanEvery(Window):
 # --- queries ---------------------------------------------------------------------------------------------------------
 
 
-@node
-class Item(Node):
+@syntax_node
+class SelectItem(SyntaxNode):
     """An entry of the SELECT list."""
 
     expr: Expr
     alias: Name | None
 
 
-@node
-class Star(Node):
+@syntax_node
+class Star(SyntaxNode):
     """`*` or `x.*`."""
 
     qualifier: Name | None
 
 
-@node
-class ExtentSource(Node):
+@syntax_node
+class ExtentSource(SyntaxNode):
     """`road`, or `road.HISTORY`."""
 
     name: Name
     history: bool = False
 
 
-@node
-class QuerySource(Node):
+@syntax_node
+class QuerySource(SyntaxNode):
     """A subquery in FROM: `( query )`, or a converter, which brings its own parentheses."""
 
-    query: "Query"
+    query: "QueryExpression"
 
 
-@node
-class Entry(Node):
+@syntax_node
+class FromEntry(SyntaxNode):
     """An entry of FROM."""
 
     source: ExtentSource | QuerySource
     alias: Name | None
-    window: Window | None
+    window: WindowClause | None
 
 
-@node
-class Join(Node):
+@syntax_node
+class Join(SyntaxNode):
     """`left kind JOIN right ON condition`; kind is INNER, LEFT, RIGHT, FULL or CROSS (which has no condition)."""
 
     kind: str
-    left: "Entry | Join"
-    right: Entry
+    left: "FromEntry | Join"
+    right: FromEntry
     condition: Expr | None
 
     def chain(self):
@@ -277,8 +277,8 @@ class Join(Node):
         return first, links[::-1]
 
 
-@node
-class Order(Node):
+@syntax_node
+class OrderItem(SyntaxNode):
     """An entry of ORDER BY."""
 
     expr: Expr
@@ -286,39 +286,39 @@ class Order(Node):
     nulls_first: bool | None = None  # None: as SQL's custom has it (nulls first ascending, last descending)
 
 
-@node
-class Query(Node):
+@syntax_node
+class QueryExpression(SyntaxNode):
     pass
 
 
-@node
-class Select(Query):
-    items: tuple[Item | Star, ...]
-    entries: tuple[Entry | Join, ...]
+@syntax_node
+class Select(QueryExpression):
+    items: tuple[SelectItem | Star, ...]
+    entries: tuple[FromEntry | Join, ...]
     where: Expr | None = None
-    group_by: tuple[Column, ...] = ()
+    group_by: tuple[ColumnRef, ...] = ()
     having: Expr | None = None
     distinct: bool = False
-    order_by: tuple[Order, ...] = ()
+    order_by: tuple[OrderItem, ...] = ()
     limit: Number | None = None
-    distinct_span: Span = place()
-    grouping_span: Span = place()  # of GROUP BY, or of HAVING where that stands alone
+    distinct_span: Span = span_field()
+    grouping_span: Span = span_field()  # of GROUP BY, or of HAVING where that stands alone
 
 
-@node
-class Convert(Query):
+@syntax_node
+class ConverterQuery(QueryExpression):
     """`RSTREAM(query)`, `ISTREAM(query)` or `DSTREAM(query)`; kind in capitals."""
 
     kind: str
-    query: Query
+    query: QueryExpression
 
 
-@node
-class Union(Query):
+@syntax_node
+class Union(QueryExpression):
     """`part UNION ALL part …`; ORDER BY and LIMIT of a one-off union belong to the whole of it."""
 
-    parts: tuple[Select | Convert, ...]
-    order_by: tuple[Order, ...] = ()
+    parts: tuple[Select | ConverterQuery, ...]
+    order_by: tuple[OrderItem, ...] = ()
     limit: Number | None = None
 
 
@@ -326,15 +326,15 @@ class Union(Query):
 # Loop expressions are made of Number, Duration, LoopName, and Binary and Unary over them.
 
 
-@node
+@syntax_node
 class LoopName(Expr):
     """`t` or `ST`."""
 
     text: str
 
 
-@node
-class WindowIs(Node):
+@syntax_node
+class WindowIs(SyntaxNode):
     """`WindowIs(name [ROWS], left, right);`"""
 
     name: Name
@@ -343,8 +343,8 @@ class WindowIs(Node):
     right: Expr | Duration
 
 
-@node
-class Loop(Node):
+@syntax_node
+class Loop(SyntaxNode):
     """`FOR (t = first; condition; change) { windows }`.
 
     first is None where nothing is said (t starts at 0); change is the new value of t as an expression
@@ -360,45 +360,45 @@ class Loop(Node):
 # --- statements ------------------------------------------------------------------------------------------------------
 
 
-@node
-class Since(Node):
+@syntax_node
+class SinceClause(SyntaxNode):
     """`SINCE x`: a tick (int), an RFC 3339 time (str), or a duration before now."""
 
     start: int | str | Duration
 
 
-@node
-class Clauses(Node):
+@syntax_node
+class StatementClauses(SyntaxNode):
     """What a query asks of the network (SEMANTICS 11); None where it asks nothing."""
 
     acquire_every: Duration | None = None
     deliver_within: Duration | None = None
-    lasting: Duration | None = None  # FOR n unit
+    run_for: Duration | None = None  # FOR n unit
     lifetime: Duration | None = None
 
 
-@node
-class Statement(Node):
+@syntax_node
+class Statement(SyntaxNode):
     pass
 
 
-@node
-class Ask(Statement):
+@syntax_node
+class QueryStatement(Statement):
     """A query to be answered, with its loops, its start and its clauses."""
 
-    query: Query
+    query: QueryExpression
     loops: tuple[Loop, ...] = ()
-    since: Since | None = None
-    clauses: Clauses = Clauses()
+    since: SinceClause | None = None
+    clauses: StatementClauses = StatementClauses()
 
 
-@node
+@syntax_node
 class Explain(Statement):
-    ask: Ask
+    ask: QueryStatement
     analyze: bool = False
 
 
-@node
+@syntax_node
 class Revise(Statement):
     """`REVISE name SET a = e, … [WHERE p]`."""
 
@@ -407,7 +407,7 @@ class Revise(Statement):
     where: Expr | None
 
 
-@node
+@syntax_node
 class Delete(Statement):
     """`DELETE FROM name [WHERE p]`."""
 
@@ -415,7 +415,7 @@ class Delete(Statement):
     where: Expr | None
 
 
-@node
+@syntax_node
 class Insert(Statement):
     """`INSERT INTO name (columns) VALUES (…), (…)`."""
 

@@ -1,10 +1,10 @@
 """Windows: what stands in square brackets behind an entry of FROM."""
 
 from acquisition.units import unit_of
-from basestation.language.duration_parser import ALL_UNITS, Durations
-from basestation.language.keywords import nearest
+from basestation.language.duration_parser import ALL_UNITS, DurationParser
+from basestation.language.keywords import find_nearest
 from basestation.language.lexer import NAME, NUMBER
-from basestation.language.syntax import NowOnly, Point, Range, ScanEvery, Unbounded
+from basestation.language.syntax import NowWindow, RangeWindow, ScanWindow, UnboundedWindow, WindowBound
 
 _FORMS = ("FROM", "NOW", "UNBOUNDED", "SCAN")
 _OTHER_SYSTEMS = {
@@ -15,7 +15,7 @@ _OTHER_SYSTEMS = {
 }
 
 
-class Windows(Durations):
+class WindowParser(DurationParser):
     """Reads windows."""
 
     def window(self):
@@ -23,8 +23,8 @@ class Windows(Durations):
         opening = self.take()
         first = self.token
         if first.word in _OTHER_SYSTEMS:
-            self.refuse("SN112", f"SNEEql has no {first.word} window", first.span, _OTHER_SYSTEMS[first.word])
-        if first.word not in _READ and not self.slip(_FORMS):
+            self.reject("SN112", f"SNEEql has no {first.word} window", first.span, _OTHER_SYSTEMS[first.word])
+        if first.word not in _READ and not self.correct_typo(_FORMS):
             self.fail("a window", _FORMS)
         self.take()
         window, made, more = _READ[first.word](self)
@@ -38,23 +38,23 @@ class Windows(Durations):
         self.expect("TO")
         end = self._point()
         slide = self._slide()
-        return Range, (begin, end, slide), () if slide else ("SLIDE",)
+        return RangeWindow, (begin, end, slide), () if slide else ("SLIDE",)
 
     def _now(self):
         if self.at_any(("-", "TO")) or self.token.kind is NUMBER:
             self.fail("the end of the window", ("]",), help="a window over a span is [FROM NOW-10 TO NOW SLIDE 1 MIN]")
-        return NowOnly, (), ()
+        return NowWindow, (), ()
 
     def _unbounded(self):
         slide = self._slide()
-        return Unbounded, (slide,), () if slide else ("SLIDE",)
+        return UnboundedWindow, (slide,), () if slide else ("SLIDE",)
 
     def _scan(self):
-        return ScanEvery, (self.duration(),), ()
+        return ScanWindow, (self.duration(),), ()
 
     def _slide(self):
         """`SLIDE n unit`, or None where it is missing."""
-        if self.at("SLIDE") or self.slip(("SLIDE",)):
+        if self.at("SLIDE") or self.correct_typo(("SLIDE",)):
             self.take()
             return self.duration(units=ALL_UNITS)
         return None
@@ -70,16 +70,16 @@ class Windows(Durations):
             self.report("SN105", "a window cannot reach beyond NOW", self.token.span, ("-",), "write NOW or NOW-n")
             self.take()
         elif not self.accept("-"):
-            return Point(0, span=self.span_from(start))
+            return WindowBound(0, span=self.span_from(start))
         back = self.count("an offset", help="NOW alone is the present")
-        return Point(back, self._offset_unit(), span=self.span_from(start))
+        return WindowBound(back, self._offset_unit(), span=self.span_from(start))
 
     def _offset_unit(self):
         """The unit of an offset, None where it has none. A name that is no unit may be a slip of the next keyword."""
         if (
             self.token.kind is not NAME
             or self.at_any(("TO", "SLIDE", "NOW"))
-            or nearest(self.token.text, ("TO", "SLIDE"))
+            or find_nearest(self.token.text, ("TO", "SLIDE"))
         ):
             return None
         unit = unit_of(self.token.text)
@@ -90,9 +90,9 @@ class Windows(Durations):
 
 
 _READ = {
-    "FROM": Windows._range,
-    "NOW": Windows._now,
-    "UNBOUNDED": Windows._unbounded,
-    "SCAN": Windows._scan,
-    "RESCAN": Windows._scan,
+    "FROM": WindowParser._range,
+    "NOW": WindowParser._now,
+    "UNBOUNDED": WindowParser._unbounded,
+    "SCAN": WindowParser._scan,
+    "RESCAN": WindowParser._scan,
 }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from basestation.algebra import expressions as ex
-from basestation.algebra.expression_text import text_of
+from basestation.algebra.expression_text import format_expression
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.language import syntax
 from basestation.planner.extensions import parts_of
@@ -17,7 +17,7 @@ def aggregate_calls(select):
         pending.append(select.having)
     while pending:
         node = pending.pop()
-        if isinstance(node, syntax.Query):
+        if isinstance(node, syntax.QueryExpression):
             continue
         if isinstance(node, syntax.Call) and node.function in AGGREGATES:
             calls.append(node)
@@ -25,13 +25,13 @@ def aggregate_calls(select):
     return calls
 
 
-def aggregates(select):
+def is_aggregating(select):
     """A query aggregates if it has GROUP BY or HAVING or an aggregate in its SELECT list (5.7)."""
     return bool(select.group_by) or select.having is not None or bool(aggregate_calls(select))
 
 
 @dataclass(slots=True)
-class Lifting:
+class AggregateLifter:
     """Moves expressions over the tuples of a window above a WindowAggregation: what it gives are columns there."""
 
     groups: dict
@@ -50,7 +50,7 @@ class Lifting:
         if isinstance(expression, ex.Aggregate):
             column = self.found.get(expression)
             if column is None:
-                column = ex.Column(self.new_id(), expression.type, text=text_of(expression))
+                column = ex.Column(self.new_id(), expression.type, text=format_expression(expression))
                 self.found[expression] = column
             return ex.Attr(column)
         if isinstance(expression, ex.Attr):

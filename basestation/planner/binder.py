@@ -3,7 +3,7 @@
 What is written here are statements and what stands around a query; queries are bound in `planner.queries`.
 """
 
-from acquisition.extent import Kind, Late
+from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.schema import Type
 from acquisition.ticks import tick_of_rfc3339
 from basestation.algebra import expressions as ex
@@ -11,12 +11,12 @@ from basestation.language import syntax
 from basestation.language.parser import parse
 from basestation.planner.catalog import whole_ticks
 from basestation.planner.diagnostic_report import Report
-from basestation.planner.expression_binder import UNKNOWN, Typing
-from basestation.planner.extensions import additions_of
+from basestation.planner.expression_binder import UNKNOWN, ExpressionBinder
+from basestation.planner.extensions import list_extensions
 from basestation.planner.loop_binder import LoopBinder
-from basestation.planner.plan import Asked, Correction, Plan
+from basestation.planner.plan import Correction, Plan, QueryOptions
 from basestation.planner.query_binder import QueryBinder
-from basestation.planner.scope import Named, Scope, extent_columns, tag_columns
+from basestation.planner.scope import Scope, ScopeEntry, extent_columns, tag_columns
 from gateway.source import Source, did_you_mean
 
 _ONLY_QUERIES = "only the SELECT list and HAVING of a window query aggregate"
@@ -28,7 +28,7 @@ def bind_text(text, catalog, name=None):
     parsed = parse(source)
     report = Report(source, parsed.diagnostics)
     bound = [bind(statement, catalog, report) for statement in parsed.statements]
-    report.close()
+    report.raise_errors()
     return bound
 
 
@@ -37,7 +37,7 @@ def bind(statement, catalog, report):
     match statement:
         case syntax.Explain(ask=ask):
             return _ask(ask, statement, catalog, report)
-        case syntax.Ask():
+        case syntax.QueryStatement():
             return _ask(statement, statement, catalog, report)
         case syntax.Revise() | syntax.Delete() | syntax.Insert():
             return _correction(statement, catalog, report)
@@ -48,15 +48,15 @@ def bind(statement, catalog, report):
 
 
 def _ask(ask, statement, catalog, report):
-    asked = _asked(ask, catalog.tick_ms, report)
+    options = _asked(ask, catalog.tick_ms, report)
     ids = iter(range(1, 2**31))
     loops = LoopBinder(ask.loops, report, ids.__next__, catalog.tick_ms) if ask.loops else None
-    binder = QueryBinder(catalog, report, ids.__next__, asked, loops)
+    binder = QueryBinder(catalog, report, ids.__next__, options, loops)
     bound = binder.outermost(ask.query)
     if bound is None:
         return None
-    _check_asked(ask, asked, bound, binder.streams, report)
-    return Plan(statement, catalog, bound.node, bound.once, asked, additions_of(statement))
+    _check_asked(ask, options, bound, binder.streams, report)
+    return Plan(statement, catalog, bound.node, bound.once, options, list_extensions(statement))
 
 
 def _asked(ask, tick_ms, report):
@@ -76,12 +76,12 @@ def _asked(ask, tick_ms, report):
         report.error("SN434", f"tick {since} is before all ticks", ask.since, help="the first possible tick is 0")
         since = 0
     clauses = ask.clauses
-    return Asked(
+    return QueryOptions(
         since,
         since_ago,
         ticks(clauses.acquire_every),
         ticks(clauses.deliver_within),
-        ticks(clauses.lasting),
+        ticks(clauses.run_for),
         ticks(clauses.lifetime),
     )
 
@@ -96,11 +96,11 @@ def _instant(text, place, tick_ms, report):
         return None
 
 
-def _check_asked(ask, asked, bound, streams, report):
+def _check_asked(ask, options, bound, streams, report):
     """The rules of section 11, once it is known which streams the query reads."""
     clauses = ask.clauses
     if bound.once:
-        for clause in (ask.since, clauses.acquire_every, clauses.deliver_within, clauses.lasting, clauses.lifetime):
+        for clause in (ask.since, clauses.acquire_every, clauses.deliver_within, clauses.run_for, clauses.lifetime):
             if clause is not None:
                 report.error(
                     "SN418",
@@ -108,14 +108,14 @@ def _check_asked(ask, asked, bound, streams, report):
                     clause,
                 )
         return
-    sensed = [extent for extent in streams if extent.kind is Kind.SENSED]
+    sensed = [extent for extent in streams if extent.kind is ExtentKind.SENSED]
     if not sensed:
         for clause in (clauses.acquire_every, clauses.deliver_within, clauses.lifetime):
             if clause is not None:
                 report.error("SN418", "this clause is about sampling, and the query reads no sensed extent", clause)
-    every, within = asked.acquire_every, asked.deliver_within
+    every, within = options.acquire_every, options.deliver_within
     for extent in sensed:
-        if every is not None and every % extent.interval and not report.told(clauses.acquire_every.span):
+        if every is not None and every % extent.interval and not report.has_error_in(clauses.acquire_every.span):
             report.error(
                 "SN419",
                 f"`{extent.name}` is sampled every {extent.interval} ticks; {every} is no multiple of that",
@@ -123,8 +123,8 @@ def _check_asked(ask, asked, bound, streams, report):
                 help=f"the next one is {-(-every // extent.interval) * extent.interval} ticks",
             )
     for extent in streams if sensed else ():
-        early = within is not None and extent.late is not Late.REVISE and within < extent.wait
-        if early and not report.told(clauses.deliver_within.span):
+        early = within is not None and extent.late is not LatePolicy.REVISE and within < extent.wait
+        if early and not report.has_error_in(clauses.deliver_within.span):
             report.error(
                 "SN420",
                 f"windows over `{extent.name}` wait {extent.wait} ticks and are never corrected (late {extent.late})",
@@ -148,15 +148,15 @@ def _correction(statement, catalog, report):
             help=did_you_mean(statement.name.text, names),
         )
         return None
-    if extent.kind is Kind.STORED:
+    if extent.kind is ExtentKind.STORED:
         report.error(
             "SN429", f"`{extent.name}` is a table: it changes by a new version, not by corrections", statement.name
         )
         return None
     ids = iter(range(1, 2**31))
     columns, tags = extent_columns(extent, extent.name, ids.__next__), tag_columns(extent.name, ids.__next__)
-    scope = Scope((Named(extent.name, columns, tags),))
-    typing = Typing(scope, report, lambda written: _no_subquery(written, report), aggregates=_ONLY_QUERIES)
+    scope = Scope((ScopeEntry(extent.name, columns, tags),))
+    typing = ExpressionBinder(scope, report, lambda written: _no_subquery(written, report), aggregates=_ONLY_QUERIES)
     found = Correction(statement, extent, type(statement).__name__.lower(), columns, tags)
     match statement:
         case syntax.Insert():
@@ -190,7 +190,7 @@ def _fixed(extent):
 
 def _change(name, value, extent, columns, typing, report):
     bound = typing.value(value)
-    if name.text in _fixed(extent) or (extent.kind is Kind.SENSED and name.text == "_site"):
+    if name.text in _fixed(extent) or (extent.kind is ExtentKind.SENSED and name.text == "_site"):
         report.error(
             "SN430",
             f"`{name.text}` says which tuple it is; REVISE cannot set it",
@@ -237,7 +237,7 @@ def _insert(statement, extent, found, typing, ids, report):
     settable = {c.name: c for c in found.columns} | {"tick": tick}
     if extent.time_attribute:
         del settable["time"]  # it is the tick
-    if extent.kind is Kind.SENSED and not extent.site_attribute:
+    if extent.kind is ExtentKind.SENSED and not extent.site_attribute:
         settable["_site"] = site
     columns = []
     for name in statement.columns:
@@ -252,7 +252,7 @@ def _insert(statement, extent, found, typing, ids, report):
         elif settable[name.text] in columns:
             report.error("SN110", f"`{name.text}` stands twice", name)
         columns.append(settable.get(name.text))
-    if extent.kind is Kind.SENSED and None not in columns:
+    if extent.kind is ExtentKind.SENSED and None not in columns:
         needed = [tick, next((c for c in found.columns if extent.site_attribute and c.name == "site"), site)]
         for column in needed:
             if column not in columns:
@@ -262,7 +262,7 @@ def _insert(statement, extent, found, typing, ids, report):
                     statement.name,
                     help=f"add the column `{column.name}`",
                 )
-    bare = Typing(Scope(()), report, typing.subquery, aggregates=_ONLY_QUERIES)
+    bare = ExpressionBinder(Scope(()), report, typing.subquery, aggregates=_ONLY_QUERIES)
     rows = []
     for row in statement.rows:
         if len(row) != len(columns):

@@ -1,6 +1,6 @@
 """From a schema's text to a Catalog: what the clauses of section 13 mean, and which of them fit which kind of extent."""
 
-from acquisition.extent import Catalog, Extent, Kind, Late
+from acquisition.extent import Catalog, Extent, ExtentKind, LatePolicy
 from acquisition.schema import Attribute, Schema, Type
 from acquisition.units import UCUM, ticks_of
 from basestation.language import syntax
@@ -16,7 +16,7 @@ _FITS = {
 _WORDS = {"sites": "at sites", "source": "from"}
 _MOST_SITES = 1_000_000
 _DAY_MS = 86_400_000
-MOST_TICKS = 2**62  # so that a tick and a span always add up within 64 bits
+MAX_TICKS = 2**62  # so that a tick and a span always add up within 64 bits
 
 
 def read_schema(text, name=None, tick_ms=1_000):
@@ -29,12 +29,12 @@ def read_schema(text, name=None, tick_ms=1_000):
         if declaration.name.text in extents:
             report.error("SN208", f"extent `{declaration.name.text}` is declared twice", declaration.name)
         extents[declaration.name.text] = _extent(declaration, report, tick_ms)
-    report.close()
+    report.raise_errors()
     return Catalog(extents, tick_ms)
 
 
 def _extent(declaration, report, tick_ms):
-    kind = Kind(declaration.kind)
+    kind = ExtentKind(declaration.kind)
     for clause, kinds in _FITS.items():
         written = getattr(declaration, clause)
         if written is not None and declaration.kind not in kinds:
@@ -45,7 +45,7 @@ def _extent(declaration, report, tick_ms):
                 written,
                 help=f"`{word}` is for {' and '.join(kinds)} extents",
             )
-    if kind is Kind.SENSED:
+    if kind is ExtentKind.SENSED:
         for clause, example in (("every", "every 1 min"), ("sites", "at sites 1, 2")):
             if getattr(declaration, clause) is None:
                 report.error(
@@ -64,13 +64,13 @@ def _extent(declaration, report, tick_ms):
     def ticks(duration, otherwise):
         return otherwise if duration is None else whole_ticks(duration, report, tick_ms)
 
-    sensed = kind is Kind.SENSED
+    sensed = kind is ExtentKind.SENSED
     interval = ticks(declaration.every, 1) if sensed else None
-    late, horizon = Late.REVISE, None
+    late, horizon = LatePolicy.REVISE, None
     if declaration.late is not None:
-        late = Late(declaration.late.policy)
+        late = LatePolicy(declaration.late.policy)
         horizon = ticks(declaration.late.horizon, None)
-    if late is Late.REVISE and horizon is None and kind is not Kind.STORED:
+    if late is LatePolicy.REVISE and horizon is None and kind is not ExtentKind.STORED:
         horizon = max(1, _DAY_MS // tick_ms)
     return Extent(
         name=declaration.name.text,
@@ -91,7 +91,7 @@ def whole_ticks(duration, report, tick_ms, why=""):
 
     `why` is added to the help: how the duration came to its unit.
     """
-    if report.told(duration.span):  # an unknown unit was taken for some other
+    if report.has_error_in(duration.span):  # an unknown unit was taken for some other
         return 1
     if duration.unit == "ROW":
         report.error("SN411", "rows are no span of time", duration, expected=("MS", "SEC", "MIN", "HOUR", "DAY"))
@@ -105,7 +105,7 @@ def whole_ticks(duration, report, tick_ms, why=""):
             help=f"one tick is {tick_ms} ms{why}",
         )
         return 1
-    if ticks > MOST_TICKS:
+    if ticks > MAX_TICKS:
         report.error("SN308", "a span of time has at most 2^62 ticks", duration)
         return 1
     return ticks

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from acquisition.extent import Catalog, Kind
+from acquisition.extent import Catalog, ExtentKind
 from acquisition.schema import Type
 from basestation.language.schema_parser import parse_schema
 from basestation.planner.catalog import read_schema
@@ -10,7 +10,7 @@ from basestation.planner.diagnostic_report import Report
 from gateway.source import did_you_mean
 
 
-def read_deployed(deployment):
+def read_deployed_catalog(deployment):
     """The Catalog of its schema, in which `at sites all` are the motes that have the sensors.
 
     Raises Refused with everything that is wrong with the schema, or does not fit the motes.
@@ -21,9 +21,9 @@ def read_deployed(deployment):
     extents = dict(catalog.extents)
     for declaration in parse_schema(source).extents:
         extent = extents[declaration.name.text]
-        if extent.kind is Kind.SENSED:
+        if extent.kind is ExtentKind.SENSED:
             extents[extent.name] = _fitted(extent, declaration, deployment.motes, report)
-    report.close()
+    report.raise_errors()
     return Catalog(extents, catalog.tick_ms)
 
 

@@ -1,6 +1,6 @@
 """Report: collects the diagnostics of one text, so that all independent errors are told in one go."""
 
-from basestation.language.diagnostics import Diagnostic, Refused
+from basestation.language.diagnostics import Diagnostic, DiagnosticError
 from gateway.source import Span
 
 
@@ -17,11 +17,11 @@ class Report:
         if span not in self._misread and found not in self.diagnostics:  # a condition of a join is looked at twice
             self.diagnostics.append(found)
 
-    def told(self, span):
+    def has_error_in(self, span):
         """Whether something inside this span is known to be wrong already."""
         return any(span.start <= d.span.start and d.span.end <= span.end for d in self.diagnostics)
 
-    def close(self):
+    def raise_errors(self):
         """Raise Refused if anything was wrong."""
         if self.diagnostics:
-            raise Refused(self.diagnostics)
+            raise DiagnosticError(self.diagnostics)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
 from basestation.language import syntax
-from basestation.language.keywords import CONVERTERS, nearest, type_meant
+from basestation.language.keywords import CONVERTERS, find_nearest, suggest_type
 from basestation.planner.diagnostic_report import Report
 from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES
 from basestation.planner.scope import Scope
@@ -23,7 +23,7 @@ UNKNOWN = ex.Literal(None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Typing:
+class ExpressionBinder:
     """What an expression may be made of at its place.
 
     `grouped` are the columns that may stand outside aggregates (None: all). `aggregates` says why no aggregate may
@@ -113,7 +113,7 @@ class Typing:
     def _null(self, written):
         return ex.Literal(None, None)
 
-    def _column(self, written):
+    def _columnref(self, written):
         column = self.scope.find(written, self.report)
         if column is None:
             return UNKNOWN
@@ -146,7 +146,7 @@ class Typing:
         if written.op in _ARITHMETIC:
             return self._arithmetic(written)
         # A chain of comparisons or a sign of another language: the parser reports it.
-        if self.report.told(written.op_span):
+        if self.report.has_error_in(written.op_span):
             self._bind(written.left)
             self._bind(written.right)
             return UNKNOWN
@@ -190,7 +190,7 @@ class Typing:
         operand = self.value(written.operand)
         items = [self.value(item) for item in written.items]
         fits = [self._comparable(operand, item, place) for item, place in zip(items, written.items, strict=True)]
-        return _negated(ex.OneOf(operand, tuple(items)), written.negated) if all(fits) else UNKNOWN
+        return _negated(ex.InItems(operand, tuple(items)), written.negated) if all(fits) else UNKNOWN
 
     def _like(self, written):
         sides = [self.value(written.operand), self.value(written.pattern)]
@@ -232,7 +232,7 @@ class Typing:
                 f"there is no type `{written.type.text}`",
                 written.type,
                 expected=tuple(TYPES),
-                help=type_meant(name),
+                help=suggest_type(name),
             )
             return UNKNOWN
         return UNKNOWN if operand is UNKNOWN else ex.Cast(operand, TYPES[name])
@@ -243,7 +243,7 @@ class Typing:
             return self._aggregate(written, name)
         if name not in FUNCTIONS:
             known = (*FUNCTIONS, *AGGREGATES)
-            converter = nearest(name, _CONVERTERS)
+            converter = find_nearest(name, _CONVERTERS)
             help = f"{converter} stands around a whole query: {converter}(SELECT …)" if converter else None
             self.report.error(
                 "SN205",
@@ -265,12 +265,12 @@ class Typing:
         arguments = self._arguments(written, name, FUNCTIONS[name])
         if arguments is None:
             return UNKNOWN
-        return ex.Function(name, arguments, FUNCTIONS[name].gives([a.type for a in arguments]))
+        return ex.Function(name, arguments, FUNCTIONS[name].result_type([a.type for a in arguments]))
 
     def _arguments(self, written, name, signature):
         """The bound arguments, as many and of what types the signature says; None after an error."""
         count = len(written.arguments)
-        if count < signature.fewest or (signature.most is not None and count > signature.most):
+        if count < signature.min_arguments or (signature.max_arguments is not None and count > signature.max_arguments):
             self.report.error(
                 "SN307",
                 f"{name} does not take {count} argument{'s' * (count != 1)}",
@@ -282,7 +282,7 @@ class Typing:
         arguments = [self.value(a) for a in written.arguments]
         if any_unknown(arguments):
             return None
-        if signature.takes == "alike":
+        if signature.accepts == "alike":
             return tuple(arguments) if self._alike(arguments, written, f"the arguments of {name}") else None
         wrong = {
             "number": lambda t: t is Type.STRING,
@@ -290,11 +290,11 @@ class Typing:
             "any": lambda t: False,
         }
         for argument, place in zip(arguments, written.arguments, strict=True):
-            if wrong[signature.takes](argument.type):
-                code = "SN301" if signature.takes == "number" else "SN305"
+            if wrong[signature.accepts](argument.type):
+                code = "SN301" if signature.accepts == "number" else "SN305"
                 self.report.error(
                     code,
-                    f"{name} takes a {signature.takes}, this is {'a string' if argument.type is Type.STRING else f'of type {argument.type}'}",
+                    f"{name} takes a {signature.accepts}, this is {'a string' if argument.type is Type.STRING else f'of type {argument.type}'}",
                     place,
                     help=f"usage: {signature.usage}",
                 )
@@ -344,19 +344,23 @@ class Typing:
                 )
                 return UNKNOWN
             share = float(q.value)
-        return ex.Aggregate(name, arguments[0], AGGREGATES[name].gives([arguments[0].type]), written.distinct, share)
+        return ex.Aggregate(
+            name, arguments[0], AGGREGATES[name].result_type([arguments[0].type]), written.distinct, share
+        )
 
     # --- subqueries (one-off queries only) ---------------------------------------------------------------------------
 
-    def _scalar(self, written):
+    def _scalarsubquery(self, written):
         node = self.subquery(written)
         if node is None:
             return UNKNOWN
-        return ex.FromQuery("SCALAR", node, node.columns[0].type) if self._one_column(node, written) else UNKNOWN
+        return (
+            ex.SubqueryExpression("SCALAR", node, node.columns[0].type) if self._one_column(node, written) else UNKNOWN
+        )
 
     def _exists(self, written):
         node = self.subquery(written)
-        return UNKNOWN if node is None else ex.FromQuery("EXISTS", node)
+        return UNKNOWN if node is None else ex.SubqueryExpression("EXISTS", node)
 
     def _inquery(self, written):
         operand, node = self.value(written.operand), self.subquery(written)
@@ -364,7 +368,7 @@ class Typing:
             return UNKNOWN
         if not self._comparable(operand, ex.Attr(node.columns[0]), written):
             return UNKNOWN
-        return _negated(ex.FromQuery("IN", node, operand=operand), written.negated)
+        return _negated(ex.SubqueryExpression("IN", node, operand=operand), written.negated)
 
     def _one_column(self, node, written):
         if len(node.columns) == 1:

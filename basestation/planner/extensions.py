@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from basestation.language import syntax
-from basestation.language.node import Node
+from basestation.language.node import SyntaxNode
 from basestation.planner.functions import AGGREGATES
 
 _PAPER_AGGREGATES = ("MIN", "MAX", "AVG", "SUM", "COUNT")
@@ -17,7 +17,7 @@ def parts_of(written):
 
 
 def _nodes(value):
-    if isinstance(value, Node):
+    if isinstance(value, SyntaxNode):
         yield value
     elif isinstance(value, tuple):
         for inner in value:
@@ -33,7 +33,7 @@ def walk(written):
         pending.extend(reversed(list(parts_of(found))))
 
 
-def additions_of(statement):
+def list_extensions(statement):
     """Each addition of part II that the statement uses, once: (section, what), in order of sections."""
     found = set()
     for node in walk(statement):
@@ -47,15 +47,15 @@ def _additions(node):
             yield "10.1", "EXPLAIN"
         case syntax.Duration(unit=unit) if unit not in _PAPER_UNITS:
             yield "10.2", f"the unit {unit}"
-        case syntax.Point(unit=str() as unit):
+        case syntax.WindowBound(unit=str() as unit):
             yield "10.2", "offsets with a unit"
             if unit not in _PAPER_UNITS:
                 yield "10.2", f"the unit {unit}"
-        case syntax.NowOnly():
+        case syntax.NowWindow():
             yield "10.3", "[NOW]"
-        case syntax.Unbounded():
+        case syntax.UnboundedWindow():
             yield "10.3", "[UNBOUNDED …]"
-        case syntax.Range(slide=None):
+        case syntax.RangeWindow(slide=None):
             yield "10.3", "a window without SLIDE"
         case syntax.Star():
             yield "10.4", "*"
@@ -85,7 +85,7 @@ def _additions(node):
                     yield "10.6", word
         case syntax.Join(kind=kind):
             yield "10.6", f"{kind} JOIN"
-        case syntax.Scalar() | syntax.Exists() | syntax.InQuery():
+        case syntax.ScalarSubquery() | syntax.Exists() | syntax.InQuery():
             yield "10.6", "a subquery outside FROM"
         case syntax.Union(order_by=order, limit=limit):
             yield "10.6", "UNION ALL"
@@ -95,11 +95,11 @@ def _additions(node):
                 yield "10.6", "LIMIT"
         case syntax.ExtentSource(history=True):
             yield "10.7", "HISTORY"
-        case syntax.Since():
+        case syntax.SinceClause():
             yield "10.7", "SINCE"
         case syntax.Loop():
             yield "10.8", "a for-loop"
-        case syntax.Clauses(acquire_every=every, deliver_within=within, lasting=lasting, lifetime=lifetime):
+        case syntax.StatementClauses(acquire_every=every, deliver_within=within, run_for=lasting, lifetime=lifetime):
             for used, word in (
                 (every, "ACQUIRE EVERY"),
                 (within, "DELIVER WITHIN"),

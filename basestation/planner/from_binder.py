@@ -10,14 +10,14 @@ from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.language import syntax
 from basestation.planner.aggregation import aggregate_calls
 from basestation.planner.catalog import whole_ticks
-from basestation.planner.expression_binder import UNKNOWN, Typing, any_unknown
-from basestation.planner.scope import Named, Scope, requalified
+from basestation.planner.expression_binder import UNKNOWN, ExpressionBinder, any_unknown
+from basestation.planner.scope import Scope, ScopeEntry, requalify
 from basestation.planner.source_binder import bind_source
-from basestation.planner.window_binder import window_over
+from basestation.planner.window_binder import bind_window
 
 
 @dataclass(frozen=True, slots=True)
-class From:
+class BoundFrom:
     """A bound FROM. `kind` is stream, windows or once; `node` is None where an error left none.
 
     `one_stream`: exactly one entry, and it is a stream, so that its tuples have one order.
@@ -42,23 +42,23 @@ class FromBinder:
         complete = bool(entries) and None not in entries
         twice = self._twice(known)
         kind = self._kind(known, written, complete)
-        named = tuple(Named(e.name, e.bound.columns, _tags(e) if kind == "stream" else None) for e in known)
+        named = tuple(ScopeEntry(e.name, e.bound.columns, _tags(e) if kind == "stream" else None) for e in known)
         scope = Scope(named, complete, twice)
         if self.loops is not None:
             streams = {e.name for e in known if e.name and e.bound.streams}
             if complete:
                 self.loops.check_names(streams, {e.name for e in known if e.table})
         if kind == "stream":
-            return From(kind, scope, known[0].bound.node, known[0].bound.interval)
+            return BoundFrom(kind, scope, known[0].bound.node, known[0].bound.interval)
         if kind == "once":
-            return From(kind, scope, self._tables(known, scope) if complete else None)
+            return BoundFrom(kind, scope, self._tables(known, scope) if complete else None)
         self._no_joins()
         nodes = [self._window(entry) for entry in known]
         node = None
         if complete and None not in nodes:
             node = nodes[0] if len(nodes) == 1 else WindowCrossProduct(tuple(nodes))
         one_stream = len(written) == 1 and bool(known) and known[0].bound.streams
-        return From("windows", scope, node, one_stream=one_stream)
+        return BoundFrom("windows", scope, node, one_stream=one_stream)
 
     def _twice(self, entries):
         """The names that more than one entry has; each entry that takes a name again is reported."""
@@ -113,7 +113,7 @@ class FromBinder:
                 help="for example [FROM NOW-5 TO NOW SLIDE 5 MIN]",
             )
             return None
-        if isinstance(written, syntax.ScanEvery):
+        if isinstance(written, syntax.ScanWindow):
             self.report.error(
                 "SN403",
                 "SCAN reads tables, this is a stream",
@@ -121,14 +121,14 @@ class FromBinder:
                 help="for example [FROM NOW-5 TO NOW SLIDE 5 MIN]",
             )
             return None
-        node = window_over(bound.node, written, bound.interval, self.report, self.binder.catalog.tick_ms)
-        if isinstance(written, syntax.Unbounded) and node is not None:
+        node = bind_window(bound.node, written, bound.interval, self.report, self.binder.catalog.tick_ms)
+        if isinstance(written, syntax.UnboundedWindow) and node is not None:
             self._bounded(written)
         return node
 
     def _bounded(self, written):
         """A landmark window is legal where its state does not grow, or where FOR gives it an end (10.3, 14)."""
-        if self.binder.asked.lasting is None and not self._merges():
+        if self.binder.options.lasting is None and not self._merges():
             self.report.error(
                 "SN413",
                 "a window without bound that is not merely aggregated grows for ever",
@@ -157,7 +157,7 @@ class FromBinder:
                 help="for example [SCAN 10 MIN]",
             )
             return None
-        if not isinstance(written, syntax.ScanEvery):
+        if not isinstance(written, syntax.ScanWindow):
             self.report.error(
                 "SN402",
                 f"{what} is scanned, not cut into windows",
@@ -218,7 +218,9 @@ class FromBinder:
             condition = None
             if join.kind != "CROSS":
                 scope = Scope(tuple(inside), twice=twice)
-                typing = Typing(scope, self.report, self.binder.subquery, aggregates="ON joins tuple by tuple")
+                typing = ExpressionBinder(
+                    scope, self.report, self.binder.subquery, aggregates="ON joins tuple by tuple"
+                )
                 condition = typing.predicate(join.condition, "ON")
             if node is None or right.bound.node is None or condition is UNKNOWN:
                 node = None
@@ -232,11 +234,11 @@ class FromBinder:
 def _tags(entry):
     """Tick and index as the entry shows them: by its name, if it has one."""
     tags = entry.bound.node.tags
-    return tags if entry.name is None else requalified(tags, entry.name)
+    return tags if entry.name is None else requalify(tags, entry.name)
 
 
 def _named(entry):
-    return Named(entry.name, entry.bound.columns)
+    return ScopeEntry(entry.name, entry.bound.columns)
 
 
 def _entries(tree):

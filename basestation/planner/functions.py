@@ -14,10 +14,10 @@ class Signature:
     """`takes` is `number`, `string`, `alike` (any type, all comparable) or `any`; `gives` maps argument types to one."""
 
     usage: str
-    takes: str
-    fewest: int
-    most: int | None
-    gives: Callable
+    accepts: str
+    min_arguments: int
+    max_arguments: int | None
+    result_type: Callable
 
 
 def _same(types):

@@ -5,7 +5,7 @@ from acquisition.units import ticks_of
 from basestation.algebra import expressions as ex
 from basestation.algebra.window import LoopRange
 from basestation.language import syntax
-from basestation.planner.catalog import MOST_TICKS
+from basestation.planner.catalog import MAX_TICKS
 from basestation.planner.expression_binder import UNKNOWN, any_unknown
 from gateway.source import did_you_mean
 
@@ -108,7 +108,7 @@ class LoopBinder:
                 help=f"one tick is {self.tick_ms} ms",
             )
             return UNKNOWN
-        if ticks > MOST_TICKS:
+        if ticks > MAX_TICKS:
             self.report.error("SN308", "a span of time has at most 2^62 ticks", written)
             return UNKNOWN
         return ex.Literal(ticks, Type.INTEGER)

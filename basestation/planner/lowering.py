@@ -11,18 +11,18 @@ from functools import reduce
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
 from basestation.algebra.expression import Column, Expression
-from basestation.algebra.expression_text import text_of
-from basestation.algebra.node import Node, walk
+from basestation.algebra.expression_text import format_expression
+from basestation.algebra.node import PlanNode, walk
 from basestation.algebra.stream_acquire import StreamAcquire
-from basestation.planner.thresholds import NoThreshold, passing, threshold_column
+from basestation.planner.thresholds import NoThresholdError, find_passing_range, threshold_column
 from innet.operators import mote_expression as inside
 from innet.operators.acquire import Acquire
 from innet.operators.deliver import Deliver
-from innet.operators.mote_expression import Measured, Number, SiteNumber, apply
-from innet.operators.value_ranges import REGISTER, SITES, Interval, TooWide, interval_of
+from innet.operators.mote_expression import MoteConstant, SensorValue, SiteNumber, make_instruction
+from innet.operators.value_ranges import REGISTER, SITES, Interval, ValueRangeError, infer_range
 from innet.program.opcodes import STACK_DEPTH
 
-Raw = Mapping[Measured, Interval]
+RawRanges = Mapping[SensorValue, Interval]
 """What sensors can give, where it is known to be less than a register holds."""
 
 _ARITHMETIC = {"+": "ADD", "-": "SUB", "*": "MUL", "/": "DIV", "%": "MOD"}
@@ -36,7 +36,7 @@ _AROUND = 2
 """Places on the stack for the conditions that the compiler puts around one: of others, and of the ticks."""
 
 
-class Stays(Exception):
+class NotPushableError(Exception):
     """Why something stays at the base station: one word to count by, and a sentence."""
 
     def __init__(self, code: str, reason: str) -> None:
@@ -48,181 +48,187 @@ class Stays(Exception):
 class Lowering:
     """Expressions over the columns of some sensed extents, by the columns' ids."""
 
-    columns: Mapping[int, inside.Expression]
-    raw: Raw
+    columns: Mapping[int, inside.MoteExpression]
+    raw: RawRanges
 
     @classmethod
-    def over(cls, nodes: list[StreamAcquire], raw: Raw) -> "Lowering":
+    def over(cls, nodes: list[StreamAcquire], raw: RawRanges) -> "Lowering":
         """What the columns of these are to a mote; the tick is nothing that it can compute with."""
-        known: dict[int, inside.Expression] = {}
+        known: dict[int, inside.MoteExpression] = {}
         for node in nodes:
             site, time = node.extent.site_attribute, node.extent.time_attribute
             for column in node.attributes:
                 if site is not None and column.name == site.name:
                     known[column.id] = SiteNumber()
                 elif time is None or column.name != time.name:
-                    known[column.id] = Measured(node.extent.name, column.name)
+                    known[column.id] = SensorValue(node.extent.name, column.name)
         return cls(known, raw)
 
-    def predicate(self, e: Expression) -> inside.Expression:
+    def predicate(self, e: Expression) -> inside.MoteExpression:
         """A predicate, every value in it within 32 bits."""
         return self._whole(e, self._truth)
 
-    def value(self, e: Expression) -> inside.Expression:
+    def value(self, e: Expression) -> inside.MoteExpression:
         """An integer, or the whole multiple of a scaled attribute taken as it is."""
         if isinstance(e, ex.Attr):
             return self._column(e.column)
         return self._whole(e, self._integer)
 
-    def _whole(self, e: Expression, lower: Callable[[Expression], inside.Expression]) -> inside.Expression:
+    def _whole(self, e: Expression, lower: Callable[[Expression], inside.MoteExpression]) -> inside.MoteExpression:
         if sum(1 for _ in ex.walk(e)) > _LONGEST:
-            raise Stays("long", "it is too long for a program")
+            raise NotPushableError("long", "it is too long for a program")
         lowered = self._checked(lower(e))
-        if inside.places(lowered) > STACK_DEPTH - _AROUND:
-            raise Stays("long", f"`{text_of(e)}` takes more places on the stack than a mote has")
+        if inside.stack_depth(lowered) > STACK_DEPTH - _AROUND:
+            raise NotPushableError("long", f"`{format_expression(e)}` takes more places on the stack than a mote has")
         return lowered
 
-    def _checked(self, lowered: inside.Expression) -> inside.Expression:
+    def _checked(self, lowered: inside.MoteExpression) -> inside.MoteExpression:
         try:
-            interval_of(lowered, self.raw)
-        except TooWide as wide:
-            raise Stays("wide", f"{wide}, and a mote computes with 32 bits") from wide
+            infer_range(lowered, self.raw)
+        except ValueRangeError as wide:
+            raise NotPushableError("wide", f"{wide}, and a mote computes with 32 bits") from wide
         return lowered
 
     # --- values ------------------------------------------------------------------------------------------------------
 
-    def _column(self, column: Column) -> inside.Expression:
+    def _column(self, column: Column) -> inside.MoteExpression:
         if column.type is Type.STRING:
-            raise Stays("string", f"`{column}` is a string, and a mote has integers only")
+            raise NotPushableError("string", f"`{column}` is a string, and a mote has integers only")
         if column.type is Type.FLOAT and column.scale is None:
-            raise Stays("float", f"`{column}` is a float without a scale, and a mote has integers only")
+            raise NotPushableError("float", f"`{column}` is a float without a scale, and a mote has integers only")
         if column.id not in self.columns:
-            raise Stays("tick", f"`{column}` is a tick or an index, which a mote cannot compute with")
+            raise NotPushableError("tick", f"`{column}` is a tick or an index, which a mote cannot compute with")
         return self.columns[column.id]
 
-    def _integer(self, e: Expression) -> inside.Expression:
+    def _integer(self, e: Expression) -> inside.MoteExpression:
         if e.type is Type.FLOAT or (isinstance(e, ex.Attr) and e.column.scale is not None):
-            raise Stays("float", f"`{text_of(e)}` is computed with floats, and a mote has integers only")
+            raise NotPushableError(
+                "float", f"`{format_expression(e)}` is computed with floats, and a mote has integers only"
+            )
         if e.type is Type.STRING:
-            raise Stays("string", f"`{text_of(e)}` is a string, and a mote has integers only")
+            raise NotPushableError("string", f"`{format_expression(e)}` is a string, and a mote has integers only")
         match e:
             case ex.Literal(value=value):
-                return Number(value)
+                return MoteConstant(value)
             case ex.Attr(column=column):
                 return self._column(column)
             case ex.Negative(operand=operand):
-                return apply("NEG", self._integer(operand))
+                return make_instruction("NEG", self._integer(operand))
             case ex.Arithmetic(op=op, left=left, right=right):
-                return apply(_ARITHMETIC[op], self._integer(left), self._integer(right))
+                return make_instruction(_ARITHMETIC[op], self._integer(left), self._integer(right))
             case ex.Case(branches=branches, otherwise=otherwise):
                 whole = self._integer(otherwise)
                 for when, then in reversed(branches):
-                    whole = apply("PICK", self._truth(when), self._integer(then), whole)
+                    whole = make_instruction("PICK", self._truth(when), self._integer(then), whole)
                 return whole
             case ex.Cast(operand=operand, to=to) if to.whole and (operand.type is None or operand.type.whole):
                 return self._integer(operand)
             case ex.Function(name=name, arguments=arguments):
                 return self._function(e, name, arguments)
-        raise Stays("function", f"`{text_of(e)}` has no instruction")
+        raise NotPushableError("function", f"`{format_expression(e)}` has no instruction")
 
-    def _function(self, e: Expression, name: str, arguments: tuple[Expression, ...]) -> inside.Expression:
+    def _function(self, e: Expression, name: str, arguments: tuple[Expression, ...]) -> inside.MoteExpression:
         match name:
             case "ABS":
-                return apply("ABS", self._integer(arguments[0]))
+                return make_instruction("ABS", self._integer(arguments[0]))
             case "LEAST" | "GREATEST" | "COALESCE":
                 lowered = [self._integer(argument) for argument in arguments]
-                return reduce(lambda a, b: apply("ELSE" if name == "COALESCE" else name, a, b), lowered)
+                return reduce(lambda a, b: make_instruction("ELSE" if name == "COALESCE" else name, a, b), lowered)
             case "NULLIF":
                 first, second = (self._integer(argument) for argument in arguments)
-                return apply("PICK", apply("EQ", first, second), Number(None), first)
+                return make_instruction("PICK", make_instruction("EQ", first, second), MoteConstant(None), first)
         if name in _SAME:
             return self._integer(arguments[0])
-        raise Stays("function", f"`{text_of(e)}` has no instruction")
+        raise NotPushableError("function", f"`{format_expression(e)}` has no instruction")
 
     # --- predicates --------------------------------------------------------------------------------------------------
 
-    def _truth(self, e: Expression) -> inside.Expression:
+    def _truth(self, e: Expression) -> inside.MoteExpression:
         match e:
             case ex.Truth(outcome=outcome):
-                return Number(None if outcome is None else int(outcome))
+                return MoteConstant(None if outcome is None else int(outcome))
             case ex.And(terms=terms):
                 return inside.all_of([self._truth(term) for term in terms])
             case ex.Or(terms=terms):
                 return inside.any_of([self._truth(term) for term in terms])
             case ex.Not(term=term):
-                return apply("NOT", self._truth(term))
+                return make_instruction("NOT", self._truth(term))
             case ex.IsNull(operand=ex.Attr(column=column)):
-                return apply("ISNULL", self._column(column))
+                return make_instruction("ISNULL", self._column(column))
             case ex.IsNull(operand=operand):
-                return apply("ISNULL", self._integer(operand))
-            case ex.OneOf(operand=operand, items=items):
+                return make_instruction("ISNULL", self._integer(operand))
+            case ex.InItems(operand=operand, items=items):
                 return inside.any_of([self._compare(ex.Compare("=", operand, item)) for item in items])
             case ex.Between(operand=operand, low=low, high=high):
                 ends = ex.Compare(">=", operand, low), ex.Compare("<=", operand, high)
                 return inside.all_of([self._compare(end) for end in ends])
             case ex.Compare():
                 return self._compare(e)
-        raise Stays("function", f"`{text_of(e)}` has no instruction")
+        raise NotPushableError("function", f"`{format_expression(e)}` has no instruction")
 
-    def _compare(self, e: ex.Compare) -> inside.Expression:
+    def _compare(self, e: ex.Compare) -> inside.MoteExpression:
         """In integers if that fits; else as a comparison of one attribute, or of two attributes with scales."""
         try:
-            direct = apply(_COMPARE[e.op], self._integer(e.left), self._integer(e.right))
+            direct = make_instruction(_COMPARE[e.op], self._integer(e.left), self._integer(e.right))
             return self._checked(direct)
-        except Stays as stays:
+        except NotPushableError as stays:
             if (column := threshold_column(e)) is not None:
                 return self._threshold(e, column, stays)
             if isinstance(e.left, ex.Attr) and isinstance(e.right, ex.Attr):
                 return self._multiples(e.op, e.left.column, e.right.column)
             raise
 
-    def _threshold(self, e: ex.Compare, column: Column, stays: Stays) -> inside.Expression:
+    def _threshold(self, e: ex.Compare, column: Column, stays: NotPushableError) -> inside.MoteExpression:
         measured = self._column(column)
         raw = SITES if isinstance(measured, SiteNumber) else self.raw.get(measured, REGISTER)
         try:
             if e.op == "<>":
-                return apply("NOT", _within(measured, passing(ex.Compare("=", e.left, e.right), column, raw), raw))
-            return _within(measured, passing(e, column, raw), raw)
-        except NoThreshold as unsteady:
-            raise Stays(stays.code, f"{stays.reason}; {unsteady}") from unsteady
+                return make_instruction(
+                    "NOT", _within(measured, find_passing_range(ex.Compare("=", e.left, e.right), column, raw), raw)
+                )
+            return _within(measured, find_passing_range(e, column, raw), raw)
+        except NoThresholdError as unsteady:
+            raise NotPushableError(stays.code, f"{stays.reason}; {unsteady}") from unsteady
 
-    def _multiples(self, op: str, left: Column, right: Column) -> inside.Expression:
+    def _multiples(self, op: str, left: Column, right: Column) -> inside.MoteExpression:
         """Two attributes, as multiples of the finer scale: equal where the doubles they stand for are, and so on."""
         scales = left.scale or 0, right.scale or 0
         if abs(scales[0] - scales[1]) > _FINEST:
-            raise Stays("wide", f"the scales of `{left}` and `{right}` are too far apart to compare their multiples")
+            raise NotPushableError(
+                "wide", f"the scales of `{left}` and `{right}` are too far apart to compare their multiples"
+            )
         sides = []
         for column, scale in zip((left, right), scales, strict=True):
             finer = 10 ** (max(scales) - scale)
             measured = self._column(column)
-            sides.append(measured if finer == 1 else apply("MUL", measured, Number(finer)))
-        return self._checked(apply(_COMPARE[op], *sides))
+            sides.append(measured if finer == 1 else make_instruction("MUL", measured, MoteConstant(finer)))
+        return self._checked(make_instruction(_COMPARE[op], *sides))
 
 
-def _within(measured: inside.Expression, passed: Interval | None, raw: Interval) -> inside.Expression:
+def _within(measured: inside.MoteExpression, passed: Interval | None, raw: Interval) -> inside.MoteExpression:
     """Whether what was measured is in an interval; unknown where nothing was."""
     if passed is None:
-        return apply("NE", measured, measured)
+        return make_instruction("NE", measured, measured)
     if passed == raw:
-        return apply("EQ", measured, measured)
-    terms: list[inside.Expression] = []
+        return make_instruction("EQ", measured, measured)
+    terms: list[inside.MoteExpression] = []
     if passed.low == passed.high:
-        return apply("EQ", measured, Number(passed.low))
+        return make_instruction("EQ", measured, MoteConstant(passed.low))
     if passed.low > raw.low:
-        terms.append(apply("GE", measured, Number(passed.low)))
+        terms.append(make_instruction("GE", measured, MoteConstant(passed.low)))
     if passed.high < raw.high:
-        terms.append(apply("LE", measured, Number(passed.high)))
+        terms.append(make_instruction("LE", measured, MoteConstant(passed.high)))
     return inside.all_of(terms)
 
 
-def acquire_of(node: StreamAcquire) -> Acquire:
+def lower_acquire(node: StreamAcquire) -> Acquire:
     """What is sampled for a node; the site and the tick cost nothing."""
     known = {attribute.name for attribute in (node.extent.site_attribute, node.extent.time_attribute) if attribute}
     sampled = tuple(column.name for column in node.attributes if column.name not in known)
     return Acquire(node.extent.name, node.interval, sampled)
 
 
-def collected(root: Node) -> tuple[Deliver, ...]:
+def deliver_everything(root: PlanNode) -> tuple[Deliver, ...]:
     """Everything that a plan reads, as it is: one operator for each sensed extent, in the order of the plan."""
-    found = [acquire_of(node) for node in walk(root) if isinstance(node, StreamAcquire)]
+    found = [lower_acquire(node) for node in walk(root) if isinstance(node, StreamAcquire)]
     return tuple(Deliver(acquire, acquire.extent, acquire.sampled) for acquire in found)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import gcd, isqrt
 
 
-def least(first: int, last: int, beside: int, enough: Callable[[int], bool]) -> int | None:
+def find_least_multiple(first: int, last: int, beside: int, enough: Callable[[int], bool]) -> int | None:
     """The least number from `first` to `last` that is enough; None if none is.
 
     Of two that have the same greatest common divisor with `beside`, the greater is enough if the other one is, unless that is

@@ -7,7 +7,7 @@ from innet.operators.fold import Fold
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
+class PartialSource:
     """`fold` is what the aggregation asks for, `number` that of the fold which keeps it; there may be more in that.
 
     `sources` has for each aggregate the place of the state that holds it; None: it is the number of readings.

@@ -6,7 +6,7 @@ and a table no size; what depends on them is told per tuple, per group or per ro
 
 from dataclasses import dataclass
 
-from acquisition.extent import Late
+from acquisition.extent import LatePolicy
 from acquisition.schema import Type
 from basestation.algebra import converters, one_off, table, window
 from basestation.algebra.expressions import Attr
@@ -28,7 +28,7 @@ _EXACT = 48  # an exact sum of floats instead of an integer one
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class OperatorState:
     """What an operator keeps: so many things of so many bytes. `count` is None where no rate is declared."""
 
     what: str
@@ -41,23 +41,23 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class PhysicalOperator:
     """One operator of the physical plan: its depth in the tree, the algebra it carries out, how, and its state."""
 
     depth: int
     label: str
     how: str
-    state: State | None
+    state: OperatorState | None
 
 
-def physical(root):
+def plan_operators(root):
     """The operators of a plan from the top, each before those it reads."""
     operators = []
     _visit(root, 0, operators)
     return tuple(operators)
 
 
-def memory(operators):
+def sum_memory(operators):
     """The bytes of all states whose size is known, and what has to be added per what."""
     known = sum(o.state.bytes for o in operators if o.state and o.state.count is not None)
     open_ended = tuple(o.state for o in operators if o.state and o.state.count is None)
@@ -66,7 +66,7 @@ def memory(operators):
 
 def _visit(node, depth, operators):
     how, state = _carried_out(node)
-    operators.append(Operator(depth, label(node), how, state))
+    operators.append(PhysicalOperator(depth, label(node), how, state))
     for child in node.children:
         _visit(child, depth + 1, operators)
 
@@ -78,7 +78,7 @@ def _carried_out(node):
         case StreamReceive():
             return "tuples as they come", _logged(node)
         case StreamJoin():
-            return "hash join within a tick", State(
+            return "hash join within a tick", OperatorState(
                 "tuples of a tick", _sum((_most(node.left, 1), _most(node.right, 1))), _width(node)
             )
         case StreamUnion():
@@ -86,42 +86,50 @@ def _carried_out(node):
         case converters.RStream():
             return "tuples of each window as they are", None
         case converters.IStream() | converters.DStream():
-            return "what came and what went", State(
+            return "what came and what went", OperatorState(
                 "tuples said", _most(node, 1 + _horizon(node)), _TAGS + _width(node)
             )
         case window.TimeWindow(begin=begin):
             count = _most(node.child, 1 - begin + _horizon(node))
-            return "ring of tuples by tick", State("tuples", count, _TAGS + _width(node))
+            return "ring of tuples by tick", OperatorState("tuples", count, _TAGS + _width(node))
         case window.RowWindow(begin=begin):
             revised = _most(node.child, _horizon(node)) if _horizon(node) else 0
-            return "ring of tuples by row", State("tuples", _sum((1 - begin, revised)), _TAGS + _width(node))
+            return "ring of tuples by row", OperatorState("tuples", _sum((1 - begin, revised)), _TAGS + _width(node))
         case window.LandmarkWindow():
-            return "tuples since the start", State("tuples", None, _TAGS + _width(node))
+            return "tuples since the start", OperatorState("tuples", None, _TAGS + _width(node))
         case window.LoopWindow():
-            return "tuples that an evaluation to come may reach", State("tuples", None, _TAGS + _width(node))
+            return "tuples that an evaluation to come may reach", OperatorState("tuples", None, _TAGS + _width(node))
         case table.Scan():
-            return "newest version at each scan", State("rows of the table", None, _width(node))
+            return "newest version at each scan", OperatorState("rows of the table", None, _width(node))
         case table.Once():
-            return "read at the start, in a loop for each window", State("rows of the table", None, _width(node))
+            return "read at the start, in a loop for each window", OperatorState(
+                "rows of the table", None, _width(node)
+            )
         case WindowAggregation(aggregates=aggregates, groups=groups):
-            return "one pass over each window", State(
+            return "one pass over each window", OperatorState(
                 "groups", _groups(groups, node.child), _partial(aggregates, groups)
             )
         case SliceAggregation(aggregates=aggregates, groups=groups):
             slices = _slices(node)
             count = _groups(groups, node.child)
             how = f"{slices} slices, merged"
-            return how, State("partial states", None if count is None else slices * count, _partial(aggregates, groups))
+            return how, OperatorState(
+                "partial states", None if count is None else slices * count, _partial(aggregates, groups)
+            )
         case WindowJoin(inputs=inputs):
-            return "hash join over state modules", State("keyed tuples", _sum(_held(i) for i in inputs), _width(node))
+            return "hash join over state modules", OperatorState(
+                "keyed tuples", _sum(_held(i) for i in inputs), _width(node)
+            )
         case WindowCrossProduct(inputs=inputs):
-            return "all combinations", State("tuples of the inputs", _sum(_held(i) for i in inputs), _width(node))
+            return "all combinations", OperatorState(
+                "tuples of the inputs", _sum(_held(i) for i in inputs), _width(node)
+            )
         case one_off.Sort():
-            return "sort", State("tuples", _held(node.child), _width(node))
+            return "sort", OperatorState("tuples", _held(node.child), _width(node))
         case one_off.Distinct():
-            return "hash of whole tuples", State("tuples", _held(node.child), _width(node))
+            return "hash of whole tuples", OperatorState("tuples", _held(node.child), _width(node))
         case one_off.TableJoin():
-            return "hash or nested loops", State("rows", None, _width(node))
+            return "hash or nested loops", OperatorState("rows", None, _width(node))
     return "tuple by tuple, in batches", None
 
 
@@ -225,14 +233,14 @@ def _slices(node):
 def _horizon(node):
     """How far back answers over a node are corrected, and what they are made of has to be kept."""
     extents = [n.extent for n in walk(node) if isinstance(n, StreamAcquire | StreamReceive)]
-    return max((e.horizon for e in extents if e.late is Late.REVISE), default=0)
+    return max((e.horizon for e in extents if e.late is LatePolicy.REVISE), default=0)
 
 
 def _logged(node):
     """What was delivered, all attributes of it, for as long as it waits or may be corrected."""
     extent = node.extent
     width = _TAGS + sum(_size(a.type) for a in extent.schema)
-    return State("tuples delivered", _most(node, 1 + extent.wait + _horizon(node)), width)
+    return OperatorState("tuples delivered", _most(node, 1 + extent.wait + _horizon(node)), width)
 
 
 def _sum(counts):

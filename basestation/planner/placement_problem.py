@@ -4,18 +4,18 @@ from collections.abc import Mapping
 
 from acquisition.extent import Catalog
 from acquisition.schedule import Schedule
-from innet.costs.energy_model import Network
-from innet.costs.hardware import TRIES, hardware
+from innet.costs.energy_model import NetworkModel
+from innet.costs.hardware import MAX_ATTEMPTS, load_hardware
 from innet.deployment import Deployment
-from innet.payload.frame_sizes import sizes
+from innet.payload.frame_sizes import make_frame_sizes
 from innet.placement.load_model import Round
-from innet.placement.placement_search import World
+from innet.placement.placement_search import PlacementProblem
 from innet.placement.statistics import GUESS, Statistics
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
 
 
-def world_of(
+def build_placement_problem(
     deployment: Deployment,
     catalog: Catalog,
     tree: RoutingTree,
@@ -23,10 +23,10 @@ def world_of(
     schedules: Mapping[int, Schedule],
     round: Round,
     statistics: Statistics = GUESS,
-) -> World:
+) -> PlacementProblem:
     """What a placement is chosen for, on the motes of a deployment with the links that are known now."""
     motes = deployment.motes
-    kinds = {number: hardware(site.hardware) for number, site in motes.items()}
+    kinds = {number: load_hardware(site.hardware) for number, site in motes.items()}
     batteries = {number: site.battery for number, site in motes.items()}
     names = {sampling.extent for schedule in schedules.values() for sampling in schedule.samplings}
     extents = [extent for extent in catalog if extent.name in names]
@@ -38,5 +38,7 @@ def world_of(
         if (spec := motes[site].sensors.get(attribute.sensor or attribute.name))
     }
     sites = {extent.name: extent.sites for extent in extents}
-    network = Network(tree, topology, kinds, batteries, TRIES)
-    return World(network, sites, schedules, sizes(deployment.mtu), round, catalog.tick_ms, samples, statistics)
+    network = NetworkModel(tree, topology, kinds, batteries, MAX_ATTEMPTS)
+    return PlacementProblem(
+        network, sites, schedules, make_frame_sizes(deployment.mtu), round, catalog.tick_ms, samples, statistics
+    )

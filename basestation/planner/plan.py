@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from acquisition.extent import Catalog, Extent
 from basestation.algebra.expression import Column, Expression
-from basestation.algebra.node import Node, StreamNode
+from basestation.algebra.node import PlanNode, StreamNode
 from basestation.language.syntax import Statement
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryOptions:
     """What a query asks of the network and of time (SEMANTICS 10.7, 11). Durations in ticks."""
 
     since: int | None = None  # the tick it begins at
@@ -26,10 +26,10 @@ class Plan:
 
     statement: Statement
     catalog: Catalog
-    root: Node
+    root: PlanNode
     once: bool = False
-    asked: Asked = Asked()
-    additions: tuple[tuple[str, str], ...] = ()  # what part II adds that the query uses: (section, what)
+    options: QueryOptions = QueryOptions()
+    extensions: tuple[tuple[str, str], ...] = ()  # what part II adds that the query uses: (section, what)
 
     @property
     def kind(self):

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from acquisition.extent import Catalog, Extent, Late
+from acquisition.extent import Catalog, Extent, LatePolicy
 from basestation.algebra import expressions as ex
 from basestation.algebra.converters import Converter
 from basestation.algebra.expression import Column, Expression
-from basestation.algebra.node import Node, walk
+from basestation.algebra.node import PlanNode, walk
 from basestation.algebra.notation import label
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -27,41 +27,41 @@ from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_select import WindowSelect
-from basestation.planner.lowering import Lowering, Raw, Stays, acquire_of
+from basestation.planner.lowering import Lowering, NotPushableError, RawRanges, lower_acquire
 from basestation.planner.plan import Plan
 from gateway.frame import MAX_FRAME, payload_room
 from innet.deployment import Deployment
-from innet.operators import Operator
+from innet.operators import MoteOperator
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import Measured, all_of
-from innet.operators.mote_select import Select
-from innet.operators.site_join import Join
-from innet.operators.slices import Slices
+from innet.operators.mote_expression import SensorValue, all_of
+from innet.operators.mote_select import MoteSelect
+from innet.operators.site_join import SiteJoin
+from innet.operators.slices import SlicePattern
 from innet.operators.value_ranges import Interval
 from innet.partials import PartialShape
 from innet.payload.partial import size_of
-from innet.placement.placement import about_site, conditions
+from innet.placement.placement import conditions, is_about_site
 from innet.program.opcodes import MAX_KEYS
 
-MOST_READINGS = 2**32 - 1
+MAX_READINGS = 2**32 - 1
 """In one partial, as its states and its frames count them."""
-READINGS = None
+READING_COUNT = None
 """Of a source: the aggregate is the number of readings, which every partial has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PushdownDecision:
     """What was decided about one operator of the plan. `code` is one word to count by: `moves`, or what keeps it."""
 
     operator: str
-    moves: bool
+    is_pushed_down: bool
     code: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class FoldCandidate:
     """An aggregation that partials come for instead of readings.
 
     `sources` has for each of its aggregates the place of the state, in the fold, that holds it; `instead` is what has
@@ -71,44 +71,44 @@ class Feed:
     node: SliceAggregation
     fold: Fold
     sources: tuple[int | None, ...]
-    instead: tuple[Deliver, ...]
+    unfolded_readings: tuple[Deliver, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class PushdownPlan:
     """`readings` are what has to be delivered whatever is folded."""
 
     readings: tuple[Deliver, ...]
-    feeds: tuple[Feed, ...]
-    decisions: tuple[Decision, ...]
+    fold_candidates: tuple[FoldCandidate, ...]
+    decisions: tuple[PushdownDecision, ...]
 
     @property
     def inside(self) -> tuple[Deliver | Fold, ...]:
         """Everything that may run on motes, running there."""
-        return *self.readings, *(feed.fold for feed in self.feeds)
+        return *self.readings, *(feed.fold for feed in self.fold_candidates)
 
 
-def split(plan: Plan, root: Node, raw: Raw | None = None, corrected: frozenset[str] = frozenset(),
-          mtu: int = MAX_FRAME) -> Split:  # fmt: skip
+def plan_pushdown(plan: Plan, root: PlanNode, raw: RawRanges | None = None, corrected: frozenset[str] = frozenset(),
+          mtu: int = MAX_FRAME) -> PushdownPlan:  # fmt: skip
     """`root` is the plan's tree after its rewrites.
 
     `corrected` are the extents whose readings may be revised, deleted or inserted by hand: those have to be here, one
     by one, so nothing that leaves any out moves. `mtu` is how long frames may be.
     """
-    return _Splitting(plan, root, raw or {}, corrected, payload_room(mtu)).split()
+    return _PushdownPlanner(plan, root, raw or {}, corrected, payload_room(mtu)).split()
 
 
-def raw_of(deployment: Deployment, catalog: Catalog) -> dict[Measured, Interval]:
+def raw_ranges(deployment: Deployment, catalog: Catalog) -> dict[SensorValue, Interval]:
     """What the sensors of a deployment can give for each attribute, in multiples of the attribute's scale."""
-    found: dict[Measured, Interval] = {}
+    found: dict[SensorValue, Interval] = {}
     for extent in catalog:
         for attribute in extent.schema:
             name = attribute.sensor or attribute.name
             specs = [mote.sensors[name] for mote in deployment.motes.values() if name in mote.sensors]
             for spec in specs:
                 ends = (_rescaled(end, spec.scale, attribute.scale or 0) for end in (spec.raw_min, spec.raw_max))
-                interval, place = Interval(*ends), Measured(extent.name, attribute.name)
-                found[place] = found[place].united(interval) if place in found else interval
+                interval, place = Interval(*ends), SensorValue(extent.name, attribute.name)
+                found[place] = found[place].hull(interval) if place in found else interval
     return found
 
 
@@ -120,24 +120,24 @@ def _rescaled(multiple: int, scale: int, wanted: int) -> int:
     return (abs(multiple) + step // 2) // step * (1 if multiple >= 0 else -1)
 
 
-class _Splitting:
-    def __init__(self, plan: Plan, root: Node, raw: Raw, corrected: frozenset[str], room: int) -> None:
+class _PushdownPlanner:
+    def __init__(self, plan: Plan, root: PlanNode, raw: RawRanges, corrected: frozenset[str], room: int) -> None:
         self.plan, self.root, self.raw, self.corrected, self.room = plan, root, raw, corrected, room
-        self.decisions: list[Decision] = []
-        self.feeds: list[Feed] = []
+        self.decisions: list[PushdownDecision] = []
+        self.fold_candidates: list[FoldCandidate] = []
         named = {column for node in walk(root) for e in node.expressions for column in ex.columns_of(e)}
         self.reads = Counter(n.extent.name for n in walk(root) if isinstance(n, StreamAcquire))
         self.recorded = {n.extent.name for n in walk(root) if isinstance(n, Scan | Once) and n.history}
         self.indexed = {n.extent.name for n in walk(root) if isinstance(n, StreamAcquire) and n.tags[1] in named}
 
-    def split(self) -> Split:
+    def split(self) -> PushdownPlan:
         self._look(self.root, ordered=False)
-        fed = {id(feed.node) for feed in self.feeds}
-        return Split(tuple(self._deliveries(self.root, fed)), tuple(self.feeds), tuple(self.decisions))
+        fed = {id(feed.node) for feed in self.fold_candidates}
+        return PushdownPlan(tuple(self._deliveries(self.root, fed)), tuple(self.fold_candidates), tuple(self.decisions))
 
     # --- what is decided ---------------------------------------------------------------------------------------------
 
-    def _look(self, node: Node, ordered: bool) -> None:
+    def _look(self, node: PlanNode, ordered: bool) -> None:
         """Decide about a node and all below it. `ordered`: somebody above sees the order of the tuples in a window."""
         if not any(isinstance(below, StreamAcquire) for below in walk(node)):
             return  # no mote measures anything of it
@@ -152,43 +152,49 @@ class _Splitting:
             case StreamJoin() if _sensed(node) is not None:
                 self._decide(node, lambda: self._condition(node))
             case WindowJoin() | WindowCrossProduct():
-                self.decisions.append(Decision(label(node), False, "join", _apart(node)))
+                self.decisions.append(PushdownDecision(label(node), False, "join", _apart(node)))
             case WindowSelect():
                 asks = "it asks of windows, and those are put together at the base station"
-                self.decisions.append(Decision(label(node), False, "nested", asks))
+                self.decisions.append(PushdownDecision(label(node), False, "nested", asks))
             case StreamAcquire():
-                sampled = ", ".join(acquire_of(node).sampled) or "nothing but that it is there"
-                self.decisions.append(Decision(label(node), True, "moves", f"of each reading is sent: {sampled}"))
+                sampled = ", ".join(lower_acquire(node).sampled) or "nothing but that it is there"
+                self.decisions.append(
+                    PushdownDecision(label(node), True, "moves", f"of each reading is sent: {sampled}")
+                )
         for child in node.children:
             self._look(child, ordered or isinstance(node, Converter))
 
-    def _decide(self, node: Node, lowered) -> bool:
+    def _decide(self, node: PlanNode, lowered) -> bool:
         try:
             reason = lowered()
-        except Stays as stays:
-            self.decisions.append(Decision(label(node), False, stays.code, stays.reason))
+        except NotPushableError as stays:
+            self.decisions.append(PushdownDecision(label(node), False, stays.code, stays.reason))
             return False
-        self.decisions.append(Decision(label(node), True, "moves", reason))
+        self.decisions.append(PushdownDecision(label(node), True, "moves", reason))
         return True
 
     def _free(self, extents: list[Extent]) -> None:
         """Stays where every reading is needed here, whatever is asked of it."""
         for extent in extents:
             if extent.name in self.corrected:
-                raise Stays("corrected", f"readings of `{extent.name}` may be corrected, which takes having them here")
+                raise NotPushableError(
+                    "corrected", f"readings of `{extent.name}` may be corrected, which takes having them here"
+                )
             if extent.name in self.recorded:
-                raise Stays("history", f"the query reads the history of `{extent.name}`, where all readings have to be")
+                raise NotPushableError(
+                    "history", f"the query reads the history of `{extent.name}`, where all readings have to be"
+                )
 
     def _selection(self, node: StreamSelect) -> str:
         acquired = _sensed(node)
         self._free([a.extent for a in acquired])
         for a in acquired:
             if a.extent.name in self.indexed:
-                raise Stays(
+                raise NotPushableError(
                     "index", f"the query names the index of `{a.extent.name}`, which counts what is filtered, too"
                 )
         if self._as_far_as_it_moves(node.child) is None:
-            raise Stays("join", "it asks of pairs, and those are put together at the base station")
+            raise NotPushableError("join", "it asks of pairs, and those are put together at the base station")
         moved, kept = self._conjuncts(node, acquired)
         if not moved:
             raise kept[0]
@@ -202,7 +208,7 @@ class _Splitting:
         for term in ex.conjuncts(node.predicate):
             try:
                 moved.append(lowering.predicate(ex.substitute(term, _values(node.child))))
-            except Stays as stays:
+            except NotPushableError as stays:
                 kept.append(stays)
         return moved, kept
 
@@ -210,15 +216,15 @@ class _Splitting:
         self._pair(node)
         return "both readings of a pair are of one mote, which sends them only if they match"
 
-    def _pair(self, node: StreamJoin) -> Operator:
+    def _pair(self, node: StreamJoin) -> MoteOperator:
         """A join as an operator of motes; the pairs of different sites, and of different ticks, are no affair of theirs."""
         acquired = _sensed(node)
         if acquired is None or len(acquired) != 2 or acquired[0].extent.name == acquired[1].extent.name:
-            raise Stays("join", "only two different extents are joined on motes")
+            raise NotPushableError("join", "only two different extents are joined on motes")
         left, right = acquired
         self._free([left.extent, right.extent])
         if set(left.extent.sites or ()) != set(right.extent.sites or ()) or left.interval != right.interval:
-            raise Stays(
+            raise NotPushableError(
                 "join", f"`{left.extent.name}` and `{right.extent.name}` are not sampled at the same sites and ticks"
             )
         values = {**_values(node.left), **_values(node.right)}
@@ -231,16 +237,16 @@ class _Splitting:
         }
         on_site = [key for key in keys if all(isinstance(side, ex.Attr) and side.column in sites for side in key)]
         if not on_site:
-            raise Stays("join", "it pairs readings of different sites")
+            raise NotPushableError("join", "it pairs readings of different sites")
         lowering = Lowering.over(acquired, self.raw)
         terms = [lowering.predicate(ex.Compare("=", *key)) for key in keys if key not in on_site]
-        return Join(self._stream(node.left), self._stream(node.right), all_of(terms))
+        return SiteJoin(self._stream(node.left), self._stream(node.right), all_of(terms))
 
-    def _stream(self, node: Node) -> Operator:
+    def _stream(self, node: PlanNode) -> MoteOperator:
         """A stream with all its conditions, as an operator of motes."""
         match node:
             case StreamAcquire():
-                return acquire_of(node)
+                return lower_acquire(node)
             case StreamProject(child=child):
                 return self._stream(child)
             case StreamSelect(child=child):
@@ -249,40 +255,48 @@ class _Splitting:
                 moved, kept = self._conjuncts(node, acquired)
                 if kept:
                     raise kept[0]
-                return Select(self._stream(child), all_of(moved))
+                return MoteSelect(self._stream(child), all_of(moved))
             case StreamJoin():
                 return self._pair(node)
-        raise Stays("nested", f"it stands on {label(node)}, which is made at the base station")
+        raise NotPushableError("nested", f"it stands on {label(node)}, which is made at the base station")
 
     # --- aggregates --------------------------------------------------------------------------------------------------
 
     def _unsliced(self, node: WindowAggregation) -> str:
-        grown = next((aggregate for _, aggregate in node.aggregates if not aggregate.merges), None)
+        grown = next((aggregate for _, aggregate in node.aggregates if not aggregate.is_mergeable), None)
         if grown is not None:
             name = "COUNT(DISTINCT …)" if grown.distinct else grown.name
-            raise Stays("readings", f"{name} needs the readings themselves")
+            raise NotPushableError("readings", f"{name} needs the readings themselves")
         late = {a.extent.late for a in walk(node) if isinstance(a, StreamAcquire)}
-        if Late.APPEND in late:
-            raise Stays("late", "of a `late append` extent, which windows hold a reading depends on its own arrival")
+        if LatePolicy.APPEND in late:
+            raise NotPushableError(
+                "late", "of a `late append` extent, which windows hold a reading depends on its own arrival"
+            )
         match node.child:
             case RowWindow() | LandmarkWindow(rows=True):
-                raise Stays("rows", "its windows count rows, and which rows those are is known only where all are")
+                raise NotPushableError(
+                    "rows", "its windows count rows, and which rows those are is known only where all are"
+                )
             case LoopWindow():
-                raise Stays("loop", "the windows of a loop have no slices that are known beforehand")
+                raise NotPushableError("loop", "the windows of a loop have no slices that are known beforehand")
             case TimeWindow() | LandmarkWindow():
-                raise Stays("nested", "its windows are empty, or FIRST or LAST goes by indexes of a union")
-        raise Stays("nested", "it aggregates what is put together from several windows")
+                raise NotPushableError("nested", "its windows are empty, or FIRST or LAST goes by indexes of a union")
+        raise NotPushableError("nested", "it aggregates what is put together from several windows")
 
     def _feed(self, node: SliceAggregation, ordered: bool) -> str:
         acquired = _sensed(node.child)
         if acquired is None:
-            raise Stays("nested", "its stream is made at the base station")
-        if self.plan.asked.since is not None or self.plan.asked.since_ago is not None:
-            raise Stays("since", "it begins in the past, of which there are readings and no partials")
+            raise NotPushableError("nested", "its stream is made at the base station")
+        if self.plan.options.since is not None or self.plan.options.since_ago is not None:
+            raise NotPushableError("since", "it begins in the past, of which there are readings and no partials")
         if ordered and node.groups:
-            raise Stays("order", "a converter above sees the order of its groups, which partials do not tell")
+            raise NotPushableError(
+                "order", "a converter above sees the order of its groups, which partials do not tell"
+            )
         if twice := next((a.extent.name for a in acquired if self.reads[a.extent.name] > 1), None):
-            raise Stays("twice", f"the query reads `{twice}` in several places, and coverage counts each reading once")
+            raise NotPushableError(
+                "twice", f"the query reads `{twice}` in several places, and coverage counts each reading once"
+            )
         extent, interval = acquired[0].extent, acquired[0].interval
         slices = _slices(node, interval)
         for a in acquired:
@@ -291,40 +305,44 @@ class _Splitting:
         self._counted(extent, slices, interval)
         child, lowering, values = self._stream(node.child), Lowering.over(acquired, self.raw), _values(node.child)
         if len({(a.extent.wait, a.extent.late, a.extent.horizon, a.extent.ahead) for a in acquired}) > 1:
-            raise Stays("late", "its extents wait for readings, or treat late ones, in different ways")
-        if len(acquired) > 1 and any(about_site(term) for term in conditions(Deliver(child, extent.name, ()))):
-            raise Stays("join", "a condition on the sites of one extent leaves readings of the other due")
+            raise NotPushableError("late", "its extents wait for readings, or treat late ones, in different ways")
+        if len(acquired) > 1 and any(is_about_site(term) for term in conditions(Deliver(child, extent.name, ()))):
+            raise NotPushableError("join", "a condition on the sites of one extent leaves readings of the other due")
         keys = tuple(lowering.value(ex.substitute(e, values)) for _, e in node.groups)
         if len(keys) > MAX_KEYS:
-            raise Stays("long", f"it groups by more than {MAX_KEYS} columns")
+            raise NotPushableError("long", f"it groups by more than {MAX_KEYS} columns")
         states, sources = _states([aggregate for _, aggregate in node.aggregates], lowering, values)
         fold = Fold(child, extent.name, slices, keys, states)
         size = size_of(PartialShape(0, extent.sites or (), len(keys), fold.kinds, slices), 1, 0)
         if size > self.room:
-            raise Stays("long", f"one of its partials takes {size} bytes, and a frame has room for {self.room}")
+            raise NotPushableError(
+                "long", f"one of its partials takes {size} bytes, and a frame has room for {self.room}"
+            )
         instead = tuple(self._deliveries(node.child, set()))
-        self.feeds.append(Feed(node, fold, sources, instead))
+        self.fold_candidates.append(FoldCandidate(node, fold, sources, instead))
         return f"each mote sends one partial for each slice and group: {slices.label()}"
 
-    def _in_time(self, extent: Extent, slices: Slices, interval: int) -> None:
+    def _in_time(self, extent: Extent, slices: SlicePattern, interval: int) -> None:
         """Stays where a partial may be late in part."""
-        span = (slices.most_ticks(interval) - 1) * interval
-        if extent.late is Late.DROP and span:
-            raise Stays(
+        span = (slices.max_ticks(interval) - 1) * interval
+        if extent.late is LatePolicy.DROP and span:
+            raise NotPushableError(
                 "late", "a partial of several ticks may be too late for some, and a late reading is dropped alone"
             )
-        if extent.late is Late.REVISE and span >= (extent.horizon or 0):
+        if extent.late is LatePolicy.REVISE and span >= (extent.horizon or 0):
             reach = f"a slice reaches over {span} ticks, answers are corrected back to {extent.horizon}"
-            raise Stays("late", f"{reach}: of one partial, some readings may be beyond the horizon and some not")
+            raise NotPushableError(
+                "late", f"{reach}: of one partial, some readings may be beyond the horizon and some not"
+            )
 
-    def _counted(self, extent: Extent, slices: Slices, interval: int) -> None:
-        most = len(extent.sites or ()) * slices.most_ticks(interval)
-        if most > MOST_READINGS:
-            raise Stays("wide", f"a slice has up to {most} readings, a partial counts up to {MOST_READINGS}")
+    def _counted(self, extent: Extent, slices: SlicePattern, interval: int) -> None:
+        most = len(extent.sites or ()) * slices.max_ticks(interval)
+        if most > MAX_READINGS:
+            raise NotPushableError("wide", f"a slice has up to {most} readings, a partial counts up to {MAX_READINGS}")
 
     # --- readings ----------------------------------------------------------------------------------------------------
 
-    def _deliveries(self, node: Node, fed: set[int]):
+    def _deliveries(self, node: PlanNode, fed: set[int]):
         """What has to be delivered for a node, with the conditions that motes can ask."""
         if id(node) in fed:
             return
@@ -334,31 +352,31 @@ class _Splitting:
         for child in node.children:
             yield from self._deliveries(child, fed)
 
-    def _filtered(self, node: Node):
+    def _filtered(self, node: PlanNode):
         operator = self._as_far_as_it_moves(node)
         for acquired in _sensed(node):
-            acquire = acquire_of(acquired)
+            acquire = lower_acquire(acquired)
             child = operator if operator is not None else acquire
             yield Deliver(child, acquire.extent, acquire.sampled)
 
-    def _as_far_as_it_moves(self, node: Node) -> Operator | None:
+    def _as_far_as_it_moves(self, node: PlanNode) -> MoteOperator | None:
         """The operator over what is sampled, without the conditions that stay; None for a join that stays."""
         match node:
             case StreamAcquire():
-                return acquire_of(node)
+                return lower_acquire(node)
             case StreamProject(child=child):
                 return self._as_far_as_it_moves(child)
             case StreamJoin():
                 try:
                     return self._pair(node)
-                except Stays:
+                except NotPushableError:
                     return None
         below = self._as_far_as_it_moves(node.child)
         acquired = _sensed(node)
         if below is None or any(a.extent.name in self.corrected | self.recorded | self.indexed for a in acquired):
             return below
         moved, _ = self._conjuncts(node, acquired)
-        return Select(below, all_of(moved)) if moved else below
+        return MoteSelect(below, all_of(moved)) if moved else below
 
 
 def _apart(node: WindowJoin | WindowCrossProduct) -> str:
@@ -372,12 +390,12 @@ def _apart(node: WindowJoin | WindowCrossProduct) -> str:
         return "it pairs readings whatever their sites are"
     if (left.begin, left.end, left.slide) != (right.begin, right.end, right.slide):
         return "its windows do not hold the same ticks"
-    if any(a.extent.late is Late.APPEND for side in node.inputs for a in _sensed(side.child)):
+    if any(a.extent.late is LatePolicy.APPEND for side in node.inputs for a in _sensed(side.child)):
         return "of a `late append` extent, which windows hold a reading depends on its own arrival"
     return "it pairs readings of different ticks"
 
 
-def _sensed(node: Node) -> list[StreamAcquire] | None:
+def _sensed(node: PlanNode) -> list[StreamAcquire] | None:
     """The sensed extents that a stream is made of by selections, projections and joins alone; None if there is more."""
     match node:
         case StreamAcquire():
@@ -390,7 +408,7 @@ def _sensed(node: Node) -> list[StreamAcquire] | None:
     return None
 
 
-def _values(node: Node) -> dict[Column, Expression]:
+def _values(node: PlanNode) -> dict[Column, Expression]:
     """What the columns of a stream are, in those that were acquired."""
     match node:
         case StreamProject(outputs=outputs, child=child):
@@ -403,12 +421,12 @@ def _values(node: Node) -> dict[Column, Expression]:
     return {}
 
 
-def _slices(node: SliceAggregation, interval: int) -> Slices:
+def _slices(node: SliceAggregation, interval: int) -> SlicePattern:
     """Cut at both ends of the windows. A landmark window also begins at a tick of its own: the start, on the grid."""
     if node.begin is None:
-        return Slices.cut(node.slide, (0, 1), interval)
+        return SlicePattern.cut(node.slide, (0, 1), interval)
     edges = node.begin, node.end + 1
-    return Slices.cut(node.slide, edges, interval, gap=edges[1] - edges[0] < node.slide)
+    return SlicePattern.cut(node.slide, edges, interval, gap=edges[1] - edges[0] < node.slide)
 
 
 _SUMMED = {"COUNT": 0, "SUM": 1, "AVG": 1, "VARIANCE": 2, "STDEV": 2}
@@ -436,4 +454,4 @@ def _states(aggregates: list[ex.Aggregate], lowering: Lowering, values: Mapping[
         wanted.append(place)
     places = list(kept)
     states = tuple((kind, place[0]) for place, kind in kept.items())
-    return states, tuple(READINGS if place is None else places.index(place) for place in wanted)
+    return states, tuple(READING_COUNT if place is None else places.index(place) for place in wanted)

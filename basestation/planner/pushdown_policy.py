@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class Moves(StrEnum):
+class PushdownPolicy(StrEnum):
     """What whoever starts a station says: `planned` leaves it to the costs, the others are for comparing with that."""
 
     EVERYTHING = "everything"

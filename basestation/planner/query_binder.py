@@ -12,10 +12,15 @@ from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.stream_union import StreamUnion
 from basestation.language import syntax
-from basestation.planner.expression_binder import UNKNOWN, Typing
+from basestation.planner.expression_binder import UNKNOWN, ExpressionBinder
 from basestation.planner.from_binder import FromBinder
 from basestation.planner.scope import tag_columns
-from basestation.planner.select_binder import project, select_once, select_windows, shaped
+from basestation.planner.select_binder import (
+    bind_one_off_select,
+    bind_order_and_limit,
+    bind_select_list,
+    bind_window_select,
+)
 from basestation.planner.source_binder import Bound
 from gateway.source import Span
 
@@ -25,8 +30,8 @@ _CONVERTERS = {"RSTREAM": RStream, "ISTREAM": IStream, "DSTREAM": DStream}
 class QueryBinder:
     """Binds the queries of one statement. `streams` collects the sensed and pushed extents met, nested ones too."""
 
-    def __init__(self, catalog, report, new_id, asked, loops):
-        self.catalog, self.report, self.new_id, self.asked = catalog, report, new_id, asked
+    def __init__(self, catalog, report, new_id, options, loops):
+        self.catalog, self.report, self.new_id, self.options = catalog, report, new_id, options
         self.loops = loops
         self.streams = []
 
@@ -40,7 +45,7 @@ class QueryBinder:
     def query(self, written, loops=None):
         """The Bound of a query, or None after an error that leaves nothing to go on with."""
         match written:
-            case syntax.Convert():
+            case syntax.ConverterQuery():
                 return self._convert(written, loops)
             case syntax.Union():
                 return self._union(written)
@@ -55,7 +60,7 @@ class QueryBinder:
         if inner is None:
             return None
         if inner.streams:
-            if self.report.told(Span(written.query.span.end, written.span.end)):
+            if self.report.has_error_in(Span(written.query.span.end, written.span.end)):
                 return None  # a loop inside of the parentheses may have made windows of it
             self.report.error(
                 "SN404",
@@ -94,7 +99,7 @@ class QueryBinder:
         if not first.once:
             return Bound(StreamUnion(nodes, columns, tag_columns(None, self.new_id)), columns)
         from_union = Bound(TableUnion(nodes, columns), columns, once=True)
-        return shaped(from_union, written, self)
+        return bind_order_and_limit(from_union, written, self)
 
     def _equal_types(self, first, part, place):
         ours, theirs = ([c.type for c in side.columns] for side in (first, part))
@@ -131,13 +136,13 @@ class QueryBinder:
     def _select(self, written, loops):
         source = FromBinder(self, written, loops).bind()
         if source.kind == "once":
-            return select_once(source, written, self)
+            return bind_one_off_select(source, written, self)
         self._one_off_only("DISTINCT", written.distinct and (written.distinct_span,))
         self._one_off_only("ORDER BY", written.order_by)
         self._one_off_only("LIMIT", written.limit and (written.limit,))
         if source.kind == "stream":
             return self._stream(source, written)
-        return select_windows(source, written, self)
+        return bind_window_select(source, written, self)
 
     def _stream(self, source, written):
         """A stream query: one stream, selected and projected (2.2)."""
@@ -150,10 +155,10 @@ class QueryBinder:
                 help="give the stream in FROM a window, for example [FROM NOW-5 TO NOW SLIDE 5 MIN]",
             )
         endless = "a stream has no end; give the stream in FROM a window"
-        where = Typing(source.scope, self.report, self.no_subquery, aggregates=endless)
+        where = ExpressionBinder(source.scope, self.report, self.no_subquery, aggregates=endless)
         typing = replace(where, aggregates=None, one_stream=True) if grouping else where
         predicate = None if written.where is None else where.predicate(written.where)
-        outputs = project(written.items, typing, self)
+        outputs = bind_select_list(written.items, typing, self)
         if source.node is None or predicate is UNKNOWN or outputs is None or grouping:
             return None
         node = source.node if predicate is None else StreamSelect(predicate, source.node)
@@ -181,7 +186,7 @@ class QueryBinder:
 
 
 def _below_converters(written):
-    while isinstance(written, syntax.Convert):
+    while isinstance(written, syntax.ConverterQuery):
         written = written.query
     return written
 

@@ -6,27 +6,27 @@ import numpy as np
 
 from acquisition.batch import Batch
 from acquisition.extent import Catalog, Extent
-from innet.operators.column_evaluation import Lane
-from innet.placement.statistics import Counted, Observed
+from innet.operators.column_evaluation import ValueColumn
+from innet.placement.statistics import CountedStatistics, ExtentReadings
 
 
-def counted(batches: Mapping[str, Batch], catalog: Catalog) -> Counted:
+def collect_statistics(batches: Mapping[str, Batch], catalog: Catalog) -> CountedStatistics:
     """Of extents by name. Only attributes of whole multiples: motes compute with no others."""
-    return Counted.of(
-        {name: observed(batch.take(batch.weight > 0), catalog.find(name)) for name, batch in batches.items()}
+    return CountedStatistics.of(
+        {name: observe_batch(batch.take(batch.weight > 0), catalog.find(name)) for name, batch in batches.items()}
     )
 
 
-def observed(batch: Batch, extent: Extent) -> Observed:
+def observe_batch(batch: Batch, extent: Extent) -> ExtentReadings:
     """Of one extent."""
     lanes = {
         attribute.name: _lane(batch, attribute.name)
         for attribute in extent.schema
         if attribute.name in batch.columns and (attribute.type.whole or attribute.scale is not None)
     }
-    return Observed(batch.site.astype(np.int64), batch.tick, lanes)
+    return ExtentReadings(batch.site.astype(np.int64), batch.tick, lanes)
 
 
-def _lane(batch: Batch, name: str) -> Lane:
+def _lane(batch: Batch, name: str) -> ValueColumn:
     values = batch.columns[name]
-    return Lane.of(values.astype(np.int64), batch.valid.get(name, np.ones(len(values), bool)))
+    return ValueColumn.of(values.astype(np.int64), batch.valid.get(name, np.ones(len(values), bool)))

@@ -3,10 +3,10 @@
 import sys
 from dataclasses import dataclass, replace
 
-from basestation.algebra.expressions import FromQuery, transform
+from basestation.algebra.expressions import SubqueryExpression, transform
 from basestation.algebra.mapping import map_expressions
-from basestation.algebra.node import Node
-from basestation.planner.rules.acquire_only_windowed_ticks import acquire_what_windows_hold
+from basestation.algebra.node import PlanNode
+from basestation.planner.rules.acquire_only_windowed_ticks import acquire_only_windowed_ticks
 from basestation.planner.rules.aggregate_by_slices import aggregate_by_slices
 from basestation.planner.rules.drop_dead_columns import drop_dead_columns
 from basestation.planner.rules.drop_true_select import drop_true_select
@@ -36,20 +36,20 @@ RULES = (
     merge_projects,
     push_project_below_window,
     aggregate_by_slices,
-    acquire_what_windows_hold,
+    acquire_only_windowed_ticks,
     drop_dead_columns,
 )
 """In this order: what is pushed down first leaves less to join, and slices are cut from what is left."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RewriteStep:
     """One rewrite that changed the plan."""
 
     rule: str
     reason: str
-    before: Node
-    after: Node
+    before: PlanNode
+    after: PlanNode
 
 
 def rewrite(plan, rules=RULES):
@@ -66,14 +66,14 @@ def _rewritten(root, rules):
         for rule in rules:
             after = rule(root)
             if after is not root:
-                steps.append(Step(rule.__name__, reason_of(rule), root, after))
+                steps.append(RewriteStep(rule.__name__, reason_of(rule), root, after))
                 root, changed = after, True
     return root, steps
 
 
 def _asked(e, rules):
     """A subquery outside FROM with its tree rewritten; any other expression as it is."""
-    if not isinstance(e, FromQuery):
+    if not isinstance(e, SubqueryExpression):
         return e
     inner, _ = _rewritten(e.plan, rules)
     return e if inner is e.plan else replace(e, plan=inner)

@@ -8,7 +8,7 @@ from gateway.source import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ScopeEntry:
     """An entry of FROM as its names are seen: `name` is None for a subquery without an alias."""
 
     name: str | None
@@ -23,7 +23,7 @@ class Scope:
     `twice` are the names that two entries have, which was reported: their columns are not called ambiguous.
     """
 
-    entries: tuple[Named, ...]
+    entries: tuple[ScopeEntry, ...]
     complete: bool = True
     twice: frozenset[str] = frozenset()
 
@@ -129,7 +129,7 @@ class Scope:
         return columns if columns or any(entry.name == qualifier for entry in self.entries) else None
 
 
-def requalified(columns, alias):
+def requalify(columns, alias):
     """The columns of a subquery as its alias shows them."""
     return tuple(replace(column, qualifier=alias) for column in columns)
 

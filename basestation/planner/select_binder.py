@@ -10,16 +10,16 @@ from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 from basestation.language import syntax
 from basestation.language.printer import print_expression
-from basestation.planner.aggregation import Lifting, aggregates
-from basestation.planner.expression_binder import UNKNOWN, Typing, any_unknown
-from basestation.planner.scope import Named, Scope
+from basestation.planner.aggregation import AggregateLifter, is_aggregating
+from basestation.planner.expression_binder import UNKNOWN, ExpressionBinder, any_unknown
+from basestation.planner.scope import Scope, ScopeEntry
 from basestation.planner.source_binder import Bound
 
 _WHERE = "WHERE chooses tuples one by one; HAVING chooses groups"
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class BoundSelect:
     """A SELECT up to its list: the node below, the list, and what to sort by."""
 
     node: WindowNode
@@ -27,7 +27,7 @@ class Body:
     order: tuple
 
 
-def select_windows(source, written, binder):
+def bind_window_select(source, written, binder):
     body = _body(source, written, binder, binder.no_subquery)
     if body is None:
         return None
@@ -35,7 +35,7 @@ def select_windows(source, written, binder):
     return Bound(node, node.columns)
 
 
-def select_once(source, written, binder):
+def bind_one_off_select(source, written, binder):
     body = _body(source, written, binder, binder.subquery)
     if body is None:
         return None
@@ -46,10 +46,10 @@ def select_once(source, written, binder):
     return Bound(_limited(node, written), node.columns, once=True)
 
 
-def shaped(bound, written, binder):
+def bind_order_and_limit(bound, written, binder):
     """A one-off union with its ORDER BY and LIMIT, which know the columns of the union."""
-    scope = Scope((Named(None, bound.columns),))
-    typing = Typing(scope, binder.report, binder.subquery)
+    scope = Scope((ScopeEntry(None, bound.columns),))
+    typing = ExpressionBinder(scope, binder.report, binder.subquery)
     keys = [_order_key(order, typing.value(order.expr), binder.report) for order in written.order_by]
     if None in keys:
         return None
@@ -64,34 +64,34 @@ def _limited(node, written):
 def _body(source, written, binder, subquery):
     """Everything of a SELECT but its last steps; None after an error."""
     report, scope = binder.report, source.scope
-    where = Typing(scope, report, subquery, aggregates=_WHERE)
+    where = ExpressionBinder(scope, report, subquery, aggregates=_WHERE)
     predicate = None if written.where is None else where.predicate(written.where)
-    aggregating = aggregates(written)
+    aggregating = is_aggregating(written)
     groups = [None if isinstance(g, syntax.Bad) else scope.find(g, report) for g in written.group_by]
     grouped = frozenset(g for g in groups if g is not None) if aggregating else None
     if not scope.complete or None in groups:
         grouped = None  # what is missing may be what was meant
-    typing = Typing(scope, report, subquery, grouped, None, source.one_stream)
-    outputs = project(written.items, typing, binder)
+    typing = ExpressionBinder(scope, report, subquery, grouped, None, source.one_stream)
+    outputs = bind_select_list(written.items, typing, binder)
     having = None if written.having is None else typing.predicate(written.having, "HAVING")
     order = _order(written, outputs, typing, report)
     if source.node is None or None in groups or any_unknown((predicate, having)) or outputs is None or order is None:
         return None
     node = source.node if predicate is None else WindowSelect(predicate, source.node)
     if aggregating:
-        lifting = Lifting.over(groups, binder.new_id)
+        lifting = AggregateLifter.over(groups, binder.new_id)
         outputs = tuple((column, lifting.lift(e)) for column, e in outputs)
         having = None if having is None else lifting.lift(having)
         order = tuple((lifting.lift(e), *how) for e, *how in order)
         node = lifting.node(node, bool(written.group_by))
         node = node if having is None else WindowSelect(having, node)
-    return Body(node, outputs, order)
+    return BoundSelect(node, outputs, order)
 
 
 # --- the SELECT list -------------------------------------------------------------------------------------------------
 
 
-def project(items, typing, binder):
+def bind_select_list(items, typing, binder):
     """Pairs (column of the result, expression) of a SELECT list, or None after an error."""
     outputs = []
     for item in items:
@@ -154,11 +154,13 @@ def _order(written, outputs, typing, report):
         return ()
     by_alias = {}
     for item in written.items:
-        if isinstance(item, syntax.Item) and item.alias is not None:
+        if isinstance(item, syntax.SelectItem) and item.alias is not None:
             by_alias.setdefault(item.alias.text, _aliased(item, outputs))
     keys = []
     for order in written.order_by:
-        plain = order.expr.name.text if isinstance(order.expr, syntax.Column) and order.expr.qualifier is None else None
+        plain = (
+            order.expr.name.text if isinstance(order.expr, syntax.ColumnRef) and order.expr.qualifier is None else None
+        )
         found = by_alias.get(plain)
         found = typing.value(order.expr) if found is None else found
         if found is not UNKNOWN and written.distinct and all(found != e for _, e in outputs):

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from acquisition.extent import Kind
+from acquisition.extent import ExtentKind
 from basestation.algebra.expression import Column
-from basestation.algebra.node import Node, StreamNode
+from basestation.algebra.node import PlanNode, StreamNode
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.table import Once
 from basestation.language import syntax
-from basestation.planner.scope import extent_columns, history_columns, requalified, tag_columns
+from basestation.planner.scope import extent_columns, history_columns, requalify, tag_columns
 from gateway.source import did_you_mean
 
 
@@ -17,7 +17,7 @@ from gateway.source import did_you_mean
 class Bound:
     """A bound query or source. `interval` is that of the one sensed extent a plain stream goes back to."""
 
-    node: Node
+    node: PlanNode
     columns: tuple[Column, ...]  # as the outside sees their names
     once: bool = False
     interval: int | None = None
@@ -31,7 +31,7 @@ class Bound:
 class BoundEntry:
     """An entry of FROM before its window is made."""
 
-    written: syntax.Entry
+    written: syntax.FromEntry
     name: str | None
     bound: Bound
 
@@ -58,7 +58,7 @@ def bind_source(entry, binder):
         return None
     name = entry.alias.text if entry.alias else None
     if name is not None:
-        bound = Bound(bound.node, requalified(bound.columns, name), bound.once, bound.interval)
+        bound = Bound(bound.node, requalify(bound.columns, name), bound.once, bound.interval)
     return BoundEntry(entry, name, bound)
 
 
@@ -77,7 +77,7 @@ def _extent(entry, binder):
         return None
     name = entry.alias.text if entry.alias else extent.name
     if entry.source.history:
-        if extent.kind is Kind.STORED:
+        if extent.kind is ExtentKind.STORED:
             binder.report.error(
                 "SN428",
                 f"`{extent.name}` is a stored extent: it has versions, not a history",
@@ -88,11 +88,11 @@ def _extent(entry, binder):
         columns = history_columns(extent, name, binder.new_id)
         return BoundEntry(entry, name, Bound(Once(extent, columns, history=True), columns))
     columns = extent_columns(extent, name, binder.new_id)
-    if extent.kind is Kind.STORED:
+    if extent.kind is ExtentKind.STORED:
         return BoundEntry(entry, name, Bound(Once(extent, columns), columns))
     binder.streams.append(extent)
     tags = tag_columns(name, binder.new_id)
-    if extent.kind is Kind.PUSHED:
+    if extent.kind is ExtentKind.PUSHED:
         return BoundEntry(entry, name, Bound(StreamReceive(extent, columns, tags), columns))
-    interval = binder.asked.acquire_every or extent.interval
+    interval = binder.options.acquire_every or extent.interval
     return BoundEntry(entry, name, Bound(StreamAcquire(extent, interval, columns, tags), columns, interval=interval))

@@ -19,7 +19,7 @@ _LITERAL = ex.Literal
 _STEADY = ("ROUND", "FLOOR", "CEIL")
 
 
-class NoThreshold(Exception):
+class NoThresholdError(Exception):
     """It cannot be said for sure; an answer, not an error."""
 
 
@@ -54,13 +54,13 @@ def _monotone(e: Expression) -> Column | None:
     return None
 
 
-def passing(compare: ex.Compare, column: Column, raw: Interval) -> Interval | None:
+def find_passing_range(compare: ex.Compare, column: Column, raw: Interval) -> Interval | None:
     """The values in `raw` (multiples, of a scaled column) that pass a comparison which is no `<>`; None where none does."""
     if _magnitude(compare.left, raw) >= 2**63 or _magnitude(compare.right, raw) >= 2**63:
-        raise NoThreshold("an integer on the way may leave 64 bits")
+        raise NoThresholdError("an integer on the way may leave 64 bits")
     if compare.op == "=":
-        low = passing(ex.Compare(">=", compare.left, compare.right), column, raw)
-        high = passing(ex.Compare("<=", compare.left, compare.right), column, raw)
+        low = find_passing_range(ex.Compare(">=", compare.left, compare.right), column, raw)
+        high = find_passing_range(ex.Compare("<=", compare.left, compare.right), column, raw)
         if low is None or high is None or max(low.low, high.low) > min(low.high, high.high):
             return None
         return Interval(max(low.low, high.low), min(low.high, high.high))
@@ -80,8 +80,8 @@ def passing(compare: ex.Compare, column: Column, raw: Interval) -> Interval | No
 def _true_at(compare: ex.Compare, column: Column, value: int) -> bool:
     """Whether a comparison is true of one value. What is known at both ends of a range is known within it."""
     truths = Evaluation({column.id: Vector(np.array([value], np.int64))}, 1).of(compare)
-    if not truths.there[0]:
-        raise NoThreshold(f"what is compared is no finite number where {column} is {value}")
+    if not truths.validity[0]:
+        raise NoThresholdError(f"what is compared is no finite number where {column} is {value}")
     return bool(truths.values[0])
 
 

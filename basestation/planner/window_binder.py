@@ -6,18 +6,18 @@ from basestation.language import syntax
 from basestation.planner.catalog import whole_ticks
 
 
-def window_over(child, written, interval, report, tick_ms):
+def bind_window(child, written, interval, report, tick_ms):
     """The window node over a stream, or None after an error.
 
     `interval` is that of the one sensed extent below, None where there is none: it stands in for a missing SLIDE.
     """
-    if isinstance(written, syntax.NowOnly):
+    if isinstance(written, syntax.NowWindow):
         if interval is None:
             return _slide_missing(written, report, "[FROM NOW TO NOW SLIDE 1 MIN]")
         return TimeWindow(child, 0, 0, interval)
     if written.slide is None and interval is None:
         return _slide_missing(written, report, "SLIDE 1 MIN")
-    if isinstance(written, syntax.Unbounded):
+    if isinstance(written, syntax.UnboundedWindow):
         if written.slide is None:
             return LandmarkWindow(child, interval)
         rows = written.slide.unit == "ROW"

@@ -9,14 +9,14 @@ import numpy as np
 _AT_ONCE = 2**20  # readings that are looked at together
 
 
-class Tally:
+class CoverageSums:
     """A place is a multiple of `interval` from the first scheduled one on. `excluded` sites are used at every place."""
 
-    def __init__(self, census, epochs, interval, excluded, begun, heeds):
+    def __init__(self, census, epochs, interval, excluded, begun, scope):
         """Nothing is asked for before tick `begun`, and what a query does not heed is not used."""
         self.sites = len(epochs.sites)
         self._census, self._epochs, self._interval, self._excluded = census, epochs, interval, excluded
-        self._heeds = heeds
+        self._scope = scope
         # The place of the first sum: what is let go of before it, nobody asks for.
         self._base = int(self.places(*np.array([[begun], [begun]]))[0][0])
         self._sums = np.zeros(1, np.int64)  # sums[i]: of all places before base + i
@@ -79,12 +79,12 @@ class Tally:
         for begin in range(first, behind, portion):
             places = np.arange(begin, min(begin + portion, behind))
             ticks = begun + -begun % self._interval + places * self._interval
-            counts.append(self._census.used(ticks, self._excluded, self._heeds))
+            counts.append(self._census.used(ticks, self._excluded, self._scope))
         if len(counts) > 1:
             self._sums = np.concatenate([self._sums, self._sums[-1] + np.cumsum(np.concatenate(counts))])
 
 
-class Tallies:
+class SharedCoverageSums:
     """The Tally of each way to cover one extent. `census` says which sites are used at some ticks."""
 
     def __init__(self, census, epochs):
@@ -94,11 +94,11 @@ class Tallies:
     def __len__(self):
         return len(self._tallies)
 
-    def of(self, interval, excluded, begun, heeds):
+    def of(self, interval, excluded, begun, scope):
         """That of all that cover alike; nothing is asked for before tick `begun`."""
-        key = interval, excluded.tobytes(), heeds
+        key = interval, excluded.tobytes(), scope
         if key not in self._tallies:
-            self._tallies[key] = Tally(self._census, self._epochs, interval, excluded, begun, heeds)
+            self._tallies[key] = CoverageSums(self._census, self._epochs, interval, excluded, begun, scope)
         return self._tallies[key]
 
     def changed(self, tick):

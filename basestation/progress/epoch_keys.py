@@ -6,7 +6,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class EpochKeys:
     ticks: np.ndarray  # of each run
     counts: np.ndarray  # how many entries each run has
     places: np.ndarray  # of the site of each entry among those that are declared; NOWHERE where it is none of them
@@ -25,7 +25,7 @@ _SPARSE = 16
 """A table of places is made where at least one of so many numbers between the first site and the last is a site."""
 
 
-class Places:
+class SiteIndex:
     """The place of each site in the declared order."""
 
     def __init__(self, sites):
@@ -46,7 +46,7 @@ class Places:
         return np.where(self._sorted[at] == sites, self._order[at], NOWHERE)
 
 
-def keys_of(ticks, sites, places):
+def make_epoch_keys(ticks, sites, places):
     """The Keys of entries; `places` are the Places of sites."""
     begin = np.flatnonzero(np.append(True, ticks[1:] != ticks[:-1])[: len(ticks)])
-    return Keys(ticks[begin], np.diff(begin, append=len(ticks)), places.of(sites))
+    return EpochKeys(ticks[begin], np.diff(begin, append=len(ticks)), places.of(sites))

@@ -10,11 +10,11 @@ from basestation.progress.watermark import NEVER
 
 
 @dataclass(frozen=True, slots=True)
-class Heeds:
-    """Readings that came with all of these columns, and reports of ticks from `reports_from` on."""
+class QueryScope:
+    """Readings that came with all of these columns, and reports of ticks from `find_report_starts` on."""
 
     columns: frozenset[str] = frozenset()
     reports_from: int = -NEVER
 
 
-ALL = Heeds()
+WHOLE_SCOPE = QueryScope()

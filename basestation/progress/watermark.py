@@ -8,13 +8,13 @@ The watermark depends on the clock and the schedule, never on timestamps: a sile
 import numpy as np
 
 from acquisition.ticks import grid_at_or_after
-from basestation.progress.epoch_keys import NOWHERE, Places, keys_of
+from basestation.progress.epoch_keys import NOWHERE, SiteIndex, make_epoch_keys
 
 FREE = -1
 NEVER = 2**62
 
 
-class Epochs:
+class EpochProgress:
     """A row for each due tick of which something came, a column for each site in the declared order.
 
     `_holder` has the number of the tuple that holds the key, `_seen` that of one that is seen, `_filtered` the arrival of the
@@ -28,7 +28,7 @@ class Epochs:
         self.interval, self.wait = extent.interval, extent.wait
         self.begun = NEVER  # the first tick that was ever scheduled
         self.sites = np.array(extent.sites, np.int64)
-        self._places = Places(self.sites)
+        self._places = SiteIndex(self.sites)
         self._ticks = self._row = np.empty(0, np.int64)  # those that have a row, ascending, and which
         self._used = 0  # how many rows were given to ticks …
         self._free = np.empty(0, np.int64)  # … and those of them whose ticks are forgotten, of which nothing is known
@@ -49,7 +49,7 @@ class Epochs:
 
     def _keys(self, ticks, sites):
         if self._looked is None or self._looked[0] is not ticks or self._looked[1] is not sites:
-            self._looked = ticks, sites, keys_of(ticks, sites, self._places)
+            self._looked = ticks, sites, make_epoch_keys(ticks, sites, self._places)
         return self._looked[2]
 
     def positions(self, ticks, sites):
@@ -119,12 +119,12 @@ class Epochs:
         found = self._holder.take(self._at(keys, rows))
         return found if known.all() else np.where(keys.each(known), found, FREE)
 
-    def free_again(self, ticks, sites):
+    def is_released(self, ticks, sites):
         """Of which keys the site was heard of, and yet none holds them."""
         heard = self._heard_of(ticks, sites)
         return heard & (self.holders(ticks, sites) == FREE) if heard.any() else heard
 
-    def unheard(self, ticks, sites):
+    def not_yet_reported(self, ticks, sites):
         """A mask of the entries whose sites were not heard of before, the first of each."""
         return self.first_of_each(ticks, sites) & ~self._heard_of(ticks, sites)
 

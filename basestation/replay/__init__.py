@@ -21,18 +21,24 @@ A query is a text, which may hold several statements, or (text, clock tick). A q
 clock starts. REVISE, DELETE and INSERT without one are carried out after the last delivery, at the end of the replay:
 whoever corrects a recording means all of it, and sees every answer before and after.
 
-Raises `Refused` for a schema or query that cannot be, `NotExecutable` for one that cannot be run yet, and `InputError`,
+Raises `DiagnosticError` for a schema or query that cannot be, `NotExecutableError` for one that cannot be run yet, and `InputError`,
 which names input, row and column, for data that cannot be taken. Nothing is kept between two calls.
 """
 
 from acquisition.errors import InputError
-from basestation.language.diagnostics import Refused
-from basestation.replay.driver import NotExecutable, Replay
-from basestation.replay.inputs import record
+from basestation.language.diagnostics import DiagnosticError
+from basestation.replay.driver import NotExecutableError, Replay
+from basestation.replay.inputs import read_recording
 from basestation.replay.result import Result
 from basestation.replay.statements import read_catalog, read_statements
 
-__all__ = ["InputError", "NotExecutable", "Refused", "Result", "replay"]
+__all__ = [
+    "DiagnosticError",
+    "InputError",
+    "NotExecutableError",
+    "Result",
+    "replay",
+]
 
 
 def replay(schema, inputs, queries, until=None, *, folder=".", tick_ms=1_000):
@@ -40,7 +46,7 @@ def replay(schema, inputs, queries, until=None, *, folder=".", tick_ms=1_000):
     catalog = read_catalog(schema, tick_ms=tick_ms)
     texts = [queries] if isinstance(queries, str | tuple) else list(queries)
     statements = read_statements(texts, catalog)
-    recording = record(catalog, inputs, statements, folder)
+    recording = read_recording(catalog, inputs, statements, folder)
     if recording.catalog is not catalog:
         statements = read_statements(texts, recording.catalog)
     run = Replay(recording, statements, until)

@@ -5,18 +5,18 @@ The engine is handed many clock ticks at once; they end one by one only where so
 
 import numpy as np
 
-from basestation.execution.engine import Engine, NotYet, TooEarly
+from basestation.execution.engine import Engine, StartBeforeRecordError, UnsupportedPlanError
 from basestation.language import syntax
-from basestation.language.diagnostics import Refused
-from basestation.results.schema import shape_of
-from basestation.updates.update import by_query
+from basestation.language.diagnostics import DiagnosticError
+from basestation.results.schema import schema_of
+from basestation.updates.update import split_by_query
 
 AT_ONCE = 65_536
 """About how many tuples are handed over before what they give is asked for."""
 _NO_TICKS = np.empty(0, np.int64)
 
 
-class NotExecutable(Refused):
+class NotExecutableError(DiagnosticError):
     """Valid statements that this version cannot execute; the diagnostics point at them."""
 
 
@@ -26,13 +26,13 @@ class Replay:
     def __init__(self, recording, statements, until=None, every_tick=False, at_once=AT_ONCE):
         """`every_tick` ends every clock tick one by one, which tells when each update is given and changes nothing else.
 
-        Otherwise the engine is handed about `at_once` tuples at a time.
+        Otherwise the engine is handed about `is_on_time` tuples at a time.
         """
         self.every_tick, self._at_once = every_tick, at_once
         self.recording = recording
         clocks = [given.clock for given in statements if given.clock]
         self.until = max([recording.end(), *clocks]) if until is None else until
-        self.queries = [shape_of(given.number, given.bound) for given in statements if given.query]
+        self.queries = [schema_of(given.number, given.bound) for given in statements if given.query]
         self.engine = Engine(recording.catalog)
         for name, versions in recording.versions.items():
             for tick, columns in versions:
@@ -45,23 +45,23 @@ class Replay:
                 clock = self.until if given.clock is None else given.clock
                 self._later.setdefault(clock, []).append(given)
                 if given.query:
-                    self.engine.expect(given.number, given.bound)
+                    self.engine.announce(given.number, given.bound)
 
     def _add(self, statements):
         """Queries begin with the coming clock tick."""
         refused = []
         for given in statements:
             if isinstance(given.bound.statement, syntax.Explain):
-                refused.append(given.later("EXPLAIN in a replay"))
+                refused.append(given.not_executable_yet("EXPLAIN in a replay"))
                 continue
             try:
                 self.engine.add(given.number, given.bound)
-            except NotYet as why:
-                refused.append(given.later(why.what))
-            except TooEarly as why:
-                raise Refused([given.too_early(why)]) from None
+            except UnsupportedPlanError as why:
+                refused.append(given.not_executable_yet(why.what))
+            except StartBeforeRecordError as why:
+                raise DiagnosticError([given.too_early(why)]) from None
         if refused:
-            raise NotExecutable(refused)
+            raise NotExecutableError(refused)
 
     def updates(self):
         """Lists of updates, each with those of some clock ticks; ends with the end of the replay."""
@@ -76,9 +76,9 @@ class Replay:
                     self._correct(given)
             if clock < self.until:
                 self.clock = clock
-                yield list(by_query(self.engine.on_clock(clock)))
+                yield list(split_by_query(self.engine.on_clock(clock)))
         self.clock = self.until
-        yield list(by_query(self.engine.finish(self.until)))
+        yield list(split_by_query(self.engine.finish(self.until)))
 
     def _ends(self, deliveries):
         """The clock ticks at which statements are given, and enough others that not too much is handed over at once."""
@@ -92,8 +92,8 @@ class Replay:
     def _correct(self, given):
         try:
             self.engine.correct(given.bound)
-        except NotYet as why:
-            raise NotExecutable([given.later(why.what)]) from None
+        except UnsupportedPlanError as why:
+            raise NotExecutableError([given.not_executable_yet(why.what)]) from None
 
     def ledger(self):
         return self.engine.ledger()

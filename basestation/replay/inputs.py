@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from acquisition.batch import Batch, empty
+from acquisition.batch import Batch, empty_batch
 from acquisition.errors import InputError
-from acquisition.extent import Catalog, Kind
+from acquisition.extent import Catalog, ExtentKind
 from acquisition.sources.batch_conversion import batch_of, table_of
-from acquisition.sources.python_values import read_file, recorded
+from acquisition.sources.python_values import read_file, to_recorded_table
 from basestation.algebra.vector import Vector
-from basestation.replay.statements import extents_read
+from basestation.replay.statements import find_extents
 from gateway.source import did_you_mean
 
 
@@ -37,7 +37,7 @@ class Recording:
         return max(last, default=0)
 
 
-def record(catalog, inputs, statements=(), folder="."):
+def read_recording(catalog, inputs, statements=(), folder="."):
     """A Recording of `{extent: data}`; InputError names what cannot be taken.
 
     A table that a statement reads and that is not among the inputs is read from the file its declaration names.
@@ -47,11 +47,11 @@ def record(catalog, inputs, statements=(), folder="."):
             names = [e.name for e in catalog]
             help = did_you_mean(name, names) or f"extents are {', '.join(f'`{n}`' for n in names)}"
             raise InputError("SN510", f"there is no extent `{name}`", help=help)
-    read = extents_read(statements)
+    read = find_extents(statements)
     batches, versions = {}, {}
     for extent in catalog:
         given = inputs.get(extent.name)
-        if extent.kind is not Kind.STORED:
+        if extent.kind is not ExtentKind.STORED:
             batches[extent.name] = _batch(given, extent, catalog.tick_ms)
             continue
         if given is None and extent.source is not None and extent.name in read:
@@ -62,10 +62,10 @@ def record(catalog, inputs, statements=(), folder="."):
 
 def _batch(given, extent, tick_ms):
     if given is None:
-        return empty(extent.schema)
+        return empty_batch(extent.schema)
     if is_versions(given):
         raise InputError("SN510", f"`{extent.name}` is {extent.kind}; only a stored extent has versions")
-    batch = batch_of(recorded(given, extent.name), extent, tick_ms)
+    batch = batch_of(to_recorded_table(given, extent.name), extent, tick_ms)
     early = batch.arrival < 0
     if early.any():
         row = int(np.argmax(early))
@@ -87,7 +87,7 @@ def _versions(given, extent, tick_ms):
     for tick, data in given:
         if tick in found:
             raise InputError("SN510", f"two versions of `{extent.name}` at tick {tick}")
-        columns, valid = table_of(recorded(data, f"{extent.name}@{tick}"), extent, tick_ms)
+        columns, valid = table_of(to_recorded_table(data, f"{extent.name}@{tick}"), extent, tick_ms)
         found[tick] = {name: Vector(values, valid.get(name)) for name, values in columns.items()}
     return sorted(found.items())
 
@@ -106,6 +106,6 @@ def _with_sites(catalog, batches):
     known = {
         extent.name: replace(extent, sites=tuple(np.unique(batches[extent.name].site).tolist()))
         for extent in catalog
-        if extent.kind is Kind.SENSED and extent.sites is None
+        if extent.kind is ExtentKind.SENSED and extent.sites is None
     }
     return replace(catalog, extents={**catalog.extents, **known}) if known else catalog

@@ -10,11 +10,11 @@ import pyarrow as pa
 from acquisition.schema import Type
 from basestation.results.view import current_tuples, current_windows
 from basestation.results.wire import coverage_as_json
-from basestation.updates.update import Ended, EpochMarks, TupleUpdates, WindowUpdates, apart
+from basestation.updates.update import EpochMarks, QueryFailure, TupleUpdates, WindowUpdates, split_interleaved
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowResult:
     """One update of one window; `added` and `removed` are tuples in the order of the SELECT list."""
 
     tick: int
@@ -31,7 +31,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuple:
+class TupleResult:
     """One update of a stream: a tuple that is given (weight 1) or taken back (-1)."""
 
     tick: int
@@ -41,13 +41,13 @@ class Tuple:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ResultColumn:
     name: str
     type: str
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class EpochResult:
     """An epoch of a stream is complete, or its coverage has changed."""
 
     tick: int
@@ -63,12 +63,12 @@ class Result:
     def __init__(self, queries):
         self._queries = {query.number: query for query in queries}
         self._updates = {query.number: [] for query in queries}
-        self.columns = {q.number: tuple(Column(c.label, str(c.type)) for c in q.columns) for q in queries}
+        self.columns = {q.number: tuple(ResultColumn(c.label, str(c.type)) for c in q.columns) for q in queries}
         self.ledger, self.until, self.errors = {}, None, {}
 
     def add(self, updates):
         for update in updates:
-            if isinstance(update, Ended):
+            if isinstance(update, QueryFailure):
                 self.errors[update.query] = update
             else:
                 self._updates[update.query].append(update)
@@ -80,19 +80,19 @@ class Result:
         """What the engine said, columnar, in the order in which it was said."""
         return self._updates[query]
 
-    def told(self, query=1):
+    def history(self, query=1):
         """The same in Python's values, in the order in which they were said: Windows, Tuples and Marks."""
         scales = self._queries[query].scales
-        return [one for update in apart(self._updates[query]) for one in _told(update, scales)]
+        return [one for update in split_interleaved(self._updates[query]) for one in _told(update, scales)]
 
     def windows(self, query=1):
-        return [told for told in self.told(query) if isinstance(told, Window)]
+        return [told for told in self.history(query) if isinstance(told, WindowResult)]
 
     def tuples(self, query=1):
-        return [told for told in self.told(query) if isinstance(told, Tuple)]
+        return [told for told in self.history(query) if isinstance(told, TupleResult)]
 
-    def marks(self, query=1):
-        return [told for told in self.told(query) if isinstance(told, Mark)]
+    def epochs(self, query=1):
+        return [told for told in self.history(query) if isinstance(told, EpochResult)]
 
     def current(self, query=1):
         """The sum of the updates: {(tick, n): rows} of windows, [(tick, index, row)] of a stream, in order."""
@@ -153,12 +153,14 @@ def _told(update, scales):
             return [_window(each, scales) for each in update]
         case TupleUpdates():
             tags = update.tick.tolist(), update.index.tolist(), update.weight.tolist()
-            return map(Tuple, *tags, update.rows.to_lists(scales))
+            return map(TupleResult, *tags, update.rows.to_lists(scales))
         case EpochMarks():
-            return [Mark(each.tick, coverage_as_json(each.coverage)) for each in update]
+            return [EpochResult(each.tick, coverage_as_json(each.coverage)) for each in update]
     raise TypeError(f"no update: {update!r}")
 
 
 def _window(update, scales):
     added, removed = update.added.to_lists(scales), update.removed.to_lists(scales)
-    return Window(update.tick, update.n, update.t, update.revision, coverage_as_json(update.coverage), added, removed)
+    return WindowResult(
+        update.tick, update.n, update.t, update.revision, coverage_as_json(update.coverage), added, removed
+    )

@@ -11,7 +11,7 @@ from gateway.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SubmittedStatement:
     """One statement. Without a clock tick, a query is given before the clock starts and a correction at the end."""
 
     number: int  # counting all statements from 1
@@ -23,7 +23,7 @@ class Given:
     def query(self):
         return isinstance(self.bound, Plan)
 
-    def later(self, what):
+    def not_executable_yet(self, what):
         """The error that the statement cannot be executed yet."""
         return Diagnostic("SN601", f"{what} cannot be executed yet", self.source, self.bound.statement.span)
 
@@ -44,10 +44,10 @@ def read_statements(texts, catalog, name=None):
         text, clock = given if isinstance(given, tuple) else (given, None)
         source = Source(text, name)
         found += [(bound, source, clock) for bound in bind_text(text, catalog, name)]
-    return [Given(number, *rest) for number, rest in enumerate(found, 1)]
+    return [SubmittedStatement(number, *rest) for number, rest in enumerate(found, 1)]
 
 
-def extents_read(statements):
+def find_extents(statements):
     """The names of all extents that statements read, in subqueries too."""
     found = set()
     pending = [given.bound.statement for given in statements]

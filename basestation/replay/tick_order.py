@@ -3,10 +3,10 @@
 from heapq import merge
 from itertools import pairwise
 
-from basestation.updates.update import Ended, EpochMarks, TupleUpdates, WindowUpdates
+from basestation.updates.update import EpochMarks, QueryFailure, TupleUpdates, WindowUpdates
 
 
-def in_time(updates):
+def order_by_tick(updates):
     """The same updates cut into pieces of one tick; what each query said keeps its order."""
     by_query = {}
     for update in updates:
@@ -35,5 +35,5 @@ def _pieces(update):
             edges = [0, *((ticks[1:] != ticks[:-1]).nonzero()[0] + 1).tolist(), len(ticks)]
             for begin, end in pairwise(edges):
                 yield int(ticks[begin]), update.take(slice(begin, end))
-        case Ended(clock=clock):
+        case QueryFailure(clock=clock):
             yield clock, update

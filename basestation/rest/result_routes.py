@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from basestation.rest.wire import Problem, results_as_json
-from basestation.results.feed import Feed, Gone
+from basestation.rest.wire import HttpProblemError, results_as_json
+from basestation.results.feed import Feed, UpdatesExpiredError
 
 
 def results_routes(feed: Feed, tick_ms: int) -> APIRouter:
@@ -20,9 +20,11 @@ def results_routes(feed: Feed, tick_ms: int) -> APIRouter:
         try:
             return results_as_json(feed.shape(number), after, feed.read(number, after, limit), tick_ms)
         except KeyError:
-            raise Problem(404, "no-such-query", f"there is no query {number}") from None
-        except Gone as gone:
+            raise HttpProblemError(404, "no-such-query", f"there is no query {number}") from None
+        except UpdatesExpiredError as gone:
             remedy = f"begin with after={gone.first - 1}"
-            raise Problem(410, "results-gone", f"updates before {gone.first} are not kept any more", remedy) from None
+            raise HttpProblemError(
+                410, "results-gone", f"updates before {gone.first} are not kept any more", remedy
+            ) from None
 
     return router

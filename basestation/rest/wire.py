@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from acquisition.ticks import rfc3339_of
-from basestation.results.feed import Numbered
-from basestation.results.schema import Shape
+from basestation.results.feed import NumberedUpdate
+from basestation.results.schema import ResultSchema
 from basestation.results.wire import schema_as_json, update_as_json
 
 PROBLEM = "application/problem+json"
 
 
-class Problem(Exception):
+class HttpProblemError(Exception):
     """An error as a client sees it. `code` is stable, `remedy` says what would help."""
 
     def __init__(self, status: int, code: str, title: str, remedy: str | None = None) -> None:
@@ -23,7 +23,7 @@ class Problem(Exception):
         return found | ({"detail": self.remedy} if self.remedy else {})
 
 
-def results_as_json(shape: Shape, after: int, updates: Sequence[Numbered], tick_ms: int) -> dict[str, Any]:
+def results_as_json(shape: ResultSchema, after: int, updates: Sequence[NumberedUpdate], tick_ms: int) -> dict[str, Any]:
     """A stretch of a query's feed; `next` is what to ask for `after` next time."""
     lines = [line for numbered in updates for line in _lines(numbered, shape, tick_ms)]
     schema = schema_as_json(shape)
@@ -36,7 +36,7 @@ def results_as_json(shape: Shape, after: int, updates: Sequence[Numbered], tick_
     }
 
 
-def _lines(numbered: Numbered, shape: Shape, tick_ms: int) -> list[dict[str, Any]]:
+def _lines(numbered: NumberedUpdate, shape: ResultSchema, tick_ms: int) -> list[dict[str, Any]]:
     """What replays print, with its number in the feed and its tick in the world's time."""
     return [
         {"number": number} | line | {"time": rfc3339_of(line["tick"], tick_ms)}

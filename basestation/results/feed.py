@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.results.schema import Shape
+from basestation.results.schema import ResultSchema
 from basestation.updates.update import EpochMarks, Interleaved, TupleUpdates, Update, WindowUpdates
 
 _MANY = EpochMarks | Interleaved | TupleUpdates | WindowUpdates
 
 
-class Gone(Exception):
+class UpdatesExpiredError(Exception):
     """What was asked for is no longer kept; `first` is the number of the oldest update that is."""
 
     def __init__(self, first: int) -> None:
@@ -25,7 +25,7 @@ class Gone(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class NumberedUpdate:
     """An update and its number in the feed of its query, from 1; of several windows, tuples or marks, that of the first."""
 
     number: int
@@ -33,10 +33,10 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RetainedUpdates:
     """The newest updates of one query. `numbers` are theirs, with the number that the next one will have behind them."""
 
-    shape: Shape
+    shape: ResultSchema
     updates: tuple[Update, ...] = ()
     numbers: tuple[int, ...] = (1,)
 
@@ -46,11 +46,11 @@ class Feed:
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit
-        self._kept: dict[int, Kept] = {}
+        self._kept: dict[int, RetainedUpdates] = {}
 
-    def open(self, shape: Shape) -> None:
+    def open(self, shape: ResultSchema) -> None:
         """Begin the feed of a query, so that it can be read before there is anything in it."""
-        self._kept.setdefault(shape.number, Kept(shape))
+        self._kept.setdefault(shape.number, RetainedUpdates(shape))
 
     def publish(self, updates: Iterable[Update]) -> None:
         by_query: dict[int, list[Update]] = {}
@@ -61,24 +61,24 @@ class Feed:
             lengths = [len(update) if isinstance(update, _MANY) else 1 for update in new]
             numbers = (*kept.numbers, *(kept.numbers[-1] + np.cumsum(lengths)).tolist())
             surplus = max(0, bisect_right(numbers, numbers[-1] - self._limit) - 1)
-            self._kept[query] = Kept(kept.shape, (*kept.updates, *new)[surplus:], numbers[surplus:])
+            self._kept[query] = RetainedUpdates(kept.shape, (*kept.updates, *new)[surplus:], numbers[surplus:])
 
-    def shape(self, query: int) -> Shape:
+    def shape(self, query: int) -> ResultSchema:
         """What the updates of a query are like. KeyError: no such query."""
         return self._kept[query].shape
 
-    def read(self, query: int, after: int = 0, limit: int | None = None) -> list[Numbered]:
+    def read(self, query: int, after: int = 0, limit: int | None = None) -> list[NumberedUpdate]:
         """What has numbers above `after`. KeyError: no such query. Gone: they are not kept any more."""
         kept = self._kept[query]
         first, behind = after + 1, kept.numbers[-1]
         if first < kept.numbers[0]:
-            raise Gone(kept.numbers[0])
+            raise UpdatesExpiredError(kept.numbers[0])
         end = behind if limit is None else min(behind, first + limit)
         found = []
         at = bisect_right(kept.numbers, first) - 1
         while first < end:
             begin, upto = kept.numbers[at], min(kept.numbers[at + 1], end)
-            found.append(Numbered(first, _part(kept.updates[at], first - begin, upto - begin)))
+            found.append(NumberedUpdate(first, _part(kept.updates[at], first - begin, upto - begin)))
             first, at = upto, at + 1
         return found
 

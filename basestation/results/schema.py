@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ResultSchema:
     number: int
     kind: str  # window or stream
     columns: tuple  # of the algebra: label, type, scale, unit
@@ -15,5 +15,5 @@ class Shape:
         return [column.scale for column in self.columns]
 
 
-def shape_of(number, plan):
-    return Shape(number, plan.kind, tuple(plan.root.columns), bool(getattr(plan.statement, "loops", ())))
+def schema_of(number, plan):
+    return ResultSchema(number, plan.kind, tuple(plan.root.columns), bool(getattr(plan.statement, "loops", ())))

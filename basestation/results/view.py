@@ -6,11 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.algebra.vector import Vector
-from basestation.updates.update import Coverage, Rows, TupleUpdates, Update, WindowUpdate, apart, singly
+from basestation.updates.update import (
+    Coverage,
+    Rows,
+    TupleUpdates,
+    Update,
+    WindowUpdate,
+    split_interleaved,
+    split_singly,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class WindowNow:
+class CurrentWindow:
     """What a window holds after its latest revision."""
 
     tick: int
@@ -22,7 +30,7 @@ class WindowNow:
 
 
 @dataclass(frozen=True, slots=True)
-class TuplesNow:
+class CurrentTuples:
     """The tuples of a stream that were given and not taken back, by index."""
 
     tick: np.ndarray
@@ -30,21 +38,21 @@ class TuplesNow:
     rows: Rows
 
 
-def current_windows(updates: Iterable[Update]) -> list[WindowNow]:
+def current_windows(updates: Iterable[Update]) -> list[CurrentWindow]:
     """Each window once, in the order of (tick, n)."""
-    windows: dict[tuple[int, int], WindowNow] = {}
-    for u in singly(updates):
+    windows: dict[tuple[int, int], CurrentWindow] = {}
+    for u in split_singly(updates):
         if not isinstance(u, WindowUpdate):
             continue  # that the query has ended
         before = windows.get((u.tick, u.n))
         rows = u.added if before is None else _joined([_without(before.rows, u.removed, u), u.added])
-        windows[u.tick, u.n] = WindowNow(u.tick, u.n, u.t, u.revision, u.coverage, rows)
+        windows[u.tick, u.n] = CurrentWindow(u.tick, u.n, u.t, u.revision, u.coverage, rows)
     return [windows[key] for key in sorted(windows)]
 
 
-def current_tuples(updates: Iterable[Update]) -> TuplesNow:
+def current_tuples(updates: Iterable[Update]) -> CurrentTuples:
     """The tuples of a stream query, which says marks of epochs as well; ValueError if it has not said any tuple."""
-    said = [u for u in apart(updates) if isinstance(u, TupleUpdates)]
+    said = [u for u in split_interleaved(updates) if isinstance(u, TupleUpdates)]
     if not said:
         raise ValueError("the stream has said no tuples yet")
     tick, index, weight = (np.concatenate([getattr(u, name) for u in said]) for name in ("tick", "index", "weight"))
@@ -57,7 +65,7 @@ def current_tuples(updates: Iterable[Update]) -> TuplesNow:
     given = np.flatnonzero(weight > 0)
     last[place[given]] = given  # of several replacements the latest holds
     kept = last[total == 1]
-    return TuplesNow(tick[kept], index[kept], _joined([u.rows for u in said]).take(kept))
+    return CurrentTuples(tick[kept], index[kept], _joined([u.rows for u in said]).take(kept))
 
 
 def _joined(parts: list[Rows]) -> Rows:
@@ -66,7 +74,7 @@ def _joined(parts: list[Rows]) -> Rows:
 
 
 def _concatenated(vectors: tuple[Vector, ...]) -> Vector:
-    return Vector(np.concatenate([v.values for v in vectors]), np.concatenate([v.there for v in vectors]))
+    return Vector(np.concatenate([v.values for v in vectors]), np.concatenate([v.validity for v in vectors]))
 
 
 def _without(rows: Rows, removed: Rows, update: WindowUpdate) -> Rows:
@@ -93,6 +101,6 @@ def _codes(rows: Rows) -> np.ndarray:
     code = np.zeros(len(rows), np.int64)
     for column in rows.columns:
         _, of_value = np.unique(column.values, return_inverse=True)
-        of_value = np.where(column.there, of_value + 1, 0)
+        of_value = np.where(column.validity, of_value + 1, 0)
         _, code = np.unique(code * (int(of_value.max(initial=0)) + 1) + of_value, return_inverse=True)
     return code

@@ -11,7 +11,14 @@
 Windows of a loop have "t". Coverage of a pushed extent is null. A column with a scale is told as the doubles it stands for.
 """
 
-from basestation.updates.update import Carried, Ended, EpochMarks, Interleaved, TupleUpdates, WindowUpdates
+from basestation.updates.update import (
+    EpochMarks,
+    Interleaved,
+    PunctuationUpdate,
+    QueryFailure,
+    TupleUpdates,
+    WindowUpdates,
+)
 
 
 def schema_as_json(shape):
@@ -44,9 +51,9 @@ def update_as_json(update, scales):
         case Interleaved():
             for piece in update.pieces():
                 yield from update_as_json(piece, scales)
-        case Carried():
+        case PunctuationUpdate():
             yield {"type": "mark", "query": update.query, "tick": update.tick, "value": update.value}
-        case Ended(code=code, message=message):
+        case QueryFailure(code=code, message=message):
             yield {"type": "ended", "query": update.query, "tick": update.clock, "code": code, "message": message}
 
 

@@ -11,18 +11,18 @@ import numpy as np
 
 from innet.placement.agenda import Agenda
 
-Stamps = tuple[np.ndarray, np.ndarray, np.ndarray]
+TimestampColumns = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Sites, and the first and the last moment of what their data is about, in milliseconds."""
 
 
-class Clocks:
+class ClockSkewDetector:
     """`off_ms` is by how much clocks may differ."""
 
     def __init__(self, off_ms: int) -> None:
         self._off_ms = off_ms
         self._newest: dict[int, int] = {}
 
-    def wrong(self, stamps: Iterable[Stamps], now_ms: int, agenda: Agenda | None) -> list[int]:
+    def find_skewed_sites(self, stamps: Iterable[TimestampColumns], now_ms: int, agenda: Agenda | None) -> list[int]:
         """The sites whose clocks seem wrong by what has come now. Without an agenda nothing has to be here at any time."""
         found = []
         for site, first, last in _newest(stamps):
@@ -40,7 +40,7 @@ def due_ms(agenda: Agenda, last: int) -> int:
     return last // agenda.period_ms * agenda.period_ms + agenda.latest_ms
 
 
-def _newest(stamps: Iterable[Stamps]) -> list[tuple[int, int, int]]:
+def _newest(stamps: Iterable[TimestampColumns]) -> list[tuple[int, int, int]]:
     """For each site the newest of its stamps."""
     parts = [part for part in stamps if len(part[0])]  # partials that count their contributors are nobody's
     if not parts:

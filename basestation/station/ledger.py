@@ -18,17 +18,17 @@ from enum import Enum, auto
 import numpy as np
 
 from acquisition.extent import Catalog
-from acquisition.payload import span_of
+from acquisition.payload import epoch_range_of
 from acquisition.schedule import Sampling
-from acquisition.schedule_builder import NOTHING, Scheduled
+from acquisition.schedule_builder import NO_SCHEDULES, ScheduleSet
 from acquisition.ticks import grid_at_or_after
-from acquisition.uplink import Measured
+from acquisition.uplink import ReceivedReadings
 from gateway.errors import FrameError
-from gateway.frame import Frame, Kind, MoteId
-from gateway.image import NOTHING as NO_IMAGE
-from gateway.link import Link, Numbers
-from gateway.payload import Counts, decode_event, decode_hello
-from innet.placement.placement import Placed, extents_of
+from gateway.frame import Frame, FrameKind, MoteId
+from gateway.image import NO_IMAGE
+from gateway.link import Link, SequenceSet
+from gateway.payload import ReadingCounts, decode_event, decode_hello
+from innet.placement.placement import PlacedOperator, extents_of
 
 MOST_PIECES, MOST_COUNTS, MOST_SPANS = 1_024, 64, 16
 """So many gaps, counts, and spans of one interval are kept of a mote and extent; of older ones the sums are."""
@@ -41,7 +41,7 @@ RECEIVED = "delivered", "filtered", "merged", "ahead", "not due", "duplicate"
 NAMES = ("due", *DUE, *PRODUCED, "received", *RECEIVED[3:])
 
 
-class Way(Enum):
+class DeliveryKind(Enum):
     """How a reading came."""
 
     DELIVERED = auto()
@@ -50,7 +50,7 @@ class Way(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _CounterReport:
     """What a mote's counters say of the readings at some places of a span, the last one left out, in which of its frames; and the
     first tick that this says nothing of."""
 
@@ -59,11 +59,11 @@ class _Told:
     first: int
     last: int
     behind: int
-    counts: Counts
+    counts: ReadingCounts
 
 
 @dataclass(slots=True)
-class _Span:
+class _IntervalSpan:
     """The ticks from one to another at which a site's readings of an extent were due at one interval; a place is a multiple of it.
 
     `own` came in frames of readings, of which some were `filtered`, `here` in any way.
@@ -72,10 +72,10 @@ class _Span:
     interval: int
     begin: int
     end: int | None = None  # the first tick that is no longer in it
-    own: Numbers = field(default_factory=Numbers)
-    here: Numbers = field(default_factory=Numbers)
+    own: SequenceSet = field(default_factory=SequenceSet)
+    here: SequenceSet = field(default_factory=SequenceSet)
     filtered: int = 0
-    told: list[_Told] = field(default_factory=list)
+    told: list[_CounterReport] = field(default_factory=list)
     asked: int = 0  # the first place of which the mote may have been told
 
     def has(self, tick: int) -> bool:
@@ -91,7 +91,7 @@ class _Span:
         end = now + 1 if self.end is None else min(now + 1, self.end)
         return grid_at_or_after(max(self.begin, end), self.interval) // self.interval
 
-    def sums(self, last: int, settled: Callable[[_Told, Sequence[_Told]], bool]) -> Counter[str]:
+    def sums(self, last: int, settled: Callable[[_CounterReport, Sequence[_CounterReport]], bool]) -> Counter[str]:
         """Of the places before one."""
         first = self.first()
         own, here = (numbers.count(first, last - 1) for numbers in (self.own, self.here))
@@ -116,12 +116,12 @@ class _Span:
         found["under way"] = found.pop("open", 0) - found["folded"] - found["dropped"] - found["lost"]
         return found
 
-    def without(self, place: int) -> "_Span":
+    def without(self, place: int) -> "_IntervalSpan":
         """What is left of it from a place on."""
         self.own.forget(place)
         self.here.forget(place)
         told = [each for each in self.told if each.first >= place]
-        return _Span(
+        return _IntervalSpan(
             self.interval, place * self.interval, self.end, self.own, self.here, self.filtered, told, self.asked
         )
 
@@ -132,13 +132,13 @@ class _Span:
         return sum(end - begin - self.here.count(begin, end - 1) for begin, end in gaps if begin < end)
 
 
-class _Account:
+class _ReadingAccount:
     """Of one site and extent. `link` gives the one to that mote, if it was heard."""
 
     def __init__(self, link: Callable[[], Link | None]) -> None:
         self._link = link
-        self._spans: list[_Span] = []
-        self._early: dict[tuple[int, Way], None] = {}  # ticks that have not come yet
+        self._spans: list[_IntervalSpan] = []
+        self._early: dict[tuple[int, DeliveryKind], None] = {}  # ticks that have not come yet
         self._fences: deque[tuple[int, int, int]] = deque(
             maxlen=MOST_FENCES
         )  # (boot, seq, first tick) of frames of readings
@@ -161,25 +161,25 @@ class _Account:
                 return
             last.end = begin if last.end is None else last.end
         if sampling is not None:
-            self._spans.append(_Span(sampling.epochs.interval, begin))
+            self._spans.append(_IntervalSpan(sampling.epochs.interval, begin))
         if len(self._spans) > MOST_SPANS:
             self._keep_sums(self._spans[0], self._spans[0].last(now))
             self._older["filtered"] += self._spans.pop(0).filtered
 
-    def _span_of(self, tick: int) -> _Span | None:
+    def _span_of(self, tick: int) -> _IntervalSpan | None:
         """The one in which a reading is due at a tick."""
         at = bisect_right(self._spans, tick, key=lambda span: span.begin)
         return self._spans[at - 1] if at and self._spans[at - 1].has(tick) else None
 
     # --- what came ---
 
-    def come(self, first: int, count: int, step: int, way: Way, now: int) -> None:
+    def come(self, first: int, count: int, step: int, way: DeliveryKind, now: int) -> None:
         """Readings at so many ticks, `step` apart."""
         self._received += count
         self._grow_old(now)
         self._put(first, count, step, way, now)
 
-    def _put(self, first: int, count: int, step: int, way: Way, now: int) -> None:
+    def _put(self, first: int, count: int, step: int, way: DeliveryKind, now: int) -> None:
         last = first + (count - 1) * step
         span = self._span_of(first)
         if span and span.has(last) and (count == 1 or span.interval == step) and last <= now:
@@ -193,16 +193,16 @@ class _Account:
             else:
                 self._off += 1
 
-    def _note(self, span: _Span, first: int, last: int, way: Way, now: int) -> None:
+    def _note(self, span: _IntervalSpan, first: int, last: int, way: DeliveryKind, now: int) -> None:
         span.here.fill(first, last)
-        if way is not Way.MERGED:
+        if way is not DeliveryKind.MERGED:
             fresh = span.own.fill(first, last)
-            span.filtered += fresh if way is Way.FILTERED else 0
+            span.filtered += fresh if way is DeliveryKind.FILTERED else 0
         if max(span.own.pieces, span.here.pieces) > MOST_PIECES:
             most = max(span.own, span.here, key=lambda each: each.pieces)
             self._cut(span, most.ranges()[MOST_PIECES // 2][0], now)
 
-    def _wait(self, tick: int, way: Way) -> None:
+    def _wait(self, tick: int, way: DeliveryKind) -> None:
         if len(self._early) < MOST_EARLY:
             self._early[tick, way] = None
         elif (tick, way) not in self._early:
@@ -214,12 +214,12 @@ class _Account:
             del self._early[tick, way]
             self._put(tick, 1, 1, way, now)
 
-    def greet(self, now: int) -> None:
+    def note_first_hello(self, now: int) -> None:
         """The mote has spoken for the first time, and has no schedule: it has sampled nothing so far."""
         for span in self._spans:
             span.asked = now // span.interval + 1
 
-    def again(self, count: int) -> None:
+    def note_duplicate(self, count: int) -> None:
         """Readings of a frame that was here before."""
         self._received += count
 
@@ -229,7 +229,7 @@ class _Account:
         """A frame of readings came, from a tick on."""
         self._fences.append((boot, seq, first))
 
-    def count(self, boot: int, seq: int, sampling: Sampling, counts: Counts, now: int) -> None:
+    def count(self, boot: int, seq: int, sampling: Sampling, counts: ReadingCounts, now: int) -> None:
         """What counters say. Of readings some of which were due at one interval and some at another it is not told apart."""
         if not counts.epochs:
             return
@@ -237,14 +237,14 @@ class _Account:
         span, interval = self._span_of(first), sampling.epochs.interval
         if span is None or not span.has(last) or span.interval != interval:
             return
-        told = _Told(boot, seq, first // interval, last // interval + 1, last + interval, counts)
+        told = _CounterReport(boot, seq, first // interval, last // interval + 1, last + interval, counts)
         if all(told.last <= each.first or each.last <= told.first for each in span.told):
             span.told.append(told)
             span.told.sort(key=lambda each: each.first)
         if len(span.told) > MOST_COUNTS:
             self._cut(span, span.told[MOST_COUNTS // 2].first, now)
 
-    def _cut(self, span: _Span, place: int, now: int) -> None:
+    def _cut(self, span: _IntervalSpan, place: int, now: int) -> None:
         """Keep of what was before a place only the sums."""
         for each in span.told:
             if each.first < place < each.last:  # what counters say is of all of theirs together
@@ -253,10 +253,10 @@ class _Account:
             self._keep_sums(span, place)
             self._spans[self._spans.index(span)] = span.without(place)
 
-    def _keep_sums(self, span: _Span, place: int) -> None:
+    def _keep_sums(self, span: _IntervalSpan, place: int) -> None:
         self._older += span.sums(place, self._settled)
 
-    def _settled(self, told: _Told, others: Sequence[_Told]) -> bool:
+    def _settled(self, told: _CounterReport, others: Sequence[_CounterReport]) -> bool:
         """Whether none of its readings is in a frame that may still come: the mote has sent later ones, and told after that what
         it had no room for; and of all its frames until then it is known what became of them."""
         link, last = self._link(), told
@@ -289,20 +289,20 @@ class Ledger:
 
     def __init__(self, catalog: Catalog, links: Mapping[MoteId, Link]) -> None:
         self._catalog, self._links = catalog, links
-        self._accounts: dict[tuple[str, int], _Account] = {}
-        self._scheduled = NOTHING
+        self._accounts: dict[tuple[str, int], _ReadingAccount] = {}
+        self._scheduled = NO_SCHEDULES
         self._steps: dict[str, int] = {}  # the ticks between two readings of each extent, as it is sampled now
-        self._slices: dict[int, _Slices] = {}
+        self._slices: dict[int, _OpenSlices] = {}
         self._greeted: set[int] = set()
-        self._nobody: Counter[str] = Counter()  # by extent: merged, and nobody tells of whom
+        self._unattributed: Counter[str] = Counter()  # by extent: merged, and nobody tells of whom
 
-    def _of(self, extent: str, site: int) -> _Account:
+    def _of(self, extent: str, site: int) -> _ReadingAccount:
         key = extent, site
         if key not in self._accounts:
-            self._accounts[key] = _Account(lambda: self._links.get(MoteId(site)))
+            self._accounts[key] = _ReadingAccount(lambda: self._links.get(MoteId(site)))
         return self._accounts[key]
 
-    def desire(self, scheduled: Scheduled, now: int) -> None:
+    def desire(self, scheduled: ScheduleSet, now: int) -> None:
         """These are the schedules from now on."""
         before, self._scheduled = self._scheduled, scheduled
         self._steps = {each.extent: each.epochs.interval for each in scheduled.running.values()}
@@ -314,25 +314,25 @@ class Ledger:
                     if was.get(extent) != is_.get(extent):
                         self._of(extent, site).desire(is_.get(extent), now)
 
-    def take(self, frames: Iterable[Frame], copies: Iterable[Frame], measured: Measured, now: int) -> None:
+    def take(self, frames: Iterable[Frame], copies: Iterable[Frame], measured: ReceivedReadings, now: int) -> None:
         """What frames of readings and events say, those that were here before included; in a clock tick."""
         for name, batch in measured.batches:
-            self.come(name, batch.site, batch.tick, Way.DELIVERED, now)
+            self.come(name, batch.site, batch.tick, DeliveryKind.DELIVERED, now)
         for sampling, batch in measured.filtered:
-            self.come(sampling.extent, batch.site, batch.tick, Way.FILTERED, now)
+            self.come(sampling.extent, batch.site, batch.tick, DeliveryKind.FILTERED, now)
         samplings = self._scheduled.samplings
         for frame in frames:
-            if frame.kind is Kind.READING and (span := span_of(frame)) and span[0] in samplings:
+            if frame.kind is FrameKind.READING and (span := epoch_range_of(frame)) and span[0] in samplings:
                 sampling = samplings[span[0]]
                 self._of(sampling.extent, frame.mote).sent(frame.boot, frame.seq, sampling.epochs.tick(span[1]))
-            elif frame.kind is Kind.EVENT and (counts := _counts_of(frame)) and counts.sampling in samplings:
+            elif frame.kind is FrameKind.EVENT and (counts := _counts_of(frame)) and counts.sampling in samplings:
                 sampling = samplings[counts.sampling]
                 self._of(sampling.extent, frame.mote).count(frame.boot, frame.seq, sampling, counts, now)
-            elif frame.kind is Kind.HELLO and frame.mote not in self._greeted:
+            elif frame.kind is FrameKind.HELLO and frame.mote not in self._greeted:
                 self._greet(frame, now)
         for frame in copies:
-            if frame.kind is Kind.READING and (span := span_of(frame)) and span[0] in samplings:
-                self._of(samplings[span[0]].extent, frame.mote).again(span[2])
+            if frame.kind is FrameKind.READING and (span := epoch_range_of(frame)) and span[0] in samplings:
+                self._of(samplings[span[0]].extent, frame.mote).note_duplicate(span[2])
 
     def _greet(self, frame: Frame, now: int) -> None:
         """Nobody is sent a schedule who has not said hello (`gateway.reconciler`)."""
@@ -344,14 +344,14 @@ class Ledger:
         if hello.schedule == NO_IMAGE:
             for (_, site), account in self._accounts.items():
                 if site == frame.mote:
-                    account.greet(now)
+                    account.note_first_hello(now)
 
-    def come(self, extent: str, site: np.ndarray, tick: np.ndarray, way: Way, now: int) -> None:
+    def come(self, extent: str, site: np.ndarray, tick: np.ndarray, way: DeliveryKind, now: int) -> None:
         """Readings of an extent, in any order."""
         step = self._steps.get(extent) or self._catalog.find(extent).interval
         self._come(extent, site, tick, step, way, now)
 
-    def _come(self, extent: str, site: np.ndarray, tick: np.ndarray, step: int, way: Way, now: int) -> None:
+    def _come(self, extent: str, site: np.ndarray, tick: np.ndarray, step: int, way: DeliveryKind, now: int) -> None:
         """Those of a site that are `step` apart are taken together."""
         if not len(tick):
             return
@@ -362,7 +362,9 @@ class Ledger:
         for mote, first, count in zip(site[begins].tolist(), tick[begins].tolist(), counts.tolist(), strict=True):
             self._of(extent, mote).come(first, count, step, way, now)
 
-    def merge(self, placed: Placed, slice_: np.ndarray, who: np.ndarray, readings: np.ndarray, now: int) -> None:
+    def merge(
+        self, placed: PlacedOperator, slice_: np.ndarray, who: np.ndarray, readings: np.ndarray, now: int
+    ) -> None:
         """Partials of a fold: of which slice, who is in each of them (as `Partials.who`), and of how many readings it is.
 
         Where there are several ticks in a slice, it is known whose readings they are when all have come of all that are in it;
@@ -370,13 +372,13 @@ class Ledger:
         """
         fold, extents = placed.operator, extents_of(placed.operator)
         if not placed.shape.has_bitmap:
-            self._tell_nobody(extents, int(readings.sum()))
+            self._add_unattributed(extents, int(readings.sum()))
             return
         slices = self._slices.get(placed.number)
         if slices is None or slices.placed.operator != fold:
             if slices is not None:
-                self._tell_nobody(extents_of(slices.placed.operator), slices.readings())
-            slices = self._slices[placed.number] = _Slices(placed)
+                self._add_unattributed(extents_of(slices.placed.operator), slices.readings())
+            slices = self._slices[placed.number] = _OpenSlices(placed)
         order = np.argsort(slice_, kind="stable")
         numbers, begins = np.unique(slice_[order], return_index=True)
         ends = np.append(begins, len(order))[1:]  # where nothing came there is neither
@@ -388,12 +390,12 @@ class Ledger:
             sites.append(np.repeat(whole, len(at)))
             ticks.append(np.tile(np.array(at, np.int64), len(whole)))
         for extent in extents if sites else ():
-            self._come(extent, np.concatenate(sites), np.concatenate(ticks), fold.interval, Way.MERGED, now)
-        self._tell_nobody(extents, slices.forget())
+            self._come(extent, np.concatenate(sites), np.concatenate(ticks), fold.interval, DeliveryKind.MERGED, now)
+        self._add_unattributed(extents, slices.forget())
 
-    def _tell_nobody(self, extents: Iterable[str], readings: int) -> None:
+    def _add_unattributed(self, extents: Iterable[str], readings: int) -> None:
         for extent in extents:
-            self._nobody[extent] += readings
+            self._unattributed[extent] += readings
 
     def sums(self, now: int) -> dict[str, dict[int, dict[str, int]]]:
         """By extent and mote: NAMES."""
@@ -402,9 +404,9 @@ class Ledger:
             found.setdefault(extent, {})[site] = account.sums(now)
         return found
 
-    def nobodys(self) -> dict[str, int]:
+    def unattributed(self) -> dict[str, int]:
         """By extent, how many readings came merged of which it is not told whose they are."""
-        found = Counter(self._nobody)
+        found = Counter(self._unattributed)
         for slices in self._slices.values():
             for extent in extents_of(slices.placed.operator):
                 found[extent] += slices.readings()
@@ -412,10 +414,10 @@ class Ledger:
 
 
 @dataclass(slots=True)
-class _Slices:
+class _OpenSlices:
     """Slices of a fold of which some readings came, and not all of all that are in them."""
 
-    placed: Placed
+    placed: PlacedOperator
     _open: dict[int, tuple[np.ndarray, int]] = field(default_factory=dict)
 
     def add(self, number: int, who: np.ndarray, readings: int) -> np.ndarray:
@@ -437,9 +439,9 @@ class _Slices:
         return sum(readings for _, readings in self._open.values())
 
 
-def _counts_of(frame: Frame) -> Counts | None:
+def _counts_of(frame: Frame) -> ReadingCounts | None:
     try:
         said = decode_event(frame.payload)
     except FrameError:  # that is told by the mote's keeper
         return None
-    return said if isinstance(said, Counts) else None
+    return said if isinstance(said, ReadingCounts) else None

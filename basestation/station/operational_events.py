@@ -15,7 +15,7 @@ BROKEN, KEPT = "a lifetime is no longer kept", "a lifetime is kept again"
 
 
 @dataclass(frozen=True, slots=True)
-class Incident:
+class OperationalEvent:
     """`query` is whose promise it is about; `why` has the figures, where something cannot be."""
 
     at_ms: int
@@ -24,24 +24,26 @@ class Incident:
     query: int | None = None
 
 
-class Incidents:
+class OperationalEventLog:
     """The youngest, and how many of each there were."""
 
     def __init__(self) -> None:
-        self.kept: deque[Incident] = deque(maxlen=MOST)
+        self.kept: deque[OperationalEvent] = deque(maxlen=MOST)
         self.counted: Counter[str] = Counter()
 
     def compare(self, before: World, after: World, now_ms: int) -> None:
         """What has changed for the worse, or the better again."""
-        self._note(now_ms, before.sleepless, after.sleepless, AWAKE, ASLEEP)
+        self._note(now_ms, before.awake_reason, after.awake_reason, AWAKE, ASLEEP)
         for number, query in after.live.items():  # what is over promises nothing
-            was = before.live[number].broken if number in before.live else None
-            self._note(now_ms, was, query.broken, BROKEN, KEPT, number)
+            was = before.live[number].lifetime_violation if number in before.live else None
+            self._note(now_ms, was, query.lifetime_violation, BROKEN, KEPT, number)
 
     def _note(self, at_ms: int, was: str | None, now: str | None, worse: str, better: str,
               query: int | None = None) -> None:  # fmt: skip
         if (was is None) == (now is None):
             return
-        found = Incident(at_ms, better, "", query) if now is None else Incident(at_ms, worse, now, query)
+        found = (
+            OperationalEvent(at_ms, better, "", query) if now is None else OperationalEvent(at_ms, worse, now, query)
+        )
         self.kept.append(found)
         self.counted[found.what] += 1

@@ -16,29 +16,29 @@ from acquisition.extent import Catalog
 from acquisition.ticks import tick_of_ms
 from basestation import downlink, uplink
 from basestation.algebra.vector import Vector
-from basestation.archive.interface import Store
+from basestation.archive.interface import Archive
 from basestation.controller import migration
-from basestation.controller.agenda import pending, round_of
-from basestation.controller.dispatch import begun, commanded
-from basestation.controller.expiry import passed
-from basestation.controller.lifetime import judged
-from basestation.controller.query_lifecycle import Event, Query
+from basestation.controller.agenda import is_agenda_pending, round_ticks
+from basestation.controller.dispatch import dispatch, on_agenda_start
+from basestation.controller.expiry import expire_queries
+from basestation.controller.lifetime import recheck_lifetimes
+from basestation.controller.query_lifecycle import QueryEvent, QueryRecord
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
-from basestation.planner.pushdown_policy import Moves
+from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.results.feed import Feed
-from basestation.results.schema import shape_of
-from basestation.station.clock_skew import Clocks
+from basestation.results.schema import schema_of
+from basestation.station.clock_skew import ClockSkewDetector
 from basestation.station.ledger import Ledger
-from basestation.station.operational_events import Incidents
-from basestation.station.statistics_collector import Gathering
+from basestation.station.operational_events import OperationalEventLog
+from basestation.station.statistics_collector import StatisticsCollector
 from gateway.codec import FrameDecoder
 from gateway.frame import MAX_FRAME
-from gateway.link import Links, Policy
-from gateway.reconciler import Keepers
+from gateway.link import LinkPolicy, Links
+from gateway.reconciler import MoteReconcilers
 from gateway.transports import Transport
 from innet.deployment import Deployment
-from innet.routing.failure_detector import Silence
+from innet.routing.failure_detector import FailureDetector
 
 
 class Station:
@@ -49,23 +49,23 @@ class Station:
     while queries run; `decided` hears of that.
     """
 
-    def __init__(self, catalog: Catalog, transport: Transport, archive: Store, boot: int, now_ms: int,
-                 policy: Policy | None = None, deployment: Deployment | None = None,
-                 moves: Moves = Moves.PLANNED, agenda: bool = False,
-                 decided: migration.Told = lambda decided: None) -> None:  # fmt: skip
-        self.world = World.at_first(catalog, deployment, moves, agenda)
+    def __init__(self, catalog: Catalog, transport: Transport, archive: Archive, boot: int, now_ms: int,
+                 policy: LinkPolicy | None = None, deployment: Deployment | None = None,
+                 moves: PushdownPolicy = PushdownPolicy.PLANNED, agenda: bool = False,
+                 decided: migration.MigrationListener = lambda decided: None) -> None:  # fmt: skip
+        self.world = World.initial(catalog, deployment, moves, agenda)
         self.feed = Feed()
-        self.links = Links(boot, policy or Policy())
+        self.links = Links(boot, policy or LinkPolicy())
         mtu = MAX_FRAME if deployment is None else deployment.mtu
-        self.keepers = Keepers(self.links, self._clock, lambda mote: self.world.way(mote), mtu=mtu)
-        self.silence = Silence()
-        self.clocks = Clocks(self.keepers.pace.off_ms)
+        self.reconcilers = MoteReconcilers(self.links, self._clock, lambda mote: self.world.way(mote), mtu=mtu)
+        self.failure_detector = FailureDetector()
+        self.clocks = ClockSkewDetector(self.reconcilers.pace.off_ms)
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
-        self.incidents = Incidents()
+        self.incidents = OperationalEventLog()
         self.ledger = Ledger(catalog, self.links.by_mote)
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder(mtu)
-        self._gathering, self._decided = Gathering(), decided
+        self._gathering, self._decided = StatisticsCollector(), decided
         self._tick = self._looked = self._reviewed = tick_of_ms(now_ms, catalog.tick_ms)
         self._changed: int | None = None  # when a query came or went last, until that was weighed
 
@@ -74,12 +74,12 @@ class Station:
         self._end_ticks(now_ms)
         self.engine.load(extent, self._tick, columns)
 
-    def submit(self, text: str, now_ms: int) -> Query:
+    def submit(self, text: str, now_ms: int) -> QueryRecord:
         """Accept a query and send its motes what they need. Refused says why it cannot be."""
         self._end_ticks(now_ms)
         return self._carry_out(downlink.deploy(text, self.world, self.engine), now_ms)
 
-    def stop(self, number: int, now_ms: int) -> Query:
+    def stop(self, number: int, now_ms: int) -> QueryRecord:
         """Stop a query; KeyError if there is none of that number."""
         self._end_ticks(now_ms)
         return self._carry_out(downlink.withdraw(number, self.world, self.engine), now_ms)
@@ -87,35 +87,42 @@ class Station:
     def step(self, now_ms: int) -> None:
         """End the clock ticks that are over, take what came, acknowledge it, look after the motes."""
         self._end_ticks(now_ms)
-        arrivals = gateway.uplink.rise(self._transport.receive(), self._decoder, self.links)
+        arrivals = gateway.uplink.receive(self._transport.receive(), self._decoder, self.links)
         known = self.world.known
         frames = [frame for frame in arrivals.frames if known is None or frame.mote in known]
         self.errors.update(["stranger"] * (len(arrivals.frames) - len(frames)))
-        risen = uplink.rise(
-            frames, arrivals.copies, self.world, self.engine, self._archive, self._gathering, self.ledger, self._tick
+        risen = uplink.receive(
+            frames,
+            arrivals.duplicates,
+            self.world,
+            self.engine,
+            self._archive,
+            self._gathering,
+            self.ledger,
+            self._tick,
         )
         of_motes = [frame for frame in frames if frame.mote not in self.world.tree.roots]
-        strange = self.keepers.take(of_motes, now_ms)
-        self.keepers.vouch((mote for mote, _ in risen.merged), now_ms)
-        for mote in self.clocks.wrong(risen.stamps, now_ms, self.world.agenda):
-            self.keepers.of(mote).mistimed(now_ms)
+        strange = self.reconcilers.take(of_motes, now_ms)
+        self.reconcilers.note_alive((mote for mote, _ in risen.merged), now_ms)
+        for mote in self.clocks.find_skewed_sites(risen.stamps, now_ms, self.world.agenda):
+            self.reconcilers.of(mote).note_clock_wrong(now_ms)
         came = [*((frame.mote, frame.sender) for frame in of_motes), *risen.merged]
-        self.silence.hear(came, self.world.tree, now_ms)
+        self.failure_detector.record_arrivals(came, self.world.tree, now_ms)
         self.errors.update(error.code for error in (*arrivals.errors, *risen.errors, *strange))
-        gateway.downlink.answer(arrivals.answers, self._transport)
-        settled = self.keepers.settled()
+        gateway.downlink.send_acks(arrivals.acks, self._transport)
+        settled = self.reconcilers.up_to_date_motes()
         world, now = self._listen(risen.world, settled, now_ms), self.engine.clock + 1
-        world = migration.gone_on(world, self.engine, settled, self._decided)
+        world = migration.advance_migrations(world, self.engine, settled, self._decided)
         begins = self._agenda_begins()
         if world.tree.parent != self.world.tree.parent:
-            world = judged(commanded(world, now))
+            world = recheck_lifetimes(dispatch(world, now))
         elif begins:
-            self.silence.begin(world.tree.parent, now_ms)
-            world = judged(begun(world, now))
-        world = passed(self._review(world), now)
+            self.failure_detector.begin(world.tree.parent, now_ms)
+            world = recheck_lifetimes(on_agenda_start(world, now))
+        world = expire_queries(self._review(world), now)
         if world.desired is not self.world.desired:
-            gateway.downlink.desire(world.desired, self.keepers, now_ms)
-        elif not pending(world, now):
+            gateway.downlink.set_desired(world.desired, self.reconcilers, now_ms)
+        elif not is_agenda_pending(world, now):
             world = world.with_settled(settled)
         self._become(world, now_ms)
         self._speak(now_ms)
@@ -126,24 +133,24 @@ class Station:
 
     def _review(self, world: World) -> World:
         """Weigh again what was decided: now and then by what has come since the last time, and when other queries run."""
-        if pending(world, self._tick):
+        if is_agenda_pending(world, self._tick):
             return world
-        due = self._tick >= self._reviewed + migration.REVIEWED * round_of(world)
+        due = self._tick >= self._reviewed + migration.REVIEW_ROUNDS * round_ticks(world)
         if due:
             self._reviewed = self._tick
-            world = replace(world, statistics=self._gathering.told(world))
-        elif self._changed is None or self._tick < self._changed + migration.CALM * round_of(world):
+            world = replace(world, statistics=self._gathering.collect(world))
+        elif self._changed is None or self._tick < self._changed + migration.QUIET_ROUNDS * round_ticks(world):
             return world
         self._changed = None
-        return migration.reviewed(world, self.engine, self._decided)
+        return migration.start_migrations(world, self.engine, self._decided)
 
-    def _listen(self, world: World, settled: frozenset[int], now_ms: int) -> World:
+    def _listen(self, world: World, up_to_date_motes: frozenset[int], now_ms: int) -> World:
         """Find out who is silent of those that have what they should have."""
         tick_ms = world.catalog.tick_ms
-        most = {site: ticks * tick_ms for site, ticks in world.patience.items() if site in settled}
-        for mote in sorted(self.silence.look(world.tree, most, now_ms)):
-            self.keepers.of(mote).overdue(now_ms)
-        return world.with_silent(self.silence.motes)
+        most = {site: ticks * tick_ms for site, ticks in world.silence_limits.items() if site in up_to_date_motes}
+        for mote in sorted(self.failure_detector.find_overdue(world.tree, most, now_ms)):
+            self.reconcilers.of(mote).note_overdue(now_ms)
+        return world.with_silent(self.failure_detector.motes)
 
     def _agenda_begins(self) -> bool:
         """Whether motes change to their agenda in this clock tick: what they did while they were told of it is not in it."""
@@ -157,13 +164,13 @@ class Station:
         for ended in (self._tick, now - 1):
             if self.engine.clock < ended < now:
                 for number in uplink.answer(self.engine, self.feed, ended):
-                    self._carry_out(downlink.release(number, Event.FAIL, self.world, self.engine), now_ms)
+                    self._carry_out(downlink.end_query(number, QueryEvent.FAIL, self.world, self.engine), now_ms)
         self._tick = max(self._tick, now)
 
-    def _carry_out(self, deployment: downlink.Deployment, now_ms: int) -> Query:
+    def _carry_out(self, deployment: downlink.QueryChange, now_ms: int) -> QueryRecord:
         self._changed = self._tick
-        self.feed.open(shape_of(deployment.query.number, deployment.query.plan))
-        gateway.downlink.desire(deployment.world.desired, self.keepers, now_ms)
+        self.feed.open(schema_of(deployment.query.number, deployment.query.plan))
+        gateway.downlink.set_desired(deployment.world.desired, self.reconcilers, now_ms)
         self._become(deployment.world, now_ms)
         self._speak(now_ms)
         return deployment.query
@@ -175,11 +182,11 @@ class Station:
         self.world = world
 
     def _clock(self, now_ms: int) -> bytes:
-        return acquisition.downlink.clock(now_ms, self.world.catalog.tick_ms)
+        return acquisition.downlink.encode_clock(now_ms, self.world.catalog.tick_ms)
 
     def _speak(self, now_ms: int) -> None:
-        gateway.downlink.tend(self.keepers, self._transport, now_ms)
-        gateway.downlink.descend(self.keepers, self._transport, now_ms)
+        gateway.downlink.maintain(self.reconcilers, self._transport, now_ms)
+        gateway.downlink.send_due(self.reconcilers, self._transport, now_ms)
 
 
 class RestServer:

@@ -10,14 +10,14 @@ from itertools import islice, pairwise, repeat
 
 import numpy as np
 
-from basestation.algebra.record import made_often
+from basestation.algebra.record import record
 from basestation.algebra.vector import Vector
 
 Coverage = Mapping[str, tuple[int, int] | None]
 """For each extent below: (used, due), or None for a pushed one."""
 
 
-@made_often
+@record
 class Rows:
     """Tuples as columns; the length is told apart because there may be no columns."""
 
@@ -74,7 +74,7 @@ class WindowUpdate:
     removed: Rows
 
 
-@made_often
+@record
 class WindowUpdates:
     """Updates of many windows in the order in which they are given; each of them is a WindowUpdate.
 
@@ -89,15 +89,15 @@ class WindowUpdates:
     revision: np.ndarray
     coverage: Mapping[str, tuple[np.ndarray, np.ndarray] | None]
     added: Rows
-    added_at: np.ndarray
+    added_offsets: np.ndarray
     removed: Rows
-    removed_at: np.ndarray
+    removed_offsets: np.ndarray
 
     def __len__(self):
         return len(self.tick)
 
     def __iter__(self):
-        added, removed = _cut(self.added, self.added_at), _cut(self.removed, self.removed_at)
+        added, removed = _cut(self.added, self.added_offsets), _cut(self.removed, self.removed_offsets)
         tags = zip(self.tick.tolist(), self.n.tolist(), self.t.tolist(), self.revision.tolist(), strict=True)
         covered = each_coverage(self.coverage, len(self))
         for (tick, n, t, revision), cover, plus, minus in zip(tags, covered, added, removed, strict=True):
@@ -107,9 +107,11 @@ class WindowUpdates:
         """The updates in a slice."""
         begin, end, _ = which.indices(len(self))
         tags = (getattr(self, name)[which] for name in ("tick", "n", "t", "revision"))
-        added, added_at = _part(self.added, self.added_at[begin : end + 1])
-        removed, removed_at = _part(self.removed, self.removed_at[begin : end + 1])
-        return WindowUpdates(self.query, *tags, coverage_of(self.coverage, which), added, added_at, removed, removed_at)
+        added, added_offsets = _part(self.added, self.added_offsets[begin : end + 1])
+        removed, removed_offsets = _part(self.removed, self.removed_offsets[begin : end + 1])
+        return WindowUpdates(
+            self.query, *tags, coverage_of(self.coverage, which), added, added_offsets, removed, removed_offsets
+        )
 
 
 def _cut(rows, bounds):
@@ -135,7 +137,7 @@ def each_coverage(coverage, count):
         yield dict(zip(coverage, row, strict=True))
 
 
-@made_often
+@record
 class TupleUpdates:
     """Tuples of a stream in the order in which they are given (weight 1) or taken back (-1)."""
 
@@ -215,8 +217,8 @@ class Interleaved:
         return Interleaved(self.query, tuples, marks, self.at[first:behind] - (begin - first))
 
 
-@made_often
-class TuplesForMany:
+@record
+class SharedTupleUpdates:
     """Tuples of a stream that are for many queries: those from begin[i] to behind[i] are for query i. In pieces they are
     TupleUpdates."""
 
@@ -234,8 +236,8 @@ class TuplesForMany:
         return map(TupleUpdates, self.queries, *tags, self.rows.parts(self.begin, self.behind))
 
 
-@made_often
-class WindowsForMany:
+@record
+class SharedWindowUpdates:
     """First answers of the same windows for many queries: window j of query i has the rows from at[i, j] to at[i, j + 1], and
     others may have the same. In pieces they are WindowUpdates."""
 
@@ -257,7 +259,7 @@ class WindowsForMany:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class PunctuationUpdate:
     """A mark that came with a batch, at its place among what is said; what `value` is, knows who put it there."""
 
     query: int
@@ -266,7 +268,7 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class QueryFailure:
     """The query has ended with an error of kind input (14); nothing follows. `code` is one of the catalogue (SN5xx)."""
 
     query: int
@@ -275,22 +277,22 @@ class Ended:
     clock: int
 
 
-Update = WindowUpdates | TupleUpdates | EpochMarks | Interleaved | Carried | Ended
+Update = WindowUpdates | TupleUpdates | EpochMarks | Interleaved | PunctuationUpdate | QueryFailure
 
 
-def by_query(said):
+def split_by_query(said):
     """What an engine said, with those updates one by one that were made for many queries together."""
     for update in said:
-        yield from update.pieces() if isinstance(update, TuplesForMany | WindowsForMany) else (update,)
+        yield from update.pieces() if isinstance(update, SharedTupleUpdates | SharedWindowUpdates) else (update,)
 
 
-def apart(updates):
+def split_interleaved(updates):
     """Updates with tuples and the marks between them in pieces."""
-    for update in by_query(updates):
+    for update in split_by_query(updates):
         yield from update.pieces() if isinstance(update, Interleaved) else (update,)
 
 
-def singly(updates):
+def split_singly(updates):
     """Updates with each window and each mark by itself."""
-    for update in apart(updates):
+    for update in split_interleaved(updates):
         yield from update if isinstance(update, WindowUpdates | EpochMarks) else (update,)

@@ -13,14 +13,14 @@ import sys
 from pathlib import Path
 from random import Random
 
-from innet.deployment.propagation import Radio, ratios
+from innet.deployment.propagation import PropagationModel, predict_link_ratios
 
 SEED = 7
 ROWS, COLUMNS = 6, 9
 APART = (4.6, 5.2)  # metres between desks, east and north
 OFF = (1.6, 1.8)  # how far a desk is off the grid at most
 GATEWAY = (20.7, 0.5)
-RADIO = Radio(SEED, exponent=3.3, shadowing=6.6, asymmetry=4.0, half=-66.5, steepness=5.15, best=0.85)
+RADIO = PropagationModel(SEED, exponent=3.3, shadowing=6.6, asymmetry=4.0, half=-66.5, steepness=5.15, best=0.85)
 ROOMS = (
     ("library", "kitchen", "workshop"),
     ("north-west", "hall", "north-east"),
@@ -80,7 +80,7 @@ supply = {{ raw = [0, 4095], unit = "mV", sample_ms = 17, sample_ma = 0.5 }}
 def lab():
     """The files by name, with their content in bytes."""
     places = desks()
-    links = ratios({0: GATEWAY, **places}, RADIO)
+    links = predict_link_ratios({0: GATEWAY, **places}, RADIO)
     motes = "\n".join(f'{number} = {{ at = [{x}, {y}], board = "desk" }}' for number, (x, y) in places.items())
     gateway = ", ".join(map(str, GATEWAY))
     texts = {

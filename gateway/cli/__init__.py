@@ -65,7 +65,7 @@ def dispatch(arguments: list[str], verbs: dict[str, EntryPoint]) -> int:
         print(f"moteloom {own_version()}")
         return 0
     if first not in verbs:
-        print(unknown(first, verbs), file=sys.stderr)
+        print(unknown_verb_message(first, verbs), file=sys.stderr)
         return MISUSED
     verb = verbs[first].load()
     return verb.run(parser_of(first, verb).parse_args(rest))
@@ -97,7 +97,7 @@ def help_line(entry: EntryPoint) -> str:
         return f"(not available: {error})"
 
 
-def unknown(name: str, verbs: dict[str, EntryPoint]) -> str:
+def unknown_verb_message(name: str, verbs: dict[str, EntryPoint]) -> str:
     """What is said about a verb that does not exist."""
     what = "option" if name.startswith("-") else "verb"
     close = difflib.get_close_matches(name, verbs, n=1)

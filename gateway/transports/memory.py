@@ -5,11 +5,11 @@ from collections.abc import Callable
 from gateway.errors import TransportError
 
 
-class MemoryEnd:
+class MemoryTransport:
     """One end. `on_data`, if given, is called after bytes have come, so that a peer in virtual time can react."""
 
     def __init__(self) -> None:
-        self.peer: MemoryEnd | None = None
+        self.peer: MemoryTransport | None = None
         self.on_data: Callable[[], None] | None = None
         self._arrived = bytearray()
         self._open = False
@@ -35,8 +35,8 @@ class MemoryEnd:
         self._open = False
 
 
-def pair() -> tuple[MemoryEnd, MemoryEnd]:
+def connected_pair() -> tuple[MemoryTransport, MemoryTransport]:
     """Two ends that are joined; both want `open()`."""
-    ours, theirs = MemoryEnd(), MemoryEnd()
+    ours, theirs = MemoryTransport(), MemoryTransport()
     ours.peer, theirs.peer = theirs, ours
     return ours, theirs

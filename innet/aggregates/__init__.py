@@ -7,21 +7,21 @@ from innet.aggregates.count import Count
 from innet.aggregates.extremes import Max, Min
 from innet.aggregates.first_last import First, Last
 from innet.aggregates.holistic import CountDistinct, Quantile
-from innet.aggregates.protocol import Aggregate
+from innet.aggregates.protocol import MergeableAggregate
 from innet.aggregates.sums import Avg, Sum
 from innet.aggregates.variance import Stdev, Variance
 
-MERGING = {
+MERGEABLE = {
     "COUNT": Count, "SUM": Sum, "AVG": Avg, "MIN": Min, "MAX": Max, "VARIANCE": Variance, "STDEV": Stdev,
     "FIRST": First, "LAST": Last,
 }  # fmt: skip
-KEEPING = ("MEDIAN", "QUANTILE")
-NUMERIC = ("SUM", "AVG", "VARIANCE", "STDEV", *KEEPING)
+HOLISTIC = ("MEDIAN", "QUANTILE")
+NUMERIC = ("SUM", "AVG", "VARIANCE", "STDEV", *HOLISTIC)
 
 
-def make(
+def create_aggregate(
     name: str, type: str, *, distinct: bool = False, share: float | None = None, scale: int | None = None
-) -> Aggregate:
+) -> MergeableAggregate:
     """The aggregate `name` over values of `type`: integer, time, float, string, or scaled.
 
     Scaled values are whole multiples of 10^-`scale`. `distinct` is for COUNT, `share` is the q of QUANTILE.
@@ -37,6 +37,6 @@ def make(
     type = "integer" if type == "time" else type
     if distinct:
         return CountDistinct(type, scale)
-    if name in KEEPING:
+    if name in HOLISTIC:
         return Quantile(name, type, scale, 0.5 if share is None else share)
-    return MERGING[name](type, scale)
+    return MERGEABLE[name](type, scale)

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from innet.aggregates.group_ranges import Counted
-from innet.aggregates.protocol import Field
-from innet.aggregates.state import Partial, State
+from innet.aggregates.group_ranges import RangeCounter
+from innet.aggregates.protocol import StateField
+from innet.aggregates.state import AggregateState, StateAggregate
 
 COUNT_BITS = 32
 
@@ -21,7 +21,7 @@ def count_rows(counts, groups, weights) -> None:
         counts += np.bincount(groups, weights, len(counts)).astype(np.int64)
 
 
-class Count(Partial):
+class Count(StateAggregate):
     name = "COUNT"
     result = "integer"
     can_undo = True
@@ -31,16 +31,16 @@ class Count(Partial):
 
     def folded(self, counts, groups, values=None, valid=None, order=None, once=None):
         if valid is None or valid.all():
-            return State(len(counts), {"count": counts}, {})
+            return AggregateState(len(counts), {"count": counts}, {})
         return super().folded(counts, groups, values, valid, order, once)
 
     def over(self, n_groups, first, last, values, valid, once):
         if valid is not None:
             first, last = first[valid], last[valid]
-        return once(Counted(n_groups), first, last), np.ones(n_groups, bool)
+        return once(RangeCounter(n_groups), first, last), np.ones(n_groups, bool)
 
     def layout(self):
-        return (Field("count", COUNT_BITS),)
+        return (StateField("count", COUNT_BITS),)
 
     def _fold(self, state, groups, values, weights, order):
         count_rows(state.cells["count"], groups, weights)

@@ -14,20 +14,20 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-BITS = 44
-HALF = 1 << (BITS - 1)
-LOW = (1 << (BITS // 2)) - 1
-OF_INTEGERS, OF_FLOATS = 0, -22
+LIMB_BITS = 44
+HALF = 1 << (LIMB_BITS - 1)
+LOW = (1 << (LIMB_BITS // 2)) - 1
+INTEGER_ORIGIN, FLOAT_ORIGIN = 0, -22
 """Of which power of two the digits of limb 0 are multiples."""
 HEADROOM = 1 << 61
-ROWS = 1 << 16
+CHUNK_ROWS = 1 << 16
 """Rows that are added at a time, where groups are no more: few, for the caches."""
-PART = 31
+SQUARE_PART_BITS = 31
 """Integers are squared in parts of so many bits, with a sign."""
 
 # Doubles this far out are scaled by 2^616 = 14 limbs, so that the steps below neither overflow nor underflow.
 BIG, SMALL, FAR = 2.0**400, 2.0**-400, 14
-SCALE_DOWN, SCALE_UP = 2.0 ** (-BITS * FAR), 2.0 ** (BITS * FAR)
+SCALE_DOWN, SCALE_UP = 2.0 ** (-LIMB_BITS * FAR), 2.0 ** (LIMB_BITS * FAR)
 
 
 class ExactSums:
@@ -59,15 +59,17 @@ class ExactSums:
 
     def add_squares_of_integers(self, groups, values, weights=None) -> None:
         for g, v, w in _portions(self.n_groups, groups, values, weights):
-            if _largest(v) < 1 << PART:
+            if _largest(v) < 1 << SQUARE_PART_BITS:
                 self._add_integers(0, g, v * v, w)
                 continue
-            low = ((v & 0xFFFFFFFF) ^ (1 << PART)) - (1 << PART)  # from -2^31 to 2^31 - 1, and so is high
-            high = (v >> (PART + 1)) + (low < 0)
+            low = ((v & 0xFFFFFFFF) ^ (1 << SQUARE_PART_BITS)) - (
+                1 << SQUARE_PART_BITS
+            )  # from -2^31 to 2^31 - 1, and so is high
+            high = (v >> (SQUARE_PART_BITS + 1)) + (low < 0)
             self._add_integers(0, g, low * low, w)
             for _ in range(2):
-                self._add_integers(PART + 1, g, high * low, w)
-            self._add_integers(2 * (PART + 1), g, high * high, w)
+                self._add_integers(SQUARE_PART_BITS + 1, g, high * low, w)
+            self._add_integers(2 * (SQUARE_PART_BITS + 1), g, high * high, w)
 
     def add_squares_of_floats(self, groups, values, weights=None) -> None:
         for g, v, w in _portions(self.n_groups, groups, values, weights):
@@ -79,15 +81,15 @@ class ExactSums:
 
     def _add_integers(self, exponent, groups, values, weights) -> None:
         """Add integers times 2^exponent."""
-        limb, shift = divmod(exponent, BITS)
+        limb, shift = divmod(exponent, LIMB_BITS)
         largest = _largest(values)
-        if largest << shift <= 1 << BITS:
+        if largest << shift <= 1 << LIMB_BITS:
             parts = [values << shift]
         else:
-            cut = BITS - shift
+            cut = LIMB_BITS - shift
             parts = [(values & ((1 << cut) - 1)) << shift, values >> cut]
-            if largest >> cut > 1 << BITS:
-                parts[1:] = parts[1] & ((1 << BITS) - 1), parts[1] >> BITS
+            if largest >> cut > 1 << LIMB_BITS:
+                parts[1:] = parts[1] & ((1 << LIMB_BITS) - 1), parts[1] >> LIMB_BITS
         for place, digits in enumerate(parts, limb):
             self._scatter(place, groups, digits if weights is None else digits * weights, largest << shift)
 
@@ -103,8 +105,8 @@ class ExactSums:
         while largest:
             # Each value is taken apart from the top: adding 1.5 * 2^52 units and taking them away again leaves it
             # rounded to whole units of this limb, without error; so is the rest, which is at most half a unit.
-            top = -((self.origin - math.frexp(largest)[1]) // BITS) - 1
-            exponent = BITS * top + self.origin
+            top = -((self.origin - math.frexp(largest)[1]) // LIMB_BITS) - 1
+            exponent = LIMB_BITS * top + self.origin
             steady = math.ldexp(1.5, 52 + exponent)
             units = (values + steady) - steady
             digits = _times_power(units, -exponent).astype(np.int64)
@@ -117,7 +119,7 @@ class ExactSums:
 
     def _scatter(self, limb, groups, digits, largest) -> None:
         """Add digits, of which nobody else has the array, to a limb; none is larger than 2^BITS, nor than `largest`."""
-        largest = min(largest, 1 << BITS)
+        largest = min(largest, 1 << LIMB_BITS)
         if groups is not None:
             self._add_at(groups, {limb: digits}, largest)
             return
@@ -164,8 +166,8 @@ class ExactSums:
             return ExactSums.of(n_groups, self.origin, columns, self.bound * max(most, 1))
         found = ExactSums(n_groups, self.origin)
         for limb, column in self.columns.items():  # of so many, sums of half digits fit
-            for shift, half in ((0, column & LOW), (BITS // 2, column >> BITS // 2)):
-                found._add_integers(BITS * limb + shift, None, bring(np.add, half, 0), None)
+            for shift, half in ((0, column & LOW), (LIMB_BITS // 2, column >> LIMB_BITS // 2)):
+                found._add_integers(LIMB_BITS * limb + shift, None, bring(np.add, half, 0), None)
         return found
 
     def mapped(self, change: Callable, n_groups: int) -> "ExactSums":
@@ -193,9 +195,9 @@ class ExactSums:
         while limb <= top or limb in self.columns:
             if limb in self.columns:
                 digits = self.columns[limb]
-                carried = (digits + HALF) >> BITS
+                carried = (digits + HALF) >> LIMB_BITS
                 if carried.any():  # new arrays: the old ones may be those of other sums as well
-                    digits = self.columns[limb] = digits - (carried << BITS)
+                    digits = self.columns[limb] = digits - (carried << LIMB_BITS)
                     self.columns[limb + 1] = self.columns[limb + 1] + carried if limb + 1 in self.columns else carried
                 if not digits.any():
                     del self.columns[limb]
@@ -212,16 +214,16 @@ class ExactSums:
         lowest = min(self.columns, default=0)
         totals = [0] * len(positions)
         for limb, column in self.columns.items():
-            shift = BITS * (limb - lowest)
+            shift = LIMB_BITS * (limb - lowest)
             totals = [t + (d << shift) for t, d in zip(totals, column[positions].tolist(), strict=True)]
-        return totals, BITS * lowest + self.origin
+        return totals, LIMB_BITS * lowest + self.origin
 
     def wrapped(self) -> np.ndarray:
         """Sums of integers as int64; outside 64 bits they go round (SEMANTICS 1.8 leaves that open)."""
         totals = np.zeros(self.n_groups, np.int64)
         for limb, column in self.columns.items():
-            if BITS * limb < 64:
-                totals += column << (BITS * limb)
+            if LIMB_BITS * limb < 64:
+                totals += column << (LIMB_BITS * limb)
         return totals
 
     # --- housekeeping ------------------------------------------------------------------------------------------------
@@ -313,7 +315,7 @@ def _portions(n_groups, groups, values, weights) -> Iterator[tuple]:
     if groups is None:
         yield None, values, weights
         return
-    rows = min(max(ROWS, n_groups), 1 << 20)
+    rows = min(max(CHUNK_ROWS, n_groups), 1 << 20)
     for start in range(0, len(values), rows):
         stop = start + rows
         yield groups[start:stop], values[start:stop], None if weights is None else weights[start:stop]

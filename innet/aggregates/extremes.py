@@ -7,17 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from innet.aggregates.group_ranges import Counted, blocks, extremes
-from innet.aggregates.grouping import by_group
-from innet.aggregates.protocol import Field
-from innet.aggregates.state import Once, Partial, State
+from innet.aggregates.group_ranges import RangeCounter, cover_with_blocks, find_extremes
+from innet.aggregates.grouping import order_by_group
+from innet.aggregates.protocol import StateField
+from innet.aggregates.state import AggregateState, IdentityMemo, StateAggregate
 
 VALUE_BITS = 32
 """What a mote computes with."""
 INTEGERS = np.iinfo(np.int64)
 
 
-class Extreme(Partial):
+class MinOrMax(StateAggregate):
     pick: np.ufunc
     worst: ClassVar[dict[str, object]]
 
@@ -34,14 +34,14 @@ class Extreme(Partial):
     def folded(self, counts, groups, values=None, valid=None, order=None, once=None):
         if self.type == "string" or not (valid is None or valid.all()):
             return super().folded(counts, groups, values, valid, order, once)
-        once = once or Once()
+        once = once or IdentityMemo()
         if groups is None:
             value = once(_with_one_zero, values)
         else:
             dtype, blank = self.cells["value"]
             value = np.full(len(counts), blank, dtype)
             self._pick(value, groups, values)
-        return State(len(counts), {"seen": once(_some, counts), "value": value}, {})
+        return AggregateState(len(counts), {"seen": once(_some, counts), "value": value}, {})
 
     @property
     def stretches(self):
@@ -51,13 +51,13 @@ class Extreme(Partial):
         if valid is not None:
             first, last, values = first[valid], last[valid], values[valid]
         dtype, worst = self.cells["value"]
-        seen = once(_some, once(Counted(n_groups), first, last))
-        covered = once(blocks, first, last)
-        values = extremes(self.pick, np.full(n_groups, worst, dtype), covered, _with_one_zero(values))
+        seen = once(_some, once(RangeCounter(n_groups), first, last))
+        covered = once(cover_with_blocks, first, last)
+        values = find_extremes(self.pick, np.full(n_groups, worst, dtype), covered, _with_one_zero(values))
         return values if np.count_nonzero(seen) == n_groups else np.where(seen, values, dtype(0)), seen
 
     def layout(self):
-        return (Field("seen", 1), Field("value", VALUE_BITS)) if self.on_motes else None
+        return (StateField("seen", 1), StateField("value", VALUE_BITS)) if self.on_motes else None
 
     def _fold(self, state, groups, values, weights, order):
         value, seen = state.cells["value"], state.cells["seen"]
@@ -72,7 +72,7 @@ class Extreme(Partial):
 
     def _fold_strings(self, value, seen, groups, strings):
         """Rows are brought together by group; no string is the worst, so what is held counts where something is."""
-        rows = by_group(groups)
+        rows = order_by_group(groups)
         groups = groups[rows]
         starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
         targets, best = groups[starts], self.pick.reduceat(strings[rows], starts)
@@ -99,13 +99,13 @@ def _with_one_zero(values):
     return values + 0.0 if values.dtype == np.float64 and np.count_nonzero(values == 0) else values
 
 
-class Min(Extreme):
+class Min(MinOrMax):
     name = "MIN"
     pick = np.minimum
     worst: ClassVar = {"integer": INTEGERS.max, "float": np.inf, "string": ""}
 
 
-class Max(Extreme):
+class Max(MinOrMax):
     name = "MAX"
     pick = np.maximum
     worst: ClassVar = {"integer": INTEGERS.min, "float": -np.inf, "string": ""}

@@ -7,11 +7,11 @@ was the next is not kept.
 import numpy as np
 
 from innet.aggregates.extremes import INTEGERS, VALUE_BITS
-from innet.aggregates.protocol import Field
-from innet.aggregates.state import Partial
+from innet.aggregates.protocol import StateField
+from innet.aggregates.state import StateAggregate
 
 
-class End(Partial):
+class FirstOrLast(StateAggregate):
     pick: np.ufunc
     worst: int
 
@@ -24,7 +24,7 @@ class End(Partial):
         """Only sensed extents are aggregated by motes, so the second part of the key is a site."""
         if not self.on_motes:
             return None
-        return Field("seen", 1), Field("tick", 64), Field("site", 16), Field("value", VALUE_BITS)
+        return StateField("seen", 1), StateField("tick", 64), StateField("site", 16), StateField("value", VALUE_BITS)
 
     def _fold(self, state, groups, values, weights, order):
         tick, second = order
@@ -58,7 +58,7 @@ class End(Partial):
         return state.cells["value"].copy(), state.cells["seen"].copy()
 
 
-class First(End):
+class First(FirstOrLast):
     name = "FIRST"
     pick = np.minimum
     worst = INTEGERS.max
@@ -67,7 +67,7 @@ class First(End):
         return (tick < held_tick) | ((tick == held_tick) & (second < held_second))
 
 
-class Last(End):
+class Last(FirstOrLast):
     name = "LAST"
     pick = np.maximum
     worst = INTEGERS.min

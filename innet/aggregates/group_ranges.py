@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class RangeCounter:
     """How many rows are in each of so many groups."""
 
     n_groups: int
@@ -21,7 +21,7 @@ class Counted:
         return np.cumsum(edges[:-1])
 
 
-def blocks(first: np.ndarray, last: np.ndarray) -> list[tuple]:
+def cover_with_blocks(first: np.ndarray, last: np.ndarray) -> list[tuple]:
     """Of blocks of 2^level groups, the longest first: (level, the rows that two of them cover, where the one and the other begin)."""
     length = last - first
     length += 1
@@ -35,7 +35,7 @@ def blocks(first: np.ndarray, last: np.ndarray) -> list[tuple]:
     return found
 
 
-def extremes(pick, found, covered, values):
+def find_extremes(pick, found, covered, values):
     """The extreme of each group; `found` has one that is worse than all, for each group, `covered` are the `blocks` of rows.
 
     `found` is written to.

@@ -6,7 +6,7 @@ RADIX = 16
 """numpy sorts numbers of up to 16 bits by radix, in linear time, and longer ones by comparing: ten times as slow."""
 
 
-def by_group(groups: np.ndarray) -> np.ndarray:
+def order_by_group(groups: np.ndarray) -> np.ndarray:
     """The positions of the rows, group after group; rows of one group stay in their order."""
     positions = np.argsort(groups.astype(np.uint16), kind="stable")
     largest = int(groups.max(initial=0)) >> RADIX
@@ -18,7 +18,7 @@ def by_group(groups: np.ndarray) -> np.ndarray:
     return positions
 
 
-def by_group_and_value(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
+def order_by_group_and_value(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The positions of the rows, group after group, within each by value."""
     positions = np.argsort(values)
-    return positions[by_group(groups[positions])]
+    return positions[order_by_group(groups[positions])]

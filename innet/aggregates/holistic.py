@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from innet.aggregates.grouping import by_group_and_value
+from innet.aggregates.grouping import order_by_group_and_value
 
 
-class Keeping:
-    merges = False
+class HolisticAggregate:
+    is_mergeable = False
     can_undo = False
     stretches = False
 
@@ -23,7 +23,7 @@ def _there(groups, values, valid):
     return (groups, values) if valid is None else (groups[valid], values[valid])
 
 
-class CountDistinct(Keeping):
+class CountDistinct(HolisticAggregate):
     name = "COUNT"
     result = "integer"
 
@@ -31,7 +31,7 @@ class CountDistinct(Keeping):
         groups, values = _there(groups, values, valid)
         if self.type == "string":
             values = _numbered(values)
-        rows = by_group_and_value(groups, values)
+        rows = order_by_group_and_value(groups, values)
         groups, values = groups[rows], values[rows]
         new = np.ones(len(groups), bool)
         new[1:] = (groups[1:] != groups[:-1]) | (values[1:] != values[:-1])
@@ -45,7 +45,7 @@ def _numbered(strings):
     return np.fromiter(map(numbers.__getitem__, strings), np.int64, len(strings))
 
 
-class Quantile(Keeping):
+class Quantile(HolisticAggregate):
     """Exact, with linear interpolation between neighbours, a float rounded once. MEDIAN is the one of one half."""
 
     result = "float"
@@ -57,7 +57,7 @@ class Quantile(Keeping):
 
     def evaluate(self, n_groups, groups, values, valid=None, order=None):
         groups, values = _there(groups, values, valid)
-        values = values[by_group_and_value(groups, values)]
+        values = values[order_by_group_and_value(groups, values)]
         counts = np.bincount(groups, minlength=n_groups)
         there = np.flatnonzero(counts)
         starts = (np.cumsum(counts) - counts)[there]

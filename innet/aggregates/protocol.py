@@ -18,14 +18,14 @@ Numbers = np.ndarray
 """Of int64."""
 
 
-class Field(NamedTuple):
+class StateField(NamedTuple):
     """A number in the partial state that a mote sends, and the bits that always suffice for it."""
 
     name: str
     bits: int
 
 
-class Evaluating(Protocol):
+class EvaluableAggregate(Protocol):
     """What every aggregate can do: whole groups at once, from all their readings."""
 
     name: str
@@ -33,7 +33,7 @@ class Evaluating(Protocol):
     scale: int | None
     result: str
     """The type of the answers: integer, float, string, or scaled (then they are multiples of 10^-`scale`, too)."""
-    merges: bool
+    is_mergeable: bool
     """Whether it has the verbs of Aggregate as well; those whose state would grow with the data have not (10.5)."""
     can_undo: bool
     """Whether taking a row back leaves exactly what would be there without it."""
@@ -60,11 +60,11 @@ class Evaluating(Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """`evaluate` where row i is in the groups first[i] to last[i]. What is made with the same `once` may be shared."""
 
-    def layout(self) -> tuple[Field, ...] | None:
+    def layout(self) -> tuple[StateField, ...] | None:
         """The fields of a partial state on a mote; None if it has none: motes know integers, and keep no readings."""
 
 
-class Aggregate(Evaluating, Protocol):
+class MergeableAggregate(EvaluableAggregate, Protocol):
     """An aggregate whose states can be kept and put together. `update`, `undo`, `merge` and `grow` change the state."""
 
     def init(self, n_groups: int) -> Any: ...

@@ -10,37 +10,37 @@ from collections.abc import Callable
 
 import numpy as np
 
-from innet.aggregates.exact_sums import BITS, ExactSums, halves, two_product
+from innet.aggregates.exact_sums import LIMB_BITS, ExactSums, halves, two_product
 
-NEAR = 5
+MAX_LIMB_DISTANCE = 5
 """Pairs are used for sums within this many limbs of 1, 2^±242, so that no step underflows or overflows."""
-DOUBT = 2.0**-90
+RELATIVE_ERROR_BOUND = 2.0**-90
 """More than the relative error of all steps of a formula below together; each makes less than 2^-100."""
-FEW = 100
+SMALL_GROUP_COUNT = 100
 """So many groups Python's integers decide sooner than pairs would tell which of them they have to."""
-FEW_BITS = 2.0**26
+EXACT_HALF_FACTOR = 2.0**26
 """A whole number below this times half a double is a double."""
 LARGEST_EXACT_POWER = 22
 """10^22 is a double, 10^23 is not."""
 
 
-def quotients(sums: ExactSums, divisors: np.ndarray, there: np.ndarray, scale: int | None):
+def round_quotients(sums: ExactSums, divisors: np.ndarray, there: np.ndarray, scale: int | None):
     """Σ / (divisor * 10^scale), and where it is a finite number."""
 
     def quick():
-        pair = _pair(sums, NEAR)
+        pair = _pair(sums, MAX_LIMB_DISTANCE)
         if pair is None:
             return None
         by = (divisors if np.count_nonzero(there) == len(there) else np.maximum(divisors, 1)).astype(float)
-        if scale is None or by.max(initial=1) * 10.0**scale >= FEW_BITS:
+        if scale is None or by.max(initial=1) * 10.0**scale >= EXACT_HALF_FACTOR:
             pair = _over_power(_over(pair, by), scale)
         else:
             pair = _over(pair, by * 10.0**scale)
-        return pair, np.abs(pair[0]) * DOUBT
+        return pair, np.abs(pair[0]) * RELATIVE_ERROR_BOUND
 
     def exactly(positions):
         values, unknown = np.zeros(len(positions)), np.arange(len(positions))
-        if len(positions) > FEW:
+        if len(positions) > SMALL_GROUP_COUNT:
             values, known = _quotients_of_pairs(sums.take(positions), divisors[positions], scale)
             unknown = np.flatnonzero(~known)
         totals, exponent = sums.whole(positions[unknown])
@@ -52,7 +52,7 @@ def quotients(sums: ExactSums, divisors: np.ndarray, there: np.ndarray, scale: i
     return _rounded(quick, exactly, there, scale)
 
 
-def variances(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: np.ndarray, scale: int | None):
+def round_variances(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: np.ndarray, scale: int | None):
     """(n Σx² - (Σx)²) / (n² 10^(2 scale)), and where it is a finite number."""
 
     def quick():
@@ -65,7 +65,7 @@ def variances(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: np
     return _rounded(quick, exactly, there, scale)
 
 
-def deviations(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: np.ndarray, scale: int | None):
+def round_deviations(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: np.ndarray, scale: int | None):
     """The root of the variance, rounded once, and where it is a finite number."""
 
     def quick():
@@ -79,7 +79,7 @@ def deviations(sums: ExactSums, squares: ExactSums, counts: np.ndarray, there: n
         slope = 0.5 / safe
         pair = _sum_of_two(root, ((high - square) - rest + low) * slope)
         # A root of zero stands for a variance that its error, if it has one, may well make larger: then in doubt.
-        return pair, np.where(root > 0, error * slope * 2 + root * DOUBT, np.sign(error))
+        return pair, np.where(root > 0, error * slope * 2 + root * RELATIVE_ERROR_BOUND, np.sign(error))
 
     def exactly(positions):
         rationals = _exact_variances(sums, squares, counts, positions, scale)
@@ -111,7 +111,7 @@ def _rounded(quick: Callable, exactly: Callable, there, scale):
 def _quotients_of_pairs(sums, divisors, scale):
     """(quotients, of which it is known that they are right): those that are the sum of two doubles, rounded once."""
     values, divisor = np.zeros(len(divisors)), divisors * 10.0 ** (scale or 0)
-    pair = _pair(sums, NEAR) if (scale or 0) <= LARGEST_EXACT_POWER else None
+    pair = _pair(sums, MAX_LIMB_DISTANCE) if (scale or 0) <= LARGEST_EXACT_POWER else None
     if pair is None:
         return values, np.zeros(len(divisors), bool)
     high, low = pair
@@ -183,7 +183,7 @@ def _pair(sums: ExactSums, near: int):
         return None
     high = low = None
     for limb in sorted(sums.columns, reverse=True):
-        part = sums.columns[limb] * 2.0 ** (BITS * limb + sums.origin)
+        part = sums.columns[limb] * 2.0 ** (LIMB_BITS * limb + sums.origin)
         if high is None:
             high = part
         else:  # what is above is a multiple of the part's last digit: then it may be the smaller one, too (Dekker, 1971)
@@ -197,7 +197,7 @@ def _pair(sums: ExactSums, near: int):
 
 
 def _quick_variances(sums, squares, counts, scale):
-    total, square = _pair(sums, NEAR), _pair(squares, 2 * NEAR)
+    total, square = _pair(sums, MAX_LIMB_DISTANCE), _pair(squares, 2 * MAX_LIMB_DISTANCE)
     if total is None or square is None:
         return None
     n = counts.astype(float)
@@ -206,19 +206,19 @@ def _quick_variances(sums, squares, counts, scale):
     a_rest, b_rest = a_rest + square[1] * n, b_rest + 2 * total[0] * total[1]
     high, rest = _sum_of_two(a, -b)
     pair = _sum_of_two(high, rest + (a_rest - b_rest))
-    error = a * DOUBT  # of the difference: what cancels does not make it smaller
+    error = a * RELATIVE_ERROR_BOUND  # of the difference: what cancels does not make it smaller
     for _ in range(2):
         by = np.maximum(n, 1)
         pair, error = _over_power(_over(pair, by), scale), _over_power((error / by, 0.0), scale)[0]
     several = counts > 1  # the variance of a single value is zero, and certainly so
-    return (pair[0] * several, pair[1] * several), (error + np.abs(pair[0]) * DOUBT) * several
+    return (pair[0] * several, pair[1] * several), (error + np.abs(pair[0]) * RELATIVE_ERROR_BOUND) * several
 
 
 def _over(pair, divisors):
     """What a pair is divided by whole numbers, which are at least 1."""
     high, low = pair
     quotient = high / divisors
-    if divisors.max(initial=1) < FEW_BITS:
+    if divisors.max(initial=1) < EXACT_HALF_FACTOR:
         # The products with both halves of the quotient are exact, and so is what is left.
         upper, lower = halves(quotient)
         left = (high - upper * divisors) - lower * divisors

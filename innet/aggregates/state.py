@@ -11,24 +11,26 @@ from functools import partial
 
 import numpy as np
 
-from innet.aggregates.exact_sums import OF_FLOATS, OF_INTEGERS, ExactSums
-from innet.aggregates.protocol import Field
+from innet.aggregates.exact_sums import FLOAT_ORIGIN, INTEGER_ORIGIN, ExactSums
+from innet.aggregates.protocol import StateField
 
 
 @dataclass(slots=True)
-class State:
+class AggregateState:
     n_groups: int
     cells: dict[str, np.ndarray]
     sums: dict[str, ExactSums]
 
-    def mapped(self, change: Callable) -> "State":
+    def mapped(self, change: Callable) -> "AggregateState":
         """A state of other groups: what is chosen of each array, or a copy of it."""
         cells = {name: change(cell) for name, cell in self.cells.items()}
         n_groups = len(next(iter(cells.values())))
-        return State(n_groups, cells, {name: sums.mapped(change, n_groups) for name, sums in self.sums.items()})
+        return AggregateState(
+            n_groups, cells, {name: sums.mapped(change, n_groups) for name, sums in self.sums.items()}
+        )
 
 
-class Once:
+class IdentityMemo:
     """Makes something of arrays once: states with an array in common, such as a count, go on having it in common."""
 
     def __init__(self) -> None:
@@ -61,11 +63,11 @@ class _Spread:
         return longer
 
 
-class Partial:
+class StateAggregate:
     """The base of the aggregates that merge: they add `_fold`, `merge`, `finalize` and `layout`."""
 
     name = ""
-    merges = True
+    is_mergeable = True
     can_undo = False
     stretches = False
     sums: tuple[str, ...] = ()
@@ -89,21 +91,21 @@ class Partial:
         """Motes compute with integers; scaled values are (SEMANTICS 13)."""
         return self.type in ("integer", "scaled")
 
-    def layout(self) -> tuple[Field, ...] | None:
+    def layout(self) -> tuple[StateField, ...] | None:
         raise TypeError(f"{type(self).__name__} does not say its layout")
 
     # --- computing ---------------------------------------------------------------------------------------------------
 
-    def init(self, n_groups: int) -> State:
+    def init(self, n_groups: int) -> AggregateState:
         cells = {name: np.full(n_groups, blank, dtype) for name, (dtype, blank) in self.cells.items()}
-        return State(n_groups, cells, self._no_sums(n_groups))
+        return AggregateState(n_groups, cells, self._no_sums(n_groups))
 
     def _no_sums(self, n_groups) -> dict[str, ExactSums]:
         return {name: ExactSums(n_groups, self._origin) for name in self.sums}
 
     @property
     def _origin(self) -> int:
-        return OF_FLOATS if self.type == "float" else OF_INTEGERS
+        return FLOAT_ORIGIN if self.type == "float" else INTEGER_ORIGIN
 
     def update(self, state, groups, values=None, valid=None, weights=None, order=None) -> None:
         if weights is not None and not self.can_undo:
@@ -118,7 +120,7 @@ class Partial:
         if len(groups):
             self._fold(state, groups, values, weights, order)
 
-    def folded(self, counts, groups, values=None, valid=None, order=None, once=None) -> State:
+    def folded(self, counts, groups, values=None, valid=None, order=None, once=None) -> AggregateState:
         """`init` and `update` in one, of as many groups as `counts` has, which are the rows of each.
 
         Where `groups` are None, each row is a group of its own. States that are made with the same `once` may share arrays, also
@@ -129,19 +131,19 @@ class Partial:
         self.update(state, groups, values, valid, None, order)
         return state
 
-    def merged(self, state, other, once=None) -> State:
+    def merged(self, state, other, once=None) -> AggregateState:
         """A new state: group by group of both. It may share arrays with them, and is not to be changed."""
         folds = self.folds
         if folds is None:
             both = self.concatenate([state])
             self.merge(both, other, np.arange(state.n_groups))
             return both
-        once = once or Once()
+        once = once or IdentityMemo()
         cells = {name: once(folds[name], cell, other.cells[name]) for name, cell in state.cells.items()}
         sums = {name: sums.merged(other.sums[name], partial(once, np.add)) for name, sums in state.sums.items()}
-        return State(state.n_groups, cells, sums)
+        return AggregateState(state.n_groups, cells, sums)
 
-    def spread(self, state, n_groups, into, once) -> State:
+    def spread(self, state, n_groups, into, once) -> AggregateState:
         """A new state of so many groups, of which each of `into` is one of `state`, and the others are empty.
 
         What is made with the same `once` may share arrays, and is not to be changed.
@@ -151,16 +153,16 @@ class Partial:
             for name, (dtype, blank) in self.cells.items()
         }
         limb = _Spread(n_groups, np.int64, 0, into)
-        return State(n_groups, cells, {name: sums.mapped(limb, n_groups) for name, sums in state.sums.items()})
+        return AggregateState(n_groups, cells, {name: sums.mapped(limb, n_groups) for name, sums in state.sums.items()})
 
-    def together(self, state, n_groups, most, bring) -> State:
+    def together(self, state, n_groups, most, bring) -> AggregateState:
         """A new state of other groups, each of `most` of these at most, where `folds` are told.
 
         `bring` brings those of a cell together by a fold, beginning with what an empty group has there.
         """
         cells = {name: bring(self.folds[name], state.cells[name], blank) for name, (_, blank) in self.cells.items()}
         sums = {name: sums.together(n_groups, most, bring) for name, sums in state.sums.items()}
-        return State(n_groups, cells, sums)
+        return AggregateState(n_groups, cells, sums)
 
     def undo(self, state, groups, values=None, valid=None) -> None:
         self.update(state, groups, values, valid, np.full(len(groups), -1))
@@ -176,7 +178,7 @@ class Partial:
 
     # --- housekeeping ------------------------------------------------------------------------------------------------
 
-    def grow(self, state: State, n_groups: int) -> None:
+    def grow(self, state: AggregateState, n_groups: int) -> None:
         for name, (dtype, blank) in self.cells.items():
             more = np.full(n_groups - state.n_groups, blank, dtype)
             state.cells[name] = np.concatenate([state.cells[name], more])
@@ -184,30 +186,30 @@ class Partial:
             sums.grow(n_groups)
         state.n_groups = n_groups
 
-    def take(self, state: State, positions: np.ndarray) -> State:
+    def take(self, state: AggregateState, positions: np.ndarray) -> AggregateState:
         return state.mapped(lambda column: column[positions])
 
-    def concatenate(self, states: Sequence[State], once: Once | None = None) -> State:
+    def concatenate(self, states: Sequence[AggregateState], once: IdentityMemo | None = None) -> AggregateState:
         """One state of the groups of all. What is made with the same `once` may share arrays, and is not to be changed."""
         cells = {name: [s.cells[name] for s in states] for name in self.cells}
         cells = {name: once(_joined, *of) if once else _joined(*of) for name, of in cells.items()}
         sums = {name: ExactSums.concatenate([s.sums[name] for s in states]) for name in self.sums}
-        return State(sum(s.n_groups for s in states), cells, sums)
+        return AggregateState(sum(s.n_groups for s in states), cells, sums)
 
-    def dump(self, state: State) -> dict[str, np.ndarray]:
+    def dump(self, state: AggregateState) -> dict[str, np.ndarray]:
         dumped = {name: cell.copy() for name, cell in state.cells.items()}
         for name, sums in state.sums.items():
             dumped[f"{name}.limbs"], dumped[f"{name}.digits"] = sums.dump()
         return dumped
 
-    def load(self, dumped: Mapping[str, np.ndarray]) -> State:
+    def load(self, dumped: Mapping[str, np.ndarray]) -> AggregateState:
         cells = {name: dumped[name].copy() for name in self.cells}
         sums = {
             name: ExactSums.load(dumped[f"{name}.limbs"], dumped[f"{name}.digits"], self._origin) for name in self.sums
         }
-        return State(len(next(iter(cells.values()))), cells, sums)
+        return AggregateState(len(next(iter(cells.values()))), cells, sums)
 
-    def nbytes(self, state: State) -> int:
+    def nbytes(self, state: AggregateState) -> int:
         size = sum(sums.nbytes for sums in state.sums.values())
         for cell in state.cells.values():
             size += cell.nbytes

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from innet.aggregates.exact_sums import HEADROOM, ExactSums
-from innet.aggregates.protocol import Aggregate
-from innet.aggregates.state import State
+from innet.aggregates.protocol import MergeableAggregate
+from innet.aggregates.state import AggregateState
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class StateBundle:
     form: tuple
     """The folds; and of each state its cells and its sums, by name, with the places of their arrays."""
     arrays: list[np.ndarray]
     bound: int
     """No digit of a sum is larger."""
 
-    def merged(self, other: "Bundle") -> "Bundle":
+    def merged(self, other: "StateBundle") -> "StateBundle":
         """Group by group of both, which have one form and `fit`."""
         folds = zip(self.form[0], self.arrays, other.arrays, strict=True)
-        return Bundle(self.form, [fold(mine, others) for fold, mine, others in folds], self.bound + other.bound)
+        return StateBundle(self.form, [fold(mine, others) for fold, mine, others in folds], self.bound + other.bound)
 
-    def states(self) -> list[State]:
+    def states(self) -> list[AggregateState]:
         """They share arrays, and are not to be changed."""
         n_groups, found = len(self.arrays[0]), []
         for cells, sums in self.form[1]:
@@ -35,11 +35,11 @@ class Bundle:
                 name: ExactSums.of(n_groups, origin, {limb: self.arrays[at] for limb, at in limbs}, self.bound)
                 for name, origin, limbs in sums
             }
-            found.append(State(n_groups, of, exact))
+            found.append(AggregateState(n_groups, of, exact))
         return found
 
 
-def bundled(made: Sequence[Aggregate], states: Sequence[State]) -> Bundle | None:
+def bundle_states(made: Sequence[MergeableAggregate], states: Sequence[AggregateState]) -> StateBundle | None:
     """The states of some aggregates; None where the cells of one do not fold one by one."""
     folds, arrays, places, form, bound = [], [], {}, [], 0
 
@@ -60,9 +60,9 @@ def bundled(made: Sequence[Aggregate], states: Sequence[State]) -> Bundle | None
             sums.append((name, exact.origin, limbs))
             bound = max(bound, exact.bound)
         form.append((cells, tuple(sums)))
-    return Bundle((tuple(folds), tuple(form)), arrays, bound)
+    return StateBundle((tuple(folds), tuple(form)), arrays, bound)
 
 
-def fit(bundles: Sequence[Bundle]) -> bool:
+def can_merge(bundles: Sequence[StateBundle]) -> bool:
     """Whether all can be made one: digits have room for their sums."""
     return sum(bundle.bound for bundle in bundles) <= HEADROOM

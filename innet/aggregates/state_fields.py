@@ -9,21 +9,21 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from innet.aggregates import make
-from innet.aggregates.exact_sums import BITS, HALF, OF_INTEGERS, ExactSums
-from innet.aggregates.state import State
+from innet.aggregates import create_aggregate
+from innet.aggregates.exact_sums import HALF, INTEGER_ORIGIN, LIMB_BITS, ExactSums
+from innet.aggregates.state import AggregateState
 
 Fields = tuple[int, ...]
-MASK = (1 << BITS) - 1
+MASK = (1 << LIMB_BITS) - 1
 
-BLANK: dict[str, Fields] = {
+EMPTY_FIELDS: dict[str, Fields] = {
     "COUNT": (0,), "SUM": (0, 0), "VARIANCE": (0, 0, 0), "MIN": (0, 0), "MAX": (0, 0),
     "FIRST": (0, 0, 0, 0), "LAST": (0, 0, 0, 0),
 }  # fmt: skip
 """The state of a group that has no values."""
 
 
-def folded(kind: str, value: int, tick: int, site: int) -> Fields:
+def make_fields(kind: str, value: int, tick: int, site: int) -> Fields:
     """The state of a group with one value."""
     match kind:
         case "COUNT":
@@ -54,9 +54,9 @@ _BETTER: dict[str, Callable[[Fields, Fields], Fields]] = {
 }
 
 
-def state_of(kind: str, rows: Sequence[Fields]) -> State:
+def make_state(kind: str, rows: Sequence[Fields]) -> AggregateState:
     """The state of many groups, one for each row of fields."""
-    aggregate = make(kind, "integer")
+    aggregate = create_aggregate(kind, "integer")
     columns = list(zip(*rows, strict=True)) or [() for _ in aggregate.layout()]
     named = dict(zip((field.name for field in aggregate.layout()), columns, strict=True))
     named["second"] = named.get("site", ())
@@ -72,10 +72,10 @@ def state_of(kind: str, rows: Sequence[Fields]) -> State:
     return state
 
 
-def fields_of(kind: str, state: State) -> list[Fields]:
+def extract_fields(kind: str, state: AggregateState) -> list[Fields]:
     """The fields of each group of a state."""
     columns = []
-    for field in make(kind, "integer").layout():
+    for field in create_aggregate(kind, "integer").layout():
         if field.name in state.sums:
             totals, exponent = state.sums[field.name].whole(np.arange(state.n_groups))
             columns.append([total << exponent for total in totals])
@@ -91,6 +91,6 @@ def _sums_of(totals: Sequence[int]) -> ExactSums:
     digits, left = [], list(totals)
     while any(left):
         digits.append([((total + HALF) & MASK) - HALF for total in left])
-        left = [(total - digit) >> BITS for total, digit in zip(left, digits[-1], strict=True)]
+        left = [(total - digit) >> LIMB_BITS for total, digit in zip(left, digits[-1], strict=True)]
     shape = len(digits), len(totals)
-    return ExactSums.load(np.arange(len(digits)), np.array(digits, np.int64).reshape(shape), OF_INTEGERS)
+    return ExactSums.load(np.arange(len(digits)), np.array(digits, np.int64).reshape(shape), INTEGER_ORIGIN)

@@ -5,14 +5,14 @@ from typing import ClassVar
 import numpy as np
 
 from innet.aggregates.count import COUNT_BITS, count_rows
-from innet.aggregates.protocol import Field
-from innet.aggregates.rounding import quotients
-from innet.aggregates.state import Partial, State
+from innet.aggregates.protocol import StateField
+from innet.aggregates.rounding import round_quotients
+from innet.aggregates.state import AggregateState, StateAggregate
 
 SUM_BITS = 64
 
 
-class Summing(Partial):
+class SumAggregate(StateAggregate):
     """A count, which tells nothing from a sum of zero, and the exact sum."""
 
     can_undo = True
@@ -21,12 +21,12 @@ class Summing(Partial):
     sums = ("sum",)
 
     def layout(self):
-        return (Field("count", COUNT_BITS), Field("sum", SUM_BITS)) if self.on_motes else None
+        return (StateField("count", COUNT_BITS), StateField("sum", SUM_BITS)) if self.on_motes else None
 
     def folded(self, counts, groups, values=None, valid=None, order=None, once=None):
         if not len(values) or not (valid is None or valid.all()):
             return super().folded(counts, groups, values, valid, order, once)
-        state = State(len(counts), {"count": counts}, self._no_sums(len(counts)))
+        state = AggregateState(len(counts), {"count": counts}, self._no_sums(len(counts)))
         self._add(state, groups, values, None)
         return state
 
@@ -44,7 +44,7 @@ class Summing(Partial):
             sums.merge(other.sums[name], into)
 
 
-class Sum(Summing):
+class Sum(SumAggregate):
     """Of integers an integer, of floats a float, of a scaled attribute the sum of multiples turned into one (13)."""
 
     name = "SUM"
@@ -57,10 +57,10 @@ class Sum(Summing):
         there = state.cells["count"] > 0
         if self.type == "integer":
             return state.sums["sum"].wrapped(), there
-        return quotients(state.sums["sum"], np.ones(state.n_groups, np.int64), there, self.scale)
+        return round_quotients(state.sums["sum"], np.ones(state.n_groups, np.int64), there, self.scale)
 
 
-class Avg(Summing):
+class Avg(SumAggregate):
     """The exact sum divided by the number, a float."""
 
     name = "AVG"
@@ -68,4 +68,4 @@ class Avg(Summing):
 
     def finalize(self, state):
         count = state.cells["count"]
-        return quotients(state.sums["sum"], count, count > 0, self.scale)
+        return round_quotients(state.sums["sum"], count, count > 0, self.scale)

@@ -1,20 +1,20 @@
 """VARIANCE (divided by n) and STDEV, over exact sums of values and of their squares."""
 
-from innet.aggregates.protocol import Field
-from innet.aggregates.rounding import deviations, variances
-from innet.aggregates.sums import Summing
+from innet.aggregates.protocol import StateField
+from innet.aggregates.rounding import round_deviations, round_variances
+from innet.aggregates.sums import SumAggregate
 
 SQUARES_BITS = 96
 
 
-class Variance(Summing):
+class Variance(SumAggregate):
     name = "VARIANCE"
     result = "float"
     sums = ("sum", "squares")
 
     def layout(self):
         fields = super().layout()
-        return fields and (*fields, Field("squares", SQUARES_BITS))
+        return fields and (*fields, StateField("squares", SQUARES_BITS))
 
     def _add(self, state, groups, values, weights):
         super()._add(state, groups, values, weights)
@@ -24,7 +24,7 @@ class Variance(Summing):
 
     def finalize(self, state):
         count = state.cells["count"]
-        return variances(state.sums["sum"], state.sums["squares"], count, count > 0, self.scale)
+        return round_variances(state.sums["sum"], state.sums["squares"], count, count > 0, self.scale)
 
 
 class Stdev(Variance):
@@ -32,4 +32,4 @@ class Stdev(Variance):
 
     def finalize(self, state):
         count = state.cells["count"]
-        return deviations(state.sums["sum"], state.sums["squares"], count, count > 0, self.scale)
+        return round_deviations(state.sums["sum"], state.sums["squares"], count, count > 0, self.scale)

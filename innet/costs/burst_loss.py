@@ -14,11 +14,11 @@ from math import ceil
 
 import numpy as np
 
-from innet.costs.hop_delivery import Handover, hand_over
+from innet.costs.hop_delivery import HopDelivery, expect_delivery
 
 
 @dataclass(frozen=True, slots=True)
-class Climate:
+class BurstLoss:
     """Of all epochs the share `bad` is a bad time of a link, each direction by itself: only the share `left` of its frames
     comes through then."""
 
@@ -31,25 +31,27 @@ class Climate:
         return ((p * q, there * a, back * b) for p, a in ways for q, b in ways if (a, b) != (1.0, 1.0) and p * q)
 
 
-CALM = Climate()
+NO_BURSTS = BurstLoss()
 
 
-def over_times(climate: Climate, there: float, back: float, limit: int, frames: float, room: float) -> Handover:
+def expect_with_bursts(
+    climate: BurstLoss, there: float, back: float, limit: int, frames: float, room: float
+) -> HopDelivery:
     """What is to be expected of each of so many frames in a slot with room for so many attempts, on average."""
-    worse = [(chance, in_slot(*ratios, limit, frames, room)) for chance, *ratios in climate.times(there, back)]
-    good = hand_over(there, back, limit)
+    worse = [(chance, expect_in_slot(*ratios, limit, frames, room)) for chance, *ratios in climate.times(there, back)]
+    good = expect_delivery(there, back, limit)
     if not worse:
         return good
     parts = [(1 - sum(chance for chance, _ in worse), good), *worse]
-    return Handover(*sum(chance * np.array(astuple(each)) for chance, each in parts).tolist())
+    return HopDelivery(*sum(chance * np.array(astuple(each)) for chance, each in parts).tolist())
 
 
-def in_slot(there: float, back: float, limit: int, frames: float, room: float) -> Handover:
+def expect_in_slot(there: float, back: float, limit: int, frames: float, room: float) -> HopDelivery:
     """What is to be expected of each of so many frames on average, where there is room for so many attempts in all."""
     if not frames or room >= ceil(frames) * limit:
-        return hand_over(there, back, limit)
+        return expect_delivery(there, back, limit)
     room = int(room)
-    by_limit = np.array([astuple(hand_over(there, back, most)) for most in range(limit + 1)])
+    by_limit = np.array([astuple(expect_delivery(there, back, most)) for most in range(limit + 1)])
     expected = by_limit[np.minimum(np.arange(room, -1, -1), limit)]  # by how many attempts were made before
     tried_on = (1 - there * back) ** np.arange(limit)
     takes = np.append(0.0, tried_on - np.append(tried_on[1:], 0.0))
@@ -59,4 +61,4 @@ def in_slot(there: float, back: float, limit: int, frames: float, room: float) -
     for before in range(ceil(frames)):
         found += min(1.0, frames - before) * (begins @ expected)
         begins = np.convolve(begins, takes)[: room + 1]
-    return Handover(*(found / frames).tolist())
+    return HopDelivery(*(found / frames).tolist())

@@ -19,26 +19,26 @@ from dataclasses import dataclass
 from math import inf
 
 from gateway.frame import HEADER_SIZE
-from innet.costs.burst_loss import CALM, Climate, over_times
+from innet.costs.burst_loss import NO_BURSTS, BurstLoss, expect_with_bursts
 from innet.costs.hardware import Hardware
-from innet.costs.hop_delivery import Handover
+from innet.costs.hop_delivery import HopDelivery
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class HopTraffic:
     """`frames` of `size` bytes that go from one to its neighbour in an epoch, on average, while nothing is lost."""
 
     sender: int
     receiver: int
     frames: float
     size: float
-    passed_on: bool = False  # by a sender that has them from others, as they are
+    forwarded: bool = False  # by a sender that has them from others, as they are
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
+class MoteWorkload:
     """What one mote does in an epoch besides sending, on average."""
 
     sampled_ma_ms: float = 0.0  # milliampere times milliseconds, over all samples
@@ -52,7 +52,7 @@ class Duty:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class EnergyUse:
     """Joules of one mote in one epoch."""
 
     sensing: float
@@ -67,31 +67,31 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LevelTraffic:
     """What is sent at one distance from the gateways, in an epoch: each frame, each attempt, and the bytes of ours in them."""
 
     frames: float = 0.0
     attempts: float = 0.0
     bytes: float = 0.0
 
-    def __add__(self, other: "Level") -> "Level":
-        return Level(self.frames + other.frames, self.attempts + other.attempts, self.bytes + other.bytes)
+    def __add__(self, other: "LevelTraffic") -> "LevelTraffic":
+        return LevelTraffic(self.frames + other.frames, self.attempts + other.attempts, self.bytes + other.bytes)
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class EnergyPrediction:
     """`levels[n]` are the frames between motes n hops away from a gateway and the next nearer ones, in both directions;
     `through` is, by mote, the share of what it sends that is to reach a gateway."""
 
     epoch_ms: float
-    motes: Mapping[int, Use]
-    levels: Mapping[int, Level]
+    motes: Mapping[int, EnergyUse]
+    levels: Mapping[int, LevelTraffic]
     lifetimes: Mapping[int, float]  # seconds until the battery is empty; infinite on the mains
     through: Mapping[int, float]
 
     @property
-    def total(self) -> Level:
-        return sum(self.levels.values(), Level())
+    def total(self) -> LevelTraffic:
+        return sum(self.levels.values(), LevelTraffic())
 
     @property
     def worst(self) -> int | None:
@@ -101,7 +101,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class NetworkModel:
     """What a prediction is about. `batteries` are joules; motes without one are on the mains."""
 
     tree: RoutingTree
@@ -109,22 +109,24 @@ class Network:
     hardware: Mapping[int, Hardware]
     batteries: Mapping[int, float]
     attempts: int  # how often a frame is tried with a neighbour
-    climate: Climate = CALM
+    climate: BurstLoss = NO_BURSTS
 
 
-def predict(network: Network, duties: Mapping[int, Duty], traffic: Iterable[Traffic], epoch_ms: float) -> Prediction:
+def predict(
+    network: NetworkModel, duties: Mapping[int, MoteWorkload], traffic: Iterable[HopTraffic], epoch_ms: float
+) -> EnergyPrediction:
     """What every mote of `duties` will use, and what will be sent where."""
     send_ms: dict[int, float] = dict.fromkeys(duties, 0.0)
     busy_ms: dict[int, float] = dict.fromkeys(duties, 0.0)  # with attempts, from the first to the last turnaround
-    levels: dict[int, Level] = {}
+    levels: dict[int, LevelTraffic] = {}
     slots = {mote: duty.slot_ms for mote, duty in duties.items()}
-    sent_on, through = arriving(network, traffic, slots)
+    sent_on, through = propagate_losses(network, traffic, slots)
     for each, share, link in sent_on:
         frames = each.frames * share
         further = each.sender if network.tree.parent.get(each.sender) == each.receiver else each.receiver
         level = network.tree.depth(further)
-        sent = Level(frames, frames * link.attempts, frames * link.attempts * each.size)
-        levels[level] = levels.get(level, Level()) + sent
+        sent = LevelTraffic(frames, frames * link.attempts, frames * link.attempts * each.size)
+        levels[level] = levels.get(level, LevelTraffic()) + sent
         if each.sender in duties:
             radio = network.hardware[each.sender].radio
             send_ms[each.sender] += sent.attempts * radio.airtime_ms(each.size)
@@ -144,7 +146,7 @@ def predict(network: Network, duties: Mapping[int, Duty], traffic: Iterable[Traf
         for mote, duty in duties.items()
     }
     lifetimes = {mote: network.batteries.get(mote, inf) / use.total * epoch_ms / 1_000 for mote, use in motes.items()}
-    return Prediction(epoch_ms, motes, dict(sorted(levels.items())), lifetimes, through)
+    return EnergyPrediction(epoch_ms, motes, dict(sorted(levels.items())), lifetimes, through)
 
 
 def attempt_ms(hardware: Hardware, size: float) -> float:
@@ -153,13 +155,13 @@ def attempt_ms(hardware: Hardware, size: float) -> float:
     return radio.airtime_ms(size) + 2 * radio.turnaround_ms + radio.ack_ms
 
 
-def arriving(
-    network: Network, traffic: Iterable[Traffic], slots: Mapping[int, float]
-) -> tuple[list[tuple[Traffic, float, Handover]], dict[int, float]]:
+def propagate_losses(
+    network: NetworkModel, traffic: Iterable[HopTraffic], slots: Mapping[int, float]
+) -> tuple[list[tuple[HopTraffic, float, HopDelivery]], dict[int, float]]:
     """Which share of each traffic there will be after losses before it, and what becomes of a frame of it: first what rises,
     leaves first, then what descends; and by mote, which share of what it sends is to reach a gateway."""
     tree = network.tree
-    by_sender: dict[tuple[int, bool], list[Traffic]] = {}
+    by_sender: dict[tuple[int, bool], list[HopTraffic]] = {}
     for each in traffic:
         by_sender.setdefault((each.sender, tree.parent.get(each.sender) == each.receiver), []).append(each)
     found = []
@@ -170,7 +172,7 @@ def arriving(
         came: dict[int, float] = {}
         for sender in senders:
             share = came[sender] / due[sender] if due.get(sender) else 1.0
-            here = [(each, share if each.passed_on else 1.0) for each in by_sender.pop((sender, rises), ())]
+            here = [(each, share if each.forwarded else 1.0) for each in by_sender.pop((sender, rises), ())]
             if rises:
                 links[sender] = _link(network, sender, tree.parent[sender], here, slots.get(sender, inf))
             for each, kept in here:
@@ -187,21 +189,23 @@ def arriving(
     return found, {mote: through[mote] for mote in tree.parent}
 
 
-def _link(network: Network, sender: int, receiver: int, sent: Sequence[tuple[Traffic, float]] = (),
-          slot_ms: float = inf) -> Handover:  # fmt: skip
+def _link(network: NetworkModel, sender: int, receiver: int, sent: Sequence[tuple[HopTraffic, float]] = (),
+          slot_ms: float = inf) -> HopDelivery:  # fmt: skip
     """What becomes of a frame where these are sent in one slot, each with the share there is of it."""
     ratio = network.topology.ratio
     frames = sum(each.frames * share for each, share in sent)
     once = sum(each.frames * share * attempt_ms(network.hardware[sender], each.size) for each, share in sent)
     room = slot_ms * frames / once if frames else inf
-    return over_times(network.climate, ratio(sender, receiver), ratio(receiver, sender), network.attempts, frames, room)
+    return expect_with_bursts(
+        network.climate, ratio(sender, receiver), ratio(receiver, sender), network.attempts, frames, room
+    )
 
 
-def _use(hardware: Hardware, duty: Duty, send_ms: float, busy_ms: float, epoch_ms: float) -> Use:
+def _use(hardware: Hardware, duty: MoteWorkload, send_ms: float, busy_ms: float, epoch_ms: float) -> EnergyUse:
     radio, processor = hardware.radio, hardware.processor
     awake_ms = duty.starts * radio.startup_ms + duty.listen_ms + busy_ms
     computing_ms = duty.instructions * processor.instruction_us / 1_000
-    return Use(
+    return EnergyUse(
         sensing=hardware.joules(1.0, duty.sampled_ma_ms),
         computing=hardware.joules(processor.active_ma, computing_ms),
         sending=hardware.joules(radio.send_ma + processor.active_ma, send_ms),

@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 
-TRIES = 8
+MAX_ATTEMPTS = 8
 """How often a frame is sent to a neighbour that does not acknowledge it, one attempt right after the other."""
 
 
@@ -83,7 +83,7 @@ class Hardware:
 
 
 @cache
-def kinds() -> tuple[str, ...]:
+def list_hardware() -> tuple[str, ...]:
     """The names of all kinds of mote for which there is a table."""
     return tuple(
         sorted(file.name[: -len(".toml")] for file in files(__package__).iterdir() if file.name.endswith(".toml"))
@@ -91,9 +91,9 @@ def kinds() -> tuple[str, ...]:
 
 
 @cache
-def hardware(name: str) -> Hardware:
+def load_hardware(name: str) -> Hardware:
     """The table of that name; KeyError where there is none."""
-    if name not in kinds():
+    if name not in list_hardware():
         raise KeyError(name)
     return read_hardware(name, files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 

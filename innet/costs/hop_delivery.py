@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Handover:
+class HopDelivery:
     """`attempts` and `copies` are means, `delivered` and `acknowledged` probabilities."""
 
     attempts: float
@@ -22,10 +22,10 @@ class Handover:
     acknowledged: float
 
 
-def hand_over(there: float, back: float, limit: int) -> Handover:
+def expect_delivery(there: float, back: float, limit: int) -> HopDelivery:
     """What is to be expected of one frame over a link with these ratios."""
     both = there * back
     acknowledged = 1 - (1 - both) ** limit
     # Where a success is so rare that rounding would eat it, every attempt is made.
     attempts = acknowledged / both if both > 1e-9 else float(limit)
-    return Handover(attempts, attempts * there, 1 - (1 - there) ** limit, acknowledged)
+    return HopDelivery(attempts, attempts * there, 1 - (1 - there) ** limit, acknowledged)

@@ -10,7 +10,7 @@ from math import inf
 
 from gateway.frame import LARGEST_FRAME, MAX_FRAME
 from gateway.source import Source
-from innet.costs.hardware import hardware
+from innet.costs.hardware import load_hardware
 from innet.routing.topology import Topology
 
 Position = tuple[float, float, float]
@@ -55,7 +55,9 @@ class Deployment:
     def mtu(self) -> int:
         """The bytes of the longest frame: what the radios of all motes carry, since all hand on what others send."""
         kinds = {site.hardware for site in self.motes.values()}
-        return min([LARGEST_FRAME, *(hardware(kind).radio.largest_frame for kind in kinds)]) if kinds else MAX_FRAME
+        return (
+            min([LARGEST_FRAME, *(load_hardware(kind).radio.largest_frame for kind in kinds)]) if kinds else MAX_FRAME
+        )
 
     @property
     def topology(self) -> Topology:

@@ -17,7 +17,7 @@ _FAINTEST = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Radio:
+class PropagationModel:
     """The figures of the model; levels in dB or dBm."""
 
     seed: int
@@ -31,7 +31,9 @@ class Radio:
     best: float = 1.0  # the share that arrives next to the sender
 
 
-def ratios(positions: Mapping[int, tuple[float, ...]], radio: Radio) -> dict[tuple[int, int], float]:
+def predict_link_ratios(
+    positions: Mapping[int, tuple[float, ...]], radio: PropagationModel
+) -> dict[tuple[int, int], float]:
     """The share of frames that arrive, by (sender, receiver). The same seed gives the same links."""
     links = {}
     for pair in combinations(sorted(positions), 2):

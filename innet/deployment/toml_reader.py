@@ -12,10 +12,10 @@ from pathlib import Path
 from acquisition.units import UCUM
 from gateway.frame import BROADCAST, COORDINATOR
 from gateway.source import Source, Span, did_you_mean
-from gateway.toml import Fault, Faulty, Table, is_number, is_whole, read_toml
-from innet.costs.hardware import hardware, kinds
+from gateway.toml import ConfigError, ConfigFault, TomlTable, is_number, is_whole, read_toml
+from innet.costs.hardware import list_hardware, load_hardware
 from innet.deployment import Deployment, Position, SensorSpec, Site
-from innet.deployment.propagation import Radio, ratios
+from innet.deployment.propagation import PropagationModel, predict_link_ratios
 
 _LARGEST = BROADCAST - 1
 _RAW = 2**31  # motes hold values in 32 bits
@@ -28,8 +28,8 @@ def read_deployment(path: str | Path) -> Deployment:
     try:
         text = _read(path)
     except UnicodeDecodeError as error:
-        raise Faulty(
-            [Fault("SN708", f"the file is no UTF-8: {error.reason}", Source("", str(path)), Span(0, 1))]
+        raise ConfigError(
+            [ConfigFault("SN708", f"the file is no UTF-8: {error.reason}", Source("", str(path)), Span(0, 1))]
         ) from error
     return parse_deployment(text, str(path), lambda name: _read(path.parent / name))
 
@@ -61,11 +61,11 @@ def parse_deployment(text: str, name: str | None, beside: Callable[[str], str]) 
     )
     top.close()
     if top.faults:
-        raise Faulty(top.faults)
+        raise ConfigError(top.faults)
     return deployment
 
 
-def _numbered(top: Table, key: str) -> list[tuple[int, Table]]:
+def _numbered(top: TomlTable, key: str) -> list[tuple[int, TomlTable]]:
     """The tables under a key that are named by the number of a mote."""
     if key not in top:
         top.fault("SN703", f"the file does not say `{key}`")
@@ -84,7 +84,7 @@ def _number(text: str) -> int | None:
     return found if found <= _LARGEST and str(found) == text else None
 
 
-def _gateways(top: Table) -> dict[int, Position]:
+def _gateways(top: TomlTable) -> dict[int, Position]:
     gateways = {}
     for number, table in _numbered(top, "gateways"):
         gateways[number] = _position(table)
@@ -92,7 +92,7 @@ def _gateways(top: Table) -> dict[int, Position]:
     return gateways
 
 
-def _position(table: Table) -> Position | None:
+def _position(table: TomlTable) -> Position | None:
     at = table.get(
         "at",
         "a place in metres, [east, north] or [east, north, up]",
@@ -104,20 +104,20 @@ def _position(table: Table) -> Position | None:
 # --- motes ---
 
 
-def _boards(top: Table) -> dict[str, Table]:
+def _boards(top: TomlTable) -> dict[str, TomlTable]:
     """What several motes have in common, by name; looked into where a mote is made of it."""
     tables = top.table("boards")
     return dict(tables.tables()) if tables else {}
 
 
-def _site(number: int, table: Table, boards: dict[str, Table]) -> Site | None:
+def _site(number: int, table: TomlTable, boards: dict[str, TomlTable]) -> Site | None:
     """What the mote does not say itself, its board says."""
     name = table.one_of("board", "board", boards, None)
     said = [table] if name is None else [table, boards[name]]
     position = _position(table)
-    named = [each.one_of("hardware", "hardware", kinds()) for each in said if "hardware" in each]
+    named = [each.one_of("hardware", "hardware", list_hardware()) for each in said if "hardware" in each]
     if not named and (name or "board" not in table):
-        named = [table.one_of("hardware", "hardware", kinds())]
+        named = [table.one_of("hardware", "hardware", list_hardware())]
     kind = named[0] if named else None
     sensors: dict[str, SensorSpec] = {}
     for each in reversed(said):
@@ -131,7 +131,7 @@ def _site(number: int, table: Table, boards: dict[str, Table]) -> Site | None:
     return Site(number, position, kind, sensors, battery)
 
 
-def _sensor(table: Table, kind: str | None) -> SensorSpec:
+def _sensor(table: TomlTable, kind: str | None) -> SensorSpec:
     raw = table.get(
         "raw",
         "the smallest and the largest number the sensor gives, within 32 bits",
@@ -139,7 +139,7 @@ def _sensor(table: Table, kind: str | None) -> SensorSpec:
             isinstance(raw, list) and len(raw) == 2 and all(map(is_whole, raw)) and -_RAW <= raw[0] <= raw[1] < _RAW
         ),
     )
-    usual = hardware(kind).sensing if kind else None
+    usual = load_hardware(kind).sensing if kind else None
     spec = SensorSpec(
         *(raw or (0, 0)),
         scale=table.integer("scale", 0, 18, 0),
@@ -151,14 +151,14 @@ def _sensor(table: Table, kind: str | None) -> SensorSpec:
     return spec
 
 
-def _battery(table: Table, kind: str | None, otherwise: float) -> float:
+def _battery(table: TomlTable, kind: str | None, otherwise: float) -> float:
     """In joules."""
     if "battery_mah" in table and "battery_j" in table:
         table.fault("SN705", "a battery is said in mAh or in J, not in both", "battery_j")
     joules = table.number("battery_j", 0.001, 1e12, None)
     mah = table.number("battery_mah", 0.001, 1e9, None)
     if mah is not None and kind is not None:
-        joules = mah * 3.6 * hardware(kind).voltage
+        joules = mah * 3.6 * load_hardware(kind).voltage
     return otherwise if joules is None else float(joules)
 
 
@@ -168,7 +168,9 @@ def _battery(table: Table, kind: str | None, otherwise: float) -> float:
 _LIMITS = {"best": (0, 1), "steepness": (0.01, 100), "exponent": (0, 10), "shadowing": (0, 50), "asymmetry": (0, 50)}
 
 
-def _links(top: Table, positions: dict[int, Position], beside: Callable[[str], str]) -> dict[tuple[int, int], float]:
+def _links(
+    top: TomlTable, positions: dict[int, Position], beside: Callable[[str], str]
+) -> dict[tuple[int, int], float]:
     if "links" not in top:
         top.fault("SN703", "the file does not say `links`")
     if (table := top.table("links")) is None:
@@ -187,16 +189,20 @@ def _links(top: Table, positions: dict[int, Position], beside: Callable[[str], s
     if (name := table.text("file", None)) is not None and (source := _file(table, "file", name, beside)) is not None:
         table.faults.extend(links.add_lines(source))
     if (radio := table.table("radio")) is not None:
-        figures = {each.name: _figure(radio, each.name, each.default) for each in fields(Radio) if each.name != "seed"}
+        figures = {
+            each.name: _figure(radio, each.name, each.default)
+            for each in fields(PropagationModel)
+            if each.name != "seed"
+        }
         figures["seed"] = radio.integer("seed", 0, 2**63 - 1)
         radio.close()
         if not table.faults:
-            links.ratios = ratios(positions, Radio(**figures))
+            links.ratios = predict_link_ratios(positions, PropagationModel(**figures))
     table.close()
     return links.ratios
 
 
-def _figure(radio: Table, name: str, default: float) -> float | None:
+def _figure(radio: TomlTable, name: str, default: float) -> float | None:
     return radio.number(name, *_LIMITS.get(name, (-200, 200)), default)
 
 
@@ -224,9 +230,9 @@ class _Links:
         self.ratios[sender, receiver] = float(ratio)
         return None
 
-    def add_lines(self, source: Source) -> list[Fault]:
+    def add_lines(self, source: Source) -> list[ConfigFault]:
         """A table with a header, and a link in each line."""
-        faults: list[Fault] = []
+        faults: list[ConfigFault] = []
         start = 0
         for number, line in enumerate(source.text.splitlines(keepends=True)):
             span = Span(start, start + len(line.rstrip()))
@@ -236,7 +242,7 @@ class _Links:
             else:
                 wrong = self.add(_fields(line)) if line.strip() else None
             if wrong:
-                faults.append(Fault(*wrong[:2], source, span, wrong[2]))
+                faults.append(ConfigFault(*wrong[:2], source, span, wrong[2]))
             if len(faults) == _TOLD or (faults and number == 0):
                 break
         return faults
@@ -259,7 +265,7 @@ def _fields(line: str) -> list[int | float] | None:
 # --- extents ---
 
 
-def _extents(top: Table, beside: Callable[[str], str]) -> Source | None:
+def _extents(top: TomlTable, beside: Callable[[str], str]) -> Source | None:
     """A schema in a file of its own, or in this one; then what it says keeps its place."""
     if "extents" not in top:
         top.fault("SN703", "the file does not say `extents`")
@@ -282,7 +288,7 @@ def _extents(top: Table, beside: Callable[[str], str]) -> Source | None:
     return Source(before + text, table.source.name)
 
 
-def _file(table: Table, key: str, name: str, beside: Callable[[str], str]) -> Source | None:
+def _file(table: TomlTable, key: str, name: str, beside: Callable[[str], str]) -> Source | None:
     try:
         return Source(beside(name), str(Path(table.source.name or "").parent / name))
     except (OSError, ValueError) as error:  # no UTF-8, or no name of a file

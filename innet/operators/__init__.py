@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class MoteOperator:
     """Something a mote does with the tuples of one epoch."""
 
     @property
-    def children(self) -> tuple["Operator", ...]:
+    def children(self) -> tuple["MoteOperator", ...]:
         return ()
 
     @property
@@ -27,14 +27,14 @@ class Operator:
         raise TypeError(f"{type(self).__name__} has no label")
 
 
-def walk(operator: Operator) -> Iterator[Operator]:
+def walk(operator: MoteOperator) -> Iterator[MoteOperator]:
     """The operator and everything below it, from the top."""
     yield operator
     for child in operator.children:
         yield from walk(child)
 
 
-def outline(operator: Operator) -> list[tuple[int, str]]:
+def outline(operator: MoteOperator) -> list[tuple[int, str]]:
     """The labels of an operator and of all below it, each with its depth."""
     return [
         (0, operator.label()),

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from innet.operators import Operator, walk
+from innet.operators import MoteOperator, walk
 
 
 @dataclass(frozen=True, slots=True)
-class Acquire(Operator):
+class Acquire(MoteOperator):
     """`sampled` are the attributes that are read; the site and the tick of a reading cost nothing and go without."""
 
     extent: str
@@ -21,6 +21,6 @@ class Acquire(Operator):
         return f"acquire {', '.join(self.sampled) or 'nothing'} of {self.extent} every {self.interval} ticks"
 
 
-def acquired(operator: Operator) -> dict[str, Acquire]:
+def find_acquires(operator: MoteOperator) -> dict[str, Acquire]:
     """What is sampled for an operator, by extent."""
     return {found.extent: found for found in walk(operator) if isinstance(found, Acquire)}

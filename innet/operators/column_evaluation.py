@@ -5,54 +5,56 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from innet.operators.mote_expression import Apply, Expression, Number, SiteNumber
+from innet.operators.mote_expression import Instruction, MoteConstant, MoteExpression, SiteNumber
 
 Mask = np.ndarray
 """Of bool."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class ValueColumn:
     """A value of each reading: int64, and which are there; what is not there is 0."""
 
     values: np.ndarray
-    there: Mask
+    valid: Mask
 
     @classmethod
-    def of(cls, values: np.ndarray, there: Mask) -> "Lane":
-        return cls(np.where(there, values, 0), there)
+    def of(cls, values: np.ndarray, valid: Mask) -> "ValueColumn":
+        return cls(np.where(valid, values, 0), valid)
 
     @classmethod
-    def constant(cls, value: int | None, length: int) -> "Lane":
+    def constant(cls, value: int | None, length: int) -> "ValueColumn":
         return cls(np.full(length, value or 0, np.int64), np.full(length, value is not None))
 
     @classmethod
-    def truth(cls, mask: Mask) -> "Lane":
+    def truth(cls, mask: Mask) -> "ValueColumn":
         return cls(mask.astype(np.int64), np.ones(len(mask), bool))
 
     @property
     def holds(self) -> Mask:
         """Where it is true, neither false nor unknown."""
-        return self.there & (self.values == 1)
+        return self.valid & (self.values == 1)
 
 
-def lane_of(expression: Expression, site: np.ndarray, measured: Mapping[Expression, Lane]) -> Lane:
+def evaluate_columns(
+    expression: MoteExpression, site: np.ndarray, measured: Mapping[MoteExpression, ValueColumn]
+) -> ValueColumn:
     """What an expression is of readings of these sites. KeyError for what was not measured."""
     match expression:
-        case Number(value):
-            return Lane.constant(value, len(site))
+        case MoteConstant(value):
+            return ValueColumn.constant(value, len(site))
         case SiteNumber():
-            return Lane(site, np.ones(len(site), bool))
-        case Apply(name, operands):
-            lanes = [lane_of(operand, site, measured) for operand in operands]
+            return ValueColumn(site, np.ones(len(site), bool))
+        case Instruction(name, operands):
+            lanes = [evaluate_columns(operand, site, measured) for operand in operands]
             if name == "PICK":
-                return chosen(lanes[0].holds, *lanes[1:])
+                return choose_values(lanes[0].holds, *lanes[1:])
             return (UNARY.get(name) or BINARY[name])(*lanes)
     return measured[expression]
 
 
-def chosen(mask: Mask, yes: Lane, no: Lane) -> Lane:
-    return Lane(np.where(mask, yes.values, no.values), np.where(mask, yes.there, no.there))
+def choose_values(mask: Mask, yes: ValueColumn, no: ValueColumn) -> ValueColumn:
+    return ValueColumn(np.where(mask, yes.values, no.values), np.where(mask, yes.valid, no.valid))
 
 
 def _cut(values: np.ndarray) -> np.ndarray:
@@ -63,51 +65,51 @@ def _cut(values: np.ndarray) -> np.ndarray:
 def _known(function: Callable) -> Callable:
     """Null where an operand is null; else the result, cut."""
 
-    def computed(a: Lane, b: Lane | None = None) -> Lane:
-        there = a.there if b is None else a.there & b.there
-        return Lane.of(_cut(function(a.values) if b is None else function(a.values, b.values)), there)
+    def computed(a: ValueColumn, b: ValueColumn | None = None) -> ValueColumn:
+        valid = a.valid if b is None else a.valid & b.valid
+        return ValueColumn.of(_cut(function(a.values) if b is None else function(a.values, b.values)), valid)
 
     return computed
 
 
-def _divided(function: Callable) -> Callable[[Lane, Lane], Lane]:
+def _divided(function: Callable) -> Callable[[ValueColumn, ValueColumn], ValueColumn]:
     """Null where it is by zero, too. fmod has the sign of the dividend, so what is left divides without a rest."""
 
-    def computed(a: Lane, b: Lane) -> Lane:
-        there = a.there & b.there & (b.values != 0)
-        divisor = np.where(there, b.values, 1)
-        return Lane.of(_cut(function(a.values, divisor)), there)
+    def computed(a: ValueColumn, b: ValueColumn) -> ValueColumn:
+        valid = a.valid & b.valid & (b.values != 0)
+        divisor = np.where(valid, b.values, 1)
+        return ValueColumn.of(_cut(function(a.values, divisor)), valid)
 
     return computed
 
 
-def _either(function: Callable) -> Callable[[Lane, Lane], Lane]:
+def _either(function: Callable) -> Callable[[ValueColumn, ValueColumn], ValueColumn]:
     """The other operand where one is null."""
 
-    def computed(a: Lane, b: Lane) -> Lane:
-        both = Lane(function(a.values, b.values), a.there & b.there)
-        return chosen(both.there, both, chosen(a.there, a, b))
+    def computed(a: ValueColumn, b: ValueColumn) -> ValueColumn:
+        both = ValueColumn(function(a.values, b.values), a.valid & b.valid)
+        return choose_values(both.valid, both, choose_values(a.valid, a, b))
 
     return computed
 
 
-def _and(a: Lane, b: Lane) -> Lane:
-    false = (a.there & (a.values == 0)) | (b.there & (b.values == 0))
-    there = false | (a.there & b.there)
-    return Lane.of((~false).astype(np.int64), there)
+def _and(a: ValueColumn, b: ValueColumn) -> ValueColumn:
+    false = (a.valid & (a.values == 0)) | (b.valid & (b.values == 0))
+    valid = false | (a.valid & b.valid)
+    return ValueColumn.of((~false).astype(np.int64), valid)
 
 
-def _not(a: Lane) -> Lane:
-    return Lane.of((a.values == 0).astype(np.int64), a.there)
+def _not(a: ValueColumn) -> ValueColumn:
+    return ValueColumn.of((a.values == 0).astype(np.int64), a.valid)
 
 
-UNARY: dict[str, Callable[[Lane], Lane]] = {
+UNARY: dict[str, Callable[[ValueColumn], ValueColumn]] = {
     "NEG": _known(np.negative),
     "ABS": _known(np.abs),
     "NOT": _not,
-    "ISNULL": lambda a: Lane.truth(~a.there),
+    "ISNULL": lambda a: ValueColumn.truth(~a.valid),
 }
-BINARY: dict[str, Callable[[Lane, Lane], Lane]] = {
+BINARY: dict[str, Callable[[ValueColumn, ValueColumn], ValueColumn]] = {
     "ADD": _known(np.add),
     "SUB": _known(np.subtract),
     "MUL": _known(np.multiply),
@@ -115,7 +117,7 @@ BINARY: dict[str, Callable[[Lane, Lane], Lane]] = {
     "MOD": _divided(np.fmod),
     "LEAST": _either(np.minimum),
     "GREATEST": _either(np.maximum),
-    "ELSE": lambda a, b: chosen(a.there, a, b),
+    "ELSE": lambda a, b: choose_values(a.valid, a, b),
     "EQ": _known(np.equal),
     "NE": _known(np.not_equal),
     "LT": _known(np.less),

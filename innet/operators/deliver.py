@@ -2,20 +2,20 @@
 
 from dataclasses import dataclass
 
-from innet.operators import Operator
-from innet.operators.acquire import Acquire, acquired
+from innet.operators import MoteOperator
+from innet.operators.acquire import Acquire, find_acquires
 
 
 @dataclass(frozen=True, slots=True)
-class Deliver(Operator):
+class Deliver(MoteOperator):
     """`extent` says whose readings: below a join there are two, and each needs a Deliver of its own."""
 
-    child: Operator
+    child: MoteOperator
     extent: str
     sent: tuple[str, ...]
 
     @property
-    def children(self) -> tuple[Operator, ...]:
+    def children(self) -> tuple[MoteOperator, ...]:
         return (self.child,)
 
     @property
@@ -25,7 +25,7 @@ class Deliver(Operator):
     @property
     def acquire(self) -> Acquire:
         """What is read for it."""
-        return acquired(self)[self.extent]
+        return find_acquires(self)[self.extent]
 
     def label(self) -> str:
         return f"deliver {', '.join(self.sent) or 'nothing'} of {self.extent}"

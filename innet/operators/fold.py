@@ -5,27 +5,27 @@ A mote folds its own readings, merges what its children send, and hands on one p
 
 from dataclasses import dataclass
 
-from innet.operators import Operator
-from innet.operators.acquire import acquired
-from innet.operators.mote_expression import Expression
-from innet.operators.slices import Slices
+from innet.operators import MoteOperator
+from innet.operators.acquire import find_acquires
+from innet.operators.mote_expression import MoteExpression
+from innet.operators.slices import SlicePattern
 
 
 @dataclass(frozen=True, slots=True)
-class Fold(Operator):
+class Fold(MoteOperator):
     """`states` pairs the kind of a state (the name of an aggregate of `innet.aggregates`) with what is folded into it.
 
     `extent` is the one whose sampling the program belongs to: all of a join's are sampled at its ticks.
     """
 
-    child: Operator
+    child: MoteOperator
     extent: str
-    slices: Slices
-    keys: tuple[Expression, ...]
-    states: tuple[tuple[str, Expression], ...]
+    slices: SlicePattern
+    keys: tuple[MoteExpression, ...]
+    states: tuple[tuple[str, MoteExpression], ...]
 
     @property
-    def children(self) -> tuple[Operator, ...]:
+    def children(self) -> tuple[MoteOperator, ...]:
         return (self.child,)
 
     @property
@@ -39,7 +39,7 @@ class Fold(Operator):
     @property
     def interval(self) -> int:
         """Ticks between the readings that it takes."""
-        return acquired(self)[self.extent].interval
+        return find_acquires(self)[self.extent].interval
 
     def label(self) -> str:
         states = ", ".join(f"{kind} {value}" for kind, value in self.states) or "nothing"

@@ -13,16 +13,16 @@ BINARY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class MoteExpression:
     """The base of what follows."""
 
     @property
-    def parts(self) -> tuple["Expression", ...]:
+    def parts(self) -> tuple["MoteExpression", ...]:
         return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Expression):
+class MoteConstant(MoteExpression):
     """A constant; None is null, or unknown."""
 
     value: int | None
@@ -32,7 +32,7 @@ class Number(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured(Expression):
+class SensorValue(MoteExpression):
     """What was sampled for an attribute of an extent; where it has a scale, the whole multiple."""
 
     extent: str
@@ -43,7 +43,7 @@ class Measured(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class SiteNumber(Expression):
+class SiteNumber(MoteExpression):
     """The number of the mote."""
 
     def __str__(self) -> str:
@@ -57,60 +57,62 @@ _SIGN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Apply(Expression):
+class Instruction(MoteExpression):
     """An instruction applied to its operands."""
 
     name: str
-    operands: tuple[Expression, ...]
+    operands: tuple[MoteExpression, ...]
 
     @property
-    def parts(self) -> tuple[Expression, ...]:
+    def parts(self) -> tuple[MoteExpression, ...]:
         return self.operands
 
     def __str__(self) -> str:
-        said = [f"({part})" if isinstance(part, Apply) and part.name in _SIGN else str(part) for part in self.operands]
+        said = [
+            f"({part})" if isinstance(part, Instruction) and part.name in _SIGN else str(part) for part in self.operands
+        ]
         if self.name in _SIGN:
             return f" {_SIGN[self.name]} ".join(said)
         return f"{self.name}({', '.join(said)})"
 
 
-TRUE, FALSE = Number(1), Number(0)
+TRUE, FALSE = MoteConstant(1), MoteConstant(0)
 
 
-def apply(name: str, *operands: Expression) -> Expression:
-    return Apply(name, operands)
+def make_instruction(name: str, *operands: MoteExpression) -> MoteExpression:
+    return Instruction(name, operands)
 
 
-def all_of(terms: list[Expression]) -> Expression:
+def all_of(terms: list[MoteExpression]) -> MoteExpression:
     """Their conjunction; of none, true."""
     return _joined("AND", terms, TRUE)
 
 
-def any_of(terms: list[Expression]) -> Expression:
+def any_of(terms: list[MoteExpression]) -> MoteExpression:
     return _joined("OR", terms, FALSE)
 
 
-def _joined(name: str, terms: list[Expression], none: Expression) -> Expression:
+def _joined(name: str, terms: list[MoteExpression], none: MoteExpression) -> MoteExpression:
     whole = terms[0] if terms else none
     for term in terms[1:]:
-        whole = apply(name, whole, term)
+        whole = make_instruction(name, whole, term)
     return whole
 
 
-def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
+def split_conjuncts(predicate: MoteExpression) -> tuple[MoteExpression, ...]:
     """The terms all of which must hold, in their order."""
-    if isinstance(predicate, Apply) and predicate.name == "AND":
-        return tuple(term for part in predicate.operands for term in conjuncts(part))
+    if isinstance(predicate, Instruction) and predicate.name == "AND":
+        return tuple(term for part in predicate.operands for term in split_conjuncts(part))
     return () if predicate == TRUE else (predicate,)
 
 
-def walk(expression: Expression) -> Iterator[Expression]:
+def walk(expression: MoteExpression) -> Iterator[MoteExpression]:
     """The expression and everything below it."""
     yield expression
     for part in expression.parts:
         yield from walk(part)
 
 
-def places(expression: Expression) -> int:
+def stack_depth(expression: MoteExpression) -> int:
     """How many places on the stack it takes to compute it."""
-    return max([1, *(depth + places(part) for depth, part in enumerate(expression.parts))])
+    return max([1, *(depth + stack_depth(part) for depth, part in enumerate(expression.parts))])

@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
-from innet.operators import Operator
-from innet.operators.mote_expression import Expression
+from innet.operators import MoteOperator
+from innet.operators.mote_expression import MoteExpression
 
 
 @dataclass(frozen=True, slots=True)
-class Select(Operator):
-    child: Operator
-    predicate: Expression
+class MoteSelect(MoteOperator):
+    child: MoteOperator
+    predicate: MoteExpression
 
     @property
-    def children(self) -> tuple[Operator, ...]:
+    def children(self) -> tuple[MoteOperator, ...]:
         return (self.child,)
 
     @property

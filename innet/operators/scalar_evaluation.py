@@ -2,25 +2,25 @@
 
 from collections.abc import Callable
 
-from innet.operators.mote_expression import Apply, Expression, Number, SiteNumber
+from innet.operators.mote_expression import Instruction, MoteConstant, MoteExpression, SiteNumber
 
 Value = int | None
 
 
-def value_at(expression: Expression, site: int) -> Value:
+def evaluate_at_site(expression: MoteExpression, site: int) -> Value:
     """What an expression over nothing but the site's number is there."""
     match expression:
-        case Number(value):
+        case MoteConstant(value):
             return value
         case SiteNumber():
             return site
-        case Apply(name, operands):
-            values = [value_at(operand, site) for operand in operands]
-            return (picked if name == "PICK" else UNARY.get(name) or BINARY[name])(*values)
+        case Instruction(name, operands):
+            values = [evaluate_at_site(operand, site) for operand in operands]
+            return (choose_value if name == "PICK" else UNARY.get(name) or BINARY[name])(*values)
     raise ValueError(f"{expression} is not known before it is measured")
 
 
-def picked(truth: Value, value: Value, otherwise: Value) -> Value:
+def choose_value(truth: Value, value: Value, otherwise: Value) -> Value:
     return value if truth == 1 else otherwise
 
 

@@ -6,18 +6,18 @@ again; whoever wants partials of the pairs gets those.
 
 from dataclasses import dataclass
 
-from innet.operators import Operator
-from innet.operators.mote_expression import TRUE, Expression
+from innet.operators import MoteOperator
+from innet.operators.mote_expression import TRUE, MoteExpression
 
 
 @dataclass(frozen=True, slots=True)
-class Join(Operator):
-    left: Operator
-    right: Operator
-    predicate: Expression
+class SiteJoin(MoteOperator):
+    left: MoteOperator
+    right: MoteOperator
+    predicate: MoteExpression
 
     @property
-    def children(self) -> tuple[Operator, ...]:
+    def children(self) -> tuple[MoteOperator, ...]:
         return self.left, self.right
 
     @property

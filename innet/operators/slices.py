@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Slices:
+class SlicePattern:
     """A slice begins at `edge`, and at `other`, of each period of ticks; they are equal where there is one edge.
 
     The number of a slice rises by one from each to the next, and is never negative. No window holds those that begin at
@@ -23,7 +23,7 @@ class Slices:
             raise ValueError(f"of the slices cut at {self.edge} and {self.other}, those at {self.void} are not some")
 
     @classmethod
-    def cut(cls, period: int, edges: tuple[int, ...], interval: int, gap: bool = False) -> "Slices":
+    def cut(cls, period: int, edges: tuple[int, ...], interval: int, gap: bool = False) -> "SlicePattern":
         """The slices that tell the same ticks apart, for ticks that are multiples of `interval`. With a `gap`, no window
         holds what is from the second edge to the first.
 
@@ -53,7 +53,7 @@ class Slices:
         gap = self.other - self.edge
         return (self.edge, gap) if self.void == self.other else (self.other, self.period - gap)
 
-    def keeps(self, number: int) -> bool:
+    def is_in_windows(self, number: int) -> bool:
         """Whether a slice is in windows; where there is a void, also of an array of slices."""
         return self.void is None or (number % 2 == 0) == (self.void == self.edge)  # even ones begin at the later edge
 
@@ -81,7 +81,7 @@ class Slices:
         first = -(-self.begin(number) // interval) * interval
         return range(max(first, 0), self.end(number), interval)
 
-    def most_ticks(self, interval: int) -> int:
+    def max_ticks(self, interval: int) -> int:
         """How many sampled ticks a slice that is in windows has at most."""
         gap = self.other - self.edge
         longest = self.period if self.edges == 1 else max(gap, self.period - gap)
@@ -89,7 +89,7 @@ class Slices:
 
     def longest_pause(self, interval: int) -> int:
         """Ticks from the end of a slice that is in windows to that of the next, at most."""
-        return interval * (self.most_ticks(interval) if self.void is None else -(-self.period // interval))
+        return interval * (self.max_ticks(interval) if self.void is None else -(-self.period // interval))
 
     def label(self) -> str:
         cut = f"at {self.edge}" if self.edges == 1 else f"at {self.edge} and {self.other}"

@@ -7,7 +7,7 @@ every value that the raw type of a sensor has, so nothing is left to luck.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from innet.operators.mote_expression import Apply, Expression, Measured, Number
+from innet.operators.mote_expression import Instruction, MoteConstant, MoteExpression, SensorValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Interval:
     def within(self, other: "Interval") -> bool:
         return other.low <= self.low and self.high <= other.high
 
-    def united(self, other: "Interval") -> "Interval":
+    def hull(self, other: "Interval") -> "Interval":
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
 
@@ -33,30 +33,30 @@ TRUTH = Interval(0, 1)
 SITES = Interval(0, 2**16 - 1)
 
 
-class TooWide(Exception):
+class ValueRangeError(Exception):
     """An expression that has values which do not fit; not an error, but an answer."""
 
-    def __init__(self, expression: Expression, interval: Interval) -> None:
+    def __init__(self, expression: MoteExpression, interval: Interval) -> None:
         super().__init__(f"{expression} can be {interval.low} to {interval.high}")
         self.expression, self.interval = expression, interval
 
 
-def interval_of(expression: Expression, raw: Mapping[Measured, Interval], room: Interval = REGISTER) -> Interval:
+def infer_range(expression: MoteExpression, raw: Mapping[SensorValue, Interval], room: Interval = REGISTER) -> Interval:
     """The values that an expression can have; TooWide if it, or any part of it, does not fit into `room`.
 
     What `raw` does not say of a sensor is taken to be all that a register holds.
     """
     match expression:
-        case Number(value):
+        case MoteConstant(value):
             found = Interval(value or 0, value or 0)
-        case Measured():
+        case SensorValue():
             found = raw.get(expression, REGISTER)
-        case Apply(name, operands):
-            found = _RULES[name](*(interval_of(part, raw, room) for part in operands))
+        case Instruction(name, operands):
+            found = _RULES[name](*(infer_range(part, raw, room) for part in operands))
         case _:
             found = SITES
     if not found.within(room):
-        raise TooWide(expression, found)
+        raise ValueRangeError(expression, found)
     return found
 
 
@@ -93,10 +93,10 @@ _RULES: dict[str, Callable[..., Interval]] = {
     "MOD": _rest,
     "NEG": lambda a: Interval(-a.high, -a.low),
     "ABS": _size,
-    "LEAST": lambda a, b: a.united(b),
-    "GREATEST": lambda a, b: a.united(b),
-    "ELSE": lambda a, b: a.united(b),
-    "PICK": lambda _, a, b: a.united(b),
+    "LEAST": lambda a, b: a.hull(b),
+    "GREATEST": lambda a, b: a.hull(b),
+    "ELSE": lambda a, b: a.hull(b),
+    "PICK": lambda _, a, b: a.hull(b),
     **{
         name: lambda *_: TRUTH for name in ("EQ", "NE", "LT", "LE", "GT", "GE", "AND", "OR", "NOT", "ISNULL")
     },

@@ -1,36 +1,36 @@
 """The payloads of what happens inside the network: PROGRAM, PARTIAL and LINKS. gateway/SPEC.md has the bits."""
 
 from innet.payload.assignment import (
-    Duty,
-    Orders,
-    annotate_orders,
-    decode_orders,
+    MoteAssignment,
+    RadioSchedule,
+    annotate_assignment,
+    decode_assignment,
     decode_program,
-    encode_orders,
+    encode_assignment,
     encode_program,
-    programs_of,
+    group_by_site,
 )
 from innet.payload.links import MAX_NEIGHBOURS, annotate_links, decode_links, encode_links
 from innet.payload.partial import annotate_partials, decode_partials, encode_partials, first_slice
-from innet.payload.partial_columns import Partials, decode_all
+from innet.payload.partial_columns import PartialColumns, decode_partial_frames
 
 __all__ = [
     "MAX_NEIGHBOURS",
-    "Duty",
-    "Orders",
-    "Partials",
+    "MoteAssignment",
+    "PartialColumns",
+    "RadioSchedule",
+    "annotate_assignment",
     "annotate_links",
-    "annotate_orders",
     "annotate_partials",
-    "decode_all",
+    "decode_assignment",
     "decode_links",
-    "decode_orders",
+    "decode_partial_frames",
     "decode_partials",
     "decode_program",
+    "encode_assignment",
     "encode_links",
-    "encode_orders",
     "encode_partials",
     "encode_program",
     "first_slice",
-    "programs_of",
+    "group_by_site",
 ]

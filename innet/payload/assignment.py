@@ -19,12 +19,12 @@ from gateway.frame import COORDINATOR
 from gateway.image import Image
 from innet.errors import PayloadError, ProgramError
 from innet.placement.agenda import Activity, Agenda, Slot
-from innet.placement.round_pattern import ALL, Rounds
-from innet.program.mote_program import MoteProgram, instructions
+from innet.placement.round_pattern import EVERY_ROUND, RoundPattern
+from innet.program.mote_program import MoteProgram, decode_instructions
 
 SECTION, CODE, PARENT = struct.Struct("<BH"), struct.Struct("<BHB"), struct.Struct("<H")
 ROUNDS, SLOT = struct.Struct("<IIIIIBB"), struct.Struct("<BIHH")
-ON_AIR = {1: Activity.RECEIVE, 2: Activity.SEND}
+RADIO_ACTIVITIES = {1: Activity.RECEIVE, 2: Activity.SEND}
 """The slots that a mote must be told; when it senses its schedule says, and it computes when it has sensed."""
 
 
@@ -37,7 +37,7 @@ class Section(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
+class RadioSchedule:
     """When a mote's radio is on, and when it sends: `slots` of receiving and sending in each `period_ms`.
 
     Rounds follow each other from tick 0 on; before the `first` of them the mote goes on as it did. In a round slots come
@@ -48,33 +48,33 @@ class Duty:
     period_ms: int
     slots: tuple[Slot, ...]
     first: int = 0
-    again_ms: int = 0
-    rounds: Rounds = ALL
+    repeat_ms: int = 0
+    rounds: RoundPattern = EVERY_ROUND
     turn: int = 0
 
     @classmethod
-    def of(cls, agenda: Agenda, site: int) -> "Duty":
-        slots = tuple(slot for slot in agenda.sites[site].slots if slot.activity in ON_AIR.values())
-        return cls(agenda.period_ms, slots, agenda.first, agenda.again_ms, agenda.rounds, agenda.turn(site))
+    def of(cls, agenda: Agenda, site: int) -> "RadioSchedule":
+        slots = tuple(slot for slot in agenda.sites[site].slots if slot.activity in RADIO_ACTIVITIES.values())
+        return cls(agenda.period_ms, slots, agenda.first, agenda.repeat_ms, agenda.rounds, agenda.turn(site))
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class MoteAssignment:
     """What one mote runs, to whom it gives what goes up, and when; without a duty at once, and it always listens."""
 
     programs: tuple[MoteProgram, ...] = ()
     parent: int = COORDINATOR
-    duty: Duty | None = None
+    radio_schedule: RadioSchedule | None = None
 
 
-def encode_orders(version: int, orders: Orders) -> Image:
+def encode_assignment(version: int, orders: MoteAssignment) -> Image:
     bodies = [(Section.PARENT, PARENT.pack(orders.parent))]
-    bodies += [(Section.AGENDA, _encode_duty(orders.duty))] if orders.duty else []
+    bodies += [(Section.AGENDA, _encode_duty(orders.radio_schedule))] if orders.radio_schedule else []
     bodies += [(Section.CODE, encode_program(program)) for program in orders.programs]
     return Image(version, b"".join(SECTION.pack(section, len(body)) + body for section, body in bodies))
 
 
-def decode_orders(image: Image, site: int) -> Orders:
+def decode_assignment(image: Image, site: int) -> MoteAssignment:
     """What a mote understands of an image that came whole. PayloadError if it is not to be run."""
     programs, parents, duties = [], [], []
     for section, body in _sections(image.content, site):
@@ -92,7 +92,7 @@ def decode_orders(image: Image, site: int) -> Orders:
         raise PayloadError("agenda", site, f"a PROGRAM with {len(duties)} agendas")
     if len({program.sampling for program in programs}) < len(programs):
         raise PayloadError("sampling", site, "a PROGRAM with two codes for one sampling")
-    return Orders(tuple(programs), parents[0], duties[0] if duties else None)
+    return MoteAssignment(tuple(programs), parents[0], duties[0] if duties else None)
 
 
 def _sections(content: bytes, site: int) -> Iterator[tuple[int, bytes]]:
@@ -108,14 +108,18 @@ def _sections(content: bytes, site: int) -> Iterator[tuple[int, bytes]]:
         yield section, content[start:at]
 
 
-def _encode_duty(duty: Duty) -> bytes:
-    numbers = {activity: number for number, activity in ON_AIR.items()}
-    slots = (SLOT.pack(numbers[s.activity], s.start_ms, s.length_ms, s.peer or COORDINATOR) for s in duty.slots)
-    turns = duty.rounds.every, duty.rounds.phase, duty.rounds.asks, duty.turn
-    return ROUNDS.pack(duty.period_ms, duty.first, duty.again_ms, *turns) + b"".join(slots)
+def _encode_duty(radio_schedule: RadioSchedule) -> bytes:
+    numbers = {activity: number for number, activity in RADIO_ACTIVITIES.items()}
+    slots = (
+        SLOT.pack(numbers[s.activity], s.start_ms, s.length_ms, s.peer or COORDINATOR) for s in radio_schedule.slots
+    )
+    turns = radio_schedule.rounds.every, radio_schedule.rounds.phase, radio_schedule.rounds.asks, radio_schedule.turn
+    return ROUNDS.pack(radio_schedule.period_ms, radio_schedule.first, radio_schedule.repeat_ms, *turns) + b"".join(
+        slots
+    )
 
 
-def _decode_duty(body: bytes, site: int) -> Duty:
+def _decode_duty(body: bytes, site: int) -> RadioSchedule:
     if len(body) < ROUNDS.size or (len(body) - ROUNDS.size) % SLOT.size:
         raise PayloadError("agenda", site, f"an agenda of {len(body)} bytes")
     period, first, again, every, phase, asks, turn = ROUNDS.unpack_from(body)
@@ -123,11 +127,11 @@ def _decode_duty(body: bytes, site: int) -> Duty:
         raise PayloadError("agenda", site, "an agenda whose slots come in no round")
     slots, end = [], 0
     for what, start, length, peer in SLOT.iter_unpack(body[ROUNDS.size :]):
-        if what not in ON_AIR or start < end or start + length > period:
+        if what not in RADIO_ACTIVITIES or start < end or start + length > period:
             raise PayloadError("agenda", site, "an agenda whose slots overlap, leave the period or are none")
-        slots.append(Slot(start, length, ON_AIR[what], peer))
+        slots.append(Slot(start, length, RADIO_ACTIVITIES[what], peer))
         end = start + length
-    return Duty(period, tuple(slots), first, again, Rounds(every, phase, asks), turn)
+    return RadioSchedule(period, tuple(slots), first, again, RoundPattern(every, phase, asks), turn)
 
 
 def encode_program(program: MoteProgram) -> bytes:
@@ -145,22 +149,22 @@ def decode_program(body: bytes, site: int) -> MoteProgram:
         raise PayloadError("code", site, str(error)) from error
 
 
-def annotate_orders(orders: Orders) -> Iterator[tuple[int, str]]:
+def annotate_assignment(orders: MoteAssignment) -> Iterator[tuple[int, str]]:
     """What the bytes of the image mean, for `gateway.frame_annotation`."""
     yield 1, "section PARENT"
     yield 2, f"of {PARENT.size} bytes"
     yield 2, "the base station" if orders.parent == COORDINATOR else f"mote {orders.parent}"
-    if orders.duty:
+    if orders.radio_schedule:
         yield 1, "section AGENDA"
-        yield 2, f"of {ROUNDS.size + SLOT.size * len(orders.duty.slots)} bytes"
-        yield 4, f"each {orders.duty.period_ms} ms"
-        yield 4, f"from round {orders.duty.first} on"
-        yield 4, f"again after each {orders.duty.again_ms} ms"
-        yield 4, f"slots in one of {orders.duty.rounds.every} rounds"
-        yield 4, f"the first is round {orders.duty.rounds.phase}"
-        yield 1, f"asks in one of {orders.duty.rounds.asks} rounds"
-        yield 1, f"the first is round {orders.duty.turn}"
-        for slot in orders.duty.slots:
+        yield 2, f"of {ROUNDS.size + SLOT.size * len(orders.radio_schedule.slots)} bytes"
+        yield 4, f"each {orders.radio_schedule.period_ms} ms"
+        yield 4, f"from round {orders.radio_schedule.first} on"
+        yield 4, f"again after each {orders.radio_schedule.repeat_ms} ms"
+        yield 4, f"slots in one of {orders.radio_schedule.rounds.every} rounds"
+        yield 4, f"the first is round {orders.radio_schedule.rounds.phase}"
+        yield 1, f"asks in one of {orders.radio_schedule.rounds.asks} rounds"
+        yield 1, f"the first is round {orders.radio_schedule.turn}"
+        for slot in orders.radio_schedule.slots:
             yield 1, slot.activity.value
             yield 4, f"from {slot.start_ms} ms on"
             yield 2, f"for {slot.length_ms} ms"
@@ -175,11 +179,11 @@ def annotate_orders(orders: Orders) -> Iterator[tuple[int, str]]:
 
 
 def annotate_code(code: bytes) -> Iterator[tuple[int, str]]:
-    for _, opcode, operands in instructions(code):
+    for _, opcode, operands in decode_instructions(code):
         yield opcode.length, " ".join((opcode.name, *(str(operand) for operand in operands)))
 
 
-def programs_of(compiled: Sequence[MoteProgram]) -> dict[int, tuple[MoteProgram, ...]]:
+def group_by_site(compiled: Sequence[MoteProgram]) -> dict[int, tuple[MoteProgram, ...]]:
     """Compiled programs by their site."""
     by_site: dict[int, tuple[MoteProgram, ...]] = {}
     for program in compiled:

@@ -2,20 +2,20 @@
 
 from math import ceil
 
-from acquisition.payload import READING_HEADER, capacity
+from acquisition.payload import READING_HEADER, epochs_per_frame
 from acquisition.schedule import REGISTER_BITS, Sampling
 from gateway.frame import HEADER_SIZE, MAX_FRAME, payload_room
 from innet.partials import PartialShape
 from innet.payload.partial import HEADER, bare_bits, whole_bits
-from innet.placement.load_model import Sizes
+from innet.placement.load_model import FrameSizes
 
 
-def sizes(mtu: int = MAX_FRAME) -> Sizes:
+def make_frame_sizes(mtu: int = MAX_FRAME) -> FrameSizes:
     """Those of frames on links that carry so many bytes."""
     room = payload_room(mtu)
-    return Sizes(
+    return FrameSizes(
         _readings,
-        lambda sampling: capacity(sampling, room),
+        lambda sampling: epochs_per_frame(sampling, room),
         _partials,
         lambda shape: max(1, 8 * (room - HEADER.size) // whole_bits(shape)),
         HEADER_SIZE + room,

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 
 from innet.errors import PayloadError
-from innet.routing.topology import MAX_NEIGHBOURS, Heard, LinksReport
+from innet.routing.topology import MAX_NEIGHBOURS, LinksReport, NeighbourLink
 
 NEIGHBOUR = struct.Struct("<HB")
 
@@ -21,7 +21,7 @@ def encode_links(report: LinksReport) -> bytes:
 def decode_links(payload: bytes, mote: int) -> LinksReport:
     if not payload or len(payload) != 1 + payload[0] * NEIGHBOUR.size:
         raise PayloadError("size", mote, f"a LINKS of {len(payload)} bytes does not hold its neighbours")
-    heard = tuple(Heard(*NEIGHBOUR.unpack_from(payload, at)) for at in range(1, len(payload), NEIGHBOUR.size))
+    heard = tuple(NeighbourLink(*NEIGHBOUR.unpack_from(payload, at)) for at in range(1, len(payload), NEIGHBOUR.size))
     if mote in (h.neighbour for h in heard) or len({h.neighbour for h in heard}) < len(heard):
         raise PayloadError("neighbour", mote, "LINKS that name the mote itself, or one neighbour twice")
     return LinksReport(mote, heard)

@@ -27,12 +27,12 @@ UNSIGNED = frozenset({"seen", "count", "site", "squares"})
 """The fields that are never negative; the others are in two's complement."""
 
 
-def who_bits(shape: PartialShape) -> int:
+def contributor_bits(shape: PartialShape) -> int:
     return len(shape.slots) if shape.has_bitmap else COUNT_BITS
 
 
 def bare_bits(shape: PartialShape) -> int:
-    return SLICE_BITS + who_bits(shape) + READINGS_BITS
+    return SLICE_BITS + contributor_bits(shape) + READINGS_BITS
 
 
 def whole_bits(shape: PartialShape) -> int:
@@ -75,7 +75,7 @@ def _encode(shape: PartialShape, partials: Sequence[Partial]) -> bytes:
 
 def _fields(shape: PartialShape, partial: Partial, first: int) -> Iterator[tuple[int, int]]:
     yield partial.slice - first, SLICE_BITS
-    yield partial.who, who_bits(shape)
+    yield partial.who, contributor_bits(shape)
     yield partial.readings, READINGS_BITS
     if partial.states is None:
         return
@@ -118,7 +118,7 @@ class _Bits:
 
 
 def _decode(bits: _Bits, shape: PartialShape, first: int, whole: bool) -> Partial:
-    partial = Partial(first + bits.take(SLICE_BITS), bits.take(who_bits(shape)), bits.take(READINGS_BITS))
+    partial = Partial(first + bits.take(SLICE_BITS), bits.take(contributor_bits(shape)), bits.take(READINGS_BITS))
     if not whole:
         return partial
     group: list[int | None] = []
@@ -139,7 +139,7 @@ def annotate_partials(shape: PartialShape, partials: Sequence[Partial]) -> Itera
     yield 6, f"first slice {first}"
     yield 1, f"{len(partials) - bare} partials"
     yield 1, f"{bare} bare ones"
-    who = f"who in {who_bits(shape)} bits" + ("" if shape.has_bitmap else " (their number)")
+    who = f"who in {contributor_bits(shape)} bits" + ("" if shape.has_bitmap else " (their number)")
     words = [f"{SLICE_BITS} bits of slice", who, f"readings in {READINGS_BITS}"]
     words += [f"key in 1 + {KEY_BITS}"] * shape.keys
     words += [f"{field.name} in {field.bits}" for layout in shape.layouts for field in layout]

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acquisition.bit_reader import Bits
+from acquisition.bit_reader import BitReader
 from gateway.frame import Frame
-from innet.aggregates.state import State
-from innet.aggregates.state_fields import state_of
+from innet.aggregates.state import AggregateState
+from innet.aggregates.state_fields import make_state
 from innet.errors import PayloadError
 from innet.partials import PartialShape
 from innet.payload.partial import (
@@ -18,13 +18,13 @@ from innet.payload.partial import (
     SLICE_BITS,
     UNSIGNED,
     bare_bits,
-    who_bits,
+    contributor_bits,
     whole_bits,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Partials:
+class PartialColumns:
     """Partials of one aggregation, first all that have a group, in the order in which they came, then the bare ones.
 
     `who[:, s]` says whether slot s contributed; where the shape has no bitmap it has one column, their number. `key`,
@@ -59,15 +59,15 @@ class Partials:
         at, slot = np.nonzero(self.who)
         return at, np.array(self.shape.slots)[slot]
 
-    def states(self) -> list[State]:
+    def states(self) -> list[AggregateState]:
         """The state of each aggregate, one group for each partial that has one."""
         rows = (list(zip(*(field.tolist() for field in fields), strict=True)) for fields in self.fields)
-        return [state_of(kind, found) for kind, found in zip(self.shape.kinds, rows, strict=True)]
+        return [make_state(kind, found) for kind, found in zip(self.shape.kinds, rows, strict=True)]
 
 
-def decode_all(
+def decode_partial_frames(
     frames: Sequence[Frame], shapes: Mapping[int, PartialShape]
-) -> tuple[list[Partials], list[PayloadError]]:
+) -> tuple[list[PartialColumns], list[PayloadError]]:
     """The partials in PARTIAL frames, all of one aggregation at once, and what is wrong with the frames without any."""
     groups: dict[int, list[Frame]] = {}
     decoded, errors = [], []
@@ -79,19 +79,19 @@ def decode_all(
         else:
             groups.setdefault(frame.payload[0], []).append(frame)
     for number, found in groups.items():
-        packed = _Packed(found, shapes[number])
+        packed = _PackedPartials(found, shapes[number])
         errors += packed.errors()
         if packed.good.any():
             decoded.append(packed.partials())
     return decoded, errors
 
 
-class _Packed:
+class _PackedPartials:
     """The payloads of one aggregation, and where in them each partial begins."""
 
     def __init__(self, frames: Sequence[Frame], shape: PartialShape) -> None:
         self.frames, self.shape = frames, shape
-        self.bits = Bits([frame.payload for frame in frames])
+        self.bits = BitReader([frame.payload for frame in frames])
         start = self.bits.start
         self.first = self.bits.take_wide(start + 8, 48, signed=False)
         self.whole, self.bare = self.bits.take(start + 56, 8), self.bits.take(start + 64, 8)
@@ -104,7 +104,7 @@ class _Packed:
             frame, held = self.frames[at], f"{self.whole[at]} and {self.bare[at]} partials"
             yield PayloadError("size", frame.mote, f"a PARTIAL of {len(frame.payload)} bytes with {held}")
 
-    def partials(self) -> Partials:
+    def partials(self) -> PartialColumns:
         shape, bits = self.shape, self.bits
         owner, at = self._places(self.whole, self.body, whole_bits(shape))
         bare_owner, bare_at = self._places(self.bare, self.body + self.whole * whole_bits(shape), bare_bits(shape))
@@ -112,11 +112,11 @@ class _Packed:
         slices = self.first[owner] + bits.take(at, SLICE_BITS)
         at = at + SLICE_BITS
         who = self._who(at)
-        at = at + who_bits(shape)
+        at = at + contributor_bits(shape)
         readings = bits.take(at, READINGS_BITS)
         key, null, fields = self._values((at + READINGS_BITS)[:whole])
         mote = np.fromiter((frame.mote for frame in self.frames), np.int64, len(self.frames))
-        return Partials(shape, mote[owner], slices, who, readings, key, null, fields)
+        return PartialColumns(shape, mote[owner], slices, who, readings, key, null, fields)
 
     def _places(self, count: np.ndarray, begin: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
         """Of each partial of the good frames: its frame, and where it begins."""
@@ -127,8 +127,8 @@ class _Packed:
 
     def _who(self, at: np.ndarray) -> np.ndarray:
         if not self.shape.has_bitmap:
-            return self.bits.take(at, who_bits(self.shape))[:, None]
-        slots = np.arange(who_bits(self.shape))
+            return self.bits.take(at, contributor_bits(self.shape))[:, None]
+        slots = np.arange(contributor_bits(self.shape))
         return self.bits.take(at[:, None] + slots, 1).astype(bool)
 
     def _values(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[tuple[np.ndarray, ...], ...]]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from innet.placement.round_pattern import ALL, Rounds
+from innet.placement.round_pattern import EVERY_ROUND, RoundPattern
 
-LONGEST_ROUND_MS, LONGEST_SLOT_MS = 0xFFFF_FFFF, 0xFFFF
-LAST_FIRST = 0xFFFF_FFFF
-MOST_SLOTS = 320
+MAX_ROUND_MS, MAX_SLOT_MS = 0xFFFF_FFFF, 0xFFFF
+MAX_FIRST_ROUND = 0xFFFF_FFFF
+MAX_AGENDA_SLOTS = 320
 """What motes are told of an agenda has room for: lengths, the number of its first round, a mote's own slot and its children's."""
 
 
@@ -64,7 +64,7 @@ class Agenda:
     tick_ms: int
     sites: Mapping[int, SiteAgenda]
     first: int = 0
-    rounds: Rounds = ALL
+    rounds: RoundPattern = EVERY_ROUND
 
     @property
     def begin(self) -> int:
@@ -83,7 +83,7 @@ class Agenda:
         return self.rounds.turn(hops)
 
     @property
-    def again_ms(self) -> int:
+    def repeat_ms(self) -> int:
         """So long after the slots on the air the same ones may come again, as often as the round has time for it: all of the
         first ones are over then, and what is sampled in the round is sampled. 0 where nobody sends."""
         ends = [slot.end_ms for site in self.sites.values() for slot in site.slots]

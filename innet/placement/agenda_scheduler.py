@@ -10,27 +10,27 @@ from math import ceil
 
 from innet.errors import PlacementError
 from innet.placement.agenda import (
-    LONGEST_ROUND_MS,
-    LONGEST_SLOT_MS,
-    MOST_SLOTS,
+    MAX_AGENDA_SLOTS,
+    MAX_ROUND_MS,
+    MAX_SLOT_MS,
     Activity,
     Agenda,
     SiteAgenda,
     Slot,
 )
-from innet.placement.load_model import Loads, Round, instructions_of
+from innet.placement.load_model import NetworkLoads, Round, count_instructions
 from innet.placement.placement import Placement
-from innet.placement.placement_search import World, sampled_by, slots_ms
-from innet.placement.slot_rounds import rounds_of
+from innet.placement.placement_search import PlacementProblem, compute_slot_lengths, find_sampled_attributes
+from innet.placement.slot_rounds import find_slot_rounds
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
 
-MOST_EPOCHS = 16
+MAX_EPOCHS = 16
 """No more epochs wait for each other: their readings are in a mote's RAM meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class MoteWork:
     """What one mote has to do in a round. It samples at `ticks` from the beginning of the round on."""
 
     ticks: tuple[int, ...] = ()
@@ -40,30 +40,28 @@ class Work:
 
 
 def make_agenda(
-    tree: RoutingTree, work: Mapping[int, Work], period: int, tick_ms: int, topology: Topology | None = None
+    tree: RoutingTree, work: Mapping[int, MoteWork], period: int, tick_ms: int, topology: Topology | None = None
 ) -> Agenda:
     """An agenda for every mote of the tree. Without a topology, all motes are taken to hear each other.
 
     PlacementError, with the mote, where a round is too short for what has to go out at its end, or motes cannot be told of it.
     """
-    if period * tick_ms > LONGEST_ROUND_MS:
-        raise PlacementError(f"rounds of {period * tick_ms:,} ms are longer than motes count, {LONGEST_ROUND_MS:,} ms")
-    earshot = _Earshot(tree, topology)
-    own = {site: _own_slots(work.get(site, Work()), tick_ms) for site in tree.parent}
+    if period * tick_ms > MAX_ROUND_MS:
+        raise PlacementError(f"rounds of {period * tick_ms:,} ms are longer than motes count, {MAX_ROUND_MS:,} ms")
+    earshot = _InterferenceMap(tree, topology)
+    own = {site: _own_slots(work.get(site, MoteWork()), tick_ms) for site in tree.parent}
     sends: dict[int, Slot] = {}
     children = tree.children
     for site in tree.leaves_first:
-        parent, length = tree.parent[site], max(1, ceil(work.get(site, Work()).send_ms))
-        if length > LONGEST_SLOT_MS:
-            raise PlacementError(
-                f"it would send for {length:,} ms, and a slot has {LONGEST_SLOT_MS:,} ms at most", site
-            )
-        if len(children[site]) >= MOST_SLOTS:
-            said = f"{len(children[site]):,} motes would send to it, and it keeps {MOST_SLOTS} slots with its own"
+        parent, length = tree.parent[site], max(1, ceil(work.get(site, MoteWork()).send_ms))
+        if length > MAX_SLOT_MS:
+            raise PlacementError(f"it would send for {length:,} ms, and a slot has {MAX_SLOT_MS:,} ms at most", site)
+        if len(children[site]) >= MAX_AGENDA_SLOTS:
+            said = f"{len(children[site]):,} motes would send to it, and it keeps {MAX_AGENDA_SLOTS} slots with its own"
             raise PlacementError(said, site)
         ready = max([slot.end_ms for slot in own[site]] + [sends[child].end_ms for child in children[site]], default=0)
         others = [sends[other] for other in earshot.of(site) if other in sends]
-        start = _first_gap(ready, length, [*others, *own.get(parent, ())])
+        start = _find_gap(ready, length, [*others, *own.get(parent, ())])
         if start + length > period * tick_ms:
             late = f"it would send until {start + length} ms, and after {period * tick_ms} ms the next round begins"
             raise PlacementError(late, site)
@@ -77,15 +75,15 @@ def make_agenda(
 
 
 def longest_round(interval: int, tick_ms: int, within_ms: int | None = None) -> Round:
-    """As many epochs as may wait for each other where what is sampled is to arrive `within_ms`; one, if nothing is said.
+    """As many epochs as may wait for each other where what is sampled is to arrive `delivery_bound_ms`; one, if nothing is said.
 
     The first waits for the last, and then has to get here: what waits for all the time there is comes too late.
     """
-    epochs = 1 if within_ms is None else min(MOST_EPOCHS, (within_ms - 1) // (interval * tick_ms) + 1)
+    epochs = 1 if within_ms is None else min(MAX_EPOCHS, (within_ms - 1) // (interval * tick_ms) + 1)
     return Round(epochs, interval)
 
 
-def agenda_of(placement: Placement, world: World, within_ms: int | None = None) -> Agenda:
+def schedule_placement(placement: Placement, world: PlacementProblem, within_ms: int | None = None) -> Agenda:
     """The agenda of a placement: with rounds of `world.round`, or the longest shorter ones that arrive in time.
 
     PlacementError, with the figures, if not even single epochs do.
@@ -100,24 +98,27 @@ def agenda_of(placement: Placement, world: World, within_ms: int | None = None) 
                 raise
             continue
         if within_ms is None or found.latest_ms <= within_ms:
-            return replace(found, rounds=rounds_of(placement, round))
+            return replace(found, rounds=find_slot_rounds(placement, round))
     raise PlacementError(
         f"what is sampled arrives after {found.latest_ms:,} ms, and is to be there within {within_ms:,}"
     )
 
 
-def round_of(placement: Placement, world: World, within_ms: int | None = None) -> Round | None:
+def find_round(placement: Placement, world: PlacementProblem, within_ms: int | None = None) -> Round | None:
     """The round that the agenda of a placement has; None where there is no agenda for it."""
     try:
-        agenda = agenda_of(placement, world, within_ms)
+        agenda = schedule_placement(placement, world, within_ms)
     except PlacementError:
         return None
     return Round(agenda.period // world.round.interval, world.round.interval)
 
 
-def _work(placement: Placement, world: World) -> dict[int, Work]:
-    slots = slots_ms(Loads.of(placement, world.schedules, world.sizes, world.round), world)
-    computing, sampling = instructions_of(placement, world.schedules, world.round), sampled_by(placement)
+def _work(placement: Placement, world: PlacementProblem) -> dict[int, MoteWork]:
+    slots = compute_slot_lengths(NetworkLoads.of(placement, world.schedules, world.sizes, world.round), world)
+    computing, sampling = (
+        count_instructions(placement, world.schedules, world.round),
+        find_sampled_attributes(placement),
+    )
     work = {}
     for site, slot in slots.items():
         sampled = sampling.get(site, ())
@@ -125,11 +126,11 @@ def _work(placement: Placement, world: World) -> dict[int, Work]:
         sense = sum(world.samples.get((site, attribute), (0.0, 0.0))[0] for attribute, _ in sampled)
         instruction_us = world.network.hardware[site].processor.instruction_us
         compute = computing.get(site, 0.0) * instruction_us / 1_000 / max(1, len(ticks))
-        work[site] = Work(tuple(ticks), sense, compute, slot)
+        work[site] = MoteWork(tuple(ticks), sense, compute, slot)
     return work
 
 
-def _own_slots(work: Work, tick_ms: int) -> list[Slot]:
+def _own_slots(work: MoteWork, tick_ms: int) -> list[Slot]:
     """Sensing and computing, at each tick at which something is sampled."""
     slots = []
     for tick in work.ticks:
@@ -141,7 +142,7 @@ def _own_slots(work: Work, tick_ms: int) -> list[Slot]:
     return slots
 
 
-def _first_gap(ready: int, length: int, taken: list[Slot]) -> int:
+def _find_gap(ready: int, length: int, taken: list[Slot]) -> int:
     """The first moment from `ready` on at which nothing is taken for so long."""
     start = ready
     for slot in sorted(taken, key=lambda slot: slot.start_ms):
@@ -151,7 +152,7 @@ def _first_gap(ready: int, length: int, taken: list[Slot]) -> int:
     return start
 
 
-class _Earshot:
+class _InterferenceMap:
     """Whose sending would be heard where another is listened to."""
 
     def __init__(self, tree: RoutingTree, topology: Topology | None) -> None:

@@ -11,21 +11,21 @@ from math import ceil, prod
 
 import numpy as np
 
-from acquisition.payload import REPORTED_AFTER
+from acquisition.payload import MAX_FILTER_REPORT_INTERVAL
 from acquisition.schedule import Sampling, Schedule
-from innet.costs.energy_model import Traffic
+from innet.costs.energy_model import HopTraffic
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import Expression, Measured, SiteNumber
+from innet.operators.mote_expression import MoteExpression, SensorValue, SiteNumber
 from innet.operators.mote_expression import walk as parts_of
 from innet.partials import PartialShape
-from innet.placement.placement import Placed, Placement, about_site, conditions
-from innet.placement.statistics import GUESS, Statistics, interval_of
+from innet.placement.placement import PlacedOperator, Placement, conditions, is_about_site
+from innet.placement.statistics import GUESS, Statistics, sampling_interval
 from innet.routing.tree import RoutingTree
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class FrameSizes:
     """The bits of frames, which are known further up: the bytes of whole frames of ours.
 
     `readings(sampling, epochs, share, worst)` is one that tells of so many epochs and has a reading of that share of them,
@@ -53,7 +53,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class SendLoad:
     """What one mote sends of its own accord in a round: frames and the bytes of each, on average and at worst.
 
     `often` is the share of the rounds in which it sends any.
@@ -66,19 +66,19 @@ class Load:
     most_size: float
 
 
-def most_partials(placed: Placed, sites: int, slices: int) -> int:
+def bound_partials(placed: PlacedOperator, sites: int, slices: int) -> int:
     """How many partials of so many slices there can be, whatever is measured, with readings of so many sites.
 
     Each is of one group at least, and has one reading at least; where there is room for all groups, none is in two.
     """
-    known = slices * groups_of(placed, sites)
+    known = slices * bound_groups(placed, sites)
     return known if placed.room >= known else slices * _readings_of_slice(placed.operator, sites)
 
 
-def groups_of(placed: Placed, sites: int) -> int:
+def bound_groups(placed: PlacedOperator, sites: int) -> int:
     """How many partials of one slice there can be where there is room for all of them."""
     fold = placed.operator
-    bare = int(any(not about_site(term) for term in conditions(fold)))
+    bare = int(any(not is_about_site(term) for term in conditions(fold)))
     readings = _readings_of_slice(fold, sites)
     groups = sites if all(isinstance(key, SiteNumber) for key in fold.keys) and fold.keys else readings
     return (min(groups, readings) if fold.keys else 1) + bare
@@ -86,23 +86,23 @@ def groups_of(placed: Placed, sites: int) -> int:
 
 def _readings_of_slice(fold: Fold, sites: int) -> int:
     """At most."""
-    return sites * fold.slices.most_ticks(fold.interval)
+    return sites * fold.slices.max_ticks(fold.interval)
 
 
 @dataclass(frozen=True, slots=True)
-class Loads:
+class NetworkLoads:
     """What each mote sends of its own accord in a round: readings, which are passed on as they are, and partials, which end."""
 
-    readings: Mapping[int, list[Load]]
-    partials: Mapping[int, list[Load]]
+    readings: Mapping[int, list[SendLoad]]
+    partials: Mapping[int, list[SendLoad]]
 
     @classmethod
-    def of(cls, placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round,
-           statistics: Statistics = GUESS) -> "Loads":  # fmt: skip
-        readings = readings_of(placement, schedules, sizes, round, statistics)
-        return cls(readings, partials_of(placement, sizes, round, statistics))
+    def of(cls, placement: Placement, schedules: Mapping[int, Schedule], sizes: FrameSizes, round: Round,
+           statistics: Statistics = GUESS) -> "NetworkLoads":  # fmt: skip
+        readings = predict_reading_loads(placement, schedules, sizes, round, statistics)
+        return cls(readings, predict_partial_loads(placement, sizes, round, statistics))
 
-    def traffic(self, tree: RoutingTree) -> list[Traffic]:
+    def traffic(self, tree: RoutingTree) -> list[HopTraffic]:
         """Everything that rises in a round, hop by hop, while nothing is lost."""
         found = []
         passing_by: dict[int, Counter[float]] = {mote: Counter() for mote in (*tree.parent, *tree.roots)}
@@ -114,8 +114,8 @@ class Loads:
             passing_by[parent] += passed + own
             for load in self.partials.get(site, ()):
                 own[load.size] += load.frames
-            found += [Traffic(site, parent, frames, size) for size, frames in own.items()]
-            found += [Traffic(site, parent, frames, size, True) for size, frames in passed.items()]
+            found += [HopTraffic(site, parent, frames, size) for size, frames in own.items()]
+            found += [HopTraffic(site, parent, frames, size, True) for size, frames in passed.items()]
         return found
 
     def speaking(self, tree: RoutingTree) -> dict[int, float]:
@@ -139,15 +139,15 @@ class Loads:
         return most
 
 
-def readings_of(placement: Placement, schedules: Mapping[int, Schedule], sizes: Sizes, round: Round,
-                statistics: Statistics = GUESS) -> dict[int, list[Load]]:  # fmt: skip
+def predict_reading_loads(placement: Placement, schedules: Mapping[int, Schedule], sizes: FrameSizes, round: Round,
+                statistics: Statistics = GUESS) -> dict[int, list[SendLoad]]:  # fmt: skip
     """What each site sends as readings: what any of the operators wants, once."""
     wanted: dict[tuple[int, str], list[Deliver]] = {}
     for placed in placement.placed:
         if isinstance(placed.operator, Deliver):
             for site in placed.sites:
                 wanted.setdefault((site, placed.operator.extent), []).append(placed.operator)
-    found: dict[int, list[Load]] = {}
+    found: dict[int, list[SendLoad]] = {}
     for (site, extent), operators in wanted.items():
         if site in placement.tree.parent:
             sampling = next(s for s in schedules[site].samplings if s.extent == extent)
@@ -159,18 +159,18 @@ def readings_of(placement: Placement, schedules: Mapping[int, Schedule], sizes: 
 
 def _filters(operator: Deliver, sampling: Sampling) -> bool:
     """Whether there may be readings that it does not want."""
-    often = interval_of(operator) > sampling.epochs.interval
-    return often or any(not about_site(term) for term in conditions(operator))
+    often = sampling_interval(operator) > sampling.epochs.interval
+    return often or any(not is_about_site(term) for term in conditions(operator))
 
 
-def _readings(sampling: Sampling, share: float, filters: bool, sizes: Sizes, round: Round) -> Load:
+def _readings(sampling: Sampling, share: float, filters: bool, sizes: FrameSizes, round: Round) -> SendLoad:
     """Of a sampling of whose readings that share is wanted; if it `filters`, that may be any share."""
     epochs = round.ticks / sampling.epochs.interval
     due, each = min(1.0, epochs), max(1.0, epochs)  # in which share of the rounds something is sampled, and how much
     silent = (1 - share) ** each  # in which share of those nothing is wanted
     # What was filtered waits for something to be sent, and at most for so many rounds.
     fit = sizes.fit(sampling)
-    longest = ceil(min(REPORTED_AFTER, fit) / each)
+    longest = ceil(min(MAX_FILTER_REPORT_INTERVAL, fit) / each)
     chances = [silent ** (waits - 1) * (1.0 if waits == longest else 1 - silent) for waits in range(1, longest + 1)]
     waits = sum(chance * rounds for rounds, chance in enumerate(chances, 1))
     parts = sum(chance * ceil(rounds * each / fit) for rounds, chance in enumerate(chances, 1))
@@ -180,16 +180,16 @@ def _readings(sampling: Sampling, share: float, filters: bool, sizes: Sizes, rou
     most = ceil(held / fit)
     told = ceil(held / most)
     most_size = sizes.readings(sampling, told, min(1.0, ceil(each) / told), True)  # of what was held nothing was wanted
-    return Load(parts * often, size, often, most, most_size)
+    return SendLoad(parts * often, size, often, most, most_size)
 
 
-def partials_of(
-    placement: Placement, sizes: Sizes, round: Round, statistics: Statistics = GUESS
-) -> dict[int, list[Load]]:
+def predict_partial_loads(
+    placement: Placement, sizes: FrameSizes, round: Round, statistics: Statistics = GUESS
+) -> dict[int, list[SendLoad]]:
     """What each site sends as partials: its own and those of everybody below it, merged."""
-    found: dict[int, list[Load]] = {}
+    found: dict[int, list[SendLoad]] = {}
     for placed in placement.folds:
-        known: dict[tuple[int, ...], Load] = {}
+        known: dict[tuple[int, ...], SendLoad] = {}
         for site, below in sites_below(placement.tree, placed.sites).items():
             if below not in known:
                 known[below] = _partials(placed, below, sizes, round, statistics)
@@ -197,17 +197,19 @@ def partials_of(
     return found
 
 
-def _partials(placed: Placed, below: tuple[int, ...], sizes: Sizes, round: Round, statistics: Statistics) -> Load:
+def _partials(
+    placed: PlacedOperator, below: tuple[int, ...], sizes: FrameSizes, round: Round, statistics: Statistics
+) -> SendLoad:
     fold, shape = placed.operator, placed.shape
     slices = round.ticks * fold.slices.kept / fold.slices.period
     often, together = min(1.0, slices), max(1.0, slices)
-    most = most_partials(placed, len(below), ceil(slices))
+    most = bound_partials(placed, len(below), ceil(slices))
     fits = sizes.partials_fit(shape)
     contents = statistics.contents(fold, below)
     frames = float(np.mean(np.ceil((contents.whole + contents.bare) * together / fits)))
     whole, bare = (float(part.mean()) * together / frames for part in (contents.whole, contents.bare))
     most_size = sizes.partials(shape, min(most, fits), 0)
-    return Load(frames * often, sizes.partials(shape, whole, bare), often, ceil(most / fits), most_size)
+    return SendLoad(frames * often, sizes.partials(shape, whole, bare), often, ceil(most / fits), most_size)
 
 
 def sites_below(tree: RoutingTree, sites: Iterable[int]) -> dict[int, tuple[int, ...]]:
@@ -221,7 +223,7 @@ def sites_below(tree: RoutingTree, sites: Iterable[int]) -> dict[int, tuple[int,
     return {mote: tuple(sorted(found)) for mote, found in below.items() if found and mote in tree.parent}
 
 
-def instructions_of(placement: Placement, schedules: Mapping[int, Schedule], round: Round) -> dict[int, float]:
+def count_instructions(placement: Placement, schedules: Mapping[int, Schedule], round: Round) -> dict[int, float]:
     """How many instructions each mote interprets in a round, roughly: all of its operators', as if nothing were skipped."""
     found: dict[int, float] = {}
     for placed in placement.placed:
@@ -233,8 +235,8 @@ def instructions_of(placement: Placement, schedules: Mapping[int, Schedule], rou
     return found
 
 
-def _expressions(operator: Deliver | Fold) -> list[Expression]:
+def _expressions(operator: Deliver | Fold) -> list[MoteExpression]:
     """What is computed for one reading; a value that is sent is one."""
     if isinstance(operator, Fold):
         return [*conditions(operator), *operator.keys, *(value for _, value in operator.states)]
-    return [*conditions(operator), *(Measured(operator.extent, attribute) for attribute in operator.sent)]
+    return [*conditions(operator), *(SensorValue(operator.extent, attribute) for attribute in operator.sent)]

@@ -13,16 +13,24 @@ import numpy as np
 
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import Expression, SiteNumber
-from innet.placement.fold_sharing import cut_alike
-from innet.placement.placement import Placeable, about_site, conditions, extents_of
-from innet.placement.statistics import DISTINCT, GUESS, Contents, Counted, interval_of, passing, spread
+from innet.operators.mote_expression import MoteExpression, SiteNumber
+from innet.placement.fold_sharing import sharing_key
+from innet.placement.placement import Placeable, conditions, extents_of, is_about_site
+from innet.placement.statistics import (
+    DEFAULT_DISTINCT_VALUES,
+    GUESS,
+    CountedStatistics,
+    SliceContents,
+    estimate_selectivity,
+    expect_contents,
+    sampling_interval,
+)
 
 _HALVINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldStatistics:
     """What came of a fold: of so many readings which share was taken, and how many groups a slice had on average, and at most."""
 
     readings: int
@@ -32,13 +40,13 @@ class Folded:
 
 
 @dataclass(frozen=True)
-class Heard:
+class ObservedStatistics:
     """`asked` has of each extent the conditions that were in force where some of its readings were filtered; `folds` are those
     of which partials came, with the sites that they run at. What of neither is known is guessed."""
 
-    readings: Counted
-    asked: Mapping[str, tuple[frozenset[Expression], ...]]
-    folds: Mapping[Fold, tuple[Folded, tuple[int, ...]]]
+    readings: CountedStatistics
+    asked: Mapping[str, tuple[frozenset[MoteExpression], ...]]
+    folds: Mapping[Fold, tuple[FoldStatistics, tuple[int, ...]]]
 
     def __str__(self) -> str:
         merged = sum(folded.readings for folded, _ in self.folds.values())
@@ -47,28 +55,28 @@ class Heard:
     def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
         if all(self._counted(operator) for operator in operators):
             return self.readings.wanted(operators, site, every)
-        return 1 - prod(1 - self._share(operator) * every / interval_of(operator) for operator in operators)
+        return 1 - prod(1 - self._share(operator) * every / sampling_interval(operator) for operator in operators)
 
-    def contents(self, fold: Fold, sites: Sequence[int]) -> Contents:
+    def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
         if (alike := self._alike(fold)) is not None:
             folded, all_of_them = alike
-            return spread(fold, sites, folded.share, _cells(fold, all_of_them, folded))
+            return expect_contents(fold, sites, folded.share, _cells(fold, all_of_them, folded))
         if self._counted(fold):
             return self.readings.contents(fold, sites)
-        return spread(fold, sites, self._share(fold), DISTINCT ** _keys(fold))
+        return expect_contents(fold, sites, self._share(fold), DEFAULT_DISTINCT_VALUES ** _keys(fold))
 
     def most_groups(self, fold: Fold, sites: Sequence[int]) -> int:
         if (alike := self._alike(fold)) is not None:
             return max(1, alike[0].most)
         return (self.readings if self._counted(fold) else GUESS).most_groups(fold, sites)
 
-    def _alike(self, fold: Fold) -> tuple[Folded, tuple[int, ...]] | None:
+    def _alike(self, fold: Fold) -> tuple[FoldStatistics, tuple[int, ...]] | None:
         """What came of a fold of the same tuples in the same slices and groups."""
-        return next((found for each, found in self.folds.items() if cut_alike(each) == cut_alike(fold)), None)
+        return next((found for each, found in self.folds.items() if sharing_key(each) == sharing_key(fold)), None)
 
     def _counted(self, operator: Placeable) -> bool:
         """Whether it is known of all readings if the operator takes them: of those that were filtered, it takes none."""
-        asked = conditions_measured(operator)
+        asked = sensor_conditions(operator)
         extents = extents_of(operator)
         if not all(self.readings.sampled.get(extent, np.zeros(1, bool)).any() for extent in extents):
             return False
@@ -83,27 +91,27 @@ class Heard:
         alike = (
             folded.share
             for fold, (folded, _) in self.folds.items()
-            if (conditions_measured(fold), extents_of(fold)) == (conditions_measured(operator), extents_of(operator))
+            if (sensor_conditions(fold), extents_of(fold)) == (sensor_conditions(operator), extents_of(operator))
         )
-        return next(alike, passing(operator))
+        return next(alike, estimate_selectivity(operator))
 
 
-def conditions_measured(operator: Placeable) -> frozenset[Expression]:
+def sensor_conditions(operator: Placeable) -> frozenset[MoteExpression]:
     """All that must be true of what was measured, for an operator to take it."""
-    return frozenset(term for term in conditions(operator) if not about_site(term))
+    return frozenset(term for term in conditions(operator) if not is_about_site(term))
 
 
 def _keys(fold: Fold) -> int:
     return sum(not isinstance(key, SiteNumber) for key in fold.keys)
 
 
-def _cells(fold: Fold, sites: Sequence[int], folded: Folded) -> float:
+def _cells(fold: Fold, sites: Sequence[int], folded: FoldStatistics) -> float:
     """How many groups there have to be, so that so many of them are hit in a slice: between one and very many."""
     if not _keys(fold):
         return 1.0
     low, high = 1.0, float(max(2, ceil(folded.groups)) ** 4)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        few = spread(fold, sites, folded.share, middle).whole[0] < folded.groups
+        few = expect_contents(fold, sites, folded.share, middle).whole[0] < folded.groups
         low, high = (middle, high) if few else (low, middle)
     return low

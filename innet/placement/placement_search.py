@@ -11,32 +11,32 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, prod, sqrt
 
 from acquisition.schedule import Schedule
-from innet.costs.energy_model import Duty, Network, Prediction, attempt_ms, predict
+from innet.costs.energy_model import EnergyPrediction, MoteWorkload, NetworkModel, attempt_ms, predict
 from innet.errors import PlacementError
-from innet.operators.acquire import acquired
+from innet.operators.acquire import find_acquires
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.placement.fold_sharing import keeps, numbers_after, united_folds
-from innet.placement.load_model import Loads, Round, Sizes, instructions_of, sites_below
-from innet.placement.placement import Placed, Placement, about_site, conditions, taking
-from innet.placement.slot_rounds import rounds_of
+from innet.placement.fold_sharing import free_numbers, has_all_states, merge_folds
+from innet.placement.load_model import FrameSizes, NetworkLoads, Round, count_instructions, sites_below
+from innet.placement.placement import PlacedOperator, Placement, conditions, is_about_site, select_sites
+from innet.placement.slot_rounds import find_slot_rounds
 from innet.placement.statistics import GUESS, Statistics
 
-MOST_ROOM = 255
-SURE = 2.33
+MAX_ROOM = 255
+CONFIDENCE_SIGMAS = 2.33
 """So many standard deviations above the mean, where one in a hundred is above."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FoldOption:
     """A fold, and what is to be delivered where it does not run."""
 
     fold: Fold
-    instead: tuple[Deliver, ...]
+    unfolded_readings: tuple[Deliver, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class FoldDecision:
     """What was decided about a fold, with what the network uses in an hour if it runs and if it does not."""
 
     fold: Fold
@@ -61,13 +61,13 @@ def _told(figure: float, digits: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class PlacementProblem:
     """What a placement is chosen for. `samples` are the milliseconds and milliampere of one, by site and attribute."""
 
-    network: Network
+    network: NetworkModel
     sites: Mapping[str, tuple[int, ...]]  # of each extent
     schedules: Mapping[int, Schedule]
-    sizes: Sizes
+    sizes: FrameSizes
     round: Round
     tick_ms: int
     samples: Mapping[tuple[int, str], tuple[float, float]]
@@ -76,12 +76,12 @@ class World:
 
 def place(
     delivered: Iterable[Deliver],
-    choices: Iterable[Choice],
-    world: World,
-    standing: Sequence[Placed] = (),
+    choices: Iterable[FoldOption],
+    world: PlacementProblem,
+    standing: Sequence[PlacedOperator] = (),
     last: int = 0,
     rounds: Callable[[Placement], Round | None] | None = None,
-) -> tuple[Placement, tuple[Weighed, ...]]:
+) -> tuple[Placement, tuple[FoldDecision, ...]]:
     """The cheapest of what was tried: everything folded, nothing folded, and from there one fold at a time.
 
     `standing` are folds that run already, and go on as they are; `last` is the number that was given last. `rounds` says how
@@ -89,17 +89,17 @@ def place(
     """
     delivered = tuple(dict.fromkeys(delivered))
     found = tuple(dict.fromkeys(choices))
-    tried: dict[frozenset[int], _Tried] = {}
+    tried: dict[frozenset[int], _Trial] = {}
 
     def cost(running: frozenset[int]) -> tuple[bool, float, int]:
         """All motes' joules in an hour; of equal ones, more folds are better: they leave the radio to others. What no
         agenda has time for is the last to be taken."""
         if running not in tried:
-            placement = arranged(delivered, found, running, world, standing, last)
+            placement = build_placement(delivered, found, running, world, standing, last)
             round = world.round if rounds is None else rounds(placement)
             at = replace(world, round=round or Round(1, world.round.interval))
             hours = at.round.ticks * world.tick_ms / 3_600_000
-            tried[running] = _Tried(placement, predicted(placement, at), hours, round is not None)
+            tried[running] = _Trial(placement, predict_energy(placement, at), hours, round is not None)
         return not tried[running].in_time, tried[running].joules, -len(running)
 
     everything = frozenset(range(len(found)))
@@ -114,16 +114,16 @@ def place(
         ways = running | {number}, running - {number}
         joules = tuple(cost(way)[1] for way in ways)
         messages = tuple(tried[way].messages for way in ways)
-        weighed.append(Weighed(found[number].fold, number in running, joules, messages))
+        weighed.append(FoldDecision(found[number].fold, number in running, joules, messages))
     return tried[running].placement, tuple(weighed)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _Trial:
     """A placement, and what a round of it uses, which takes so many hours."""
 
     placement: Placement
-    prediction: Prediction
+    prediction: EnergyPrediction
     hours: float
     in_time: bool
 
@@ -138,12 +138,12 @@ class _Tried:
         return self.prediction.total.attempts / self.hours
 
 
-def arranged(
+def build_placement(
     delivered: Sequence[Deliver],
-    choices: Sequence[Choice],
+    choices: Sequence[FoldOption],
     running: Iterable[int],
-    world: World,
-    standing: Sequence[Placed] = (),
+    world: PlacementProblem,
+    standing: Sequence[PlacedOperator] = (),
     last: int = 0,
 ) -> Placement:
     """The placement in which these of the choices run as folds, and the others are delivered.
@@ -151,55 +151,60 @@ def arranged(
     One that a standing fold keeps already needs no other.
     """
     running = frozenset(running)
-    readings = [*delivered, *(d for n, choice in enumerate(choices) if n not in running for d in choice.instead)]
+    readings = [
+        *delivered,
+        *(d for n, choice in enumerate(choices) if n not in running for d in choice.unfolded_readings),
+    ]
     wanted = (choices[number].fold for number in sorted(running))
-    lacking = (fold for fold in wanted if not any(keeps(placed.operator, fold) for placed in standing))
-    folds = united_folds(lacking, lambda fold: _fits(fold, world))
-    numbers = numbers_after(last, [placed.number for placed in standing])
+    lacking = (fold for fold in wanted if not any(has_all_states(placed.operator, fold) for placed in standing))
+    folds = merge_folds(lacking, lambda fold: _fits(fold, world))
+    numbers = free_numbers(last, [placed.number for placed in standing])
     if len(folds) > len(numbers):
         raise PlacementError(f"{len(folds)} more folds than the {len(standing)} that run are too many to have numbers")
     tree = world.network.tree
-    placed = [Placed(d, taking(d, world.sites[d.extent])) for d in dict.fromkeys(readings)]
+    placed = [PlacedOperator(d, select_sites(d, world.sites[d.extent])) for d in dict.fromkeys(readings)]
     placed += standing
     placed += [_fold(fold, number, world, len(folds), standing) for fold, number in zip(folds, numbers, strict=False)]
     unreached = tree.unreached(site for found in placed for site in found.sites)
     return Placement(tree, tuple(placed), unreached)
 
 
-def _fits(fold: Fold, world: World) -> bool:
+def _fits(fold: Fold, world: PlacementProblem) -> bool:
     """Whether a frame has room for a partial."""
-    shape = Placed(fold, taking(fold, world.sites[fold.extent])).shape
+    shape = PlacedOperator(fold, select_sites(fold, world.sites[fold.extent])).shape
     return world.sizes.partials(shape, 1, 0) <= world.sizes.room
 
 
-def _fold(fold: Fold, number: int, world: World, folds: int, standing: Sequence[Placed]) -> Placed:
+def _fold(
+    fold: Fold, number: int, world: PlacementProblem, folds: int, standing: Sequence[PlacedOperator]
+) -> PlacedOperator:
     """A fold where its readings are made and pass, with room for the groups expected, as far as its share of RAM goes."""
     tree, hardware = world.network.tree, world.network.hardware
-    sites = taking(fold, world.sites[fold.extent])
+    sites = select_sites(fold, world.sites[fold.extent])
     below = sites_below(tree, sites)
     merging = tuple(sorted(below.keys() - set(sites)))
-    placed = Placed(fold, sites, number, merging)
-    filters = any(not about_site(term) for term in conditions(fold))
+    placed = PlacedOperator(fold, sites, number, merging)
+    filters = any(not is_about_site(term) for term in conditions(fold))
     groups = world.statistics.most_groups(fold, max(below.values(), key=len, default=())) + filters
     open_slices = ceil(world.round.ticks * fold.slices.kept / fold.slices.period) + 1
     ram = min((hardware[site].processor.ram_bytes for site in below), default=0)
     left = ram - sum(other.room * other.shape.group_bytes for other in standing)
     fits = left // folds // placed.shape.group_bytes
-    return replace(placed, room=max(1, min(MOST_ROOM, open_slices * groups, fits)))
+    return replace(placed, room=max(1, min(MAX_ROOM, open_slices * groups, fits)))
 
 
 # --- what it uses ----------------------------------------------------------------------------------------------------
 
 
-def predicted(placement: Placement, world: World) -> Prediction:
+def predict_energy(placement: Placement, world: PlacementProblem) -> EnergyPrediction:
     """What a placement uses in a round."""
     network, tree = world.network, placement.tree
-    loads = Loads.of(placement, world.schedules, world.sizes, world.round, world.statistics)
+    loads = NetworkLoads.of(placement, world.schedules, world.sizes, world.round, world.statistics)
     speaking = loads.speaking(tree)
-    slots = slots_ms(loads, world)
-    computing = instructions_of(placement, world.schedules, world.round)
-    children, sampling = tree.children, sampled_by(placement)
-    rounds = rounds_of(placement, world.round)
+    slots = compute_slot_lengths(loads, world)
+    computing = count_instructions(placement, world.schedules, world.round)
+    children, sampling = tree.children, find_sampled_attributes(placement)
+    rounds = find_slot_rounds(placement, world.round)
     duties = {}
     for site in tree.parent:
         heard = [slots[child] for child in children[site]]
@@ -211,15 +216,15 @@ def predicted(placement: Placement, world: World) -> Prediction:
             for attribute, interval in sampling.get(site, ())
         )
         starts = len(heard) * listens + speaking[site] + asks
-        duties[site] = Duty(sampled, computing.get(site, 0.0), sum(heard) * listens, starts, slots[site], asks)
+        duties[site] = MoteWorkload(sampled, computing.get(site, 0.0), sum(heard) * listens, starts, slots[site], asks)
     return predict(network, duties, loads.traffic(tree), world.round.ticks * world.tick_ms)
 
 
-def sampled_by(placement: Placement) -> dict[int, list[tuple[str, int]]]:
+def find_sampled_attributes(placement: Placement) -> dict[int, list[tuple[str, int]]]:
     """Each attribute that a site samples for what runs there, once, with the shortest interval wanted."""
     wanted: dict[int, dict[tuple[str, str], int]] = {}
     for placed in placement.placed:
-        acquires = acquired(placed.operator).values()
+        acquires = find_acquires(placed.operator).values()
         for site in placed.sites:
             found = wanted.setdefault(site, {})
             for acquire in acquires:
@@ -229,7 +234,7 @@ def sampled_by(placement: Placement) -> dict[int, list[tuple[str, int]]]:
     return {site: [(attribute, every) for (_, attribute), every in found.items()] for site, found in wanted.items()}
 
 
-def slots_ms(loads: Loads, world: World) -> dict[int, int]:
+def compute_slot_lengths(loads: NetworkLoads, world: PlacementProblem) -> dict[int, int]:
     """By mote, how long its slot for sending has to be, in whole milliseconds: for the most frames, and attempts that fail.
 
     What does not fit into a slot is lost, so there is room for one frame more: motes report other things, too.
@@ -241,13 +246,13 @@ def slots_ms(loads: Loads, world: World) -> dict[int, int]:
         frames = most[site] + Counter({float(world.sizes.room): 1})
         both = network.topology.ratio(site, parent) * network.topology.ratio(parent, site)
         count = frames.total()
-        more = tries(count, both, network.attempts) / count
+        more = enough_attempts(count, both, network.attempts) / count
         hardware = network.hardware[site]
         found[site] = ceil(more * sum(number * attempt_ms(hardware, size) for size, number in frames.items()))
     return found
 
 
-def tries(frames: int, both: float, limit: int) -> float:
+def enough_attempts(frames: int, both: float, limit: int) -> float:
     """How many attempts are enough, but for one round in a hundred, where each comes through with probability `both`."""
-    needed = frames / both + SURE * sqrt(frames * (1 - both)) / both if both else inf
+    needed = frames / both + CONFIDENCE_SIGMAS * sqrt(frames * (1 - both)) / both if both else inf
     return min(needed, frames * limit)

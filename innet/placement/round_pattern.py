@@ -5,7 +5,7 @@ from math import gcd, lcm
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
+class RoundPattern:
     """Something is due in rounds whose number is `phase` more than a multiple of `every`. In one of `asks` a mote has its turn,
     a round later than its parent; never where that is 0."""
 
@@ -28,5 +28,5 @@ class Rounds:
         return 1 / lcm(self.every, self.asks)
 
 
-ALL = Rounds()
+EVERY_ROUND = RoundPattern()
 """Something is due in each, and nobody asks."""

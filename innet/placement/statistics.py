@@ -12,21 +12,29 @@ from typing import Protocol
 
 import numpy as np
 
-from innet.operators.acquire import acquired
-from innet.operators.column_evaluation import Lane, lane_of
+from innet.operators.acquire import find_acquires
+from innet.operators.column_evaluation import ValueColumn, evaluate_columns
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import Apply, Expression, Measured, Number, SiteNumber, all_of, walk
-from innet.placement.placement import Placeable, about_site, conditions, extents_of
+from innet.operators.mote_expression import (
+    Instruction,
+    MoteConstant,
+    MoteExpression,
+    SensorValue,
+    SiteNumber,
+    all_of,
+    walk,
+)
+from innet.placement.placement import Placeable, conditions, extents_of, is_about_site
 
-OFTEN = {"EQ": 0.1, "NE": 0.9, "LT": 0.3, "LE": 0.3, "GT": 0.3, "GE": 0.3, "ISNULL": 0.05}
+DEFAULT_SELECTIVITY = {"EQ": 0.1, "NE": 0.9, "LT": 0.3, "LE": 0.3, "GT": 0.3, "GE": 0.3, "ISNULL": 0.05}
 """The share of readings for which a comparison is taken to hold."""
-DISTINCT = 8
+DEFAULT_DISTINCT_VALUES = 8
 """How many values a grouping column is taken to have; of the site, as many as there are sites."""
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class SliceContents:
     """What some sites have in each of some slices: partials of groups, and bare ones, of readings in no group."""
 
     whole: np.ndarray
@@ -39,7 +47,7 @@ class Statistics(Protocol):
     def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
         """The share of a site's readings, one each `every` ticks, that at least one of the operators wants."""
 
-    def contents(self, fold: Fold, sites: Sequence[int]) -> Contents:
+    def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
         """What there is of a fold in slices, if nothing is lost, at a mote that has the partials of these sites."""
 
     def most_groups(self, fold: Fold, sites: Sequence[int]) -> int:
@@ -49,63 +57,65 @@ class Statistics(Protocol):
 # --- guessed ---------------------------------------------------------------------------------------------------------
 
 
-class Guess:
+class GuessedStatistics:
     """Nothing is known."""
 
     def __str__(self) -> str:
         return "guessed"
 
     def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
-        return 1 - prod(1 - passing(operator) * every / interval_of(operator) for operator in operators)
+        return 1 - prod(
+            1 - estimate_selectivity(operator) * every / sampling_interval(operator) for operator in operators
+        )
 
-    def contents(self, fold: Fold, sites: Sequence[int]) -> Contents:
-        cells = DISTINCT ** sum(not isinstance(key, SiteNumber) for key in fold.keys)
-        return spread(fold, sites, passing(fold), cells)
+    def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
+        cells = DEFAULT_DISTINCT_VALUES ** sum(not isinstance(key, SiteNumber) for key in fold.keys)
+        return expect_contents(fold, sites, estimate_selectivity(fold), cells)
 
     def most_groups(self, fold: Fold, sites: Sequence[int]) -> int:
-        keys = [len(sites) if isinstance(key, SiteNumber) else DISTINCT for key in fold.keys]
-        return max(1, min(prod(keys), fold.slices.most_ticks(fold.interval) * len(sites)))
+        keys = [len(sites) if isinstance(key, SiteNumber) else DEFAULT_DISTINCT_VALUES for key in fold.keys]
+        return max(1, min(prod(keys), fold.slices.max_ticks(fold.interval) * len(sites)))
 
 
-GUESS = Guess()
+GUESS = GuessedStatistics()
 
 
-def spread(fold: Fold, sites: Sequence[int], share: float, cells: float) -> Contents:
+def expect_contents(fold: Fold, sites: Sequence[int], share: float, cells: float) -> SliceContents:
     """Each reading passes or not, and then falls into one of the cells; so many of them are hit on average."""
     many = max(1, len(sites)) if _by_site(fold) else 1
-    readings = len(sites) * fold.slices.most_ticks(fold.interval)
+    readings = len(sites) * fold.slices.max_ticks(fold.interval)
     whole = many * cells * (1 - (1 - share / cells) ** (readings / many))
-    return Contents(np.array([whole]), np.array([1 - share**readings]))
+    return SliceContents(np.array([whole]), np.array([1 - share**readings]))
 
 
 def _by_site(fold: Fold) -> bool:
     return any(isinstance(key, SiteNumber) for key in fold.keys)
 
 
-def interval_of(operator: Placeable) -> int:
-    return acquired(operator)[operator.extent].interval
+def sampling_interval(operator: Placeable) -> int:
+    return find_acquires(operator)[operator.extent].interval
 
 
-def passing(operator: Placeable) -> float:
+def estimate_selectivity(operator: Placeable) -> float:
     """The share of its readings that an operator is taken to take."""
-    return prod(share_of(term) for term in conditions(operator) if not about_site(term))
+    return prod(estimate_condition(term) for term in conditions(operator) if not is_about_site(term))
 
 
-def share_of(term: Expression) -> float:
+def estimate_condition(term: MoteExpression) -> float:
     """For which share of the readings a condition is taken to hold."""
     match term:
-        case Number(value):
+        case MoteConstant(value):
             return 1.0 if value == 1 else 0.0
-        case Apply("AND", parts):
-            return prod(share_of(part) for part in parts)
-        case Apply("OR", parts):
-            return 1 - prod(1 - share_of(part) for part in parts)
-        case Apply("NOT", (part,)):
-            return 1 - share_of(part)
-        case Apply(name, (left, right)) if left == right and name in ("EQ", "NE"):
+        case Instruction("AND", parts):
+            return prod(estimate_condition(part) for part in parts)
+        case Instruction("OR", parts):
+            return 1 - prod(1 - estimate_condition(part) for part in parts)
+        case Instruction("NOT", (part,)):
+            return 1 - estimate_condition(part)
+        case Instruction(name, (left, right)) if left == right and name in ("EQ", "NE"):
             return 1.0 if name == "EQ" else 0.0  # what always holds of a value that is there
-        case Apply(name):
-            return OFTEN.get(name, 0.5)
+        case Instruction(name):
+            return DEFAULT_SELECTIVITY.get(name, 0.5)
     return 0.5
 
 
@@ -113,26 +123,29 @@ def share_of(term: Expression) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ExtentReadings:
     """Of one extent: by whom and when, and the value of each attribute, in multiples of its scale."""
 
     site: np.ndarray
     tick: np.ndarray
-    values: Mapping[str, Lane]
+    values: Mapping[str, ValueColumn]
 
     @staticmethod
-    def together(parts: Sequence["Observed"]) -> "Observed":
+    def together(parts: Sequence["ExtentReadings"]) -> "ExtentReadings":
         lanes = {
-            name: Lane(
-                *(np.concatenate([getattr(part.values[name], what) for part in parts]) for what in Lane.__slots__)
+            name: ValueColumn(
+                *(
+                    np.concatenate([getattr(part.values[name], what) for part in parts])
+                    for what in ValueColumn.__slots__
+                )
             )
             for name in parts[0].values
         }
-        return Observed(np.concatenate([p.site for p in parts]), np.concatenate([p.tick for p in parts]), lanes)
+        return ExtentReadings(np.concatenate([p.site for p in parts]), np.concatenate([p.tick for p in parts]), lanes)
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedStatistics:
     """Observed as columns, a row for each site and tick. `sampled` says, by extent, which rows are readings of it.
 
     What is asked of an extent, an attribute or a site of which there are none is guessed.
@@ -140,14 +153,14 @@ class Counted:
 
     site: np.ndarray
     tick: np.ndarray
-    measured: Mapping[Measured, Lane]
+    measured: Mapping[SensorValue, ValueColumn]
     sampled: Mapping[str, np.ndarray]
 
     def __str__(self) -> str:
         return f"counted in {sum(int(rows.sum()) for rows in self.sampled.values()):,} readings"
 
     @classmethod
-    def of(cls, readings: Mapping[str, Observed]) -> "Counted":
+    def of(cls, readings: Mapping[str, ExtentReadings]) -> "CountedStatistics":
         """The readings of each extent by its name, side by side."""
         places = {extent: each.site << 40 | each.tick for extent, each in readings.items()}
         whole = np.unique(np.concatenate([*places.values(), np.zeros(0, np.int64)]))
@@ -157,9 +170,9 @@ class Counted:
             sampled[extent] = np.zeros(len(whole), bool)
             sampled[extent][row] = True
             for attribute, lane in each.values.items():
-                spread = Lane(np.zeros(len(whole), np.int64), np.zeros(len(whole), bool))
-                spread.values[row], spread.there[row] = lane.values, lane.there
-                measured[Measured(extent, attribute)] = spread
+                spread = ValueColumn(np.zeros(len(whole), np.int64), np.zeros(len(whole), bool))
+                spread.values[row], spread.valid[row] = lane.values, lane.valid
+                measured[SensorValue(extent, attribute)] = spread
         return cls(whole >> 40, whole & ((1 << 40) - 1), measured, sampled)
 
     def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
@@ -174,17 +187,17 @@ class Counted:
 
     def share(self, operator: Placeable) -> float:
         """The share of its readings, all sites together, that an operator takes."""
-        rows = self.sampled[operator.extent] & (self.tick % interval_of(operator) == 0)
-        return float(self._taken(operator)[rows].mean()) if rows.any() else passing(operator)
+        rows = self.sampled[operator.extent] & (self.tick % sampling_interval(operator) == 0)
+        return float(self._taken(operator)[rows].mean()) if rows.any() else estimate_selectivity(operator)
 
-    def contents(self, fold: Fold, sites: Sequence[int]) -> Contents:
+    def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
         some = [self._rows_of[site] for site in sites if site in self._rows_of]
         rows = np.concatenate(some) if some and self.knows(fold) else np.zeros(0, np.int64)
         if len(rows):
             here = np.logical_and.reduce([self.sampled[extent][rows] for extent in extents_of(fold)])
             rows = rows[here & (self.tick[rows] % fold.interval == 0)]
         if fold.slices.void is not None:
-            rows = rows[fold.slices.keeps(fold.slices.number(self.tick[rows]))]
+            rows = rows[fold.slices.is_in_windows(fold.slices.number(self.tick[rows]))]
         if not len(rows):
             return GUESS.contents(fold, sites)
         slices, number = np.unique(fold.slices.number(self.tick[rows]), return_inverse=True)
@@ -192,7 +205,7 @@ class Counted:
         bare = np.bincount(number[~taken], minlength=len(slices)) > 0
         keys = [lane for key in fold.keys for lane in self._parts(key, rows[taken])]
         groups = np.unique(np.stack([number[taken], *keys]), axis=1)
-        return Contents(np.bincount(groups[0], minlength=len(slices)), bare.astype(np.int64))
+        return SliceContents(np.bincount(groups[0], minlength=len(slices)), bare.astype(np.int64))
 
     def most_groups(self, fold: Fold, sites: Sequence[int]) -> int:
         return max(1, int(np.ceil(self.contents(fold, sites).whole.max())))
@@ -212,19 +225,19 @@ class Counted:
         """Whether there are readings of all that it reads, with what it asks of them."""
         keys = operator.keys if isinstance(operator, Fold) else ()
         parts = {part for each in (*conditions(operator), *keys) for part in walk(each)}
-        known = all(part in self.measured for part in parts if isinstance(part, Measured))
+        known = all(part in self.measured for part in parts if isinstance(part, SensorValue))
         return known and all(extent in self.sampled for extent in extents_of(operator))
 
     def _taken(self, operator: Placeable) -> np.ndarray:
         """Of which rows an operator takes the reading."""
         if operator not in self._known:
             here = np.logical_and.reduce([self.sampled[extent] for extent in extents_of(operator)])
-            terms = [term for term in conditions(operator) if not about_site(term)]
-            truth = lane_of(all_of(terms), self.site, self.measured).holds
-            self._known[operator] = here & truth & (self.tick % interval_of(operator) == 0)
+            terms = [term for term in conditions(operator) if not is_about_site(term)]
+            truth = evaluate_columns(all_of(terms), self.site, self.measured).holds
+            self._known[operator] = here & truth & (self.tick % sampling_interval(operator) == 0)
         return self._known[operator]
 
-    def _parts(self, key: Expression, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        measured = {place: Lane(lane.values[rows], lane.there[rows]) for place, lane in self.measured.items()}
-        lane = lane_of(key, self.site[rows], measured)
-        return lane.there.astype(np.int64), lane.values
+    def _parts(self, key: MoteExpression, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        measured = {place: ValueColumn(lane.values[rows], lane.valid[rows]) for place, lane in self.measured.items()}
+        lane = evaluate_columns(key, self.site[rows], measured)
+        return lane.valid.astype(np.int64), lane.values

@@ -9,26 +9,26 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from innet.operators.column_evaluation import BINARY, UNARY, Lane, Mask, chosen
-from innet.program.mote_program import MoteProgram, instructions
+from innet.operators.column_evaluation import BINARY, UNARY, Mask, ValueColumn, choose_values
+from innet.program.mote_program import MoteProgram, decode_instructions
 from innet.program.opcodes import CELLS, DECLARING
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class SampleColumns:
     """What was measured, by whom and when. A peer is due (the mask) or not, and has lanes of its own."""
 
     site: np.ndarray
     tick: np.ndarray
-    values: Sequence[Lane]
-    peers: Mapping[int, tuple[Mask, Sequence[Lane]]] = field(default_factory=dict)
+    values: Sequence[ValueColumn]
+    peers: Mapping[int, tuple[Mask, Sequence[ValueColumn]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.site)
 
 
 @dataclass(slots=True)
-class Folded:
+class TableColumns:
     """What became of the readings in one table: which belong to it, which of them are in a group and in which one.
 
     `folds` are (place, which, what) in the order in which they were folded.
@@ -36,24 +36,24 @@ class Folded:
 
     marked: Mask
     entered: Mask
-    keys: tuple[Lane, ...] = ()
-    folds: list[tuple[int, Mask, Lane]] = field(default_factory=list)
+    keys: tuple[ValueColumn, ...] = ()
+    folds: list[tuple[int, Mask, ValueColumn]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class ProgramOutcomes:
     """By channel what is to be sent, and of which; `wanted` without `sent` was filtered."""
 
-    reading: tuple[Lane, ...]
+    reading: tuple[ValueColumn, ...]
     sent: Mask
     wanted: Mask
-    tables: Mapping[int, Folded]
+    tables: Mapping[int, TableColumns]
 
 
-def run_many(program: MoteProgram, columns: Columns) -> Outcomes:
+def run_batch(program: MoteProgram, columns: SampleColumns) -> ProgramOutcomes:
     """As if every mote ran the program at its tick. Motes whose programs have the same body can be run together."""
     lanes = _Lanes(program, columns)
-    for at, opcode, operands in instructions(program.code):
+    for at, opcode, operands in decode_instructions(program.code):
         if opcode.name in DECLARING:
             continue
         lanes.land(at)
@@ -63,29 +63,29 @@ def run_many(program: MoteProgram, columns: Columns) -> Outcomes:
             lanes.skip(at + opcode.length + operands[0])
         else:
             lanes.step(opcode.name, operands)
-    return Outcomes(tuple(lanes.reading), lanes.sent, lanes.wanted, lanes.tables)
+    return ProgramOutcomes(tuple(lanes.reading), lanes.sent, lanes.wanted, lanes.tables)
 
 
 class _Lanes:
     """What the programs have at hand while they run. `active` are those that come by."""
 
-    def __init__(self, program: MoteProgram, columns: Columns) -> None:
+    def __init__(self, program: MoteProgram, columns: SampleColumns) -> None:
         self.columns, self.n = columns, len(columns)
         self.active = np.ones(self.n, bool)
         self.waiting: dict[int, Mask] = {}
-        self.stack: list[Lane] = []
+        self.stack: list[ValueColumn] = []
         self.cells = [self.constant(None)] * CELLS
         self.reading = [self.constant(None)] * program.channels
         self.sent, self.wanted = self.nobody(), self.nobody()
-        self.tables = {table.number: Folded(self.nobody(), self.nobody()) for table in program.tables}
-        self.keys: list[Lane] = []
+        self.tables = {table.number: TableColumns(self.nobody(), self.nobody()) for table in program.tables}
+        self.keys: list[ValueColumn] = []
         self.entered = 0
 
     def nobody(self) -> Mask:
         return np.zeros(self.n, bool)
 
-    def constant(self, value: int | None) -> Lane:
-        return Lane.constant(value, self.n)
+    def constant(self, value: int | None) -> ValueColumn:
+        return ValueColumn.constant(value, self.n)
 
     def land(self, at: int) -> None:
         if at in self.waiting:
@@ -117,20 +117,20 @@ class _Lanes:
         if channel >= len(values):
             self.stack.append(self.constant(None))
         else:
-            self.stack.append(Lane.of(values[channel].values, values[channel].there & here))
+            self.stack.append(ValueColumn.of(values[channel].values, values[channel].valid & here))
 
     def _here(self, sampling: int) -> None:
         here = self.columns.peers.get(sampling, (self.nobody(), ()))[0]
-        self.stack.append(Lane.truth(here))
+        self.stack.append(ValueColumn.truth(here))
 
     def _every(self, ticks: int) -> None:
-        self.stack.append(Lane.truth(self.columns.tick % ticks == 0))
+        self.stack.append(ValueColumn.truth(self.columns.tick % ticks == 0))
 
     def _within(self, period: int, edge: int, ticks: int) -> None:
-        self.stack.append(Lane.truth((self.columns.tick - edge) % period < ticks))
+        self.stack.append(ValueColumn.truth((self.columns.tick - edge) % period < ticks))
 
     def _site(self) -> None:
-        self.stack.append(Lane(self.columns.site, np.ones(self.n, bool)))
+        self.stack.append(ValueColumn(self.columns.site, np.ones(self.n, bool)))
 
     def _null(self) -> None:
         self.stack.append(self.constant(None))
@@ -141,14 +141,14 @@ class _Lanes:
     _lit16 = _lit32 = _lit8
 
     def _store(self, cell: int) -> None:
-        self.cells[cell] = chosen(self.active, self.stack.pop(), self.cells[cell])
+        self.cells[cell] = choose_values(self.active, self.stack.pop(), self.cells[cell])
 
     def _fetch(self, cell: int) -> None:
         self.stack.append(self.cells[cell])
 
     def _pick(self) -> None:
         otherwise, value, truth = self.stack.pop(), self.stack.pop(), self.stack.pop()
-        self.stack.append(chosen(truth.holds, value, otherwise))
+        self.stack.append(choose_values(truth.holds, value, otherwise))
 
     # --- what goes out, and tables -----------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class _Lanes:
         self.wanted = self.wanted | self.active
 
     def _out(self, channel: int) -> None:
-        self.reading[channel] = chosen(self.active, self.stack.pop(), self.reading[channel])
+        self.reading[channel] = choose_values(self.active, self.stack.pop(), self.reading[channel])
 
     def _send(self) -> None:
         self.sent = self.sent | self.active
@@ -174,4 +174,4 @@ class _Lanes:
 
     def _fold(self, place: int) -> None:
         lane = self.stack.pop()
-        self.tables[self.entered].folds.append((place, self.active & lane.there, lane))
+        self.tables[self.entered].folds.append((place, self.active & lane.valid, lane))

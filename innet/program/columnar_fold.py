@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from innet.aggregates import make
-from innet.aggregates.state import State
-from innet.aggregates.state_fields import fields_of
+from innet.aggregates import create_aggregate
+from innet.aggregates.state import AggregateState
+from innet.aggregates.state_fields import extract_fields
 from innet.operators.column_evaluation import Mask
 from innet.partials import Partial, PartialShape
-from innet.program.batch_interpreter import Columns, Folded
+from innet.program.batch_interpreter import SampleColumns, TableColumns
 
 WIDEST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class FoldedColumns:
     """One row for each place, slice and group. `bare` rows are of readings in no group; their states are blank."""
 
     shape: PartialShape
@@ -29,14 +29,14 @@ class Gathered:
     keys_there: tuple[Mask, ...]
     who: list[int]
     readings: np.ndarray
-    states: tuple[State, ...]
+    states: tuple[AggregateState, ...]
 
     def __len__(self) -> int:
         return len(self.place)
 
     def partials(self) -> list[tuple[int, Partial]]:
         """Each as a Partial, with its place."""
-        fields = [fields_of(kind, state) for kind, state in zip(self.shape.kinds, self.states, strict=True)]
+        fields = [extract_fields(kind, state) for kind, state in zip(self.shape.kinds, self.states, strict=True)]
         found = []
         for i in range(len(self)):
             group: tuple = ()
@@ -50,20 +50,20 @@ class Gathered:
         return found
 
 
-def gathered(shape: PartialShape, columns: Columns, folded: Folded, place: np.ndarray) -> Gathered:
+def fold_columns(shape: PartialShape, columns: SampleColumns, folded: TableColumns, place: np.ndarray) -> FoldedColumns:
     """Merge all readings that belong to the table; readings of one `place` (a mote, a message) go together."""
     which = np.flatnonzero(folded.marked | folded.entered)
     in_group = folded.entered[which]
     tick, site, place = columns.tick[which], columns.site[which], place[which]
     parts = [place, shape.slices.number(tick), ~in_group]
     for key in folded.keys:
-        there = key.there[which] & in_group
+        there = key.valid[which] & in_group
         parts += [there, np.where(there, key.values[which], 0)]
     first, group = _grouped([part.astype(np.int64) for part in parts])
     rows = [part[first] for part in parts]
     states = []
     for number, kind in enumerate(shape.kinds):
-        aggregate = make(kind, "integer")
+        aggregate = create_aggregate(kind, "integer")
         state = aggregate.init(len(first))
         for at, mask, lane in folded.folds:
             if at == number:
@@ -74,7 +74,7 @@ def gathered(shape: PartialShape, columns: Columns, folded: Folded, place: np.nd
     readings = np.bincount(group, minlength=len(first))
     keys, there = tuple(rows[4::2]), tuple(row.astype(bool) for row in rows[3::2])
     who = _who(shape, group, site, readings)
-    return Gathered(shape, rows[0], rows[1], rows[2].astype(bool), keys, there, who, readings, tuple(states))
+    return FoldedColumns(shape, rows[0], rows[1], rows[2].astype(bool), keys, there, who, readings, tuple(states))
 
 
 def _grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

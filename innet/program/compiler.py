@@ -11,26 +11,26 @@ from dataclasses import dataclass
 from acquisition.schedule import Sampling, Schedule
 from innet.costs.hardware import Processor
 from innet.errors import ProgramError
-from innet.operators.acquire import acquired
+from innet.operators.acquire import find_acquires
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import Expression, Measured, Number, SiteNumber, all_of, any_of
-from innet.placement.placement import Placed, about_site, conditions, extents_of
-from innet.program.footprint import footprint
+from innet.operators.mote_expression import MoteConstant, MoteExpression, SensorValue, SiteNumber, all_of, any_of
+from innet.placement.placement import PlacedOperator, conditions, extents_of, is_about_site
+from innet.program.footprint import measure_footprint
 from innet.program.mote_program import MoteProgram
-from innet.program.opcodes import CELLS, NO_SLOT, Kind, assembled
+from innet.program.opcodes import CELLS, NO_SLOT, StateKind, assemble
 from innet.program.table_memory import total_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Every(Expression):
+class IsTickMultiple(MoteExpression):
     """Whether the tick is one that a query samples at: others may sample more often."""
 
     ticks: int
 
 
 @dataclass(frozen=True, slots=True)
-class Within(Expression):
+class IsTickInSlice(MoteExpression):
     """Whether the tick is in a slice that windows hold."""
 
     period: int
@@ -39,14 +39,14 @@ class Within(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Here(Expression):
+class IsSamplingDue(MoteExpression):
     """Whether another sampling is due at this tick, too."""
 
     sampling: int
 
 
 def compile_programs(
-    placed: Iterable[Placed], schedules: Iterable[Schedule], processors: Mapping[int, Processor] | None = None
+    placed: Iterable[PlacedOperator], schedules: Iterable[Schedule], processors: Mapping[int, Processor] | None = None
 ) -> list[MoteProgram]:
     """What each site runs so that every operator gets its tuples. ProgramError where a mote has no room for it."""
     placed, schedules = tuple(placed), tuple(schedules)
@@ -69,7 +69,7 @@ def compile_programs(
     return programs
 
 
-def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sampling, placed: Sequence[Placed],
+def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sampling, placed: Sequence[PlacedOperator],
              looked_at: bool):  # fmt: skip
     """The program of a site for a sampling; None where it has nothing to do in it.
 
@@ -82,7 +82,7 @@ def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sa
         return None
     if running and own is None:
         raise ProgramError(f"{sampling.extent} is not sampled", None, site, running[0].operator.label())
-    code = _Code(site, sampling, samplings)
+    code = _Assembler(site, sampling, samplings)
     for table in tables:
         code.declare(table)
     code.share([_terms(p) for p in running])
@@ -99,39 +99,41 @@ def _program(schedule: Schedule, samplings: Mapping[str, Sampling], sampling: Sa
         raise ProgramError(str(error), None, site, said) from error
 
 
-def _terms(placed: Placed) -> tuple[Expression, ...]:
+def _terms(placed: PlacedOperator) -> tuple[MoteExpression, ...]:
     """What must be true for a reading to be taken; what is known of the site went into `sites`."""
-    return tuple(term for term in conditions(placed.operator) if not about_site(term))
+    return tuple(term for term in conditions(placed.operator) if not is_about_site(term))
 
 
-def _here(placed: Placed, samplings: Mapping[str, Sampling]) -> tuple[Expression, ...]:
+def _here(placed: PlacedOperator, samplings: Mapping[str, Sampling]) -> tuple[MoteExpression, ...]:
     """That there are readings of all other extents that it looks at."""
     operator = placed.operator
-    return tuple(Here(samplings[e].number) for e in extents_of(operator) if e != operator.extent and e in samplings)
+    return tuple(
+        IsSamplingDue(samplings[e].number) for e in extents_of(operator) if e != operator.extent and e in samplings
+    )
 
 
-class _Code:
+class _Assembler:
     """A program that is being written."""
 
     def __init__(self, site: int, sampling: Sampling, samplings: Mapping[str, Sampling]) -> None:
         self.site, self.sampling, self.samplings = site, sampling, samplings
         self.bytes = bytearray()
-        self.cells: dict[Expression, int] = {}
+        self.cells: dict[MoteExpression, int] = {}
 
     def put(self, name: str, *operands: int) -> None:
-        self.bytes += assembled(name, *operands)
+        self.bytes += assemble(name, *operands)
 
     # --- parts of a program ------------------------------------------------------------------------------------------
 
-    def declare(self, placed: Placed) -> None:
+    def declare(self, placed: PlacedOperator) -> None:
         shape, slices = placed.shape, placed.operator.slices
         slot = placed.sites.index(self.site) if self.site in placed.sites else NO_SLOT
         cuts = slices.period, slices.edge, slices.other
         self.put("TABLE", placed.number, len(placed.sites), slot, shape.keys, placed.room, *cuts)
         for kind in shape.kinds:
-            self.put("KEEP", Kind[kind])
+            self.put("KEEP", StateKind[kind])
 
-    def share(self, of_each: Sequence[tuple[Expression, ...]]) -> None:
+    def share(self, of_each: Sequence[tuple[MoteExpression, ...]]) -> None:
         """Compute the conditions that several operators have, those of most of them first, while there are cells."""
         wanted = Counter(term for terms in of_each for term in dict.fromkeys(terms))
         shared = [term for term, count in wanted.most_common() if count > 1]
@@ -140,7 +142,7 @@ class _Code:
             self.put("STORE", cell)
             self.cells[term] = cell
 
-    def deliver(self, placed: Sequence[Placed]) -> None:
+    def deliver(self, placed: Sequence[PlacedOperator]) -> None:
         """Send the reading if one of the operators wants it."""
         if not placed:
             return
@@ -149,8 +151,10 @@ class _Code:
         always = [due for due, _ in wanted if due is None]
         end = None if always else self.skip(any_of([due for due, _ in wanted]))
         self.put("WANT")
-        whole = [all_of([term for term in (due, taken) if term not in (None, Number(1))]) for due, taken in wanted]
-        filtered = None if Number(1) in whole else self.skip(any_of(whole))
+        whole = [
+            all_of([term for term in (due, taken) if term not in (None, MoteConstant(1))]) for due, taken in wanted
+        ]
+        filtered = None if MoteConstant(1) in whole else self.skip(any_of(whole))
         sent = {attribute for p in placed for attribute in p.operator.sent}
         names = [channel.attribute for channel in self.sampling.channels]
         if missing := sorted(sent.difference(names)):
@@ -164,17 +168,17 @@ class _Code:
         self.land(filtered)
         self.land(end)
 
-    def fold(self, placed: Placed) -> None:
+    def fold(self, placed: PlacedOperator) -> None:
         """Fold the reading, or the pair, into its group if the operator takes it; mark it if it takes it or not."""
         operator: Fold = placed.operator
         due, slices = self._due(placed), operator.slices
         there = [*([] if due is None else [due]), *_here(placed, self.samplings)]
         if slices.void is not None:
-            there.append(Within(slices.period, *slices.within))
+            there.append(IsTickInSlice(slices.period, *slices.within))
         end = self.skip(all_of(there)) if there else None
         self.put("MARK", placed.number)
         taken = all_of(list(_terms(placed)))
-        filtered = None if taken == Number(1) else self.skip(taken)
+        filtered = None if taken == MoteConstant(1) else self.skip(taken)
         for key in operator.keys:
             self.value(key)
             self.put("KEY")
@@ -185,14 +189,14 @@ class _Code:
         self.land(filtered)
         self.land(end)
 
-    def _due(self, placed: Placed) -> Expression | None:
+    def _due(self, placed: PlacedOperator) -> MoteExpression | None:
         """What tells the ticks of this operator from others of the sampling; None where they are all its own."""
-        interval = acquired(placed.operator)[placed.operator.extent].interval
-        return None if interval == self.sampling.epochs.interval else Every(interval)
+        interval = find_acquires(placed.operator)[placed.operator.extent].interval
+        return None if interval == self.sampling.epochs.interval else IsTickMultiple(interval)
 
     # --- jumps and values --------------------------------------------------------------------------------------------
 
-    def skip(self, condition: Expression) -> int:
+    def skip(self, condition: MoteExpression) -> int:
         """Go on only where this is true; gives the place of the jump."""
         self.value(condition)
         self.put("SKIP", 0)
@@ -203,7 +207,7 @@ class _Code:
         if skip is not None:
             self.bytes[skip - 2 : skip] = (len(self.bytes) - skip).to_bytes(2, "little")
 
-    def value(self, expression: Expression) -> None:
+    def value(self, expression: MoteExpression) -> None:
         """Push what an expression gives."""
         if expression in self.cells:
             self.put("FETCH", self.cells[expression])
@@ -211,17 +215,17 @@ class _Code:
         for part in expression.parts:
             self.value(part)
         match expression:
-            case Number(value):
+            case MoteConstant(value):
                 self._number(value)
-            case Measured():
+            case SensorValue():
                 self._measured(expression)
             case SiteNumber():
                 self.put("SITE")
-            case Every(ticks):
+            case IsTickMultiple(ticks):
                 self.put("EVERY", ticks)
-            case Within(period, edge, ticks):
+            case IsTickInSlice(period, edge, ticks):
                 self.put("WITHIN", period, edge, ticks)
-            case Here(sampling):
+            case IsSamplingDue(sampling):
                 self.put("HERE", sampling)
             case _:
                 self.put(expression.name)
@@ -233,7 +237,7 @@ class _Code:
             bits = value.bit_length() + 1 if value >= 0 else (~value).bit_length() + 1
             self.put("LIT8" if bits <= 8 else "LIT16" if bits <= 16 else "LIT32", value)
 
-    def _measured(self, measured: Measured) -> None:
+    def _measured(self, measured: SensorValue) -> None:
         sampling = self.samplings.get(measured.extent)
         names = [] if sampling is None else [channel.attribute for channel in sampling.channels]
         if measured.attribute not in names:
@@ -245,9 +249,11 @@ class _Code:
             self.put("PEER", sampling.number, channel)
 
 
-def _check_limits(site: int, programs: Sequence[MoteProgram], placed: Sequence[Placed], processor: Processor) -> None:
+def _check_limits(
+    site: int, programs: Sequence[MoteProgram], placed: Sequence[PlacedOperator], processor: Processor
+) -> None:
     """There is room for the programs, for the next version of them while it arrives, and for what they keep."""
-    kept = footprint(programs)
+    kept = measure_footprint(programs)
     if kept.programs > processor.program_bytes:
         longest = max(placed, key=lambda p: site in p.sites and len(p.operator.label())).operator
         said = f"its programs and their next version take {kept.programs} bytes, it has {processor.program_bytes}"

@@ -7,16 +7,16 @@ same for many motes and ticks at once.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from innet.aggregates.state_fields import BLANK, Fields, folded, merge_fields
-from innet.operators.scalar_evaluation import BINARY, UNARY, Value, picked
+from innet.aggregates.state_fields import EMPTY_FIELDS, Fields, make_fields, merge_fields
+from innet.operators.scalar_evaluation import BINARY, UNARY, Value, choose_value
 from innet.partials import Key, Partial
-from innet.program.mote_program import MoteProgram, Table, instructions
+from innet.program.mote_program import MoteProgram, PartialTable, decode_instructions
 from innet.program.opcodes import CELLS, DECLARING
-from innet.program.table_memory import Memory
+from innet.program.table_memory import TableMemory
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class TickSample:
     """What a mote measured at one tick: for the program's own sampling, and for its others that are due then."""
 
     tick: int
@@ -25,7 +25,7 @@ class Sampled:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProgramOutcome:
     """`reading` is what is to be sent, channel by channel; None where none is. It was filtered if one was wanted."""
 
     reading: tuple[Value, ...] | None
@@ -36,11 +36,11 @@ class Outcome:
         return self.wanted and self.reading is None
 
 
-def run(program: MoteProgram, sampled: Sampled, memory: Memory) -> Outcome:
+def run(program: MoteProgram, sampled: TickSample, memory: TableMemory) -> ProgramOutcome:
     """One epoch. What it folds is in the memory afterwards."""
     frame = _Frame(program, sampled)
     skipped_to = 0
-    for at, opcode, operands in instructions(program.code):
+    for at, opcode, operands in decode_instructions(program.code):
         if at < skipped_to or opcode.name in DECLARING:
             continue
         if opcode.name == "HALT":
@@ -52,13 +52,13 @@ def run(program: MoteProgram, sampled: Sampled, memory: Memory) -> Outcome:
         frame.step(opcode.name, operands)
     for number, partial in frame.partials():
         memory.add(number, [partial])
-    return Outcome(tuple(frame.reading) if frame.sent else None, frame.wanted)
+    return ProgramOutcome(tuple(frame.reading) if frame.sent else None, frame.wanted)
 
 
 class _Frame:
     """What a program has at hand while it runs."""
 
-    def __init__(self, program: MoteProgram, sampled: Sampled) -> None:
+    def __init__(self, program: MoteProgram, sampled: TickSample) -> None:
         self.site, self.sampled = program.site, sampled
         self.tables = {table.number: table for table in program.tables}
         self.stack: list[Value] = []
@@ -68,7 +68,7 @@ class _Frame:
         self.marked: list[int] = []
         self.keys: list[Value] = []
         self.groups: dict[int, tuple[Key, list[Fields]]] = {}
-        self.entered: Table | None = None
+        self.entered: PartialTable | None = None
 
     def step(self, name: str, operands: tuple[int, ...]) -> None:
         if name in UNARY:
@@ -127,7 +127,7 @@ class _Frame:
 
     def _pick(self) -> None:
         otherwise, value, truth = self.stack.pop(), self.stack.pop(), self.stack.pop()
-        self.stack.append(picked(truth, value, otherwise))
+        self.stack.append(choose_value(truth, value, otherwise))
 
     # --- what goes out -----------------------------------------------------------------------------------------------
 
@@ -150,11 +150,11 @@ class _Frame:
 
     def _enter(self, table: int) -> None:
         self.entered = self.tables[table]
-        self.groups[table] = tuple(self.keys), [BLANK[kind] for kind in self.entered.kinds]
+        self.groups[table] = tuple(self.keys), [EMPTY_FIELDS[kind] for kind in self.entered.kinds]
         self.keys = []
 
     def _fold(self, place: int) -> None:
         value, table = self.stack.pop(), self.entered
         if value is not None:
             kind, states = table.kinds[place], self.groups[table.number][1]
-            states[place] = merge_fields(kind, states[place], folded(kind, value, self.sampled.tick, self.site))
+            states[place] = merge_fields(kind, states[place], make_fields(kind, value, self.sampled.tick, self.site))

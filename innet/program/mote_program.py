@@ -4,13 +4,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from innet.errors import ProgramError
-from innet.operators.slices import Slices
+from innet.operators.slices import SlicePattern
 from innet.partials import PartialShape
-from innet.program.opcodes import BY_NUMBER, CELLS, DECLARING, MAX_CODE, MAX_KEYS, NO_SLOT, STACK_DEPTH, Kind, Opcode
+from innet.program.opcodes import (
+    BY_NUMBER,
+    CELLS,
+    DECLARING,
+    MAX_CODE,
+    MAX_KEYS,
+    NO_SLOT,
+    STACK_DEPTH,
+    Opcode,
+    StateKind,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PartialTable:
     """A table of partial aggregates, as a mote knows it: it needs no names, and no list of who contributes."""
 
     number: int
@@ -18,7 +28,7 @@ class Table:
     slot: int | None  # this one's bit among them; None: it merges only
     keys: int
     room: int  # groups, of all slices together, that it has memory for
-    slices: Slices
+    slices: SlicePattern
     kinds: tuple[str, ...]
 
     @property
@@ -36,44 +46,46 @@ class MoteProgram:
     version: int
     channels: int
     code: bytes
-    tables: tuple[Table, ...] = field(init=False, repr=False, compare=False)
+    tables: tuple[PartialTable, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check(self.code, self.channels)
+        verify(self.code, self.channels)
         object.__setattr__(self, "tables", _tables(self.code))
 
     @property
     def body(self) -> bytes:
         """The code behind the declarations: it is the same at all sites that compute the same."""
-        return next((self.code[at:] for at, opcode, _ in instructions(self.code) if opcode.name not in DECLARING), b"")
+        return next(
+            (self.code[at:] for at, opcode, _ in decode_instructions(self.code) if opcode.name not in DECLARING), b""
+        )
 
     @property
     def sends(self) -> bool:
         """Whether it ever sends a reading; the others go into tables only."""
-        return any(opcode.name == "SEND" for _, opcode, _ in instructions(self.code))
+        return any(opcode.name == "SEND" for _, opcode, _ in decode_instructions(self.code))
 
     @property
     def peers(self) -> frozenset[int]:
         """The other samplings that it looks at."""
         return frozenset(
-            operands[0] for _, opcode, operands in instructions(self.code) if opcode.name in ("PEER", "HERE")
+            operands[0] for _, opcode, operands in decode_instructions(self.code) if opcode.name in ("PEER", "HERE")
         )
 
-    def disassembly(self) -> str:
+    def disassemble(self) -> str:
         """One instruction per line: `byte  bytes  instruction`."""
         lines = []
-        for at, opcode, operands in instructions(self.code):
+        for at, opcode, operands in decode_instructions(self.code):
             digits = self.code[at : at + opcode.length].hex()
             words = " ".join((opcode.name, *(str(operand) for operand in operands)))
             if opcode.name == "SKIP":
                 words += f"  to {at + opcode.length + operands[0]:02}"
             if opcode.name == "KEEP":
-                words += f"  {Kind(operands[0]).name}"
+                words += f"  {StateKind(operands[0]).name}"
             lines.append(f"{at:02}  {digits:<6}  {words}")
         return "\n".join(lines)
 
 
-def instructions(code: bytes) -> Iterator[tuple[int, Opcode, tuple[int, ...]]]:
+def decode_instructions(code: bytes) -> Iterator[tuple[int, Opcode, tuple[int, ...]]]:
     """Each instruction with its place and its operands; ProgramError where there is none."""
     at = 0
     while at < len(code):
@@ -89,15 +101,15 @@ def instructions(code: bytes) -> Iterator[tuple[int, Opcode, tuple[int, ...]]]:
         at = begin
 
 
-def check(code: bytes, channels: int) -> None:
+def verify(code: bytes, channels: int) -> None:
     """A program is short, ends with its only HALT, names only what exists, and its stack stays in bounds.
 
     Motes check the same before they run what came over the air.
     """
     if len(code) > MAX_CODE:
         raise ProgramError(f"{len(code)} bytes are more than a program's {MAX_CODE}")
-    walk = _Walk(channels)
-    for at, opcode, operands in instructions(code):
+    walk = _Verifier(channels)
+    for at, opcode, operands in decode_instructions(code):
         walk.step(at, opcode, operands)
     if walk.halted_at != len(code) - 1 or not code:
         raise ProgramError("a program ends with HALT")
@@ -106,7 +118,7 @@ def check(code: bytes, channels: int) -> None:
     _tables(code)
 
 
-class _Walk:
+class _Verifier:
     """What is known of a program while its instructions are looked at one after another."""
 
     def __init__(self, channels: int) -> None:
@@ -160,7 +172,7 @@ class _Walk:
                     raise ProgramError(f"there are two tables {operands[0]}", at)
                 self.tables[operands[0]] = [operands[3], 0]
             case "KEEP":
-                if not self.tables or operands[0] not in list(Kind):
+                if not self.tables or operands[0] not in list(StateKind):
                     raise ProgramError(f"no table can keep a state of kind {operands[0]} here", at)
                 self.tables[next(reversed(self.tables))][1] += 1
             case "MARK" | "ENTER" if operands[0] not in self.tables:
@@ -183,13 +195,13 @@ class _Walk:
                     raise ProgramError(f"there is no place {operands[0]} to fold into", at)
 
 
-def _tables(code: bytes) -> tuple[Table, ...]:
+def _tables(code: bytes) -> tuple[PartialTable, ...]:
     found: list[list] = []
-    for at, opcode, operands in instructions(code):
+    for at, opcode, operands in decode_instructions(code):
         if opcode.name == "TABLE":
             number, slots, slot, keys, room, *cuts = operands
             try:
-                slices = Slices(*cuts)
+                slices = SlicePattern(*cuts)
             except ValueError as error:
                 raise ProgramError(str(error), at) from error
             if room == 0 or keys > MAX_KEYS:
@@ -198,7 +210,7 @@ def _tables(code: bytes) -> tuple[Table, ...]:
                 raise ProgramError(f"slot {slot} of {slots}", at)
             found.append([number, slots, None if slot == NO_SLOT else slot, keys, room, slices, []])
         elif opcode.name == "KEEP":
-            found[-1][-1].append(Kind(operands[0]).name)
+            found[-1][-1].append(StateKind(operands[0]).name)
         else:
             break
-    return tuple(Table(*told[:-1], tuple(told[-1])) for told in found)
+    return tuple(PartialTable(*told[:-1], tuple(told[-1])) for told in found)

@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from innet.aggregates import make
+from innet.aggregates import create_aggregate
 
 STACK_DEPTH = 8
 CELLS = 8
@@ -47,7 +47,7 @@ class Opcode:
         return 1 + sum(operand.bytes for operand in self.operands)
 
 
-class Kind(IntEnum):
+class StateKind(IntEnum):
     """What a table keeps of the values folded into one place of a group; the operand of KEEP."""
 
     COUNT = 0
@@ -70,7 +70,7 @@ def _two(name: str, number: int, meaning: str) -> Opcode:
 _CHANNEL, _TABLE = Operand("channel"), Operand("table")
 _EDGES = (Operand("period", 4), Operand("edge", 4), Operand("other", 4))
 
-TABLE = (
+OPCODES = (
     Opcode("HALT", 0x00, (), 0, 0, "The end."),
     Opcode("LOAD", 0x01, (_CHANNEL,), 0, 1, "Push the value sampled on `channel`; null if the sensor gave none."),
     Opcode("OUT", 0x02, (_CHANNEL,), 1, 0, "Pop a value and put it into the reading, in the place of `channel`."),
@@ -118,21 +118,21 @@ TABLE = (
            "Declare a table: how many sites have a slot and which one is this, keys of a group, room, where slices are cut."),
     Opcode("KEEP", 0x41, (Operand("kind"),), 0, 0, "The table declared last keeps a state of this kind in each group."),
 )  # fmt: skip
-BY_NUMBER = {opcode.number: opcode for opcode in TABLE}
-BY_NAME = {opcode.name: opcode for opcode in TABLE}
+BY_NUMBER = {opcode.number: opcode for opcode in OPCODES}
+BY_NAME = {opcode.name: opcode for opcode in OPCODES}
 DECLARING = ("TABLE", "KEEP")
 NO_SLOT = 0xFFFF
 """The slot of a mote that merges what its children send, and has no readings of its own in a table."""
 
 
-def assembled(name: str, *operands: int) -> bytes:
+def assemble(name: str, *operands: int) -> bytes:
     """One instruction as bytes."""
     opcode = BY_NAME[name]
     said = zip(opcode.operands, operands, strict=True)
     return bytes((opcode.number,)) + b"".join(n.to_bytes(o.bytes, "little", signed=o.signed) for o, n in said)
 
 
-def header() -> str:
+def generate_header() -> str:
     """The table as a C header."""
     lines = [
         "/* Generated from innet/program/opcodes.py; change it there and run `python -m innet.program.opcodes`. */",
@@ -146,11 +146,11 @@ def header() -> str:
         f"#define ML_NO_SLOT 0x{NO_SLOT:04x}u",
         "",
     ]
-    for opcode in TABLE:
+    for opcode in OPCODES:
         lines.append(f"#define ML_OP_{opcode.name} 0x{opcode.number:02x}u /* {opcode.meaning} */")
-    lines += ["", *(f"#define ML_KEEP_{kind.name} {kind.value}" for kind in Kind)]
+    lines += ["", *(f"#define ML_KEEP_{kind.name} {kind.value}" for kind in StateKind)]
     lines += ["", "/* X(name, number, operand bytes, values popped, values pushed) */", "#define ML_OPCODES(X) \\"]
-    rows = [f"    X({o.name}, 0x{o.number:02x}u, {o.length - 1}, {o.pops}, {o.pushes})" for o in TABLE]
+    rows = [f"    X({o.name}, 0x{o.number:02x}u, {o.length - 1}, {o.pops}, {o.pushes})" for o in OPCODES]
     return "\n".join([*lines, " \\\n".join(rows), "", "#endif", ""])
 
 
@@ -178,10 +178,10 @@ What is folded may be 32 bits wide; counts, sums and sums of squares are wide en
 """
 
 
-def page() -> str:
+def generate_page() -> str:
     """The table as a page of the documentation."""
     lines = [_PAGE.replace("{kinds}", _kinds()).rstrip("\n")]
-    for opcode in TABLE:
+    for opcode in OPCODES:
         operands = (o.name if o.bytes == 1 else f"{o.name}:{8 * o.bytes}" for o in opcode.operands)
         written = " ".join((opcode.name, *operands))
         lines.append(f"| `{opcode.number:02x}` | `{written}` | -{opcode.pops} +{opcode.pushes} | {opcode.meaning} |")
@@ -190,19 +190,19 @@ def page() -> str:
 
 def _kinds() -> str:
     rows = []
-    for kind in Kind:
-        fields = ", ".join(f"{field.name} {field.bits}" for field in make(kind.name, "integer").layout())
+    for kind in StateKind:
+        fields = ", ".join(f"{field.name} {field.bits}" for field in create_aggregate(kind.name, "integer").layout())
         rows.append(f"| {kind.value} | {kind.name} | {fields} |")
     return "\n".join(rows)
 
 
-def generated() -> dict[str, str]:
+def generate_files() -> dict[str, str]:
     """Every file that is made from the table, by its path in the repository."""
-    return {HEADER_FILE: header(), PAGE_FILE: page()}
+    return {HEADER_FILE: generate_header(), PAGE_FILE: generate_page()}
 
 
-def write(root: Path) -> None:
-    for path, content in generated().items():
+def write_files(root: Path) -> None:
+    for path, content in generate_files().items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(content)
@@ -210,4 +210,4 @@ def write(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path.cwd())
+    write_files(Path.cwd())

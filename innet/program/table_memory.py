@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from innet.partials import Key, Partial, united
-from innet.program.mote_program import MoteProgram, Table
+from innet.partials import Key, Partial, merge_partials
+from innet.program.mote_program import MoteProgram, PartialTable
 
 
-class Memory:
+class TableMemory:
     """What all programs of one mote keep. A mote that reboots has a new one."""
 
     def __init__(self) -> None:
-        self._tables: dict[int, Table] = {}
+        self._tables: dict[int, PartialTable] = {}
         self._held: dict[int, dict[tuple[int, bool, Key], Partial]] = {}
         self._full: list[tuple[int, Partial]] = []
 
@@ -27,7 +27,7 @@ class Memory:
         self._tables = tables
         return sum(partial.readings for partial in dropped)
 
-    def table(self, number: int) -> Table | None:
+    def table(self, number: int) -> PartialTable | None:
         return self._tables.get(number)
 
     def add(self, number: int, partials: Iterable[Partial]) -> list[Partial]:
@@ -38,7 +38,7 @@ class Memory:
         for partial in partials:
             place = partial.slice, partial.bare, partial.group
             if place in held:
-                held[place] = united(held[place], partial, table.kinds, shape.has_bitmap)
+                held[place] = merge_partials(held[place], partial, table.kinds, shape.has_bitmap)
                 continue
             if len(held) >= table.room:
                 early.append(held.pop(min(held, key=lambda place: place[0])))
@@ -60,10 +60,10 @@ class Memory:
         return len(self._full) + sum(len(held) for held in self._held.values())
 
 
-def state_bytes(table: Table) -> int:
+def state_bytes(table: PartialTable) -> int:
     """The memory that a table takes on a mote."""
     return table.room * table.shape.group_bytes
 
 
-def total_bytes(tables: Sequence[Table]) -> int:
+def total_bytes(tables: Sequence[PartialTable]) -> int:
     return sum(map(state_bytes, tables))

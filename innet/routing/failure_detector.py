@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from innet.routing.tree import RoutingTree
 
 
-class Silence:
+class FailureDetector:
     """Times are whatever the caller counts in. Who was never heard is nobody's loss: it is in no tree."""
 
     def __init__(self) -> None:
         self.motes: frozenset[int] = frozenset()
         self._heard: dict[int, int] = {}
 
-    def hear(self, frames: Iterable[tuple[int, int]], tree: RoutingTree, now: int) -> None:
+    def record_arrivals(self, frames: Iterable[tuple[int, int]], tree: RoutingTree, now: int) -> None:
         """Something came of these: where it began, and who handed it over last.
 
         Who else it went through is known if it left the tree where the tree says that it should.
@@ -34,7 +34,7 @@ class Silence:
         for mote in motes:
             self._heard[mote] = now
 
-    def look(self, tree: RoutingTree, patience: Mapping[int, int], now: int) -> frozenset[int]:
+    def find_overdue(self, tree: RoutingTree, patience: Mapping[int, int], now: int) -> frozenset[int]:
         """Those of whom nothing came for longer than their `patience`.
 
         Of whom nothing is due itself it is as late as the last of what is due through it.

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
 
-SWITCHING = 0.5
+PARENT_SWITCH_THRESHOLD = 0.5
 """How many expected transmissions another parent must save before a mote is moved to it."""
-SHUNNED = 1e9
+SILENT_MOTE_PENALTY = 1e9
 """What it costs to go through who is silent: more than any other way there is."""
 
 
@@ -18,11 +18,11 @@ def choose_tree(topology: Topology, roots: Iterable[int]) -> RoutingTree:
     return RoutingTree(roots, _cheapest(topology, roots)[1])
 
 
-def rebuild(
+def update_tree(
     tree: RoutingTree,
     topology: Topology,
     silent: Collection[int] = (),
-    switching: float = SWITCHING,
+    switching: float = PARENT_SWITCH_THRESHOLD,
     known: Collection[int] | None = None,
 ) -> RoutingTree:
     """The tree after new reports: where there is another way nothing goes through who is silent, and a mote moves only
@@ -44,7 +44,7 @@ def rebuild(
 
 def _onward(cost: dict[int, float], mote: int, silent: Collection[int]) -> float:
     """What a frame costs from a mote on that it was handed to."""
-    return cost[mote] + SHUNNED * (mote in silent)
+    return cost[mote] + SILENT_MOTE_PENALTY * (mote in silent)
 
 
 def _cheapest(

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 QUALITY_MAX = 255
 MAX_NEIGHBOURS = 27
 """So many fit into a report, the best ones: who is not in one that is shorter is not heard."""
-NOTICEABLE = 25
+REPORTED_QUALITY_CHANGE = 25
 """By how much a quality has to change before it is told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class NeighbourLink:
     """One neighbour as a mote hears it; `quality` is the share of its frames that arrive, 0 to 255."""
 
     neighbour: int
@@ -23,14 +23,14 @@ class LinksReport:
     """All neighbours that one mote hears now."""
 
     mote: int
-    heard: tuple[Heard, ...]
+    heard: tuple[NeighbourLink, ...]
     number: tuple[int, int] = (0, 0)
     """(boot, seq) of its frame: what has a higher one was said later."""
 
     def differs(self, told: "LinksReport") -> bool:
         """Whether somebody came or went since that was told, or is heard noticeably better or worse."""
         now, before = ({h.neighbour: h.quality for h in report.heard} for report in (self, told))
-        return now.keys() != before.keys() or any(abs(now[n] - before[n]) >= NOTICEABLE for n in now)
+        return now.keys() != before.keys() or any(abs(now[n] - before[n]) >= REPORTED_QUALITY_CHANGE for n in now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,18 @@ import numpy as np
 
 from gateway.frame import HEADER_SIZE, LAST_SEQ
 from innet.partials import PartialShape
-from innet.program.batch_interpreter import Columns, Folded
-from innet.program.columnar_fold import Gathered, gathered
-from simulator.vector_engine.hops import Frames, Hop, Weather, hand_over
-from simulator.vector_engine.layout import GATEWAY, Layout
-from simulator.vector_engine.partial_rows import Packed, Rows, pack
+from innet.program.batch_interpreter import SampleColumns, TableColumns
+from innet.program.columnar_fold import FoldedColumns, fold_columns
+from simulator.vector_engine.hops import Frames, Hop, LinkConditions, send_frames
+from simulator.vector_engine.layout import GATEWAY, NetworkLayout
+from simulator.vector_engine.partial_rows import PackedPartials, PartialRows, pack_partials
 
 HELD, LOST, HOME = -1, -2, -3
 """Where readings of tables are that are in no frame."""
 
 
 @dataclass(frozen=True, slots=True)
-class TableOf:
+class TableOwners:
     """One table, and which motes keep it."""
 
     number: int
@@ -28,33 +28,33 @@ class TableOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedReadings:
     """Readings that reached a gateway in partials: in which frame, whose that was, its number, and when (microseconds)."""
 
-    table: TableOf
-    rows: Rows
+    table: TableOwners
+    rows: PartialRows
     frame: np.ndarray
     origin: np.ndarray
     seq: np.ndarray
     time: np.ndarray
 
-    def gathered(self, layout: Layout, shape: PartialShape) -> tuple[Gathered, np.ndarray]:
+    def gathered(self, layout: NetworkLayout, shape: PartialShape) -> tuple[FoldedColumns, np.ndarray]:
         """What their partials say, and when each came; `shape` has the sites of the slots, which motes do not know."""
         rows = self.rows
         _, at, which = np.unique(self.frame, return_index=True, return_inverse=True)
-        columns = Columns(layout.number[rows.mote], rows.tick, ())
-        folds = [(place, lane.there, lane) for place, lane in enumerate(rows.folds)]
-        folded = Folded(np.ones(len(rows), bool), ~rows.bare, rows.keys, folds)
-        found = gathered(shape, columns, folded, which)
+        columns = SampleColumns(layout.number[rows.mote], rows.tick, ())
+        folds = [(place, lane.valid, lane) for place, lane in enumerate(rows.folds)]
+        folded = TableColumns(np.ones(len(rows), bool), ~rows.bare, rows.keys, folds)
+        found = fold_columns(shape, columns, folded, which)
         return found, self.time[at][found.place]
 
 
-class Rising:
+class Convergecast:
     """`readings` are frames of their own motes, not yet numbered; their tags count from 0. `there` is by mote and round.
     `numbered` is how many frames of readings, and of partials, each mote has numbered, and is counted on."""
 
-    def __init__(self, layout: Layout, weather: Weather, there: np.ndarray, rounds: range, numbered: np.ndarray,
-                 readings: Frames, tables: Sequence[TableOf], rows: Mapping[int, Rows],
+    def __init__(self, layout: NetworkLayout, weather: LinkConditions, there: np.ndarray, rounds: range, numbered: np.ndarray,
+                 readings: Frames, tables: Sequence[TableOwners], rows: Mapping[int, PartialRows],
                  pay: Callable[[Hop], None]) -> None:  # fmt: skip
         self._layout, self._weather, self._there, self._rounds = layout, weather, there, rounds
         self._numbered, self._pay = numbered, pay
@@ -73,12 +73,12 @@ class Rising:
         for depth in range(int(layout.depth.max(initial=0)), 0, -1):
             on_the_way = self._level(depth, on_the_way)
 
-    def merged(self) -> list[Merged]:
+    def merged(self) -> list[MergedReadings]:
         found, (origin, seq) = [], self._identities
         for table in self._tables:
             home = np.flatnonzero(self._frame[table.number] == HOME)
             rows, frame = self._rows[table.number].take(home), self._frame_home[table.number][home]
-            found.append(Merged(table, rows, frame, origin[frame], seq[frame], self._time[table.number][home]))
+            found.append(MergedReadings(table, rows, frame, origin[frame], seq[frame], self._time[table.number][home]))
         return found
 
     @property
@@ -89,18 +89,18 @@ class Rising:
     @property
     def _identities(self) -> tuple[np.ndarray, np.ndarray]:
         """By tag, the mote that has sent each frame as its own, and the number that it gave it."""
-        sent = Frames.together(self._sent)
+        sent = Frames.concatenate(self._sent)
         order = np.argsort(sent.tag)
         return sent.holder[order], sent.seq[order]
 
     def _level(self, depth: int, on_the_way: list[Frames]) -> list[Frames]:
         layout = self._layout
-        together = Frames.together([self._own(depth), *on_the_way])
+        together = Frames.concatenate([self._own(depth), *on_the_way])
         here = layout.depth[together.holder] == depth
         going = together.take(here)
         parent = layout.parent[going.holder]
         heard = (parent == GATEWAY) | self._there[parent, going.round - self._rounds.start]
-        hop = hand_over(going, layout, self._weather, heard)
+        hop = send_frames(going, layout, self._weather, heard)
         self.hops.append(hop)
         self._pay(hop)
         self._ask(depth, going)
@@ -116,7 +116,7 @@ class Rising:
         since = round_ * layout.round_us + layout.send_begin[mote]
         questions = Frames(mote, round_, since, np.full(len(mote), HEADER_SIZE), mote, nothing, nothing)
         parent = layout.parent[mote]
-        hop = hand_over(questions, layout, self._weather, (parent == GATEWAY) | self._there[parent, at])
+        hop = send_frames(questions, layout, self._weather, (parent == GATEWAY) | self._there[parent, at])
         self.asked.append(hop)
         self._pay(hop)
 
@@ -132,7 +132,7 @@ class Rising:
             self.tags += len(tags)
             since = packed.round * layout.round_us + layout.send_begin[packed.mote]
             parts.append(Frames(packed.mote, packed.round, since, packed.size, packed.mote, np.zeros_like(tags), tags))
-        own = Frames.together(parts)
+        own = Frames.concatenate(parts)
         partial = own.tag >= len(readings)
         for which, numbered in zip((~partial, partial), self._numbered, strict=True):
             at = np.flatnonzero(which)
@@ -144,12 +144,12 @@ class Rising:
         self._sent.append(own)
         return own
 
-    def _pack(self, table: TableOf, depth: int) -> Packed:
+    def _pack(self, table: TableOwners, depth: int) -> PackedPartials:
         rows, frame = self._rows[table.number], self._frame[table.number]
         which = (frame == HELD) & (self._layout.depth[rows.holder] == depth) & (rows.emitted < self._rounds.stop)
         which[which] = self._there[rows.holder[which], rows.emitted[which] - self._rounds.start]
         which = np.flatnonzero(which)
-        packed = pack(rows.take(which), table.shape, table.room, self._weather.channel.mtu)
+        packed = pack_partials(rows.take(which), table.shape, table.room, self._weather.channel.mtu)
         frame[which] = packed.frame + self.tags
         rows.place[which] = packed.place
         return packed
@@ -186,7 +186,7 @@ class Rising:
         goes_on = hop.came & ~home & ~merged
         return hop.frames.take(goes_on).moved(parent[goes_on], hop.arrived[goes_on])
 
-    def left(self) -> dict[int, Rows]:
+    def left(self) -> dict[int, PartialRows]:
         """What is held on for later rounds."""
         found = {}
         for number, rows in self._rows.items():

@@ -8,49 +8,49 @@ from itertools import pairwise
 import numpy as np
 
 from innet.costs.hardware import Hardware
-from simulator.energy import joules
+from simulator.energy import compute_joules
 from simulator.kernel import MS
-from simulator.mote_config import Standing
-from simulator.radio_medium import Channel
+from simulator.mote_config import MoteConfig
+from simulator.radio_medium import LossyChannel
 from simulator.sensor import Sensor
-from simulator.vector_engine.convergecast import Merged, Rising, TableOf
-from simulator.vector_engine.hops import Frames, Hop, Weather
-from simulator.vector_engine.layout import GATEWAY, CannotSweep, lay_out
-from simulator.vector_engine.partial_rows import Rows, rows_of
-from simulator.vector_engine.reading_frames import Posted, post
-from simulator.vector_engine.sampling import Sampled, batches, sample
+from simulator.vector_engine.convergecast import Convergecast, MergedReadings, TableOwners
+from simulator.vector_engine.hops import Frames, Hop, LinkConditions
+from simulator.vector_engine.layout import GATEWAY, NotVectorisableError, make_layout
+from simulator.vector_engine.partial_rows import PartialRows, make_rows
+from simulator.vector_engine.reading_frames import ReadingFrames, pack_readings
+from simulator.vector_engine.sampling import SampledRows, group_motes, sample
 
 NEVER_US = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class ArrivedReadings:
     """Rows of a sampling that reached a gateway, and when (microseconds). Filtered ones are told, and not `sent`.
 
     `before` are filtered ones that were sampled in earlier rounds than those of the rows: who, at which tick, and when.
     """
 
-    sampled: Sampled
+    sampled: SampledRows
     rows: np.ndarray
     time: np.ndarray
     before: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class RoundsOutcome:
     """What happened in some rounds. `posted` are the frames of `told`, numbered in `seqs`; their tags count from 0."""
 
     rounds: range
-    begins: bool  # whether these are the first
-    sampled: tuple[Sampled, ...]
-    told: tuple[Sampled, ...]
-    posted: tuple[Posted, ...]
+    is_first: bool  # whether these are the first
+    sampled: tuple[SampledRows, ...]
+    told: tuple[SampledRows, ...]
+    posted: tuple[ReadingFrames, ...]
     seqs: tuple[np.ndarray, ...]
     hops: tuple[Hop, ...]
     asked: tuple[Hop, ...]  # of questions
     listening: np.ndarray  # by mote and round, whether it listened to its children
-    arrived: tuple[Arrived, ...]
-    merged: tuple[Merged, ...]
+    arrived: tuple[ArrivedReadings, ...]
+    merged: tuple[MergedReadings, ...]
 
     @property
     def readings(self) -> int:
@@ -59,7 +59,7 @@ class Swept:
 
 
 @dataclass(slots=True)
-class Accounts:
+class EnergyColumns:
     """The accounts of all motes (`simulator.energy`), and since when they live."""
 
     born: np.ndarray
@@ -69,31 +69,33 @@ class Accounts:
     sampled_nc: np.ndarray
 
 
-class Sweep:
+class VectorEngine:
     """A network that keeps to its orders. It begins with the first round from `begin_us` on."""
 
-    def __init__(self, standing: Mapping[int, Standing], sensors: Mapping[int, Sequence[Sensor]],
-                 kinds: Mapping[int, Hardware], channel: Channel, begin_us: int) -> None:  # fmt: skip
-        if not standing:
-            raise CannotSweep("no mote has anything to do")
-        [self._tick_ms] = {each.tick_ms for each in standing.values()}
-        if any(each.slots is None for each in standing.values()):
-            raise CannotSweep("there is a mote without an agenda")
-        self.layout = lay_out({n: each.slots for n, each in standing.items()}, kinds, channel.ratios)
+    def __init__(self, configs: Mapping[int, MoteConfig], sensors: Mapping[int, Sequence[Sensor]],
+                 kinds: Mapping[int, Hardware], channel: LossyChannel, begin_us: int) -> None:  # fmt: skip
+        if not configs:
+            raise NotVectorisableError("no mote has anything to do")
+        [self._tick_ms] = {each.tick_ms for each in configs.values()}
+        if any(each.slots is None for each in configs.values()):
+            raise NotVectorisableError("there is a mote without an agenda")
+        self.layout = make_layout({n: each.slots for n, each in configs.items()}, kinds, channel.ratios)
         self._channel = channel
-        self._batches = batches(standing, sensors, self.layout, kinds)
+        self._batches = group_motes(configs, sensors, self.layout, kinds)
         self._kinds = [kinds[number] for number in self.layout.number.tolist()]
-        self._tables = self._find_tables(standing)
+        self._tables = self._find_tables(configs)
         motes = len(self.layout)
         self.next_round = self._first_round = -(-begin_us // self.layout.round_us)
         self.alive = np.ones(motes, bool)
         self.died_us = np.full(motes, NEVER_US, np.int64)
-        self.accounts = Accounts(np.full(motes, begin_us, np.int64), *(np.zeros(motes, np.int64) for _ in range(4)))
+        self.accounts = EnergyColumns(
+            np.full(motes, begin_us, np.int64), *(np.zeros(motes, np.int64) for _ in range(4))
+        )
         self._numbered = np.zeros((2, motes), np.int64)
         self._waiting = {id(batch): np.zeros((2, motes), np.int64) for batch in self._batches}
-        self._held: dict[int, Rows] = {}
+        self._held: dict[int, PartialRows] = {}
 
-    def advance(self, count: int) -> Swept:
+    def advance(self, count: int) -> RoundsOutcome:
         """Let so many rounds go by."""
         rounds = range(self.next_round, self.next_round + count)
         there = np.repeat(self.alive[:, None], count, axis=1)
@@ -102,10 +104,10 @@ class Sweep:
             self._pay_for_sampling(each)
         told = [each for each in sampled if each.batch.program and each.batch.program.sends]
         if told and self.layout.rounds.every > 1:
-            raise CannotSweep("readings are due in each round, and slots are not there in each")
-        posted = [post(each, rounds, self._waiting[id(each.batch)], self._channel.mtu) for each in told]
-        weather = Weather.over(self._channel, self.layout, rounds)
-        rising = Rising(self.layout, weather, there, rounds, self._numbered, self._frames(posted), self._tables,
+            raise NotVectorisableError("readings are due in each round, and slots are not there in each")
+        posted = [pack_readings(each, rounds, self._waiting[id(each.batch)], self._channel.mtu) for each in told]
+        weather = LinkConditions.over(self._channel, self.layout, rounds)
+        rising = Convergecast(self.layout, weather, there, rounds, self._numbered, self._frames(posted), self._tables,
                         self._folded(sampled), self._pay_for_hop)  # fmt: skip
         self._held = rising.left()
         listening = there & self.layout.listens(np.array(rounds))
@@ -115,10 +117,10 @@ class Sweep:
         parts = [slice(*edge) for edge in pairwise(edges.tolist())]
         seqs = [rising.seq[part] for part in parts]
         arrived = [_arrived(a, b, rising.arrived_at[part]) for a, b, part in zip(told, posted, parts, strict=True)]
-        return Swept(rounds, rounds.start == self._first_round, tuple(sampled), tuple(told), tuple(posted), tuple(seqs),
+        return RoundsOutcome(rounds, rounds.start == self._first_round, tuple(sampled), tuple(told), tuple(posted), tuple(seqs),
                      tuple(rising.hops), tuple(rising.asked), listening, tuple(arrived), tuple(rising.merged()))  # fmt: skip
 
-    def live(self, count: int, batteries: np.ndarray) -> list[Swept]:
+    def advance_on_batteries(self, count: int, batteries: np.ndarray) -> list[RoundsOutcome]:
         """As `advance`, but a mote whose battery (joules) is empty when it wakes is gone from then on."""
         found, end = [], self.next_round + count
         while self.next_round < end:
@@ -137,11 +139,11 @@ class Sweep:
         for batch in self._batches if len(empty) else ():
             epochs, tick_us = batch.sampling.epochs, self._tick_ms * MS
             if epochs.interval * tick_us % self.layout.round_us or epochs.start * tick_us % self.layout.round_us:
-                raise CannotSweep("a battery is empty, and motes wake in the midst of rounds, too")
+                raise NotVectorisableError("a battery is empty, and motes wake in the midst of rounds, too")
             if epochs.epoch(now // tick_us) is not None:
                 self.end(np.intersect1d(empty, batch.mote))
 
-    def _advance_while_all_live(self, count: int, batteries: np.ndarray) -> Swept:
+    def _advance_while_all_live(self, count: int, batteries: np.ndarray) -> RoundsOutcome:
         """Up to so many rounds, so few that no battery is empty before the last of them."""
         before = copy.deepcopy((self.accounts, self._numbered, self._waiting)), self._held, self.next_round
         swept = self.advance(count)
@@ -159,7 +161,7 @@ class Sweep:
         accounts = self.accounts
         life_us = np.minimum(self.died_us, now_us) - accounts.born
         return np.array([
-            joules(kind, int(life_us[at]), int(accounts.awake_us[at]), int(accounts.send_us[at]),
+            compute_joules(kind, int(life_us[at]), int(accounts.awake_us[at]), int(accounts.send_us[at]),
                    int(accounts.compute_us[at]), int(accounts.sampled_nc[at]))
             for at, kind in enumerate(self._kinds)
         ])  # fmt: skip
@@ -169,28 +171,28 @@ class Sweep:
         """Readings that motes have filtered or folded and not told yet."""
         return sum(int(count.sum()) for count, _ in self._waiting.values()) + sum(map(len, self._held.values()))
 
-    def _find_tables(self, standing: Mapping[int, Standing]) -> list[TableOf]:
-        found: dict[int, TableOf] = {}
+    def _find_tables(self, configs: Mapping[int, MoteConfig]) -> list[TableOwners]:
+        found: dict[int, TableOwners] = {}
         for at, number in enumerate(self.layout.number.tolist()):
-            for table in (table for program in standing[number].orders.programs for table in program.tables):
+            for table in (table for program in configs[number].orders.programs for table in program.tables):
                 nobody = np.zeros(len(self.layout) + 1, bool)  # the last place is the gateway's, which keeps none
-                known = found.setdefault(table.number, TableOf(table.number, table.shape, table.room, nobody))
+                known = found.setdefault(table.number, TableOwners(table.number, table.shape, table.room, nobody))
                 if (known.shape, known.room) != (table.shape, table.room):
-                    raise CannotSweep(f"table {table.number} is not the same everywhere")
+                    raise NotVectorisableError(f"table {table.number} is not the same everywhere")
                 known.kept[at] = True
         return [found[number] for number in sorted(found)]
 
-    def _folded(self, sampled: Sequence[Sampled]) -> dict[int, Rows]:
+    def _folded(self, sampled: Sequence[SampledRows]) -> dict[int, PartialRows]:
         """By table, what was held before and what was put into it now."""
-        parts: dict[int, list[Rows]] = {number: [rows] for number, rows in self._held.items()}
+        parts: dict[int, list[PartialRows]] = {number: [rows] for number, rows in self._held.items()}
         shapes = {table.number: table.shape for table in self._tables}
         for each in sampled:
             for number in each.outcomes.tables if each.outcomes else ():
-                rows = rows_of(each, number, shapes[number], self.layout, self._tick_ms)
+                rows = make_rows(each, number, shapes[number], self.layout, self._tick_ms)
                 parts.setdefault(number, []).append(rows)
-        return {number: Rows.together(found) for number, found in parts.items()}
+        return {number: PartialRows.concatenate(found) for number, found in parts.items()}
 
-    def _frames(self, posted: Sequence[Posted]) -> Frames:
+    def _frames(self, posted: Sequence[ReadingFrames]) -> Frames:
         """All frames of readings, where they begin; in the order of samplings, rounds and epochs."""
         if not posted:
             return Frames(*(np.zeros(0, np.int64) for _ in Frames.__slots__))
@@ -202,7 +204,7 @@ class Sweep:
 
     # --- accounts ---
 
-    def _pay_for_sampling(self, sampled: Sampled) -> None:
+    def _pay_for_sampling(self, sampled: SampledRows) -> None:
         times = np.bincount(sampled.mote, minlength=len(self.layout))
         self.accounts.sampled_nc += times * sampled.batch.sampled_nc
         self.accounts.compute_us[sampled.batch.mote] += times[sampled.batch.mote] * sampled.batch.computing_us
@@ -221,14 +223,16 @@ class Sweep:
         np.add.at(accounts.awake_us, frames.holder, np.where(hop.last_of_slot, hop.awake_us(layout), 0))
 
 
-def _arrived(sampled: Sampled, posted: Posted, arrived_at: np.ndarray) -> Arrived:
+def _arrived(sampled: SampledRows, posted: ReadingFrames, arrived_at: np.ndarray) -> ArrivedReadings:
     """Which rows of what was sampled came, and when."""
     time = np.append(arrived_at, -1)[posted.frame]
     rows = np.flatnonzero(time >= 0)
-    return Arrived(sampled, rows, time[rows], _before(sampled, posted, arrived_at))
+    return ArrivedReadings(sampled, rows, time[rows], _before(sampled, posted, arrived_at))
 
 
-def _before(sampled: Sampled, posted: Posted, arrived_at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _before(
+    sampled: SampledRows, posted: ReadingFrames, arrived_at: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of frames that came, the epochs that had waited for these rounds."""
     epochs = sampled.batch.sampling.epochs
     begin = (sampled.tick.min(initial=np.iinfo(np.int64).max) - epochs.start) // epochs.interval

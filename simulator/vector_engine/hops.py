@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from innet.costs.hardware import TRIES
+from innet.costs.hardware import MAX_ATTEMPTS
 from simulator.counter_rng import Purpose, draw, uniform
-from simulator.radio_medium import TURNS, Bursts, Channel, is_bad, link_of
-from simulator.vector_engine.layout import Layout
+from simulator.radio_medium import ATTEMPT_LIMIT, Bursts, LossyChannel, is_bad, link_of
+from simulator.vector_engine.layout import NetworkLayout
 
-NEVER = np.int64(TRIES)
-ONES = np.array([bits.bit_count() for bits in range(1 << TRIES)])
+NEVER = np.int64(MAX_ATTEMPTS)
+ONES = np.array([bits.bit_count() for bits in range(1 << MAX_ATTEMPTS)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Frames:
         return Frames(*(getattr(self, name)[which] for name in Frames.__slots__))
 
     @staticmethod
-    def together(parts: list["Frames"]) -> "Frames":
+    def concatenate(parts: list["Frames"]) -> "Frames":
         return Frames(*(np.concatenate([getattr(part, name) for part in parts]) for name in Frames.__slots__))
 
 
@@ -57,7 +57,7 @@ class Hop:
     copies: np.ndarray
     last_of_slot: np.ndarray
 
-    def awake_us(self, layout: Layout) -> np.ndarray:
+    def awake_us(self, layout: NetworkLayout) -> np.ndarray:
         """How long the radio was on for what was sent up to a frame, from the beginning of the slot to the end of the last attempt,
         or of the slot."""
         holder = self.frames.holder
@@ -65,10 +65,10 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Weather:
+class LinkConditions:
     """The links of a layout over some rounds: those of each mote to its parent, and back."""
 
-    channel: Channel
+    channel: LossyChannel
     first_round: int
     there: np.ndarray  # (motes,): the share that comes through
     back: np.ndarray
@@ -76,12 +76,12 @@ class Weather:
     back_bad: np.ndarray | None
 
     @classmethod
-    def over(cls, channel: Channel, layout: Layout, rounds: range) -> "Weather":
+    def over(cls, channel: LossyChannel, layout: NetworkLayout, rounds: range) -> "LinkConditions":
         pairs = list(zip(layout.number.tolist(), layout.heard_by.tolist(), strict=True))
         there, back = ([channel.ratio(*ends) for ends in ways] for ways in (pairs, [pair[::-1] for pair in pairs]))
         bad = [None, None]
         if channel.bursts:
-            bad = [bad_times(channel.bursts, channel.seed, links, rounds)
+            bad = [find_bad_times(channel.bursts, channel.seed, links, rounds)
                    for links in (link_of(layout.number, layout.heard_by), link_of(layout.heard_by, layout.number))]  # fmt: skip
         return cls(channel, rounds.start, np.array(there), np.array(back), *bad)
 
@@ -91,7 +91,7 @@ class Weather:
         return np.where(bad[mote, round_ - self.first_round], base[mote] * self.channel.bursts.left, base[mote])
 
 
-def bad_times(bursts: Bursts, seed: int, links: np.ndarray, rounds: range) -> np.ndarray:
+def find_bad_times(bursts: Bursts, seed: int, links: np.ndarray, rounds: range) -> np.ndarray:
     """(links, rounds): `is_bad` of each."""
     epochs = np.arange(rounds.start, rounds.stop, dtype=np.uint64)
     luck = uniform(draw(seed, Purpose.BURST, links.astype(np.uint64)[:, None], epochs[None, :]))
@@ -102,7 +102,7 @@ def bad_times(bursts: Bursts, seed: int, links: np.ndarray, rounds: range) -> np
     return np.where(latest >= 0, turned_bad, before[:, None])
 
 
-def hand_over(frames: Frames, layout: Layout, weather: Weather, heard: np.ndarray) -> Hop:
+def send_frames(frames: Frames, layout: NetworkLayout, weather: LinkConditions, heard: np.ndarray) -> Hop:
     """Send frames to the parents of their holders. `heard[i]` says whether the parent of frame i is there at all."""
     order = np.lexsort((frames.tag, frames.since, frames.round, frames.holder))
     frames, heard = frames.take(order), heard[order]
@@ -119,19 +119,19 @@ def _first_of_slot(frames: Frames) -> np.ndarray:
     return first
 
 
-def _luck(frames: Frames, layout: Layout, weather: Weather, heard: np.ndarray, place: np.ndarray):
+def _luck(frames: Frames, layout: NetworkLayout, weather: LinkConditions, heard: np.ndarray, place: np.ndarray):
     """The attempts, counted from 0, at which a frame comes first, and at which that is first known (TRIES for never);
     and for each attempt a bit that says whether the frame came with it."""
     came_at, known_at = np.full(len(frames), NEVER), np.full(len(frames), NEVER)
     coming = np.zeros(len(frames), np.int64)
     trying = np.flatnonzero(heard)
     seed = weather.channel.seed
-    for attempt in range(TRIES):
+    for attempt in range(MAX_ATTEMPTS):
         if not len(trying):
             break
         mote, round_ = frames.holder[trying], frames.round[trying]
         number, parent = layout.number[mote].astype(np.uint64), layout.heard_by[mote].astype(np.uint64)
-        name = round_.astype(np.uint64), (place[trying] * TURNS + attempt).astype(np.uint64)
+        name = round_.astype(np.uint64), (place[trying] * ATTEMPT_LIMIT + attempt).astype(np.uint64)
         there = weather.ratio(weather.there, weather.there_bad, mote, round_)
         came = _comes(seed, Purpose.FRAME, link_of(number, parent), name, there)
         coming[trying] |= came.astype(np.int64) << attempt
@@ -149,7 +149,7 @@ def _comes(seed: int, purpose: Purpose, link: np.ndarray, name: tuple[np.ndarray
     return uniform(draw(seed, purpose, link, *name)) < ratio
 
 
-def _in_time(frames: Frames, layout: Layout, first: np.ndarray, came_at: np.ndarray, known_at: np.ndarray,
+def _in_time(frames: Frames, layout: NetworkLayout, first: np.ndarray, came_at: np.ndarray, known_at: np.ndarray,
              coming: np.ndarray) -> Hop:  # fmt: skip
     """When each frame is sent; from the first one that does not fit into its slot on, the rest is given up."""
     mote = frames.holder

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from innet.costs.hardware import Hardware
-from innet.placement.round_pattern import Rounds
+from innet.placement.round_pattern import RoundPattern
 from simulator.energy import Timing
 from simulator.radio_medium import AUDIBLE
-from simulator.radio_slots import Slots
+from simulator.radio_slots import RadioSlots
 
 GATEWAY = -1
 
 
-class CannotSweep(Exception):
+class NotVectorisableError(Exception):
     """The fast speed would not do what the motes do; says what is in its way."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ears:
+class ReceiveSlots:
     """The slots in which motes listen to their children, one entry a child. `mote` is the place of who listens."""
 
     mote: np.ndarray
@@ -32,7 +32,7 @@ class Ears:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class NetworkLayout:
     """`number` ascends; `parent` is a place in these arrays, or GATEWAY. Times are microseconds after a round begins."""
 
     round_us: int
@@ -43,13 +43,13 @@ class Layout:
     depth: np.ndarray
     send_begin: np.ndarray
     send_end: np.ndarray
-    ears: Ears
+    ears: ReceiveSlots
     startup: np.ndarray
     turnaround: np.ndarray
     ack: np.ndarray
     byte_ns: np.ndarray
     overhead: np.ndarray
-    rounds: Rounds
+    rounds: RoundPattern
     turn: np.ndarray
 
     def __len__(self) -> int:
@@ -75,9 +75,9 @@ class Layout:
         return self.airtime(mote, frame_bytes) + 2 * self.turnaround[mote] + self.ack[mote]
 
 
-def lay_out(
-    slots: Mapping[int, Slots], kinds: Mapping[int, Hardware], ratios: Mapping[tuple[int, int], float]
-) -> Layout:
+def make_layout(
+    slots: Mapping[int, RadioSlots], kinds: Mapping[int, Hardware], ratios: Mapping[tuple[int, int], float]
+) -> NetworkLayout:
     """CannotSweep where slots of neighbours overlap, or where a frame could not rise within its round."""
     _check(slots, ratios)
     numbers = sorted(slots)
@@ -90,7 +90,7 @@ def lay_out(
     def array(values) -> np.ndarray:
         return np.array(list(values), np.int64)
 
-    return Layout(
+    return NetworkLayout(
         round_us=slots[numbers[0]].round_us,
         number=array(numbers),
         parent=array(place.get(parent, GATEWAY) for parent in parents),
@@ -99,7 +99,7 @@ def lay_out(
         depth=array(len(way) for way in ways),
         send_begin=array(slots[number].send[0] for number in numbers),
         send_end=array(slots[number].send[1] for number in numbers),
-        ears=Ears(*(array(ear[column] for ear in ears) for column in range(3))),
+        ears=ReceiveSlots(*(array(ear[column] for ear in ears) for column in range(3))),
         startup=array(timing.startup for timing in timings),
         turnaround=array(timing.turnaround for timing in timings),
         ack=array(timing.ack for timing in timings),
@@ -118,21 +118,23 @@ def _way(at: int, parents: Sequence[int], place: Mapping[int, int]) -> list[int]
     return way
 
 
-def _check(slots: Mapping[int, Slots], ratios: Mapping[tuple[int, int], float]) -> None:
+def _check(slots: Mapping[int, RadioSlots], ratios: Mapping[tuple[int, int], float]) -> None:
     if len({own.round_us for own in slots.values()}) != 1:
-        raise CannotSweep("there is no mote, or not all have rounds of one length")
+        raise NotVectorisableError("there is no mote, or not all have rounds of one length")
     if len({own.rounds for own in slots.values()}) != 1:
-        raise CannotSweep("not all motes have slots in the same rounds")
+        raise NotVectorisableError("not all motes have slots in the same rounds")
     for number, own in slots.items():
         if own.send[1] > own.round_us:
-            raise CannotSweep(f"mote {number} sends beyond the end of its round")
+            raise NotVectorisableError(f"mote {number} sends beyond the end of its round")
         above = slots.get(own.parent)
         if above and own.send[1] > above.send[0]:
-            raise CannotSweep(f"mote {number} sends later than its parent, {own.parent}")
+            raise NotVectorisableError(f"mote {number} sends later than its parent, {own.parent}")
         if above and above.listen.get(number) != own.send:
-            raise CannotSweep(f"mote {own.parent} does not listen in the slot of its child {number}")
+            raise NotVectorisableError(f"mote {own.parent} does not listen in the slot of its child {number}")
         if above and own.rounds.asks and own.turn != (above.turn + 1) % own.rounds.asks:
-            raise CannotSweep(f"the turn of mote {number} is not a round after that of its parent, {own.parent}")
+            raise NotVectorisableError(
+                f"the turn of mote {number} is not a round after that of its parent, {own.parent}"
+            )
     by_begin = sorted(slots, key=lambda number: slots[number].send)
     for at, number in enumerate(by_begin):
         for other in by_begin[at + 1 :]:
@@ -140,4 +142,4 @@ def _check(slots: Mapping[int, Slots], ratios: Mapping[tuple[int, int], float]) 
                 break
             for one, two in ((number, other), (other, number)):
                 if slots[one].parent in (two, slots[two].parent) or ratios.get((two, slots[one].parent), 0) > AUDIBLE:
-                    raise CannotSweep(f"the slots of motes {number} and {other} overlap within earshot")
+                    raise NotVectorisableError(f"the slots of motes {number} and {other} overlap within earshot")

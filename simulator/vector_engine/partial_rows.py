@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gateway.frame import HEADER_SIZE, payload_room
-from innet.operators.column_evaluation import Lane
+from innet.operators.column_evaluation import ValueColumn
 from innet.partials import PartialShape
 from innet.payload.partial import HEADER, MAX_SPAN, bare_bits, whole_bits
 from simulator.kernel import MS
-from simulator.vector_engine.layout import CannotSweep, Layout
-from simulator.vector_engine.sampling import Sampled
+from simulator.vector_engine.layout import NetworkLayout, NotVectorisableError
+from simulator.vector_engine.sampling import SampledRows
 
 NOWHERE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PartialRows:
     """Readings in one table. `emitted` is the round in which their partials rise; `holder` is who has them now, since
     when (microseconds), and at which place of the frame that brought them.
 
@@ -27,8 +27,8 @@ class Rows:
     tick: np.ndarray
     slice: np.ndarray
     bare: np.ndarray
-    keys: tuple[Lane, ...]
-    folds: tuple[Lane, ...]
+    keys: tuple[ValueColumn, ...]
+    folds: tuple[ValueColumn, ...]
     emitted: np.ndarray
     holder: np.ndarray
     since: np.ndarray
@@ -37,38 +37,40 @@ class Rows:
     def __len__(self) -> int:
         return len(self.mote)
 
-    def take(self, which: np.ndarray) -> "Rows":
+    def take(self, which: np.ndarray) -> "PartialRows":
         taken = {name: getattr(self, name)[which] for name in _PLAIN}
-        return Rows(keys=_taken(self.keys, which), folds=_taken(self.folds, which), **taken)
+        return PartialRows(keys=_taken(self.keys, which), folds=_taken(self.folds, which), **taken)
 
-    def moved(self, holder: np.ndarray, since: np.ndarray, place: np.ndarray) -> "Rows":
+    def moved(self, holder: np.ndarray, since: np.ndarray, place: np.ndarray) -> "PartialRows":
         return replace(self, holder=holder, since=since, place=place)
 
     @staticmethod
-    def together(parts: list["Rows"]) -> "Rows":
+    def concatenate(parts: list["PartialRows"]) -> "PartialRows":
         joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _PLAIN}
         keys = tuple(_joined(lanes) for lanes in zip(*(part.keys for part in parts), strict=True))
         folds = tuple(_joined(lanes) for lanes in zip(*(part.folds for part in parts), strict=True))
-        return Rows(keys=keys, folds=folds, **joined)
+        return PartialRows(keys=keys, folds=folds, **joined)
 
 
 _PLAIN = ("mote", "tick", "slice", "bare", "emitted", "holder", "since", "place")
 
 
-def _taken(lanes: tuple[Lane, ...], which: np.ndarray) -> tuple[Lane, ...]:
-    return tuple(Lane(lane.values[which], lane.there[which]) for lane in lanes)
+def _taken(lanes: tuple[ValueColumn, ...], which: np.ndarray) -> tuple[ValueColumn, ...]:
+    return tuple(ValueColumn(lane.values[which], lane.valid[which]) for lane in lanes)
 
 
-def _joined(lanes: tuple[Lane, ...]) -> Lane:
-    return Lane(np.concatenate([lane.values for lane in lanes]), np.concatenate([lane.there for lane in lanes]))
+def _joined(lanes: tuple[ValueColumn, ...]) -> ValueColumn:
+    return ValueColumn(np.concatenate([lane.values for lane in lanes]), np.concatenate([lane.valid for lane in lanes]))
 
 
-def rows_of(sampled: Sampled, number: int, shape: PartialShape, layout: Layout, tick_ms: int) -> Rows:
+def make_rows(
+    sampled: SampledRows, number: int, shape: PartialShape, layout: NetworkLayout, tick_ms: int
+) -> PartialRows:
     """What a sampling put into a table."""
     folded = sampled.outcomes.tables[number]
     places = [place for place, _, _ in folded.folds]
     if len(set(places)) < len(places):
-        raise CannotSweep(f"table {number} folds twice into one place")
+        raise NotVectorisableError(f"table {number} folds twice into one place")
     which = np.flatnonzero(folded.marked | folded.entered)
     grouped = folded.entered[which]
     mote, tick = sampled.mote[which], sampled.tick[which]
@@ -77,21 +79,21 @@ def rows_of(sampled: Sampled, number: int, shape: PartialShape, layout: Layout, 
     ends = np.array([shape.slices.end(number) for number in some.tolist()], np.int64)[inverse]
     over = -(-ends * tick_ms * MS // layout.round_us) - 1
     if not layout.due(over).all():
-        raise CannotSweep(f"slices of table {number} end in rounds in which there are no slots")
-    nothing = Lane(np.zeros(len(which), np.int64), np.zeros(len(which), bool))
+        raise NotVectorisableError(f"slices of table {number} end in rounds in which there are no slots")
+    nothing = ValueColumn(np.zeros(len(which), np.int64), np.zeros(len(which), bool))
     folds = [nothing] * len(shape.kinds)
     for place, mask, lane in folded.folds:
-        folds[place] = Lane.of(lane.values[which], (mask & folded.entered)[which])
-    keys = tuple(Lane.of(key.values[which], key.there[which] & grouped) for key in folded.keys)
+        folds[place] = ValueColumn.of(lane.values[which], (mask & folded.entered)[which])
+    keys = tuple(ValueColumn.of(key.values[which], key.valid[which] & grouped) for key in folded.keys)
     keys += (nothing,) * (shape.keys - len(keys))
-    return Rows(
+    return PartialRows(
         mote, tick, slice_, ~grouped, keys, tuple(folds), np.maximum(over, sampled.round[which]), mote,
         tick * tick_ms * MS, np.zeros(len(which), np.int64),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedPartials:
     """Frames of one table by mote and round. Row i goes into `frame[i]`, at its `place[i]`."""
 
     mote: np.ndarray
@@ -101,14 +103,14 @@ class Packed:
     place: np.ndarray
 
 
-def pack(rows: Rows, shape: PartialShape, room: int, mtu: int) -> Packed:
+def pack_partials(rows: PartialRows, shape: PartialShape, room: int, mtu: int) -> PackedPartials:
     """What motes make of the rows that they hold and that rise now: one partial for each slice and group."""
     if not len(rows):
         none = np.zeros(0, np.int64)
-        return Packed(none, none, none, none, none)
+        return PackedPartials(none, none, none, none, none)
     identity = [rows.holder, rows.emitted, rows.slice, rows.bare.astype(np.int64)]
     for key in rows.keys:
-        identity += [key.there.astype(np.int64), key.values]
+        identity += [key.valid.astype(np.int64), key.values]
     _, entry = np.unique(np.stack(identity), axis=1, return_inverse=True)
     entry = entry.reshape(-1)
     # A partial stands where its first reading stood: motes keep them in the order in which they came.
@@ -121,14 +123,16 @@ def pack(rows: Rows, shape: PartialShape, room: int, mtu: int) -> Packed:
     holder, round_, bare = rows.holder[head], rows.emitted[head], rows.bare[head]
     group = _runs(holder, round_)
     if np.bincount(group).max() > room:
-        raise CannotSweep(f"table {shape.aggregation} has more groups than the {room} that it has room for")
+        raise NotVectorisableError(f"table {shape.aggregation} has more groups than the {room} that it has room for")
     payload = _payloads(group, rows.slice[head], bare, shape, payload_room(mtu))
     frame = _runs(group, payload)
     first = np.flatnonzero(np.append(True, np.diff(frame) > 0))
     whole = np.bincount(frame, ~bare).astype(np.int64)
     bares = np.bincount(frame, bare).astype(np.int64)
     size = HEADER_SIZE + HEADER.size + -(-(whole * whole_bits(shape) + bares * bare_bits(shape)) // 8)
-    return Packed(holder[first], round_[first], size, frame[rank[entry]], _places(frame, bare, whole)[rank[entry]])
+    return PackedPartials(
+        holder[first], round_[first], size, frame[rank[entry]], _places(frame, bare, whole)[rank[entry]]
+    )
 
 
 def _runs(*keys: np.ndarray) -> np.ndarray:

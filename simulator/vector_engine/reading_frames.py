@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acquisition.payload import READING_HEADER, capacity, reported_after
+from acquisition.payload import READING_HEADER, epochs_per_frame, filter_report_interval
 from acquisition.schedule import REGISTER_BITS
 from gateway.frame import HEADER_SIZE, payload_room
-from simulator.vector_engine.layout import CannotSweep
-from simulator.vector_engine.sampling import Sampled
+from simulator.vector_engine.layout import NotVectorisableError
+from simulator.vector_engine.sampling import SampledRows
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class ReadingFrames:
     """Frames by mote, round and first epoch. Row i of the sampled goes into `frame[i]`, or, at -1, into none yet."""
 
     mote: np.ndarray
@@ -23,7 +23,7 @@ class Posted:
     frame: np.ndarray
 
 
-def post(sampled: Sampled, rounds: range, waiting: np.ndarray, mtu: int) -> Posted:
+def pack_readings(sampled: SampledRows, rounds: range, waiting: np.ndarray, mtu: int) -> ReadingFrames:
     """`waiting` says of each mote how many epochs it has filtered and not told yet, and the last of them; it is brought
     up to date."""
     sampling = sampled.batch.sampling
@@ -37,7 +37,7 @@ def post(sampled: Sampled, rounds: range, waiting: np.ndarray, mtu: int) -> Post
     at = at[told]
     inside = (mote[at] == sampled.mote[told]) & (begin[at] <= epoch[told])
     told[told], at = inside, at[inside]
-    room = capacity(sampling, payload_room(mtu))
+    room = epochs_per_frame(sampling, payload_room(mtu))
     parts = -(-length // room)
     before = np.cumsum(parts) - parts
     whole = np.repeat(np.arange(len(mote)), parts)
@@ -46,10 +46,10 @@ def post(sampled: Sampled, rounds: range, waiting: np.ndarray, mtu: int) -> Post
     count = np.minimum(length[whole] - part * room, room)
     frame = np.full(len(epoch), -1)
     frame[told] = before[at] + (epoch[told] - begin[at]) // room
-    return Posted(mote[whole], round_[whole], first, count, _sizes(sampled, frame, count), frame)
+    return ReadingFrames(mote[whole], round_[whole], first, count, _sizes(sampled, frame, count), frame)
 
 
-def _emitted(sampled: Sampled, epoch: np.ndarray, rounds: range, waiting: np.ndarray) -> tuple[np.ndarray, ...]:
+def _emitted(sampled: SampledRows, epoch: np.ndarray, rounds: range, waiting: np.ndarray) -> tuple[np.ndarray, ...]:
     """Mote, round, first epoch and their number, of what each mote tells in one go: consecutive epochs, up to twice in a round."""
     sampling, motes = sampled.batch.sampling, sampled.batch.mote
     place = np.full(waiting.shape[1], -1)
@@ -66,8 +66,8 @@ def _emitted(sampled: Sampled, epoch: np.ndarray, rounds: range, waiting: np.nda
     last = last.reshape(shape)
     first = last - due + 1
     if (epoch < first.reshape(-1)[cell]).any():
-        raise CannotSweep(f"of sampling {sampling.number} ticks between others of a round are not wanted")
-    (held, until), longest = waiting[:, motes], reported_after(sampling)
+        raise NotVectorisableError(f"of sampling {sampling.number} ticks between others of a round are not wanted")
+    (held, until), longest = waiting[:, motes], filter_report_interval(sampling)
     here = due > 0
     latest = np.maximum.accumulate(np.column_stack([until, np.where(here, last, -1)]), axis=1)
     before, after = latest[:, :-1], latest[:, 1:]
@@ -90,13 +90,13 @@ def _emitted(sampled: Sampled, epoch: np.ndarray, rounds: range, waiting: np.nda
     return motes[row], at + rounds.start, ends[which] - counts[which] + 1, counts[which]
 
 
-def _sizes(sampled: Sampled, frame: np.ndarray, count: np.ndarray) -> np.ndarray:
+def _sizes(sampled: SampledRows, frame: np.ndarray, count: np.ndarray) -> np.ndarray:
     """The bytes of each frame, by what is in it; see acquisition.payload."""
     sent = sampled.outcomes.sent & (frame >= 0)
     frame, channels = frame[sent], sampled.batch.sampling.channels
     null, wide = np.zeros(len(frame), bool), np.zeros(len(frame), bool)
     for channel, lane in zip(channels, sampled.outcomes.reading, strict=True):
-        values, there = lane.values[sent], lane.there[sent]
+        values, there = lane.values[sent], lane.valid[sent]
         null |= ~there
         wide |= there & ((values < -(1 << channel.bits - 1)) | (values >= 1 << channel.bits - 1))
     here = np.bincount(frame, minlength=len(count))

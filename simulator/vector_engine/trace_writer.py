@@ -2,21 +2,21 @@
 
 import numpy as np
 
-from gateway.frame import Kind
+from gateway.frame import FrameKind
 from simulator.kernel import MS
 from simulator.tally import Tally
 from simulator.trace import Trace
-from simulator.vector_engine.convergecast import Merged
-from simulator.vector_engine.engine import Swept
+from simulator.vector_engine.convergecast import MergedReadings
+from simulator.vector_engine.engine import RoundsOutcome
 from simulator.vector_engine.hops import Hop
-from simulator.vector_engine.layout import GATEWAY, Layout
-from simulator.vector_engine.reading_frames import Posted
-from simulator.vector_engine.sampling import Sampled
+from simulator.vector_engine.layout import GATEWAY, NetworkLayout
+from simulator.vector_engine.reading_frames import ReadingFrames
+from simulator.vector_engine.sampling import SampledRows
 
 
-def record(swept: Swept, layout: Layout, trace: Trace, tick_ms: int) -> None:
+def write_trace(swept: RoundsOutcome, layout: NetworkLayout, trace: Trace, tick_ms: int) -> None:
     """Everything that happened, in no order: the trace has its own."""
-    if swept.begins:
+    if swept.is_first:
         for mote in layout.number.tolist():
             trace.record(swept.rounds.start * layout.round_us, mote, "sleeps")
     _listened(swept, layout, trace)
@@ -34,7 +34,7 @@ def record(swept: Swept, layout: Layout, trace: Trace, tick_ms: int) -> None:
         _merged(merged, layout, trace)
 
 
-def _listened(swept: Swept, layout: Layout, trace: Trace) -> None:
+def _listened(swept: RoundsOutcome, layout: NetworkLayout, trace: Trace) -> None:
     """To the children, each in its slot."""
     ears = layout.ears
     slot, at = np.nonzero(swept.listening[ears.mote])
@@ -45,7 +45,7 @@ def _listened(swept: Swept, layout: Layout, trace: Trace) -> None:
         trace.record(time_, mote, "awake", us=us)
 
 
-def _rested(hop: Hop, layout: Layout, trace: Trace) -> None:
+def _rested(hop: Hop, layout: NetworkLayout, trace: Trace) -> None:
     """When the slots of those who sent were over."""
     last = hop.last_of_slot
     columns = hop.ended, layout.number[hop.frames.holder], hop.awake_us(layout)
@@ -53,9 +53,9 @@ def _rested(hop: Hop, layout: Layout, trace: Trace) -> None:
         trace.record(ended, mote, "awake", us=us)
 
 
-def _measured(sampled: Sampled, layout: Layout, trace: Trace, tick_ms: int) -> None:
+def _measured(sampled: SampledRows, layout: NetworkLayout, trace: Trace, tick_ms: int) -> None:
     number, outcomes = sampled.batch.sampling.number, sampled.outcomes
-    lanes = [np.where(lane.there, lane.values, None).tolist() for lane in sampled.values]
+    lanes = [np.where(lane.valid, lane.values, None).tolist() for lane in sampled.values]
     rows = zip(*lanes, strict=True) if lanes else iter([()] * len(sampled.tick))
     places = zip(layout.number[sampled.mote].tolist(), sampled.tick.tolist(), rows, strict=True)
     if outcomes is None:
@@ -67,7 +67,7 @@ def _measured(sampled: Sampled, layout: Layout, trace: Trace, tick_ms: int) -> N
                      filtered=int(due and not out), steps=sampled.batch.steps)  # fmt: skip
 
 
-def _posted(sampled: Sampled, posted: Posted, seq: np.ndarray, layout: Layout, trace: Trace) -> None:
+def _posted(sampled: SampledRows, posted: ReadingFrames, seq: np.ndarray, layout: NetworkLayout, trace: Trace) -> None:
     time = posted.round * layout.round_us + layout.send_begin[posted.mote]
     columns = time, layout.number[posted.mote], seq, posted.first, posted.count
     for at, mote, number, first, count in zip(*(column.tolist() for column in columns), strict=True):
@@ -75,7 +75,7 @@ def _posted(sampled: Sampled, posted: Posted, seq: np.ndarray, layout: Layout, t
                      first=first, count=count)  # fmt: skip
 
 
-def _sent(hop: Hop, readings: int, layout: Layout, trace: Trace) -> None:
+def _sent(hop: Hop, readings: int, layout: NetworkLayout, trace: Trace) -> None:
     frames = hop.frames
     columns = (
         hop.ended, layout.number[frames.holder], layout.heard_by[frames.holder], layout.number[frames.origin], frames.seq,
@@ -85,7 +85,7 @@ def _sent(hop: Hop, readings: int, layout: Layout, trace: Trace) -> None:
     for ended, mote, to, origin, seq, size, attempts, came, known, arrived, home, own, reading in zip(
         *(column.tolist() for column in columns), strict=True
     ):
-        kind = (Kind.READING if reading else Kind.PARTIAL).name
+        kind = (FrameKind.READING if reading else FrameKind.PARTIAL).name
         trace.record(ended, mote, "sent", kind=kind, to=to, origin=origin, boot=1, seq=seq, bytes=size, attempts=attempts,
                      came=came, known=int(known))  # fmt: skip
         if own and not known:
@@ -94,17 +94,17 @@ def _sent(hop: Hop, readings: int, layout: Layout, trace: Trace) -> None:
             trace.record(arrived, to, "delivered", kind=kind, origin=origin, boot=1, seq=seq, bytes=size)
 
 
-def _inquired(hop: Hop, layout: Layout, trace: Trace) -> None:
+def _inquired(hop: Hop, layout: NetworkLayout, trace: Trace) -> None:
     holder = hop.frames.holder
     columns = hop.ended, layout.number[holder], layout.heard_by[holder], hop.attempts, hop.copies, hop.known
     for ended, mote, of, attempts, came, known in zip(*(column.tolist() for column in columns), strict=True):
         trace.record(ended, mote, "inquired", of=of, attempts=attempts, came=came, known=int(known))
 
 
-def _merged(merged: Merged, layout: Layout, trace: Trace) -> None:
+def _merged(merged: MergedReadings, layout: NetworkLayout, trace: Trace) -> None:
     """What was in each partial that came, by the number of the gateway."""
     rows = merged.rows
-    keys = [np.where(key.there, key.values, None).tolist() for key in rows.keys]
+    keys = [np.where(key.valid, key.values, None).tolist() for key in rows.keys]
     groups = list(zip(*keys, strict=True)) if keys else [()] * len(rows)
     within: dict[tuple, list[tuple[int, int]]] = {}
     identity = layout.number[merged.origin], merged.seq
@@ -119,7 +119,7 @@ def _merged(merged: Merged, layout: Layout, trace: Trace) -> None:
                      bare=int(bare), group=group, readings=of)  # fmt: skip
 
 
-def count(swept: Swept, layout: Layout, tally: Tally) -> None:
+def count_events(swept: RoundsOutcome, layout: NetworkLayout, tally: Tally) -> None:
     """What a tally would have counted of those lines."""
     number = layout.number.tolist()
 
@@ -139,5 +139,5 @@ def count(swept: Swept, layout: Layout, tally: Tally) -> None:
         add(tally.lost, np.bincount(holder, ~hop.came, minlength=size))
         home = hop.came & (layout.parent[holder] == GATEWAY)
         reading = hop.frames.tag < swept.readings
-        for kind, which in ((Kind.READING, home & reading), (Kind.PARTIAL, home & ~reading)):
+        for kind, which in ((FrameKind.READING, home & reading), (FrameKind.PARTIAL, home & ~reading)):
             tally.delivered[kind.name] += int(which.sum())

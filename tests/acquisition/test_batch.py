@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.batch import Batch, concatenate, dtype_of, empty, mask_of, values_of
+from acquisition.batch import Batch, concatenate, dtype_of, empty_batch, mask_of, values_of
 from acquisition.schema import Attribute, Schema, Type
 
 
@@ -40,7 +40,7 @@ def test_how_attributes_are_held():
     kinds = [(Type.INTEGER, None), (Type.TIME, None), (Type.FLOAT, None), (Type.FLOAT, 2), (Type.STRING, None)]
     assert [str(dtype_of(Attribute("a", type_, scale=scale))) for type_, scale in kinds] == [
         "int64", "int64", "float64", "int64", "object"]  # fmt: skip
-    assert len(empty(Schema((Attribute("a", Type.STRING),)))) == 0
+    assert len(empty_batch(Schema((Attribute("a", Type.STRING),)))) == 0
 
 
 @given(st.integers(-(2**53), 2**53), st.integers(0, 18))

@@ -10,23 +10,25 @@ from acquisition.payload import (
     LAST_TICK,
     MAX_COUNT,
     MAX_SCHEDULE,
-    capacity,
     decode_readings,
     decode_schedule,
     decode_time,
     encode_readings,
     encode_schedule,
     encode_time,
-    reported_after,
+    epochs_per_frame,
+    filter_report_interval,
 )
-from acquisition.schedule import Channel, Sampling, Schedule
-from acquisition.ticks import Epochs
-from gateway.frame import MAX_PAYLOAD, Frame, Kind
+from acquisition.schedule import Sampling, Schedule, SensorChannel
+from acquisition.ticks import EpochGrid
+from gateway.frame import MAX_PAYLOAD, Frame, FrameKind
 from gateway.image import Image
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
-channels = st.lists(st.builds(Channel, st.just(""), st.integers(0, 0xFFFF), st.integers(1, 32)), max_size=8).map(tuple)
-epochs = st.builds(Epochs, st.integers(0, 2**47), st.integers(1, 2**32 - 1))
+channels = st.lists(st.builds(SensorChannel, st.just(""), st.integers(0, 0xFFFF), st.integers(1, 32)), max_size=8).map(
+    tuple
+)
+epochs = st.builds(EpochGrid, st.integers(0, 2**47), st.integers(1, 2**32 - 1))
 samplings = st.builds(Sampling, st.integers(0, 255), st.just(""), epochs, channels)
 
 
@@ -47,7 +49,7 @@ def sent(draw):
     row = st.tuples(*(value(channel.bits) for channel in sampling.channels))
     if draw(st.booleans()):
         row = st.none() | row  # some are filtered
-    rows = draw(st.lists(row, min_size=1, max_size=capacity(sampling)))
+    rows = draw(st.lists(row, min_size=1, max_size=epochs_per_frame(sampling)))
     last = (LAST_TICK - sampling.epochs.start) // sampling.epochs.interval  # which is refused as nonsense from there on
     return sampling, draw(st.integers(0, min(last, 2**32 - 64))), rows
 
@@ -68,7 +70,7 @@ def test_readings_survive(case, mote):
     sampling, first, rows = case
     payload = encode_readings(sampling, first, rows)
     assert len(payload) <= MAX_PAYLOAD
-    [found], errors = decode_readings([Frame(Kind.READING, mote, 1, 0, payload)], {sampling.number: sampling})
+    [found], errors = decode_readings([Frame(FrameKind.READING, mote, 1, 0, payload)], {sampling.number: sampling})
     assert errors == []
     assert told(found) == [(mote, sampling.epochs.tick(first + at), row) for at, row in enumerate(rows)]
 
@@ -80,10 +82,10 @@ def test_many_frames_at_once_are_decoded_as_one_by_one(cases, data):
     rows = [[row for row in found if row is None or len(row) == len(sampling.channels)] for _, _, found in cases]
     frames = []
     for mote, found in enumerate(rows, start=1):
-        payload = encode_readings(sampling, 10 * mote, found[: capacity(sampling)])
+        payload = encode_readings(sampling, 10 * mote, found[: epochs_per_frame(sampling)])
         if data.draw(st.integers(0, 3)) == 0:
             payload = payload[:5] + data.draw(st.binary(max_size=MAX_PAYLOAD - 5))
-        frames.append(Frame(Kind.READING, mote, 1, 0, payload))
+        frames.append(Frame(FrameKind.READING, mote, 1, 0, payload))
     together, errors = decode_readings(frames, {sampling.number: sampling})
     single = [decode_readings([frame], {sampling.number: sampling}) for frame in frames]
     assert sorted((e.mote, e.code) for e in errors) == sorted((e.mote, e.code) for _, found in single for e in found)
@@ -92,11 +94,13 @@ def test_many_frames_at_once_are_decoded_as_one_by_one(cases, data):
     ]
 
 
-ONE = Sampling(4, "field", Epochs(0, 10), (Channel("temp", 1, 12),))
+ONE = Sampling(4, "field", EpochGrid(0, 10), (SensorChannel("temp", 1, 12),))
 
 
 def test_many_frames_are_decoded_together_and_keep_their_order():
-    frames = [Frame(Kind.READING, mote, 1, 0, encode_readings(ONE, mote, [(mote,), (-mote,)])) for mote in range(1, 50)]
+    frames = [
+        Frame(FrameKind.READING, mote, 1, 0, encode_readings(ONE, mote, [(mote,), (-mote,)])) for mote in range(1, 50)
+    ]
     [readings], errors = decode_readings(frames, {4: ONE})
     assert errors == []
     assert readings.site.tolist() == [mote for mote in range(1, 50) for _ in range(2)]
@@ -126,8 +130,8 @@ def test_ten_epochs_in_which_all_was_filtered_take_two_bytes():
     ],
 )
 def test_a_frame_of_nonsense_is_told_and_leaves_the_others_alone(payload, code):
-    good = Frame(Kind.READING, 1, 1, 1, encode_readings(ONE, 0, [(7,)]))
-    readings, errors = decode_readings([Frame(Kind.READING, 9, 1, 0, payload), good], {4: ONE})
+    good = Frame(FrameKind.READING, 1, 1, 1, encode_readings(ONE, 0, [(7,)]))
+    readings, errors = decode_readings([Frame(FrameKind.READING, 9, 1, 0, payload), good], {4: ONE})
     assert [(error.code, error.mote) for error in errors] == [(code, 9)]
     assert [r.value.tolist() for r in readings] == [[[7]]]
 
@@ -136,7 +140,7 @@ def test_a_frame_of_nonsense_is_told_and_leaves_the_others_alone(payload, code):
 def test_fuzz_readings(payload, sampling):
     """The invariant: readings within the widths, or one error; never an exception, never a value from nowhere."""
     numbered = {payload[0]: sampling} if payload else {}
-    readings, errors = decode_readings([Frame(Kind.READING, 1, 1, 0, payload)], numbered)
+    readings, errors = decode_readings([Frame(FrameKind.READING, 1, 1, 0, payload)], numbered)
     assert len(readings) + len(errors) == 1
     for found in readings:
         assert 1 <= len(found.tick) + len(found.filtered_tick) <= MAX_COUNT
@@ -182,5 +186,5 @@ def test_a_time_that_is_none(payload):
 
 @given(samplings)
 def test_what_is_filtered_is_told_before_one_frame_is_too_small_for_it(sampling):
-    assert 1 <= reported_after(sampling) <= min(10, capacity(sampling))
-    assert reported_after(sampling) + 1 > min(10, capacity(sampling))
+    assert 1 <= filter_report_interval(sampling) <= min(10, epochs_per_frame(sampling))
+    assert filter_report_interval(sampling) + 1 > min(10, epochs_per_frame(sampling))

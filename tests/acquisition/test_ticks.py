@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.ticks import Epochs, date_of, grid_at_or_after, rfc3339_of, tick_of_ms, tick_of_rfc3339
+from acquisition.ticks import EpochGrid, date_of, grid_at_or_after, rfc3339_of, tick_of_ms, tick_of_rfc3339
 
 EVENING = 1_763_510_399  # 2025-11-18T23:59:59Z
 
 
 @given(st.integers(0, 10**9), st.integers(1, 10**5), st.integers(0, 10**6))
 def test_epochs_and_ticks(start, interval, epoch):
-    epochs = Epochs(start, interval)
+    epochs = EpochGrid(start, interval)
     assert epochs.epoch(epochs.tick(epoch)) == epoch
     assert epochs.epoch(start - 1) is None
 
 
 def test_between_two_epochs_nothing_is_due():
-    assert Epochs(30, 10).epoch(35) is None
+    assert EpochGrid(30, 10).epoch(35) is None
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(1, 10**5))
@@ -31,7 +31,7 @@ def test_the_grid(tick, interval):
 
 @given(st.integers(-(10**9), 10**9), st.integers(0, 10**9), st.integers(1, 10**5))
 def test_what_is_due_first(tick, start, interval):
-    epochs = Epochs(start, interval)
+    epochs = EpochGrid(start, interval)
     found = epochs.first_from(tick)
     assert epochs.epoch(found) is not None
     assert found >= tick > found - interval or found == start >= tick

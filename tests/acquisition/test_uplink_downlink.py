@@ -4,20 +4,20 @@ import numpy as np
 
 from acquisition import downlink, uplink
 from acquisition.payload import decode_schedule, decode_time, encode_readings
-from acquisition.schedule_builder import NOTHING, share
-from gateway.frame import Frame, Kind
+from acquisition.schedule_builder import NO_SCHEDULES, build_schedules
+from gateway.frame import Frame, FrameKind
 from tests.acquisition.test_schedule_builder import CATALOG, need
 
 
 def test_up():
-    scheduled = share([need("temp", "volt")], CATALOG, NOTHING, now=100)
+    scheduled = build_schedules([need("temp", "volt")], CATALOG, NO_SCHEDULES, now=100)
     [sampling] = scheduled.samplings.values()
     frames = [
-        Frame(Kind.READING, 4, 1, 0, encode_readings(sampling, 0, [(2010, 7), (None, 8)])),
-        Frame(Kind.READING, 3, 1, 0, encode_readings(sampling, 1, [(-5, 9)])),
-        Frame(Kind.READING, 3, 1, 1, b"?"),
+        Frame(FrameKind.READING, 4, 1, 0, encode_readings(sampling, 0, [(2010, 7), (None, 8)])),
+        Frame(FrameKind.READING, 3, 1, 0, encode_readings(sampling, 1, [(-5, 9)])),
+        Frame(FrameKind.READING, 3, 1, 1, b"?"),
     ]
-    measured = uplink.rise(frames, scheduled.samplings, CATALOG, delivery=112)
+    measured = uplink.receive(frames, scheduled.samplings, CATALOG, delivery=112)
     [(extent, batch)] = measured.batches
     assert extent == "field"
     rows = sorted(zip(batch.tick.tolist(), batch.site.tolist(), batch.columns["volt"].tolist(), strict=True))
@@ -30,13 +30,13 @@ def test_up():
 
 
 def test_readings_of_an_earlier_sampling_are_still_understood():
-    first = share([need("temp")], CATALOG, NOTHING, now=100)
-    second = share([need("temp", "volt")], CATALOG, first, now=110)
+    first = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=100)
+    second = build_schedules([need("temp", "volt")], CATALOG, first, now=110)
     frames = [
-        Frame(Kind.READING, 3, 1, 0, encode_readings(first.samplings[0], 0, [(1,)])),
-        Frame(Kind.READING, 3, 1, 1, encode_readings(second.samplings[1], 0, [(2, 3)])),
+        Frame(FrameKind.READING, 3, 1, 0, encode_readings(first.samplings[0], 0, [(1,)])),
+        Frame(FrameKind.READING, 3, 1, 1, encode_readings(second.samplings[1], 0, [(2, 3)])),
     ]
-    measured = uplink.rise(frames, second.samplings, CATALOG, delivery=115)
+    measured = uplink.receive(frames, second.samplings, CATALOG, delivery=115)
     assert [(b.tick.tolist(), sorted(set(b.columns) - {"site", "time"})) for _, b in measured.batches] == [
         ([100], ["temp"]),
         ([110], ["temp", "volt"]),
@@ -46,13 +46,13 @@ def test_readings_of_an_earlier_sampling_are_still_understood():
 
 def test_what_a_site_computes_with_and_does_not_send_is_absent_and_a_sensor_that_has_failed_is_null():
     sent = {"field": {"temp": (3,), "volt": (3, 4)}}
-    scheduled = share([need("temp", "volt")], CATALOG, NOTHING, 100, sent_of=sent)
+    scheduled = build_schedules([need("temp", "volt")], CATALOG, NO_SCHEDULES, 100, sent_of=sent)
     [sampling] = scheduled.samplings.values()
     frames = [
-        Frame(Kind.READING, site, 1, 0, encode_readings(sampling, 0, [(None, 7), (temp, 8)]))
+        Frame(FrameKind.READING, site, 1, 0, encode_readings(sampling, 0, [(None, 7), (temp, 8)]))
         for site, temp in ((4, None), (3, 2010))
     ]
-    measured = uplink.rise(frames, scheduled.samplings, CATALOG, delivery=112)
+    measured = uplink.receive(frames, scheduled.samplings, CATALOG, delivery=112)
     found = [(batch.site.tolist(), batch.tick.tolist(), batch.columns["volt"].tolist(), batch.columns.get("temp"),
               batch.valid.get("temp")) for _, batch in measured.batches]  # fmt: skip
     assert [each[:3] for each in found] == [([3, 3], [100, 110], [7, 8]), ([4, 4], [100, 110], [7, 8])]
@@ -65,8 +65,8 @@ def test_what_a_site_computes_with_and_does_not_send_is_absent_and_a_sensor_that
 
 
 def test_down():
-    scheduled = share([need("temp")], CATALOG, NOTHING, now=0)
-    images = downlink.images(scheduled.schedules)
+    scheduled = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=0)
+    images = downlink.encode_images(scheduled.schedules)
     assert set(images) == {3, 4}
     assert decode_schedule(images[3], 3).samplings[0].epochs == scheduled.samplings[0].epochs
-    assert decode_time(downlink.clock(12_345, 1000), 3) == (12_345, 1000)
+    assert decode_time(downlink.encode_clock(12_345, 1000), 3) == (12_345, 1000)

@@ -13,16 +13,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from acquisition.errors import InputError
-from basestation.language.diagnostics import Refused
-from basestation.replay.driver import NotExecutable, Replay
-from basestation.replay.inputs import record
+from basestation.language.diagnostics import DiagnosticError
+from basestation.replay.driver import NotExecutableError, Replay
+from basestation.replay.inputs import read_recording
 from basestation.replay.result import Result
 from basestation.replay.statements import read_catalog, read_statements
-from basestation.updates.update import Ended
+from basestation.updates.update import QueryFailure
 from tests.agreement.history import difference, of_oracle, of_replay
 from tests.agreement.report import golden
-from tests.oracles.errors import NotCovered
-from tests.oracles.errors import Refused as OracleRefused
+from tests.oracles.errors import NotCoveredError
+from tests.oracles.errors import RejectedError as OracleRefused
 from tests.oracles.generate import says_something
 from tests.oracles.recompute import run
 
@@ -55,7 +55,7 @@ def replayed(schema, inputs, queries, until=None, every_tick=False):
     texts = [q if isinstance(q, tuple) else (q, 0) for q in queries]
     catalog = read_catalog(schema)
     statements = read_statements(texts, catalog)
-    recording = record(catalog, inputs, statements)
+    recording = read_recording(catalog, inputs, statements)
     if recording.catalog is not catalog:  # `at sites all` are those that were heard of
         statements = read_statements(texts, recording.catalog)
     replay = Replay(recording, statements, until, every_tick)
@@ -64,8 +64,8 @@ def replayed(schema, inputs, queries, until=None, every_tick=False):
     for updates in replay.updates():
         result.add(updates)
         for update in updates:
-            if not isinstance(update, Ended):
-                clocks[update.query] += [replay.clock] * (1 if isinstance(update, Ended) else len(update))
+            if not isinstance(update, QueryFailure):
+                clocks[update.query] += [replay.clock] * (1 if isinstance(update, QueryFailure) else len(update))
     result.finish(replay.until, replay.ledger())
     return Told(result, clocks, {given.number: given.bound for given in statements if given.query})
 
@@ -121,16 +121,16 @@ def judged(oracle, engine, report, clocks=True):
 
     try:
         expected = oracle()
-    except NotCovered as why:
+    except NotCoveredError as why:
         return Outcome("not covered", str(why))
     except OracleRefused as why:
         expected = why
     try:
         sparse = engine(False)
         got = engine(True) if clocks else None
-    except NotExecutable as why:
+    except NotExecutableError as why:
         return Outcome("not yet", why.diagnostics[0].message)
-    except (Refused, InputError) as why:
+    except (DiagnosticError, InputError) as why:
         if isinstance(expected, OracleRefused):
             return Outcome("refused", f"{expected} | {why}")
         return disagree(f"the engine refuses: {why}")

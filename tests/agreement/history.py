@@ -73,16 +73,16 @@ def of_replay(result, clocks_of, query, clocks=True):
             CATALOGUE[ended.code].kind if ended.code in CATALOGUE else "input",
         )
     at = iter(clocks_of)
-    for u in result.told(query):
+    for u in result.history(query):
         clock = next(at)
         clock = clock if clocks else None
         match type(u).__name__:
-            case "Window":
+            case "WindowResult":
                 entry = (clock, u.revision, covered(u.coverage), bag(u.removed), bag(u.added))
                 found.windows.setdefault((u.tick, u.n, u.t), []).append(entry)
-            case "Mark":
+            case "EpochResult":
                 found.marks.setdefault(u.tick, []).append((clock, covered(u.coverage)))
-            case "Tuple":
+            case "TupleResult":
                 found.tuples.setdefault(u.index, []).append((clock, u.tick, u.weight, typed(u.row)))
     current = result.current(query)
     if isinstance(current, list):

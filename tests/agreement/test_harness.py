@@ -6,14 +6,14 @@ import pytest
 
 from acquisition.sources.batch_conversion import batch_of, table_of
 from acquisition.sources.csv import read_csv
-from acquisition.sources.python_values import recorded
+from acquisition.sources.python_values import to_recorded_table
 from basestation.planner.catalog import read_schema
 from tests.agreement import compare, hunt
 from tests.agreement.compare import Outcome
 from tests.agreement.history import bag, difference, of_oracle
 from tests.agreement.report import as_csv, golden
 from tests.agreement.shrink import shrink
-from tests.golden.golden_file import read
+from tests.golden.golden_file import read_golden
 from tests.oracles.generate import case
 from tests.oracles.recompute import run
 from tests.replay.test_sources import listed
@@ -76,15 +76,17 @@ def test_a_report_has_the_same_tuples_and_is_a_golden_file(tmp_path, counts):
             for version in [v for _, v in rows] if name == "kinds" else [rows]:
                 text = as_csv(version, made.schema, name)
                 if name == "kinds":
-                    one = table_of(recorded(version, name), extent)
+                    one = table_of(to_recorded_table(version, name), extent)
                     other = table_of(read_csv(text.encode()), extent)
                     assert [c.tolist() for c in one[0].values()] == [c.tolist() for c in other[0].values()]
                 elif version:
-                    one, other = (batch_of(r, extent) for r in (recorded(version, name), read_csv(text.encode())))
+                    one, other = (
+                        batch_of(r, extent) for r in (to_recorded_table(version, name), read_csv(text.encode()))
+                    )
                     assert listed(one) == listed(other)
         path = tmp_path / "case.test"
         path.write_text(golden(made.schema, made.inputs, made.queries, what="expected 1\ngot 2"))
-        found = read(path)
+        found = read_golden(path)
         assert found.schema.strip() == made.schema.strip() and found.cases[0].text == made.query
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
-from basestation.algebra.evaluation import Evaluation, half_away, like_pattern
+from basestation.algebra.evaluation import Evaluation, compile_like_pattern, round_half_away
 from basestation.algebra.vector import vector_of
 from basestation.algebra.window_project import WindowProject
 from basestation.planner.binder import bind_text
@@ -245,7 +245,7 @@ def test_like(pattern, text, matches):
 
 @given(st.text("ab%_\\.", max_size=7), st.text("ab%_\\.", max_size=8))
 def test_like_is_what_the_definition_says(pattern, text):
-    assert (like_pattern(pattern).fullmatch(text) is not None) is values.like(text, pattern)
+    assert (compile_like_pattern(pattern).fullmatch(text) is not None) is values.like(text, pattern)
 
 
 def test_like_takes_no_longer_for_many_percent_signs():
@@ -254,7 +254,7 @@ def test_like_takes_no_longer_for_many_percent_signs():
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_halves_go_away_from_zero(x):
-    (found,) = half_away(vector_of([x], Type.FLOAT).values).tolist()
+    (found,) = round_half_away(vector_of([x], Type.FLOAT).values).tolist()
     assert found == values.half_away(x)
 
 
@@ -286,8 +286,8 @@ N = ex.Column(1, Type.INTEGER, "n")
 def among(column, type_, value, members, of):
     """Whether a value is one of what a subquery gave: True, False or None for unknown."""
     batch = Evaluation({column.id: vector_of([value], type_)}, 1)
-    said = batch.of(ex.Among(ex.Attr(column), vector_of(members, of)))
-    return bool(said.values[0]) if said.there[0] else None
+    said = batch.of(ex.InValues(ex.Attr(column), vector_of(members, of)))
+    return bool(said.values[0]) if said.validity[0] else None
 
 
 @pytest.mark.parametrize(

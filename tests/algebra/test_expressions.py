@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
-from basestation.algebra.expression_text import text_of
+from basestation.algebra.expression_text import format_expression
 from tests.algebra import strategies
 from tests.algebra.oracle import evaluated, predicate_of, value_of
 
@@ -102,11 +102,11 @@ def test_computing_once():
     computed = {A: ex.Arithmetic("+", ex.Attr(B), number(1))}
     plain = {A: ex.Attr(B)}
     twice = ex.Arithmetic("*", ex.Attr(A), ex.Attr(A))
-    assert ex.computes_once((ex.Attr(A),), computed)
-    assert not ex.computes_once((twice,), computed)
-    assert not ex.computes_once((ex.Attr(A), ex.Attr(A)), computed)
-    assert ex.computes_once((twice,), plain) and ex.computes_once((twice,), {A: number(1)})
-    assert ex.computes_once((twice,), {})
+    assert ex.is_computed_once((ex.Attr(A),), computed)
+    assert not ex.is_computed_once((twice,), computed)
+    assert not ex.is_computed_once((ex.Attr(A), ex.Attr(A)), computed)
+    assert ex.is_computed_once((twice,), plain) and ex.is_computed_once((twice,), {A: number(1)})
+    assert ex.is_computed_once((twice,), {})
 
 
 # --- types -----------------------------------------------------------------------------------------------------------
@@ -143,10 +143,12 @@ def test_the_type_of_a_result(types, result):
 
 
 def test_aggregates_that_merge():
-    merging = [ex.Aggregate(n, ex.Attr(A), Type.FLOAT).merges for n in ("COUNT", "SUM", "AVG", "MIN", "FIRST", "STDEV")]
-    assert all(merging) and ex.Aggregate("COUNT", None, Type.INTEGER).merges
-    assert not ex.Aggregate("COUNT", ex.Attr(A), Type.INTEGER, distinct=True).merges
-    assert not any(ex.Aggregate(n, ex.Attr(A), Type.FLOAT).merges for n in ("MEDIAN", "QUANTILE"))
+    merging = [
+        ex.Aggregate(n, ex.Attr(A), Type.FLOAT).is_mergeable for n in ("COUNT", "SUM", "AVG", "MIN", "FIRST", "STDEV")
+    ]
+    assert all(merging) and ex.Aggregate("COUNT", None, Type.INTEGER).is_mergeable
+    assert not ex.Aggregate("COUNT", ex.Attr(A), Type.INTEGER, distinct=True).is_mergeable
+    assert not any(ex.Aggregate(n, ex.Attr(A), Type.FLOAT).is_mergeable for n in ("MEDIAN", "QUANTILE"))
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
@@ -172,7 +174,7 @@ def test_aggregates_that_merge():
     ],
 )
 def test_the_text_of_a_value(written, text):
-    assert text_of(value_of(written)[0]) == text
+    assert format_expression(value_of(written)[0]) == text
 
 
 @pytest.mark.parametrize(
@@ -190,27 +192,27 @@ def test_the_text_of_a_value(written, text):
     ],
 )
 def test_the_text_of_a_predicate(written, text):
-    assert text_of(predicate_of(written)[0]) == text
+    assert format_expression(predicate_of(written)[0]) == text
 
 
 @given(st.one_of(strategies.whole(2), strategies.real(2), strategies.text(2)), strategies.rows)
 def test_the_text_of_a_value_reads_back_as_the_same_value(written, rows):
     expression, columns = value_of(written)
-    again, its_columns = value_of(text_of(expression))
+    again, its_columns = value_of(format_expression(expression))
     assert evaluated(again, its_columns, rows) == evaluated(expression, columns, rows)
-    assert text_of(again) == text_of(expression)
+    assert format_expression(again) == format_expression(expression)
 
 
 @given(strategies.predicate(2), strategies.rows)
 def test_the_text_of_a_predicate_reads_back_as_the_same_predicate(written, rows):
     expression, columns = predicate_of(written)
-    again, its_columns = predicate_of(text_of(expression))
+    again, its_columns = predicate_of(format_expression(expression))
     assert evaluated(again, its_columns, rows) == evaluated(expression, columns, rows)
-    assert text_of(again) == text_of(expression)
+    assert format_expression(again) == format_expression(expression)
 
 
 def test_long_chains_have_a_text():
     chain = ex.Attr(A)
     for _ in range(5_000):
         chain = ex.Arithmetic("+", chain, number(1))
-    assert text_of(chain) == "t.a" + "+1" * 5_000
+    assert format_expression(chain) == "t.a" + "+1" * 5_000

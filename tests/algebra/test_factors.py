@@ -10,7 +10,7 @@ from acquisition.schema import Type
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression import Column
 from basestation.algebra.expressions import Attr, Between, Compare, Literal, conjunction
-from basestation.algebra.factors import factored
+from basestation.algebra.factors import extract_ranges
 from basestation.algebra.vector import vector_of
 
 INTEGERS = st.one_of(
@@ -67,7 +67,7 @@ def term(draw, column, constants):
 def in_range(value, range_):
     if value is None:
         return False
-    return (range_.begin is None or value >= range_.begin) and (range_.behind is None or value < range_.behind)
+    return (range_.begin is None or value >= range_.begin) and (range_.stop is None or value < range_.stop)
 
 
 @given(asked())
@@ -83,13 +83,13 @@ def in_range(value, range_):
 )
 def test_what_lies_in_the_ranges_and_passes_the_rest_is_what_passes_the_predicate(case):
     column, terms, values = case
-    ranges, others = factored(conjunction(terms))
+    ranges, others = extract_ranges(conjunction(terms))
     held = vector_of(values, Type.INTEGER if column.scale is not None else column.type)
     evaluation = Evaluation({column.id: held}, len(values))
-    wanted = evaluation.of(conjunction(terms)).true
+    wanted = evaluation.of(conjunction(terms)).is_true
     inside = np.array([all(in_range(value, each) for each in ranges.values()) for value in values], bool)
     for other in others:
-        inside &= evaluation.of(other).true
+        inside &= evaluation.of(other).is_true
     assert inside.tolist() == wanted.tolist()
     assert all(t.op == "<>" for t in others), "each comparison with a constant, but one, is a range"
 
@@ -97,14 +97,14 @@ def test_what_lies_in_the_ranges_and_passes_the_rest_is_what_passes_the_predicat
 @given(asked())
 def test_ranges_for_one_value_each_have_all_or_nothing_in_common(case):
     _, terms, _ = case
-    points = [range_ for t in terms for range_ in factored(t)[0].values() if range_.point]
+    points = [range_ for t in terms for range_ in extract_ranges(t)[0].values() if range_.is_point]
     for one in points:
         for other in points:
-            assert (one.begin, one.behind) == (other.begin, other.behind) or one.within(other).empty
+            assert (one.begin, one.stop) == (other.begin, other.stop) or one.intersect(other).empty
 
 
 def test_null_and_what_is_no_comparison_with_a_constant_is_left():
     v, w = Attr(Column(1, Type.INTEGER)), Attr(Column(2, Type.INTEGER))
     left = [Compare("=", v, Literal(None, None)), Compare("<", v, w)]
-    ranges, others = factored(conjunction([*left, Compare("<", v, Literal(3, Type.INTEGER))]))
+    ranges, others = extract_ranges(conjunction([*left, Compare("<", v, Literal(3, Type.INTEGER))]))
     assert others == left and list(ranges) == [v.column]

@@ -7,9 +7,9 @@ import pytest
 from acquisition.schema import Type
 from basestation.algebra import converters, window
 from basestation.algebra import expressions as ex
-from basestation.algebra.invariants import broken
+from basestation.algebra.invariants import find_violations
 from basestation.algebra.mapping import map_expressions
-from basestation.algebra.node import Node, rebuild, walk
+from basestation.algebra.node import PlanNode, rebuild, walk
 from basestation.algebra.notation import label, notation, outline
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_join import StreamJoin
@@ -26,13 +26,13 @@ from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
 from basestation.planner.rewriter import rewrite
 from tests.golden.expectations import QUERIES
-from tests.golden.golden_file import files, read
+from tests.golden.golden_file import golden_files, read_golden
 
 CATALOG = read_schema("""
 r: sensed (site:integer, time:integer, v:integer) every 10 sec at sites 1, 2
 t: stored (a:integer, s:string)
 """)
-_BASES = {"Node", "StreamNode", "WindowNode", "Windowing", "Converter", "Shaping"}
+_BASES = {"PlanNode", "StreamNode", "WindowNode", "StreamWindow", "Converter", "ResultModifier"}
 
 
 def plan(text):
@@ -48,15 +48,15 @@ ELSEWHERE = ex.Column(999, Type.INTEGER, "elsewhere")
 HOLDS = ex.Compare("<", ex.Attr(V), ex.Literal(3, Type.INTEGER))
 
 
-def operators(kind=Node):
+def operators(kind=PlanNode):
     """The names of all operators. (By name: a class with slots stands twice among the subclasses.)"""
     return {kind.__name__}.union(*(operators(below) for below in kind.__subclasses__())) - _BASES
 
 
 def all_trees():
     """Every golden plan, as it was bound and as it was rewritten."""
-    for path in files(QUERIES):
-        golden = read(path)
+    for path in golden_files(QUERIES):
+        golden = read_golden(path)
         for case in golden.cases:
             if case.word == "query":
                 for bound in bind_text(case.text, read_schema(golden.schema)):
@@ -82,7 +82,10 @@ TREES = [*BOUND, *filter(lambda tree: StreamMerged in map(type, walk(tree)), map
 
 
 def test_a_plan_as_it_is_bound_is_not_broken():
-    assert broken(plan("ISTREAM(SELECT site, MAX(v) FROM r [NOW] WHERE v > 1 GROUP BY site HAVING COUNT(*) > 1)")) == []
+    assert (
+        find_violations(plan("ISTREAM(SELECT site, MAX(v) FROM r [NOW] WHERE v > 1 GROUP BY site HAVING COUNT(*) > 1)"))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,15 +107,15 @@ def test_a_plan_as_it_is_bound_is_not_broken():
         (WindowCrossProduct((STREAM, TABLE)), "WindowCrossProduct stands on StreamAcquire, which has no windows"),
         (WindowCrossProduct((WINDOW, WINDOW)), "WindowCrossProduct gives a column twice"),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Node) else value[:40],
+    ids=lambda value: type(value).__name__ if isinstance(value, PlanNode) else value[:40],
 )
 def test_what_is_wrong_with_a_plan_is_told(tree, sentence):
-    assert sentence in broken(tree)
+    assert sentence in find_violations(tree)
 
 
 def test_what_is_wrong_below_is_told_too():
     tree = converters.RStream(WindowSelect(ex.Attr(WINDOW.columns[2]), WINDOW), STREAM.tags)
-    assert broken(tree) == ["WindowSelect selects by a value"]
+    assert find_violations(tree) == ["WindowSelect selects by a value"]
 
 
 # --- walking and rebuilding ------------------------------------------------------------------------------------------
@@ -177,7 +180,7 @@ def test_every_operator_stands_in_a_golden_plan_and_has_a_label():
 
 def test_an_operator_without_a_notation_is_an_error():
     with pytest.raises(TypeError):
-        label(Node())
+        label(PlanNode())
 
 
 @pytest.mark.parametrize("tree", TREES[::7])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from acquisition.schema import Type
 from basestation.algebra.comparison import compare
-from basestation.algebra.vector import Vector, both, dtype_of, nothing, repeated, vector_of
+from basestation.algebra.vector import Vector, both_valid, constant_vector, dtype_of, null_vector, vector_of
 from tests.algebra import strategies
 from tests.oracles import values
 
@@ -31,29 +31,29 @@ def test_a_vector_without_nulls_has_no_mask():
 
 def test_where_something_is_there_and_where_it_is_true():
     truths = Vector(np.array([True, False, True]), np.array([True, True, False]))
-    assert truths.there.tolist() == [True, True, False] and truths.true.tolist() == [True, False, False]
-    assert Vector(np.array([True, False])).there.tolist() == [True, True]
+    assert truths.validity.tolist() == [True, True, False] and truths.is_true.tolist() == [True, False, False]
+    assert Vector(np.array([True, False])).validity.tolist() == [True, True]
 
 
 def test_taking_and_masking():
     found = vector_of([1, None, 3], Type.INTEGER)
     assert found.take([2, 1, 2]).to_list() == [3, None, 3]
-    assert found.only(np.array([False, True, True])).to_list() == [None, None, 3]
-    assert vector_of([1, 2], Type.INTEGER).only(np.array([True, False])).to_list() == [1, None]
+    assert found.where(np.array([False, True, True])).to_list() == [None, None, 3]
+    assert vector_of([1, 2], Type.INTEGER).where(np.array([True, False])).to_list() == [1, None]
 
 
 @pytest.mark.parametrize("type_", list(Type))
 def test_nothing_and_constants(type_):
-    assert nothing(2, type_).to_list() == [None, None]
+    assert null_vector(2, type_).to_list() == [None, None]
     value = {Type.STRING: "x", Type.FLOAT: 1.5}.get(type_, 7)
-    assert repeated(value, type_, 2).to_list() == [value, value]
-    assert repeated(None, type_, 2).to_list() == [None, None]
+    assert constant_vector(value, type_, 2).to_list() == [value, value]
+    assert constant_vector(None, type_, 2).to_list() == [None, None]
 
 
 def test_both_there():
     some, all_ = vector_of([1, None], Type.INTEGER), vector_of([1, 2], Type.INTEGER)
-    assert both(all_, all_) is None
-    assert both(some, all_).tolist() == both(all_, some).tolist() == [True, False]
+    assert both_valid(all_, all_) is None
+    assert both_valid(some, all_).tolist() == both_valid(all_, some).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("op", sorted(values.COMPARISONS))

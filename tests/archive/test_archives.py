@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acquisition.batch import Batch, mask_of
-from acquisition.extent import Extent, Kind
+from acquisition.extent import Extent, ExtentKind
 from acquisition.schema import Attribute, Schema, Type
 from basestation.archive.layout import arrow_schema, batch_of, table_of
 from basestation.archive.memory import MemoryArchive
@@ -24,7 +24,7 @@ ATTRIBUTES = (
     Attribute("wind", Type.FLOAT),
     Attribute("name", Type.STRING),
 )
-EXTENT = Extent("field", Kind.SENSED, Schema(ATTRIBUTES), 10, (3, 4))
+EXTENT = Extent("field", ExtentKind.SENSED, Schema(ATTRIBUTES), 10, (3, 4))
 MIDNIGHT = 1_763_510_400  # 2025-11-19T00:00:00Z
 
 

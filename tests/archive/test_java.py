@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from basestation.archive.spark.java import SparkUnavailable, find_java, java_version
+from basestation.archive.spark.java import SparkUnavailableError, find_java, java_version
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,7 +48,7 @@ def test_one_that_is_too_old_is_passed_over(tmp_path):
 
 def test_none_at_all_is_said_with_the_remedy(tmp_path):
     old = fake_java(tmp_path / "old", 'java version "1.8.0_402"')
-    with pytest.raises(SparkUnavailable) as caught:
+    with pytest.raises(SparkUnavailableError) as caught:
         find_java({"JAVA_HOME": str(old), "PATH": ""}, tmp_path / "nothing")
     assert "Java 17 or later" in str(caught.value)
     assert f"{old} is Java 8" in str(caught.value)
@@ -61,7 +61,7 @@ def test_without_pyspark_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path, OPENJDK.format("17"))))
-    with pytest.raises(SparkUnavailable, match=r"pip install 'moteloom\[history\]'"):
+    with pytest.raises(SparkUnavailableError, match=r"pip install 'moteloom\[history\]'"):
         start_session(tmp_path)
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from basestation.planner.pushdown_policy import Moves
+from basestation.planner.pushdown_policy import PushdownPolicy
 from bench import network, network_table
-from innet.placement.statistics import GUESS, Counted
+from innet.placement.statistics import GUESS, CountedStatistics
 
 MEAN = [network.QUERIES["aggregate"]]
 
@@ -15,8 +15,8 @@ def small():
 
 
 def test_what_is_collected_and_what_is_folded(small):
-    collected = network.ran(small, MEAN, Moves.NOTHING, GUESS)
-    folded = network.ran(small, MEAN, Moves.EVERYTHING, Counted.of(collected.found.made))
+    collected = network.ran(small, MEAN, PushdownPolicy.NOTHING, GUESS)
+    folded = network.ran(small, MEAN, PushdownPolicy.EVERYTHING, CountedStatistics.of(collected.found.made))
     assert folded.messages < collected.messages and folded.frames_a_slice() == 1
     assert collected.frames_a_slice() is None
     assert folded.off() < 0.1 and collected.off() < 0.1

@@ -4,52 +4,52 @@ from dataclasses import replace
 
 import pytest
 
-from acquisition.schedule_builder import NOTHING, share
+from acquisition.schedule_builder import NO_SCHEDULES, build_schedules
 from basestation.controller import agenda
-from basestation.controller.query_lifecycle import Query
-from basestation.controller.requirements import inside, placed
+from basestation.controller.query_lifecycle import QueryRecord
+from basestation.controller.requirements import place_all, split_plan
 from basestation.controller.world import World
 from basestation.planner.binder import bind_text
-from basestation.planner.deployed_catalog import read_deployed
+from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.planner.rewriter import rewrite
 from innet.errors import PlacementError
-from innet.placement.agenda import LAST_FIRST
+from innet.placement.agenda import MAX_FIRST_ROUND
 from innet.routing.parent_selection import choose_tree
 from innet.routing.tree import RoutingTree
 from simulator.scenario import read_scenario
 from tests.simulation.scenario_judge import FOLDER
 
 HALL = read_scenario(FOLDER / "calm.toml").deployment
-CATALOG = read_deployed(HALL)
+CATALOG = read_deployed_catalog(HALL)
 NOW = 1_000
 
 
 def sleeping():
     """The hall, where all links are known, and motes are to sleep."""
     tree = choose_tree(HALL.topology, HALL.gateways)
-    return replace(World.at_first(CATALOG, HALL, sleeps=True), topology=HALL.topology, tree=tree)
+    return replace(World.initial(CATALOG, HALL, duty_cycled=True), topology=HALL.topology, tree=tree)
 
 
 def asking(world, text, now=NOW):
     """The world with one query more and the agenda that is found for it."""
     [plan] = bind_text(text, CATALOG)
-    readings = inside(plan, rewrite(plan)[0].root, world).readings
-    changed = world.with_query(Query(world.next_number(), text, plan, readings))
+    readings = split_plan(plan, rewrite(plan)[0].root, world).readings
+    changed = world.with_query(QueryRecord(world.next_number(), text, plan, readings))
     return planned(changed, now)
 
 
 def planned(world, now):
     needs = [need for query in world.queries.values() for need in query.needs]
-    scheduled = share(needs, CATALOG, NOTHING, 0)
-    found = agenda.agenda(world, placed(world), scheduled.schedules, now)
+    scheduled = build_schedules(needs, CATALOG, NO_SCHEDULES, 0)
+    found = agenda.find_agenda(world, place_all(world), scheduled.schedules, now)
     return world.with_agenda(found, now)
 
 
 def test_the_first_agenda_begins_at_once_and_stays_while_it_is_the_best():
     world = asking(sleeping(), "SELECT temp FROM hall")
-    assert world.agenda.first == 0 and world.agenda_made == NOW
+    assert world.agenda.first == 0 and world.agenda_tick == NOW
     assert planned(world, NOW + 50).agenda is world.agenda
-    assert asking(replace(world, sleeps=False), "SELECT supply FROM hall").agenda is None
+    assert asking(replace(world, duty_cycled=False), "SELECT supply FROM hall").agenda is None
 
 
 def test_what_is_asked_in_the_same_moment_is_in_it():
@@ -64,7 +64,9 @@ def test_another_one_begins_in_a_round_in_which_all_have_been_told_and_nobody_is
     hops = max(map(second.tree.depth, second.tree.parent))
     assert second.agenda.sites != first.agenda.sites
     assert second.agenda.rounds.asks == 5
-    assert second.agenda.begin == 10 * -(-(NOW + 95 + (5 + agenda.TOLD * hops + agenda.FRAMES) * 10) // 10)
+    assert second.agenda.begin == 10 * -(
+        -(NOW + 95 + (5 + agenda.ROUNDS_PER_HOP * hops + agenda.ROUNDS_FOR_FRAMES) * 10) // 10
+    )
     third = asking(second, "SELECT site FROM hall [NOW] WHERE temp > 20 ACQUIRE EVERY 20 SEC", NOW + 100)
     assert third.agenda is second.agenda
     assert (
@@ -76,11 +78,11 @@ def test_another_one_begins_in_a_round_in_which_all_have_been_told_and_nobody_is
 
 def test_motes_count_no_more_rounds_than_they_can():
     """Rounds of ten seconds, counted from tick 0 on: after 1,361 years there are too many."""
-    last = 10 * LAST_FIRST
+    last = 10 * MAX_FIRST_ROUND
     for now, fits in ((last - 1_000, True), (last, False)):
         first = asking(sleeping(), "SELECT temp FROM hall", now - 500)
         if fits:
-            assert asking(first, "SELECT supply FROM hall", now).agenda.first <= LAST_FIRST
+            assert asking(first, "SELECT supply FROM hall", now).agenda.first <= MAX_FIRST_ROUND
         else:
             with pytest.raises(PlacementError, match=r"motes count 4,294,967,295 rounds; of 10,000 ms there were more"):
                 asking(first, "SELECT supply FROM hall", now)

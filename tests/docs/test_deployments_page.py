@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import pytest
 
-from gateway.toml import Faulty
-from innet.costs.hardware import hardware, kinds
-from innet.deployment.propagation import Radio
+from gateway.toml import ConfigError
+from innet.costs.hardware import list_hardware, load_hardware
+from innet.deployment.propagation import PropagationModel
 from innet.deployment.toml_reader import parse_deployment
 from tests.docs.pages import DOCS, blocks, tables
 
@@ -27,7 +27,7 @@ def test_the_deployment_is_read():
 
 
 def test_the_mistake_is_told_as_it_is_shown():
-    with pytest.raises(Faulty) as told:
+    with pytest.raises(ConfigError) as told:
         read(WHOLE.text.replace("telosb", "telsob"))
     assert f"{told.value}\n" == SAID.text
 
@@ -62,7 +62,7 @@ def test_every_key_of_the_page_is_read():
         file = "x"
         text = "x"
         """
-    with pytest.raises(Faulty) as told:
+    with pytest.raises(ConfigError) as told:
         read(everything)
     codes = {fault.code for fault in told.value.faults}
     assert "SN705" in codes and "SN702" not in codes
@@ -73,14 +73,14 @@ def test_the_figures_of_the_radio_are_its_own():
     shown = {row[0].strip("`"): row[2] for row in FIGURES[1:]}
     assert shown.pop("seed") == ""
     assert {name: float(value) for name, value in shown.items()} == {
-        field.name: field.default for field in fields(Radio) if field.name != "seed"
+        field.name: field.default for field in fields(PropagationModel) if field.name != "seed"
     }
 
 
 def test_the_hardware_is_that_of_the_tables():
     shown = []
-    for name in kinds():
-        found = hardware(name)
+    for name in list_hardware():
+        found = load_hardware(name)
         radio, processor = found.radio, found.processor
         figures = (found.voltage, radio.send_ma, radio.listen_ma, radio.startup_ms)
         shown.append(

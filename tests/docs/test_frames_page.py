@@ -8,10 +8,10 @@ import re
 
 import pytest
 
-from gateway.frame import HEADER_SIZE, LARGEST_FRAME, MAX_FRAME, MAX_PAYLOAD, MAX_ROUTE, VERSION, Kind
+from gateway.frame import HEADER_SIZE, LARGEST_FRAME, MAX_FRAME, MAX_PAYLOAD, MAX_ROUTE, VERSION, FrameKind
 from gateway.image import BLOCK, CHUNK, MAX_IMAGE
-from gateway.mote_lifecycle import TRANSITIONS, Action, Event, State, picture
-from gateway.payload import Code, Reason
+from gateway.mote_lifecycle import TRANSITIONS, MoteAction, MoteEvent, MoteState, render_state_diagram
+from gateway.payload import EventCode, HelloReason
 from innet.payload.assignment import Section
 from tests.docs.pages import DOCS, ROOT, blocks
 
@@ -32,8 +32,8 @@ def renewed(text):
         text,
         flags=re.S,
     )
-    text = re.sub(r"```mermaid\n.*?```\n", lambda _: f"```mermaid\n{picture()}```\n", text, flags=re.S)
-    for enum, word in ((State, "state"), (Event, "event"), (Action, "action")):
+    text = re.sub(r"```mermaid\n.*?```\n", lambda _: f"```mermaid\n{render_state_diagram()}```\n", text, flags=re.S)
+    for enum, word in ((MoteState, "state"), (MoteEvent, "event"), (MoteAction, "action")):
         head = f"| {word} | means |\n|---|---|\n"
         text = re.sub(re.escape(head) + r"(\|.*\n)+", lambda _, h=head, e=enum: h + table(e), text)
     return text
@@ -48,13 +48,15 @@ def test_the_page_is_up_to_date():
 
 def test_there_is_an_example_of_every_kind():
     shown = "".join(block.text for block in blocks(PAGE, "hex"))
-    assert set(re.findall(r"kind (\w+)", shown)) == {kind.name for kind in Kind}
+    assert set(re.findall(r"kind (\w+)", shown)) == {kind.name for kind in FrameKind}
 
 
 def test_the_picture_has_every_transition_once():
-    arrows = re.findall(r"(\w+) --> (\w+): ([\w, ]+?)(?: / (\w+))?$", picture(), flags=re.M)
+    arrows = re.findall(r"(\w+) --> (\w+): ([\w, ]+?)(?: / (\w+))?$", render_state_diagram(), flags=re.M)
     drawn = {
-        (State[a], Event[e]): (State[b], Action[x] if x else None) for a, b, es, x in arrows for e in es.split(", ")
+        (MoteState[a], MoteEvent[e]): (MoteState[b], MoteAction[x] if x else None)
+        for a, b, es, x in arrows
+        for e in es.split(", ")
     }
     assert drawn == TRANSITIONS
     assert sum(len(events.split(", ")) for _, _, events, _ in arrows) == len(TRANSITIONS)
@@ -66,18 +68,18 @@ def rows(heading):
     return re.findall(r"^\| (\d+) \| (\w+)", section, flags=re.M)
 
 
-@pytest.mark.parametrize(("heading", "enum"), [("## Kinds", Kind), ("### PROGRAM", Section)])
+@pytest.mark.parametrize(("heading", "enum"), [("## Kinds", FrameKind), ("### PROGRAM", Section)])
 def test_the_specification_numbers_as_the_code_does(heading, enum):
     assert [(int(number), name) for number, name in rows(heading)] == [(int(one), one.name) for one in enum]
 
 
 def test_the_specification_has_every_event_and_reason():
     camel = {name.upper() for _, name in rows("## EVENT")}
-    assert [int(number) for number, _ in rows("## EVENT")] == [int(code) for code in Code]
-    assert camel == {code.name.replace("_", "") for code in Code} - {"REFUSED"} | {"REFUSEDIMAGE"}
+    assert [int(number) for number, _ in rows("## EVENT")] == [int(code) for code in EventCode]
+    assert camel == {code.name.replace("_", "") for code in EventCode} - {"REFUSED"} | {"REFUSEDIMAGE"}
     reasons = re.search(r"Reasons: (.*?)\.", SPEC, flags=re.S)[1].replace("\n", " ")
     assert reasons == ", ".join(
-        f"{r.value} {r.name.lower().replace('_', ' ' if 'switched' in r.name.lower() else '-')}" for r in Reason
+        f"{r.value} {r.name.lower().replace('_', ' ' if 'switched' in r.name.lower() else '-')}" for r in HelloReason
     )
 
 

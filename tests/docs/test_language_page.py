@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from acquisition.extent import Kind, Late
+from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.schema import Type
 from acquisition.units import UNIT_WORDS
 from basestation.language import keywords, schema_parser
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import DiagnosticError
 from basestation.language.lexer import NAME, tokenize
 from basestation.language.parser import parse
 from basestation.language.printer import print_statement
@@ -46,14 +46,14 @@ def test_an_example_is_the_same_after_it_was_printed(block):
 
 @pytest.mark.parametrize(("text", "codes", "line"), list(refusals(PAGE, "sneeql-error")))
 def test_what_is_wrong_is_refused(text, codes, line, catalog):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DiagnosticError) as refused:
         bind_text(text, catalog)
     assert_refused_with(codes, refused.value)
 
 
 @pytest.mark.parametrize(("text", "codes", "line"), list(refusals(PAGE, "schema-error")))
 def test_a_wrong_schema_is_refused(text, codes, line):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DiagnosticError) as refused:
         read_schema(text)
     assert_refused_with(codes, refused.value)
 
@@ -173,7 +173,7 @@ def test_every_keyword_of_queries_stands_in_an_example():
         | keywords.JOINS
         | keywords.NEVER_ALIASES
     )
-    known |= set(keywords.CLAUSES) | set(keywords.STATEMENTS) | set(keywords.BEHIND_QUERY)
+    known |= set(keywords.QUERY_CLAUSES) | set(keywords.STATEMENTS) | set(keywords.STATEMENT_CLAUSES)
     known |= {
         "NOW",
         "UNBOUNDED",
@@ -195,7 +195,7 @@ def test_every_keyword_of_queries_stands_in_an_example():
 
 def test_every_word_of_schemas_stands_in_an_example():
     known = set(schema_parser._CLAUSES) | set(schema_parser._PROPERTIES) | {"SITES", "ALL", "BY"}
-    known |= {str(each).upper() for each in (*Kind, *Late, *Type)}
+    known |= {str(each).upper() for each in (*ExtentKind, *LatePolicy, *Type)}
     assert known - words_on_the_page("schema") == set()
 
 

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from acquisition.extent import Kind
-from basestation.algebra.invariants import broken
+from acquisition.extent import ExtentKind
+from basestation.algebra.invariants import find_violations
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewriter import rewrite
@@ -36,7 +36,7 @@ def catalog(schema):
 def test_a_query_is_accepted_and_stays_a_plan(path, catalog):
     for plan in bind_text(path.read_text(encoding="utf-8"), catalog):
         better, _ = rewrite(plan)
-        assert broken(plan.root) == broken(better.root) == []
+        assert find_violations(plan.root) == find_violations(better.root) == []
 
 
 @pytest.mark.parametrize("path", QUERIES, ids=lambda p: p.stem)
@@ -102,7 +102,7 @@ def test_a_query_finds_something_in_the_night(name, seconds, schema, catalog):
     inputs = {
         extent.name: [row for row in _recorded(extent.name) if row["_arrival"] <= seconds]
         for extent in catalog
-        if extent.kind is not Kind.STORED
+        if extent.kind is not ExtentKind.STORED
     }
     inputs["tempClass"] = [(0, rows_of((BRIDGE / "temp_class.csv").read_text(), strings=["category"]))]
     query = (BRIDGE / "queries" / f"{name}.sneeql").read_text(encoding="utf-8")

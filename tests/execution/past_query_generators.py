@@ -4,13 +4,13 @@ import random
 import re
 
 from tests.execution.query_generators import LoopMaker
-from tests.oracles.generate import Case, Maker, Ref
+from tests.oracles.generate import Case, CaseMaker, Ref
 
 _CLAUSE = re.compile(r" (FOR \d+ SEC|ACQUIRE EVERY \d+ SEC|DELIVER WITHIN \d+ SEC)$")
 _SENSED = re.compile(r"\broad\b(?!\.)")
 
 
-class HistoryMaker(Maker):
+class HistoryMaker(CaseMaker):
     """Scans of histories in most places, and corrections of all kinds at several clock ticks."""
 
     def history(self):
@@ -88,7 +88,7 @@ def _since(make, query):
 
 def _continuous(seed):
     """A maker and its query; every fifth has a loop."""
-    maker = random.Random(f"maker of {seed}").choice((Maker, Maker, HistoryMaker, HistoryMaker, LoopMaker))
+    maker = random.Random(f"maker of {seed}").choice((CaseMaker, CaseMaker, HistoryMaker, HistoryMaker, LoopMaker))
     make = _begun(maker, seed)
     if maker is LoopMaker:
         return make, make.loop_query()

@@ -1,6 +1,6 @@
 """Queries that the general generator seldom makes: loops of every shape, and one-off queries with all that they may have."""
 
-from tests.oracles.generate import Case, Maker
+from tests.oracles.generate import Case, CaseMaker
 
 _PLAIN = (
     "road",
@@ -14,7 +14,7 @@ _MADE = (
 )
 
 
-class LoopMaker(Maker):
+class LoopMaker(CaseMaker):
     """Loops over one to three streams, alone and together, beside a table or not."""
 
     def number_of_t(self, rows, depth):
@@ -77,7 +77,7 @@ class LoopMaker(Maker):
         return text + (f" FOR {self.rng.randint(2, 9)} SEC" if self.chance(0.15) else "")
 
 
-class TableMaker(Maker):
+class TableMaker(CaseMaker):
     """One-off queries: trees of joins, subqueries in subqueries, grouping, DISTINCT, ORDER BY, LIMIT, unions, converters."""
 
     _tables = 0

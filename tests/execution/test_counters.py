@@ -40,9 +40,9 @@ def test_queries_that_are_looked_up_together_are_counted_one_by_one():
     rows = {
         number: [(name, c.rows_in, c.rows_out) for name, c in counted(engine, number).items()] for number in (1, 2, 3)
     }
-    shared = [("ExtentStream", 4, 4), ("Standing", 4, 5)]
-    assert rows == {n: [*shared, ("Member", *own)] for n, own in {1: (4, 2), 2: (4, 2), 3: (1, 1)}.items()}
-    assert {each.operator: each.queries for each in engine.counts(2)}["Standing"] == 3
+    shared = [("ExtentStream", 4, 4), ("SharedFilterOutput", 4, 5)]
+    assert rows == {n: [*shared, ("Subscriber", *own)] for n, own in {1: (4, 2), 2: (4, 2), 3: (1, 1)}.items()}
+    assert {each.operator: each.queries for each in engine.counts(2)}["SharedFilterOutput"] == 3
 
 
 def test_what_goes_into_state_comes_out_of_it():
@@ -50,10 +50,10 @@ def test_what_goes_into_state_comes_out_of_it():
     for tick in range(20):
         engine.deliver("hits", batch([(tick, tick), (tick, tick)]))
         engine.on_clock(tick)
-    store = counted(engine)["Inside"]
+    store = counted(engine)["TickOrderedStore"]
     assert (store.rows_in, store.inserted) == (40, 40)
     assert store.purged == 32  # the last window, the one before it that it is compared with, and what they reach
-    assert counted(engine)["Block"].rows_out == counted(engine)["WindowOutput"].rows_out == 2 * (1 + 2 + 18 * 3)
+    assert counted(engine)["QueryBlock"].rows_out == counted(engine)["WindowOutput"].rows_out == 2 * (1 + 2 + 18 * 3)
 
 
 def test_a_join_probes_the_state_of_the_other_side():
@@ -63,7 +63,7 @@ def test_a_join_probes_the_state_of_the_other_side():
         engine.deliver("hits", batch([(tick, 1)]))
         engine.deliver("more", batch([(tick, 1), (tick, 2)]))
         engine.on_clock(tick)
-    assert counted(engine)["Block"].probed >= 1 + 2 + 3 + 3 + 3  # each window's rows of one side at least
+    assert counted(engine)["QueryBlock"].probed >= 1 + 2 + 3 + 3 + 3  # each window's rows of one side at least
 
 
 def test_time_is_what_the_clock_handed_in_says():
@@ -83,6 +83,6 @@ def test_a_query_is_told_with_how_many_it_shares_an_operator():
         f"SELECT v FROM hits {window}", f"SELECT v FROM hits {window}", f"SELECT v + 1 FROM hits {window}"
     )
     shared = {each.operator: each.queries for each in engine.counts(1)}
-    assert shared["Shown"] == 2 and shared["ExtentStream"] > 1
+    assert shared["ViewMember"] == 2 and shared["ExtentStream"] > 1
     engine.remove(2)
-    assert {each.operator: each.queries for each in engine.counts(1)}["Shown"] == 1
+    assert {each.operator: each.queries for each in engine.counts(1)}["ViewMember"] == 1

@@ -15,11 +15,11 @@ from acquisition.batch import Batch
 from acquisition.extent import Catalog
 from basestation.execution.engine import Engine
 from basestation.execution.ingest import intake
-from basestation.execution.operator_builder import NotYet
+from basestation.execution.operator_builder import UnsupportedPlanError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.results.view import current_tuples, current_windows
-from basestation.updates.update import EpochMark, TupleUpdates, WindowUpdate, singly
+from basestation.updates.update import EpochMark, TupleUpdates, WindowUpdate, split_singly
 
 SCHEMA = "field: sensed (site:integer, temp:float {scale 1}) every 5 sec at sites 4, 3 wait 7 sec late revise by 20 sec"
 CATALOG = read_schema(SCHEMA)
@@ -65,7 +65,7 @@ class Run:
         for tick in range(self.engine.clock + 1 - self.begun, clock + 1):
             if deliveries and tick in deliveries:
                 self.deliver(*deliveries[tick])
-            found += [(tick, update) for update in singly(self.engine.on_clock(tick + self.begun))]
+            found += [(tick, update) for update in split_singly(self.engine.on_clock(tick + self.begun))]
         self.said += [update for _, update in found]
         return found
 
@@ -179,7 +179,7 @@ def test_a_coarser_query_reads_the_multiples_only():
 def test_clock_ticks_without_a_step_lose_nothing():
     engine = Engine(CATALOG)
     engine.add(1, plan("SELECT temp FROM field [NOW]"))
-    assert [u.tick for u in singly(engine.on_clock(23))] == [0, 5, 10, 15]
+    assert [u.tick for u in split_singly(engine.on_clock(23))] == [0, 5, 10, 15]
     with pytest.raises(ValueError, match="after 23 has ended"):
         engine.on_clock(23)
 
@@ -334,7 +334,7 @@ def test_what_was_forgotten_is_beyond_the_horizon_and_a_new_query_has_what_is_le
 
 def test_what_cannot_be_run_is_named_and_leaves_nothing_behind():
     engine = Engine(CATALOG)
-    with pytest.raises(NotYet) as caught:
+    with pytest.raises(UnsupportedPlanError) as caught:
         engine.add(1, plan("SELECT temp FROM field LIFETIME 100 DAY"))
     assert caught.value.what == "LIFETIME"
     assert engine.on_clock(0) == []

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
-from basestation.execution.operator_builder import TooEarly
-from basestation.execution.snapshot import restored, saved
+from basestation.execution.operator_builder import StartBeforeRecordError
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.updates.update import EpochMark, singly
+from basestation.updates.update import EpochMark, split_singly
 from tests.execution.test_engine import readings, told_at
 
 SITES = (4, 3)
@@ -40,7 +40,7 @@ def filtered(*pairs):
 
 
 def said(catalog, text, came, on_motes, steps=1, anew=False):
-    """Everything that is said; with `on_motes` what the condition does not let through is reported only.
+    """Everything that is said; with `explain_motes` what the condition does not let through is reported only.
 
     The engine is asked each so many ticks, and goes on from its saved state if `anew`.
     """
@@ -54,8 +54,8 @@ def said(catalog, text, came, on_motes, steps=1, anew=False):
                 batch.arrival[:] = clock
                 engine.deliver("field", batch)
         if clock % steps == 0:
-            found += singly(engine.on_clock(clock))
-            engine = restored(saved(engine)) if anew else engine
+            found += split_singly(engine.on_clock(clock))
+            engine = restore_engine(save_engine(engine)) if anew else engine
     return found, engine.ledger()["field"]
 
 
@@ -107,9 +107,9 @@ def test_a_query_cannot_begin_before_what_motes_filtered():
         engine.deliver("field", filtered((tick, 4)) if report else readings((tick, 4, 7)))
         engine.on_clock(tick)
     asked = "SELECT temp FROM field [NOW] SINCE {}"
-    with pytest.raises(TooEarly) as caught:
+    with pytest.raises(StartBeforeRecordError) as caught:
         engine.add(2, bind_text(asked.format(20), catalog)[0])
     assert caught.value.first == 21
     engine.add(2, bind_text(asked.format(25), catalog)[0])
-    found = [(u.tick, u.added.to_lists()) for u in singly(engine.on_clock(47)) if u.query == 2]
+    found = [(u.tick, u.added.to_lists()) for u in split_singly(engine.on_clock(47)) if u.query == 2]
     assert found == [(tick, [(7,)]) for tick in (25, 30, 35)] + [(40, [])]

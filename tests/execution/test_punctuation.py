@@ -7,10 +7,10 @@ import pytest
 
 from acquisition.batch import Batch, concatenate
 from basestation.execution.engine import Engine
-from basestation.execution.snapshot import restored, saved
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.updates.update import Carried, EpochMarks, TupleUpdates, WindowUpdates, apart
+from basestation.updates.update import EpochMarks, PunctuationUpdate, TupleUpdates, WindowUpdates, split_interleaved
 
 CATALOG = read_schema(
     "hits: pushed (v:integer)\nmore: pushed (v:integer)\nslow: pushed (v:integer) wait 4 sec\n"
@@ -42,18 +42,18 @@ def played(engine, steps, again=False):
         for name, part in parts.items():
             engine.deliver(name, part)
         said += engine.on_clock(clock)
-        engine = restored(saved(engine)) if again else engine
+        engine = restore_engine(save_engine(engine)) if again else engine
     return said
 
 
 def sequence(said, number=1):
     """The values of tuples, the ticks of windows and the marks of a query, in the order in which they were said."""
     found = []
-    for update in apart(said):
+    for update in split_interleaved(said):
         if update.query != number:
             continue
         match update:
-            case Carried(value=value):
+            case PunctuationUpdate(value=value):
                 found.append(("mark", value))
             case TupleUpdates():
                 found += [v for (v,) in update.rows.to_lists()]

@@ -6,16 +6,16 @@ from itertools import zip_longest
 import pytest
 
 from basestation.execution.engine import Engine
-from basestation.execution.graph import STREAM, Graph, Operator
-from basestation.execution.operator_builder import NotYet, TooEarly
-from basestation.language.diagnostics import Refused
+from basestation.execution.graph import STREAM, Operator, OperatorGraph
+from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
+from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.replay.inputs import Recording, record
-from basestation.updates.update import Ended, EpochMark, TupleUpdates, singly
+from basestation.replay.inputs import Recording, read_recording
+from basestation.updates.update import EpochMark, QueryFailure, TupleUpdates, split_singly
 from tests.agreement.history import bag, typed
 from tests.conftest import count_of
-from tests.oracles.generate import Maker
+from tests.oracles.generate import CaseMaker
 
 MANY = 100
 """Of more clock ticks only those are ended in which something is sampled."""
@@ -57,9 +57,9 @@ class Case:
                 engine.deliver(name, batch.take(batch.arrival == clock))
             for correction in self.corrections.get(clock, ()):
                 engine.correct(correction)
-            for update in singly(engine.on_clock(clock)):
+            for update in split_singly(engine.on_clock(clock)):
                 said[update.query] += [(clock, *each) for each in plainly(update)]
-                if isinstance(update, Ended):
+                if isinstance(update, QueryFailure):
                     running.remove(update.query)
         for at in running:
             engine.remove(at)
@@ -69,7 +69,7 @@ class Case:
         [plan] = bind_text(self.queries[at].text, self.recording.catalog)
         try:
             engine.add(at, plan)
-        except (NotYet, TooEarly) as why:
+        except (UnsupportedPlanError, StartBeforeRecordError) as why:
             said[at].append(str(why))
             return False
         return True
@@ -98,7 +98,7 @@ def plainly(update):
             return [(*tag, typed(row)) for tag, row in zip(tags, rows.to_lists(), strict=True)]
         case EpochMark(tick=tick, coverage=coverage):
             return [(tick, coverage)]
-        case Ended(code=code, message=message):
+        case QueryFailure(code=code, message=message):
             return [(code, message)]
     rows = bag(update.added.to_lists()), bag(update.removed.to_lists())
     return [(update.tick, update.n, update.t, update.revision, update.coverage, *rows)]
@@ -113,7 +113,7 @@ def is_empty(engine):
 # --- generated queries -------------------------------------------------------------------------------------------------
 
 
-class SeveralMaker(Maker):
+class SeveralMaker(CaseMaker):
     """Queries that have much in common: equal ones, equal windows with other SELECT lists, other windows over equal streams."""
 
     def inputs(self):
@@ -161,7 +161,7 @@ class SeveralMaker(Maker):
 def generated(seed):
     make = SeveralMaker(seed)
     catalog = read_schema(make.schema())
-    recording = record(catalog, make.inputs())
+    recording = read_recording(catalog, make.inputs())
     corrections = {clock: bind_text(text, catalog) for text, clock in make.statements()}
     moments = [0, *sorted(make.rng.randint(0, make.end) for _ in range(4)), NEVER]
     queries = []
@@ -169,7 +169,7 @@ def generated(seed):
         comes, goes = sorted(make.rng.sample(moments, 2))
         try:
             bind_text(text, catalog)
-        except Refused:
+        except DiagnosticError:
             continue
         queries += [Asked(text, comes, goes)] if comes < goes else []
     return Case(recording, queries, corrections)
@@ -191,7 +191,7 @@ def recorded(count, every="1 sec", horizon="4 sec"):
     schema = f"road: sensed (site:integer, v:integer) every {every} at sites 1 late revise by {horizon}"
     catalog = read_schema(schema)
     step = catalog.find("road").interval
-    return record(catalog, {"road": [{"_tick": step * at, "_site": 1, "v": at % 7} for at in range(count)]})
+    return read_recording(catalog, {"road": [{"_tick": step * at, "_site": 1, "v": at % 7} for at in range(count)]})
 
 
 SHORT, FAR = "[FROM NOW-2 TO NOW SLIDE 1 SEC]", "[FROM NOW-20 TO NOW SLIDE 1 SEC]"
@@ -284,7 +284,7 @@ def stream():
 
 
 def test_what_could_not_be_made_leaves_nothing_behind():
-    graph = Graph()
+    graph = OperatorGraph()
     with pytest.raises(ZeroDivisionError):
         graph.get("above", lambda: (graph.get("below", stream), 1 // 0))
     assert len(graph) == 0

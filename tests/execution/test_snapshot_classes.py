@@ -10,7 +10,7 @@ import numpy as np
 
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
-from basestation.execution.snapshot import _HEAD, _Reader, saved
+from basestation.execution.snapshot import _HEAD, _Reader, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 
@@ -31,12 +31,12 @@ QUERIES = [
     f"SELECT a.s, b.v FROM hits {FAR} AS a, hits {FAR} AS b WHERE a.k = b.k AND a.v < b.v",
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
-NUMBER = b"moteloom engine 13\n"
-DIGEST = "e5e9cb90c735f23c"
+NUMBER = b"moteloom engine 14\n"
+DIGEST = "21c626f099be1074"
 
 
 def test_a_change_of_what_a_saved_state_keeps_comes_with_another_number():
-    """Where a class of such a state is another than it was, the number in `saving.py` is raised, and both are written here.
+    """Where a class of such a state is another than it was, the number in `snapshot.py` is raised, and both are written here.
 
     That a class means something else by the same names is not seen.
     """
@@ -62,7 +62,7 @@ def classes():
                 found.add(named)
             return named
 
-    Noting(io.BytesIO(saved(engine)[len(_HEAD) + 32 :])).load()
+    Noting(io.BytesIO(save_engine(engine)[len(_HEAD) + 32 :])).load()
     return found
 
 

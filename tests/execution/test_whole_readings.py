@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.batch import Batch, all_there
+from acquisition.batch import Batch, unit_weights
 from basestation.execution.engine import Engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.results.schema import shape_of
-from basestation.updates.update import by_query
+from basestation.results.schema import schema_of
+from basestation.updates.update import split_by_query
 from tests.simulation.answer_comparison import difference, now_of
 
 CATALOG = read_schema(
@@ -56,7 +56,7 @@ def batches(found):
                 tick, site = np.array(rows).T
                 columns = {"site": site, **{name: (3 * tick + 5 * site) % 7 for name in sent}}
                 valid = {name: (tick + site) % 5 > 0 for name in sent}  # sensors fail
-                yield clock, Batch(tick, site, np.full(len(tick), clock), all_there(len(tick)), columns, valid)
+                yield clock, Batch(tick, site, np.full(len(tick), clock), unit_weights(len(tick)), columns, valid)
 
 
 def said(found, reads, at_once):
@@ -70,13 +70,13 @@ def said(found, reads, at_once):
         for delivery, batch in came:
             if delivery == clock:
                 engine.deliver("hall", batch)
-        updates += by_query(engine.on_clock(clock))
+        updates += split_by_query(engine.on_clock(clock))
     for delivery, batch in came:
         if at_once or delivery == UNTIL:
             engine.deliver("hall", batch)
-    updates += by_query(engine.finish(UNTIL))
+    updates += split_by_query(engine.finish(UNTIL))
     return {
-        text: now_of(shape_of(number, plans[number]), [each for each in updates if each.query == number])
+        text: now_of(schema_of(number, plans[number]), [each for each in updates if each.query == number])
         for number, text in enumerate(reads)
     }
 

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from gateway.frame import MAX_FRAME, MAX_ROUTE, SEAL_SIZE, Frame, Kind, payload_room
+from gateway.frame import MAX_FRAME, MAX_ROUTE, SEAL_SIZE, Frame, FrameKind, payload_room
 
 words = st.integers(0, 0xFFFF)
 routes = st.lists(words, max_size=MAX_ROUTE).map(tuple)
@@ -16,7 +16,7 @@ def frames_of(mtu):
 def _frames(room, route):
     return st.builds(
         Frame,
-        kind=st.sampled_from(Kind),
+        kind=st.sampled_from(FrameKind),
         mote=words,
         boot=words,
         seq=words,
@@ -30,6 +30,8 @@ def _frames(room, route):
     )
 
 
-answers = st.builds(Frame, st.just(Kind.ACK), words, words, words, down=st.booleans(), pending=st.booleans())
-repeats = st.builds(Frame, st.just(Kind.PARTIAL), words, words, words, st.binary(max_size=20), repeated=st.booleans())
+answers = st.builds(Frame, st.just(FrameKind.ACK), words, words, words, down=st.booleans(), pending=st.booleans())
+repeats = st.builds(
+    Frame, st.just(FrameKind.PARTIAL), words, words, words, st.binary(max_size=20), repeated=st.booleans()
+)
 frames = frames_of(MAX_FRAME)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gateway import framing
 from gateway.codec import NEED_DATA, FrameDecoder, decode, encode, encode_stream
 from gateway.errors import FrameError, LinkError
-from gateway.frame import COORDINATOR, HEADER_SIZE, MAX_FRAME, MAX_PAYLOAD, Frame, Kind, payload_room
+from gateway.frame import COORDINATOR, HEADER_SIZE, MAX_FRAME, MAX_PAYLOAD, Frame, FrameKind, payload_room
 from tests.gateway.strategies import frames
 
 
@@ -57,7 +57,7 @@ def test_a_frame_survives_a_message(frame):
 
 def test_the_header_is_small_and_leaves_room_for_a_seal():
     assert HEADER_SIZE <= 12
-    largest = Frame(Kind.READING, 1, 2, 3, bytes(MAX_PAYLOAD), seal=bytes(8))
+    largest = Frame(FrameKind.READING, 1, 2, 3, bytes(MAX_PAYLOAD), seal=bytes(8))
     assert len(encode(largest)) == MAX_FRAME
 
 
@@ -153,7 +153,7 @@ def test_stuffing_takes_zeros_out_and_no_more_room_than_said(frame):
 
 WRONG = [
     {"mote": 65536}, {"seq": -1}, {"payload": bytes(2029)}, {"seal": b"12"}, {"route": (1,) * 17}, {"route": (65536,)},
-    {"pending": True, "down": True}, {"pending": True, "down": True, "kind": Kind.ACK, "payload": b"0"}, {"sender": -1}, {"receiver": 65536},
+    {"pending": True, "down": True}, {"pending": True, "down": True, "kind": FrameKind.ACK, "payload": b"0"}, {"sender": -1}, {"receiver": 65536},
     {"repeated": True, "down": True},
 ]  # fmt: skip
 
@@ -161,12 +161,12 @@ WRONG = [
 @pytest.mark.parametrize("wrong", WRONG)
 def test_frames_that_cannot_be(wrong):
     with pytest.raises(LinkError):
-        Frame(**{"kind": Kind.READING, "mote": 1, "boot": 1, "seq": 1, **wrong})
+        Frame(**{"kind": FrameKind.READING, "mote": 1, "boot": 1, "seq": 1, **wrong})
 
 
 @pytest.mark.parametrize(("mtu", "room"), [(64, 44), (102, 82), (244, 224), (2048, 2028)])
 def test_a_link_with_more_room_carries_more(mtu, room):
-    largest = Frame(Kind.PROGRAM, 1, 2, 3, bytes(room), down=True, seal=bytes(8))
+    largest = Frame(FrameKind.PROGRAM, 1, 2, 3, bytes(room), down=True, seal=bytes(8))
     message = encode(largest, mtu)
     assert (len(message), decode(message, mtu)) == (mtu, largest)
     with pytest.raises(LinkError, match=r"fits? on no link|does not fit"):
@@ -185,5 +185,5 @@ def test_a_link_of_no_use(mtu):
 
 
 def test_where_nothing_is_said_of_the_hop_there_is_one():
-    up, down = Frame(Kind.READING, 7, 1, 1), Frame(Kind.PROGRAM, 7, 1, 1, down=True)
+    up, down = Frame(FrameKind.READING, 7, 1, 1), Frame(FrameKind.PROGRAM, 7, 1, 1, down=True)
     assert (up.sender, up.receiver, down.sender, down.receiver) == (7, COORDINATOR, COORDINATOR, 7)

@@ -5,21 +5,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import FrameError, LinkError
-from gateway.frame import MAX_PAYLOAD, Frame, Kind
+from gateway.frame import MAX_PAYLOAD, Frame, FrameKind
 from gateway.image import (
     BLOCK,
     CHUNK,
     MAX_IMAGE,
-    NOTHING,
+    NO_IMAGE,
     Chunk,
     Image,
     Stamp,
-    chunks,
     decode_chunk,
     encode_chunk,
+    split_into_chunks,
 )
 from gateway.installer import Installer
-from gateway.payload import Wants
+from gateway.payload import MissingBlocks
 
 contents = st.builds(
     lambda size, seed: bytes((seed + at * at) % 251 for at in range(size)), st.integers(1, 600), st.integers(0, 250)
@@ -28,14 +28,14 @@ images = st.builds(Image, st.integers(1, 0xFFFF), contents)
 rooms = st.integers(CHUNK.size + BLOCK, MAX_PAYLOAD)
 
 
-def frame(chunk, seq=0, boot=1, kind=Kind.PROGRAM):
+def frame(chunk, seq=0, boot=1, kind=FrameKind.PROGRAM):
     return Frame(kind, 3, boot, seq, encode_chunk(chunk), down=True)
 
 
 @given(images, st.lists(rooms, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_chunks_of_any_size_in_any_order_make_the_image(image, sizes, random):
     """Some come twice, and in chunks of several sizes: the room changes with the way."""
-    sent = [decode_chunk(encode_chunk(chunk)) for room in sizes for chunk in chunks(image, room)]
+    sent = [decode_chunk(encode_chunk(chunk)) for room in sizes for chunk in split_into_chunks(image, room)]
     random.shuffle(sent)
     installer, whole = Installer(), []
     for seq, chunk in enumerate(sent):
@@ -49,7 +49,7 @@ def test_chunks_of_any_size_in_any_order_make_the_image(image, sizes, random):
 @given(images, rooms, st.data())
 def test_only_the_blocks_that_are_wanted_are_sent(image, room, data):
     wanted = data.draw(st.frozensets(st.sampled_from(sorted(image.blocks))))
-    sent = chunks(image, room, wanted)
+    sent = split_into_chunks(image, room, wanted)
     assert sorted(block for chunk in sent for block in chunk.blocks) == sorted(wanted)
     for chunk in sent:
         assert chunk.content == image.content[chunk.first * BLOCK :][: len(chunk.content)]
@@ -77,7 +77,7 @@ def test_chunks_that_cannot_be(size, first, length):
 
 def test_chunks_of_two_images_are_not_put_together():
     """They have the same version: a base station without memory has made one of them."""
-    (a, b), (c, d) = (chunks(Image(1, fill * 100), MAX_PAYLOAD) for fill in (b"a", b"c"))
+    (a, b), (c, d) = (split_into_chunks(Image(1, fill * 100), MAX_PAYLOAD) for fill in (b"a", b"c"))
     installer = Installer()
     for seq, chunk in enumerate((a, d, b, c, a, c)):
         assert installer.take(frame(chunk, seq)) is None
@@ -90,46 +90,48 @@ def test_fuzz_installers(payloads):
     installer = Installer()
     for seq, payload in enumerate(payloads):
         try:
-            image = installer.take(Frame(Kind.PROGRAM, 3, 1, seq, b"\1\0" + payload, down=True))
+            image = installer.take(Frame(FrameKind.PROGRAM, 3, 1, seq, b"\1\0" + payload, down=True))
         except FrameError:
             continue
         assert image is None or image.stamp == decode_chunk(b"\1\0" + payload).stamp
 
 
 def test_bytes_that_are_not_those_that_were_sent_are_no_image():
-    [chunk] = chunks(Image(3, b"some code"), MAX_PAYLOAD)
+    [chunk] = split_into_chunks(Image(3, b"some code"), MAX_PAYLOAD)
     damaged = Chunk(chunk.stamp, chunk.size, 0, b"some c0de")
     installer = Installer()
     with pytest.raises(FrameError, match="not what was sent"):
         installer.take(frame(damaged))
-    assert list(installer.wants()) == []  # it begins afresh
+    assert list(installer.missing_blocks()) == []  # it begins afresh
     assert installer.take(frame(chunk, seq=1)) == Image(3, b"some code")
 
 
 def test_an_installer_says_what_it_wants_and_keeps_what_it_has():
     image, installer = Image(2, bytes(200)), Installer()
-    first, second, third, fourth = chunks(image, CHUNK.size + 4 * BLOCK)
+    first, second, third, fourth = split_into_chunks(image, CHUNK.size + 4 * BLOCK)
     assert installer.take(frame(second)) is None
-    assert list(installer.wants()) == [Wants(Kind.PROGRAM, image.stamp, frozenset({0, 1, 2, 3, 8, 9, 10, 11, 12}))]
+    assert list(installer.missing_blocks()) == [
+        MissingBlocks(FrameKind.PROGRAM, image.stamp, frozenset({0, 1, 2, 3, 8, 9, 10, 11, 12}))
+    ]
     for seq, chunk in enumerate((first, fourth), start=1):
         assert installer.take(frame(chunk, seq)) is None
-    assert installer.installed[Kind.PROGRAM] == NOTHING
+    assert installer.installed[FrameKind.PROGRAM] == NO_IMAGE
     assert installer.take(frame(third, seq=3)) == image
-    installer.install(Kind.PROGRAM, image)
-    assert installer.has(Kind.PROGRAM, first)
+    installer.install(FrameKind.PROGRAM, image)
+    assert installer.has(FrameKind.PROGRAM, first)
     assert installer.take(frame(first, seq=4)) is None
-    assert list(installer.wants()) == []
+    assert list(installer.missing_blocks()) == []
 
 
 def test_what_is_left_over_from_an_earlier_image_does_nothing():
     old, new, installer = Image(1, b"a" * 100), Image(2, b"b" * 100), Installer()
-    [left, _], [head, tail] = chunks(old, MAX_PAYLOAD), chunks(new, MAX_PAYLOAD)
+    [left, _], [head, tail] = split_into_chunks(old, MAX_PAYLOAD), split_into_chunks(new, MAX_PAYLOAD)
     assert installer.take(frame(head, seq=7)) is None
     assert installer.take(frame(left, seq=6)) is None
     assert installer.take(frame(left, seq=9, boot=0)) is None  # of an earlier start of the base station
     assert installer.take(frame(tail, seq=8)) == new
     assert installer.take(frame(left, seq=9)) is None  # and one that is meant now begins anew
-    assert [wants.stamp for wants in installer.wants()] == [old.stamp]
+    assert [wants.stamp for wants in installer.missing_blocks()] == [old.stamp]
 
 
 def test_two_images_of_one_version_are_told_apart():
@@ -144,7 +146,7 @@ def test_images_that_cannot_be(version, content):
 
 def test_a_room_without_room_for_a_block_is_refused():
     with pytest.raises(LinkError, match="no room"):
-        chunks(Image(1, b"a"), CHUNK.size + BLOCK - 1)
+        split_into_chunks(Image(1, b"a"), CHUNK.size + BLOCK - 1)
 
 
 def test_a_stamp_is_the_checksum_that_everything_has():

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import LinkError
-from gateway.frame import Frame, Kind, Message
-from gateway.link import TRANSITIONS, Event, Link, Links, Numbers, Policy, State, acknowledgement, after
-from gateway.payload import Lost
+from gateway.frame import Frame, FrameKind, Message
+from gateway.link import TRANSITIONS, Link, LinkPolicy, Links, SendEvent, SendState, SequenceSet, make_ack, next_state
+from gateway.payload import LostFrames
 
-POLICY = Policy(timeout_ms=100, attempts=3, longest_ms=300)
+POLICY = LinkPolicy(timeout_ms=100, attempts=3, longest_ms=300)
 
 
 def link(boot=1):
@@ -19,7 +19,7 @@ def link(boot=1):
 
 
 def message(payload=b"x", want_ack=True):
-    return Message(Kind.PROGRAM, 7, payload, want_ack)
+    return Message(FrameKind.PROGRAM, 7, payload, want_ack)
 
 
 def test_one_frame_is_in_flight_at_a_time():
@@ -27,9 +27,9 @@ def test_one_frame_is_in_flight_at_a_time():
     first, second = ours.post(message(b"1")), ours.post(message(b"2"))
     assert list(ours.due(0)) == [first]
     assert list(ours.due(99)) == []
-    assert ours.acknowledged(acknowledgement(first))
+    assert ours.take_ack(make_ack(first))
     assert list(ours.due(99)) == [second]
-    assert ours.acknowledged(acknowledgement(second))
+    assert ours.take_ack(make_ack(second))
     assert ours.idle
 
 
@@ -43,53 +43,53 @@ def test_a_frame_is_sent_again_and_then_given_up_and_the_next_one_follows():
 
 
 def test_the_pause_grows_up_to_a_limit():
-    assert [Policy(timeout_ms=10, longest_ms=50).pause(attempt) for attempt in range(1, 6)] == [10, 20, 40, 50, 50]
+    assert [LinkPolicy(timeout_ms=10, longest_ms=50).pause(attempt) for attempt in range(1, 6)] == [10, 20, 40, 50, 50]
 
 
 def test_nothing_is_sent_to_a_peer_that_sleeps():
-    ours = Link(7, 1, down=True, policy=Policy(timeout_ms=100, attempts=3, listens_ms=50))
+    ours = Link(7, 1, down=True, policy=LinkPolicy(timeout_ms=100, attempts=3, listens_ms=50))
     frame = ours.post(message())
     assert list(ours.due(0)) == []
-    ours.heard(10)
+    ours.note_heard(10)
     assert list(ours.due(59)) == [frame]
     assert list(ours.due(1000)) == []  # it sleeps again; that is no attempt
-    ours.heard(1000)
+    ours.note_heard(1000)
     assert list(ours.due(1001)) == [frame]
 
 
 def test_what_is_kept_is_sent_again_when_it_is_asked_for():
-    ours = Link(7, 1, down=False, policy=Policy(timeout_ms=100, attempts=1, keeps=2))
+    ours = Link(7, 1, down=False, policy=LinkPolicy(timeout_ms=100, attempts=1, keeps=2))
     frames = [ours.post(message(bytes([n]), want_ack=False)) for n in range(4)]
     waiting = ours.post(message(b"waiting"))
     assert list(ours.due(0)) == [*frames, waiting]
-    assert ours.send_again(1, ((0, 0), (2, 2), (4, 4))) == Lost(1, ((0, 0),))
-    assert ours.acknowledged(acknowledgement(waiting))
+    assert ours.resend(1, ((0, 0), (2, 2), (4, 4))) == LostFrames(1, ((0, 0),))
+    assert ours.take_ack(make_ack(waiting))
     assert list(ours.due(1)) == [frames[2]]
-    assert ours.send_again(2, ((0, 0),)) == Lost(2, ((0, 0),))  # of another start nothing is kept
+    assert ours.resend(2, ((0, 0),)) == LostFrames(2, ((0, 0),))  # of another start nothing is kept
 
 
 def test_what_is_withdrawn_is_not_sent_and_its_answer_means_nothing():
     ours = link()
-    frames = [ours.post(message()), ours.post(Message(Kind.SCHEDULE, 7, b"s"))]
+    frames = [ours.post(message()), ours.post(Message(FrameKind.SCHEDULE, 7, b"s"))]
     assert list(ours.due(0)) == frames[:1]
-    ours.withdraw(Kind.PROGRAM)
-    assert not ours.acknowledged(acknowledgement(frames[0]))
+    ours.withdraw(FrameKind.PROGRAM)
+    assert not ours.take_ack(make_ack(frames[0]))
     assert list(ours.due(0)) == frames[1:]
 
 
 def test_what_is_lost_is_missing_no_longer_and_counted_once():
     ours = link()
-    ours.accept(Frame(Kind.READING, 7, 1, 4))
+    ours.accept(Frame(FrameKind.READING, 7, 1, 4))
     for _ in range(2):
-        ours.write_off(Lost(1, ((0, 1), (3, 4))))
+        ours.write_off(LostFrames(1, ((0, 1), (3, 4))))
     assert (ours.missing(), ours.lost) == ({1: ((2, 2),)}, 3)
 
 
 def test_what_was_written_off_and_comes_all_the_same_has_come():
     ours = link()
-    ours.accept(Frame(Kind.READING, 7, 1, 2))
-    ours.write_off(Lost(1, ((0, 1),)))
-    assert [ours.accept(Frame(Kind.READING, 7, 1, 1)) for _ in range(2)] == [True, False]
+    ours.accept(Frame(FrameKind.READING, 7, 1, 2))
+    ours.write_off(LostFrames(1, ((0, 1),)))
+    assert [ours.accept(Frame(FrameKind.READING, 7, 1, 1)) for _ in range(2)] == [True, False]
     assert (ours.missing(), ours.lost, ours.duplicates) == ({}, 1, 1)
 
 
@@ -103,12 +103,12 @@ def test_what_wants_no_answer_is_sent_once_and_holds_nobody_up():
 def test_only_the_answer_to_the_frame_in_flight_counts():
     ours = link()
     frame = ours.post(message())
-    assert not ours.acknowledged(acknowledgement(frame))  # it was not sent yet
+    assert not ours.take_ack(make_ack(frame))  # it was not sent yet
     list(ours.due(0))
-    other = Frame(Kind.PROGRAM, 7, 1, frame.seq + 1, down=True)
-    assert not ours.acknowledged(acknowledgement(other))
-    assert ours.acknowledged(acknowledgement(frame))
-    assert not ours.acknowledged(acknowledgement(frame))  # the second copy of it
+    other = Frame(FrameKind.PROGRAM, 7, 1, frame.seq + 1, down=True)
+    assert not ours.take_ack(make_ack(other))
+    assert ours.take_ack(make_ack(frame))
+    assert not ours.take_ack(make_ack(frame))  # the second copy of it
 
 
 def test_outstanding_is_what_is_queued_or_in_flight():
@@ -126,35 +126,39 @@ def test_numbers_go_on_in_the_next_boot():
 
 def test_partials_leave_no_gaps_and_are_known_again():
     ours = link()
-    some = [Frame(Kind.EVENT, 7, 1, 0), Frame(Kind.PARTIAL, 7, 1, 0xFFFF), Frame(Kind.PARTIAL, 7, 1, 0xFFF0)]
+    some = [
+        Frame(FrameKind.EVENT, 7, 1, 0),
+        Frame(FrameKind.PARTIAL, 7, 1, 0xFFFF),
+        Frame(FrameKind.PARTIAL, 7, 1, 0xFFF0),
+    ]
     assert all(map(ours.accept, some)) and not any(map(ours.accept, some))
-    assert (ours.missing(), ours.last_seen(1), ours.duplicates, ours.lost) == ({}, 0, 3, 0)
-    assert ours.accept(Frame(Kind.EVENT, 7, 1, 2))
-    assert (ours.missing(), ours.last_seen(1)) == ({1: ((1, 1),)}, 2)
+    assert (ours.missing(), ours.last_received(1), ours.duplicates, ours.lost) == ({}, 0, 3, 0)
+    assert ours.accept(Frame(FrameKind.EVENT, 7, 1, 2))
+    assert (ours.missing(), ours.last_received(1)) == ({1: ((1, 1),)}, 2)
 
 
 def test_duplicates_are_counted_and_boots_are_kept_apart():
     ours = link()
-    frame = Frame(Kind.READING, 7, 1, 0)
+    frame = Frame(FrameKind.READING, 7, 1, 0)
     assert ours.accept(frame)
     assert not ours.accept(frame)
-    assert ours.accept(Frame(Kind.READING, 7, 2, 0))
-    assert ours.accept(Frame(Kind.READING, 7, 1, 3))  # what an old boot left in a spool may come late
+    assert ours.accept(Frame(FrameKind.READING, 7, 2, 0))
+    assert ours.accept(Frame(FrameKind.READING, 7, 1, 3))  # what an old boot left in a spool may come late
     assert ours.duplicates == 1
     assert ours.missing() == {1: ((1, 2),)}
-    assert [ours.last_seen(boot) for boot in (1, 2, 3)] == [3, 0, -1]
+    assert [ours.last_received(boot) for boot in (1, 2, 3)] == [3, 0, -1]
 
 
 def test_an_acknowledgement_repeats_the_number_and_goes_the_other_way():
-    frame = Frame(Kind.READING, 7, 3, 9, b"payload")
-    ack = acknowledgement(frame)
-    assert (ack.kind, ack.identity, ack.down, ack.want_ack) == (Kind.ACK, frame.identity, True, False)
+    frame = Frame(FrameKind.READING, 7, 3, 9, b"payload")
+    ack = make_ack(frame)
+    assert (ack.kind, ack.identity, ack.down, ack.want_ack) == (FrameKind.ACK, frame.identity, True, False)
 
 
 @given(st.lists(st.integers(0, 60)))
 def test_numbers_are_a_set(numbers):
     """Against the obvious: a Python set."""
-    found, seen = Numbers(), set()
+    found, seen = SequenceSet(), set()
     for number in numbers:
         assert found.add(number) == (number not in seen)
         seen.add(number)
@@ -168,7 +172,7 @@ RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)))
 
 @given(RANGES, st.integers(0, 70), st.integers(0, 70), st.integers(0, 70))
 def test_numbers_that_come_in_ranges_are_a_set(ranges, first, last, below):
-    found, seen = Numbers(), set()
+    found, seen = SequenceSet(), set()
     for begin, length in ranges:
         some = set(range(begin, begin + length + 1))
         assert found.fill(begin, begin + length) == len(some - seen)
@@ -182,10 +186,10 @@ def test_numbers_that_come_in_ranges_are_a_set(ranges, first, last, below):
 
 def test_impossible_events_are_errors():
     possible = set(TRANSITIONS)
-    for pair in itertools.product(State, Event):
+    for pair in itertools.product(SendState, SendEvent):
         if pair not in possible:
             with pytest.raises(LinkError, match=pair[1].name):
-                after(*pair)
+                next_state(*pair)
 
 
 def test_links_are_made_when_first_needed():
@@ -207,7 +211,7 @@ def test_whatever_the_air_does_each_message_arrives_once_or_is_given_up(data):
                 if mote.accept(frame):
                     received.append(frame)
                 if data.draw(st.booleans()):
-                    base.acknowledged(acknowledgement(frame))
+                    base.take_ack(make_ack(frame))
     assert base.idle
     assert len(set(received)) == len(received)
     assert set(received) | set(base.given_up) == set(posted)

@@ -5,39 +5,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import FrameError
-from gateway.frame import MAX_PAYLOAD, Kind
-from gateway.gap_requests import Asking, account
+from gateway.frame import MAX_PAYLOAD, FrameKind
+from gateway.gap_requests import GapRequests, make_selective_ack
 from gateway.image import Stamp
 from gateway.payload import (
     IMAGES,
     MAX_GAPS,
     MAX_SENSORS,
-    Account,
     ClockMoved,
     ClocksDiffer,
-    Counts,
     DroppedCopy,
     Hello,
-    Lost,
-    Reason,
+    HelloReason,
+    LostFrames,
+    MissingBlocks,
+    ReadingCounts,
     RefusedImage,
-    Wants,
-    annotate_account,
+    SelectiveAck,
     annotate_event,
     annotate_hello,
-    decode_account,
+    annotate_selective_ack,
     decode_event,
     decode_hello,
-    encode_account,
+    decode_selective_ack,
     encode_event,
     encode_hello,
+    encode_selective_ack,
 )
 from tests.gateway.strategies import words
 
 bytes_ = st.integers(0, 255)
 stamps = st.builds(Stamp, words, words)
 hellos = st.builds(
-    Hello, st.sampled_from(Reason), words, words, stamps, stamps, st.none() | st.integers(0, 2**48 - 2),
+    Hello, st.sampled_from(HelloReason), words, words, stamps, stamps, st.none() | st.integers(0, 2**48 - 2),
     st.lists(words, max_size=MAX_SENSORS).map(tuple),
 )  # fmt: skip
 gaps = st.lists(words, max_size=2 * MAX_GAPS, unique=True).map(
@@ -45,10 +45,10 @@ gaps = st.lists(words, max_size=2 * MAX_GAPS, unique=True).map(
 )
 kinds = st.sampled_from(IMAGES)
 events = st.one_of(
-    st.builds(Wants, kinds, stamps, st.frozensets(bytes_)),
+    st.builds(MissingBlocks, kinds, stamps, st.frozensets(bytes_)),
     st.builds(RefusedImage, kinds, stamps),
-    st.builds(Lost, words, gaps),
-    st.builds(Counts, bytes_, st.integers(0, 2**32 - 1), words, words, words, words, words),
+    st.builds(LostFrames, words, gaps),
+    st.builds(ReadingCounts, bytes_, st.integers(0, 2**32 - 1), words, words, words, words, words),
     st.builds(ClockMoved, st.integers(-(2**47), 2**47 - 1)),
     st.builds(DroppedCopy, words, words, words),
     st.builds(ClocksDiffer, words),
@@ -73,15 +73,15 @@ def test_an_event_survives(event):
 
 @given(gaps)
 def test_gaps_survive(found):
-    payload = encode_account(Account(found))
+    payload = encode_selective_ack(SelectiveAck(found))
     assert len(payload) <= MAX_PAYLOAD
-    assert decode_account(payload) == Account(found)
-    assert sum(size for size, _ in annotate_account(Account(found))) == len(payload)
+    assert decode_selective_ack(payload) == SelectiveAck(found)
+    assert sum(size for size, _ in annotate_selective_ack(SelectiveAck(found))) == len(payload)
 
 
 @pytest.mark.parametrize(
     ("decode", "encode"),
-    [(decode_hello, encode_hello), (decode_event, encode_event), (decode_account, encode_account)],
+    [(decode_hello, encode_hello), (decode_event, encode_event), (decode_selective_ack, encode_selective_ack)],
 )
 @given(st.data())
 def test_fuzz_payloads(decode, encode, data):
@@ -109,7 +109,7 @@ def test_what_is_no_event(payload):
 
 
 def test_gaps_are_asked_for_after_a_moment_and_ever_more_slowly_until_nobody_is_hoped_for():
-    asking, asked = Asking(patience_ms=10, times=3), []
+    asking, asked = GapRequests(patience_ms=10, times=3), []
     for now in range(0, 500, 5):
         asked += [(now, gap) for gap in asking.due({1: ((3, 4),)}, now)]
     assert asked == [(10, (1, ((3, 4),))), (30, (1, ((3, 4),))), (70, (1, ((3, 4),)))]
@@ -121,8 +121,8 @@ def test_gaps_are_asked_for_after_a_moment_and_ever_more_slowly_until_nobody_is_
 
 def test_an_account_of_more_gaps_than_fit_ends_before_the_first_that_does_not():
     many = tuple((n, n) for n in range(0, 100, 2))
-    frame = account(7, 1, 200, many)
-    assert (frame.kind, frame.down, frame.want_ack, frame.seq) == (Kind.ACK, True, False, many[MAX_GAPS][0] - 1)
-    assert decode_account(frame.payload).gaps == many[:MAX_GAPS]
-    assert account(7, 1, 200, many[:3]).seq == 200
-    assert decode_account(encode_account(Account(many))).gaps == many[:MAX_GAPS]  # the oldest ones
+    frame = make_selective_ack(7, 1, 200, many)
+    assert (frame.kind, frame.down, frame.want_ack, frame.seq) == (FrameKind.ACK, True, False, many[MAX_GAPS][0] - 1)
+    assert decode_selective_ack(frame.payload).gaps == many[:MAX_GAPS]
+    assert make_selective_ack(7, 1, 200, many[:3]).seq == 200
+    assert decode_selective_ack(encode_selective_ack(SelectiveAck(many))).gaps == many[:MAX_GAPS]  # the oldest ones

@@ -8,37 +8,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.desired_state import Desired, Reported, agrees, due
-from gateway.downlink import descend, tend
+from gateway.desired_state import DesiredState, ReportedState, is_up_to_date, plan_messages
+from gateway.downlink import maintain, send_due
 from gateway.errors import FrameError, LinkError
-from gateway.frame import Frame, Kind
+from gateway.frame import Frame, FrameKind
 from gateway.image import BLOCK, Image
 from gateway.link import Links
-from gateway.mote_lifecycle import TRANSITIONS, Event, State, after
+from gateway.mote_lifecycle import TRANSITIONS, MoteEvent, MoteState, next_state
 from gateway.payload import (
     IMAGES,
     ClockMoved,
     ClocksDiffer,
-    Counts,
     DroppedCopy,
     Hello,
-    Lost,
-    Reason,
+    HelloReason,
+    LostFrames,
+    MissingBlocks,
+    ReadingCounts,
     RefusedImage,
-    Wants,
     encode_event,
     encode_hello,
 )
-from gateway.reconciler import Keepers
-from gateway.transports.memory import pair
+from gateway.reconciler import MoteReconcilers
+from gateway.transports.memory import connected_pair
 from tests.gateway.world import MOTE, PACE, POLICY, REFUSED, Mote, World, perfect
 
 SHORT, LONG = Image(1, b"schedule of one chunk"), Image(1, bytes(range(200)) + bytes(100))
-DESIRED = Desired(SHORT, LONG)
+DESIRED = DesiredState(SHORT, LONG)
 
 contents = st.binary(min_size=1, max_size=400).map(lambda content: b"x" + content)
 images = st.builds(Image, st.integers(1, 3), contents)  # few versions, so that two images have the same one
-desires = st.builds(Desired, st.none() | images, st.none() | images)
+desires = st.builds(DesiredState, st.none() | images, st.none() | images)
 
 
 def kinds(world, down=True):
@@ -47,18 +47,18 @@ def kinds(world, down=True):
 
 def test_hello_then_the_program_in_chunks_then_the_schedule_then_silence():
     world = World(perfect)
-    world.keeper.desire(DESIRED, 0)
+    world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
-    assert world.keeper.state is State.INSTALLED
-    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: LONG}
-    told = [kind for kind in kinds(world) if kind is not Kind.ACK]
-    assert told == [Kind.TIME, *[Kind.PROGRAM] * 5, Kind.SCHEDULE]
+    assert world.reconciler.state is MoteState.INSTALLED
+    assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: LONG}
+    told = [kind for kind in kinds(world) if kind is not FrameKind.ACK]
+    assert told == [FrameKind.TIME, *[FrameKind.PROGRAM] * 5, FrameKind.SCHEDULE]
     world.mote.measure(b"first")
     world.run(2)
-    assert world.keeper.state is State.RUNNING
+    assert world.reconciler.state is MoteState.RUNNING
     before = len(world.sent)
     world.run(40)
-    assert [frame.kind for _, frame in world.sent[before:]] in ([], [Kind.TIME])  # there is nothing else to say
+    assert [frame.kind for _, frame in world.sent[before:]] in ([], [FrameKind.TIME])  # there is nothing else to say
 
 
 def test_the_time_is_told_after_each_hello_and_again_after_a_while():
@@ -71,103 +71,103 @@ def test_the_time_is_told_after_each_hello_and_again_after_a_while():
 
 
 def test_a_gap_among_the_chunks_is_asked_for_by_its_blocks():
-    world = World(lambda frame: [] if frame.down and frame.seq == 3 and frame.kind is Kind.PROGRAM else [0])
-    world.keeper.desire(DESIRED, 0)
+    world = World(lambda frame: [] if frame.down and frame.seq == 3 and frame.kind is FrameKind.PROGRAM else [0])
+    world.reconciler.set_desired(DESIRED, 0)
     world.run(60)
-    assert agrees(world.keeper.desired, world.keeper.reported)
-    first = [frame.seq for _, frame in world.sent if frame.kind is Kind.PROGRAM and frame.boot == 1]
+    assert is_up_to_date(world.reconciler.desired, world.reconciler.reported)
+    first = [frame.seq for _, frame in world.sent if frame.kind is FrameKind.PROGRAM and frame.boot == 1]
     assert first.count(3) == world.policy.attempts
     assert len({seq for seq in first if seq > 3}) <= 3  # the one after it, the gap, and perhaps one too many
 
 
 def test_a_mote_that_lost_its_memory_gets_all_again():
     world = World(perfect)
-    world.keeper.desire(DESIRED, 0)
+    world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
     world.reboot_mote()
-    assert world.installed() == {Kind.SCHEDULE: None, Kind.PROGRAM: None}
+    assert world.installed() == {FrameKind.SCHEDULE: None, FrameKind.PROGRAM: None}
     world.run(30)
-    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: LONG}
+    assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: LONG}
 
 
 def test_a_mote_whose_hello_was_lost_is_asked():
-    world = World(lambda frame: [] if frame.kind is Kind.HELLO and not frame.down and frame.seq == 0 else [0])
-    world.keeper.desire(DESIRED, 0)
+    world = World(lambda frame: [] if frame.kind is FrameKind.HELLO and not frame.down and frame.seq == 0 else [0])
+    world.reconciler.set_desired(DESIRED, 0)
     world.run(40)
     world.reboot_mote()
-    world.mote.link.withdraw(Kind.HELLO)  # not even tried
+    world.mote.link.withdraw(FrameKind.HELLO)  # not even tried
     world.mote.measure(b"data of a start that said no hello")
     world.sent.clear()
     world.run(40)
-    assert kinds(world)[:2] == [Kind.ACK, Kind.HELLO]
-    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: LONG}
+    assert kinds(world)[:2] == [FrameKind.ACK, FrameKind.HELLO]
+    assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: LONG}
 
 
 def test_a_base_station_that_restarts_asks_before_it_tells():
     world = World(perfect)
-    world.keeper.desire(DESIRED, 0)
+    world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
     world.restart_base()
     world.sent.clear()
     world.run(30)
-    assert kinds(world)[0] is Kind.HELLO
-    assert not {Kind.SCHEDULE, Kind.PROGRAM} & set(kinds(world))
-    assert world.keeper.state is State.INSTALLED
+    assert kinds(world)[0] is FrameKind.HELLO
+    assert not {FrameKind.SCHEDULE, FrameKind.PROGRAM} & set(kinds(world))
+    assert world.reconciler.state is MoteState.INSTALLED
 
 
 def test_what_is_no_longer_desired_is_not_sent_any_more():
     deaf = [True]
-    world = World(lambda frame: [] if deaf and frame.kind is Kind.PROGRAM else [0])
-    world.keeper.desire(DESIRED, 0)
+    world = World(lambda frame: [] if deaf and frame.kind is FrameKind.PROGRAM else [0])
+    world.reconciler.set_desired(DESIRED, 0)
     world.run(1)
-    world.keeper.desire(Desired(SHORT, SHORT), world.now)
+    world.reconciler.set_desired(DesiredState(SHORT, SHORT), world.now)
     deaf.clear()
     world.run(30)
-    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: SHORT}
-    assert kinds(world).count(Kind.PROGRAM) < 3
+    assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: SHORT}
+    assert kinds(world).count(FrameKind.PROGRAM) < 3
 
 
 def test_what_a_mote_refuses_is_not_sent_to_it_for_ever():
     world = World(perfect)
-    world.keeper.desire(Desired(SHORT, Image(2, REFUSED)), 0)
+    world.reconciler.set_desired(DesiredState(SHORT, Image(2, REFUSED)), 0)
     world.run(300)
-    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: None}
-    assert world.keeper.reported.refused == {RefusedImage(Kind.PROGRAM, Image(2, REFUSED).stamp)}
-    assert kinds(world).count(Kind.PROGRAM) == 1
-    world.keeper.desire(Desired(SHORT, LONG), world.now)
+    assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: None}
+    assert world.reconciler.reported.refused == {RefusedImage(FrameKind.PROGRAM, Image(2, REFUSED).stamp)}
+    assert kinds(world).count(FrameKind.PROGRAM) == 1
+    world.reconciler.set_desired(DesiredState(SHORT, LONG), world.now)
     world.run(30)
-    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: LONG}
+    assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: LONG}
 
 
 def test_late_lost_and_found():
     deaf = []
     world = World(lambda frame: [] if deaf else [0])
-    world.keeper.desire(DESIRED, 0)
+    world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
     world.mote.measure(b"data")
     world.run(2)
     deaf.append(True)
-    world.keeper.overdue(world.now)
-    assert world.keeper.state is State.LATE
+    world.reconciler.note_overdue(world.now)
+    assert world.reconciler.state is MoteState.LATE
     world.run(PACE.silent_ms // 1000)
-    assert world.keeper.state is State.LOST
-    asked = kinds(world).count(Kind.HELLO)
+    assert world.reconciler.state is MoteState.LOST
+    asked = kinds(world).count(FrameKind.HELLO)
     world.run(200)
-    assert asked + 5 < kinds(world).count(Kind.HELLO) < asked + 40  # it is asked for ever, and ever more slowly
+    assert asked + 5 < kinds(world).count(FrameKind.HELLO) < asked + 40  # it is asked for ever, and ever more slowly
     deaf.clear()
     world.mote.measure(b"data")
     world.run(2)
-    assert world.keeper.state is State.INSTALLED
+    assert world.reconciler.state is MoteState.INSTALLED
     world.mote.measure(b"data")
     world.run(2)
-    assert world.keeper.state is State.RUNNING
+    assert world.reconciler.state is MoteState.RUNNING
 
 
 @pytest.mark.parametrize(("keeps", "found", "lost"), [(8, 1, 0), (0, 0, 1)])
 def test_numbers_that_are_missing_are_asked_for_and_come_or_are_written_off(keeps, found, lost):
     """One frame is still kept by the mote; another, of a mote that keeps none, is lost and told to be."""
     deaf = []
-    world = World(lambda frame: [] if deaf and frame.kind is Kind.READING else [0])
+    world = World(lambda frame: [] if deaf and frame.kind is FrameKind.READING else [0])
     world.mote.link.policy = replace(world.mote.link.policy, keeps=keeps)
     world.run(3)
     deaf.append(True)
@@ -176,78 +176,83 @@ def test_numbers_that_are_missing_are_asked_for_and_come_or_are_written_off(keep
     deaf.clear()
     world.mote.measure(b"there")
     world.run(60)
-    assert world.keeper.link.missing() == {}
-    came = [frame.payload for frame in world.received if frame.kind is Kind.READING]
-    assert (came.count(b"given up"), came.count(b"there"), world.keeper.link.lost) == (found, 1, lost)
+    assert world.reconciler.link.missing() == {}
+    came = [frame.payload for frame in world.received if frame.kind is FrameKind.READING]
+    assert (came.count(b"given up"), came.count(b"there"), world.reconciler.link.lost) == (found, 1, lost)
 
 
 def test_what_motes_count_is_added_up_once():
     world = World(lambda frame: [0, 10])  # all comes twice
     world.run(3)
-    said = Counts(0, 0, 60, 58, 3, 2, 1), Counts(1, 60, 7, 7, 0, 0, 0), ClockMoved(-5_000), DroppedCopy(4, 1, 27)
+    said = (
+        ReadingCounts(0, 0, 60, 58, 3, 2, 1),
+        ReadingCounts(1, 60, 7, 7, 0, 0, 0),
+        ClockMoved(-5_000),
+        DroppedCopy(4, 1, 27),
+    )
     for counts in said:
         world.mote.event(counts)
         world.run(2)
     told = {"sampled": 65, "filtered": 3, "merged": 2, "dropped": 1}
-    assert world.keeper.counted == {**told, "clock moved": 1, "partials dropped": 1}
+    assert world.reconciler.event_counts == {**told, "clock moved": 1, "partials dropped": 1}
 
 
 def test_a_mote_whose_data_others_bring_is_not_lost():
     world = World(perfect)
-    world.keeper.vouch(0)
-    assert world.keeper.state is State.UNHEARD  # that it lives does not say what it has
-    world.keeper.desire(DESIRED, 0)
+    world.reconciler.note_alive(0)
+    assert world.reconciler.state is MoteState.UNHEARD  # that it lives does not say what it has
+    world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
     for _ in range(5):
         world.run(PACE.silent_ms // 2000)
-        world.keeper.vouch(world.now)
-        assert world.keeper.state is State.RUNNING
+        world.reconciler.note_alive(world.now)
+        assert world.reconciler.state is MoteState.RUNNING
     world.run(PACE.silent_ms // 1000)
-    assert world.keeper.state is not State.RUNNING
+    assert world.reconciler.state is not MoteState.RUNNING
 
 
 def test_a_mote_that_sleeps_is_spoken_to_when_it_was_heard():
     world = World(perfect, listens_ms=500)
-    world.keeper.desire(DESIRED, 0)
-    world.mote.link.withdraw(Kind.HELLO)
+    world.reconciler.set_desired(DESIRED, 0)
+    world.mote.link.withdraw(FrameKind.HELLO)
     world.run(20)
     assert kinds(world) == []
     world.mote.measure(b"I am awake")
-    while world.now < 400_000 and not agrees(DESIRED, world.keeper.reported):
+    while world.now < 400_000 and not is_up_to_date(DESIRED, world.reconciler.reported):
         world.step(100)
         if world.now % 10_000 == 0:
             world.mote.measure(b"I am awake")
-    assert world.installed() == {Kind.SCHEDULE: SHORT, Kind.PROGRAM: LONG}
+    assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: LONG}
     heard = [at for at, frame in world.sent if not frame.down]
     for at, frame in world.sent:
-        if frame.down and frame.kind is not Kind.ACK:
+        if frame.down and frame.kind is not FrameKind.ACK:
             assert any(at - 600 <= spoke <= at for spoke in heard)
 
 
-@pytest.mark.parametrize("kind", [Kind.HELLO, Kind.EVENT])
+@pytest.mark.parametrize("kind", [FrameKind.HELLO, FrameKind.EVENT])
 def test_nonsense_changes_nothing(kind):
-    keeper = World(perfect).keeper
+    reconciler = World(perfect).reconciler
     with pytest.raises(FrameError):
-        keeper.take(Frame(kind, MOTE, 1, 0, b"\xff"), 5)
-    assert keeper.reported == Reported()
-    assert keeper.state is State.UNHEARD
+        reconciler.take(Frame(kind, MOTE, 1, 0, b"\xff"), 5)
+    assert reconciler.reported == ReportedState()
+    assert reconciler.state is MoteState.UNHEARD
 
 
 def test_a_hello_of_before_that_comes_late_is_not_believed():
     world = World(perfect)
     world.run(5)
-    hello = next(frame for frame in world.received if frame.kind is Kind.HELLO)
-    world.keeper.desire(DESIRED, world.now)
+    hello = next(frame for frame in world.received if frame.kind is FrameKind.HELLO)
+    world.reconciler.set_desired(DESIRED, world.now)
     world.run(30)
-    before = world.keeper.reported
-    world.keeper.take(hello, world.now)
-    assert world.keeper.reported is before
+    before = world.reconciler.reported
+    world.reconciler.take(hello, world.now)
+    assert world.reconciler.reported is before
 
 
 def test_what_is_written_off_is_missing_no_longer():
     world = World(perfect)
-    world.keeper.take(Frame(Kind.EVENT, MOTE, 1, 5, encode_event(Lost(1, ((0, 2), (4, 4))))), 0)
-    assert world.keeper.link.lost == 4
+    world.reconciler.take(Frame(FrameKind.EVENT, MOTE, 1, 5, encode_event(LostFrames(1, ((0, 2), (4, 4))))), 0)
+    assert world.reconciler.link.lost == 4
 
 
 # --- the pure function -----------------------------------------------------------------------------------------------
@@ -256,29 +261,31 @@ def test_what_is_written_off_is_missing_no_longer():
 @given(desires)
 def test_nothing_is_due_where_nothing_differs(desired):
     installed = {kind: image.stamp for kind in IMAGES if (image := desired.image(kind))}
-    reported = Reported(1, 0, installed)
-    assert agrees(desired, reported)
-    assert due(desired, reported, MOTE) == []
+    reported = ReportedState(1, 0, installed)
+    assert is_up_to_date(desired, reported)
+    assert plan_messages(desired, reported, MOTE) == []
 
 
 @given(desires, st.integers(7 + BLOCK, 200))
 def test_what_is_due_to_an_empty_mote_makes_it_agree(desired, room):
     """Whatever the room in a frame, the messages together are the images."""
     world = World(perfect)
-    for seq, message in enumerate(due(desired, Reported(1), MOTE, room)):
+    for seq, message in enumerate(plan_messages(desired, ReportedState(1), MOTE, room)):
         assert len(message.payload) <= room
         world.mote.take(Frame(message.kind, MOTE, 1, seq, message.payload, down=True))
     assert {k: i for k, i in world.installed().items() if i} == {k: i for k in IMAGES if (i := desired.image(k))}
 
 
 def test_what_is_wanted_of_another_image_does_not_matter():
-    few = Wants(Kind.PROGRAM, Image(1, b"other").stamp, frozenset({1}))
-    assert due(DESIRED, Reported(1, arriving={Kind.PROGRAM: few}), MOTE) == due(DESIRED, Reported(1), MOTE)
+    few = MissingBlocks(FrameKind.PROGRAM, Image(1, b"other").stamp, frozenset({1}))
+    assert plan_messages(DESIRED, ReportedState(1, arriving={FrameKind.PROGRAM: few}), MOTE) == plan_messages(
+        DESIRED, ReportedState(1), MOTE
+    )
 
 
 def test_nobody_is_told_anything_before_it_was_asked():
-    [message] = due(DESIRED, Reported(), MOTE)
-    assert (message.kind, message.payload) == (Kind.HELLO, b"")
+    [message] = plan_messages(DESIRED, ReportedState(), MOTE)
+    assert (message.kind, message.payload) == (FrameKind.HELLO, b"")
 
 
 # --- whatever the air does -------------------------------------------------------------------------------------------
@@ -311,7 +318,7 @@ def test_in_the_end_a_mote_has_what_it_should_and_never_half_of_it(wanted, seed)
             assert image is None or (kind, image) in ever  # nothing that nobody wanted, so nothing half
 
     for desired in wanted:
-        world.keeper.desire(desired, world.now)
+        world.reconciler.set_desired(desired, world.now)
         for _ in range(random.randrange(40)):
             step()
             if random.random() < 0.02:
@@ -322,11 +329,11 @@ def test_in_the_end_a_mote_has_what_it_should_and_never_half_of_it(wanted, seed)
     desired = {kind: image for kind in IMAGES if (image := wanted[-1].image(kind))}
     for _ in range(1000):
         step()
-        if agrees(wanted[-1], world.keeper.reported) and desired.items() <= world.installed().items():
+        if is_up_to_date(wanted[-1], world.reconciler.reported) and desired.items() <= world.installed().items():
             break
-    assert agrees(wanted[-1], world.keeper.reported)
+    assert is_up_to_date(wanted[-1], world.reconciler.reported)
     assert desired.items() <= world.installed().items()
-    assert {kind: image.stamp for kind, image in desired.items()}.items() <= world.keeper.reported.installed.items()
+    assert {kind: image.stamp for kind, image in desired.items()}.items() <= world.reconciler.reported.installed.items()
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -334,60 +341,62 @@ def test_in_the_end_a_mote_has_what_it_should_and_never_half_of_it(wanted, seed)
 
 def test_every_state_is_reached_and_left():
     reached = {state for state, _ in TRANSITIONS.values()}
-    assert reached == set(State) == {state for state, _ in TRANSITIONS}
-    assert {event for _, event in TRANSITIONS} == set(Event)
+    assert reached == set(MoteState) == {state for state, _ in TRANSITIONS}
+    assert {event for _, event in TRANSITIONS} == set(MoteEvent)
 
 
 def test_an_impossible_event_is_an_error():
     with pytest.raises(LinkError, match="DATA cannot happen to a mote that is GREETED"):
-        after(State.GREETED, Event.DATA)
+        next_state(MoteState.GREETED, MoteEvent.DATA)
 
 
 def test_a_mote_whose_data_is_stamped_with_another_time_is_told_the_time_but_not_again_and_again():
     world = World(perfect)
-    world.keeper.desire(DESIRED, 0)
+    world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
     times = []
     for _ in range(5):
-        world.keeper.mistimed(world.now)
-        times += [frame for frame in world.keeper.look(world.now) if frame.kind is Kind.TIME]
+        world.reconciler.note_clock_wrong(world.now)
+        times += [frame for frame in world.reconciler.run_timers(world.now) if frame.kind is FrameKind.TIME]
         world.now += PACE.wrong_ms // 2
     assert len(times) == 3
 
 
 def test_a_mote_of_which_another_says_that_its_clock_differs_is_told_the_time_as_that_one_is_and_who_is_unknown_stays_so():
-    keepers = Keepers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), pace=PACE)
-    keepers.desire(dict.fromkeys((MOTE, 8, 9), Desired()), 0)
+    reconcilers = MoteReconcilers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), pace=PACE)
+    reconcilers.set_desired(dict.fromkeys((MOTE, 8, 9), DesiredState()), 0)
     for mote in (MOTE, 8, 9):
-        keepers.take([Frame(Kind.HELLO, mote, 1, 0, encode_hello(Hello(Reason.SWITCHED_ON, 1, 3000)))], 0)
-    assert len(keepers.look(0)) == 3
+        reconcilers.take([Frame(FrameKind.HELLO, mote, 1, 0, encode_hello(Hello(HelloReason.SWITCHED_ON, 1, 3000)))], 0)
+    assert len(reconcilers.run_timers(0)) == 3
     for number, (now, other) in enumerate(((1_000, 8), (PACE.wrong_ms, 8), (2 * PACE.wrong_ms, 10)), start=1):
-        keepers.take([Frame(Kind.EVENT, MOTE, 1, number, encode_event(ClocksDiffer(other)))], now)
-        told = {frame.mote for frame in keepers.look(now) if frame.kind is Kind.TIME}
+        reconcilers.take([Frame(FrameKind.EVENT, MOTE, 1, number, encode_event(ClocksDiffer(other)))], now)
+        told = {frame.mote for frame in reconcilers.run_timers(now) if frame.kind is FrameKind.TIME}
         assert told == (set(), {MOTE, 8}, {MOTE})[number - 1]
-    assert 10 not in keepers.by_mote
+    assert 10 not in reconcilers.by_mote
 
 
 def behind(mapped):
     """Keepers of a mote that the map has at the end of a way, but whose frames came to the gateway itself; and the ways."""
-    keepers = Keepers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), {MOTE: mapped}.get, PACE, mtu=60)
-    keepers.desire({MOTE: DESIRED}, 0)
+    reconcilers = MoteReconcilers(
+        Links(1, POLICY), lambda now: now.to_bytes(6, "little"), {MOTE: mapped}.get, PACE, mtu=60
+    )
+    reconcilers.set_desired({MOTE: DESIRED}, 0)
     mote = Mote(1)
-    mote.hello(Reason.SWITCHED_ON)
+    mote.hello(HelloReason.SWITCHED_ON)
     [hello] = mote.link.due(0)
-    keepers.take([replace(hello, sender=MOTE, receiver=0)], 0)
-    return keepers
+    reconcilers.take([replace(hello, sender=MOTE, receiver=0)], 0)
+    return reconcilers
 
 
-def said(keepers, begin, end):
+def said(reconcilers, begin, end):
     """The lengths of what goes out in those seconds; LinkError where something does not fit into a frame on its way."""
-    wire, other = pair()
+    wire, other = connected_pair()
     wire.open()
     other.open()
     lengths = []
     for second in range(begin, end):
-        tend(keepers, wire, 1000 * second)
-        descend(keepers, wire, 1000 * second)
+        maintain(reconcilers, wire, 1000 * second)
+        send_due(reconcilers, wire, 1000 * second)
         lengths.append(len(other.receive()))
     return lengths
 
@@ -397,26 +406,26 @@ FAR = (0, 1, 2, 3, 4, 5, 6, MOTE)
 
 def test_what_is_said_the_other_way_is_cut_for_that_way():
     """Nobody answers, so the map's way and the one its frames came take turns; each has another room."""
-    keepers = behind(FAR)
+    reconcilers = behind(FAR)
     rooms = set()
     for second in range(300):
-        said(keepers, second, second + 1)
-        rooms.add((keepers.room(MOTE), keepers.of(MOTE).link.longest))
+        said(reconcilers, second, second + 1)
+        rooms.add((reconcilers.room(MOTE), reconcilers.of(MOTE).link.longest_payload))
     assert {room for room, _ in rooms} == {27, 40}
     assert all(longest <= room for room, longest in rooms)
 
 
 def test_what_was_cut_for_a_shorter_way_is_cut_anew():
-    keepers = behind((0, MOTE))
-    said(keepers, 0, 1)
-    assert keepers.of(MOTE).link.longest > 27
-    keepers.ways = {MOTE: FAR}.get
-    assert max(said(keepers, 1, 300)) > 0
+    reconcilers = behind((0, MOTE))
+    said(reconcilers, 0, 1)
+    assert reconcilers.of(MOTE).link.longest_payload > 27
+    reconcilers.ways = {MOTE: FAR}.get
+    assert max(said(reconcilers, 1, 300)) > 0
 
 
 def test_more_gaps_than_a_long_way_has_room_for_are_asked_for_in_turn():
-    keepers = behind(FAR)
-    mote = keepers.links.of(MOTE)
+    reconcilers = behind(FAR)
+    mote = reconcilers.links.of(MOTE)
     for seq in range(2, 80, 2):
-        mote.accept(Frame(Kind.READING, MOTE, 1, seq, b"", down=False))
-    assert max(said(keepers, 0, 60)) > 0
+        mote.accept(Frame(FrameKind.READING, MOTE, 1, seq, b"", down=False))
+    assert max(said(reconcilers, 0, 60)) > 0

@@ -20,15 +20,15 @@ from gateway.source import Source, Span, did_you_mean
 )
 def test_a_caret_stands_under_its_place(text, of, shown, carets):
     start = text.index(of)
-    assert Source(text).pointed_at(Span(start, start + len(of)))[1:] == [f"  {shown}", f"  {carets}"]
+    assert Source(text).excerpt(Span(start, start + len(of)))[1:] == [f"  {shown}", f"  {carets}"]
 
 
 def test_a_caret_at_the_end_stands_behind_the_text():
-    assert Source("a b").pointed_at(Span(3, 3)) == ["  --> line 1, column 4", "  a b", "     ^"]
+    assert Source("a b").excerpt(Span(3, 3)) == ["  --> line 1, column 4", "  a b", "     ^"]
 
 
 def test_the_name_of_the_source_stands_before_the_place():
-    assert Source("a\nb c", "q.sneeql").pointed_at(Span(4, 5))[0] == "  --> q.sneeql:2:3"
+    assert Source("a\nb c", "q.sneeql").excerpt(Span(4, 5))[0] == "  --> q.sneeql:2:3"
 
 
 @pytest.mark.parametrize(("word", "near"), [("tmep", "temp"), ("TEMPS", "temp"), ("xyz", None)])

@@ -4,19 +4,19 @@ import pytest
 
 from gateway import downlink, uplink
 from gateway.codec import NEED_DATA, FrameDecoder, encode_stream
-from gateway.desired_state import Desired
+from gateway.desired_state import DesiredState
 from gateway.errors import TransportError
-from gateway.frame import MAX_FRAME, Frame, Kind
+from gateway.frame import MAX_FRAME, Frame, FrameKind
 from gateway.image import Image
-from gateway.link import Links, Policy
-from gateway.payload import Hello, Reason, encode_hello
-from gateway.reconciler import Keepers
-from gateway.transports.memory import pair
+from gateway.link import LinkPolicy, Links
+from gateway.payload import Hello, HelloReason, encode_hello
+from gateway.reconciler import MoteReconcilers
+from gateway.transports.memory import connected_pair
 
 
 @pytest.fixture
 def ends():
-    ours, theirs = pair()
+    ours, theirs = connected_pair()
     ours.open()
     theirs.open()
     return ours, theirs
@@ -34,55 +34,57 @@ def frames_in(data, mtu=MAX_FRAME):
 def test_up(ends):
     ours, theirs = ends
     links, decoder = Links(boot=1), FrameDecoder()
-    reading = Frame(Kind.READING, 3, 1, 0, b"temp")
-    quiet = Frame(Kind.EVENT, 3, 1, 1, want_ack=False)
+    reading = Frame(FrameKind.READING, 3, 1, 0, b"temp")
+    quiet = Frame(FrameKind.EVENT, 3, 1, 1, want_ack=False)
     theirs.send(encode_stream(reading) + b"noise\x00" + encode_stream(quiet))
-    first = uplink.rise(ours.receive(), decoder, links)
+    first = uplink.receive(ours.receive(), decoder, links)
     assert first.frames == (reading, quiet)
-    assert [(ack.kind, ack.identity) for ack in first.answers] == [(Kind.ACK, reading.identity)]
+    assert [(ack.kind, ack.identity) for ack in first.acks] == [(FrameKind.ACK, reading.identity)]
     assert [error.code for error in first.errors] == ["stuffing"]
     theirs.send(encode_stream(reading))
-    again = uplink.rise(ours.receive(), decoder, links)
+    again = uplink.receive(ours.receive(), decoder, links)
     assert again.frames == ()
-    assert again.answers == first.answers  # the first answer may have been lost
+    assert again.acks == first.acks  # the first answer may have been lost
     assert links.of(3).duplicates == 1
 
 
 def test_a_downward_frame_from_below_is_an_error(ends):
     ours, theirs = ends
-    theirs.send(encode_stream(Frame(Kind.SCHEDULE, 3, 1, 0, down=True)))
-    arrivals = uplink.rise(ours.receive(), FrameDecoder(), Links(boot=1))
-    assert arrivals.frames == arrivals.answers == ()
+    theirs.send(encode_stream(Frame(FrameKind.SCHEDULE, 3, 1, 0, down=True)))
+    arrivals = uplink.receive(ours.receive(), FrameDecoder(), Links(boot=1))
+    assert arrivals.frames == arrivals.acks == ()
     assert [error.code for error in arrivals.errors] == ["direction"]
 
 
 def test_down_until_it_is_there(ends):
     """What a mote should have goes down when it has said what it has, and again until it is acknowledged."""
     ours, theirs = ends
-    links = Links(boot=5, policy=Policy(timeout_ms=100))
-    keepers = Keepers(links, lambda ms: ms.to_bytes(6, "little"))
-    downlink.desire({3: Desired(program=Image(1, b"p"))}, keepers, 0)
+    links = Links(boot=5, policy=LinkPolicy(timeout_ms=100))
+    reconcilers = MoteReconcilers(links, lambda ms: ms.to_bytes(6, "little"))
+    downlink.set_desired({3: DesiredState(program=Image(1, b"p"))}, reconcilers, 0)
 
     def spoken(now):
-        downlink.tend(keepers, ours, now)
-        downlink.descend(keepers, ours, now)
+        downlink.maintain(reconcilers, ours, now)
+        downlink.send_due(reconcilers, ours, now)
         return [frame.kind for frame in frames_in(theirs.receive())]
 
-    assert spoken(0) == [Kind.HELLO]
-    assert keepers.settled() == frozenset()
-    hello = encode_hello(Hello(Reason.ASKED, 1, 3000))
-    theirs.send(encode_stream(Frame(Kind.HELLO, 3, 1, 0, hello)) + encode_stream(Frame(Kind.EVENT, 3, 1, 1, b"?")))
-    arrivals = uplink.rise(ours.receive(), FrameDecoder(), links)
-    assert [error.code for error in keepers.take(arrivals.frames, 10)] == ["payload"]
-    assert spoken(10) == [Kind.TIME, Kind.PROGRAM]
-    assert spoken(110) == [Kind.PROGRAM]
-    theirs.send(encode_stream(Frame(Kind.ACK, 3, 5, 1, want_ack=False)))
-    assert uplink.rise(ours.receive(), FrameDecoder(), links).frames == ()
+    assert spoken(0) == [FrameKind.HELLO]
+    assert reconcilers.up_to_date_motes() == frozenset()
+    hello = encode_hello(Hello(HelloReason.ASKED, 1, 3000))
+    theirs.send(
+        encode_stream(Frame(FrameKind.HELLO, 3, 1, 0, hello)) + encode_stream(Frame(FrameKind.EVENT, 3, 1, 1, b"?"))
+    )
+    arrivals = uplink.receive(ours.receive(), FrameDecoder(), links)
+    assert [error.code for error in reconcilers.take(arrivals.frames, 10)] == ["payload"]
+    assert spoken(10) == [FrameKind.TIME, FrameKind.PROGRAM]
+    assert spoken(110) == [FrameKind.PROGRAM]
+    theirs.send(encode_stream(Frame(FrameKind.ACK, 3, 5, 1, want_ack=False)))
+    assert uplink.receive(ours.receive(), FrameDecoder(), links).frames == ()
     assert spoken(1000) == []
-    has = encode_hello(Hello(Reason.INSTALLED, 1, 3000, program=Image(1, b"p").stamp))
-    theirs.send(encode_stream(Frame(Kind.HELLO, 3, 1, 2, has)))
-    assert keepers.take(uplink.rise(ours.receive(), FrameDecoder(), links).frames, 1000) == []
-    assert keepers.settled() == {3}
+    has = encode_hello(Hello(HelloReason.INSTALLED, 1, 3000, program=Image(1, b"p").stamp))
+    theirs.send(encode_stream(Frame(FrameKind.HELLO, 3, 1, 2, has)))
+    assert reconcilers.take(uplink.receive(ours.receive(), FrameDecoder(), links).frames, 1000) == []
+    assert reconcilers.up_to_date_motes() == {3}
 
 
 @pytest.mark.parametrize(("mtu", "blocks"), [(102, 3), (255, 12)])
@@ -90,31 +92,31 @@ def test_down_along_the_way(ends, mtu, blocks):
     """The chunks are as large as the way leaves room for, and each frame knows its way."""
     ours, theirs = ends
     links, image = Links(boot=5), Image(1, bytes(300))
-    keepers = Keepers(links, lambda ms: b"", ways=lambda mote: tuple(range(12)), mtu=mtu)
-    downlink.desire({11: Desired(program=image)}, keepers, 0)
-    hello = Frame(Kind.HELLO, 11, 1, 0, encode_hello(Hello(Reason.SWITCHED_ON, 1, 3000)), sender=1)
-    assert keepers.take([hello], 0) == []
-    downlink.tend(keepers, ours, 0)
-    downlink.descend(keepers, ours, 0)
+    reconcilers = MoteReconcilers(links, lambda ms: b"", ways=lambda mote: tuple(range(12)), mtu=mtu)
+    downlink.set_desired({11: DesiredState(program=image)}, reconcilers, 0)
+    hello = Frame(FrameKind.HELLO, 11, 1, 0, encode_hello(Hello(HelloReason.SWITCHED_ON, 1, 3000)), sender=1)
+    assert reconcilers.take([hello], 0) == []
+    downlink.maintain(reconcilers, ours, 0)
+    downlink.send_due(reconcilers, ours, 0)
     time, chunk = frames_in(theirs.receive(), mtu)
-    assert (time.kind, chunk.kind) == (Kind.TIME, Kind.PROGRAM)
+    assert (time.kind, chunk.kind) == (FrameKind.TIME, FrameKind.PROGRAM)
     assert (time.route, chunk.sender, chunk.receiver, chunk.route) == (chunk.route, 0, 1, tuple(range(2, 12)))
     assert len(chunk.payload) == 7 + blocks * 16
 
 
 def test_a_mote_that_is_on_no_map_is_looked_for_where_its_last_frame_came_from():
-    keepers = Keepers(Links(boot=5), lambda ms: b"")
-    assert keepers.way(3) == (0, 3)
-    keepers.take([Frame(Kind.READING, 3, 1, 0, sender=8)], 0)
-    assert keepers.way(3) == (0, 8)
-    sent = Frame(Kind.TIME, 3, 5, 0, down=True).along(keepers.way(3))
+    reconcilers = MoteReconcilers(Links(boot=5), lambda ms: b"")
+    assert reconcilers.way(3) == (0, 3)
+    reconcilers.take([Frame(FrameKind.READING, 3, 1, 0, sender=8)], 0)
+    assert reconcilers.way(3) == (0, 8)
+    sent = Frame(FrameKind.TIME, 3, 5, 0, down=True).along(reconcilers.way(3))
     assert (sent.mote, sent.receiver, sent.route) == (3, 8, ())
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 18, 30])
 def test_a_way_of_any_length(length):
     way = tuple(range(40, 40 + length))
-    frame = Frame(Kind.HELLO, 39 + length, 1, 0, down=True)
+    frame = Frame(FrameKind.HELLO, 39 + length, 1, 0, down=True)
     sent = frame.along(way)
     assert sent.identity == frame.identity
     if length < 2:
@@ -126,8 +128,8 @@ def test_a_way_of_any_length(length):
 
 def test_answers_go_down(ends):
     ours, theirs = ends
-    ack = Frame(Kind.ACK, 3, 1, 0, down=True, want_ack=False)
-    downlink.answer([ack], ours)
+    ack = Frame(FrameKind.ACK, 3, 1, 0, down=True, want_ack=False)
+    downlink.send_acks([ack], ours)
     assert frames_in(theirs.receive()) == [ack]
 
 

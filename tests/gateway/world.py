@@ -2,24 +2,26 @@
 
 from gateway.codec import decode, encode
 from gateway.errors import FrameError
-from gateway.frame import Frame, Kind, Message
-from gateway.image import NOTHING, decode_chunk
+from gateway.frame import Frame, FrameKind, Message
+from gateway.image import NO_IMAGE, decode_chunk
 from gateway.installer import Installer
-from gateway.link import Link, Policy, acknowledgement
+from gateway.link import Link, LinkPolicy, make_ack
 from gateway.payload import (
     IMAGES,
     Hello,
-    Reason,
+    HelloReason,
     RefusedImage,
-    decode_account,
+    decode_selective_ack,
     encode_event,
     encode_hello,
 )
-from gateway.reconciler import Keeper, Pace
+from gateway.reconciler import MoteReconciler, ReconcilePolicy
 
 MOTE = 7
-POLICY = Policy(timeout_ms=1000, attempts=4, longest_ms=4000, keeps=8)
-PACE = Pace(pause_ms=5000, longest_ms=60_000, silent_ms=120_000, clock_ms=60_000, wrong_ms=20_000, gap_ms=5000)
+POLICY = LinkPolicy(timeout_ms=1000, attempts=4, longest_ms=4000, keeps=8)
+PACE = ReconcilePolicy(
+    pause_ms=5000, longest_ms=60_000, silent_ms=120_000, clock_ms=60_000, wrong_ms=20_000, gap_ms=5000
+)
 REFUSED = b"refuse"
 
 
@@ -30,54 +32,54 @@ class Mote:
         self.boot, self.link = boot, Link(MOTE, boot, down=False, policy=POLICY)
         self.installer, self.content = Installer(), {}
         self.times, self.wanted_at, self.clock = [], 0, None
-        self.hello(Reason.SWITCHED_ON)
+        self.hello(HelloReason.SWITCHED_ON)
 
     def hello(self, reason):
         has = self.installer.installed
-        said = Hello(reason, 1, 3000, has[Kind.SCHEDULE], has[Kind.PROGRAM], self.clock)
-        self.link.post(Message(Kind.HELLO, MOTE, encode_hello(said)))
+        said = Hello(reason, 1, 3000, has[FrameKind.SCHEDULE], has[FrameKind.PROGRAM], self.clock)
+        self.link.post(Message(FrameKind.HELLO, MOTE, encode_hello(said)))
 
     def event(self, event):
-        self.link.post(Message(Kind.EVENT, MOTE, encode_event(event)))
+        self.link.post(Message(FrameKind.EVENT, MOTE, encode_event(event)))
 
     def measure(self, what):
-        return self.link.post(Message(Kind.READING, MOTE, what))
+        return self.link.post(Message(FrameKind.READING, MOTE, what))
 
     def receive(self, frame, now):
         """What to answer. Its clock stands still between two frames, which does for less than `off_ms`."""
-        if frame.kind is Kind.ACK:
+        if frame.kind is FrameKind.ACK:
             if frame.payload:
-                if (lost := self.link.send_again(frame.boot, decode_account(frame.payload).gaps)).gaps:
+                if (lost := self.link.resend(frame.boot, decode_selective_ack(frame.payload).gaps)).gaps:
                     self.event(lost)
             else:
-                self.link.acknowledged(frame)
+                self.link.take_ack(frame)
             return []
         if self.link.accept(frame):
-            if frame.kind is Kind.HELLO:
-                self.hello(Reason.ASKED)
-            elif frame.kind is Kind.TIME:
+            if frame.kind is FrameKind.HELLO:
+                self.hello(HelloReason.ASKED)
+            elif frame.kind is FrameKind.TIME:
                 self.clock = int.from_bytes(frame.payload, "little")
                 self.times.append((now, self.clock))
             else:
                 self.take(frame)
-        return [acknowledgement(frame)] if frame.want_ack else []
+        return [make_ack(frame)] if frame.want_ack else []
 
     def take(self, frame):
         chunk = decode_chunk(frame.payload)
         if self.installer.has(frame.kind, chunk):
-            self.hello(Reason.INSTALLED)
+            self.hello(HelloReason.INSTALLED)
         elif image := self.installer.take(frame):
             if image.content.startswith(REFUSED):
                 self.event(RefusedImage(frame.kind, image.stamp))
                 return
             self.installer.install(frame.kind, image)
             self.content[frame.kind] = image
-            self.hello(Reason.INSTALLED)
+            self.hello(HelloReason.INSTALLED)
 
     def due(self, now):
         if now >= self.wanted_at + 10_000 and self.link.idle:
             self.wanted_at = now
-            for wants in self.installer.wants():
+            for wants in self.installer.missing_blocks():
                 self.event(wants)
         return self.link.due(now)
 
@@ -87,19 +89,21 @@ class World:
 
     def __init__(self, air, listens_ms=None):
         self.now, self.air, self.on_air, self.serial = 0, air, [], 0
-        self.policy = Policy(timeout_ms=1000, attempts=4, longest_ms=4000, listens_ms=listens_ms)
-        self.keeper = self.new_keeper(boot=1)
+        self.policy = LinkPolicy(timeout_ms=1000, attempts=4, longest_ms=4000, listens_ms=listens_ms)
+        self.reconciler = self.new_keeper(boot=1)
         self.mote = Mote(boot=1)
         self.received, self.sent = [], []
 
     def new_keeper(self, boot):
-        return Keeper(Link(MOTE, boot, down=True, policy=self.policy), lambda now: now.to_bytes(6, "little"), PACE)
+        return MoteReconciler(
+            Link(MOTE, boot, down=True, policy=self.policy), lambda now: now.to_bytes(6, "little"), PACE
+        )
 
     def restart_base(self):
         """A base station that has forgotten what was sent and heard, and knows only what should be."""
-        desired = self.keeper.desired
-        self.keeper = self.new_keeper(self.keeper.link.boot + 1)
-        self.keeper.desire(desired, self.now)
+        desired = self.reconciler.desired
+        self.reconciler = self.new_keeper(self.reconciler.link.boot + 1)
+        self.reconciler.set_desired(desired, self.now)
 
     def reboot_mote(self):
         self.mote = Mote(self.mote.boot + 1)
@@ -120,7 +124,7 @@ class World:
             for frame in self.mote.due(self.now):
                 self.send(frame)
             busy = self.deliver()
-            for frame in [*self.keeper.look(self.now), *self.keeper.link.due(self.now)]:
+            for frame in [*self.reconciler.run_timers(self.now), *self.reconciler.link.due(self.now)]:
                 self.send(frame)
                 busy = True
 
@@ -137,13 +141,13 @@ class World:
         return self.mote.receive(frame, self.now)
 
     def to_base(self, frame):
-        if frame.kind is Kind.ACK:
-            self.keeper.link.acknowledged(frame)
+        if frame.kind is FrameKind.ACK:
+            self.reconciler.link.take_ack(frame)
             return []
-        if self.keeper.link.accept(frame):
+        if self.reconciler.link.accept(frame):
             self.received.append(frame)
-            self.keeper.take(frame, self.now)
-        return [acknowledgement(frame)] if frame.want_ack else []
+            self.reconciler.take(frame, self.now)
+        return [make_ack(frame)] if frame.want_ack else []
 
     def run(self, seconds):
         for _ in range(seconds):
@@ -154,7 +158,7 @@ class World:
         return {kind: self.mote.content.get(kind) for kind in IMAGES}
 
     def stamps(self):
-        return {kind: image.stamp if image else NOTHING for kind, image in self.installed().items()}
+        return {kind: image.stamp if image else NO_IMAGE for kind, image in self.installed().items()}
 
 
 def perfect(frame: Frame):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from basestation.algebra.node import walk
 from basestation.algebra.one_off import Sort
-from basestation.replay.result import Mark, Window
+from basestation.replay.result import EpochResult, WindowResult
 
 
 @dataclass
@@ -62,7 +62,7 @@ def lines_of(result, query, plan):
     """The lines of one query of a Result."""
     ordered = any(isinstance(node, Sort) for node in walk(plan.root))
     made = []
-    for told in result.told(query):
+    for told in result.history(query):
         for line in _lines(told, ordered):
             if not (made and made[-1].joins(line)):
                 made.append(line)
@@ -71,17 +71,19 @@ def lines_of(result, query, plan):
     return lines + ([f"ended at {ended.clock} with {ended.code}: {ended.message}"] if ended else [])
 
 
-def _lines(told, ordered):
-    match told:
-        case Window():
-            n = f" n={told.n}" if told.n != 1 else ""
-            rest = f"{n} revision={told.revision}{_coverage(told.coverage)}"
-            rest += _rows("-", told.removed, ordered) + _rows("+", told.added, ordered)
-            yield _Line(told.tick, *(("", 0) if told.t is None else ("t", told.t)), rest)
-        case Mark():
-            yield _Line(told.tick, "", 0, f" epoch{_coverage(told.coverage)}")
+def _lines(history, ordered):
+    match history:
+        case WindowResult():
+            n = f" n={history.n}" if history.n != 1 else ""
+            rest = f"{n} revision={history.revision}{_coverage(history.coverage)}"
+            rest += _rows("-", history.removed, ordered) + _rows("+", history.added, ordered)
+            yield _Line(history.tick, *(("", 0) if history.t is None else ("t", history.t)), rest)
+        case EpochResult():
+            yield _Line(history.tick, "", 0, f" epoch{_coverage(history.coverage)}")
         case _:
-            yield _Line(told.tick, "index", told.index, _rows("+" if told.weight == 1 else "-", [told.row], True))
+            yield _Line(
+                history.tick, "index", history.index, _rows("+" if history.weight == 1 else "-", [history.row], True)
+            )
 
 
 def _coverage(coverage):

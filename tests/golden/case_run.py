@@ -8,13 +8,13 @@ its history only, its history at the end.
 import re
 from dataclasses import dataclass
 
-from acquisition.extent import Late
+from acquisition.extent import LatePolicy
 from basestation.language import syntax
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import DiagnosticError
 from basestation.language.parser import parse
 from basestation.planner.catalog import read_schema
-from basestation.replay.driver import NotExecutable
-from basestation.replay.inputs import record
+from basestation.replay.driver import NotExecutableError
+from basestation.replay.inputs import read_recording
 from gateway.source import Source
 from tests.agreement.compare import judged, replayed
 from tests.agreement.report import golden as report
@@ -27,7 +27,7 @@ CONFIRMED = ("agree", "order", "refused")
 
 
 @dataclass
-class Asked:
+class CaseStatements:
     """The statements of a case, and those that were put before them to show what the others do."""
 
     statements: list  # (text, clock tick or None)
@@ -43,41 +43,41 @@ class Asked:
                 yield number, [] if alone else [f"of statement {number - len(self.shown)}"]
 
 
-def asked_of(golden, case):
+def case_statements(golden, case):
     """The Asked of a case."""
     catalog = read_schema(golden.schema)
-    end = record(catalog, for_engine(golden)).end()
+    end = read_recording(catalog, for_engine(golden)).end()
     parsed = parse(Source(case.text)).statements
     found = [(_text(case.text, each.span), None if isinstance(each, _QUERY) else end, each) for each in parsed]
     names = dict.fromkeys(each.name.text for _, clock, each in found if clock is not None)
     shown = []
     if all(clock is not None for _, clock, _ in found):
         for name in names:
-            live = catalog.find(name).late is Late.REVISE
+            live = catalog.find(name).late is LatePolicy.REVISE
             shown.append((f"SELECT * FROM {name}", None) if live else (f"SELECT * FROM {name}.HISTORY", end))
-    return Asked([*shown, *((text, clock) for text, clock, _ in found)], tuple(text for text, _ in shown))
+    return CaseStatements([*shown, *((text, clock) for text, clock, _ in found)], tuple(text for text, _ in shown))
 
 
-_QUERY = syntax.Ask | syntax.Explain
+_QUERY = syntax.QueryStatement | syntax.Explain
 
 
 def _text(text, span):
     return text[span.start : span.end]
 
 
-def told_of(golden, asked, every_tick=False):
+def run_engine(golden, asked, every_tick=False):
     """What the engine tells."""
     return replayed(golden.schema, for_engine(golden), asked.statements, every_tick=every_tick)
 
 
 def answer_of(golden, case):
     """The section `answer` of a case; `later: …` where the engine cannot run it yet, `refused: …` where it never will."""
-    asked = asked_of(golden, case)
+    asked = case_statements(golden, case)
     try:
-        told = told_of(golden, asked)
-    except NotExecutable as why:
+        told = run_engine(golden, asked)
+    except NotExecutableError as why:
         return "later: " + "; ".join(dict.fromkeys(_reason(d) for d in why.diagnostics))
-    except Refused as why:
+    except DiagnosticError as why:
         return "\n".join(f"refused: {d.code} {d.message}" for d in why.diagnostics)
     lines = []
     for number, head in asked.heads():
@@ -98,30 +98,30 @@ def ledger_of(golden):
     return "\n".join([f"until {told.result.until}", *ledger_lines(told.result.ledger)])
 
 
-def confirmed(golden, case):
+def compare_with_oracle(golden, case):
     """The Outcome of engine and oracle on a case, each reading the file in its own way.
 
     The clock ticks of updates are compared where the file is not too long for the oracle to take every one.
     """
-    asked = asked_of(golden, case)
+    asked = case_statements(golden, case)
     schema, inputs = for_oracle(golden)
     short = golden.until() <= EVERY_TICK
     queries = [(text, clock or 0) for text, clock in asked.statements]
     return judged(
         lambda: run(schema, inputs, queries, every_tick=short),
-        lambda every_tick: told_of(golden, asked, every_tick),
+        lambda every_tick: run_engine(golden, asked, every_tick),
         lambda what: report(schema, inputs, queries, what=what),
         clocks=short,
     )
 
 
-def in_order(golden, case):
+def ordered_rows(golden, case):
     """The rows of a one-off query as the engine and as the oracle has them, in their order; or what both refuse it with."""
-    asked = asked_of(golden, case)
+    asked = case_statements(golden, case)
     schema, inputs = for_oracle(golden)
     try:
-        told = told_of(golden, asked)
-    except NotExecutable:
+        told = run_engine(golden, asked)
+    except NotExecutableError:
         return [], []
     answer = run(schema, inputs, [(text, clock or 0) for text, clock in asked.statements]).answers[0]
     return told.result.windows()[0].added, list(answer.windows[0].added)

@@ -5,19 +5,19 @@ from itertools import count, islice, pairwise
 
 import numpy as np
 
-from acquisition.extent import Kind
+from acquisition.extent import ExtentKind
 from basestation.execution.engine import Engine
-from basestation.execution.joins.join_plan import every_plan
-from basestation.execution.operator_builder import NotYet, TooEarly
-from basestation.execution.snapshot import restored, saved
+from basestation.execution.joins.join_plan import enumerate_join_plans
+from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.language import syntax
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
-from basestation.replay.driver import NotExecutable
+from basestation.replay.driver import NotExecutableError
 from basestation.replay.result import Result
-from basestation.results.schema import shape_of
-from basestation.updates.update import Carried, Ended, by_query
-from tests.golden.reverted_corrections import detours
+from basestation.results.schema import schema_of
+from basestation.updates.update import PunctuationUpdate, QueryFailure, split_by_query
+from tests.golden.reverted_corrections import revert_corrections
 
 OTHERS = 1_000
 """Numbers from here on are of other queries."""
@@ -28,7 +28,7 @@ MANY = 300
 """Of more clock ticks than these, this many are ended where all should be."""
 
 
-class Drive:
+class ChoiceRun:
     """One run of a ChoiceCase under a Choice."""
 
     def __init__(self, case, choice, rng):
@@ -37,15 +37,15 @@ class Drive:
         for name, versions in case.recording.versions.items():
             for tick, columns in versions:
                 self.engine.load(name, tick, columns)
-        self.result = Result([shape_of(given.number, given.bound) for given in case.queries])
+        self.result = Result([schema_of(given.number, given.bound) for given in case.queries])
         self._later = {}
         for given in case.statements:
             if given.clock or not given.query:
                 self._later.setdefault(case.until if given.clock is None else given.clock, []).append(given)
                 if given.query:
-                    self.engine.expect(given.number, given.bound)
+                    self.engine.announce(given.number, given.bound)
         self._deliveries = {name: _by_tick(batch, case.until) for name, batch in case.recording.batches.items()}
-        self._detours = detours(case, rng) if choice.detours else {}
+        self._detours = revert_corrections(case, rng) if choice.detours else {}
         self._others, self._numbers = [], count(OTHERS)
         self._delivered = -1  # the last clock tick of which everything was delivered
 
@@ -61,7 +61,7 @@ class Drive:
             if self.choice.exchanged:
                 self._exchange()
             if self.choice.saved and self.rng.random() < 0.5:
-                self.engine = restored(saved(self.engine))
+                self.engine = restore_engine(save_engine(self.engine))
             if self.choice.others == "coming and going" and self.rng.random() < 0.3:
                 self._leave()
                 self._join(3)
@@ -122,13 +122,13 @@ class Drive:
     def _add(self, statements):
         for given in statements:
             if isinstance(given.bound.statement, syntax.Explain):
-                raise NotExecutable([given.later("EXPLAIN in a replay")])
+                raise NotExecutableError([given.not_executable_yet("EXPLAIN in a replay")])
             try:
                 self.engine.add(given.number, given.bound)
-            except NotYet as why:
-                raise NotExecutable([given.later(why.what)]) from None
-            except TooEarly as why:
-                raise Refused([given.too_early(why)]) from None
+            except UnsupportedPlanError as why:
+                raise NotExecutableError([given.not_executable_yet(why.what)]) from None
+            except StartBeforeRecordError as why:
+                raise DiagnosticError([given.too_early(why)]) from None
 
     def _join(self, most):
         """Queries that nobody listens to."""
@@ -136,19 +136,19 @@ class Drive:
             try:
                 for bound in bind_text(text, self.case.catalog):
                     number = next(self._numbers)
-                    if isinstance(bound.statement, syntax.Ask):
+                    if isinstance(bound.statement, syntax.QueryStatement):
                         self.engine.add(number, bound)
                         self._others.append(number)
-            except (Refused, NotYet, TooEarly):
+            except (DiagnosticError, UnsupportedPlanError, StartBeforeRecordError):
                 continue  # a query of another schema may be none of this one
 
     def _exchange(self):
         """Every join goes on by some other plan."""
         for number, query in self.engine._queries.items():
             for which, join in enumerate(query.joins):
-                keepable = [i for i, side in enumerate(join.sides) if side.keepable]
-                plans = list(islice(every_plan(len(join.sides), keepable), PLANS))
-                self.engine.exchange(number, self.rng.choice(plans), which)
+                is_materializable = [i for i, side in enumerate(join.sides) if side.is_materializable]
+                plans = list(islice(enumerate_join_plans(len(join.sides), is_materializable), PLANS))
+                self.engine.change_join_plan(number, self.rng.choice(plans), which)
 
     def _leave(self):
         for number in self.rng.sample(self._others, len(self._others) // 2):
@@ -156,10 +156,10 @@ class Drive:
             self._others.remove(number)
 
     def _hear(self, said):
-        updates = list(by_query(said))
-        self.result.add([u for u in updates if u.query < OTHERS and not isinstance(u, Carried)])
+        updates = list(split_by_query(said))
+        self.result.add([u for u in updates if u.query < OTHERS and not isinstance(u, PunctuationUpdate)])
         for update in updates:
-            if isinstance(update, Ended) and update.query in self._others:
+            if isinstance(update, QueryFailure) and update.query in self._others:
                 self._others.remove(update.query)
 
 
@@ -181,6 +181,6 @@ def _shuffled(batch, rng, kind):
     if batch.replaces is not None or (batch.weight < 0).any():
         return batch
     keys = set(zip(batch.tick.tolist(), batch.site.tolist(), strict=True))
-    if kind is Kind.SENSED and len(keys) < len(batch):
+    if kind is ExtentKind.SENSED and len(keys) < len(batch):
         return batch
     return batch.take(np.array(rng.sample(range(len(batch)), len(batch)), np.int64))

@@ -13,14 +13,14 @@ from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from acquisition.extent import Kind
+from acquisition.extent import ExtentKind
 from basestation.algebra.converters import Converter
-from basestation.planner.executable_rules import EXECUTABLE
-from basestation.replay.inputs import record
+from basestation.planner.executable_rules import EXECUTABLE_RULES
+from basestation.replay.inputs import read_recording
 from basestation.replay.statements import read_catalog, read_statements
 from tests.agreement.history import bag, difference, of_replay
-from tests.golden.choice_run import Drive
-from tests.golden.size_overrides import sized
+from tests.golden.choice_run import ChoiceRun
+from tests.golden.size_overrides import override_sizes
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Choice:
     same: str = "history"
     batches: int | None = None  # tuples in each; 0: random cuts
     ticks: str = "needed"  # all, or random others beside those that are needed; or only some of these
-    rules: tuple = EXECUTABLE
+    rules: tuple = EXECUTABLE_RULES
     tidy_every: int = 64
     others: str = ""  # from the beginning, or coming and going
-    shuffled: Kind | None = None  # the kind of extents whose deliveries of one clock tick are shuffled
+    shuffled: ExtentKind | None = None  # the kind of extents whose deliveries of one clock tick are shuffled
     detours: bool = False
     saved: bool = False
     marked: bool = False
@@ -47,7 +47,7 @@ class Choice:
 
 
 def _without(rule):
-    return tuple(each for each in EXECUTABLE if each is not rule)
+    return tuple(each for each in EXECUTABLE_RULES if each is not rule)
 
 
 CHOICES = (
@@ -59,13 +59,13 @@ CHOICES = (
     Choice("many clock ticks ended at once", ticks="some"),
     Choice("many clock ticks in random batches", ticks="some", batches=0),
     Choice("no rewrites", rules=()),
-    *(Choice(f"without {rule.__name__}", rules=_without(rule)) for rule in EXECUTABLE),
+    *(Choice(f"without {rule.__name__}", rules=_without(rule)) for rule in EXECUTABLE_RULES),
     Choice("state let go of in every step", tidy_every=1),
     Choice("state let go of in every clock tick", tidy_every=1, ticks="all"),
     Choice("among fifty others", others="from the beginning"),
     Choice("while others come and go", others="coming and going", ticks="random"),
-    Choice("readings shuffled within a clock tick", shuffled=Kind.SENSED),
-    Choice("pushed tuples shuffled within a clock tick", same="sums", shuffled=Kind.PUSHED),
+    Choice("readings shuffled within a clock tick", shuffled=ExtentKind.SENSED),
+    Choice("pushed tuples shuffled within a clock tick", same="sums", shuffled=ExtentKind.PUSHED),
     Choice("revised away and back", same="sums", detours=True),
     Choice("revised away and back, tidily", same="sums", detours=True, tidy_every=1, ticks="all"),
     Choice("another plan of its joins after each batch", exchanged=True, batches=0),
@@ -85,7 +85,7 @@ class ChoiceCase:
     def __init__(self, schema, inputs, queries, others=()):
         """`others` are texts of queries over the same schema."""
         self.catalog = read_catalog(schema)
-        self.recording = record(self.catalog, inputs, read_statements(queries, self.catalog))
+        self.recording = read_recording(self.catalog, inputs, read_statements(queries, self.catalog))
         self.catalog = self.recording.catalog
         self.statements = read_statements(queries, self.catalog)
         clocks = [given.clock for given in self.statements if given.clock]
@@ -93,12 +93,12 @@ class ChoiceCase:
         self.queries = [given for given in self.statements if given.query]
         self.positional = any(map(is_positional, self.statements))
         self.others = others
-        self.usual = Drive(self, Choice("as always"), None).run()
+        self.usual = ChoiceRun(self, Choice("as always"), None).run()
 
     def difference(self, choice, rng):
         """What is said differently under a choice; None if nothing is."""
-        with sized(rng) if choice.sized else nullcontext():
-            said = Drive(self, choice, rng).run()
+        with override_sizes(rng) if choice.sized else nullcontext():
+            said = ChoiceRun(self, choice, rng).run()
         for given in self.queries:
             before, now = (_history(result, given.number) for result in (self.usual, said))
             if choice.same == "sums":
@@ -109,7 +109,9 @@ class ChoiceCase:
             what = difference(before, now)
             # Without a rewrite, tuples of one window may have another order (6.4).
             forgiven = (
-                choice.rules != EXECUTABLE and not before.windows and before.without_order() == now.without_order()
+                choice.rules != EXECUTABLE_RULES
+                and not before.windows
+                and before.without_order() == now.without_order()
             )
             if what is not None and not forgiven:
                 return f"statement {given.number}: {what}"
@@ -119,7 +121,7 @@ class ChoiceCase:
 
 
 def _history(result, number):
-    return of_replay(result, [None] * len(result.told(number)), number, clocks=False)
+    return of_replay(result, [None] * len(result.history(number)), number, clocks=False)
 
 
 def _sums(result, number):
@@ -127,7 +129,7 @@ def _sums(result, number):
     current = result.current(number)
     if isinstance(current, list):
         rows = Counter((tick, *map(tuple, bag([row]))) for tick, _, row in current)
-        return rows, {mark.tick: mark.coverage for mark in result.marks(number)}
+        return rows, {mark.tick: mark.coverage for mark in result.epochs(number)}
     covers = {window.key: window.coverage for window in result.windows(number)}
     return {key: bag(rows) for key, rows in current.items()}, covers
 
@@ -141,4 +143,4 @@ def is_positional(given):
         return True
     # Of a plain stream, FOR gives what arrives until then: what is put back later stays away (14).
     plan = given.bound
-    return plan.asked.lasting is not None and plan.kind == "stream" and not isinstance(plan.root, Converter)
+    return plan.options.lasting is not None and plan.kind == "stream" and not isinstance(plan.root, Converter)

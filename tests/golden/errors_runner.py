@@ -12,12 +12,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import DiagnosticError
 from basestation.language.parser import parse
 from basestation.language.schema_parser import parse_schema
-from basestation.planner.deployed_catalog import read_deployed
+from basestation.planner.deployed_catalog import read_deployed_catalog
 from gateway.source import Source
-from gateway.toml import Faulty
+from gateway.toml import ConfigError
 from innet.deployment.toml_reader import parse_deployment
 
 FOLDER = Path(__file__).parent / "errors"
@@ -51,10 +51,10 @@ def _deployment_faults(text):
         raise FileNotFoundError(name)
 
     try:
-        read_deployed(parse_deployment(text, "tank.toml", beside))
-    except Faulty as faulty:
+        read_deployed_catalog(parse_deployment(text, "tank.toml", beside))
+    except ConfigError as faulty:
         return "\n\n".join(fault.render() for fault in faulty.faults)
-    except Refused as refused:
+    except DiagnosticError as refused:
         return "\n\n".join(diagnostic.render() for diagnostic in refused.diagnostics)
     return ""
 

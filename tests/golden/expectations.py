@@ -7,12 +7,12 @@ committed. An answer that the oracle does not confirm is not written.
 import sys
 from pathlib import Path
 
-from basestation.explain import as_text, asked_lines, explained, memory_line, physical_lines
-from basestation.language.diagnostics import Refused
+from basestation.explain import explain_statement, memory_line, option_lines, physical_lines, render_statement
+from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from tests.golden.case_run import CONFIRMED, answer_of, confirmed, ledger_of
-from tests.golden.golden_file import files, read
+from tests.golden.case_run import CONFIRMED, answer_of, compare_with_oracle, ledger_of
+from tests.golden.golden_file import golden_files, read_golden
 
 QUERIES = Path(__file__).parent / "queries"
 
@@ -20,16 +20,16 @@ QUERIES = Path(__file__).parent / "queries"
 def plan_of(golden, case):
     """The section `plan` of a query."""
     bound = bind_text(case.text, read_schema(golden.schema))
-    return "\n".join(_plan_text(explained(b, n)) for n, b in enumerate(bound, 1))
+    return "\n".join(_plan_text(explain_statement(b, n)) for n, b in enumerate(bound, 1))
 
 
 def _plan_text(told):
     """What it is, the algebra, which rewrites, and what became of it."""
     if told["type"] == "correction":
-        return as_text(told).rstrip()
+        return render_statement(told).rstrip()
     what = "one-off query" if told["once"] else f"{told['kind']} query"
     columns = ", ".join(f"{c['name']}:{c['type']}" for c in told["columns"])
-    lines = [f"{what}: {columns}", *asked_lines(told)]
+    lines = [f"{what}: {columns}", *option_lines(told)]
     if told["additions"]:
         lines.append("beyond the paper: " + ", ".join(f"{a['what']} ({a['section']})" for a in told["additions"]))
     lines += told["algebra"].splitlines()
@@ -53,21 +53,21 @@ def refusal_of(golden, case):
             read_schema(case.text)
         else:
             bind_text(case.text, read_schema(golden.schema))
-    except Refused as refused:
+    except DiagnosticError as refused:
         return "\n\n".join(d.render() for d in refused.diagnostics)
     return None
 
 
 def rewrite(path):
     """Write a file as it should be; the complaints about what is not written."""
-    golden, complaints = read(path), []
+    golden, complaints = read_golden(path), []
     for case in golden.cases:
         if case.word == "ledger":
             case.expected[""] = ledger_of(golden)
         elif case.word == "query":
             try:
                 case.expected["plan"] = plan_of(golden, case)
-            except Refused as refused:
+            except DiagnosticError as refused:
                 sys.exit(
                     f"{path}: query {case.name} is refused:\n" + "\n".join(d.render() for d in refused.diagnostics)
                 )
@@ -85,7 +85,7 @@ def rewrite(path):
 
 def _answered(golden, case):
     answer = answer_of(golden, case)
-    outcome = None if answer.startswith("later: ") else confirmed(golden, case)
+    outcome = None if answer.startswith("later: ") else compare_with_oracle(golden, case)
     if outcome is not None and outcome.verdict not in CONFIRMED:
         return [
             f"{golden.path}: query {case.name} is not confirmed: {outcome.verdict}\n{outcome.report or outcome.what}"
@@ -97,5 +97,5 @@ def _answered(golden, case):
 if __name__ == "__main__":
     if sys.argv[1:2] != ["--rewrite"]:
         sys.exit("usage: python -m tests.golden.expectations --rewrite [FILE …]")
-    refused = [complaint for path in sys.argv[2:] or files(QUERIES) for complaint in rewrite(path)]
+    refused = [complaint for path in sys.argv[2:] or golden_files(QUERIES) for complaint in rewrite(path)]
     sys.exit("\n\n".join(refused) or None)

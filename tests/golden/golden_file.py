@@ -120,7 +120,7 @@ def _expected_lines(case):
     return [*lines, ""]
 
 
-def read(path):
+def read_golden(path):
     """A GoldenFile; ValueError with the line where it is not one."""
     golden = GoldenFile(Path(path), lines=Path(path).read_text(encoding="utf-8").splitlines())
     block, section, case = [], None, None
@@ -165,5 +165,5 @@ def read(path):
     return golden
 
 
-def files(folder):
+def golden_files(folder):
     return sorted(Path(folder).glob("*.test"))

@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from functools import lru_cache
 
-from acquisition.extent import Kind
+from acquisition.extent import ExtentKind
 from acquisition.sources.csv import read_csv
 from basestation.planner.catalog import read_schema
 from tests.oracles.schema import read_schema as read_oracle_schema
@@ -18,7 +18,7 @@ _ALL = re.compile(r"^(\w+)(: sensed .*?at sites )all\b", re.MULTILINE)
 
 
 def for_engine(golden):
-    """What `basestation.replay.inputs.record` takes."""
+    """What `basestation.replay.inputs.read_recording` takes."""
     return _for_engine(golden.schema, tuple(golden.inputs.items()))
 
 
@@ -28,7 +28,7 @@ def _for_engine(schema, texts):
     for label, text in texts:
         name, _, tick = label.partition("@")
         data = read_csv(text.encode(), label)
-        if catalog.find(name).kind is Kind.STORED:
+        if catalog.find(name).kind is ExtentKind.STORED:
             inputs.setdefault(name, []).append((int(tick or 0), data))
         else:
             inputs[name] = data

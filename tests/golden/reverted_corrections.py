@@ -7,18 +7,18 @@ a reading that never came is inserted and deleted again, or one is deleted and i
 import numpy as np
 
 from acquisition.batch import mask_of
-from acquisition.extent import Kind, Late
+from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.schema import Type
 
 _FAR = 1_000_000
 """Added to numbers on the way there; none of the recording is as large."""
 
 
-def detours(case, rng):
+def revert_corrections(case, rng):
     """{clock tick: texts of statements}."""
     found = {}
     for extent in case.catalog:
-        if extent.kind is Kind.STORED or extent.late is not Late.REVISE or extent.horizon <= case.until:
+        if extent.kind is ExtentKind.STORED or extent.late is not LatePolicy.REVISE or extent.horizon <= case.until:
             continue
         there, back = sorted((rng.randint(0, case.until), rng.randint(0, case.until)))
         for way in rng.sample((_far, _extra, _again), 3):
@@ -45,14 +45,14 @@ def _far(extent, batch, there, rng):
 
 def _extra(extent, batch, there, rng):
     """A tuple that never came is there for a while."""
-    if batch.replaces is not None or (extent.kind is Kind.SENSED and not extent.site_attribute):
+    if batch.replaces is not None or (extent.kind is ExtentKind.SENSED and not extent.site_attribute):
         return None  # corrections name their tuples by indexes, which another tuple moves
     for attribute in _numbers(extent):
         values = batch.columns[attribute.name]
         if (np.abs(values) < _FAR / 4).all():
             name = attribute.name
             delete = f"DELETE FROM {extent.name} WHERE {name} = {_FAR}"
-            if extent.kind is Kind.PUSHED:
+            if extent.kind is ExtentKind.PUSHED:
                 tick = rng.randint(0, there)
                 return f"INSERT INTO {extent.name} (tick, {name}) VALUES ({tick}, {_FAR})", delete
             came = set(zip(batch.tick.tolist(), batch.site.tolist(), strict=True))
@@ -66,7 +66,7 @@ def _extra(extent, batch, there, rng):
 
 def _again(extent, batch, there, rng):
     """A reading is deleted, and comes again."""
-    if extent.kind is Kind.PUSHED or not extent.site_attribute or batch.replaces is not None:
+    if extent.kind is ExtentKind.PUSHED or not extent.site_attribute or batch.replaces is not None:
         return None
     keys = list(zip(batch.tick.tolist(), batch.site.tolist(), strict=True))
     due = [

@@ -53,7 +53,7 @@ SIZES = (
     (join_delta, "_WORTH", 0.0),
     (join_delta, "_WORTH", 2.0),
     (tuple_store, "_CLEAR", 0),
-    (join_operator, "AT_ONCE", 2),
+    (join_operator, "MAX_COMBINATIONS", 2),
     (join_operator, "_SAMPLE", 1),
     (join_operator, "_FEW", 0),
     (join_operator, "_FEW", 100),
@@ -68,8 +68,8 @@ SIZES = (
     (coalesce, "_MANY", 3),
     (coalesce, "_LARGE", 3),
     (intake, "_FEW", 0),
-    (step_plan, "PORTION", 1),
-    (step_plan, "PORTION", 2),
+    (step_plan, "MAX_STEP_TUPLES", 1),
+    (step_plan, "MAX_STEP_TUPLES", 2),
     (boundaries, "_LOOSE", 0),
     (boundaries, "_SMALL", 0),
     (segment_tree, "_LITTLE", 0),
@@ -78,14 +78,14 @@ SIZES = (
     (grouped_filter, "_YOUNG", 1),
     (epoch_keys, "_SPARSE", 1),
     (coverage_sums, "_AT_ONCE", 1),
-    (exact_sums, "ROWS", 2),
-    (rounding, "FEW", 0),
+    (exact_sums, "CHUNK_ROWS", 2),
+    (rounding, "SMALL_GROUP_COUNT", 0),
 )
 """(where a size stands, its name, another one)."""
 
 
 @contextmanager
-def sized(rng):
+def override_sizes(rng):
     """Most sizes are other ones: which of them stay is left to chance."""
     with pytest.MonkeyPatch.context() as patch:
         for where, name, size in SIZES:

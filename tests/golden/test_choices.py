@@ -6,13 +6,13 @@ from functools import cache
 import pytest
 
 from tests.conftest import FULL, SEED
-from tests.golden.case_run import asked_of
+from tests.golden.case_run import case_statements
 from tests.golden.choices import CHOICES, ChoiceCase
 from tests.golden.expectations import QUERIES
-from tests.golden.golden_file import files, read
+from tests.golden.golden_file import golden_files, read_golden
 from tests.golden.recordings import for_engine
 
-GOLDEN = [read(path) for path in files(QUERIES)]
+GOLDEN = [read_golden(path) for path in golden_files(QUERIES)]
 CASES = {
     f"{golden.path.stem}:{case.name}": (golden, case)
     for golden in GOLDEN
@@ -28,7 +28,7 @@ SAMPLE = _PICK.sample(sorted(CASES), 12)
 def choice_case(name):
     golden, case = CASES[name]
     others = tuple(c.text for c in golden.cases if c.word == "query")
-    return ChoiceCase(golden.schema, for_engine(golden), asked_of(golden, case).statements, others)
+    return ChoiceCase(golden.schema, for_engine(golden), case_statements(golden, case).statements, others)
 
 
 def judge(name, choice, rng):

@@ -2,16 +2,16 @@
 
 import pytest
 
-from basestation.algebra.invariants import broken
+from basestation.algebra.invariants import find_violations
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
 from basestation.planner.rewriter import rewrite
-from tests.golden.case_run import CONFIRMED, answer_of, confirmed, in_order, ledger_of
+from tests.golden.case_run import CONFIRMED, answer_of, compare_with_oracle, ledger_of, ordered_rows
 from tests.golden.expectations import QUERIES, plan_of, refusal_of
-from tests.golden.golden_file import files, read
+from tests.golden.golden_file import golden_files, read_golden
 
-GOLDEN = [read(path) for path in files(QUERIES)]
+GOLDEN = [read_golden(path) for path in golden_files(QUERIES)]
 
 
 def _cases(word):
@@ -27,10 +27,10 @@ def test_a_query_is_planned_as_its_file_says(golden, case):
 def test_a_plan_stays_a_plan_under_each_rewrite(golden, case):
     for bound in bind_text(case.text, read_schema(golden.schema)):
         if isinstance(bound, Plan):
-            assert broken(bound.root) == []
+            assert find_violations(bound.root) == []
             better, steps = rewrite(bound)
             for step in steps:
-                assert broken(step.after) == [], step.rule
+                assert find_violations(step.after) == [], step.rule
             assert [(c.label, c.type) for c in better.root.columns] == [(c.label, c.type) for c in bound.root.columns]
 
 
@@ -41,14 +41,14 @@ def test_a_query_is_answered_as_its_file_says(golden, case):
 
 @pytest.mark.parametrize(("golden", "case"), _cases("query"))
 def test_engine_and_oracle_say_the_same(golden, case):
-    outcome = confirmed(golden, case)
+    outcome = compare_with_oracle(golden, case)
     later = case.expected["answer"].startswith("later: ")
     assert outcome.verdict in (("not yet", "not covered") if later else CONFIRMED), outcome.report or outcome.what
 
 
 @pytest.mark.parametrize(("golden", "case"), [c for c in _cases("query") if "ORDER BY" in c.values[1].text])
 def test_rows_come_in_the_order_that_is_asked_for(golden, case):
-    got, expected = in_order(golden, case)
+    got, expected = ordered_rows(golden, case)
     assert got == expected
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from innet.aggregates import make
+from innet.aggregates import create_aggregate
 from tests.oracles import aggregates as oracle
 from tests.oracles.values import Multiple
 
@@ -45,7 +45,7 @@ numeric_type = pytest.mark.parametrize("type_", ["float", "integer", "scaled"])
 
 
 def made(name, type_, **more):
-    return make(name, type_, scale=SCALE if type_ == "scaled" else None, **more)
+    return create_aggregate(name, type_, scale=SCALE if type_ == "scaled" else None, **more)
 
 
 def arrays(type_, rows):

@@ -1,19 +1,19 @@
 """Networks to place operators in, and partials put together, for the tests beside this file."""
 
-from acquisition.schedule import Channel, Sampling, Schedule
-from acquisition.ticks import Epochs
-from innet.costs.energy_model import Network
+from acquisition.schedule import Sampling, Schedule, SensorChannel
+from acquisition.ticks import EpochGrid
+from innet.costs.energy_model import NetworkModel
 from innet.costs.hardware import Hardware, Processor, Radio, Sensing
 from innet.operators.acquire import Acquire
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import Measured, Number, SiteNumber, apply
-from innet.operators.mote_select import Select
-from innet.operators.slices import Slices
-from innet.partials import united
-from innet.payload.frame_sizes import sizes
+from innet.operators.mote_expression import MoteConstant, SensorValue, SiteNumber, make_instruction
+from innet.operators.mote_select import MoteSelect
+from innet.operators.slices import SlicePattern
+from innet.partials import merge_partials
+from innet.payload.frame_sizes import make_frame_sizes
 from innet.placement.load_model import Round
-from innet.placement.placement_search import World
+from innet.placement.placement_search import PlacementProblem
 from innet.routing.parent_selection import choose_tree
 from innet.routing.topology import Topology
 
@@ -26,14 +26,14 @@ HARDWARE = Hardware(
     Sensing(10.0, 0.5),
     {},
 )
-TEMP, VOLT = Measured("field", "temp"), Measured("field", "volt")
+TEMP, VOLT = SensorValue("field", "temp"), SensorValue("field", "volt")
 ACQUIRE = Acquire("field", 10, ("temp",))
-WARM = Select(ACQUIRE, apply("GT", TEMP, Number(2050)))
+WARM = MoteSelect(ACQUIRE, make_instruction("GT", TEMP, MoteConstant(2050)))
 
 
 def mean(*keys, child=ACQUIRE, slices=None, kind="SUM"):
     """A fold of the mean temperature."""
-    return Fold(child, "field", slices or Slices.cut(60, (0,), 10), keys, ((kind, TEMP),))
+    return Fold(child, "field", slices or SlicePattern.cut(60, (0,), 10), keys, ((kind, TEMP),))
 
 
 def deliver(child=ACQUIRE, *sent):
@@ -49,11 +49,11 @@ def world_of(ratios, epochs=1, sites=None, attributes=("temp",)):
     tree = choose_tree(topology, (0,))
     motes = sorted(topology.motes - {0})
     sites = tuple(motes if sites is None else sites)
-    sampling = Sampling(0, "field", Epochs(0, 10), tuple(Channel(name, 1, 16) for name in attributes))
+    sampling = Sampling(0, "field", EpochGrid(0, 10), tuple(SensorChannel(name, 1, 16) for name in attributes))
     schedules = {site: Schedule(site, 1, (sampling,)) for site in sites}
-    network = Network(tree, topology, dict.fromkeys(motes, HARDWARE), dict.fromkeys(motes, 20_000.0), 8)
+    network = NetworkModel(tree, topology, dict.fromkeys(motes, HARDWARE), dict.fromkeys(motes, 20_000.0), 8)
     samples = {(site, name): (10.0, 0.5) for site in motes for name in attributes}
-    return World(network, {"field": sites}, schedules, sizes(), Round(epochs, 10), 1000, samples)
+    return PlacementProblem(network, {"field": sites}, schedules, make_frame_sizes(), Round(epochs, 10), 1000, samples)
 
 
 def line(count, ratio=1.0):
@@ -66,5 +66,5 @@ def merged(partials, kinds, bitmap):
     held = {}
     for partial in partials:
         place = partial.slice, partial.group, partial.bare
-        held[place] = united(held[place], partial, kinds, bitmap) if place in held else partial
+        held[place] = merge_partials(held[place], partial, kinds, bitmap) if place in held else partial
     return list(held.values())

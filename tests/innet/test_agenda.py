@@ -9,14 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innet.errors import PlacementError
-from innet.payload import MAX_NEIGHBOURS, Duty, Orders, decode_links, decode_orders, encode_links, encode_orders
-from innet.placement.agenda import LAST_FIRST, Activity, Slot
-from innet.placement.agenda_scheduler import MOST_EPOCHS, Work, agenda_of, longest_round, make_agenda
-from innet.placement.load_model import Loads, Round
-from innet.placement.placement_search import Choice, arranged, slots_ms
+from innet.payload import (
+    MAX_NEIGHBOURS,
+    MoteAssignment,
+    RadioSchedule,
+    decode_assignment,
+    decode_links,
+    encode_assignment,
+    encode_links,
+)
+from innet.placement.agenda import MAX_FIRST_ROUND, Activity, Slot
+from innet.placement.agenda_scheduler import MAX_EPOCHS, MoteWork, longest_round, make_agenda, schedule_placement
+from innet.placement.load_model import NetworkLoads, Round
+from innet.placement.placement_search import FoldOption, build_placement, compute_slot_lengths
 from innet.program.mote_program import MoteProgram
 from innet.routing.parent_selection import choose_tree
-from innet.routing.topology import Heard, LinksReport, Topology
+from innet.routing.topology import LinksReport, NeighbourLink, Topology
 from innet.routing.tree import RoutingTree
 from tests.innet.placement_fixtures import deliver, line, mean, world_of
 
@@ -24,7 +32,7 @@ CHAIN = RoutingTree((0,), {1: 0, 2: 1, 3: 2})
 
 
 def test_a_chain_sends_one_after_another():
-    work = {site: Work((0,), 20.0, 1.0, 5.0) for site in (1, 2, 3)}
+    work = {site: MoteWork((0,), 20.0, 1.0, 5.0) for site in (1, 2, 3)}
     agenda = make_agenda(CHAIN, work, 10, 1000)
     assert agenda.sites[3].slots == (
         Slot(0, 20, Activity.SENSE), Slot(20, 1, Activity.COMPUTE), Slot(21, 5, Activity.SEND, 2),
@@ -37,7 +45,7 @@ def test_a_chain_sends_one_after_another():
 def test_who_is_out_of_earshot_sends_at_the_same_time():
     ratios = {**line(2), **{pair: 1.0 for pair in ((0, 11), (11, 0), (11, 12), (12, 11))}}
     tree = choose_tree(Topology.of_ratios(ratios), (0,))
-    work = {site: Work(send_ms=5.0) for site in tree.parent}
+    work = {site: MoteWork(send_ms=5.0) for site in tree.parent}
     apart = make_agenda(tree, work, 10, 1000, Topology.of_ratios(ratios))
     assert [apart.sites[site].of(Activity.SEND)[0].start_ms for site in (2, 12, 1, 11)] == [0, 0, 5, 10]
     together = make_agenda(tree, work, 10, 1000)
@@ -49,7 +57,7 @@ def test_who_is_heard_where_another_is_listened_to_waits(speaks, hears):
     ratios = {**line(2), **{pair: 1.0 for pair in ((0, 11), (11, 0), (11, 12), (12, 11))}, (speaks, hears): 0.1}
     topology = Topology.of_ratios(ratios)
     tree = RoutingTree((0,), {1: 0, 2: 1, 11: 0, 12: 11})
-    agenda = make_agenda(tree, {site: Work(send_ms=5.0) for site in tree.parent}, 10, 1000, topology)
+    agenda = make_agenda(tree, {site: MoteWork(send_ms=5.0) for site in tree.parent}, 10, 1000, topology)
     assert [agenda.sites[site].of(Activity.SEND)[0].start_ms for site in (2, 12)] == [0, 5]
 
 
@@ -57,10 +65,10 @@ def test_who_is_too_faint_to_be_in_a_full_report_waits_as_well():
     count = 2 * MAX_NEIGHBOURS
     motes = range(count)
     # All hear each other, the better the closer they are, and say so as well as one frame can.
-    heard = {at: tuple(Heard(n, 255 - 4 * abs(n - at)) for n in motes if n != at) for at in motes}
+    heard = {at: tuple(NeighbourLink(n, 255 - 4 * abs(n - at)) for n in motes if n != at) for at in motes}
     reports = [decode_links(encode_links(LinksReport(at, heard[at])), at) for at in motes]
     tree = RoutingTree((0,), {site: site // 3 for site in motes if site})
-    work = {site: Work(send_ms=5.0) for site in tree.parent}
+    work = {site: MoteWork(send_ms=5.0) for site in tree.parent}
     agenda = make_agenda(tree, work, 10, 1000, Topology().with_reports(reports))
     begins = sorted(own.of(Activity.SEND)[0].start_ms for own in agenda.sites.values())
     assert all(later - sooner >= 5 for sooner, later in pairwise(begins))
@@ -68,7 +76,7 @@ def test_who_is_too_faint_to_be_in_a_full_report_waits_as_well():
 
 def test_what_does_not_fit_names_the_mote():
     with pytest.raises(PlacementError, match="site 1: it would send until 1200 ms, and after 1000 ms"):
-        make_agenda(CHAIN, {site: Work(send_ms=400.0) for site in (1, 2, 3)}, 1, 1000)
+        make_agenda(CHAIN, {site: MoteWork(send_ms=400.0) for site in (1, 2, 3)}, 1, 1000)
 
 
 def star(count):
@@ -86,18 +94,18 @@ def star(count):
     ],
 )
 def test_motes_can_be_told_of_every_agenda(tree, send_ms, period, said):
-    work = dict.fromkeys(tree.parent, Work(send_ms=send_ms))
+    work = dict.fromkeys(tree.parent, MoteWork(send_ms=send_ms))
     if said:
         with pytest.raises(PlacementError, match=said):
             make_agenda(tree, work, period, 1)
         return
-    agenda = replace(make_agenda(tree, work, period, 1), first=LAST_FIRST)
+    agenda = replace(make_agenda(tree, work, period, 1), first=MAX_FIRST_ROUND)
     codes = [
         MoteProgram(1, sampling, 1, 1, b"\x03" * 92 + b"\x00") for sampling in range(11)
     ]  # as many as a schedule may have
     for site, own in agenda.sites.items():
-        orders = Orders(tuple(codes), own.parent, Duty.of(agenda, site))
-        assert decode_orders(encode_orders(1, orders), site).duty == orders.duty
+        orders = MoteAssignment(tuple(codes), own.parent, RadioSchedule.of(agenda, site))
+        assert decode_assignment(encode_assignment(1, orders), site).radio_schedule == orders.radio_schedule
 
 
 def test_epochs_wait_for_each_other_as_long_as_answers_may():
@@ -105,23 +113,23 @@ def test_epochs_wait_for_each_other_as_long_as_answers_may():
     assert longest_round(10, 1000, 9_999) == Round(1, 10)
     assert longest_round(10, 1000, 30_000) == Round(3, 10)
     assert longest_round(10, 1000, 30_001) == Round(4, 10)
-    assert longest_round(10, 1000, 10**9) == Round(MOST_EPOCHS, 10)
+    assert longest_round(10, 1000, 10**9) == Round(MAX_EPOCHS, 10)
     world = world_of(line(3), epochs=4)
-    placement = arranged([deliver()], [], (), world)
-    whole = agenda_of(placement, world)
+    placement = build_placement([deliver()], [], (), world)
+    whole = schedule_placement(placement, world)
     assert (whole.period, 30_010 < whole.latest_ms < 30_200) == (40, True)
-    assert agenda_of(placement, world, whole.latest_ms).period == 40
-    assert agenda_of(placement, world, whole.latest_ms - 1).period == 30
+    assert schedule_placement(placement, world, whole.latest_ms).period == 40
+    assert schedule_placement(placement, world, whole.latest_ms - 1).period == 30
     with pytest.raises(PlacementError, match=r"arrives after \d+ ms, and is to be there within 20"):
-        agenda_of(placement, world, 20)
+        schedule_placement(placement, world, 20)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
 def test_slots_are_as_long_as_is_reckoned_that_motes_listen(ratio):
     world = world_of(line(3, ratio))
-    placement = arranged([deliver()], [], (), world, {})
-    reckoned = slots_ms(Loads.of(placement, world.schedules, world.sizes, world.round), world)
-    agenda = agenda_of(placement, world)
+    placement = build_placement([deliver()], [], (), world, {})
+    reckoned = compute_slot_lengths(NetworkLoads.of(placement, world.schedules, world.sizes, world.round), world)
+    agenda = schedule_placement(placement, world)
     assert reckoned == {site: own.of(Activity.SEND)[0].length_ms for site, own in agenda.sites.items()}
 
 
@@ -143,7 +151,7 @@ def networks(draw):
             ratios.setdefault(pair, 0.2)
     ms = st.floats(0, 40)
     work = {
-        site: Work(tuple(sorted(draw(st.sets(st.integers(0, 3))))), draw(ms), draw(ms), draw(ms))
+        site: MoteWork(tuple(sorted(draw(st.sets(st.integers(0, 3))))), draw(ms), draw(ms), draw(ms))
         for site in range(1, count + 1)
         if draw(st.booleans())
     }
@@ -164,14 +172,14 @@ def test_of_every_agenda(network, told):
         assert 0 <= own.slots[0].start_ms and own.slots[-1].end_ms <= agenda.period_ms
         [sends[site]] = own.of(Activity.SEND)
         assert own.slots[-1] == sends[site]  # children have sent, everything is measured
-        assert sends[site].length_ms >= work.get(site, Work()).send_ms
+        assert sends[site].length_ms >= work.get(site, MoteWork()).send_ms
     for site, own in agenda.sites.items():
         heard = {slot.peer: (slot.start_ms, slot.end_ms) for slot in own.of(Activity.RECEIVE)}
         assert heard == {c: (sends[c].start_ms, sends[c].end_ms) for c in tree.children[site]}
-        wanted = work.get(site, Work())
+        wanted = work.get(site, MoteWork())
         assert sum(s.length_ms for s in own.of(Activity.SENSE)) == len(wanted.ticks) * ceil(wanted.sense_ms)
     if sends:  # where slots come again, all the first ones are over
-        again = min(slot.start_ms for slot in sends.values()) + agenda.again_ms
+        again = min(slot.start_ms for slot in sends.values()) + agenda.repeat_ms
         assert again == max(own.slots[-1].end_ms for own in agenda.sites.values())
     for one, slot in sends.items():
         for two, other in sends.items():
@@ -185,11 +193,13 @@ def test_of_every_agenda(network, told):
 def test_of_a_placement(count, ratio, within):
     world = world_of(line(count, ratio))
     world = replace(world, round=longest_round(10, 1000, within))
-    placement = arranged([deliver()], [Choice(mean(), (deliver(),))], (0,), world)
-    agenda = agenda_of(placement, world, within)
+    placement = build_placement([deliver()], [FoldOption(mean(), (deliver(),))], (0,), world)
+    agenda = schedule_placement(placement, world, within)
     assert within is None or agenda.latest_ms <= within
     round = Round(agenda.period // 10, 10)
-    slots = slots_ms(Loads.of(placement, world.schedules, world.sizes, round), replace(world, round=round))
+    slots = compute_slot_lengths(
+        NetworkLoads.of(placement, world.schedules, world.sizes, round), replace(world, round=round)
+    )
     sends = {site: own.of(Activity.SEND)[0].length_ms for site, own in agenda.sites.items()}
     assert sends == {site: ceil(length) for site, length in slots.items()}
     for own in agenda.sites.values():

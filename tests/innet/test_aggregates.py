@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from innet.aggregates import make
-from innet.aggregates.grouping import by_group
-from innet.aggregates.protocol import Field
+from innet.aggregates import create_aggregate
+from innet.aggregates.grouping import order_by_group
+from innet.aggregates.protocol import StateField
 from tests.innet.aggregate_fixtures import (
     MERGING,
     N_GROUPS,
@@ -89,7 +89,7 @@ def test_many_groups_may_be_merged_into_one(type_, data, into):
 def test_rows_of_a_matrix_are_brought_together_as_merging_does(type_, data, rows):
     for name in names_for(type_):
         aggregate = made(name, type_)
-        if not aggregate.merges or aggregate.folds is None:
+        if not aggregate.is_mergeable or aggregate.folds is None:
             continue
         states = [fold(aggregate, type_, data.draw(rows_of(type_))) for _ in range(rows)]
         found = aggregate.together(
@@ -111,7 +111,7 @@ def test_rows_that_are_groups_of_their_own_need_not_say_so(type_, data):
     given_ = arrays(type_, rows) | {"groups": None}
     for name in names_for(type_):
         aggregate = made(name, type_)
-        if not aggregate.merges:
+        if not aggregate.is_mergeable:
             continue
         alone = aggregate.init(len(rows))
         aggregate.update(alone, **arrays(type_, rows) | {"groups": np.arange(len(rows))})
@@ -272,7 +272,7 @@ def test_of_equal_keys_the_first_or_last_that_was_given(name, values, wanted, ap
 
 @pytest.mark.parametrize("name", ["MIN", "MAX", "SUM", "AVG", "MEDIAN"])
 def test_there_is_one_zero(name):
-    values, _ = make(name, "float").evaluate(1, np.zeros(2, np.int64), np.array([-0.0, -0.0]))
+    values, _ = create_aggregate(name, "float").evaluate(1, np.zeros(2, np.int64), np.array([-0.0, -0.0]))
     assert math.copysign(1, values[0]) == 1
 
 
@@ -318,7 +318,7 @@ def test_many_groups_at_once(kind, rng, counts):
     for name in ("SUM", "AVG", "VARIANCE", "STDEV"):
         if (name, kind) == ("SUM", "large"):
             continue  # beyond 64 bits
-        aggregate = make(name, type_, scale=scale)
+        aggregate = create_aggregate(name, type_, scale=scale)
         found = answers(aggregate.evaluate(n_groups, groups, values))
         assert all(map(same, found, [oracle.PLAIN[name](group) for group in per_group])), name
         sparse = aggregate.init(n_groups)
@@ -337,7 +337,7 @@ def test_quantiles(type_, data):
     share = data.draw(st.sampled_from([0.0, 1.0, 0.5, 0.25, 0.1, 0.99, 1e-9]) | st.floats(0, 1))
     for name, q in (("MEDIAN", 0.5), ("QUANTILE", share)):
         aggregate = made(name, type_, share=q if name == "QUANTILE" else None)
-        assert (aggregate.merges, aggregate.result, aggregate.name) == (False, "float", name)
+        assert (aggregate.is_mergeable, aggregate.result, aggregate.name) == (False, "float", name)
         found = answers(aggregate.evaluate(N_GROUPS, **arrays(type_, rows)))
         for group in range(N_GROUPS):
             values = [value for g, value, _, _ in rows if g == group and value is not None]
@@ -360,7 +360,9 @@ def test_quantiles(type_, data):
     ],
 )
 def test_medians_at_the_edge(type_, scale, values):
-    found, _ = make("MEDIAN", type_, scale=scale).evaluate(1, np.zeros(len(values), np.int64), np.array(values))
+    found, _ = create_aggregate("MEDIAN", type_, scale=scale).evaluate(
+        1, np.zeros(len(values), np.int64), np.array(values)
+    )
     exact = values if scale is None else [Fraction(value, 10**scale) for value in values]
     assert found.tolist() == [oracle.quantile(exact, 0.5)]
 
@@ -370,7 +372,7 @@ def test_medians_at_the_edge(type_, scale, values):
 def test_count_distinct(type_, data):
     rows = data.draw(rows_of(type_))
     aggregate = made("COUNT", type_, distinct=True)
-    assert (aggregate.merges, aggregate.result) == (False, "integer")
+    assert (aggregate.is_mergeable, aggregate.result) == (False, "integer")
     found = answers(aggregate.evaluate(N_GROUPS, **arrays(type_, rows)))
     for group in range(N_GROUPS):
         values = [value for g, value, _, _ in rows if g == group and value is not None]
@@ -380,7 +382,7 @@ def test_count_distinct(type_, data):
 @example([2**33 + 1, 1, 2**17, 2**33, 2**34])
 @given(st.lists(st.integers(0, 2**40) | st.integers(0, 3) | st.integers(2**16 - 2, 2**16 + 2), max_size=50))
 def test_rows_are_brought_together(groups):
-    assert by_group(np.array(groups, np.int64)).tolist() == sorted(range(len(groups)), key=groups.__getitem__)
+    assert order_by_group(np.array(groups, np.int64)).tolist() == sorted(range(len(groups)), key=groups.__getitem__)
 
 
 # --- making and laying out -------------------------------------------------------------------------------------------
@@ -412,7 +414,7 @@ def test_results_say_their_type():
 )
 def test_what_cannot_be_made(name, type_, more):
     with pytest.raises(ValueError):
-        make(name, type_, **more)
+        create_aggregate(name, type_, **more)
 
 
 LAYOUTS = {
@@ -430,7 +432,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("name", MERGING)
 def test_layouts_are_what_motes_were_built_with(name):
-    written = tuple(Field(n, int(bits)) for n, bits in (field.split(":") for field in LAYOUTS[name].split()))
+    written = tuple(StateField(n, int(bits)) for n, bits in (field.split(":") for field in LAYOUTS[name].split()))
     assert made(name, "integer").layout() == made(name, "scaled").layout() == written
     assert made(name, "float").layout() == (written if name == "COUNT" else None)
     assert made("MEDIAN", "integer").layout() is None

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.costs.burst_loss import CALM, Climate, in_slot, over_times
-from innet.costs.hop_delivery import Handover, hand_over
+from innet.costs.burst_loss import NO_BURSTS, BurstLoss, expect_in_slot, expect_with_bursts
+from innet.costs.hop_delivery import HopDelivery, expect_delivery
 
 ratios = st.floats(0.0, 1.0)
 
@@ -33,7 +33,7 @@ def every_course(there, back, limit, frames, room):
 
 @given(ratios, ratios, st.integers(1, 4), st.integers(1, 4), st.integers(0, 17))
 def test_what_a_slot_has_room_for_is_every_course_it_can_take(there, back, limit, frames, room):
-    found = in_slot(there, back, limit, frames, room)
+    found = expect_in_slot(there, back, limit, frames, room)
     expected = every_course(there, back, limit, frames, room)
     assert [figure * frames for figure in astuple(found)] == pytest.approx(expected, abs=1e-6)
 
@@ -41,24 +41,24 @@ def test_what_a_slot_has_room_for_is_every_course_it_can_take(there, back, limit
 @given(ratios, ratios, st.integers(0, 9), st.floats(0.01, 0.99))
 def test_a_frame_that_is_there_now_and_then_is_the_mean_of_both(there, back, room, share):
     fewer, more = (every_course(there, back, 3, frames, room) for frames in (1, 2))
-    found = in_slot(there, back, 3, 1 + share, room)
+    found = expect_in_slot(there, back, 3, 1 + share, room)
     expected = [f + share * (m - f) for f, m in zip(fewer, more, strict=True)]
     assert [figure * (1 + share) for figure in astuple(found)] == pytest.approx(expected, abs=1e-6)
 
 
 @given(ratios, ratios, st.floats(0, 1), st.floats(0, 1))
 def test_what_is_expected_is_the_mean_over_good_times_and_bad(there, back, bad, left):
-    found = over_times(Climate(bad, left), there, back, 8, 1, 8)
+    found = expect_with_bursts(BurstLoss(bad, left), there, back, 8, 1, 8)
     expected = [0.0] * 4
     for a, p in ((1.0, 1 - bad), (left, bad)):
         for b, q in ((1.0, 1 - bad), (left, bad)):
-            each = astuple(hand_over(there * a, back * b, 8))
+            each = astuple(expect_delivery(there * a, back * b, 8))
             expected = [e + p * q * figure for e, figure in zip(expected, each, strict=True)]
     assert astuple(found) == pytest.approx(expected)
 
 
 def test_attempts_meet_the_same_times_and_not_each_its_own():
     """Half of all times nothing comes: then all eight attempts are made, and are not two on average, as if each had its luck."""
-    found = over_times(Climate(0.5, 0.0), 1.0, 1.0, 8, 1, 8)
-    assert found == Handover(0.25 * 1 + 0.75 * 8, 0.25 * 1 + 0.25 * 8, 0.5, 0.25)
-    assert over_times(CALM, 0.5, 1.0, 8, 1, 8) == hand_over(0.5, 1.0, 8)
+    found = expect_with_bursts(BurstLoss(0.5, 0.0), 1.0, 1.0, 8, 1, 8)
+    assert found == HopDelivery(0.25 * 1 + 0.75 * 8, 0.25 * 1 + 0.25 * 8, 0.5, 0.25)
+    assert expect_with_bursts(NO_BURSTS, 0.5, 1.0, 8, 1, 8) == expect_delivery(0.5, 1.0, 8)

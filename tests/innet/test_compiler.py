@@ -4,30 +4,30 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from acquisition.schedule import Channel, Sampling, Schedule
-from acquisition.ticks import Epochs
+from acquisition.schedule import Sampling, Schedule, SensorChannel
+from acquisition.ticks import EpochGrid
 from innet.costs.hardware import Processor
 from innet.errors import ProgramError
-from innet.operators.acquire import Acquire, acquired
+from innet.operators.acquire import Acquire, find_acquires
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import Apply, Measured, Number, SiteNumber, all_of, apply
-from innet.operators.mote_select import Select
-from innet.operators.scalar_evaluation import BINARY, UNARY, picked
-from innet.operators.site_join import Join
-from innet.operators.slices import Slices
-from innet.placement.placement import Placed, conditions, everywhere, taking
+from innet.operators.mote_expression import Instruction, MoteConstant, SensorValue, SiteNumber, all_of, make_instruction
+from innet.operators.mote_select import MoteSelect
+from innet.operators.scalar_evaluation import BINARY, UNARY, choose_value
+from innet.operators.site_join import SiteJoin
+from innet.operators.slices import SlicePattern
+from innet.placement.placement import PlacedOperator, conditions, place_at_all_sites, select_sites
 from innet.program.compiler import compile_programs
-from innet.program.interpreter import Outcome, Sampled, run
+from innet.program.interpreter import ProgramOutcome, TickSample, run
 from innet.program.opcodes import NO_SLOT
-from innet.program.table_memory import Memory
+from innet.program.table_memory import TableMemory
 
-TEMP, VOLT, LOAD = Measured("field", "temp"), Measured("field", "volt"), Measured("road", "load")
-HOT, FULL = apply("GT", TEMP, Number(3000)), apply("GE", VOLT, Number(5))
+TEMP, VOLT, LOAD = SensorValue("field", "temp"), SensorValue("field", "volt"), SensorValue("road", "load")
+HOT, FULL = make_instruction("GT", TEMP, MoteConstant(3000)), make_instruction("GE", VOLT, MoteConstant(5))
 
 
 def sampling(number, extent, *attributes, interval=10):
-    return Sampling(number, extent, Epochs(0, interval), tuple(Channel(name, 1, 16) for name in attributes))
+    return Sampling(number, extent, EpochGrid(0, interval), tuple(SensorChannel(name, 1, 16) for name in attributes))
 
 
 FIELD, ROAD = sampling(0, "field", "temp", "volt"), sampling(1, "road", "load")
@@ -36,7 +36,7 @@ SCHEDULES = [Schedule(3, 5, (FIELD,)), Schedule(4, 2, (FIELD, ROAD))]
 
 def field(*attributes, interval=10, where=None):
     acquire = Acquire("field", interval, attributes)
-    return acquire if where is None else Select(acquire, where)
+    return acquire if where is None else MoteSelect(acquire, where)
 
 
 def sent(child, *attributes):
@@ -49,13 +49,13 @@ def by_site(placed, schedules=SCHEDULES, **options):
 
 def text(program):
     """The instructions alone."""
-    return [line.split(None, 2)[2] for line in program.disassembly().splitlines()]
+    return [line.split(None, 2)[2] for line in program.disassemble().splitlines()]
 
 
 def test_each_value_is_sent_once_for_all_queries():
     first, second = sent(field("temp"), "temp"), sent(field("temp", "volt", interval=20), "temp", "volt")
     third = Deliver(Acquire("road", 10, ("load",)), "road", ("load",))
-    programs = by_site(everywhere([first, second, third], {"field": (3, 4), "road": (4,)}))
+    programs = by_site(place_at_all_sites([first, second, third], {"field": (3, 4), "road": (4,)}))
     assert set(programs) == {(3, 0), (4, 0), (4, 1)}
     assert text(programs[3, 0]) == ["WANT", "LOAD 0", "OUT 0", "LOAD 1", "OUT 1", "SEND", "HALT"]
     assert [programs[key].version for key in programs] == [5, 2, 2]
@@ -64,8 +64,8 @@ def test_each_value_is_sent_once_for_all_queries():
 
 def test_conditions_of_several_operators_are_computed_first_and_once():
     a = sent(field("temp", "volt", where=all_of([HOT, FULL])), "temp")
-    b = Fold(field("temp", where=HOT), "field", Slices(60, 0, 0), (), (("SUM", TEMP),))
-    [program] = compile_programs([Placed(a, (3,)), Placed(b, (3,), 7, (), 2)], SCHEDULES[:1])
+    b = Fold(field("temp", where=HOT), "field", SlicePattern(60, 0, 0), (), (("SUM", TEMP),))
+    [program] = compile_programs([PlacedOperator(a, (3,)), PlacedOperator(b, (3,), 7, (), 2)], SCHEDULES[:1])
     assert text(program) == [
         "TABLE 7 1 0 0 2 60 0 0", "KEEP 1  SUM",
         "LOAD 0", "LIT16 3000", "GT", "STORE 0",
@@ -75,87 +75,101 @@ def test_conditions_of_several_operators_are_computed_first_and_once():
 
 
 def test_a_query_that_samples_less_often_leaves_the_other_ticks_out():
-    [program] = compile_programs([Placed(sent(field("temp", interval=30, where=HOT), "temp"), (3,))], SCHEDULES[:1])
-    outcomes = [run(program, Sampled(tick, (4000, 1)), Memory()) for tick in (0, 10, 30)]
-    assert outcomes == [Outcome((4000, None), True), Outcome(None, False), Outcome((4000, None), True)]
-    assert run(program, Sampled(60, (1, 1)), Memory()).filtered
+    [program] = compile_programs(
+        [PlacedOperator(sent(field("temp", interval=30, where=HOT), "temp"), (3,))], SCHEDULES[:1]
+    )
+    outcomes = [run(program, TickSample(tick, (4000, 1)), TableMemory()) for tick in (0, 10, 30)]
+    assert outcomes == [
+        ProgramOutcome((4000, None), True),
+        ProgramOutcome(None, False),
+        ProgramOutcome((4000, None), True),
+    ]
+    assert run(program, TickSample(60, (1, 1)), TableMemory()).filtered
 
 
 def test_a_join_asks_both_samplings():
-    joined = Join(field("temp"), Acquire("road", 10, ("load",)), apply("EQ", TEMP, LOAD))
+    joined = SiteJoin(field("temp"), Acquire("road", 10, ("load",)), make_instruction("EQ", TEMP, LOAD))
     sides = [Deliver(joined, "field", ("temp",)), Deliver(joined, "road", ("load",))]
-    programs = by_site(everywhere(sides, {"field": (4,), "road": (4,)}))
+    programs = by_site(place_at_all_sites(sides, {"field": (4,), "road": (4,)}))
     for temp, load in ((5, 5), (5, 6), (None, 5)):
-        field_says = run(programs[4, 0], Sampled(0, (temp, 1), {1: (load,)}), Memory())
-        road_says = run(programs[4, 1], Sampled(0, (load,), {0: (temp, 1)}), Memory())
+        field_says = run(programs[4, 0], TickSample(0, (temp, 1), {1: (load,)}), TableMemory())
+        road_says = run(programs[4, 1], TickSample(0, (load,), {0: (temp, 1)}), TableMemory())
         assert (field_says.reading, road_says.reading) == (((5, None), (5,)) if temp == load else (None, None))
-    assert run(programs[4, 0], Sampled(0, (5, 1)), Memory()).filtered  # the other one was not sampled
+    assert run(programs[4, 0], TickSample(0, (5, 1)), TableMemory()).filtered  # the other one was not sampled
 
 
 def test_what_is_only_looked_at_has_a_program_that_does_nothing():
     """By which a mote counts its readings as folded, as they are; half a pair is neither folded nor filtered."""
-    joined = Join(field("temp"), Acquire("road", 10, ("load",)), apply("EQ", TEMP, LOAD))
-    fold = Placed(Fold(joined, "field", Slices(60, 0, 0), (), (("MAX", LOAD),)), (4,), 7, (), 2)
+    joined = SiteJoin(field("temp"), Acquire("road", 10, ("load",)), make_instruction("EQ", TEMP, LOAD))
+    fold = PlacedOperator(Fold(joined, "field", SlicePattern(60, 0, 0), (), (("MAX", LOAD),)), (4,), 7, (), 2)
     programs = by_site([fold])
     assert text(programs[4, 1]) == ["HALT"]
-    assert not run(programs[4, 1], Sampled(0, (5,), {0: (5, 1)}), Memory()).wanted
-    memory = Memory()
+    assert not run(programs[4, 1], TickSample(0, (5,), {0: (5, 1)}), TableMemory()).wanted
+    memory = TableMemory()
     memory.install([programs[4, 0]])
     for tick, peers in ((0, {1: (5,)}), (10, {1: (6,)}), (20, {})):
-        run(programs[4, 0], Sampled(tick, (5, 1), peers), memory)
+        run(programs[4, 0], TickSample(tick, (5, 1), peers), memory)
     assert [(partial.bare, partial.readings) for _, partial in memory.take(60)] == [(False, 1), (True, 1)]
 
 
 def test_whoever_only_passes_partials_on_declares_the_table():
-    fold = Fold(field("temp"), "field", Slices(60, 0, 0), (), (("SUM", TEMP),))
-    programs = by_site([Placed(fold, (3,), 7, (8,), 2)])
+    fold = Fold(field("temp"), "field", SlicePattern(60, 0, 0), (), (("SUM", TEMP),))
+    programs = by_site([PlacedOperator(fold, (3,), 7, (8,), 2)])
     assert text(programs[8, 0]) == [f"TABLE 7 1 {NO_SLOT} 0 2 60 0 0", "KEEP 1  SUM", "HALT"]
     assert (programs[8, 0].channels, programs[8, 0].tables[0].slot) == (0, None)
 
 
 def test_what_is_not_sampled_cannot_be_sent():
     with pytest.raises(ProgramError, match="site 3, `deliver wind of field`: `wind` of field is not sampled"):
-        compile_programs([Placed(sent(field("wind"), "wind"), (3,))], SCHEDULES)
+        compile_programs([PlacedOperator(sent(field("wind"), "wind"), (3,))], SCHEDULES)
     with pytest.raises(ProgramError, match="site 3: `wind` of field is not sampled"):
-        where = apply("GT", Measured("field", "wind"), Number(1))
-        compile_programs([Placed(sent(field("temp", where=where), "temp"), (3,))], SCHEDULES)
+        where = make_instruction("GT", SensorValue("field", "wind"), MoteConstant(1))
+        compile_programs([PlacedOperator(sent(field("temp", where=where), "temp"), (3,))], SCHEDULES)
     with pytest.raises(ProgramError, match="site 9, `deliver temp of field`: field is not sampled"):
-        compile_programs([Placed(sent(field("temp"), "temp"), (9,))], [*SCHEDULES, Schedule(9, 1, ())])
+        compile_programs([PlacedOperator(sent(field("temp"), "temp"), (9,))], [*SCHEDULES, Schedule(9, 1, ())])
 
 
 def deep(depth):
-    return TEMP if depth == 0 else apply("ADD", TEMP, deep(depth - 1))
+    return TEMP if depth == 0 else make_instruction("ADD", TEMP, deep(depth - 1))
 
 
 @pytest.mark.parametrize(
     ("operator", "processor", "said"),
     [
-        (sent(field("temp", where=apply("GT", deep(9), Number(1))), "temp"), None, "more than 8 values on the stack"),
+        (
+            sent(field("temp", where=make_instruction("GT", deep(9), MoteConstant(1))), "temp"),
+            None,
+            "more than 8 values on the stack",
+        ),
         (sent(field("temp"), "temp"), Processor(1, 1, 1, 8, 100), "their next version take 14 bytes, it has 8"),
         (
-            Fold(field("temp"), "field", Slices(60, 0, 0), (SiteNumber(),), (("SUM", TEMP),)),
+            Fold(field("temp"), "field", SlicePattern(60, 0, 0), (SiteNumber(),), (("SUM", TEMP),)),
             Processor(1, 1, 1, 1000, 50),
             "what it keeps takes 130 bytes, it has 50",
         ),
     ],
 )
 def test_what_a_mote_has_no_room_for_names_site_and_operator(operator, processor, said):
-    placed = Placed(operator, (3,), 7 if isinstance(operator, Fold) else 0, (), 5)
+    placed = PlacedOperator(operator, (3,), 7 if isinstance(operator, Fold) else 0, (), 5)
     with pytest.raises(ProgramError, match=said) as raised:
         compile_programs([placed], SCHEDULES, processor and {3: processor})
     assert (raised.value.site, raised.value.operator) == (3, operator.label())
 
 
 def test_there_is_room_for_what_there_is_room_for():
-    placed = Placed(sent(field("temp"), "temp"), (3,))
+    placed = PlacedOperator(sent(field("temp"), "temp"), (3,))
     assert len(compile_programs([placed], SCHEDULES, {3: Processor(1, 1, 1, 14, 0)})) == 1
 
 
 # --- whoever else asks -----------------------------------------------------------------------------------------------
 
-OPERAND = st.sampled_from([TEMP, VOLT, LOAD, SiteNumber(), Number(3), Number(-2), Number(None)])
-TERM = st.builds(apply, st.sampled_from(["EQ", "NE", "LT", "LE", "GT", "GE"]), OPERAND, OPERAND)
-CONDITION = st.one_of(TERM, st.builds(lambda a, b: apply("OR", a, b), TERM, TERM), TERM.map(lambda t: apply("NOT", t)))
+OPERAND = st.sampled_from([TEMP, VOLT, LOAD, SiteNumber(), MoteConstant(3), MoteConstant(-2), MoteConstant(None)])
+TERM = st.builds(make_instruction, st.sampled_from(["EQ", "NE", "LT", "LE", "GT", "GE"]), OPERAND, OPERAND)
+CONDITION = st.one_of(
+    TERM,
+    st.builds(lambda a, b: make_instruction("OR", a, b), TERM, TERM),
+    TERM.map(lambda t: make_instruction("NOT", t)),
+)
 
 
 @st.composite
@@ -168,16 +182,18 @@ def operators(draw):
         interval = draw(st.sampled_from([10, 20, 30]))
         child = Acquire("field", interval, ("temp", "volt"))
         if any(LOAD in walk(term) for term in chosen):
-            child = Join(child, Acquire("road", 10, ("load",)), all_of(chosen))
+            child = SiteJoin(child, Acquire("road", 10, ("load",)), all_of(chosen))
         elif chosen:
-            child = Select(child, all_of(chosen))
+            child = MoteSelect(child, all_of(chosen))
         if draw(st.booleans()):
-            found.append(Placed(Deliver(child, "field", draw(st.sampled_from([("temp",), ("temp", "volt")]))), (4,)))
+            found.append(
+                PlacedOperator(Deliver(child, "field", draw(st.sampled_from([("temp",), ("temp", "volt")]))), (4,))
+            )
         else:
             keys = draw(st.lists(st.sampled_from([SiteNumber(), VOLT]), max_size=1))
-            fold = Fold(child, "field", Slices(60, 0, 0), tuple(keys), (("SUM", TEMP), ("MAX", VOLT)))
-            found.append(Placed(fold, (4,), number + 1, (), 50))
-    found = [placed for placed in found if taking(placed.operator, placed.sites)]  # else it does not run there
+            fold = Fold(child, "field", SlicePattern(60, 0, 0), tuple(keys), (("SUM", TEMP), ("MAX", VOLT)))
+            found.append(PlacedOperator(fold, (4,), number + 1, (), 50))
+    found = [placed for placed in found if select_sites(placed.operator, placed.sites)]  # else it does not run there
     assume(found)
     return found
 
@@ -189,11 +205,11 @@ def walk(expression):
 def value_of(expression, known):
     """An expression by the definitions, of values that are all known."""
     match expression:
-        case Number(value):
+        case MoteConstant(value):
             return value
-        case Apply(name, parts):
+        case Instruction(name, parts):
             values = [value_of(part, known) for part in parts]
-            return (picked if name == "PICK" else UNARY.get(name) or BINARY[name])(*values)
+            return (choose_value if name == "PICK" else UNARY.get(name) or BINARY[name])(*values)
     return known[expression]
 
 
@@ -203,13 +219,13 @@ VALUE = st.one_of(st.none(), st.integers(-4, 4))
 @given(operators(), st.lists(st.tuples(VALUE, VALUE, VALUE, st.booleans()), min_size=1, max_size=8))
 def test_every_operator_gets_what_it_would_get_alone(placed, rows):
     program = next(p for p in compile_programs(placed, SCHEDULES[1:]) if p.sampling == 0)
-    memory = Memory()
+    memory = TableMemory()
     memory.install([program])
     expected = {p.number: [0, 0, 0] for p in placed if isinstance(p.operator, Fold)}  # readings, taken, their sum
     for epoch, (temp, volt, load, here) in enumerate(rows):
         tick = 10 * epoch
         known = {TEMP: temp, VOLT: volt, LOAD: load, SiteNumber(): 4}
-        outcome = run(program, Sampled(tick, (temp, volt), {1: (load,)} if here else {}), memory)
+        outcome = run(program, TickSample(tick, (temp, volt), {1: (load,)} if here else {}), memory)
         due = [p for p in placed if tick % interval_of(p) == 0]
         takes = [
             p for p in due if (here or not joins(p)) and all(value_of(t, known) == 1 for t in conditions(p.operator))
@@ -235,8 +251,8 @@ def test_every_operator_gets_what_it_would_get_alone(placed, rows):
 
 
 def interval_of(placed):
-    return acquired(placed.operator)["field"].interval
+    return find_acquires(placed.operator)["field"].interval
 
 
 def joins(placed):
-    return isinstance(placed.operator.child, Join)
+    return isinstance(placed.operator.child, SiteJoin)

@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.costs.energy_model import Duty, Level, Network, Traffic, arriving, attempt_ms, predict
-from innet.costs.hardware import Hardware, hardware, kinds, read_hardware
-from innet.costs.hop_delivery import hand_over
+from innet.costs.energy_model import (
+    HopTraffic,
+    LevelTraffic,
+    MoteWorkload,
+    NetworkModel,
+    attempt_ms,
+    predict,
+    propagate_losses,
+)
+from innet.costs.hardware import Hardware, list_hardware, load_hardware, read_hardware
+from innet.costs.hop_delivery import expect_delivery
 from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
 
@@ -19,23 +27,23 @@ SHARES = st.floats(0, 1)
 # --- hardware ---
 
 
-@pytest.mark.parametrize("name", kinds())
+@pytest.mark.parametrize("name", list_hardware())
 def test_every_figure_of_a_table_says_where_it_is_from(name):
-    found = hardware(name)
+    found = load_hardware(name)
     assert len(found.sources) == 1 + 9 + 5 + 2
     assert all(len(source) > 10 for source in found.sources.values())
 
 
 def test_there_are_tables_for_the_four_that_were_promised():
-    assert kinds() == ("esp32", "mica2", "nrf52840", "telosb")
+    assert list_hardware() == ("esp32", "mica2", "nrf52840", "telosb")
     with pytest.raises(KeyError):
-        hardware("telos")
+        load_hardware("telos")
 
 
-@pytest.mark.parametrize("name", kinds())
+@pytest.mark.parametrize("name", list_hardware())
 def test_figures_are_possible(name):
     """Sleeping draws least, what is sent is longer with more bytes, an acknowledgement is shorter than a frame."""
-    found = hardware(name)
+    found = load_hardware(name)
     radio, processor = found.radio, found.processor
     assert radio.sleep_ma < radio.listen_ma and radio.sleep_ma < radio.send_ma
     assert processor.sleep_ma < processor.active_ma
@@ -51,7 +59,7 @@ def test_a_figure_without_a_source_is_none():
 
 def test_known_times_and_energies():
     """By hand: 50 bytes and 17 around them at 250 kbit/s; a second of listening at 19.7 mA and 3 V."""
-    telosb = hardware("telosb")
+    telosb = load_hardware("telosb")
     assert telosb.radio.airtime_ms(50) == pytest.approx((50 + 17) * 8 / 250)
     assert telosb.joules(telosb.radio.listen_ma, 1_000) == pytest.approx(19.7e-3 * 3)
 
@@ -68,7 +76,7 @@ def test_a_hop_is_what_its_attempts_add_up_to(there, back, limit):
         copies += trying * there
         never_came *= 1 - there
         trying *= 1 - there * back
-    found = hand_over(there, back, limit)
+    found = expect_delivery(there, back, limit)
     assert found.attempts == pytest.approx(attempts, rel=1e-6)
     assert found.copies == pytest.approx(copies, rel=1e-6)
     assert found.delivered == pytest.approx(1 - never_came, abs=1e-9)
@@ -81,7 +89,7 @@ def test_a_hop_is_what_chance_makes_of_it(rng, counts):
     for _ in range(frames):
         made, arrived = one_frame(rng, there, back, limit)
         attempts, copies, delivered = attempts + made, copies + arrived, delivered + (arrived > 0)
-    found = hand_over(there, back, limit)
+    found = expect_delivery(there, back, limit)
     assert attempts / frames == pytest.approx(found.attempts, rel=0.03)
     assert copies / frames == pytest.approx(found.copies, rel=0.03)
     assert delivered / frames == pytest.approx(found.delivered, rel=0.03)
@@ -101,22 +109,22 @@ def one_frame(rng, there, back, limit):
 # --- a network ---
 
 
-def line(length, ratio=1.0, attempts=8, battery=31_320.0) -> Network:
+def line(length, ratio=1.0, attempts=8, battery=31_320.0) -> NetworkModel:
     """Motes 1 to `length`, each hearing its neighbours only; 0 is the gateway."""
     pairs = [(n, n - 1) for n in range(1, length + 1)]
     ratios = {ends: ratio for pair in pairs for ends in (pair, pair[::-1])}
-    hardware_of = {n: hardware("telosb") for n in range(1, length + 1)}
+    hardware_of = {n: load_hardware("telosb") for n in range(1, length + 1)}
     batteries = dict.fromkeys(hardware_of, battery)
-    return Network(RoutingTree((0,), dict(pairs)), Topology.of_ratios(ratios), hardware_of, batteries, attempts)
+    return NetworkModel(RoutingTree((0,), dict(pairs)), Topology.of_ratios(ratios), hardware_of, batteries, attempts)
 
 
 def collecting(length, size=30):
     """Every mote sends one frame of its own and passes on those of everybody behind it."""
     traffic = []
     for n in range(1, length + 1):
-        traffic.append(Traffic(n, n - 1, 1, size))
+        traffic.append(HopTraffic(n, n - 1, 1, size))
         if n < length:
-            traffic.append(Traffic(n, n - 1, length - n, size, passed_on=True))
+            traffic.append(HopTraffic(n, n - 1, length - n, size, forwarded=True))
     return traffic
 
 
@@ -126,14 +134,14 @@ def slots(network, traffic):
     for each in traffic:
         if each.receiver in listen:
             listen[each.receiver] += each.frames * attempt_ms(network.hardware[each.receiver], each.size)
-    return {mote: Duty(176.0, 50.0, ms, 2.0 if ms else 1.0) for mote, ms in listen.items()}
+    return {mote: MoteWorkload(176.0, 50.0, ms, 2.0 if ms else 1.0) for mote, ms in listen.items()}
 
 
 def test_by_hand_what_one_mote_uses_in_a_minute():
     """One sample of 320 ms at 0.55 mA, 100 instructions, one frame of 30 bytes to a gateway that always hears it."""
     network = line(1)
-    duty = Duty(sampled_ma_ms=320 * 0.55, instructions=100, listen_ms=0.0, starts=1.0)
-    [(mote, use)] = predict(network, {1: duty}, [Traffic(1, 0, 1, 30)], 60_000).motes.items()
+    duty = MoteWorkload(sampled_ma_ms=320 * 0.55, instructions=100, listen_ms=0.0, starts=1.0)
+    [(mote, use)] = predict(network, {1: duty}, [HopTraffic(1, 0, 1, 30)], 60_000).motes.items()
     airtime, computing = (17 + 30) * 8 / 250, 100 * 0.015
     awake = 0.58 + airtime + 2 * 0.192 + 11 * 8 / 250
     assert mote == 1
@@ -148,8 +156,8 @@ def test_by_hand_what_acknowledging_costs():
     """Half of the frames arrive and half of the acknowledgements: 1.5 frames, 1 + 3/4 attempts each, half of which arrive."""
     network = line(2, ratio=0.5, attempts=2)
     ratio = network.topology.ratio(2, 1)
-    duties = {1: Duty(listen_ms=50.0, starts=1.0), 2: Duty(starts=1.0)}
-    found = predict(network, duties, [Traffic(2, 1, 1.5, 30)], 60_000)
+    duties = {1: MoteWorkload(listen_ms=50.0, starts=1.0), 2: MoteWorkload(starts=1.0)}
+    found = predict(network, duties, [HopTraffic(2, 1, 1.5, 30)], 60_000)
     sent = 1.5 * (1 + (1 - ratio**2)) * ratio * 11 * 8 / 250
     assert found.motes[1].sending == pytest.approx(3 * (17.4 + 1.8) * sent / 1e6)
     assert found.motes[1].listening == pytest.approx(3 * (19.7 + 1.8) * (50 + 0.58 - sent) / 1e6)
@@ -176,12 +184,12 @@ def test_a_level_has_the_frames_that_pass_it():
     network = line(5)
     prediction = predict(network, slots(network, collecting(5)), collecting(5), 30_000)
     assert {level: sent.frames for level, sent in prediction.levels.items()} == {1: 5, 2: 4, 3: 3, 4: 2, 5: 1}
-    assert prediction.total == Level(15, 15, 15 * 30)
+    assert prediction.total == LevelTraffic(15, 15, 15 * 30)
 
 
 def test_what_descends_belongs_to_the_level_it_goes_to():
     network = line(2)
-    traffic = [Traffic(0, 1, 2, 20), Traffic(1, 2, 1, 20, passed_on=True)]
+    traffic = [HopTraffic(0, 1, 2, 20), HopTraffic(1, 2, 1, 20, forwarded=True)]
     prediction = predict(network, slots(network, traffic), traffic, 30_000)
     assert {level: sent.frames for level, sent in prediction.levels.items()} == {1: 2, 2: 1}
 
@@ -189,22 +197,22 @@ def test_what_descends_belongs_to_the_level_it_goes_to():
 def test_traffic_of_nobody_is_refused():
     network = line(2)
     with pytest.raises(ValueError, match="from 9"):
-        predict(network, slots(network, []), [Traffic(9, 1, 1, 20)], 30_000)
+        predict(network, slots(network, []), [HopTraffic(9, 1, 1, 20)], 30_000)
 
 
 @given(st.floats(0.3, 1.0), st.integers(1, 6))
 def test_losses_leave_less_to_pass_on(ratio, length):
     """What arrives of a mote is what each hop lets through, multiplied along its way."""
     network = line(length, ratio, attempts=2)
-    rising, reached = arriving(network, collecting(length), {})
-    through = hand_over(network.topology.ratio(1, 0), network.topology.ratio(0, 1), 2).delivered
+    rising, reached = propagate_losses(network, collecting(length), {})
+    through = expect_delivery(network.topology.ratio(1, 0), network.topology.ratio(0, 1), 2).delivered
     assert [reached[mote] for mote in range(1, length + 1)] == pytest.approx(
         [through**hops for hops in range(1, length + 1)]
     )
     for each, share, link in rising:
         assert link.delivered == pytest.approx(through)
         expected = 1.0
-        if each.passed_on:
+        if each.forwarded:
             behind = length - each.sender
             expected = sum(through**hops for hops in range(1, behind + 1)) / behind
         assert share == pytest.approx(expected)
@@ -213,26 +221,26 @@ def test_losses_leave_less_to_pass_on(ratio, length):
 def test_prediction_against_motes_that_count_their_time(rng, counts):
     """Against chance: motes on a tree that hand frames over attempt by attempt and count the milliseconds in each state."""
     for ratio, allowed in ((1.0, 1e-9), (0.8, 0.03), (0.5, 0.03)):
-        network = Network(
+        network = NetworkModel(
             RoutingTree((0,), {1: 0, 2: 0, 3: 1, 4: 1, 5: 3}),
             Topology.of_ratios(
                 {(a, b): ratio for a, b in [(1, 0), (2, 0), (3, 1), (4, 1), (5, 3)] for a, b in ((a, b), (b, a))}
             ),
             {
-                1: hardware("telosb"),
-                2: hardware("mica2"),
-                3: hardware("telosb"),
-                4: hardware("nrf52840"),
-                5: hardware("mica2"),
+                1: load_hardware("telosb"),
+                2: load_hardware("mica2"),
+                3: load_hardware("telosb"),
+                4: load_hardware("nrf52840"),
+                5: load_hardware("mica2"),
             },
             {},
             attempts=3,
         )
         behind = {1: 3, 2: 0, 3: 1, 4: 0, 5: 0}
         parent = network.tree.parent
-        traffic = [Traffic(mote, parent[mote], 1, 40) for mote in behind]
-        traffic += [Traffic(mote, parent[mote], n, 40, passed_on=True) for mote, n in behind.items() if n]
-        duties = {mote: Duty(10.0 * mote, 30.0, 400.0 * n, 1.0 + n) for mote, n in behind.items()}
+        traffic = [HopTraffic(mote, parent[mote], 1, 40) for mote in behind]
+        traffic += [HopTraffic(mote, parent[mote], n, 40, forwarded=True) for mote, n in behind.items() if n]
+        duties = {mote: MoteWorkload(10.0 * mote, 30.0, 400.0 * n, 1.0 + n) for mote, n in behind.items()}
         predicted = predict(network, duties, traffic, 60_000)
         epochs = counts(4_000, 40_000) if ratio < 1 else 1
         measured = integrated(rng, network, duties, epochs, 40)
@@ -240,7 +248,7 @@ def test_prediction_against_motes_that_count_their_time(rng, counts):
             assert predicted.motes[mote].total == pytest.approx(joules / epochs, rel=allowed), (ratio, mote)
 
 
-def integrated(rng: random.Random, network: Network, duties, epochs, size):
+def integrated(rng: random.Random, network: NetworkModel, duties, epochs, size):
     """Joules of each mote: times in states, counted one attempt after the other, and multiplied in the end."""
     parent, topology = network.tree.parent, network.topology
     sending, waking = dict.fromkeys(duties, 0.0), dict.fromkeys(duties, 0.0)

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.extent import Kind
+from acquisition.extent import ExtentKind
 from basestation.errors.deployment import TANK
 from basestation.planner.binder import bind_text
-from basestation.planner.deployed_catalog import read_deployed
+from basestation.planner.deployed_catalog import read_deployed_catalog
 from gateway.source import Source
-from gateway.toml import Faulty, read_toml
+from gateway.toml import ConfigError, read_toml
 from innet.deployment import Deployment, SensorSpec, Site
-from innet.deployment.propagation import Radio, ratios
+from innet.deployment.propagation import PropagationModel, predict_link_ratios
 from innet.deployment.toml_reader import parse_deployment, read_deployment
 from innet.routing.parent_selection import choose_tree
 from tests.docs.pages import ROOT
@@ -62,7 +62,7 @@ def test_a_number_that_is_too_long_is_pointed_at():
         (4_301, "SN701: this is no TOML: a number has at most 4,300 digits"),
     ):
         text = TANK.replace("battery_mah = 2900", f"battery_mah = {'9' * digits}")
-        with pytest.raises(Faulty) as caught:
+        with pytest.raises(ConfigError) as caught:
             read(text)
         [fault] = caught.value.faults
         assert fault.render().startswith(said)
@@ -110,15 +110,15 @@ def test_what_is_read_beside_a_deployment(tmp_path):
 
 def test_bytes_that_are_no_text_are_told(tmp_path):
     (tmp_path / "tank.toml").write_bytes(b"name = '\xff'")
-    with pytest.raises(Faulty) as told:
+    with pytest.raises(ConfigError) as told:
         read_deployment(tmp_path / "tank.toml")
     assert [fault.code for fault in told.value.faults] == ["SN708"]
     (tmp_path / "tank.toml").write_text(TANK.replace("table = [[0, 1, 0.98], [1, 0, 0.95]]", 'file = "links.csv"'))
     (tmp_path / "links.csv").write_bytes(b"sender,receiver,ratio\n\xff")
-    with pytest.raises(Faulty, match=r"SN708: `links\.csv` cannot be read"):
+    with pytest.raises(ConfigError, match=r"SN708: `links\.csv` cannot be read"):
         read_deployment(tmp_path / "tank.toml")
     (tmp_path / "tank.toml").write_text(TANK.replace("table = [[0, 1, 0.98], [1, 0, 0.95]]", 'file = "a\\u0000"'))
-    with pytest.raises(Faulty, match="null"):
+    with pytest.raises(ConfigError, match="null"):
         read_deployment(tmp_path / "tank.toml")
 
 
@@ -172,7 +172,7 @@ def test_fuzz_descriptions(lines, beside):
     """The invariant: any text gives a deployment, or faults that have places."""
     try:
         found = parse_deployment("\n".join(lines).replace("table = [[", 'file = "l" #'), "x.toml", lambda name: beside)
-    except Faulty as faulty:
+    except ConfigError as faulty:
         assert faulty.faults and all(fault.render().startswith(f"{fault.code}: ") for fault in faulty.faults)
     else:
         assert isinstance(found, Deployment)
@@ -185,7 +185,7 @@ def test_fuzz_one_slip(data):
     slip = data.draw(st.sampled_from(['"', "[", "]", "{", "}", "=", "\n", "#", "9", "-", ".", "x", "\\", ""]))
     try:
         assert isinstance(read(TANK[:at] + slip + TANK[at + 1 :]), Deployment)
-    except Faulty as faulty:
+    except ConfigError as faulty:
         assert all(fault.code.startswith("SN7") for fault in faulty.faults)
 
 
@@ -196,13 +196,15 @@ def test_fuzz_one_slip(data):
 def test_links_depend_on_nothing_but_the_seed_and_the_pair(seed, count):
     """More motes elsewhere, and in another order, change no link between those that were there."""
     places = {n: (7.0 * n, 3.0 * (n % 2), 0.0) for n in range(1, count + 1)}
-    before = ratios(places, Radio(seed))
-    after = ratios({99: (1.0, 1.0, 0.0), **dict(reversed(places.items()))}, Radio(seed))
+    before = predict_link_ratios(places, PropagationModel(seed))
+    after = predict_link_ratios({99: (1.0, 1.0, 0.0), **dict(reversed(places.items()))}, PropagationModel(seed))
     assert {pair: ratio for pair, ratio in after.items() if 99 not in pair} == before
 
 
 def test_without_chance_the_nearer_one_hears_better_and_both_ways_the_same():
-    links = ratios({n: (4.0 * n**2, 0.0, 0.0) for n in range(6)}, Radio(1, shadowing=0, asymmetry=0))
+    links = predict_link_ratios(
+        {n: (4.0 * n**2, 0.0, 0.0) for n in range(6)}, PropagationModel(1, shadowing=0, asymmetry=0)
+    )
     heard = [links.get((0, n), 0.0) for n in range(1, 6)]
     assert heard == sorted(heard, reverse=True) and heard[0] > 0.99 and heard[-1] < 0.2
     assert all(links[b, a] == ratio for (a, b), ratio in links.items())
@@ -210,7 +212,9 @@ def test_without_chance_the_nearer_one_hears_better_and_both_ways_the_same():
 
 def test_at_the_level_of_half_a_half_arrives():
     """By hand: 0 dBm, 40 dB for the first metre, 30 dB for the tenfold of it: -70 dBm at ten metres."""
-    links = ratios({1: (0.0, 0.0, 0.0), 2: (10.0, 0.0, 0.0)}, Radio(1, shadowing=0, asymmetry=0, half=-70, best=0.9))
+    links = predict_link_ratios(
+        {1: (0.0, 0.0, 0.0), 2: (10.0, 0.0, 0.0)}, PropagationModel(1, shadowing=0, asymmetry=0, half=-70, best=0.9)
+    )
     assert links == {(1, 2): 0.45, (2, 1): 0.45}
 
 
@@ -220,7 +224,7 @@ def test_at_the_level_of_half_a_half_arrives():
 @pytest.mark.parametrize("name", ["lab54", "roadbridge"])
 def test_an_example_is_a_deployment_whose_extents_fit_it(name):
     found = read_deployment(EXAMPLES / name / "deployment.toml")
-    sensed = [extent for extent in read_deployed(found) if extent.kind is Kind.SENSED]
+    sensed = [extent for extent in read_deployed_catalog(found) if extent.kind is ExtentKind.SENSED]
     assert [set(extent.sites) for extent in sensed] == [set(found.motes)]
     assert choose_tree(found.topology, found.gateways).unreached(found.motes) == ()
 
@@ -228,13 +232,13 @@ def test_an_example_is_a_deployment_whose_extents_fit_it(name):
 def test_all_sites_are_those_that_have_the_sensors():
     mote = '{ at = [1, 1], hardware = "mica2" }'
     text = TANK.replace("[links]", f'7 = {mote}\n3 = {{ at = [1, 1], board = "probe" }}\n[links]')
-    catalog = read_deployed(read(text.replace("at sites 1", "at sites all")))
+    catalog = read_deployed_catalog(read(text.replace("at sites 1", "at sites all")))
     assert catalog.find("tank").sites == (1, 3)
 
 
 def test_the_queries_of_the_office_are_accepted_and_say_why():
     found = read_deployment(EXAMPLES / "lab54" / "deployment.toml")
-    catalog = read_deployed(found)
+    catalog = read_deployed_catalog(found)
     queries = sorted((EXAMPLES / "lab54" / "queries").glob("*.sneeql"))
     assert len(queries) == 10
     for path in queries:

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from innet.aggregates.exact_sums import HEADROOM, OF_INTEGERS, ExactSums
+from innet.aggregates.exact_sums import HEADROOM, INTEGER_ORIGIN, ExactSums
 from tests.innet.aggregate_fixtures import answers, made
 
 
@@ -55,6 +55,6 @@ def test_all_of_many_groups_meet_in_one_and_use_up_no_headroom(type_, unit):
 
 
 def test_what_digits_have_no_room_for_is_refused():
-    sums = ExactSums(1, OF_INTEGERS)
+    sums = ExactSums(1, INTEGER_ORIGIN)
     with pytest.raises(OverflowError, match="room"):
         sums._make_room(HEADROOM + 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from innet.routing.failure_detector import Silence
+from innet.routing.failure_detector import FailureDetector
 from innet.routing.tree import RoutingTree
 
 TREE = RoutingTree((0,), {1: 0, 2: 0, 3: 1, 4: 3, 5: 2})
@@ -11,11 +11,11 @@ DUE = dict.fromkeys(range(1, 6), 30)
 
 def heard(frames, until=100, tree=TREE, due=DUE):
     """All are heard at first; from then on, every ten, the frames of (origin, last hop); who is silent in the end."""
-    silence = Silence()
+    silence = FailureDetector()
     silence.begin(tree.parent, 0)
     for now in range(0, until, 10):
-        silence.hear(frames, tree, now)
-        silence.look(tree, due, now)
+        silence.record_arrivals(frames, tree, now)
+        silence.find_overdue(tree, due, now)
     return silence.motes
 
 
@@ -36,23 +36,23 @@ def test_the_one_at_the_top_of_those_who_are_not_heard_is_silent(frames, silent)
 
 
 def test_who_is_below_gets_time_to_be_heard_through_another_and_is_silent_itself_only_then():
-    silence, tree = Silence(), TREE
+    silence, tree = FailureDetector(), TREE
     silence.begin(tree.parent, 0)
     found = []
     for now in range(0, 130, 10):
-        silence.hear([(5, 2)], tree, now)
-        silence.look(tree, DUE, now)
+        silence.record_arrivals([(5, 2)], tree, now)
+        silence.find_overdue(tree, DUE, now)
         found.append(silence.motes)
         tree = TREE if not silence.motes else RoutingTree((0,), {1: 0, 2: 0, 3: 2, 4: 3, 5: 2})
     assert found == [set()] * 4 + [{1}] * 4 + [{1, 3}] * 5  # and 4 is below 3
 
 
 def test_who_speaks_again_is_silent_no_longer():
-    silence = Silence()
+    silence = FailureDetector()
     silence.begin(TREE.parent, 0)
-    assert silence.look(TREE, DUE, 31) == {1, 2, 3, 4, 5}
+    assert silence.find_overdue(TREE, DUE, 31) == {1, 2, 3, 4, 5}
     assert silence.motes == {1, 2}
-    silence.hear([(4, 1)], TREE, 40)
+    silence.record_arrivals([(4, 1)], TREE, 40)
     assert silence.motes == {2}
 
 

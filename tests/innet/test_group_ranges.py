@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.aggregates import make
-from innet.aggregates.state import Once
+from innet.aggregates import create_aggregate
+from innet.aggregates.state import IdentityMemo
 
 WHOLE = st.integers(-3, 3) | st.sampled_from([2**63 - 1, -(2**63)])
 FLOAT = st.sampled_from([-0.0, 0.0, 0.5, -1.5, float("inf"), float("-inf")])
@@ -27,9 +27,9 @@ def check(type_, dtype, told):
     values = np.array([0 if value is None else value for *_, value in rows], dtype)
     spread = [(group, at) for at, (low, high, _) in enumerate(rows) for group in range(low, high + 1)]
     group, at = (np.array([pair[i] for pair in spread], np.int64) for i in (0, 1))
-    once = Once()
+    once = IdentityMemo()
     for name in ("MIN", "MAX", "COUNT"):
-        aggregate = make(name, type_)
+        aggregate = create_aggregate(name, type_)
         assert aggregate.stretches
         for valid in (there, None):
             found = aggregate.over(groups, first, last, values, valid, once)
@@ -50,6 +50,6 @@ def test_of_floats(told):
 
 
 def test_one_that_wants_every_row_says_so():
-    assert not any(make(name, "float").stretches for name in ("SUM", "AVG", "FIRST", "MEDIAN"))
-    assert not make("MIN", "string").stretches
-    assert not make("COUNT", "integer", distinct=True).stretches
+    assert not any(create_aggregate(name, "float").stretches for name in ("SUM", "AVG", "FIRST", "MEDIAN"))
+    assert not create_aggregate("MIN", "string").stretches
+    assert not create_aggregate("COUNT", "integer", distinct=True).stretches

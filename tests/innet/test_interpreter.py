@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innet.errors import ProgramError
-from innet.operators.column_evaluation import Lane
+from innet.operators.column_evaluation import ValueColumn
 from innet.operators.mote_expression import BINARY, UNARY
 from innet.partials import Partial
-from innet.program.batch_interpreter import Columns, run_many
-from innet.program.columnar_fold import gathered
-from innet.program.interpreter import Outcome, Sampled, run
-from innet.program.mote_program import MoteProgram, instructions
-from innet.program.opcodes import CELLS, Kind, assembled
-from innet.program.table_memory import Memory
+from innet.program.batch_interpreter import SampleColumns, run_batch
+from innet.program.columnar_fold import fold_columns
+from innet.program.interpreter import ProgramOutcome, TickSample, run
+from innet.program.mote_program import MoteProgram, decode_instructions
+from innet.program.opcodes import CELLS, StateKind, assemble
+from innet.program.table_memory import TableMemory
 from tests.innet.placement_fixtures import merged
 
 INT = st.one_of(st.integers(-4, 4), st.integers(-(2**31), 2**31 - 1))
@@ -24,13 +24,13 @@ SITES = (3, 4, 9)
 
 
 def code(*words):
-    return b"".join(assembled(name, *map(int, rest)) for name, *rest in (word.split() for word in words))
+    return b"".join(assemble(name, *map(int, rest)) for name, *rest in (word.split() for word in words))
 
 
 def computed(*words, values=(), tick=0, peers=None):
     """What a program puts into its one channel."""
     program = MoteProgram(3, 0, 1, max(1, len(values)), code(*words, "OUT 0", "SEND", "HALT"))
-    return run(program, Sampled(tick, values, peers or {}), Memory()).reading[0]
+    return run(program, TickSample(tick, values, peers or {}), TableMemory()).reading[0]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ TABLE = ("TABLE 4 3 1 1 9 60 0 0", "KEEP 1", "KEEP 6")
 def a_mote(*words, room=9):
     table = TABLE[0].replace(" 9 60", f" {room} 60")
     program = MoteProgram(4, 0, 1, 2, code(table, *TABLE[1:], *words, "HALT"))
-    memory = Memory()
+    memory = TableMemory()
     memory.install([program])
     return program, memory
 
@@ -105,7 +105,7 @@ TAKEN = (
 def test_readings_are_folded_into_the_group_and_slice_they_belong_to():
     program, memory = a_mote(*TAKEN)
     for tick, values in ((0, (6, 1)), (10, (7, 1)), (20, (2, 1)), (30, (9, None)), (60, (8, 1))):
-        assert run(program, Sampled(tick, values), memory) == Outcome(None, False)
+        assert run(program, TickSample(tick, values), memory) == ProgramOutcome(None, False)
     assert memory.take(59) == []
     assert memory.take(60) == [
         (4, Partial(1, 0b010, 2, (1,), ((2, 13), (1, 10, 4, 4)))),
@@ -119,7 +119,7 @@ def test_readings_are_folded_into_the_group_and_slice_they_belong_to():
 def test_what_has_no_room_goes_early_and_nothing_is_lost():
     program, memory = a_mote(*TAKEN, room=2)
     for tick, key in ((0, 1), (10, 2), (20, 3), (30, 1)):
-        run(program, Sampled(tick, (6, key)), memory)
+        run(program, TickSample(tick, (6, key)), memory)
     early = memory.take(30)
     assert [partial.group for _, partial in early] == [(1,), (2,)]
     late = memory.take(60)
@@ -133,7 +133,7 @@ def test_what_has_no_room_goes_early_and_nothing_is_lost():
 
 def test_a_new_program_keeps_the_tables_that_stay():
     program, memory = a_mote(*TAKEN)
-    run(program, Sampled(0, (6, 1)), memory)
+    run(program, TickSample(0, (6, 1)), memory)
     assert memory.install([MoteProgram(4, 0, 2, 2, program.code[: -len(code(*TAKEN, "HALT"))] + code("HALT"))]) == 0
     assert len(memory) == 1
     assert memory.install([]) == 1
@@ -145,7 +145,7 @@ def test_what_a_table_held_is_gone_where_its_number_means_another(declared):
     """Also what had no room, and waits to be taken."""
     program, memory = a_mote(*TAKEN, room=2)
     for tick, key in ((0, 1), (10, 2), (20, 2), (30, 3)):
-        run(program, Sampled(tick, (6, key)), memory)
+        run(program, TickSample(tick, (6, key)), memory)
     assert memory.install([MoteProgram(4, 0, 2, 2, code(declared, *TABLE[1:], "HALT"))]) == 4
     assert (len(memory), memory.take(10**6)) == (0, [])
 
@@ -207,7 +207,7 @@ def blocks(draw, tables):
 def programs(draw):
     declared, tables = b"", []
     for number in range(draw(st.integers(0, 2))):
-        keys, kinds = draw(st.integers(0, 2)), draw(st.lists(st.sampled_from(Kind), max_size=3))
+        keys, kinds = draw(st.integers(0, 2)), draw(st.lists(st.sampled_from(StateKind), max_size=3))
         edges = sorted(draw(st.tuples(st.integers(0, 59), st.integers(0, 59))))
         declared += code(f"TABLE {number} {len(SITES)} 0 {keys} 200 60 {edges[0]} {edges[1]}")
         declared += b"".join(code(f"KEEP {kind}") for kind in kinds)
@@ -218,7 +218,7 @@ def programs(draw):
 def slotted(text, slot):
     """The program as the site with that slot runs it: the slot of every table is two bytes behind its number of slots."""
     changed = bytearray(text)
-    for at, opcode, _ in instructions(text):
+    for at, opcode, _ in decode_instructions(text):
         if opcode.name == "TABLE":
             changed[at + 4] = slot
     return bytes(changed)
@@ -232,29 +232,29 @@ ROWS = st.lists(
 def said_by_both(text, rows):
     """What becomes of each row, and what tables hold: the vectorised interpreter says what the reference says."""
     run_by = {site: MoteProgram(site, 0, 1, CHANNELS, slotted(text, slot)) for slot, site in enumerate(SITES)}
-    memory = Memory()
+    memory = TableMemory()
     memory.install(run_by.values())
     one_by_one = []
     for site, epoch, a, b, here, c in rows:
-        sampled = Sampled(10 * epoch, (a, b), {PEER: (c, site)} if here else {})
+        sampled = TickSample(10 * epoch, (a, b), {PEER: (c, site)} if here else {})
         one_by_one.append(run(run_by[site], sampled, memory))
-    columns = Columns(
+    columns = SampleColumns(
         np.array([row[0] for row in rows]),
         np.array([10 * row[1] for row in rows]),
         [lane(row[2] for row in rows), lane(row[3] for row in rows)],
         {PEER: (np.array([row[4] for row in rows]), [lane(row[5] for row in rows), lane(row[0] for row in rows)])},
     )
     program = run_by[SITES[0]]
-    at_once = run_many(program, columns)
+    at_once = run_batch(program, columns)
     for i, outcome in enumerate(one_by_one):
         assert outcome.wanted == at_once.wanted[i]
         assert (outcome.reading is not None) == at_once.sent[i]
         if outcome.reading is not None:
-            assert outcome.reading == tuple(int(c.values[i]) if c.there[i] else None for c in at_once.reading)
+            assert outcome.reading == tuple(int(c.values[i]) if c.valid[i] else None for c in at_once.reading)
     held = memory.take(10**6)
     for table in program.tables:
         shape = table.shape.__class__(table.number, SITES, table.keys, table.kinds, table.slices)
-        found = gathered(shape, columns, at_once.tables[table.number], np.zeros(len(rows), np.int64)).partials()
+        found = fold_columns(shape, columns, at_once.tables[table.number], np.zeros(len(rows), np.int64)).partials()
         expected = [partial for number, partial in held if number == table.number]
         assert sorted((p for _, p in found), key=repr) == sorted(expected, key=repr)
     return one_by_one, held
@@ -299,4 +299,4 @@ def test_the_vectorised_interpreter_says_the_same(text, rows):
 
 def lane(entries):
     entries = list(entries)
-    return Lane(np.array([e or 0 for e in entries], np.int64), np.array([e is not None for e in entries]))
+    return ValueColumn(np.array([e or 0 for e in entries], np.int64), np.array([e is not None for e in entries]))

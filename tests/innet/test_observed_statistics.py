@@ -5,32 +5,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.operators.column_evaluation import Lane
-from innet.operators.mote_expression import Number, apply
-from innet.operators.mote_select import Select
-from innet.placement.observed_statistics import Folded, Heard, conditions_measured
-from innet.placement.statistics import GUESS, Counted, Observed
+from innet.operators.column_evaluation import ValueColumn
+from innet.operators.mote_expression import MoteConstant, make_instruction
+from innet.operators.mote_select import MoteSelect
+from innet.placement.observed_statistics import FoldStatistics, ObservedStatistics, sensor_conditions
+from innet.placement.statistics import GUESS, CountedStatistics, ExtentReadings
 from tests.innet.placement_fixtures import ACQUIRE, BY_SITE, BY_VOLT, TEMP, WARM, deliver, mean
 
 SITES = tuple(range(1, 9))
-NOTHING = Counted.of({})
-HOT = Select(ACQUIRE, apply("GT", TEMP, Number(3000)))
+NOTHING = CountedStatistics.of({})
+HOT = MoteSelect(ACQUIRE, make_instruction("GT", TEMP, MoteConstant(3000)))
 
 
 def heard_of(values, asked=()):
     """Of readings of two sites, tick after tick; None was filtered."""
     there = np.array([value is not None for value in values])
-    lane = Lane.of(np.array([value or 0 for value in values], np.int64), there)
+    lane = ValueColumn.of(np.array([value or 0 for value in values], np.int64), there)
     place = np.arange(len(values))
-    counted = Counted.of({"field": Observed(place % 2 + 1, place // 2 * 10, {"temp": lane})})
-    return Heard(counted, {"field": asked} if asked else {}, {})
+    counted = CountedStatistics.of({"field": ExtentReadings(place % 2 + 1, place // 2 * 10, {"temp": lane})})
+    return ObservedStatistics(counted, {"field": asked} if asked else {}, {})
 
 
 @given(st.floats(0.01, 1.0), st.floats(0.5, 20.0), st.sampled_from([(BY_VOLT,), (BY_VOLT, BY_SITE)]))
 def test_what_came_of_a_fold_is_told_of_it_again(share, groups, keys):
     fold = mean(*keys, child=WARM)
-    heard = Heard(NOTHING, {}, {fold: (Folded(100, share, groups, 30), SITES)})
-    readings = len(SITES) * fold.slices.most_ticks(fold.interval) * share
+    heard = ObservedStatistics(NOTHING, {}, {fold: (FoldStatistics(100, share, groups, 30), SITES)})
+    readings = len(SITES) * fold.slices.max_ticks(fold.interval) * share
     least = readings and heard.contents(fold, SITES).whole[0]
     many = len(SITES) if BY_SITE in keys else 1
     fewest = many * (1 - (1 - share) ** (readings / share / many))
@@ -41,9 +41,9 @@ def test_what_came_of_a_fold_is_told_of_it_again(share, groups, keys):
 
 
 def test_of_what_was_filtered_nothing_holds_that_was_in_force():
-    heard = heard_of([2100, None, None, 3100], asked=(conditions_measured(deliver(WARM)),))
+    heard = heard_of([2100, None, None, 3100], asked=(sensor_conditions(deliver(WARM)),))
     assert heard.wanted([deliver(WARM)], 1, 10) == heard.wanted([deliver(WARM)], 2, 10) == 0.5
-    both = Select(WARM, apply("GT", TEMP, Number(3000)))
+    both = MoteSelect(WARM, make_instruction("GT", TEMP, MoteConstant(3000)))
     assert heard.wanted([deliver(both)], 1, 10) == 0.0 and heard.wanted([deliver(both)], 2, 10) == 0.5
     # Of others it may hold: nobody knows.
     for other in (HOT, ACQUIRE):
@@ -57,7 +57,7 @@ def test_where_nothing_was_filtered_any_condition_is_counted():
 
 
 def test_of_what_never_came_it_is_a_guess():
-    heard, fold = Heard(NOTHING, {}, {}), mean(BY_VOLT, child=WARM)
+    heard, fold = ObservedStatistics(NOTHING, {}, {}), mean(BY_VOLT, child=WARM)
     assert heard.wanted([deliver(WARM)], 1, 10) == GUESS.wanted([deliver(WARM)], 1, 10)
     assert heard.contents(fold, SITES) == GUESS.contents(fold, SITES)
     assert heard.most_groups(fold, SITES) == GUESS.most_groups(fold, SITES)

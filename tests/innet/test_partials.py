@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.aggregates import make
-from innet.aggregates.state_fields import BLANK, fields_of, folded, merge_fields, state_of
-from innet.operators.slices import Slices
+from innet.aggregates import create_aggregate
+from innet.aggregates.state_fields import EMPTY_FIELDS, extract_fields, make_fields, make_state, merge_fields
+from innet.operators.slices import SlicePattern
 from innet.partials import MAX_SLOTS, Partial, PartialShape
-from innet.program.interpreter import Sampled, run
+from innet.program.interpreter import TickSample, run
 from innet.program.mote_program import MoteProgram
-from innet.program.opcodes import NO_SLOT, Kind, assembled
-from innet.program.table_memory import Memory, state_bytes
+from innet.program.opcodes import NO_SLOT, StateKind, assemble
+from innet.program.table_memory import TableMemory, state_bytes
 from innet.routing.tree import RoutingTree
 from tests.innet.placement_fixtures import merged
 
-KINDS = tuple(kind.name for kind in Kind)
+KINDS = tuple(kind.name for kind in StateKind)
 ASKED = ("COUNT", "SUM", "AVG", "VARIANCE", "STDEV", "MIN", "MAX", "FIRST", "LAST")
 STATE = {"AVG": "SUM", "STDEV": "VARIANCE"}
 INT = st.one_of(st.integers(-3, 3), st.integers(-(2**31), 2**31 - 1))
@@ -26,7 +26,7 @@ VALUE = st.one_of(INT, st.none())
 
 
 def code(*words):
-    return b"".join(assembled(name, *map(int, rest)) for name, *rest in (word.split() for word in words))
+    return b"".join(assemble(name, *map(int, rest)) for name, *rest in (word.split() for word in words))
 
 
 # --- fields and states -----------------------------------------------------------------------------------------------
@@ -37,16 +37,16 @@ def test_fields_say_what_the_aggregate_object_knows(kind, groups):
     """Folded one by one as a mote does it, and columnar by the object itself."""
     rows = []
     for group in groups:
-        fields = BLANK[kind]
+        fields = EMPTY_FIELDS[kind]
         for value, tick, site in group:
-            fields = merge_fields(kind, fields, folded(kind, value, tick, site))
+            fields = merge_fields(kind, fields, make_fields(kind, value, tick, site))
         rows.append(fields)
-    aggregate, state = make(kind, "integer"), make(kind, "integer").init(len(groups))
+    aggregate, state = create_aggregate(kind, "integer"), create_aggregate(kind, "integer").init(len(groups))
     number = np.array([i for i, group in enumerate(groups) for _ in group], np.int64)
     value, tick, site = (np.array([row[i] for group in groups for row in group], np.int64) for i in range(3))
     aggregate.update(state, number, value, None, None, (tick, site))
-    assert fields_of(kind, state) == rows
-    assert same(aggregate, state_of(kind, rows), state)
+    assert extract_fields(kind, state) == rows
+    assert same(aggregate, make_state(kind, rows), state)
 
 
 @given(st.sampled_from(KINDS), st.data())
@@ -54,13 +54,13 @@ def test_fields_merge_as_states_do(kind, data):
     several = st.lists(st.tuples(INT, st.integers(0, 9), st.integers(1, 9)), max_size=5)
     sides = []
     for rows in (data.draw(several), data.draw(several)):
-        fields = BLANK[kind]
+        fields = EMPTY_FIELDS[kind]
         for value, tick, site in rows:
-            fields = merge_fields(kind, fields, folded(kind, value, tick, site))
+            fields = merge_fields(kind, fields, make_fields(kind, value, tick, site))
         sides.append(fields)
-    aggregate, whole = make(kind, "integer"), state_of(kind, [sides[0]])
-    aggregate.merge(whole, state_of(kind, [sides[1]]), np.zeros(1, np.int64))
-    assert fields_of(kind, whole) == [merge_fields(kind, *sides)]
+    aggregate, whole = create_aggregate(kind, "integer"), make_state(kind, [sides[0]])
+    aggregate.merge(whole, make_state(kind, [sides[1]]), np.zeros(1, np.int64))
+    assert extract_fields(kind, whole) == [merge_fields(kind, *sides)]
 
 
 def same(aggregate, a, b):
@@ -74,7 +74,7 @@ def same(aggregate, a, b):
 @given(st.integers(1, 40), st.data())
 def test_slices_follow_each_other_without_a_gap(period, data):
     edge, other = sorted((data.draw(st.integers(0, period - 1)), data.draw(st.integers(0, period - 1))))
-    slices = Slices(period, edge, other)
+    slices = SlicePattern(period, edge, other)
     for tick in range(3 * period):
         number = slices.number(tick)
         assert slices.begin(number) <= tick < slices.end(number)
@@ -85,12 +85,12 @@ def test_slices_follow_each_other_without_a_gap(period, data):
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(-80, 0), st.integers(-80, 0))
 def test_windows_are_runs_of_whole_slices(slide, interval, begin, end):
     """Whatever the edges were moved to, no slice has sampled ticks on both sides of a window's end."""
-    slices = Slices.cut(slide, (begin, end + 1), interval)
+    slices = SlicePattern.cut(slide, (begin, end + 1), interval)
     sampled = range(0, 400, interval)
     most = {}
     for tick in sampled:
         most[slices.number(tick)] = most.get(slices.number(tick), 0) + 1
-    assert max(most.values()) <= slices.most_ticks(interval)
+    assert max(most.values()) <= slices.max_ticks(interval)
     for number in most:
         assert [t for t in slices.ticks(number, interval) if t < 400] == [
             t for t in sampled if slices.number(t) == number
@@ -106,7 +106,7 @@ def test_edges_between_two_ticks_are_moved_to_the_later_one(slide):
     """All edges there are, for a sampling every 10 ticks."""
     for begin in range(-25, 1):
         for end in range(begin, 1):
-            slices = Slices.cut(slide, (begin, end + 1), 10)
+            slices = SlicePattern.cut(slide, (begin, end + 1), 10)
             for window in range(0, 120, slide):
                 inside = {slices.number(t) for t in range(0, 200, 10) if window + begin <= t <= window + end}
                 outside = {slices.number(t) for t in range(0, 200, 10) if not window + begin <= t <= window + end}
@@ -115,10 +115,10 @@ def test_edges_between_two_ticks_are_moved_to_the_later_one(slide):
 
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(-80, 0), st.integers(0, 40))
 def test_nothing_is_kept_of_slices_that_no_window_holds(slide, interval, begin, length):
-    slices = Slices.cut(slide, (begin, begin + length + 1), interval, gap=length + 1 < slide)
+    slices = SlicePattern.cut(slide, (begin, begin + length + 1), interval, gap=length + 1 < slide)
     sampled = range(2 * slide * interval, 4 * slide * interval, interval)
     held = {tick for tick in sampled if (tick - begin) % slide <= length}
-    kept = [tick for tick in sampled if slices.keeps(slices.number(tick))]
+    kept = [tick for tick in sampled if slices.is_in_windows(slices.number(tick))]
     assert held <= set(kept)
     if slide % interval == 0:  # else a slice may have no tick at all, and two of them are cut where one would do
         assert not held or set(kept) == held
@@ -128,22 +128,22 @@ def test_nothing_is_kept_of_slices_that_no_window_holds(slide, interval, begin, 
         edge, ticks = slices.within
         assert kept == [tick for tick in sampled if (tick - edge) % slices.period < ticks]
         numbers = slices.number(np.array(sampled))
-        assert slices.keeps(numbers).tolist() == [tick in kept for tick in sampled]
+        assert slices.is_in_windows(numbers).tolist() == [tick in kept for tick in sampled]
         most = max(sum(slices.number(t) == number for t in kept) for number in numbers.tolist())
-        assert most <= slices.most_ticks(interval)
+        assert most <= slices.max_ticks(interval)
 
 
 @pytest.mark.parametrize("void", [5, 20])
 def test_a_void_is_one_of_two_kinds_of_slices(void):
     with pytest.raises(ValueError, match=f"those at {void} are not some"):
-        Slices(60, 20, 20 if void == 20 else 30, void)
+        SlicePattern(60, 20, 20 if void == 20 else 30, void)
 
 
 def test_slices_that_tell_the_same_ticks_apart_are_equal():
-    assert Slices.cut(60, (-299, 1), 10) == Slices.cut(60, (-295, 5), 10) == Slices(60, 10, 10)
-    assert Slices.cut(60, (0, 1), 60) == Slices.cut(30, (0, 7), 60) == Slices(60, 0, 0)
-    assert Slices.cut(60, (0, 1), 10) == Slices(60, 0, 10)
-    assert Slices.cut(7, (0, 3), 10) == Slices(7, 0, 3)
+    assert SlicePattern.cut(60, (-299, 1), 10) == SlicePattern.cut(60, (-295, 5), 10) == SlicePattern(60, 10, 10)
+    assert SlicePattern.cut(60, (0, 1), 60) == SlicePattern.cut(30, (0, 7), 60) == SlicePattern(60, 0, 0)
+    assert SlicePattern.cut(60, (0, 1), 10) == SlicePattern(60, 0, 10)
+    assert SlicePattern.cut(7, (0, 3), 10) == SlicePattern(7, 0, 3)
 
 
 # --- a network -------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ FOLDS = tuple(word for place in range(len(KINDS)) for word in ("LOAD 0", f"FOLD 
 def programs_for(sites, contributing, room):
     body = code("MARK 1", "LOAD 0", "LIT8 3", "NE", f"SKIP {len(code('LOAD 1', 'KEY', 'ENTER 1', *FOLDS))}")
     body += code("LOAD 1", "KEY", "ENTER 1", *FOLDS)
-    kept = code(*(f"KEEP {kind}" for kind in Kind))
+    kept = code(*(f"KEEP {kind}" for kind in StateKind))
     for site in sites:
         slot = contributing.index(site) if site in contributing else NO_SLOT
         declared = code(f"TABLE 1 {len(contributing)} {slot} 1 {room} {PERIOD} 0 0") + kept
@@ -180,14 +180,14 @@ def programs_for(sites, contributing, room):
 def risen(tree, contributing, readings, room, rng):
     """What reaches the root when every mote hands over what it has, children before parents, in any of their orders."""
     programs = dict(programs_for(tree.parent, contributing, room))
-    memories = {site: Memory() for site in programs}
+    memories = {site: TableMemory() for site in programs}
     for site, program in programs.items():
         memories[site].install([program])
     came, due = [], sorted({tick for _, tick, _, _ in readings} | {10**6})
     for tick in due:
         for site, at, value, key in readings:
             if at == tick:
-                run(programs[site], Sampled(at, (value, key)), memories[site])
+                run(programs[site], TickSample(at, (value, key)), memories[site])
         for site in tree.leaves_first:
             sent = memories[site].take(tick)
             rng.shuffle(sent)
@@ -204,14 +204,14 @@ def risen(tree, contributing, readings, room, rng):
 def test_any_tree_finishes_to_what_the_base_would_have_found(asked, network, room, rng):
     tree, contributing, readings = network
     kind = STATE.get(asked, asked)
-    place, aggregate = KINDS.index(kind), make(asked, "integer")
+    place, aggregate = KINDS.index(kind), create_aggregate(asked, "integer")
     came = [partial for partial in risen(tree, contributing, readings, room, rng) if not partial.bare]
     taken = [row for row in readings if row[2] is not None and row[2] != 3]
     groups = sorted({(tick // PERIOD + 1, key) for _, tick, _, key in taken}, key=repr)
     assert {(partial.slice, *partial.group) for partial in came} == set(groups)
     state = aggregate.init(len(groups))
     into = np.array([groups.index((p.slice, *p.group)) for p in came], np.int64)
-    aggregate.merge(state, state_of(kind, [p.states[place] for p in came]), into)
+    aggregate.merge(state, make_state(kind, [p.states[place] for p in came]), into)
     of_group = np.array([groups.index((row[1] // PERIOD + 1, row[3])) for row in taken], np.int64)
     site, tick, value = (np.array([row[i] for row in taken], np.int64) for i in range(3))
     expected = aggregate.evaluate(len(groups), of_group, value, None, (tick, site))
@@ -244,7 +244,9 @@ def test_how_it_was_handed_over_does_not_show(network, rng):
 
 
 def test_above_128_sites_a_partial_has_a_count():
-    few, many = (PartialShape(1, tuple(range(n)), 0, ("SUM",), Slices(10, 0, 0)) for n in (MAX_SLOTS, MAX_SLOTS + 1))
+    few, many = (
+        PartialShape(1, tuple(range(n)), 0, ("SUM",), SlicePattern(10, 0, 0)) for n in (MAX_SLOTS, MAX_SLOTS + 1)
+    )
     assert (few.has_bitmap, few.who(7), many.has_bitmap, many.who(7)) == (True, 1 << 7, False, 1)
     a, b = Partial(1, 1, 1, (), ((1, 5),)), Partial(1, 1, 1, (), ((1, 6),))
     assert merged([a, b], ("SUM",), many.has_bitmap) == [Partial(1, 2, 2, (), ((2, 11),))]
@@ -254,5 +256,5 @@ def test_above_128_sites_a_partial_has_a_count():
 def test_memory_is_known_beforehand():
     [(_, program)] = programs_for([3], (3, 4), 5)
     [table] = program.tables
-    bits = sum(field.bits for kind in KINDS for field in make(kind, "integer").layout())
+    bits = sum(field.bits for kind in KINDS for field in create_aggregate(kind, "integer").layout())
     assert state_bytes(table) == 5 * (4 + 5 + 1 + 4 + -(-bits // 8))

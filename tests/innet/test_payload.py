@@ -7,32 +7,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.frame import MAX_PAYLOAD, Frame, Kind
+from gateway.frame import MAX_PAYLOAD, Frame, FrameKind
 from gateway.image import Image
-from innet.aggregates.state_fields import fields_of
+from innet.aggregates.state_fields import extract_fields
 from innet.errors import PayloadError
-from innet.operators.slices import Slices
+from innet.operators.slices import SlicePattern
 from innet.partials import MAX_SLOTS, Partial, PartialShape
 from innet.payload import (
-    Duty,
-    Orders,
-    decode_all,
-    decode_orders,
+    MoteAssignment,
+    RadioSchedule,
+    decode_assignment,
+    decode_partial_frames,
     decode_partials,
-    encode_orders,
+    encode_assignment,
     encode_partials,
     first_slice,
 )
 from innet.payload.partial import MAX_SPAN, UNSIGNED, size_of
 from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
-from innet.placement.round_pattern import Rounds
-from innet.uplink import gather
+from innet.placement.round_pattern import RoundPattern
+from innet.uplink import receive_partials
 
 KINDS = ("COUNT", "SUM", "VARIANCE", "MIN", "MAX", "FIRST", "LAST")
 slots = st.integers(1, 12) | st.sampled_from([MAX_SLOTS, MAX_SLOTS + 1])
 shapes = st.builds(
     PartialShape, st.integers(0, 255), slots.map(lambda n: tuple(range(1, n + 1))), st.integers(0, 2),
-    st.lists(st.sampled_from(KINDS), max_size=2).map(tuple), st.just(Slices(10, 0, 0)),
+    st.lists(st.sampled_from(KINDS), max_size=2).map(tuple), st.just(SlicePattern(10, 0, 0)),
 )  # fmt: skip
 INT32 = st.integers(-(2**31), 2**31 - 1)
 
@@ -102,20 +102,20 @@ def test_partials_of_many_frames_are_decoded_as_one_by_one(case, data):
     payloads += [
         bytes([shape.aggregation]) + data.draw(st.binary(max_size=60)) for _ in range(data.draw(st.integers(0, 3)))
     ]
-    frames = [Frame(Kind.PARTIAL, mote, 1, 0, payload) for mote, payload in enumerate(payloads, start=1)]
+    frames = [Frame(FrameKind.PARTIAL, mote, 1, 0, payload) for mote, payload in enumerate(payloads, start=1)]
     expected, wrong = [], []
     for frame in frames:
         try:
             expected += [(frame.mote, partial) for partial in decode_partials(frame.payload, shape, frame.mote)]
         except PayloadError as error:
             wrong.append((error.mote, error.code))
-    found, errors = gather(frames, {shape.aggregation: shape})
+    found, errors = receive_partials(frames, {shape.aggregation: shape})
     pairs = [pair for columns in found for pair in of_columns(columns)]
     assert sorted(pairs, key=lambda p: (p[0], *order(p[1]))) == sorted(expected, key=lambda p: (p[0], *order(p[1])))
     assert sorted((error.mote, error.code) for error in errors) == sorted(wrong)
 
 
-SHAPE = PartialShape(4, (3, 4), 0, ("SUM", "VARIANCE", "MIN"), Slices(10, 0, 0))
+SHAPE = PartialShape(4, (3, 4), 0, ("SUM", "VARIANCE", "MIN"), SlicePattern(10, 0, 0))
 
 
 def test_columns_become_the_states_of_the_base_station_s_aggregates():
@@ -123,9 +123,9 @@ def test_columns_become_the_states_of_the_base_station_s_aggregates():
     rows = [((2, -7), (3, 9, large), (1, -5)), ((0, 0), (0, 0, 0), (0, 0))]
     partials = [Partial(7, 1, 2, (), row) for row in rows]
     [payload] = encode_partials(SHAPE, partials, room=200)
-    [found], _ = decode_all([Frame(Kind.PARTIAL, 3, 1, 0, payload)], {4: SHAPE})
+    [found], _ = decode_partial_frames([Frame(FrameKind.PARTIAL, 3, 1, 0, payload)], {4: SHAPE})
     for kind, state, at in zip(SHAPE.kinds, found.states(), range(3), strict=True):
-        assert fields_of(kind, state) == [row[at] for row in rows]
+        assert extract_fields(kind, state) == [row[at] for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_columns_become_the_states_of_the_base_station_s_aggregates():
     ],
 )
 def test_partials_of_nonsense_are_told(payload, code):
-    good = Frame(Kind.PARTIAL, 3, 1, 1, encode_partials(SHAPE, [Partial(7, 1, 2)])[0])
-    [found], errors = gather([Frame(Kind.PARTIAL, 9, 1, 0, payload), good], {4: SHAPE})
+    good = Frame(FrameKind.PARTIAL, 3, 1, 1, encode_partials(SHAPE, [Partial(7, 1, 2)])[0])
+    [found], errors = receive_partials([Frame(FrameKind.PARTIAL, 9, 1, 0, payload), good], {4: SHAPE})
     assert [(error.mote, error.code) for error in errors] == [(9, code)]
     assert (found.slice.tolist(), found.who.tolist(), found.readings.tolist()) == ([7], [[True, False]], [2])
     with pytest.raises(PayloadError) as caught:
@@ -151,12 +151,16 @@ def test_partials_of_nonsense_are_told(payload, code):
 def test_what_a_mote_must_know_of_an_agenda_survives():
     sent = Slot(700, 20, Activity.SEND, 4)
     slots = (Slot(0, 5, Activity.SENSE), Slot(100, 40, Activity.RECEIVE, 9), Slot(650, 3, Activity.COMPUTE), sent)
-    agenda = Agenda(1, 1000, {3: SiteAgenda(3, 4, slots)}, first=2, rounds=Rounds(10, 9, 5))
-    orders = Orders(parent=4, duty=Duty.of(agenda, 3))
-    assert decode_orders(encode_orders(1, orders), 3) == orders
-    assert orders.duty.slots == (slots[1], sent)
-    assert (orders.duty.period_ms, orders.duty.first, orders.duty.again_ms) == (1000, 2, 20)
-    assert (orders.duty.rounds, orders.duty.turn) == (Rounds(10, 9, 5), 1)
+    agenda = Agenda(1, 1000, {3: SiteAgenda(3, 4, slots)}, first=2, rounds=RoundPattern(10, 9, 5))
+    orders = MoteAssignment(parent=4, radio_schedule=RadioSchedule.of(agenda, 3))
+    assert decode_assignment(encode_assignment(1, orders), 3) == orders
+    assert orders.radio_schedule.slots == (slots[1], sent)
+    assert (orders.radio_schedule.period_ms, orders.radio_schedule.first, orders.radio_schedule.repeat_ms) == (
+        1000,
+        2,
+        20,
+    )
+    assert (orders.radio_schedule.rounds, orders.radio_schedule.turn) == (RoundPattern(10, 9, 5), 1)
 
 
 def agenda(*slots, period=1000, rounds=(1, 0, 0, 0)):
@@ -185,10 +189,10 @@ def agenda(*slots, period=1000, rounds=(1, 0, 0, 0)):
     ],
 )
 def test_orders_that_are_none(content):
-    found = decode_orders(Image(1, agenda((1, 10, 5, 4), (1, 15, 5, 6), rounds=(3, 2, 5, 4))), site=7)
-    assert (found.duty.rounds, found.duty.turn) == (Rounds(3, 2, 5), 4)
+    found = decode_assignment(Image(1, agenda((1, 10, 5, 4), (1, 15, 5, 6), rounds=(3, 2, 5, 4))), site=7)
+    assert (found.radio_schedule.rounds, found.radio_schedule.turn) == (RoundPattern(3, 2, 5), 4)
     with pytest.raises(PayloadError):
-        decode_orders(Image(1, content), site=7)
+        decode_assignment(Image(1, content), site=7)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=13)), max_size=4), st.binary(max_size=3))
@@ -198,8 +202,8 @@ def test_fuzz_orders(sections, tail):
     if not content:
         return
     try:
-        orders = decode_orders(Image(3, content), site=7)
+        orders = decode_assignment(Image(3, content), site=7)
     except PayloadError:
         return
     assert orders.parent != 7
-    assert decode_orders(encode_orders(3, orders), site=7) == orders
+    assert decode_assignment(encode_assignment(3, orders), site=7) == orders

@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.payload import capacity, encode_readings, reported_after
+from acquisition.payload import encode_readings, epochs_per_frame, filter_report_interval
 from gateway.frame import HEADER_SIZE
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import TRUE, Number, SiteNumber, apply
-from innet.operators.mote_select import Select
-from innet.operators.slices import Slices
-from innet.placement.agenda_scheduler import longest_round, round_of
-from innet.placement.fold_sharing import holder, keeps, united_folds
-from innet.placement.load_model import Loads, Round, most_partials, partials_of, readings_of
-from innet.placement.placement import Placed, about_site, conditions, taking
-from innet.placement.placement_search import Choice, arranged, place, predicted, tries
-from innet.placement.statistics import GUESS, OFTEN, share_of
+from innet.operators.mote_expression import TRUE, MoteConstant, SiteNumber, make_instruction
+from innet.operators.mote_select import MoteSelect
+from innet.operators.slices import SlicePattern
+from innet.placement.agenda_scheduler import find_round, longest_round
+from innet.placement.fold_sharing import find_covering_fold, has_all_states, merge_folds
+from innet.placement.load_model import NetworkLoads, Round, bound_partials, predict_partial_loads, predict_reading_loads
+from innet.placement.placement import PlacedOperator, conditions, is_about_site, select_sites
+from innet.placement.placement_search import FoldOption, build_placement, enough_attempts, place, predict_energy
+from innet.placement.statistics import DEFAULT_SELECTIVITY, GUESS, estimate_condition
 from innet.routing.tree import RoutingTree
 from tests.innet.placement_fixtures import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, line, mean, world_of
 
-MEAN = Choice(mean(), (deliver(),))
+MEAN = FoldOption(mean(), (deliver(),))
 
 
 def chosen(world, *choices, delivered=()):
@@ -45,15 +45,15 @@ def test_readings_that_somebody_wants_anyway_are_not_folded_as_well():
 
 def test_two_folds_alone_may_not_pay_and_together_do():
     """Each would have to be added to the readings that the other one needs; the search begins with all of them as well."""
-    high = Choice(mean(kind="MAX"), (deliver(),))
+    high = FoldOption(mean(kind="MAX"), (deliver(),))
     _, runs = chosen(world_of(line(4)), MEAN, high)
     assert runs == [True, True]
 
 
 def test_a_group_for_each_site_saves_only_frames():
     """As many groups as readings: in each slice of six epochs there is still one message instead of six."""
-    long = Choice(mean(BY_SITE), (deliver(),))
-    short = Choice(mean(BY_SITE, slices=Slices.cut(10, (0,), 10)), (deliver(),))
+    long = FoldOption(mean(BY_SITE), (deliver(),))
+    short = FoldOption(mean(BY_SITE, slices=SlicePattern.cut(10, (0,), 10)), (deliver(),))
     assert chosen(world_of(line(6)), long)[1] == [True]
     [weighed] = place((), [short], world_of(line(12)))[1]
     assert weighed.messages[0] > 0 and weighed.joules[0] > 0
@@ -62,13 +62,13 @@ def test_a_group_for_each_site_saves_only_frames():
 def test_each_way_is_weighed_with_the_rounds_that_it_can_have():
     """Three epochs could wait for each other, but for how long what is collected takes to get here; partials are faster."""
     network = replace(world_of(line(12)), round=longest_round(10, 1_000, 20_150))
-    rounds = partial(round_of, world=network, within_ms=20_150)
-    collected = arranged([deliver()], [], (), network)
-    folded = arranged([], [MEAN], [0], network)
+    rounds = partial(find_round, world=network, within_ms=20_150)
+    collected = build_placement([deliver()], [], (), network)
+    folded = build_placement([], [MEAN], [0], network)
     assert [network.round.epochs, rounds(collected).epochs, rounds(folded).epochs] == [3, 2, 3]
     [weighed] = place((), [MEAN], network, rounds=rounds)[1]
     for placement, joules in zip((folded, collected), weighed.joules, strict=True):
-        found = predicted(placement, replace(network, round=rounds(placement)))
+        found = predict_energy(placement, replace(network, round=rounds(placement)))
         used = sum(use.total for use in found.motes.values())
         assert joules == pytest.approx(used / found.epoch_ms * 3_600_000)
 
@@ -90,20 +90,20 @@ def test_the_reason_is_a_sentence_with_both_figures():
 
 
 def test_folds_of_the_same_tuples_are_one():
-    both = united_folds([mean(), mean(kind="MAX"), mean(kind="VARIANCE"), mean(BY_SITE), mean(kind="COUNT")])
+    both = merge_folds([mean(), mean(kind="MAX"), mean(kind="VARIANCE"), mean(BY_SITE), mean(kind="COUNT")])
     assert [fold.states for fold in both] == [(("VARIANCE", TEMP), ("MAX", TEMP)), (("SUM", TEMP),)]
-    assert holder(mean(), both) is both[0]
-    assert holder(mean(BY_SITE), both) is both[1]
+    assert find_covering_fold(mean(), both) is both[0]
+    assert find_covering_fold(mean(BY_SITE), both) is both[1]
 
 
 def test_a_fold_that_stays_keeps_its_number():
     world = world_of(line(3))
     first, _ = place((), [MEAN], world)
-    grouped = Choice(mean(BY_SITE), (deliver(),))
+    grouped = FoldOption(mean(BY_SITE), (deliver(),))
     second, _ = place((), [grouped, MEAN], world, first.folds, 1)
     assert second.folds[:1] == first.folds
     assert {placed.operator: placed.number for placed in second.folds} == {mean(BY_SITE): 2, mean(): 1}
-    third, _ = place((), [Choice(mean(kind="COUNT"), (deliver(),))], world, second.folds, 2)
+    third, _ = place((), [FoldOption(mean(kind="COUNT"), (deliver(),))], world, second.folds, 2)
     assert third.folds == second.folds  # which keep the count of what they sum
 
 
@@ -111,23 +111,23 @@ def test_a_fold_that_lacks_something_stays_as_it_is_beside_another():
     """Motes let go of what a table holds that becomes another: whom it feeds would miss readings."""
     world = world_of(line(3))
     first, _ = place((), [MEAN], world)
-    wider = Choice(mean(kind="VARIANCE"), (deliver(),))
+    wider = FoldOption(mean(kind="VARIANCE"), (deliver(),))
     second, _ = place((), [wider], world, first.folds, 255)
     assert [(placed.operator, placed.number) for placed in second.folds] == [(mean(), 1), (wider.fold, 2)]
-    assert keeps(wider.fold, mean()) and not keeps(mean(), wider.fold)
+    assert has_all_states(wider.fold, mean()) and not has_all_states(mean(), wider.fold)
 
 
 def test_conditions_about_the_site_choose_sites():
-    here = Select(WARM, apply("LE", SiteNumber(), Number(2)))
-    assert taking(deliver(here), (1, 2, 3)) == (1, 2)
-    assert [about_site(term) for term in conditions(deliver(here))] == [True, False]
-    never = Select(ACQUIRE, apply("GT", SiteNumber(), Number(None)))
-    assert taking(deliver(never), (1, 2, 3)) == ()
+    here = MoteSelect(WARM, make_instruction("LE", SiteNumber(), MoteConstant(2)))
+    assert select_sites(deliver(here), (1, 2, 3)) == (1, 2)
+    assert [is_about_site(term) for term in conditions(deliver(here))] == [True, False]
+    never = MoteSelect(ACQUIRE, make_instruction("GT", SiteNumber(), MoteConstant(None)))
+    assert select_sites(deliver(never), (1, 2, 3)) == ()
 
 
 def test_whoever_passes_partials_on_merges_them():
-    fold = replace(mean(), child=Select(ACQUIRE, apply("EQ", SiteNumber(), Number(3))))
-    placement = arranged((), [Choice(fold, ())], [0], world_of(line(4)))
+    fold = replace(mean(), child=MoteSelect(ACQUIRE, make_instruction("EQ", SiteNumber(), MoteConstant(3))))
+    placement = build_placement((), [FoldOption(fold, ())], [0], world_of(line(4)))
     [placed] = placement.placed
     assert (placed.sites, placed.merging) == ((3,), (1, 2))
 
@@ -136,29 +136,32 @@ def test_sites_without_a_way_are_told():
     world = world_of({**line(2), (7, 8): 1.0, (8, 7): 1.0})
     placement, _ = place([deliver()], [], world)
     assert placement.unreached == (7, 8)
-    assert set(readings_of(placement, world.schedules, world.sizes, world.round)) == {1, 2}
+    assert set(predict_reading_loads(placement, world.schedules, world.sizes, world.round)) == {1, 2}
 
 
 @pytest.mark.parametrize(
     ("term", "share"),
     [
         (TRUE, 1.0),
-        (Number(None), 0.0),
-        (apply("EQ", TEMP, TEMP), 1.0),
-        (apply("NE", TEMP, TEMP), 0.0),
-        (apply("NOT", apply("EQ", TEMP, VOLT)), 1 - OFTEN["EQ"]),
-        (apply("AND", apply("GT", TEMP, VOLT), apply("LT", TEMP, VOLT)), OFTEN["GT"] * OFTEN["LT"]),
-        (apply("OR", apply("GT", TEMP, VOLT), TRUE), 1.0),
+        (MoteConstant(None), 0.0),
+        (make_instruction("EQ", TEMP, TEMP), 1.0),
+        (make_instruction("NE", TEMP, TEMP), 0.0),
+        (make_instruction("NOT", make_instruction("EQ", TEMP, VOLT)), 1 - DEFAULT_SELECTIVITY["EQ"]),
+        (
+            make_instruction("AND", make_instruction("GT", TEMP, VOLT), make_instruction("LT", TEMP, VOLT)),
+            DEFAULT_SELECTIVITY["GT"] * DEFAULT_SELECTIVITY["LT"],
+        ),
+        (make_instruction("OR", make_instruction("GT", TEMP, VOLT), TRUE), 1.0),
     ],
 )
 def test_what_is_taken_for_the_share_that_passes(term, share):
-    assert share_of(term) == pytest.approx(share)
+    assert estimate_condition(term) == pytest.approx(share)
 
 
 def test_groups_are_bounded_by_readings():
     assert GUESS.most_groups(mean(), range(5)) == 1
     assert GUESS.most_groups(mean(BY_SITE), range(5)) == 5
-    assert GUESS.most_groups(mean(BY_VOLT, slices=Slices.cut(10, (0,), 10)), range(3)) == 3
+    assert GUESS.most_groups(mean(BY_VOLT, slices=SlicePattern.cut(10, (0,), 10)), range(3)) == 3
 
 
 # --- costs by hand ---------------------------------------------------------------------------------------------------
@@ -166,8 +169,8 @@ def test_groups_are_bounded_by_readings():
 
 def test_collecting_costs_a_message_for_each_hop_and_folding_one_for_each_mote():
     world = world_of(line(3), epochs=6)
-    collected = arranged([deliver()], [MEAN], (), world)
-    folded = arranged((), [MEAN], (0,), world)
+    collected = build_placement([deliver()], [MEAN], (), world)
+    folded = build_placement((), [MEAN], (0,), world)
     assert hops(collected, world) == [
         (1, 0, 1, False),
         (1, 0, 2, True),
@@ -176,15 +179,15 @@ def test_collecting_costs_a_message_for_each_hop_and_folding_one_for_each_mote()
         (3, 2, 1, False),
     ]
     assert hops(folded, world) == [(1, 0, 1, False), (2, 1, 1, False), (3, 2, 1, False)]
-    assert predicted(collected, world).total.attempts == pytest.approx(6)
-    assert predicted(folded, world).total.attempts == pytest.approx(3)
+    assert predict_energy(collected, world).total.attempts == pytest.approx(6)
+    assert predict_energy(folded, world).total.attempts == pytest.approx(3)
 
 
 def test_the_readings_of_a_long_round_take_several_frames():
     """20 epochs; of values as wide as can be, 17 go into a frame."""
     world = world_of(line(1), epochs=20)
-    placement = arranged([deliver()], [], (), world)
-    [load] = readings_of(placement, world.schedules, world.sizes, world.round)[1]
+    placement = build_placement([deliver()], [], (), world)
+    [load] = predict_reading_loads(placement, world.schedules, world.sizes, world.round)[1]
     assert (load.frames, load.most) == (2, 2)
     assert load.size < load.most_size <= world.sizes.room
 
@@ -192,13 +195,13 @@ def test_the_readings_of_a_long_round_take_several_frames():
 def test_a_mote_speaks_when_it_has_something_of_others():
     """Of three in a line, the last two filter; the first has no readings of its own, and folds end where they pass."""
     world = world_of(line(3), sites=(2, 3))
-    placement = arranged([deliver(WARM)], [], (), world, {})
-    loads = Loads.of(placement, world.schedules, world.sizes, world.round)
+    placement = build_placement([deliver(WARM)], [], (), world, {})
+    loads = NetworkLoads.of(placement, world.schedules, world.sizes, world.round)
     [alone] = {load.often for found in loads.readings.values() for load in found}
     assert 0.1 < alone < 1
     assert loads.speaking(placement.tree) == pytest.approx({3: alone, 2: 1 - (1 - alone) ** 2, 1: 1 - (1 - alone) ** 2})
-    folded = arranged((), [MEAN], (0,), world, {})  # of slices of six rounds
-    loads = Loads.of(folded, world.schedules, world.sizes, world.round)
+    folded = build_placement((), [MEAN], (0,), world, {})  # of slices of six rounds
+    loads = NetworkLoads.of(folded, world.schedules, world.sizes, world.round)
     assert loads.speaking(folded.tree) == pytest.approx(dict.fromkeys((1, 2, 3), 1 / 6))
 
 
@@ -207,10 +210,10 @@ def test_a_mote_speaks_when_it_has_something_of_others():
 def test_a_slot_has_room_for_what_was_filtered_and_waited(epochs, attributes):
     """The longest wait there can be, and then a round of which everything is wanted and as wide as can be."""
     world = world_of(line(1), epochs, attributes=attributes)
-    placement = arranged([deliver(WARM, *attributes)], [], (), world, {})
-    [load] = readings_of(placement, world.schedules, world.sizes, world.round)[1]
+    placement = build_placement([deliver(WARM, *attributes)], [], (), world, {})
+    [load] = predict_reading_loads(placement, world.schedules, world.sizes, world.round)[1]
     [sampling] = world.schedules[1].samplings
-    after, room = reported_after(sampling), capacity(sampling)
+    after, room = filter_report_interval(sampling), epochs_per_frame(sampling)
     waited = next(n for n in range(0, after + epochs, epochs) if n + epochs >= after)
     rows = [None] * waited + [(2**31 - 1,) * (len(attributes) - 1) + (None,)] * epochs
     frames = [encode_readings(sampling, 0, rows[at : at + room]) for at in range(0, len(rows), room)]
@@ -219,24 +222,24 @@ def test_a_slot_has_room_for_what_was_filtered_and_waited(epochs, attributes):
 
 
 def hops(placement, world):
-    loads = Loads.of(placement, world.schedules, world.sizes, world.round)
-    return sorted((t.sender, t.receiver, t.frames, t.passed_on) for t in loads.traffic(placement.tree))
+    loads = NetworkLoads.of(placement, world.schedules, world.sizes, world.round)
+    return sorted((t.sender, t.receiver, t.frames, t.forwarded) for t in loads.traffic(placement.tree))
 
 
 def test_a_condition_saves_messages_down_to_the_reports():
     world = world_of(line(3))
-    everything = predicted(arranged([deliver()], [], (), world), world)
-    some = predicted(arranged([deliver(WARM)], [], (), world), world)
-    share = OFTEN["GT"]
+    everything = predict_energy(build_placement([deliver()], [], (), world), world)
+    some = predict_energy(build_placement([deliver(WARM)], [], (), world), world)
+    share = DEFAULT_SELECTIVITY["GT"]
     waits = sum((1 - share) ** epoch for epoch in range(10))  # the tenth report is sent whatever is in it
     assert some.total.attempts == pytest.approx(everything.total.attempts / waits)
 
 
 # --- true of every placement -----------------------------------------------------------------------------------------
 
-CHILDREN = [ACQUIRE, WARM, Select(ACQUIRE, apply("LE", SiteNumber(), Number(3)))]
+CHILDREN = [ACQUIRE, WARM, MoteSelect(ACQUIRE, make_instruction("LE", SiteNumber(), MoteConstant(3)))]
 CHOICES = [
-    Choice(mean(*keys, child=child, kind=kind), (deliver(child),))
+    FoldOption(mean(*keys, child=child, kind=kind), (deliver(child),))
     for keys in ((), (BY_SITE,))
     for child in CHILDREN
     for kind in ("SUM", "MAX")
@@ -263,13 +266,13 @@ def test_every_operator_gets_its_tuples_and_nobody_loses_any(world, choices, col
     placed = {p.operator: p for p in placement.placed}
     for choice in choices:
         if choice.fold in running:
-            held = placed[holder(choice.fold, [p.operator for p in placement.folds])]
-            assert set(held.sites) == set(taking(choice.fold, world.sites["field"]))
+            held = placed[find_covering_fold(choice.fold, [p.operator for p in placement.folds])]
+            assert set(held.sites) == set(select_sites(choice.fold, world.sites["field"]))
             for site in held.sites:  # whoever partials pass through keeps a table for them
                 assert set(tree.path(site)[:-1]) <= {*held.sites, *held.merging}
             assert held.room >= 1 and not set(held.sites) & set(held.merging)
         else:
-            assert all(d in placed for d in choice.instead)
+            assert all(d in placed for d in choice.unfolded_readings)
     assert all(d in placed for d in delivered)
     numbers = [p.number for p in placement.placed if isinstance(p.operator, Fold)]
     assert len(set(numbers)) == len(numbers) and 0 not in numbers
@@ -281,19 +284,19 @@ def test_it_is_never_dearer_than_all_or_nothing(world, choices):
     placement, _ = place((), choices, world)
 
     def joules(arrangement):
-        return sum(use.total for use in predicted(arrangement, world).motes.values())
+        return sum(use.total for use in predict_energy(arrangement, world).motes.values())
 
     found = tuple(dict.fromkeys(choices))
     for running in (range(len(found)), ()):
-        assert joules(placement) <= joules(arranged((), found, running, world)) * (1 + 1e-12)
+        assert joules(placement) <= joules(build_placement((), found, running, world)) * (1 + 1e-12)
 
 
 @given(worlds(), st.sampled_from(CHOICES))
 def test_a_slice_costs_at_most_one_message_for_each_mote(world, choice):
     """Where a partial fits into a frame: the measure of the whole idea."""
     world = replace(world, round=Round(6, 10))
-    placement = arranged((), [choice], (0,), world)
-    for loads in partials_of(placement, world.sizes, world.round).values():
+    placement = build_placement((), [choice], (0,), world)
+    for loads in predict_partial_loads(placement, world.sizes, world.round).values():
         assert len(loads) == 1
         if not choice.fold.keys:
             assert loads[0].most == 1
@@ -313,17 +316,17 @@ def test_a_slice_costs_at_most_one_message_for_each_mote(world, choice):
 )
 def test_how_many_partials_there_can_be(keys, child, room, most):
     """Of four sites, six ticks in a slice."""
-    placed = Placed(mean(*keys, child=child), (1, 2, 3, 4), 1, (), room)
-    assert most_partials(placed, 4, 1) == most
+    placed = PlacedOperator(mean(*keys, child=child), (1, 2, 3, 4), 1, (), room)
+    assert bound_partials(placed, 4, 1) == most
 
 
 @pytest.mark.parametrize(("both", "enough"), [(1.0, 20), (0.5, 54.7), (0.01, 160), (0.0, 160)])
 def test_attempts_enough_but_for_one_round_in_a_hundred(both, enough):
-    assert tries(20, both, 8) == pytest.approx(enough, abs=0.1)
+    assert enough_attempts(20, both, 8) == pytest.approx(enough, abs=0.1)
 
 
 def test_placed_shapes_are_what_frames_need():
     tree = RoutingTree((0,), {1: 0})
-    placed = Placed(mean(BY_SITE), (1,), 5)
+    placed = PlacedOperator(mean(BY_SITE), (1,), 5)
     assert (placed.shape.aggregation, placed.shape.keys, placed.shape.kinds) == (5, 1, ("SUM",))
-    assert arranged((), [MEAN], (0,), world_of(line(1))).tree == tree
+    assert build_placement((), [MEAN], (0,), world_of(line(1))).tree == tree

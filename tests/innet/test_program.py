@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innet.errors import PayloadError, ProgramError
-from innet.operators.slices import Slices
+from innet.operators.slices import SlicePattern
 from innet.payload import decode_program, encode_program
 from innet.program import opcodes
-from innet.program.interpreter import Sampled, run
-from innet.program.mote_program import MoteProgram, Table, check
-from innet.program.opcodes import BY_NAME, MAX_CODE, MAX_KEYS, NO_SLOT, STACK_DEPTH, TABLE, assembled
-from innet.program.table_memory import Memory
+from innet.program.interpreter import TickSample, run
+from innet.program.mote_program import MoteProgram, PartialTable, verify
+from innet.program.opcodes import BY_NAME, MAX_CODE, MAX_KEYS, NO_SLOT, OPCODES, STACK_DEPTH, assemble
+from innet.program.table_memory import TableMemory
 
 ROOT = Path(__file__).resolve().parents[2]
 LOAD, OUT, HALT = (BY_NAME[name].number for name in ("LOAD", "OUT", "HALT"))
@@ -21,20 +21,20 @@ LOAD, OUT, HALT = (BY_NAME[name].number for name in ("LOAD", "OUT", "HALT"))
 
 def code(*words):
     """`code("LOAD 0", "SEND")`: a program from text, without the HALT at its end."""
-    return b"".join(assembled(name, *map(int, rest)) for name, *rest in (word.split() for word in words))
+    return b"".join(assemble(name, *map(int, rest)) for name, *rest in (word.split() for word in words))
 
 
 DECLARED = code("TABLE 4 2 1 1 3 60 0 0", "KEEP 1", "KEEP 3")
 
 
-@pytest.mark.parametrize("path", opcodes.generated())
+@pytest.mark.parametrize("path", opcodes.generate_files())
 def test_generated_files_are_up_to_date(path):
     """If this fails: python -m innet.program.opcodes"""
-    assert (ROOT / path).read_text() == opcodes.generated()[path]
+    assert (ROOT / path).read_text() == opcodes.generate_files()[path]
 
 
 def test_the_table_has_each_number_and_name_once():
-    assert len({opcode.number for opcode in TABLE}) == len({opcode.name for opcode in TABLE}) == len(TABLE)
+    assert len({opcode.number for opcode in OPCODES}) == len({opcode.name for opcode in OPCODES}) == len(OPCODES)
 
 
 @pytest.mark.parametrize(
@@ -79,18 +79,18 @@ def test_the_table_has_each_number_and_name_once():
 )
 def test_programs_that_break_a_rule(text, said):
     with pytest.raises(ProgramError, match=said):
-        check(text, channels=2)
+        verify(text, channels=2)
 
 
 def test_a_program_moves_values_and_nulls():
     program = MoteProgram(3, 0, 1, 3, code("LOAD 2", "OUT 0", "LOAD 0", "OUT 2", "SEND", "HALT"))
-    assert run(program, Sampled(0, (7, 8, None)), Memory()).reading == (None, None, 7)
-    assert run(program, Sampled(0, (7, 8, 9)), Memory()).reading == (9, None, 7)
+    assert run(program, TickSample(0, (7, 8, None)), TableMemory()).reading == (None, None, 7)
+    assert run(program, TickSample(0, (7, 8, 9)), TableMemory()).reading == (9, None, 7)
 
 
 def test_disassembly():
     text = DECLARED + code("LOAD 0", "SKIP 4", "LOAD 0", "OUT 0", "SEND", "HALT")
-    lines = MoteProgram(3, 0, 1, 1, text).disassembly().splitlines()
+    lines = MoteProgram(3, 0, 1, 1, text).disassemble().splitlines()
     assert [line.split(None, 2)[2] for line in lines] == [
         "TABLE 4 2 1 1 3 60 0 0", "KEEP 1  SUM", "KEEP 3  MIN", "LOAD 0", "SKIP 4  to 33", "LOAD 0", "OUT 0", "SEND", "HALT",
     ]  # fmt: skip
@@ -99,7 +99,7 @@ def test_disassembly():
 
 def test_what_a_program_says_of_itself():
     program = MoteProgram(3, 0, 1, 1, DECLARED + code("LOAD 0", "OUT 0", "SEND", "HALT"))
-    assert program.tables == (Table(4, 2, 1, 1, 3, Slices(60, 0, 0), ("SUM", "MIN")),)
+    assert program.tables == (PartialTable(4, 2, 1, 1, 3, SlicePattern(60, 0, 0), ("SUM", "MIN")),)
     assert program.tables[0].shape.slots == (0, 1)
     assert program.body == code("LOAD 0", "OUT 0", "SEND", "HALT")
     assert program.sends
@@ -115,9 +115,9 @@ def test_fuzz_programs_from_the_air(payload):
     except PayloadError:
         return
     assert encode_program(program) == payload
-    memory = Memory()
+    memory = TableMemory()
     memory.install([program])
-    reading = run(program, Sampled(7, range(program.channels)), memory).reading
+    reading = run(program, TickSample(7, range(program.channels)), memory).reading
     assert reading is None or (program.sends and len(reading) == program.channels)
 
 
@@ -134,8 +134,8 @@ def test_a_program_that_passes_the_check_runs(parts, declared):
         program = MoteProgram(3, 0, 1, 2, text)
     except ProgramError:
         return
-    memory = Memory()
+    memory = TableMemory()
     memory.install([program])
-    outcome = run(program, Sampled(0, (7, 8)), memory)
+    outcome = run(program, TickSample(0, (7, 8)), memory)
     assert program.sends or outcome.reading is None
     assert len(memory) <= 1

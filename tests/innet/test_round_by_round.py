@@ -7,31 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.payload import capacity, encode_readings
+from acquisition.payload import encode_readings, epochs_per_frame
 from gateway.frame import HEADER_SIZE
 from innet.costs.energy_model import attempt_ms
-from innet.operators.mote_expression import Number, SiteNumber, apply
-from innet.operators.mote_select import Select
-from innet.operators.slices import Slices
+from innet.operators.mote_expression import MoteConstant, SiteNumber, make_instruction
+from innet.operators.mote_select import MoteSelect
+from innet.operators.slices import SlicePattern
 from innet.payload import decode_partials, encode_partials
 from innet.placement.agenda import Activity
-from innet.placement.agenda_scheduler import agenda_of
-from innet.placement.placement_search import Choice, arranged
+from innet.placement.agenda_scheduler import schedule_placement
+from innet.placement.placement_search import FoldOption, build_placement
 from innet.program.compiler import compile_programs
-from innet.program.interpreter import Sampled, run
-from innet.program.table_memory import Memory
+from innet.program.interpreter import TickSample, run
+from innet.program.table_memory import TableMemory
 from tests.innet.placement_fixtures import ACQUIRE, BY_SITE, BY_VOLT, HARDWARE, WARM, deliver, mean, world_of
 
-BOTH = Select(ACQUIRE, apply("NE", SiteNumber(), Number(2)))
+BOTH = MoteSelect(ACQUIRE, make_instruction("NE", SiteNumber(), MoteConstant(2)))
 FOLDS = [
     mean(*keys, child=child, slices=slices)
     for keys in ((), (BY_SITE,), (BY_VOLT,), (BY_SITE, BY_VOLT))
     for child in (ACQUIRE, WARM, BOTH)
     for slices in (
-        Slices.cut(20, (0,), 10),
-        Slices.cut(60, (0, 10), 10),
-        Slices.cut(60, (20, 40), 10, gap=True),
-        Slices.cut(10, (0,), 10),
+        SlicePattern.cut(20, (0,), 10),
+        SlicePattern.cut(60, (0, 10), 10),
+        SlicePattern.cut(60, (20, 40), 10, gap=True),
+        SlicePattern.cut(10, (0,), 10),
     )
 ]
 
@@ -43,7 +43,7 @@ class Motes:
         self.world, self.tree = world, placement.tree
         self.shapes = placement.shapes
         self.programs = {p.site: p for p in compile_programs(placement.placed, world.schedules.values())}
-        self.memories = {site: Memory() for site in self.tree.parent}
+        self.memories = {site: TableMemory() for site in self.tree.parent}
         for site, program in self.programs.items():
             if site in self.memories:
                 self.memories[site].install([program])
@@ -54,7 +54,7 @@ class Motes:
     def sample(self, tick, values):
         for site, memory in self.memories.items():
             if site in self.world.schedules and site in self.programs:
-                outcome = run(self.programs[site], Sampled(tick, values[site]), memory)
+                outcome = run(self.programs[site], TickSample(tick, values[site]), memory)
                 if outcome.wanted:
                     self.rows[site].append(outcome.reading)
 
@@ -64,7 +64,7 @@ class Motes:
             next((s for s in self.world.schedules[site].samplings), None) if site in self.world.schedules else None
         )
         rows, self.rows[site] = self.rows[site], []
-        room = capacity(sampling) if sampling else 1
+        room = epochs_per_frame(sampling) if sampling else 1
         payloads = [encode_readings(sampling, 0, rows[at : at + room]) for at in range(0, len(rows), room)]
         payloads += self.inbox.pop(site)
         self.inbox[site] = []
@@ -95,8 +95,8 @@ def networks(draw):
 @given(networks(), st.lists(st.sampled_from(FOLDS), max_size=3), st.booleans(), st.data())
 def test_what_has_to_go_out_fits_into_its_slot(world, folds, collected, data):
     delivered = [deliver(WARM, "temp", "volt")] if collected else []
-    placement = arranged(delivered, [Choice(fold, ()) for fold in folds], range(len(folds)), world)
-    agenda = agenda_of(placement, world)
+    placement = build_placement(delivered, [FoldOption(fold, ()) for fold in folds], range(len(folds)), world)
+    agenda = schedule_placement(placement, world)
     motes = Motes(world, placement)
     value = st.one_of(st.none(), st.sampled_from([0, 3000]), st.integers(-(2**31), 2**31 - 1))
     order = sorted(agenda.sites.values(), key=lambda own: own.of(Activity.SEND)[0].start_ms)
@@ -114,7 +114,7 @@ def test_what_has_to_go_out_fits_into_its_slot(world, folds, collected, data):
     for number, shape in motes.shapes.items():
         came = [p for n, payload in motes.arrived if n == number for p in decode_partials(payload, shape, 0)]
         slices = [shape.slices.number(tick) for tick in range(0, end, 10)]
-        over = sum(1 for slice in slices if shape.slices.keeps(slice) and shape.slices.end(slice) <= end)
+        over = sum(1 for slice in slices if shape.slices.is_in_windows(slice) and shape.slices.end(slice) <= end)
         held = sum(partial.readings for partial in came)
         assert held >= over * len(reached & set(shape.slots))  # those of slices that are not over may have gone early
 
@@ -123,8 +123,8 @@ def test_what_has_to_go_out_fits_into_its_slot(world, folds, collected, data):
 def test_a_mean_costs_one_frame_for_each_mote_and_slice(epochs):
     ratios = {pair: 1.0 for n in range(5) for pair in ((n, n + 1), (n + 1, n))}
     world = world_of(ratios, epochs)
-    placement = arranged((), [Choice(mean(slices=Slices.cut(40, (0,), 10)), ())], (0,), world)
-    agenda, motes, sent = agenda_of(placement, world), Motes(world, placement), 0
+    placement = build_placement((), [FoldOption(mean(slices=SlicePattern.cut(40, (0,), 10)), ())], (0,), world)
+    agenda, motes, sent = schedule_placement(placement, world), Motes(world, placement), 0
     for begin in range(0, 80, agenda.period):
         for tick in range(begin, begin + agenda.period, 10):
             motes.sample(tick, {site: (site, 1) for site in motes.memories})

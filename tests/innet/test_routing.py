@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acquisition.schedule import Sampling, Schedule
-from acquisition.ticks import Epochs
-from gateway.frame import BROADCAST, Frame, Kind
+from acquisition.ticks import EpochGrid
+from gateway.frame import BROADCAST, Frame, FrameKind
 from innet import downlink, uplink
 from innet.errors import PayloadError, RoutingError
-from innet.payload import MAX_NEIGHBOURS, Orders, decode_links, decode_orders, encode_links
+from innet.payload import MAX_NEIGHBOURS, MoteAssignment, decode_assignment, decode_links, encode_links
 from innet.program.mote_program import MoteProgram
-from innet.routing.parent_selection import choose_tree, rebuild
-from innet.routing.topology import Heard, LinksReport, Topology
+from innet.routing.parent_selection import choose_tree, update_tree
+from innet.routing.topology import LinksReport, NeighbourLink, Topology
 from innet.routing.tree import RoutingTree
 
 
@@ -23,8 +23,8 @@ def topology(*links):
     """From (a, b, quality of both directions)."""
     heard = {}
     for a, b, quality in links:
-        heard.setdefault(a, []).append(Heard(b, quality))
-        heard.setdefault(b, []).append(Heard(a, quality))
+        heard.setdefault(a, []).append(NeighbourLink(b, quality))
+        heard.setdefault(b, []).append(NeighbourLink(a, quality))
     return Topology().with_reports(LinksReport(mote, tuple(found)) for mote, found in heard.items())
 
 
@@ -48,29 +48,32 @@ def test_who_reaches_nobody_is_left_out():
 
 def test_a_report_replaces_the_earlier_one():
     first = topology((0, 1, 255))
-    second = first.with_reports([LinksReport(1, (Heard(2, 9),))])
+    second = first.with_reports([LinksReport(1, (NeighbourLink(2, 9),))])
     assert second.heard == {0: {1: 255}, 1: {2: 9}}
-    assert second.with_reports([LinksReport(1, (Heard(2, 9),))]) is second
+    assert second.with_reports([LinksReport(1, (NeighbourLink(2, 9),))]) is second
     assert second.motes == {0, 1, 2}
 
 
 def test_a_report_that_was_overtaken_says_nothing():
-    new, old = LinksReport(1, (Heard(2, 9),), (1, 7)), LinksReport(1, (Heard(3, 9),), (1, 6))
+    new, old = LinksReport(1, (NeighbourLink(2, 9),), (1, 7)), LinksReport(1, (NeighbourLink(3, 9),), (1, 6))
     for reports in ([new, old], [old, new]):
         assert Topology().with_reports(reports).heard == {1: {2: 9}}
-    unchanged = Topology().with_reports([LinksReport(1, (Heard(2, 9),), (1, 5)), new])
+    unchanged = Topology().with_reports([LinksReport(1, (NeighbourLink(2, 9),), (1, 5)), new])
     assert unchanged.with_reports([old]) is unchanged
 
 
 def test_who_is_not_in_a_report_that_has_room_is_not_heard():
-    full = tuple(Heard(n, 200) for n in range(10, 10 + MAX_NEIGHBOURS))
+    full = tuple(NeighbourLink(n, 200) for n in range(10, 10 + MAX_NEIGHBOURS))
     for heard, cost in ((full, 1.0), (full[1:], float("inf"))):
-        assert Topology().with_reports([LinksReport(1, heard), LinksReport(2, (Heard(1, 255),))]).cost(1, 2) == cost
+        assert (
+            Topology().with_reports([LinksReport(1, heard), LinksReport(2, (NeighbourLink(1, 255),))]).cost(1, 2)
+            == cost
+        )
 
 
 def test_whom_a_full_report_leaves_out_is_taken_to_be_anybody_within_two_hops():
-    full = tuple(Heard(n, 200) for n in range(10, 10 + MAX_NEIGHBOURS))
-    others = [LinksReport(2, (Heard(10, 90), Heard(11, 0))), LinksReport(3, (Heard(2, 90),))]
+    full = tuple(NeighbourLink(n, 200) for n in range(10, 10 + MAX_NEIGHBOURS))
+    others = [LinksReport(2, (NeighbourLink(10, 90), NeighbourLink(11, 0))), LinksReport(3, (NeighbourLink(2, 90),))]
     named = {h.neighbour for h in full}
     for heard, audible in ((full, named | {2}), (full[:-1], named - {full[-1].neighbour})):
         known = Topology().with_reports([LinksReport(1, heard), *others]).audible
@@ -128,9 +131,9 @@ def test_nothing_goes_through_who_is_silent_where_there_is_another_way():
     found = topology((0, 1, 255), (0, 2, 200), (1, 3, 255), (2, 3, 200), (1, 4, 255))
     tree = choose_tree(found, [0])
     assert tree.parent == {1: 0, 2: 0, 3: 1, 4: 1}
-    after = rebuild(tree, found, silent={1})
+    after = update_tree(tree, found, silent={1})
     assert after.parent == {1: 0, 2: 0, 3: 2, 4: 1}
-    assert rebuild(after, found).parent == {1: 0, 2: 0, 3: 1, 4: 1}  # who speaks again is taken back: it pays
+    assert update_tree(after, found).parent == {1: 0, 2: 0, 3: 1, 4: 1}  # who speaks again is taken back: it pays
 
 
 def test_a_mote_moves_only_where_it_pays():
@@ -138,15 +141,15 @@ def test_a_mote_moves_only_where_it_pays():
     assert tree.parent[3] == 1
     slightly_better = topology((0, 1, 240), (0, 2, 255), (1, 3, 255), (2, 3, 255))
     assert choose_tree(slightly_better, [0]).parent[3] == 2
-    assert rebuild(tree, slightly_better) is tree
+    assert update_tree(tree, slightly_better) is tree
     much_better = topology((0, 1, 180), (0, 2, 255), (1, 3, 255), (2, 3, 255))
-    assert rebuild(tree, much_better).parent[3] == 2
-    assert rebuild(tree, slightly_better, switching=0).parent[3] == 2
+    assert update_tree(tree, much_better).parent[3] == 2
+    assert update_tree(tree, slightly_better, switching=0).parent[3] == 2
 
 
 def test_switching_is_less_than_a_transmission():
     with pytest.raises(ValueError, match="less than 1"):
-        rebuild(RoutingTree((0,), {}), Topology(), switching=1)
+        update_tree(RoutingTree((0,), {}), Topology(), switching=1)
 
 
 edges = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(1, 255)).filter(lambda e: e[0] != e[1]))
@@ -189,7 +192,7 @@ def test_what_is_rebuilt_is_a_tree_that_covers_and_is_nearly_the_cheapest(before
     silent -= roots
     tree = choose_tree(topology(*before), roots)
     found = topology(*after)
-    rebuilt = rebuild(tree, found, silent, switching)
+    rebuilt = update_tree(tree, found, silent, switching)
     assert set(rebuilt.parent) == set(cheapest(found, roots)) - roots
     talking = topology(*(link for link in after if not silent & set(link[:2])))
     cost = cheapest(talking, roots)
@@ -202,7 +205,7 @@ def test_what_is_rebuilt_is_a_tree_that_covers_and_is_nearly_the_cheapest(before
         if mote in tree.parent and parent != tree.parent[mote]:
             was = tree.parent[mote]  # left behind because it is gone, or silent, or because that pays
             assert was not in cost or cost[was] + talking.cost(mote, was) > cost[mote] + switching - 1e-9
-    assert rebuild(rebuilt, found, silent, switching) is rebuilt
+    assert update_tree(rebuilt, found, silent, switching) is rebuilt
 
 
 good_edges = st.lists(
@@ -216,7 +219,7 @@ def test_small_changes_move_nobody(links, changes):
     links = list({frozenset(link[:2]): link for link in links}.values())
     tree = choose_tree(topology(*links), [0])
     wandered = topology(*((a, b, quality + changes[n]) for n, (a, b, quality) in enumerate(links)))
-    assert rebuild(tree, wandered) is tree
+    assert update_tree(tree, wandered) is tree
 
 
 # --- the office that was measured ---
@@ -245,15 +248,15 @@ def test_the_measured_office_has_a_tree_and_one_mote_without(shared_data):
     for mote in tree.parent:
         assert price(found, tree, mote) == pytest.approx(cost[mote])
     assert max(tree.depth(mote) for mote in tree.parent) >= 2
-    assert rebuild(tree, found) is tree
+    assert update_tree(tree, found) is tree
     worst = max(tree.children, key=lambda member: (member != 0, len(tree.children[member])))
-    around = rebuild(tree, found, silent={worst})
+    around = update_tree(tree, found, silent={worst})
     assert around.unreached(range(1, 55)) == (5,)
     assert around.children[worst] == ()
 
 
 reports = st.builds(
-    lambda heard: LinksReport(3, tuple(Heard(n, q) for n, q in heard.items())),
+    lambda heard: LinksReport(3, tuple(NeighbourLink(n, q) for n, q in heard.items())),
     st.dictionaries(st.integers(0, 0xFFFF).filter(lambda n: n != 3), st.integers(0, 255), max_size=MAX_NEIGHBOURS),
 )
 
@@ -265,7 +268,7 @@ def test_reports_survive_the_air(report):
 
 
 def test_the_best_neighbours_are_reported():
-    many = LinksReport(3, tuple(Heard(n, n) for n in range(100, 200)))
+    many = LinksReport(3, tuple(NeighbourLink(n, n) for n in range(100, 200)))
     decoded = decode_links(encode_links(many), 3)
     assert [h.neighbour for h in decoded.heard] == list(range(199, 199 - MAX_NEIGHBOURS, -1))
 
@@ -285,16 +288,18 @@ def test_fuzz_reports(payload):
 def test_doors():
     program = MoteProgram(3, 0, 1, 0, b"\x00")
     tree = RoutingTree((0,), {3: 9, 9: 0})
-    sampling = Sampling(0, "", Epochs(0, 10), ())
+    sampling = Sampling(0, "", EpochGrid(0, 10), ())
     schedules = {
         site: Schedule(site, 1, samplings) for site, samplings in ((3, (sampling,)), (9, (sampling,)), (8, ()))
     }
-    assert downlink.images([program], tree, schedules).keys() == {3, 9}
-    assert decode_orders(downlink.images([program], tree, schedules)[9], 9) == Orders((), parent=0)
-    assert decode_orders(downlink.images([program], tree, schedules)[3], 3) == Orders((program,), parent=9)
-    unheard = downlink.images([program], RoutingTree((0,), {}), schedules)
-    assert decode_orders(unheard[3], 3).parent == BROADCAST
-    good = Frame(Kind.LINKS, 3, 1, 0, encode_links(LinksReport(3, (Heard(0, 9),))))
-    reports, errors = uplink.rise([Frame(Kind.LINKS, 4, 1, 0, b"\x05"), good])
-    assert reports == [LinksReport(3, (Heard(0, 9),), number=(1, 0))]
+    assert downlink.make_images([program], tree, schedules).keys() == {3, 9}
+    assert decode_assignment(downlink.make_images([program], tree, schedules)[9], 9) == MoteAssignment((), parent=0)
+    assert decode_assignment(downlink.make_images([program], tree, schedules)[3], 3) == MoteAssignment(
+        (program,), parent=9
+    )
+    unheard = downlink.make_images([program], RoutingTree((0,), {}), schedules)
+    assert decode_assignment(unheard[3], 3).parent == BROADCAST
+    good = Frame(FrameKind.LINKS, 3, 1, 0, encode_links(LinksReport(3, (NeighbourLink(0, 9),))))
+    reports, errors = uplink.receive([Frame(FrameKind.LINKS, 4, 1, 0, b"\x05"), good])
+    assert reports == [LinksReport(3, (NeighbourLink(0, 9),), number=(1, 0))]
     assert [(error.code, error.mote) for error in errors] == [("size", 4)]

@@ -7,32 +7,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.operators.slices import Slices
+from innet.operators.slices import SlicePattern
 from innet.placement.load_model import Round
-from innet.placement.placement import Placed, Placement
-from innet.placement.round_pattern import Rounds
-from innet.placement.slot_rounds import rounds_of
+from innet.placement.placement import PlacedOperator, Placement
+from innet.placement.round_pattern import RoundPattern
+from innet.placement.slot_rounds import find_slot_rounds
 from innet.routing.tree import RoutingTree
 from tests.innet.placement_fixtures import BY_SITE, BY_VOLT, deliver, mean
 
 INTERVAL = 10
-HUNDRED = Slices.cut(100, (0,), INTERVAL)
+HUNDRED = SlicePattern.cut(100, (0,), INTERVAL)
 TREE = RoutingTree((0,), {1: 0, 2: 0, 3: 2})  # readings of two sites pass the second
 
 
 def fold(slices, *keys, room=255):
-    return Placed(mean(*keys, slices=slices), (1, 2, 3), 1, room=room)
+    return PlacedOperator(mean(*keys, slices=slices), (1, 2, 3), 1, room=room)
 
 
 def due(*placed, round=Round(1, INTERVAL)):
-    return rounds_of(Placement(TREE, placed), round)
+    return find_slot_rounds(Placement(TREE, placed), round)
 
 
 @st.composite
 def slices(draw):
     period = INTERVAL * draw(st.integers(1, 12))
     edges = draw(st.lists(st.integers(0, period - 1), min_size=1, max_size=2))
-    return Slices.cut(period, tuple(edges), INTERVAL, gap=draw(st.booleans()))
+    return SlicePattern.cut(period, tuple(edges), INTERVAL, gap=draw(st.booleans()))
 
 
 @given(st.lists(slices(), min_size=1, max_size=3), st.integers(1, 4))
@@ -43,7 +43,7 @@ def test_something_is_due_in_a_round_in_which_a_slice_is_over_and_in_no_rarer_on
         -(-each.end(number) // round.ticks) - 1
         for each in found
         for number in range(each.number(0), each.number(40_000))
-        if each.keeps(number)
+        if each.is_in_windows(number)
     })  # fmt: skip
     assert all(number % rounds.every == rounds.phase for number in over)
     aligned = all(each.period % round.ticks == 0 for each in found)
@@ -53,23 +53,23 @@ def test_something_is_due_in_a_round_in_which_a_slice_is_over_and_in_no_rarer_on
 @pytest.mark.parametrize(
     "placed",
     [
-        [fold(Slices.cut(100, (0,), 10)), Placed(deliver(), (1, 2, 3))],
-        [fold(Slices.cut(100, (0,), 10), BY_VOLT, room=8)],
+        [fold(SlicePattern.cut(100, (0,), 10)), PlacedOperator(deliver(), (1, 2, 3))],
+        [fold(SlicePattern.cut(100, (0,), 10), BY_VOLT, room=8)],
     ],
     ids=["readings are delivered", "a table may be too small"],
 )
 def test_what_may_be_due_at_any_time_has_slots_in_each_round(placed):
-    assert due(fold(HUNDRED)) == due(fold(HUNDRED, BY_SITE, room=4)) == Rounds(10, 9, 5)
-    assert due(fold(Slices.cut(100, (20, 60), INTERVAL, gap=True))) == Rounds(
+    assert due(fold(HUNDRED)) == due(fold(HUNDRED, BY_SITE, room=4)) == RoundPattern(10, 9, 5)
+    assert due(fold(SlicePattern.cut(100, (20, 60), INTERVAL, gap=True))) == RoundPattern(
         10, 5, 5
     )  # and not where the void is over
-    assert due(*placed) == Rounds(1, 0, 5)
-    assert due(*placed, round=Round(16, 10)) == due(round=Round(16, 10)) == Rounds(1, 0, 1)
+    assert due(*placed) == RoundPattern(1, 0, 5)
+    assert due(*placed, round=Round(16, 10)) == due(round=Round(16, 10)) == RoundPattern(1, 0, 1)
 
 
 @given(st.integers(1, 12), st.integers(0, 11), st.integers(0, 6), st.integers(0, 20))
 def test_shares_are_those_that_are_counted(every, phase, asks, hops):
-    rounds = Rounds(every, phase % every, asks)
+    rounds = RoundPattern(every, phase % every, asks)
     turn = rounds.turn(hops)
     due = [number % every == rounds.phase for number in range(every * 60)]
     turns = [asks > 0 and (number - hops) % asks == 0 for number in range(every * 60)]

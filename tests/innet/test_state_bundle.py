@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.aggregates import make
+from innet.aggregates import create_aggregate
 from innet.aggregates.exact_sums import HEADROOM
-from innet.aggregates.state import Once
-from innet.aggregates.state_bundle import bundled, fit
+from innet.aggregates.state import IdentityMemo
+from innet.aggregates.state_bundle import bundle_states, can_merge
 
-MADE = [make(name, "float") for name in ("MIN", "MAX", "AVG", "SUM", "COUNT")]
+MADE = [create_aggregate(name, "float") for name in ("MIN", "MAX", "AVG", "SUM", "COUNT")]
 VALUES = (
     st.integers(-(10**8), 10**8).map(lambda n: n / 100)
     | st.floats(-1e6, 1e6)
@@ -21,7 +21,7 @@ VALUES = (
 
 def states(values):
     """Of groups with one value each, which have their counts in common."""
-    once, counts = Once(), np.ones(len(values), np.int64)
+    once, counts = IdentityMemo(), np.ones(len(values), np.int64)
     return [made.folded(counts, None, np.array(values), None, None, once) for made in MADE]
 
 
@@ -32,7 +32,7 @@ def answers(of):
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=8))
 def test_bundles_are_put_together_as_their_states_are(rows):
     parts = [states(values) for values in rows]
-    bundles = [bundled(MADE, part) for part in parts]
+    bundles = [bundle_states(MADE, part) for part in parts]
     whole, found = parts[0], bundles[0]
     for part, bundle in zip(parts[1:], bundles[1:], strict=True):
         whole = [made.merged(*both) for made, *both in zip(MADE, whole, part, strict=True)]
@@ -43,11 +43,11 @@ def test_bundles_are_put_together_as_their_states_are(rows):
 
 
 def test_what_states_share_is_there_once():
-    found = bundled(MADE, states([1.5, 2.25]))
+    found = bundle_states(MADE, states([1.5, 2.25]))
     assert len(found.arrays) == 6  # count, what was seen, least, greatest, one word of each of two sums
     assert len({id(array) for array in found.arrays}) == len(found.arrays)
 
 
 def test_digits_without_room_for_their_sum_do_not_fit():
-    half = replace(bundled(MADE, states([1.5])), bound=HEADROOM // 2)
-    assert fit([half] * 2) and not fit([half] * 3)
+    half = replace(bundle_states(MADE, states([1.5])), bound=HEADROOM // 2)
+    assert can_merge([half] * 2) and not can_merge([half] * 3)

@@ -7,32 +7,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.operators.column_evaluation import Lane, lane_of
-from innet.operators.mote_expression import Apply, Number, SiteNumber, all_of, apply
-from innet.operators.mote_select import Select
-from innet.operators.scalar_evaluation import BINARY, UNARY, picked
-from innet.operators.slices import Slices
+from innet.operators.column_evaluation import ValueColumn, evaluate_columns
+from innet.operators.mote_expression import Instruction, MoteConstant, SiteNumber, all_of, make_instruction
+from innet.operators.mote_select import MoteSelect
+from innet.operators.scalar_evaluation import BINARY, UNARY, choose_value
+from innet.operators.slices import SlicePattern
 from innet.placement.placement import conditions
-from innet.placement.statistics import DISTINCT, GUESS, OFTEN, Counted, passing
+from innet.placement.statistics import (
+    DEFAULT_DISTINCT_VALUES,
+    DEFAULT_SELECTIVITY,
+    GUESS,
+    CountedStatistics,
+    estimate_selectivity,
+)
 from tests.innet.placement_fixtures import ACQUIRE, BY_SITE, BY_VOLT, TEMP, VOLT, WARM, deliver, mean
 
 SOME = st.none() | st.sampled_from([-1, 0, 1, 2, 3000]) | st.integers(-(2**31), 2**31 - 1)
-COLD = Select(ACQUIRE, apply("LT", TEMP, Number(2000)))
-LEAVES = st.sampled_from([TEMP, VOLT, SiteNumber()]) | st.builds(Number, SOME)
+COLD = MoteSelect(ACQUIRE, make_instruction("LT", TEMP, MoteConstant(2000)))
+LEAVES = st.sampled_from([TEMP, VOLT, SiteNumber()]) | st.builds(MoteConstant, SOME)
 
 
 def applied(parts):
-    one = st.builds(lambda name, a: apply(name, a), st.sampled_from(sorted(UNARY)), parts)
-    two = st.builds(lambda name, a, b: apply(name, a, b), st.sampled_from(sorted(BINARY)), parts, parts)
-    return one | two | st.builds(lambda a, b, c: apply("PICK", a, b, c), parts, parts, parts)
+    one = st.builds(lambda name, a: make_instruction(name, a), st.sampled_from(sorted(UNARY)), parts)
+    two = st.builds(lambda name, a, b: make_instruction(name, a, b), st.sampled_from(sorted(BINARY)), parts, parts)
+    return one | two | st.builds(lambda a, b, c: make_instruction("PICK", a, b, c), parts, parts, parts)
 
 
 def one_by_one(expression, site, reading):
     """The value of one reading, by the meaning of the instructions."""
-    if isinstance(expression, Apply):
+    if isinstance(expression, Instruction):
         values = [one_by_one(part, site, reading) for part in expression.parts]
-        return (picked if expression.name == "PICK" else UNARY.get(expression.name) or BINARY[expression.name])(*values)
-    if isinstance(expression, Number):
+        return (choose_value if expression.name == "PICK" else UNARY.get(expression.name) or BINARY[expression.name])(
+            *values
+        )
+    if isinstance(expression, MoteConstant):
         return expression.value
     return site if expression == SiteNumber() else reading[expression]
 
@@ -41,13 +49,13 @@ def counted(readings):
     """Of {(site, tick): {Measured: value}}."""
     site, tick = (np.array(part, np.int64) for part in zip(*readings, strict=True))
     lanes = {
-        place: Lane.of(
+        place: ValueColumn.of(
             np.array([reading[place] or 0 for reading in readings.values()], np.int64),
             np.array([reading[place] is not None for reading in readings.values()]),
         )
         for place in (TEMP, VOLT)
     }
-    return Counted(site, tick, lanes, {"field": np.ones(len(site), bool)})
+    return CountedStatistics(site, tick, lanes, {"field": np.ones(len(site), bool)})
 
 
 @st.composite
@@ -62,8 +70,8 @@ def recordings(draw):
 def test_a_lane_has_what_each_reading_gives(expression, site, temp, volt):
     readings = {(site, 0): {TEMP: temp, VOLT: volt}, (site + 1, 0): {TEMP: volt, VOLT: temp}}
     known = counted(readings)
-    lane = lane_of(expression, known.site, known.measured)
-    found = [value if there else None for value, there in zip(lane.values.tolist(), lane.there.tolist(), strict=True)]
+    lane = evaluate_columns(expression, known.site, known.measured)
+    found = [value if there else None for value, there in zip(lane.values.tolist(), lane.valid.tolist(), strict=True)]
     assert found == [one_by_one(expression, at, reading) for (at, _), reading in readings.items()]
 
 
@@ -86,7 +94,7 @@ def test_wanted_is_the_share_that_some_operator_takes(readings, children, every)
     recordings(), st.sampled_from([(), (BY_SITE,), (BY_VOLT,), (BY_SITE, BY_VOLT)]), st.sampled_from([ACQUIRE, WARM])
 )
 def test_contents_are_the_groups_of_each_slice(readings, keys, child):
-    fold = mean(*keys, child=child, slices=Slices.cut(40, (0,), 10))
+    fold = mean(*keys, child=child, slices=SlicePattern.cut(40, (0,), 10))
     some = {site for site, _ in readings if site != 2}
     groups, filtered = {}, {}
     for (site, tick), reading in readings.items():
@@ -109,18 +117,22 @@ def test_contents_are_the_groups_of_each_slice(readings, keys, child):
 @pytest.mark.parametrize("child", [ACQUIRE, WARM])
 @pytest.mark.parametrize("sites", [1, 5])
 def test_a_guess_is_what_dice_would_give(keys, child, sites):
-    fold, chance = mean(*keys, child=child, slices=Slices.cut(20, (0,), 10)), Random(7)
-    share = OFTEN["GT"] if child is WARM else 1.0
+    fold, chance = mean(*keys, child=child, slices=SlicePattern.cut(20, (0,), 10)), Random(7)
+    share = DEFAULT_SELECTIVITY["GT"] if child is WARM else 1.0
     whole = bare = 0
     for _ in range(4_000):
         groups, filtered = set(), 0
         for reading in range(2 * sites):  # two of each
             if chance.random() < share:
-                groups.add(tuple(reading % sites if key == BY_SITE else chance.randrange(DISTINCT) for key in keys))
+                groups.add(
+                    tuple(
+                        reading % sites if key == BY_SITE else chance.randrange(DEFAULT_DISTINCT_VALUES) for key in keys
+                    )
+                )
             else:
                 filtered = 1
         whole, bare = whole + len(groups), bare + filtered
     said = GUESS.contents(fold, range(sites))
     assert said.whole[0] == pytest.approx(whole / 4_000, rel=0.06)
     assert said.bare[0] == pytest.approx(bare / 4_000, abs=0.02)
-    assert passing(fold) == pytest.approx(share)
+    assert estimate_selectivity(fold) == pytest.approx(share)

@@ -34,7 +34,7 @@ def value(text):
 
 
 def col(name, qualifier=None):
-    return s.Column(qualifier and s.Name(qualifier), s.Name(name))
+    return s.ColumnRef(qualifier and s.Name(qualifier), s.Name(name))
 
 
 def binary(op, left, right):
@@ -109,7 +109,7 @@ def test_predicates_of_sql():
     query = read("SELECT b FROM s").query
     assert where("a NOT IN (SELECT b FROM s)") == s.InQuery(A, query, True)
     assert where("EXISTS(SELECT b FROM s) AND a = (SELECT b FROM s)") == binary(
-        "AND", s.Exists(query), binary("=", A, s.Scalar(query))
+        "AND", s.Exists(query), binary("=", A, s.ScalarSubquery(query))
     )
 
 
@@ -142,8 +142,8 @@ def extent(name):
 
 
 def test_a_window_stands_before_or_behind_the_alias():
-    slide = s.Range(s.Point(10), s.Point(0), s.Duration(1, "MIN"))
-    expected = s.Entry(extent("r"), s.Name("x"), slide)
+    slide = s.RangeWindow(s.WindowBound(10), s.WindowBound(0), s.Duration(1, "MIN"))
+    expected = s.FromEntry(extent("r"), s.Name("x"), slide)
     assert entry("r x [FROM NOW-10 TO NOW SLIDE 1 MIN]") == expected
     assert entry("r [FROM NOW-10 TO NOW SLIDE 1 MINUTES] AS x") == expected
     assert entry("(SELECT a FROM r) [NOW] x") == entry("(SELECT a FROM r) AS x [NOW]")
@@ -151,25 +151,29 @@ def test_a_window_stands_before_or_behind_the_alias():
 
 
 def test_forms_of_windows():
-    assert entry("r [FROM NOW-10 MIN TO NOW-90 SEC SLIDE 500 ms]").window == s.Range(
-        s.Point(10, "MIN"), s.Point(90, "SEC"), s.Duration(500, "MS")
+    assert entry("r [FROM NOW-10 MIN TO NOW-90 SEC SLIDE 500 ms]").window == s.RangeWindow(
+        s.WindowBound(10, "MIN"), s.WindowBound(90, "SEC"), s.Duration(500, "MS")
     )
-    assert entry("r [FROM NOW - 2 ROWS TO NOW]").window == s.Range(s.Point(2, "ROW"), s.Point(0), None)
-    assert entry("r [now]").window == s.NowOnly()
-    assert entry("r [UNBOUNDED SLIDE 1 DAY]").window == s.Unbounded(s.Duration(1, "DAY"))
-    assert entry("r [UNBOUNDED]").window == s.Unbounded(None)
+    assert entry("r [FROM NOW - 2 ROWS TO NOW]").window == s.RangeWindow(
+        s.WindowBound(2, "ROW"), s.WindowBound(0), None
+    )
+    assert entry("r [now]").window == s.NowWindow()
+    assert entry("r [UNBOUNDED SLIDE 1 DAY]").window == s.UnboundedWindow(s.Duration(1, "DAY"))
+    assert entry("r [UNBOUNDED]").window == s.UnboundedWindow(None)
     assert entry("r [SCAN 10 MIN]") == entry("r [RESCAN 10 MIN]")
 
 
 def test_history_is_a_word_of_from_alone():
-    assert entry("road.HISTORY") == entry("road.history") == s.Entry(s.ExtentSource(s.Name("road"), True), None, None)
+    assert (
+        entry("road.HISTORY") == entry("road.history") == s.FromEntry(s.ExtentSource(s.Name("road"), True), None, None)
+    )
     assert value("road.history") == col("history", "road")
 
 
 def test_joins_lean_to_the_left_and_bind_before_the_comma():
     query = read("SELECT a FROM x, r LEFT OUTER JOIN s ON a JOIN t ON b CROSS JOIN u").query
-    x, r, t, u = (s.Entry(extent(name), None, None) for name in "xrtu")
-    joined = s.Join("CROSS", s.Join("INNER", s.Join("LEFT", r, s.Entry(extent("s"), None, None), A), t, B), u, None)
+    x, r, t, u = (s.FromEntry(extent(name), None, None) for name in "xrtu")
+    joined = s.Join("CROSS", s.Join("INNER", s.Join("LEFT", r, s.FromEntry(extent("s"), None, None), A), t, B), u, None)
     assert query.entries == (x, joined)
 
 
@@ -179,7 +183,7 @@ def test_joins_lean_to_the_left_and_bind_before_the_comma():
 def test_order_and_limit_belong_to_the_whole_union():
     union = read("SELECT a FROM r UNION ALL SELECT b FROM s ORDER BY a DESC NULLS FIRST LIMIT 0").query
     assert [part.order_by for part in union.parts] == [(), ()]
-    assert (union.order_by, union.limit) == ((s.Order(A, True, True),), s.Number(0))
+    assert (union.order_by, union.limit) == ((s.OrderItem(A, True, True),), s.Number(0))
 
 
 def test_loops_are_told_from_for_by_the_parenthesis():
@@ -188,7 +192,7 @@ def test_loops_are_told_from_for_by_the_parenthesis():
     window = s.WindowIs(s.Name("r"), True, binary("-", t, s.Number(4)), t)
     condition = binary("=", t, s.Duration(5, "MIN"))
     assert ask.loops == (s.Loop(s.LoopName("ST"), condition, binary("-", t, ONE), (window,)),)
-    assert ask.clauses == s.Clauses(lasting=s.Duration(3, "DAY"))
+    assert ask.clauses == s.StatementClauses(run_for=s.Duration(3, "DAY"))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +212,7 @@ def test_two_dashes_are_a_comment_everywhere_but_in_the_change_of_a_loop():
 def test_clauses_come_in_any_order():
     asked = "ACQUIRE EVERY 2 MIN", "DELIVER WITHIN 1 SEC", "FOR 1 DAY", "LIFETIME 9 DAYS"
     expected = read("SELECT a FROM r SINCE 5 " + " ".join(asked))
-    assert expected.since == s.Since(5)
+    assert expected.since == s.SinceClause(5)
     for _ in range(10):
         assert read("SELECT a FROM r SINCE 5 " + " ".join(random.sample(asked, 4))) == expected
 

@@ -36,7 +36,7 @@ class TupleUpdate:
 
 
 @dataclass(frozen=True)
-class Mark:
+class EpochCoverage:
     """The coverage of an epoch, or of a window below a converter (12.3)."""
 
     clock: int
@@ -62,7 +62,7 @@ class Answer:
 
     @property
     def marks(self):
-        return [u for u in self.updates if isinstance(u, Mark)]
+        return [u for u in self.updates if isinstance(u, EpochCoverage)]
 
     def current(self):
         """The sum of the updates: {window: rows}, or [(tick, index, row)] in the order of index."""
@@ -93,7 +93,7 @@ class WindowAnswer:
         windows = self.query.windows(clock)
         stay(self.said, windows)
         for w in windows:
-            rows, covered = [shown(m.row) for m in w.members], coverage(w.covers)
+            rows, covered = [format_row(m.row) for m in w.members], coverage(w.covers)
             if w.key not in self.said:
                 self.said[w.key] = (rows, covered, 0)
                 self.answer.updates.append(WindowUpdate(clock, w.tick, w.n, w.t, 0, covered, tuple(rows)))
@@ -115,7 +115,7 @@ class StreamAnswer:
         out = self.answer.updates
         # What has entered, since the query's start (10.7: rows count from there).
         entered = [x for x in self.query.view(clock).tuples if x.row is not None and x.row >= 1]
-        now = {x.ident: (x.tick, x.index, shown(x.values)) for x in entered}
+        now = {x.ident: (x.tick, x.index, format_row(x.values)) for x in entered}
         for ident, (tick, index, row) in list(self.said.items()):
             if ident not in now:
                 out.append(TupleUpdate(clock, tick, index, -1, row))  # 14: a weight -1 comes at once
@@ -132,8 +132,8 @@ class StreamAnswer:
             covered = coverage(covers)
             if (self.limit is None or tick <= self.limit) and self.marked.get((tick, n), ()) != covered:
                 self.marked[tick, n] = covered
-                out.append(Mark(clock, tick, n, covered))
+                out.append(EpochCoverage(clock, tick, n, covered))
 
 
-def shown(row):
+def format_row(row):
     return tuple(plain(v) for v in row)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from basestation.language import syntax
 from tests.oracles import aggregates
 from tests.oracles.coverage import site_test
-from tests.oracles.errors import Refused
+from tests.oracles.errors import RejectedError
 from tests.oracles.expressions import Binder, Column, Scope, children, conjuncts, has_aggregate
 from tests.oracles.loops import LoopProduct, LoopWindows
 from tests.oracles.one_off import OneOff
@@ -32,14 +32,14 @@ class QueryBinder:
         match query:
             case syntax.Select():
                 return self.select(query, limit, top)
-            case syntax.Convert():
+            case syntax.ConverterQuery():
                 inner = self.query(query.query, limit, top)
                 if is_stream(inner):
-                    raise Refused("static", f"{query.kind} of a stream")  # 2.2
+                    raise RejectedError("static", f"{query.kind} of a stream")  # 2.2
                 return ConverterStream(query.kind, inner, self.asking)
             case syntax.Union():
                 return self.union(query, limit)
-        raise Refused("syntax", "not a query")
+        raise RejectedError("syntax", "not a query")
 
     def union(self, query, limit):
         """10.6: continuous, of stream queries with equal types; or one-off."""
@@ -48,7 +48,7 @@ class QueryBinder:
             if len(part.columns) != len(parts[0].columns) or any(
                 _kind(a.type) != _kind(b.type) for a, b in zip(part.columns, parts[0].columns, strict=True)
             ):
-                raise Refused("type", "the parts of a union have different types")
+                raise RejectedError("type", "the parts of a union have different types")
         columns = tuple(
             replace(c, scale=c.scale if all(p.columns[i].scale == c.scale for p in parts) else None)
             for i, c in enumerate(parts[0].columns)  # columns named by the first
@@ -56,7 +56,7 @@ class QueryBinder:
         if all(isinstance(part, OneOff) for part in parts):
             return OneOff.union(parts, columns, query)
         if not all(is_stream(part) for part in parts) or query.order_by or query.limit:
-            raise Refused("static", "a union is of stream queries, or one-off")
+            raise RejectedError("static", "a union is of stream queries, or one-off")
         return UnionStream(parts, columns, self.asking)
 
     # --- SELECT ------------------------------------------------------------------------------------------------------
@@ -69,24 +69,24 @@ class QueryBinder:
         kinds = [self.kind(entry, looped) for entry in flat]
         names = [n for n in map(self.name, flat) if n]
         if len(set(names)) < len(names):
-            raise Refused("name", "two entries with the same name")  # 2.3
+            raise RejectedError("name", "two entries with the same name")  # 2.3
         if looped - set(names):
-            raise Refused("name", f"not in FROM: {', '.join(looped - set(names))}")
+            raise RejectedError("name", f"not in FROM: {', '.join(looped - set(names))}")
         if kinds == ["stream"]:
             no_one_off_clauses(select)
             return self.stream_query(select, flat[0], limit)
         if "stream" in kinds:
-            raise Refused("static", "a stream without a window")  # 2.2
+            raise RejectedError("static", "a stream without a window")  # 2.2
         if "loop" not in kinds and all(kind == "table" for kind in kinds):
             return OneOff(self, select)
         if any(isinstance(e, syntax.Join) for e in select.entries):
-            raise Refused("static", "JOIN exists in one-off queries only")
+            raise RejectedError("static", "JOIN exists in one-off queries only")
         no_one_off_clauses(select)
         if "loop" in kinds:
             if set(kinds) - {"loop", "table"}:
-                raise Refused("static", "entries without a WindowIs must be stored extents")  # 10.8
+                raise RejectedError("static", "entries without a WindowIs must be stored extents")  # 10.8
         elif "table" in kinds:
-            raise Refused("static", "a table without SCAN beside windows")  # 2.6
+            raise RejectedError("static", "a table without SCAN beside windows")  # 2.6
         return self.window_query(select, flat, loops, limit)
 
     def kind(self, entry, looped):
@@ -95,18 +95,18 @@ class QueryBinder:
         if isinstance(source, syntax.ExtentSource):
             extent = self.world.extents.get(source.name.text)
             if extent is None:
-                raise Refused("name", f"no extent is called {source.name.text}")
+                raise RejectedError("name", f"no extent is called {source.name.text}")
             if source.history and extent.kind == "stored":
-                raise Refused("static", "a stored extent has no history")
+                raise RejectedError("static", "a stored extent has no history")
             table = source.history or extent.kind == "stored"
         else:
             table = False
-        scan = isinstance(window, syntax.ScanEvery)
+        scan = isinstance(window, syntax.ScanWindow)
         if window is not None and scan != table:
-            raise Refused("static", "[FROM …] on a table, or SCAN on a stream")  # 2.2
+            raise RejectedError("static", "[FROM …] on a table, or SCAN on a stream")  # 2.2
         if self.name(entry) in looped:
             if window is not None or table:
-                raise Refused("static", "WindowIs names a stream without a window")
+                raise RejectedError("static", "WindowIs names a stream without a window")
             return "loop"
         if table:
             return "scan" if scan else "table"
@@ -125,7 +125,7 @@ class QueryBinder:
             return self.extent_stream(entry.source.name.text, name)
         stream = self.query(entry.source.query)
         if not is_stream(stream):
-            raise Refused("static", "a window query directly in FROM")  # 2.7
+            raise RejectedError("static", "a window query directly in FROM")  # 2.7
         if name:  # 2.3: all its columns are qualified by the alias only
             stream.columns = tuple(replace(c, qualifier=name) for c in stream.columns)
         return stream
@@ -136,7 +136,7 @@ class QueryBinder:
         if every is None or declared is None:
             return stream
         if every % declared:
-            raise Refused("static", "ACQUIRE EVERY takes a multiple of each interval")  # 11
+            raise RejectedError("static", "ACQUIRE EVERY takes a multiple of each interval")  # 11
         # 11: the readings at the multiples of it, indexes as after a selection
         multiples = lambda env: env.tick % every == 0  # noqa: E731
         return SelectStream(stream, stream.columns, multiples, None, [], stream.site_places, self.asking)
@@ -155,7 +155,7 @@ class QueryBinder:
 
     def stream_query(self, select, entry, limit):
         if select.group_by or select.having or any(has_aggregate(i) for i in _expressions(select)):
-            raise Refused("static", "no aggregates in a stream query")  # 2.2
+            raise RejectedError("static", "no aggregates in a stream query")  # 2.2
         child = self.stream(entry)
         names = tuple({self.name(entry), *(c.qualifier for c in child.columns)} - {None})
         scope = Scope(child.columns, tags=True, names=names)
@@ -189,7 +189,7 @@ class QueryBinder:
         where = Binder(scope).predicate(select.where) if select.where is not None else None
         group = grouping(select, scope)
         having = Binder(scope, group).predicate(select.having) if select.having is not None else None
-        if any(isinstance(e.window, syntax.Unbounded) for e in entries):
+        if any(isinstance(e.window, syntax.UnboundedWindow) for e in entries):
             self.check_landmark(select)
         out, items, _ = select_list(select.items, scope, Binder(scope, group))
         return SelectWindows(source, out, where, items, _places(select, scope, group), having, self.asking, limit)
@@ -208,7 +208,7 @@ class QueryBinder:
 
     def windowed(self, entry, source, excludes):
         window = entry.window
-        if isinstance(window, syntax.ScanEvery):
+        if isinstance(window, syntax.ScanWindow):
             every = ticks(window.every, self.asking.tick_ms)
             self.asking.grids.add(every)
             return ScanWindows(source, every, self.asking)
@@ -222,12 +222,12 @@ class QueryBinder:
         """(counts rows, first offset or None for a landmark, last offset, slide)."""
         slide = getattr(window, "slide", None)
         if slide is None and stream.interval is None:
-            raise Refused("static", "SLIDE is required here")  # 10.3
+            raise RejectedError("static", "SLIDE is required here")  # 10.3
         rows = slide is not None and slide.unit == "ROW"
         step = stream.interval if slide is None else slide.count if rows else ticks(slide, self.asking.tick_ms)
-        if isinstance(window, syntax.NowOnly):
+        if isinstance(window, syntax.NowWindow):
             return False, 0, 0, step  # [NOW] is [FROM NOW TO NOW SLIDE i]
-        if isinstance(window, syntax.Unbounded):
+        if isinstance(window, syntax.UnboundedWindow):
             return rows, None, 0, step
         return rows, *(self.offset(p, slide, rows) for p in (window.begin, window.end)), step
 
@@ -236,20 +236,20 @@ class QueryBinder:
             return 0  # NOW
         unit = point.unit or (slide.unit if slide else None)  # 2.4, 10.2: the unit of SLIDE where it has none
         if unit is None or (unit == "ROW") != rows:
-            raise Refused("static", "an offset needs a unit, and time and rows do not mix")  # 10.2, 10.3
+            raise RejectedError("static", "an offset needs a unit, and time and rows do not mix")  # 10.2, 10.3
         return -point.back if rows else -ticks(syntax.Duration(point.back, unit), self.asking.tick_ms)
 
     def check_landmark(self, select):
         """10.3: without aggregates that merge, UNBOUNDED needs FOR."""
         growing = any(_grows(e) for e in _expressions(select)) or len(select.entries) > 1  # a product keeps its tuples
-        if not self.asking.lasting and (growing or not aggregates_here(select)):
-            raise Refused("static", "UNBOUNDED without aggregates that merge needs FOR")
+        if not self.asking.run_for and (growing or not aggregates_here(select)):
+            raise RejectedError("static", "UNBOUNDED without aggregates that merge needs FOR")
 
     def loop_product(self, entries, loops, streams, excludes):
         places = {self.name(entry): place for place, entry in enumerate(entries)}
         named = [w.name.text for loop in loops for w in loop.windows]
         if len(set(named)) < len(named):
-            raise Refused("static", "a stream stands in exactly one WindowIs")
+            raise RejectedError("static", "a stream stands in exactly one WindowIs")
         bound = []
         for loop in loops:
             windows = sorted(((places[w.name.text], w) for w in loop.windows), key=lambda pw: pw[0])
@@ -272,7 +272,7 @@ def _leaves(entry):
 
 
 def _expressions(select):
-    found = [item.expr for item in select.items if isinstance(item, syntax.Item)]
+    found = [item.expr for item in select.items if isinstance(item, syntax.SelectItem)]
     return [*found, *([select.having] if select.having is not None else [])]
 
 

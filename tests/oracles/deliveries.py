@@ -1,13 +1,13 @@
 """Deliveries: what reached the base station when, what became of it, and how far time is complete (1.3 to 1.5, 12.2).
 
-A `Log` is the whole record of one sensed or pushed extent. It is made once, clock tick by clock tick; afterwards
+A `TupleLog` is the whole record of one sensed or pushed extent. It is made once, clock tick by clock tick; afterwards
 everything may be asked "as of the end of clock tick D".
 """
 
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tests.oracles.errors import NotCovered, Refused
+from tests.oracles.errors import NotCoveredError, RejectedError
 from tests.oracles.schema import held
 
 
@@ -102,7 +102,7 @@ class Log:
     def take(self, row, clock):
         self.ledger["received"] += 1
         if row.get("_weight", 1) not in (1, -1):
-            raise Refused("input", "a weight is 1 or -1")
+            raise RejectedError("input", "a weight is 1 or -1")
         if row.get("_weight", 1) == -1 or row.get("_replaces") is not None:
             self._correct(row, clock)
         else:
@@ -173,7 +173,7 @@ class Log:
             self.change(found, None, clock)
             return
         if row.get("_tick", found.tick) != found.tick or site_of(extent, row) not in (None, found.site):
-            raise NotCovered("12.2", "a replacement that moves a tuple to another tick or site")
+            raise NotCoveredError("12.2", "a replacement that moves a tuple to another tick or site")
         self.change(found, self.values_of(row, found.tick, found.site), clock)
 
     def change(self, reading, values, clock):
@@ -214,7 +214,7 @@ def delivery_of(row):
     found = row.get("_arrival")
     found = row.get("_tick") if found is None else found
     if found is None:
-        raise Refused("input", "a row needs `_arrival` or `_tick`")
+        raise RejectedError("input", "a row needs `_arrival` or `_tick`")
     return found
 
 

@@ -1,7 +1,7 @@
 """What an oracle may say instead of an answer."""
 
 
-class Refused(Exception):
+class RejectedError(Exception):
     """The text is not a query that can be asked, or the data cannot be taken. Kinds: syntax name type static input."""
 
     def __init__(self, kind, message):
@@ -10,7 +10,7 @@ class Refused(Exception):
         self.message = message
 
 
-class NotCovered(Exception):
+class NotCoveredError(Exception):
     """SEMANTICS has an answer and this oracle does not. The section is named so that callers can count."""
 
     def __init__(self, section, message):

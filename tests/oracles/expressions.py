@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from basestation.language import syntax
 from tests.oracles import aggregates, values
-from tests.oracles.errors import Refused
+from tests.oracles.errors import RejectedError
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Scope:
         """The position of a column, or 'tick' or 'index' (2.3, 1.7)."""
         hits = [i for i, c in enumerate(self.columns) if c.name == name and qualifier in (None, c.qualifier)]
         if len(hits) > 1:
-            raise Refused("name", f"{name} is ambiguous")
+            raise RejectedError("name", f"{name} is ambiguous")
         if hits:
             return hits[0]  # 1.7: a column that has the name already is meant
         if self.tags and name in ("tick", "index") and (qualifier is None or qualifier in self.names):
             return name
-        raise Refused("name", f"unknown {qualifier + '.' if qualifier else ''}{name}")
+        raise RejectedError("name", f"unknown {qualifier + '.' if qualifier else ''}{name}")
 
 
 NUMERIC = ("integer", "time", "float", "null")
@@ -100,7 +100,7 @@ def unify(types):
     found = {t for t in types if t != "null"}
     if "string" in found:
         if len(found) > 1:
-            raise Refused("type", "a string and a number")
+            raise RejectedError("type", "a string and a number")
         return "string"
     if "float" in found:
         return "float"
@@ -132,17 +132,17 @@ class Binder:
     def value(self, expr):
         """(type, function of Env) of an expression that is a value."""
         if is_predicate(expr):
-            raise Refused("type", "a predicate where a value is needed")  # 2.2
+            raise RejectedError("type", "a predicate where a value is needed")  # 2.2
         match expr:
             case syntax.Number(value=number):
                 if isinstance(number, int) and number >= 2**63:
-                    raise Refused("type", "an integer has 64 bits")  # 1.8
+                    raise RejectedError("type", "an integer has 64 bits")  # 1.8
                 return ("float" if isinstance(number, float) else "integer"), lambda env: number
             case syntax.String(value=text):
                 return "string", lambda env: text
             case syntax.Null():
                 return "null", lambda env: None
-            case syntax.Column():
+            case syntax.ColumnRef():
                 return self._column(expr)
             case syntax.Unary(op="-", operand=syntax.Number(value=number)) if number == 2**63:
                 return "integer", lambda env: -number  # the least integer
@@ -157,21 +157,21 @@ class Binder:
                 return self._cast(expr)
             case syntax.Call():
                 return self._aggregate(expr) if expr.function in aggregates.NAMES else self._function(expr)
-            case syntax.Scalar():
+            case syntax.ScalarSubquery():
                 columns, rows = self._subquery(expr.query)
                 return columns[0].type, lambda env: _only_value(rows())
-        raise Refused("syntax", f"not an expression: {type(expr).__name__}")
+        raise RejectedError("syntax", f"not an expression: {type(expr).__name__}")
 
     def number(self, expr):
         type_, function = self.value(expr)
         if type_ not in NUMERIC:
-            raise Refused("type", "arithmetic on strings")  # 2.2
+            raise RejectedError("type", "arithmetic on strings")  # 2.2
         return type_, function
 
     def text(self, expr):
         type_, function = self.value(expr)
         if type_ not in ("string", "null"):
-            raise Refused("type", "a string is needed")
+            raise RejectedError("type", "a string is needed")
         return type_, function
 
     def _column(self, expr):
@@ -181,7 +181,7 @@ class Binder:
             return "integer", lambda env: getattr(env, place)  # 1.7
         if self.group is not None and place not in self.group:
             # 2.2: neither inside an aggregate nor a grouping column.
-            raise Refused("static", f"{expr.name.text} is neither aggregated nor a grouping column")
+            raise RejectedError("static", f"{expr.name.text} is neither aggregated nor a grouping column")
         return self.scope.columns[place].type, lambda env: env.row[place]
 
     def _arithmetic(self, expr):
@@ -212,7 +212,7 @@ class Binder:
         _, operand = self.value(expr.operand)
         to = expr.type.text.lower()
         if to not in ("integer", "float", "string", "time"):
-            raise Refused("name", f"no type is called {to}")
+            raise RejectedError("name", f"no type is called {to}")
         return to, lambda env: values.cast(operand(env), to)
 
     def _function(self, expr):
@@ -223,10 +223,10 @@ class Binder:
             applied = branch(VARIADIC[name], type_)
             return type_, lambda env: applied(env, [f for _, f in bound])
         if name not in FUNCTIONS:
-            raise Refused("name", f"no function is called {name}")
+            raise RejectedError("name", f"no function is called {name}")
         function, arity, result = FUNCTIONS[name]
         if len(expr.arguments) != arity or expr.star or expr.distinct:
-            raise Refused("type", f"{name} takes {arity} arguments")
+            raise RejectedError("type", f"{name} takes {arity} arguments")
         if name == "NULLIF":
             bound = [self.value(a) for a in expr.arguments]
             unify([t for t, _ in bound])
@@ -243,18 +243,18 @@ class Binder:
         name = expr.function
         if self.group is None:
             # 2.2: an aggregate inside an aggregate, in WHERE, or in a stream query
-            raise Refused("static", f"{name} cannot stand here")
+            raise RejectedError("static", f"{name} cannot stand here")
         if expr.star:
             if name != "COUNT":
-                raise Refused("type", f"{name}(*) does not exist")
+                raise RejectedError("type", f"{name}(*) does not exist")
             return "integer", lambda env: len(env.group)  # 5.5: COUNT(*) counts tuples
         if len(expr.arguments) != (2 if name == "QUANTILE" else 1) or (expr.distinct and name != "COUNT"):
-            raise Refused("type", f"{name} does not take these arguments")
+            raise RejectedError("type", f"{name} does not take these arguments")
         inner = Binder(self.scope, None, self.subquery)
         type_, argument = inner.value(expr.arguments[0])
         self.used |= inner.used
         if name not in ("COUNT", "MIN", "MAX", "FIRST", "LAST") and type_ not in NUMERIC:
-            raise Refused("type", f"{name} on strings")  # 2.2
+            raise RejectedError("type", f"{name} on strings")  # 2.2
 
         def present(env):  # 5.5 and 14: nulls are left out
             found = [(m.key, argument(Env(row=m.row))) for m in env.group]
@@ -262,12 +262,12 @@ class Binder:
 
         if name in ("FIRST", "LAST"):
             if not self.scope.keyed:
-                raise Refused("static", f"{name} is over one stream only")  # 10.5
+                raise RejectedError("static", f"{name} is over one stream only")  # 10.5
             return type_, lambda env: (aggregates.first if name == "FIRST" else aggregates.last)(present(env))
         if name == "QUANTILE":
             q = Binder(Scope(())).number(expr.arguments[1])[1](Env())
             if q is None or not 0 <= q <= 1:
-                raise Refused("static", "a quantile lies between 0 and 1")
+                raise RejectedError("static", "a quantile lies between 0 and 1")
             return "float", lambda env: aggregates.quantile([v for _, v in present(env)], q)
         function = aggregates.count_distinct if expr.distinct else aggregates.PLAIN[name]
         result = {"COUNT": "integer", "MIN": type_, "MAX": type_}.get(name, "float")
@@ -312,7 +312,7 @@ class Binder:
             case syntax.Exists():
                 _, rows = self._subquery(expr.query, one_column=False)
                 return lambda env: bool(rows())
-        raise Refused("type", "a value where a predicate is needed")  # 2.2; WHERE NULL too (14, on 10.4)
+        raise RejectedError("type", "a value where a predicate is needed")  # 2.2; WHERE NULL too (14, on 10.4)
 
     def _comparable(self, left, right):
         (left_type, left_value), (right_type, right_value) = self.value(left), self.value(right)
@@ -321,10 +321,10 @@ class Binder:
 
     def _subquery(self, query, one_column=True):
         if self.subquery is None:
-            raise Refused("static", "subqueries outside FROM exist in one-off queries only")  # part II
+            raise RejectedError("static", "subqueries outside FROM exist in one-off queries only")  # part II
         columns, rows = self.subquery(query)
         if one_column and len(columns) != 1:
-            raise Refused("type", "a subquery with one column is needed")
+            raise RejectedError("type", "a subquery with one column is needed")
         return columns, rows
 
 
@@ -338,7 +338,7 @@ def _negated(expr, predicate):
 
 def _only_value(rows):
     if len(rows) > 1:
-        raise Refused("input", "a scalar subquery with more than one row")
+        raise RejectedError("input", "a scalar subquery with more than one row")
     return rows[0][0] if rows else None
 
 

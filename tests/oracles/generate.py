@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tests.oracles.errors import NotCovered, Refused
+from tests.oracles.errors import NotCoveredError, RejectedError
 from tests.oracles.generate_data import DataMaker
 from tests.oracles.recompute import run
 
@@ -35,7 +35,7 @@ class Case:
         return [self.query, *self.statements]
 
 
-class Maker(DataMaker):
+class CaseMaker(DataMaker):
     """Makes a query too, out of typed pieces."""
 
     # --- expressions -------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ class Maker(DataMaker):
 
 def case(seed):
     """The case of a seed. Every seed gives a case; a few of its queries may be refused, which is an answer too."""
-    make = Maker(seed)
+    make = CaseMaker(seed)
     schema, inputs = make.schema(), make.inputs()
     return Case(seed, schema, inputs, make.query(), make.statements(), make.traits)
 
@@ -283,7 +283,7 @@ def measure(seeds):
     for c in made:
         try:
             answers.append(run(c.schema, c.inputs, c.queries))
-        except (Refused, NotCovered) as e:
+        except (RejectedError, NotCoveredError) as e:
             answers.append(e)
     return shares(made, answers)
 

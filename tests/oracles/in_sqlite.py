@@ -1,6 +1,6 @@
 """A second opinion: the relational part of each window, asked of SQLite as one SQL query made from the syntax tree.
 
-The windows of FROM become tables, everything behind them is SQLite's. What SQL says differently is `Unsayable`.
+The windows of FROM become tables, everything behind them is SQLite's. What SQL says differently is `NotInSqliteError`.
 """
 
 import math
@@ -11,28 +11,32 @@ from basestation.language import syntax
 from tests.oracles.binding import QueryBinder
 from tests.oracles.deliveries import last_moment
 from tests.oracles.expressions import Binder, Scope
-from tests.oracles.recompute import Asking, make_world, read_query
+from tests.oracles.recompute import QueryContext, make_world, read_query
 from tests.oracles.relational import SelectWindows
 from tests.oracles.schema import read_schema
 from tests.oracles.values import COMPARISONS, plain
 from tests.oracles.windows import WindowProduct, most_recent
 
 
-class Unsayable(Exception):
+class NotInSqliteError(Exception):
     """SQLite has no such thing, or means something else by it."""
 
 
 def disagreements(schema, inputs, text):
     """(how many windows were compared, [(window, rows of the oracle, rows of SQLite)])."""
     statement = read_query(text)[0]
-    if not isinstance(statement, syntax.Ask) or statement.loops or not isinstance(statement.query, syntax.Select):
-        raise Unsayable("not a plain window query")
+    if (
+        not isinstance(statement, syntax.QueryStatement)
+        or statement.loops
+        or not isinstance(statement.query, syntax.Select)
+    ):
+        raise NotInSqliteError("not a plain window query")
     extents = read_schema(schema)
     inputs = {name: inputs.get(name, []) for name in extents}
     until = last_moment(extents, inputs, [])
-    query = QueryBinder(make_world(extents, inputs, [], until), Asking(1000)).query(statement.query)
+    query = QueryBinder(make_world(extents, inputs, [], until), QueryContext(1000)).query(statement.query)
     if not isinstance(query, SelectWindows) or not isinstance(query.product, WindowProduct):
-        raise Unsayable("not a window query")
+        raise NotInSqliteError("not a window query")
     answers = []
     for clock in range(until + 1):  # streams are looked at in every step
         answers = query.windows(clock)
@@ -74,7 +78,7 @@ def ask(select, sources, windows):
     try:
         return [tuple(row) for row in database.execute(with_sql.select(select, len(sources)))]
     except (sqlite3.OperationalError, OverflowError) as e:
-        raise Unsayable(str(e)) from e
+        raise NotInSqliteError(str(e)) from e
     finally:
         database.close()
 
@@ -115,12 +119,12 @@ class ToSql:
                 return "'" + text.replace("'", "''") + "'"
             case syntax.Null():
                 return "NULL"
-            case syntax.Column():
+            case syntax.ColumnRef():
                 return self.names[self.scope.find(e.qualifier.text if e.qualifier else None, e.name.text)]
             case syntax.Unary():
                 return f"({e.op} {self.expr(e.operand)})"
             case syntax.Binary(op="%"):
-                raise Unsayable("% makes integers of floats")
+                raise NotInSqliteError("% makes integers of floats")
             case syntax.Binary() if e.op in COMPARISONS or e.op in ("AND", "OR", "+", "-", "*", "/"):
                 left, right = self.expr(e.left), self.expr(e.right)
                 if e.op == "/" and self._is_float(e):
@@ -143,7 +147,7 @@ class ToSql:
             case syntax.Call() if e.function in (*self.FUNCTIONS, *self.AGGREGATES):
                 distinct = "DISTINCT " * e.distinct
                 return f"{e.function}({distinct}{', '.join(map(self.expr, e.arguments))})"
-        raise Unsayable(type(e).__name__)
+        raise NotInSqliteError(type(e).__name__)
 
     def _is_float(self, e):
         # A branch that is an integer where the whole is a float is a float (14, on 10.4); SQLite types by value.
@@ -161,14 +165,14 @@ def same_bag(left, right, tolerance):
     """Equal as bags; floats up to the rounding of SQLite's additions."""
     rest = list(right)
     for row in left:
-        match = next((r for r in rest if all(alike(a, b, tolerance) for a, b in zip(row, r, strict=True))), None)
+        match = next((r for r in rest if all(nearly_equal(a, b, tolerance) for a, b in zip(row, r, strict=True))), None)
         if match is None:
             return False
         rest.remove(match)
     return not rest
 
 
-def alike(a, b, tolerance):
+def nearly_equal(a, b, tolerance):
     if isinstance(a, float) and isinstance(b, int | float):
         return a == b or math.isclose(a, b, rel_tol=1e-9, abs_tol=tolerance)
     return a == b and (a is None) == (b is None)

@@ -3,7 +3,7 @@
 from itertools import product
 
 from basestation.language import syntax
-from tests.oracles.errors import Refused
+from tests.oracles.errors import RejectedError
 from tests.oracles.expressions import Member
 from tests.oracles.schema import ticks
 from tests.oracles.values import and_, compare, cut_division, not_, or_
@@ -12,7 +12,7 @@ from tests.oracles.windows import Window, most_recent, row_covers, row_members, 
 TOO_MANY = 10_000
 
 
-class LoopError(Refused):
+class LoopError(RejectedError):
     """An error at run time, of kind input, at the tick of the evaluation before it."""
 
     def __init__(self, tick, message):
@@ -29,7 +29,7 @@ def evaluate(expr, t, start, tick_ms):
     match expr:
         case syntax.Number(value=number):
             if not isinstance(number, int):
-                raise Refused("type", "a loop counts in integers")
+                raise RejectedError("type", "a loop counts in integers")
             return number
         case syntax.Duration():
             return ticks(expr, tick_ms)
@@ -56,7 +56,7 @@ def evaluate(expr, t, start, tick_ms):
             return cut_division(value(expr.left), divisor)
         case syntax.Binary():
             return compare(expr.op, value(expr.left), value(expr.right))
-    raise Refused("syntax", f"not in a loop: {type(expr).__name__}")
+    raise RejectedError("syntax", f"not in a loop: {type(expr).__name__}")
 
 
 def ends(loop):
@@ -83,9 +83,9 @@ class LoopWindows:
         self.loop, self.streams, self.asking = loop, streams, asking
         self.rows = any(w.rows for w in loop.windows)
         if any(w.rows != self.rows for w in loop.windows):
-            raise Refused("static", "a loop is all ticks or all ROWS")
+            raise RejectedError("static", "a loop is all ticks or all ROWS")
         if self.rows and any(map(_has_duration, [loop.first, loop.condition, loop.change, *ends(loop)])):
-            raise Refused("static", "rows are counted, not timed")
+            raise RejectedError("static", "rows are counted, not timed")
         self.st = 0 if self.rows else asking.start  # ST is the tick of the query's start, with ROWS 0
 
     def watermark(self, clock):

@@ -1,7 +1,7 @@
 """One-off queries: SQL's SELECT over tables, once, at the query's start (2.6, 10.6)."""
 
 from basestation.language import syntax
-from tests.oracles.errors import Refused
+from tests.oracles.errors import RejectedError
 from tests.oracles.expressions import Binder, Env, Member, Scope, has_aggregate
 from tests.oracles.relational import groups
 from tests.oracles.select_list import aggregates_here, grouping, select_list
@@ -38,7 +38,7 @@ class OneOff:
         """A subquery outside FROM; it does not see the outer FROM (7)."""
         inner = self.binder.query(query)
         if not isinstance(inner, (OneOff, _OneOffUnion)):
-            raise Refused("static", "a subquery outside FROM is a one-off query")
+            raise RejectedError("static", "a subquery outside FROM is a one-off query")
         self.tables += inner.tables
         return inner.columns, lambda: inner.rows(*self.moment)
 
@@ -85,15 +85,15 @@ class OneOff:
         """(function of Env and output row, descending, nulls first); SELECT aliases are allowed (10.6)."""
         expr = order.expr
         if isinstance(expr, syntax.Number):
-            raise Refused("static", "a constant sorts nothing")  # positions are no part of the language
+            raise RejectedError("static", "a constant sorts nothing")  # positions are no part of the language
         named = []
-        if isinstance(expr, syntax.Column) and not expr.qualifier:  # a column that kept its qualifier has no alias
+        if isinstance(expr, syntax.ColumnRef) and not expr.qualifier:  # a column that kept its qualifier has no alias
             named = [i for i, c in enumerate(self.columns) if c.name == expr.name.text and c.qualifier is None]
         if named:
             return (lambda env, row: row[named[0]]), order
         shown = any(isinstance(i, syntax.Star) or i.expr == expr for i in self.select.items)
         if self.select.distinct and not shown:
-            raise Refused("static", "after DISTINCT only what is in the SELECT list can be sorted by")
+            raise RejectedError("static", "after DISTINCT only what is in the SELECT list can be sorted by")
         _, function = self._binder(self.group).value(expr)
         return (lambda env, row: function(env)), order
 
@@ -141,7 +141,7 @@ class _OneOffUnion(OneOff):
         self.order = []
         for order in query.order_by:
             if isinstance(order.expr, syntax.Number):
-                raise Refused("static", "a constant sorts nothing")
+                raise RejectedError("static", "a constant sorts nothing")
             self.order.append(((lambda env, row, f=binder.value(order.expr)[1]: f(Env(row=row))), order))
 
     def rows(self, tick, clock):

@@ -16,14 +16,14 @@ from gateway.source import Source
 from tests.oracles.answers import Answer, StreamAnswer, WindowAnswer
 from tests.oracles.binding import QueryBinder, is_stream
 from tests.oracles.deliveries import Log, Table, delivery_of, last_moment
-from tests.oracles.errors import NotCovered, Refused
+from tests.oracles.errors import NotCoveredError, RejectedError
 from tests.oracles.one_off import OneOff
 from tests.oracles.schema import read_schema, ticks
 from tests.oracles.statements import carry_out
 
 
 @dataclass
-class Asking:
+class QueryContext:
     """One statement's circumstances: when it was asked, where it starts, what it asks for (11)."""
 
     tick_ms: int
@@ -32,7 +32,7 @@ class Asking:
     from_the_past: bool = False
     acquire: int | None = None
     within: int | None = None
-    lasting: int | None = None
+    run_for: int | None = None
     error: object = None  # the error that ended a loop (10.8)
     grids: set = field(default_factory=set)  # every slide and scan of the query
 
@@ -54,7 +54,7 @@ class Result:
 def read_query(text):
     parsed = parse(Source(text))
     if parsed.diagnostics:
-        raise Refused(parsed.diagnostics[0].kind, parsed.diagnostics[0].message)
+        raise RejectedError(parsed.diagnostics[0].kind, parsed.diagnostics[0].message)
     return parsed.statements
 
 
@@ -69,7 +69,7 @@ def run(schema, inputs, queries, until=None, tick_ms=1000, every_tick=None):
     world = make_world(extents, inputs, asked, until)
     live = [ask(statement, clock, world, tick_ms) for statement, clock in asked]
     if every_tick is None:
-        every_tick = until <= 1000 or any(isinstance(s, syntax.Ask) and s.loops for s, _ in asked)
+        every_tick = until <= 1000 or any(isinstance(s, syntax.QueryStatement) and s.loops for s, _ in asked)
     clocks = range(until + 1) if every_tick else steps(world, inputs, [a for a in live if a], until)
     for clock in clocks:
         for query in live:
@@ -87,13 +87,13 @@ def make_world(extents, inputs, asked, until):
             continue
         acts = [
             (clock, carry_out(statement, extent)) for statement, clock in asked
-            if not isinstance(statement, syntax.Ask | syntax.Explain) and statement.name.text == name
+            if not isinstance(statement, syntax.QueryStatement | syntax.Explain) and statement.name.text == name
         ]  # fmt: skip
         logs[name] = Log(extent, inputs[name], until, acts)
     return World(extents, logs, tables)
 
 
-class Live:
+class RunningQuery:
     """A query that is being answered."""
 
     def __init__(self, asking, query, limit):
@@ -110,38 +110,38 @@ class Live:
 
 def ask(statement, clock, world, tick_ms):
     if isinstance(statement, syntax.Explain):
-        raise NotCovered("10.1", "EXPLAIN")
-    if not isinstance(statement, syntax.Ask):
+        raise NotCoveredError("10.1", "EXPLAIN")
+    if not isinstance(statement, syntax.QueryStatement):
         if statement.name.text not in world.extents:
-            raise Refused("name", f"no extent is called {statement.name.text}")
+            raise RejectedError("name", f"no extent is called {statement.name.text}")
         if statement.name.text in world.tables:
-            raise Refused("static", "a stored extent is not revised by statements")
+            raise RejectedError("static", "a stored extent is not revised by statements")
         return None
     clauses = statement.clauses
     if clauses.lifetime:
-        raise NotCovered("11", "LIFETIME needs the motes' energy model")
-    asking = Asking(tick_ms, clock)
+        raise NotCoveredError("11", "LIFETIME needs the motes' energy model")
+    asking = QueryContext(tick_ms, clock)
     asking.acquire = ticks(clauses.acquire_every, tick_ms) if clauses.acquire_every else None
     asking.within = ticks(clauses.deliver_within, tick_ms) if clauses.deliver_within else None
-    asking.lasting = ticks(clauses.lasting, tick_ms) if clauses.lasting else None
+    asking.run_for = ticks(clauses.run_for, tick_ms) if clauses.run_for else None
     if statement.since:
         asking.start, asking.from_the_past = start_of(statement.since, clock, tick_ms), True
     elif clock:
         asking.start = clock
-    limit = asking.start + asking.lasting if asking.lasting is not None else None
+    limit = asking.start + asking.run_for if asking.run_for is not None else None
     query = QueryBinder(world, asking, statement.loops).query(statement.query, limit, top=True)
     if statement.loops and not _has_select_on_top(statement.query):
-        raise Refused("static", "loops belong to a query with FROM")
-    if isinstance(query, OneOff) and (statement.since or asking.lasting is not None):
-        raise Refused("static", "a one-off query is answered once; the clause is for continuous ones")
+        raise RejectedError("static", "loops belong to a query with FROM")
+    if isinstance(query, OneOff) and (statement.since or asking.run_for is not None):
+        raise RejectedError("static", "a one-off query is answered once; the clause is for continuous ones")
     if clock and not statement.since and not isinstance(getattr(query, "inner", query), OneOff):
-        raise NotCovered("1.1", "a continuous query that is accepted after tick 0")
+        raise NotCoveredError("1.1", "a continuous query that is accepted after tick 0")
     check_within(statement.query, world, asking)
-    return Live(asking, query, limit)
+    return RunningQuery(asking, query, limit)
 
 
 def _has_select_on_top(query):
-    while isinstance(query, syntax.Convert):
+    while isinstance(query, syntax.ConverterQuery):
         query = query.query
     return isinstance(query, syntax.Select)
 
@@ -153,16 +153,16 @@ def start_of(since, clock, tick_ms):
         try:
             moment = datetime.fromisoformat(start)
         except ValueError:
-            raise Refused("static", f"{start} is no time") from None
+            raise RejectedError("static", f"{start} is no time") from None
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         milliseconds = round(moment.timestamp() * 1000)
         if milliseconds % tick_ms:
-            raise Refused("static", "SINCE is no whole tick")
+            raise RejectedError("static", "SINCE is no whole tick")
         start = milliseconds // tick_ms
     elif isinstance(start, syntax.Duration):
         start = clock - ticks(start, tick_ms)
     if start < 0:
-        raise Refused("static", "SINCE before the first reading; the first possible tick is 0")
+        raise RejectedError("static", "SINCE before the first reading; the first possible tick is 0")
     return start
 
 
@@ -170,13 +170,13 @@ def check_within(query, world, asking):
     """11: on a `late append` or `late drop` extent DELIVER WITHIN must be at least `wait`."""
     names = [source.name.text for source in extents_in(query) if not source.history]
     if (asking.within or asking.acquire) and all(world.extents[name].kind != "sensed" for name in names):
-        raise Refused("static", "the clause is about sampling, and the query reads no sensed extent")  # 11
+        raise RejectedError("static", "the clause is about sampling, and the query reads no sensed extent")  # 11
     if asking.within is None:
         return
     for name in names:
         extent = world.extents[name]
         if extent.kind != "stored" and extent.late != "revise" and asking.within < extent.wait:
-            raise Refused("static", f"{name} waits {extent.wait}, longer than DELIVER WITHIN")
+            raise RejectedError("static", f"{name} waits {extent.wait}, longer than DELIVER WITHIN")
 
 
 def extents_in(node):

@@ -6,7 +6,7 @@ from acquisition.units import ticks_of
 from basestation.language import syntax
 from basestation.language.schema_parser import parse_schema
 from gateway.source import Source
-from tests.oracles.errors import NotCovered, Refused
+from tests.oracles.errors import NotCoveredError, RejectedError
 from tests.oracles.values import Multiple, exact, half_away, nearest_multiple
 
 
@@ -50,7 +50,7 @@ def ticks(duration, tick_ms):
     """A duration in ticks; 1.1: one that is not a whole number of ticks is an error."""
     found = ticks_of(duration.count, duration.unit, tick_ms)
     if found is None:
-        raise Refused("static", f"{duration.count} {duration.unit} is no whole number of ticks")
+        raise RejectedError("static", f"{duration.count} {duration.unit} is no whole number of ticks")
     return found
 
 
@@ -59,7 +59,7 @@ def read_schema(text, tick_ms=1000):
     parsed = parse_schema(Source(text))
     diagnostics = getattr(parsed, "diagnostics", ())
     if diagnostics:
-        raise Refused(diagnostics[0].kind, diagnostics[0].message)
+        raise RejectedError(diagnostics[0].kind, diagnostics[0].message)
     return {decl.name.text: _extent(decl, tick_ms) for decl in parsed.extents}
 
 
@@ -70,13 +70,13 @@ def _extent(decl, tick_ms):
         for a in decl.attributes
     )
     if any(a.name in ("tick", "index") for a in attributes):
-        raise Refused("static", "tick and index cannot be declared as attributes")  # 1.7
+        raise RejectedError("static", "tick and index cannot be declared as attributes")  # 1.7
     if kind == "stored":
         return Extent(decl.name.text, kind, attributes)
     if kind == "sensed" and decl.every is None:
-        raise Refused("static", "a sensed extent has an interval")  # 1.3: it belongs to the declaration
+        raise RejectedError("static", "a sensed extent has an interval")  # 1.3: it belongs to the declaration
     if decl.sites is not None and decl.sites.all:
-        raise NotCovered("13", "`at sites all` needs a deployment")
+        raise NotCoveredError("13", "`at sites all` needs a deployment")
     interval = ticks(decl.every, tick_ms) if decl.every else None
     sites = tuple(s for low, high in decl.sites.ranges for s in range(low, high + 1)) if decl.sites else ()
     wait = ticks(decl.wait, tick_ms) if decl.wait else (interval if kind == "sensed" else 0)  # 13: defaults
@@ -101,14 +101,14 @@ def held(attribute, value):
         return None
     if attribute.type == "string":
         if not isinstance(value, str):
-            raise Refused("input", f"{attribute.name}: {value!r} is no string")
+            raise RejectedError("input", f"{attribute.name}: {value!r} is no string")
         return value
     if isinstance(value, str):
-        raise Refused("input", f"{attribute.name}: {value!r} is no number")
+        raise RejectedError("input", f"{attribute.name}: {value!r} is no number")
     if attribute.type == "float":
         if attribute.scale is None:
             return float(value)
         return value if isinstance(value, Multiple) else nearest_multiple(value, attribute.scale)
     if exact(value).denominator != 1:
-        raise Refused("input", f"{attribute.name}: {value!r} is no integer")
+        raise RejectedError("input", f"{attribute.name}: {value!r} is no integer")
     return half_away(exact(value))

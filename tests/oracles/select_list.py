@@ -1,13 +1,13 @@
 """SELECT lists and grouping: what all kinds of SELECT share (2.2, 2.3, 5.7)."""
 
 from basestation.language import syntax
-from tests.oracles.errors import Refused
+from tests.oracles.errors import RejectedError
 from tests.oracles.expressions import Column, has_aggregate
 
 
 def aggregates_here(select):
     """5.7: a query aggregates if it has GROUP BY or HAVING or an aggregate in its SELECT list."""
-    items = [item.expr for item in select.items if isinstance(item, syntax.Item)]
+    items = [item.expr for item in select.items if isinstance(item, syntax.SelectItem)]
     return bool(select.group_by) or select.having is not None or any(has_aggregate(e) for e in items)
 
 
@@ -26,10 +26,10 @@ def select_list(items, scope, binder):
             wanted = item.qualifier.text if item.qualifier else None
             places = [i for i, c in enumerate(scope.columns) if wanted in (None, c.qualifier)]
             if wanted and not places:
-                raise Refused("name", f"unknown {wanted}")
+                raise RejectedError("name", f"unknown {wanted}")
             for place in places:
                 if binder.group is not None and place not in binder.group:
-                    raise Refused("static", "* in an aggregating query")  # 2.2
+                    raise RejectedError("static", "* in an aggregating query")  # 2.2
                 columns.append(scope.columns[place])
                 functions.append(_copy(place))
                 origins.append(place)
@@ -38,7 +38,7 @@ def select_list(items, scope, binder):
         type_ = "integer" if type_ == "null" else type_  # 14, on 10.4: a bare NULL column
         origin = None
         column = Column(None, None, type_)  # 2.3: computed without an alias, it has no name
-        if isinstance(item.expr, syntax.Column):
+        if isinstance(item.expr, syntax.ColumnRef):
             origin = scope.find(item.expr.qualifier.text if item.expr.qualifier else None, item.expr.name.text)
             if origin in ("tick", "index"):
                 column = Column(scope.names[0] if scope.names else None, origin, type_)  # 1.7: an ordinary column
@@ -59,4 +59,4 @@ def _copy(place):
 def no_one_off_clauses(select):
     """Part II: DISTINCT, ORDER BY and LIMIT exist in one-off queries only."""
     if select.distinct or select.order_by or select.limit is not None:
-        raise Refused("static", "DISTINCT, ORDER BY and LIMIT exist in one-off queries only")
+        raise RejectedError("static", "DISTINCT, ORDER BY and LIMIT exist in one-off queries only")

@@ -1,6 +1,6 @@
 """Short ways to ask the oracle, for tests whose expected values are written by hand."""
 
-from tests.oracles.errors import Refused
+from tests.oracles.errors import RejectedError
 from tests.oracles.recompute import run
 
 
@@ -33,7 +33,7 @@ def stream(schema, inputs, query, **options):
     return [(tick, index, bare(row)) for tick, index, row in ask(schema, inputs, query, **options).current()]
 
 
-def said(schema, inputs, query, **options):
+def updates_of(schema, inputs, query, **options):
     """Every update: (clock, tick, revision, removed, added) or (clock, tick, index, weight, row)."""
     answer = ask(schema, inputs, query, **options)
     if answer.kind == "stream":
@@ -43,11 +43,11 @@ def said(schema, inputs, query, **options):
     ]
 
 
-def refused(schema, query, inputs=None, **options):
+def rejection_kind(schema, query, inputs=None, **options):
     """The kind of error that a query is refused with."""
     try:
         run(schema, inputs or {}, [query], **options)
-    except Refused as e:
+    except RejectedError as e:
         return e.kind
     return None
 

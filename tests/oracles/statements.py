@@ -1,7 +1,7 @@
 """REVISE, DELETE and INSERT (12.2). They see the tuples as revised so far."""
 
 from basestation.language import syntax
-from tests.oracles.errors import Refused
+from tests.oracles.errors import RejectedError
 from tests.oracles.expressions import Binder, Column, Env, Scope, unify
 from tests.oracles.schema import Attribute, held
 
@@ -44,16 +44,16 @@ def carry_out(statement, extent):
 def settable(extent, name):
     """REVISE never sets tick, index, or the site of a sensed extent."""
     if name in ("tick", "index") or name == extent.site_attribute:
-        raise Refused("static", f"REVISE never sets {name}")
+        raise RejectedError("static", f"REVISE never sets {name}")
     if extent.attribute(name) is None:
-        raise Refused("name", f"{extent.name} has no attribute {name}")
+        raise RejectedError("name", f"{extent.name} has no attribute {name}")
     return name
 
 
 def check_type(attribute, type_):
     """A value of another type goes into no attribute, but an integer is a float where one is declared (1.8)."""
     if attribute.type != "float" and type_ == "float":
-        raise Refused("type", f"{attribute.name} is no float")
+        raise RejectedError("type", f"{attribute.name} is no float")
     unify([attribute.type, type_])
 
 
@@ -62,15 +62,15 @@ def insert(statement, extent):
     names = [n.text for n in statement.columns]
     for name in names:
         if name not in ("tick", "_site") and extent.attribute(name) is None:
-            raise Refused("name", f"{extent.name} has no attribute {name}")
+            raise RejectedError("name", f"{extent.name} has no attribute {name}")
     if extent.kind == "sensed" and ("tick" not in names or not {"_site", extent.site_attribute} & set(names)):
-        raise Refused("static", "INSERT into a sensed extent gives tick and site")
+        raise RejectedError("static", "INSERT into a sensed extent gives tick and site")
     if len(set(names)) < len(names):
-        raise Refused("syntax", "a column stands twice")
+        raise RejectedError("syntax", "a column stands twice")
     rows = []
     for exprs in statement.rows:
         if len(exprs) != len(names):
-            raise Refused("static", "as many values as columns")
+            raise RejectedError("static", "as many values as columns")
         bound = {n: Binder(Scope(())).value(e) for n, e in zip(names, exprs, strict=True)}
         for n, (type_, _) in bound.items():
             check_type(extent.attribute(n) or Attribute(n, "integer"), type_)

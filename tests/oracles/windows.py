@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import product
 
-from tests.oracles.errors import NotCovered
+from tests.oracles.errors import NotCoveredError
 from tests.oracles.expressions import Member
 
 
@@ -25,7 +25,7 @@ class Window:
 def stay(said, windows):
     """A window once answered is revised and never goes away. Only answering before the watermark could change that."""
     if set(said) - {w.key for w in windows}:
-        raise NotCovered("11", "DELIVER WITHIN where the windows of a tick are not known in time")
+        raise NotCoveredError("11", "DELIVER WITHIN where the windows of a tick are not known in time")
 
 
 def grid(slide, asking, upto):

@@ -1,7 +1,7 @@
 """Short ways to ask the binder, for the tests beside this file."""
 
 from basestation.algebra.node import walk
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewriter import rewrite
@@ -27,7 +27,7 @@ def codes(text, catalog=CATALOG):
     """The codes that a text is refused with, in the order of the text."""
     try:
         bind_text(text, catalog)
-    except Refused as refused:
+    except DiagnosticError as refused:
         return [d.code for d in refused.diagnostics]
     return []
 

@@ -2,7 +2,7 @@
 
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.planner.pushdown import split
+from basestation.planner.pushdown import plan_pushdown
 from basestation.planner.rewriter import rewrite
 
 CATALOG = read_schema("""
@@ -19,7 +19,7 @@ p: pushed (a:integer)
 SITES = (3, 4, 9)
 
 
-def split_of(text, raw=None, corrected=frozenset()):
+def pushdown_of(text, raw=None, corrected=frozenset()):
     (plan,) = bind_text(text, CATALOG)
     better, _ = rewrite(plan)
-    return split(plan, better.root, raw, corrected), better.root
+    return plan_pushdown(plan, better.root, raw, corrected), better.root

@@ -43,5 +43,5 @@ def test_everything_is_sampled_where_somebody_would_miss_it(text):
     """)
     [plan] = bind_text(text, catalog)
     better, steps = rewrite(plan)
-    assert "acquire_what_windows_hold" not in {step.rule for step in steps}
+    assert "acquire_only_windowed_ticks" not in {step.rule for step in steps}
     assert only(better.root, StreamAcquire).interval == 10

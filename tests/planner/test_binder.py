@@ -2,43 +2,43 @@
 
 import pytest
 
-from acquisition.extent import Kind
+from acquisition.extent import ExtentKind
 from acquisition.schema import Type
 from basestation.algebra.node import walk
 from basestation.algebra.stream_acquire import StreamAcquire
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.planner.plan import Asked
+from basestation.planner.plan import QueryOptions
 from tests.planner.binder_helpers import CATALOG, bound, codes, columns
 
 # --- what is asked ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("clauses", "asked"),
+    ("clauses", "options"),
     [
-        ("", Asked()),
-        ("SINCE 40", Asked(since=40)),
-        ("SINCE '1970-01-01T00:01:00Z'", Asked(since=60)),
-        ("SINCE '1970-01-01T00:01:00'", Asked(since=60)),
-        ("SINCE '1970-01-01T02:01:00+02:00'", Asked(since=60)),
-        ("SINCE NOW - 5 MIN", Asked(since_ago=300)),
-        ("ACQUIRE EVERY 1 MIN", Asked(acquire_every=60)),
-        ("DELIVER WITHIN 2 MIN", Asked(deliver_within=120)),
-        ("FOR 1 HOUR", Asked(lasting=3_600)),
-        ("LIFETIME 2 DAYS", Asked(lifetime=172_800)),
-        ("SINCE 0 FOR 1 MIN ACQUIRE EVERY 20 SEC", Asked(since=0, lasting=60, acquire_every=20)),
+        ("", QueryOptions()),
+        ("SINCE 40", QueryOptions(since=40)),
+        ("SINCE '1970-01-01T00:01:00Z'", QueryOptions(since=60)),
+        ("SINCE '1970-01-01T00:01:00'", QueryOptions(since=60)),
+        ("SINCE '1970-01-01T02:01:00+02:00'", QueryOptions(since=60)),
+        ("SINCE NOW - 5 MIN", QueryOptions(since_ago=300)),
+        ("ACQUIRE EVERY 1 MIN", QueryOptions(acquire_every=60)),
+        ("DELIVER WITHIN 2 MIN", QueryOptions(deliver_within=120)),
+        ("FOR 1 HOUR", QueryOptions(lasting=3_600)),
+        ("LIFETIME 2 DAYS", QueryOptions(lifetime=172_800)),
+        ("SINCE 0 FOR 1 MIN ACQUIRE EVERY 20 SEC", QueryOptions(since=0, lasting=60, acquire_every=20)),
     ],
 )
-def test_what_is_asked_around_a_query(clauses, asked):
-    assert bound(f"SELECT v FROM r {clauses}").asked == asked
+def test_what_is_asked_around_a_query(clauses, options):
+    assert bound(f"SELECT v FROM r {clauses}").options == options
 
 
 def test_ticks_of_another_length():
     catalog = read_schema("r: sensed (v:integer) every 1 sec at sites 1", tick_ms=100)
     plan = bound("SELECT v FROM r [FROM NOW-1500 MS TO NOW SLIDE 200 MS] FOR 1 MIN", catalog)
-    assert (plan.root.child.begin, plan.root.child.slide, plan.asked.lasting) == (-15, 2, 600)
+    assert (plan.root.child.begin, plan.root.child.slide, plan.options.lasting) == (-15, 2, 600)
     assert codes("SELECT v FROM r [FROM NOW-150 MS TO NOW SLIDE 200 MS]", catalog) == ["SN412"]
 
 
@@ -181,7 +181,7 @@ def test_what_is_independent_is_all_told_in_the_order_of_the_text(text, told):
 
 
 def test_a_refusal_says_everything_and_gives_nothing():
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DiagnosticError) as refused:
         bind_text("SELECT v FROM r; SELECT vv FROM r", CATALOG)
     (diagnostic,) = refused.value.diagnostics
     assert (diagnostic.code, diagnostic.source.line_column(diagnostic.span.start)) == ("SN202", (1, 25))
@@ -211,7 +211,7 @@ def test_tick_and_index(text, told):
 
 
 def test_the_history_of_a_stream_has_tick_index_attributes_site_and_arrival():
-    for extent in (e for e in CATALOG if e.kind is not Kind.STORED):
+    for extent in (e for e in CATALOG if e.kind is not ExtentKind.STORED):
         names = ["tick", "index", *extent.schema.names, "_site", "_arrival"]
         assert [label for label, _ in columns(f"SELECT * FROM {extent.name}.HISTORY")] == names
 

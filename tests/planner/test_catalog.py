@@ -2,9 +2,9 @@
 
 import pytest
 
-from acquisition.extent import Kind, Late
+from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.schema import Type
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.catalog import read_schema
 
 
@@ -14,21 +14,21 @@ def extent(text, **options):
 
 
 def codes(text, **options):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DiagnosticError) as refused:
         read_schema(text, **options)
     return [d.code for d in refused.value.diagnostics]
 
 
 def test_what_a_sensed_extent_is_when_it_says_no_more_than_it_must():
     found = extent("r: sensed (site:integer, v:float) every 1 min at sites 3, 1 .. 2")
-    assert (found.kind, found.interval, found.sites) == (Kind.SENSED, 60, (3, 1, 2))
-    assert (found.wait, found.late, found.horizon, found.ahead) == (60, Late.REVISE, 86_400, 60)
+    assert (found.kind, found.interval, found.sites) == (ExtentKind.SENSED, 60, (3, 1, 2))
+    assert (found.wait, found.late, found.horizon, found.ahead) == (60, LatePolicy.REVISE, 86_400, 60)
     assert [(a.name, a.type) for a in found.schema] == [("site", Type.INTEGER), ("v", Type.FLOAT)]
 
 
 def test_what_a_pushed_extent_is_when_it_says_nothing():
     found = extent("p: pushed (a:integer)")
-    assert (found.wait, found.late, found.horizon, found.ahead) == (0, Late.REVISE, 86_400, None)
+    assert (found.wait, found.late, found.horizon, found.ahead) == (0, LatePolicy.REVISE, 86_400, None)
     assert found.interval is None and found.sites == ()
 
 
@@ -40,10 +40,10 @@ def test_what_a_stored_extent_is():
 
 def test_every_clause():
     found = extent("r: sensed (v:float) every 10 sec at sites 1 wait 1 min late revise by 2 hours ahead 5 sec")
-    assert (found.interval, found.wait, found.late, found.horizon, found.ahead) == (10, 60, Late.REVISE, 7_200, 5)
+    assert (found.interval, found.wait, found.late, found.horizon, found.ahead) == (10, 60, LatePolicy.REVISE, 7_200, 5)
 
 
-@pytest.mark.parametrize("late", [Late.APPEND, Late.DROP])
+@pytest.mark.parametrize("late", [LatePolicy.APPEND, LatePolicy.DROP])
 def test_append_and_drop_have_no_horizon(late):
     found = extent(f"p: pushed (a:integer) late {late}")
     assert (found.late, found.horizon) == (late, None)

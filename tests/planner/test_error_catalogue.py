@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from basestation.cli.error_page import caused, page
+from basestation.cli.error_page import diagnose_example, render_page
 from basestation.errors import CATALOGUE, KINDS, TABLES
 from tests.golden.expectations import QUERIES
-from tests.golden.golden_file import files, read
+from tests.golden.golden_file import golden_files, read_golden
 
 ROOT = Path(__file__).resolve().parents[2]
 _DIGITS = {"syntax": "1", "name": "2", "type": "3", "static": "4", "input": "5", "later": "6", "deployment": "7"}
@@ -18,7 +18,7 @@ _BY_TEXT = [code for code, entry in CATALOGUE.items() if entry.kind not in ("inp
 
 @pytest.mark.parametrize("code", _BY_TEXT)
 def test_an_example_causes_exactly_its_error(code):
-    assert [d.code for d in caused(code)] == [code]
+    assert [d.code for d in diagnose_example(code)] == [code]
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
@@ -29,7 +29,7 @@ def test_a_code_says_its_kind(code):
 
 @pytest.mark.parametrize("code", _BY_TEXT)
 def test_an_error_is_of_the_kind_of_its_code(code):
-    assert {d.kind for d in caused(code)} == {CATALOGUE[code].kind}
+    assert {d.kind for d in diagnose_example(code)} == {CATALOGUE[code].kind}
 
 
 def test_every_code_in_the_sources_is_in_the_catalogue():
@@ -46,8 +46,8 @@ def test_every_code_in_the_sources_is_in_the_catalogue():
 def test_every_error_of_the_binder_stands_in_a_golden_file():
     told = {
         code
-        for path in files(QUERIES)
-        for case in read(path).cases
+        for path in golden_files(QUERIES)
+        for case in read_golden(path).cases
         for code in _CODE.findall(case.expected.get("", ""))
     }
     wanted = {code for code in _BY_TEXT if CATALOGUE[code].kind not in ("syntax", "deployment")}
@@ -60,4 +60,4 @@ def test_no_code_stands_in_two_tables():
 
 def test_the_page_of_errors_is_fresh():
     """`moteloom errors -o markdown > docs/errors.md` makes it."""
-    assert (ROOT / "docs" / "errors.md").read_text(encoding="utf-8") == page()
+    assert (ROOT / "docs" / "errors.md").read_text(encoding="utf-8") == render_page()

@@ -2,22 +2,22 @@
 
 import pytest
 
-from basestation.explain import explained
+from basestation.explain import explain_statement
 from basestation.language.parser import parse
-from basestation.planner.extensions import additions_of
+from basestation.planner.extensions import list_extensions
 from gateway.source import Source
 from tests.golden.expectations import QUERIES
-from tests.golden.golden_file import read
+from tests.golden.golden_file import read_golden
 from tests.planner.binder_helpers import bound
 
 
 def additions(text):
     (statement,) = parse(Source(text)).statements
-    return list(additions_of(statement))
+    return list(list_extensions(statement))
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in read(QUERIES / "paper.test").cases if c.word == "query"], ids=lambda case: case.name
+    "case", [c for c in read_golden(QUERIES / "paper.test").cases if c.word == "query"], ids=lambda case: case.name
 )
 def test_the_queries_of_the_paper_use_none(case):
     assert additions(case.text) == []
@@ -119,5 +119,5 @@ def test_nested_ones_are_told_too():
 
 
 def test_a_correction_tells_what_it_uses():
-    told = explained(bound("DELETE FROM r WHERE v IN (1, 2) AND w IS NULL"))["additions"]
+    told = explain_statement(bound("DELETE FROM r WHERE v IN (1, 2) AND w IS NULL"))["additions"]
     assert [(a["section"], a["what"]) for a in told] == [("10.4", "IN"), ("10.4", "IS NULL"), ("12.2", "DELETE")]

@@ -9,17 +9,17 @@ import re
 
 import pytest
 
-from basestation.algebra.invariants import broken
-from basestation.explain import as_text, explained
+from basestation.algebra.invariants import find_violations
+from basestation.explain import explain_statement, render_statement
 from basestation.language import syntax
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import DiagnosticError
 from basestation.language.printer import print_statement
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
 from basestation.planner.rewriter import rewrite
 from tests.golden.expectations import QUERIES
-from tests.golden.golden_file import files, read
+from tests.golden.golden_file import golden_files, read_golden
 from tests.oracles.generate import case
 from tests.properties.syntax_trees import Trees
 
@@ -37,7 +37,7 @@ _CALLS = (
     *("MIN MAX SUM AVG COUNT FIRST LAST MEDIAN QUANTILE STDEV".split()),
 )
 _PIECES = re.compile(r"\s+|\w+|'[^']*'|.", re.DOTALL)
-_GOLDEN = [read(path) for path in files(QUERIES)]
+_GOLDEN = [read_golden(path) for path in golden_files(QUERIES)]
 _CASES = [(g.schema, _PIECES.findall(c.text)) for g in _GOLDEN for c in g.cases if c.text and not c.in_schema]
 _WORDS = sorted({piece for _, pieces in _CASES for piece in pieces if not piece.isspace()})
 
@@ -50,7 +50,7 @@ class Likely(Trees):
 
     def column(self):
         qualifier = self.maybe(lambda: syntax.Name(self.choice(_EXTENTS)), 0.2)
-        return syntax.Column(qualifier, self.name())
+        return syntax.ColumnRef(qualifier, self.name())
 
     def call(self, room):
         if self.chance(0.2):
@@ -63,7 +63,7 @@ class Likely(Trees):
         source = made.source
         if isinstance(source, syntax.ExtentSource):
             source = syntax.ExtentSource(syntax.Name(self.choice(_EXTENTS)), source.history)
-        return syntax.Entry(source, self.maybe(lambda: syntax.Name(self.choice("uvw")), 0.3), made.window)
+        return syntax.FromEntry(source, self.maybe(lambda: syntax.Name(self.choice("uvw")), 0.3), made.window)
 
     def statement(self):
         made = super().statement()
@@ -97,19 +97,19 @@ def ask(text, catalog):
     """Whether the text is accepted; what then must hold of it holds, and of a refusal what must hold of that."""
     try:
         bound = bind_text(text, catalog)
-    except Refused as refused:
+    except DiagnosticError as refused:
         assert refused.diagnostics
         for diagnostic in refused.diagnostics:
             assert 0 <= diagnostic.span.start <= diagnostic.span.end <= len(text)
             assert diagnostic.render()
         return False
     for number, one in enumerate(bound, 1):
-        told = explained(one, number)
+        told = explain_statement(one, number)
         json.dumps(told)
-        assert as_text(told)
+        assert render_statement(told)
         if isinstance(one, Plan):
             better, steps = rewrite(one)
-            assert [s for tree in (one.root, *(step.after for step in steps)) for s in broken(tree)] == []
+            assert [s for tree in (one.root, *(step.after for step in steps)) for s in find_violations(tree)] == []
             assert [(c.label, c.type, c.scale) for c in better.root.columns] == [
                 (c.label, c.type, c.scale) for c in one.root.columns
             ]

@@ -4,12 +4,12 @@ from itertools import permutations
 
 import pytest
 
-from basestation.controller.forecast import added, untold
-from basestation.controller.reoptimization import Cost, cheaper, together
-from basestation.controller.what_if import placing
-from basestation.explain.marginal_cost import Hourly
+from basestation.controller.forecast import add_query, initial_world
+from basestation.controller.reoptimization import WorkloadCost, find_cheaper, plan_jointly
+from basestation.controller.what_if import plan_what_if
+from basestation.explain.marginal_cost import HourlyCost
 from basestation.planner.binder import bind_text
-from basestation.planner.deployed_catalog import read_deployed
+from basestation.planner.deployed_catalog import read_deployed_catalog
 from bench.network import CASES, MIXED
 from innet.deployment.toml_reader import read_deployment
 from tests.docs.pages import ROOT
@@ -23,13 +23,13 @@ WIDE = "SELECT SUM(temp), SUM(light), VARIANCE(temp) FROM lab [FROM NOW-9 MIN TO
 @pytest.fixture(scope="module")
 def office():
     deployment = read_deployment(ROOT / "examples/lab54/deployment.toml")
-    return deployment, read_deployed(deployment)
+    return deployment, read_deployed_catalog(deployment)
 
 
 def hourly(office, texts):
     deployment, catalog = office
     plans = [plan for text in texts for plan in bind_text(text, catalog)]
-    return Hourly.of(placing(plans, deployment, catalog).predicted())
+    return HourlyCost.of(plan_what_if(plans, deployment, catalog).predicted())
 
 
 @pytest.mark.parametrize("texts", [MIXED, MIXED[::-1], MIXED[:9]], ids=["folds first", "folds last", "folds alone"])
@@ -41,7 +41,7 @@ def test_twenty_queries_cost_at_most_1_2_times_one_that_asks_for_all_in_whicheve
 
 def test_a_fold_that_keeps_more_feeds_who_wants_less_in_whichever_order_they_come():
     deployment = read_deployment(ROOT / "examples/roadbridge/deployment.toml")
-    bridge = deployment, read_deployed(deployment)
+    bridge = deployment, read_deployed_catalog(deployment)
     window = "FROM road [FROM NOW-9 MIN TO NOW SLIDE 10 MIN]"
     texts = [
         f"SELECT AVG(temp), MAX(temp) {window}",
@@ -57,42 +57,46 @@ def test_a_fold_that_keeps_more_feeds_who_wants_less_in_whichever_order_they_com
 def asked_apart(office, texts):
     """A world in which each came in a clock tick of its own, in which nothing was weighed again."""
     deployment, catalog = office
-    world = untold(deployment, catalog)
+    world = initial_world(deployment, catalog)
     for number, text in enumerate(texts, 1):
-        world, _ = added(bind_text(text, catalog)[0], number, world, number)
+        world, _ = add_query(bind_text(text, catalog)[0], number, world, number)
     return world
 
 
 def test_a_fold_of_readings_that_somebody_wants_anyway_gives_way(office):
     world = asked_apart(office, [MEAN, ALL])
-    assert world.live[1].fed and Cost.of(world).messages > 1.2 * hourly(office, [ALL]).messages
-    found = cheaper(world, 3, 0.0)
-    assert list(found.feedings) == [1] and not found.feedings[1].query.fed
+    assert world.live[1].partial_sources and WorkloadCost.of(world).messages > 1.2 * hourly(office, [ALL]).messages
+    found = find_cheaper(world, 3, 0.0)
+    assert list(found.feedings) == [1] and not found.feedings[1].query.partial_sources
     changed = world.with_query(found.feedings[1].query)
-    assert found.now == Cost.of(world) and found.then == Cost.of(changed) and found.then.joules < found.now.joules
-    assert cheaper(changed, 3, 0.0) is None
+    assert (
+        found.now == WorkloadCost.of(world)
+        and found.then == WorkloadCost.of(changed)
+        and found.then.joules < found.now.joules
+    )
+    assert find_cheaper(changed, 3, 0.0) is None
 
 
 def test_many_folds_give_way_though_none_would_by_itself(office):
     world = asked_apart(office, MIXED[:9])
-    assert sum(bool(query.fed) for query in world.live.values()) > 1
-    found = cheaper(world, 10, 0.0)
-    assert not any(feeding.query.fed for feeding in found.feedings.values())
-    assert found.feedings.keys() == {number for number, query in world.live.items() if query.fed}
+    assert sum(bool(query.partial_sources) for query in world.live.values()) > 1
+    found = find_cheaper(world, 10, 0.0)
+    assert not any(feeding.query.partial_sources for feeding in found.feedings.values())
+    assert found.feedings.keys() == {number for number, query in world.live.items() if query.partial_sources}
 
 
 def test_what_would_save_too_little_is_left_as_it_is(office):
     world = asked_apart(office, [MEAN, ALL])
-    saved = 1 - (found := cheaper(world, 3, 0.0)).then.joules / found.now.joules
-    assert cheaper(world, 3, saved * 1.01) is None and cheaper(world, 3, saved * 0.99) is not None
+    saved = 1 - (found := find_cheaper(world, 3, 0.0)).then.joules / found.now.joules
+    assert find_cheaper(world, 3, saved * 1.01) is None and find_cheaper(world, 3, saved * 0.99) is not None
 
 
 def test_only_those_of_one_clock_tick_are_decided_about_together(office):
     deployment, catalog = office
     world = asked_apart(office, [MEAN, ALL])
-    assert together(world, {}, 2) == (world, {})  # a mote may have heard of the mean
-    world = untold(deployment, catalog)
+    assert plan_jointly(world, {}, 2) == (world, {})  # a mote may have heard of the mean
+    world = initial_world(deployment, catalog)
     for number, text in enumerate((MEAN, WIDE, ALL), 1):
-        world, feeding = added(bind_text(text, catalog)[0], number, world, 5)
-    changed, feedings = together(world, {3: feeding}, 5)
-    assert feedings.keys() == {1, 2, 3} and not any(query.fed for query in changed.live.values())
+        world, feeding = add_query(bind_text(text, catalog)[0], number, world, 5)
+    changed, feedings = plan_jointly(world, {3: feeding}, 5)
+    assert feedings.keys() == {1, 2, 3} and not any(query.partial_sources for query in changed.live.values())

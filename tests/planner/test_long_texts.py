@@ -4,7 +4,7 @@ import pytest
 
 from basestation.algebra.node import walk
 from basestation.algebra.window_aggregation import WindowAggregation
-from basestation.explain import as_text, explained
+from basestation.explain import explain_statement, render_statement
 from basestation.language.printer import print_statement
 from basestation.planner.catalog import read_schema
 from tests.planner.binder_helpers import bound
@@ -15,7 +15,7 @@ CATALOG = read_schema("r: sensed (site:integer, v:integer) every 10 sec at sites
 @pytest.mark.parametrize("op", ["+", "-", "*"])
 def test_a_sum_of_five_thousand_terms(op):
     text = f"SELECT {f' {op} '.join(['v'] * 5_000)} FROM r"
-    assert "memory" in as_text(explained(bound(text, CATALOG)))
+    assert "memory" in render_statement(explain_statement(bound(text, CATALOG)))
 
 
 def test_an_aggregate_of_a_long_sum_is_found_twice():
@@ -28,20 +28,20 @@ def test_an_aggregate_of_a_long_sum_is_found_twice():
 @pytest.mark.parametrize("word", ["AND", "OR"])
 def test_five_thousand_terms_of_a_condition(word):
     terms = f" {word} ".join(f"v <> {i}" for i in range(5_000))
-    assert "memory" in as_text(explained(bound(f"SELECT v FROM r [NOW] WHERE {terms}", CATALOG)))
+    assert "memory" in render_statement(explain_statement(bound(f"SELECT v FROM r [NOW] WHERE {terms}", CATALOG)))
 
 
 @pytest.mark.parametrize("place", ["t = ST{}; t < 5; t++", "; t < 5{}; t++", "; t < 5; t = t{}"])
 def test_five_thousand_terms_of_a_loop(place):
     header = place.format(" + 1" * 5_000)
     text = f"SELECT v FROM r FOR ({header}) {{ WindowIs(r, t{' - 1' * 5_000}, t); }}"
-    assert "memory" in as_text(explained(bound(text, CATALOG)))
+    assert "memory" in render_statement(explain_statement(bound(text, CATALOG)))
 
 
 def test_five_thousand_terms_of_the_condition_of_a_loop():
     condition = " AND ".join(f"t <> {i}" for i in range(5_000))
     text = f"SELECT v FROM r FOR (; {condition}; t++) {{ WindowIs(r, t, t); }}"
-    assert "memory" in as_text(explained(bound(text, CATALOG)))
+    assert "memory" in render_statement(explain_statement(bound(text, CATALOG)))
 
 
 @pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "FULL JOIN"])
@@ -49,13 +49,13 @@ def test_three_hundred_joins_in_a_row(kind):
     joins = "".join(f" {kind} k AS a{i} ON a{i - 1}.n = a{i}.n" for i in range(1, 301))
     plan = bound(f"SELECT a0.n, a300.s FROM k AS a0{joins}", read_schema("k: stored (n:integer, s:string)"))
     assert print_statement(plan.statement).endswith(joins)
-    assert "memory" in as_text(explained(plan))
+    assert "memory" in render_statement(explain_statement(plan))
 
 
 def test_ninety_nine_nested_queries():
     text = "SELECT v FROM r"
     for i in range(99):
         text = f"SELECT v FROM ({text} WHERE v <> {i})"
-    told = explained(bound(text, CATALOG))
+    told = explain_statement(bound(text, CATALOG))
     assert told["algebra"].count("StreamSelect") == 99
     assert sum(o["operator"].startswith("StreamSelect") for o in told["physical"]) == 1

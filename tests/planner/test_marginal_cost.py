@@ -5,14 +5,14 @@ import json
 import pytest
 
 from basestation.cli import explain as verb
-from basestation.controller.what_if import placing
-from basestation.explain import explained_together, together_text
-from basestation.explain.marginal_cost import Hourly, together
+from basestation.controller.what_if import plan_what_if
+from basestation.explain import explain_workload, render_workload
+from basestation.explain.marginal_cost import HourlyCost, predict_workload
 from basestation.planner.binder import bind_text
-from basestation.planner.deployed_catalog import read_deployed
-from basestation.planner.pushdown_policy import Moves
+from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.planner.pushdown_policy import PushdownPolicy
 from gateway.cli import parser_of
-from innet.costs.hardware import hardware
+from innet.costs.hardware import load_hardware
 from innet.deployment.toml_reader import read_deployment
 from tests.docs.pages import ROOT
 
@@ -26,7 +26,7 @@ ODD = "SELECT site, temp FROM lab WHERE temp > 22"
 @pytest.fixture(scope="module")
 def office():
     deployment = read_deployment(OFFICE)
-    return deployment, read_deployed(deployment)
+    return deployment, read_deployed_catalog(deployment)
 
 
 def asked(texts, catalog):
@@ -35,12 +35,12 @@ def asked(texts, catalog):
 
 def test_what_the_others_pay_for_already_costs_nothing_more(office):
     deployment, catalog = office
-    found = together(asked([ALL, ODD, ODD], catalog), deployment, catalog)
-    nothing = Hourly(0.0, 0.0, 0.0, 0.0)
+    found = predict_workload(asked([ALL, ODD, ODD], catalog), deployment, catalog)
+    nothing = HourlyCost(0.0, 0.0, 0.0, 0.0)
     assert found.each[2].added == found.each[3].added == nothing and found.each[2].alone.messages > 1_000
     added = found.each[1].added
     assert added.messages > 0 and added.joules > 0 and added.days < 0
-    assert Hourly.of(found.placed.predicted()).messages == pytest.approx(found.each[1].alone.messages)
+    assert HourlyCost.of(found.placed.predicted()).messages == pytest.approx(found.each[1].alone.messages)
 
 
 @pytest.mark.parametrize("texts", [[MEAN, ODD], [ALL, MEAN, "SELECT light FROM lab WHERE light > 5"]])
@@ -50,15 +50,15 @@ def test_what_a_query_adds_is_what_all_cost_less_the_others(office, texts):
     queries = asked(texts, catalog)
 
     def joules(*plans):
-        prediction = placing(plans, deployment, catalog).predicted()
+        prediction = plan_what_if(plans, deployment, catalog).predicted()
         return sum(use.total for use in prediction.motes.values()) * 3_600_000 / prediction.epoch_ms
 
-    found = together(queries, deployment, catalog)
-    assert Hourly.of(found.placed.predicted()).joules == pytest.approx(joules(*queries.values()))
+    found = predict_workload(queries, deployment, catalog)
+    assert HourlyCost.of(found.placed.predicted()).joules == pytest.approx(joules(*queries.values()))
     for number, each in found.each.items():
         others = [query for n, query in queries.items() if n != number]
         assert each.added.joules == pytest.approx(joules(*others, queries[number]) - joules(*others))
-        assert each.alone == Hourly.of(placing([queries[number]], deployment, catalog).predicted())
+        assert each.alone == HourlyCost.of(plan_what_if([queries[number]], deployment, catalog).predicted())
 
 
 def test_a_fold_that_runs_goes_on_and_one_that_keeps_as_much_needs_no_other(office):
@@ -67,35 +67,37 @@ def test_a_fold_that_runs_goes_on_and_one_that_keeps_as_much_needs_no_other(offi
     mean, same, wider = (
         bind_text(MEAN.replace("AVG(temp)", what), catalog)[0] for what in ("AVG(temp)", "SUM(temp)", "VARIANCE(temp)")
     )
-    states = [p.operator.states for p in placing([mean, same], deployment, catalog).placement.folds]
+    states = [p.operator.states for p in plan_what_if([mean, same], deployment, catalog).placement.folds]
     assert [[kind for kind, _ in each] for each in states] == [["SUM"]]
-    states = [p.operator.states for p in placing([mean, wider], deployment, catalog).placement.folds]
+    states = [p.operator.states for p in plan_what_if([mean, wider], deployment, catalog).placement.folds]
     assert [[kind for kind, _ in each] for each in states] == [["SUM"], ["VARIANCE"]]
-    states = [p.operator.states for p in placing([wider, mean], deployment, catalog).placement.folds]
+    states = [p.operator.states for p in plan_what_if([wider, mean], deployment, catalog).placement.folds]
     assert [[kind for kind, _ in each] for each in states] == [["VARIANCE"]]
 
 
 def test_one_query_has_nothing_to_share(office):
     deployment, catalog = office
-    assert together(asked([MEAN], catalog), deployment, catalog) is None
-    assert explained_together(bind_text(MEAN, catalog), deployment, catalog) is None
+    assert predict_workload(asked([MEAN], catalog), deployment, catalog) is None
+    assert explain_workload(bind_text(MEAN, catalog), deployment, catalog) is None
 
 
 def test_who_cannot_be_run_says_why_and_the_others_have_figures(office):
     deployment, catalog = office
     hasty = f"{ALL} DELIVER WITHIN 1 SEC"
-    told = explained_together(bind_text(f"{MEAN} DELIVER WITHIN 5 MIN; {hasty}", catalog), deployment, catalog)
+    told = explain_workload(bind_text(f"{MEAN} DELIVER WITHIN 5 MIN; {hasty}", catalog), deployment, catalog)
     assert told["all"].startswith("what is sampled arrives after ") and told["motes"] is None
     assert told["queries"][1]["alone"].startswith("what is sampled arrives after ")
     assert told["queries"][0]["alone"]["messages"] > 0 and told["queries"][0]["added"] == told["all"]
-    assert together_text(told).startswith("together on the motes\n  cannot be run there: what is sampled arrives")
+    assert render_workload(told).startswith("together on the motes\n  cannot be run there: what is sampled arrives")
 
 
 def test_memory_is_what_programs_tables_and_waiting_readings_take(office):
     deployment, catalog = office
-    placed = placing(list(asked([MEAN, ODD], catalog).values()), deployment, catalog, moves=Moves.EVERYTHING)
+    placed = plan_what_if(
+        list(asked([MEAN, ODD], catalog).values()), deployment, catalog, moves=PushdownPolicy.EVERYTHING
+    )
     assert placed.placement.folds
-    kind = hardware("telosb")
+    kind = load_hardware("telosb")
     below = {mote: 1 for mote in placed.placement.tree.parent}
     for mote in placed.placement.tree.leaves_first:
         if (parent := placed.placement.tree.parent[mote]) in below:

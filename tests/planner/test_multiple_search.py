@@ -5,7 +5,7 @@ from math import gcd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.planner.multiple_search import least
+from basestation.planner.multiple_search import find_least_multiple
 
 
 @given(st.integers(1, 60), st.integers(1, 90), st.integers(0, 90), st.data())
@@ -19,7 +19,7 @@ def test_it_is_the_least_that_is_enough(beside, first, more, data):
     def enough(number):
         return number in shared or number >= begins[gcd(number, beside)]
 
-    assert least(first, last, beside, enough) == min(filter(enough, range(first, last + 1)), default=None)
+    assert find_least_multiple(first, last, beside, enough) == min(filter(enough, range(first, last + 1)), default=None)
 
 
 def test_few_are_tried():
@@ -29,5 +29,5 @@ def test_few_are_tried():
         tried.append(number)
         return number % 12 == 0 and number >= 700_000
 
-    assert least(1, 1_000_000, 12, enough) == 700_008
+    assert find_least_multiple(1, 1_000_000, 12, enough) == 700_008
     assert len(tried) < 60

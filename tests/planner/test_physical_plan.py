@@ -2,9 +2,9 @@
 
 import pytest
 
-from basestation.explain import explained
+from basestation.explain import explain_statement
 from basestation.planner.catalog import read_schema
-from basestation.planner.physical_plan import memory, physical
+from basestation.planner.physical_plan import plan_operators, sum_memory
 from basestation.planner.rewriter import rewrite
 from tests.planner.binder_helpers import bound
 
@@ -23,7 +23,7 @@ def states(text, better=True):
     """(what, count, bytes of each) by the name of the operator."""
     plan = bound(text, CATALOG)
     root = rewrite(plan)[0].root if better else plan.root
-    return {o.label.split()[0]: o.state and (o.state.what, o.state.count, o.state.each) for o in physical(root)}
+    return {o.label.split()[0]: o.state and (o.state.what, o.state.count, o.state.each) for o in plan_operators(root)}
 
 
 @pytest.mark.parametrize(
@@ -134,17 +134,17 @@ def test_a_converter_remembers_a_window():
 
 def test_a_window_over_a_converter_holds_what_it_can_give():
     text = "SELECT x.v FROM (RSTREAM(SELECT v FROM r [NOW])) AS x [FROM NOW-20 TO NOW SLIDE 20 SEC]"
-    outer, _ = [o for o in physical(bound(text, CATALOG).root) if o.label.startswith("TimeWindow")]
+    outer, _ = [o for o in plan_operators(bound(text, CATALOG).root) if o.label.startswith("TimeWindow")]
     assert outer.state.count == 3 * 3
 
 
 def test_memory_is_the_sum_of_what_is_known_and_a_list_of_the_rest():
     plan = bound("SELECT r.v, t.s FROM r [NOW], t [SCAN 10 SEC] WHERE r.v = t.a", CATALOG)
-    operators = physical(rewrite(plan)[0].root)
-    known, open_ended = memory(operators)
+    operators = plan_operators(rewrite(plan)[0].root)
+    known, open_ended = sum_memory(operators)
     assert known == sum(o.state.bytes for o in operators if o.state and o.state.count is not None)
     assert [s.what for s in open_ended] == ["keyed tuples", "rows of the table"]
-    assert explained(plan)["memory"]["bytes"] == known
+    assert explain_statement(plan)["memory"]["bytes"] == known
 
 
 def test_exact_sums_of_floats_are_larger_than_those_of_integers():
@@ -152,7 +152,7 @@ def test_exact_sums_of_floats_are_larger_than_those_of_integers():
     size = {
         name: next(
             o.state.each
-            for o in physical(bound(f"SELECT SUM({name}) FROM f [NOW]", catalog).root)
+            for o in plan_operators(bound(f"SELECT SUM({name}) FROM f [NOW]", catalog).root)
             if o.label.startswith("WindowAgg")
         )
         for name in ("v", "x")

@@ -4,19 +4,19 @@ import json
 
 import pytest
 
-from basestation.explain import as_text, explained
+from basestation.explain import explain_statement, render_statement
 from basestation.planner.binder import bind_text
-from basestation.planner.pushdown import raw_of
+from basestation.planner.pushdown import raw_ranges
 from innet.deployment import Deployment, SensorSpec, Site
 from innet.operators import outline
-from innet.operators.mote_expression import Measured
+from innet.operators.mote_expression import SensorValue
 from innet.operators.value_ranges import Interval
-from tests.planner.pushdown_helpers import CATALOG, split_of
+from tests.planner.pushdown_helpers import CATALOG, pushdown_of
 
 
 def told(text, **asked):
     """The codes of what stays, `moves` for what does not, from the top of the plan."""
-    return [decision.code for decision in split_of(text, **asked)[0].decisions]
+    return [decision.code for decision in pushdown_of(text, **asked)[0].decisions]
 
 
 WINDOW = "[FROM NOW-60 TO NOW SLIDE 30 SEC]"
@@ -110,7 +110,7 @@ def test_aggregates_of_pairs_of_one_site_and_tick(extent, condition, codes):
 
 
 def test_a_join_that_moves_is_a_condition_of_both_readings():
-    found, _ = split_of("SELECT a.v, b.n FROM " + JOIN.format("g", "a.site = b.site AND a.v = b.n AND b.n > 4"))
+    found, _ = pushdown_of("SELECT a.v, b.n FROM " + JOIN.format("g", "a.site = b.site AND a.v = b.n AND b.n > 4"))
     assert [(deliver.extent, [text for _, text in outline(deliver.child)]) for deliver in found.readings] == [
         (extent, ["join at the same site and tick where f.v = g.n", "acquire v of f every 10 ticks",
                   "select g.n > 4", "acquire n of g every 10 ticks"])
@@ -119,16 +119,16 @@ def test_a_join_that_moves_is_a_condition_of_both_readings():
 
 
 def test_every_reason_is_a_sentence_about_what_was_asked():
-    found, _ = split_of("SELECT v FROM f WHERE v + u > 3")
+    found, _ = pushdown_of("SELECT v FROM f WHERE v + u > 3")
     assert found.decisions[0].reason == "f.v + f.u can be -4294967296 to 4294967294, and a mote computes with 32 bits"
-    found, _ = split_of(f"SELECT COUNT(*) FROM short {WINDOW}".replace("60", "100").replace("30", "60"))
+    found, _ = pushdown_of(f"SELECT COUNT(*) FROM short {WINDOW}".replace("60", "100").replace("30", "60"))
     assert found.decisions[0].reason.startswith("a slice reaches over ")
 
 
 def test_corrections_need_the_readings():
     assert told("SELECT v FROM f WHERE v > 3", corrected=frozenset({"f"})) == ["corrected", "moves"]
     assert told(f"SELECT AVG(v) FROM f {WINDOW}", corrected=frozenset({"f"})) == ["corrected", "moves"]
-    found, _ = split_of("SELECT v FROM f WHERE v > 3", corrected=frozenset({"f"}))
+    found, _ = pushdown_of("SELECT v FROM f WHERE v > 3", corrected=frozenset({"f"}))
     assert [text for _, text in outline(found.readings[0])] == ["deliver v of f", "acquire v of f every 10 ticks"]
 
 
@@ -139,43 +139,43 @@ def test_what_sensors_can_give_lets_more_move():
         3: Site(3, (0.0, 0.0, 0.0), "telosb", sensors),
         4: Site(4, (0.0, 0.0, 0.0), "telosb", {"u": SensorSpec(-5, 9)}),
     }
-    raw = raw_of(Deployment("test", 1000, {}, sites, {}, ""), CATALOG)
-    assert raw[Measured("f", "u")] == Interval(-5, 4095)
-    assert raw[Measured("f", "x")] == Interval(-5500, 12500)
+    raw = raw_ranges(Deployment("test", 1000, {}, sites, {}, ""), CATALOG)
+    assert raw[SensorValue("f", "u")] == Interval(-5, 4095)
+    assert raw[SensorValue("f", "x")] == Interval(-5500, 12500)
     assert told(f"SELECT SUM(v + u) FROM f {WINDOW} WHERE v * u > 3 AND x > u", raw=raw) == ["moves"]
     assert told(f"SELECT SUM(v * v * u) FROM f {WINDOW}", raw=raw) == ["wide", "moves"]
 
 
 def test_of_one_expression_the_largest_state_holds_the_others():
-    found, _ = split_of(f"SELECT COUNT(v), AVG(v), COUNT(*), STDEV(v), MAX(v), SUM(u) FROM f {WINDOW}")
-    [feed] = found.feeds
+    found, _ = pushdown_of(f"SELECT COUNT(v), AVG(v), COUNT(*), STDEV(v), MAX(v), SUM(u) FROM f {WINDOW}")
+    [feed] = found.fold_candidates
     assert [kind for kind, _ in feed.fold.states] == ["VARIANCE", "MAX", "SUM"]
     assert feed.sources == (0, 0, None, 0, 1, 2)
-    [feed] = split_of(f"SELECT STDEV(v), AVG(v), COUNT(v) FROM f {WINDOW}")[0].feeds
+    [feed] = pushdown_of(f"SELECT STDEV(v), AVG(v), COUNT(v) FROM f {WINDOW}")[0].fold_candidates
     assert (feed.fold.kinds, feed.sources) == (("VARIANCE",), (0, 0, 0))
 
 
 def test_a_fold_takes_the_place_of_the_readings_below_it():
-    found, _ = split_of(f"SELECT AVG(v) FROM f {WINDOW}")
-    [feed] = found.feeds
+    found, _ = pushdown_of(f"SELECT AVG(v) FROM f {WINDOW}")
+    [feed] = found.fold_candidates
     assert (found.readings, found.inside) == ((), (feed.fold,))
-    assert [[text for _, text in outline(deliver)] for deliver in feed.instead] == [
+    assert [[text for _, text in outline(deliver)] for deliver in feed.unfolded_readings] == [
         ["deliver v of f", "acquire v of f every 10 ticks"]
     ]
-    found, _ = split_of(
+    found, _ = pushdown_of(
         f"SELECT a.m, n FROM (RSTREAM(SELECT AVG(v) AS m FROM f {WINDOW})) a [FROM NOW TO NOW SLIDE 30 SEC], g [NOW]"
     )
-    assert ([len(found.readings), len(found.feeds)]) == [1, 1]
+    assert ([len(found.readings), len(found.fold_candidates)]) == [1, 1]
 
 
 def test_explain_tells_what_moves_and_why_the_rest_stays():
     (plan,) = bind_text("SELECT v FROM f WHERE z > 1 AND v > 2", CATALOG)
-    told = json.loads(json.dumps(explained(plan)))
+    told = json.loads(json.dumps(explain_statement(plan)))
     assert [(d["moves"], d["code"]) for d in told["network"]] == [(True, "moves"), (True, "moves")]
-    text = as_text(told)
+    text = render_statement(told)
     assert "\nin the network\n  StreamSelect " in text
     assert (
         "    may run on motes: in part: `f.z` is a float without a scale, and a mote has\n      integers only\n" in text
     )
     (pushed,) = bind_text("SELECT a FROM p", CATALOG)
-    assert "in the network" not in as_text(explained(pushed))
+    assert "in the network" not in render_statement(explain_statement(pushed))

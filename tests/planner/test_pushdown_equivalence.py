@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acquisition.schedule import Sampling, Schedule, channel_of
-from acquisition.ticks import Epochs
+from acquisition.ticks import EpochGrid
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.node import walk
 from basestation.algebra.slice_aggregation import SliceAggregation
@@ -18,21 +18,21 @@ from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.vector import vector_of
 from basestation.execution.columns.tuples import Tuples
-from basestation.execution.ingest.partial_batch import ArrivedPartials, cells
-from basestation.execution.slices.slice_folder import Folding
-from gateway.frame import Frame, Kind, MoteId
-from innet.operators.column_evaluation import Lane
+from basestation.execution.ingest.partial_batch import PartialBatch, make_cells
+from basestation.execution.slices.slice_folder import SliceFolder
+from gateway.frame import Frame, FrameKind, MoteId
+from innet.operators.column_evaluation import ValueColumn
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import Measured, SiteNumber
+from innet.operators.mote_expression import SensorValue, SiteNumber
 from innet.operators.value_ranges import Interval
-from innet.payload import decode_all, encode_partials
-from innet.placement.fold_sharing import place_of, united_folds
-from innet.placement.placement import Placed, taking
-from innet.program.batch_interpreter import Columns, run_many
+from innet.payload import decode_partial_frames, encode_partials
+from innet.placement.fold_sharing import find_state, merge_folds
+from innet.placement.placement import PlacedOperator, select_sites
+from innet.program.batch_interpreter import SampleColumns, run_batch
 from innet.program.compiler import compile_programs
-from innet.program.interpreter import Sampled, run
-from innet.program.table_memory import Memory
-from tests.planner.pushdown_helpers import CATALOG, SITES, split_of
+from innet.program.interpreter import TickSample, run
+from innet.program.table_memory import TableMemory
+from tests.planner.pushdown_helpers import CATALOG, SITES, pushdown_of
 
 SMALL = st.integers(-9, 9)
 HARD = st.one_of(SMALL, st.sampled_from([2**31 - 1, -(2**31), 2050, -2049, 10, 100]), st.integers(-(2**31), 2**31 - 1))
@@ -77,7 +77,7 @@ def predicates(draw, depth=2):
     return draw(st.sampled_from([f"({a} AND {b})", f"({a} OR {b})", f"NOT ({a})"]))
 
 
-RAW = [None, {Measured("f", name): Interval(-(2**10), 2**10) for name in "vuxy"}]
+RAW = [None, {SensorValue("f", name): Interval(-(2**10), 2**10) for name in "vuxy"}]
 
 
 def within(rows, raw):
@@ -89,7 +89,7 @@ def within(rows, raw):
 
 def schedules(attributes):
     channels = tuple(channel_of(CATALOG.find("f").schema.find(name)) for name in attributes)
-    sampling = Sampling(0, "f", Epochs(0, 10), channels)
+    sampling = Sampling(0, "f", EpochGrid(0, 10), channels)
     return [Schedule(site, 1, (sampling,)) for site in SITES]
 
 
@@ -114,23 +114,26 @@ def streamed(node, tuples):
     below = streamed(node.child, tuples)
     evaluation = Evaluation(below.columns, len(below))
     if isinstance(node, StreamSelect):
-        return below.take(evaluation.of(node.predicate).true)
+        return below.take(evaluation.of(node.predicate).is_true)
     assert isinstance(node, StreamProject)
     return below.with_columns({column.id: evaluation.as_type(e, column.type) for column, e in node.outputs})
 
 
 @given(predicates(), ROWS, st.sampled_from(RAW))
 def test_a_mote_sends_what_the_base_station_would_select(text, rows, raw):
-    found, root = split_of(f"SELECT v, u, x, y FROM f WHERE {text}", raw)
+    found, root = pushdown_of(f"SELECT v, u, x, y FROM f WHERE {text}", raw)
     rows = within(rows, raw)
     [deliver] = found.readings
-    programs = {p.site: p for p in compile_programs([Placed(deliver, taking(deliver, SITES))], schedules(deliver.sent))}
+    programs = {
+        p.site: p
+        for p in compile_programs([PlacedOperator(deliver, select_sites(deliver, SITES))], schedules(deliver.sent))
+    }
     sent = []
     for i, (site, epoch, *values) in enumerate(rows):
         taken = [dict(zip("vuxy", values, strict=True))[name] for name in deliver.sent]
         if site not in programs:  # a condition about the site alone excludes it
             continue
-        outcome = run(programs[site], Sampled(10 * epoch, taken), Memory())
+        outcome = run(programs[site], TickSample(10 * epoch, taken), TableMemory())
         assert outcome.wanted
         if outcome.reading is not None:
             assert outcome.reading == tuple(taken)
@@ -163,19 +166,21 @@ def comparisons(draw):
 def test_every_value_of_a_sensor_is_judged_alike(compared):
     """All values there are, and null."""
     name, text = compared
-    found, root = split_of(f"SELECT v, u, x, y FROM f WHERE {text}", RAW[1])
+    found, root = pushdown_of(f"SELECT v, u, x, y FROM f WHERE {text}", RAW[1])
     [deliver] = found.readings
-    if found.decisions[0].code != "moves" or not (sites := taking(deliver, SITES)):
+    if found.decisions[0].code != "moves" or not (sites := select_sites(deliver, SITES)):
         return
     values = [None, *range(-(2**10), 2**10 + 1)]
     rows = [(sites[0], i, *(v if column == name else 1 for column in "vuxy")) for i, v in enumerate(values)]
     lanes = {
-        column: Lane(np.array([row[at] or 0 for row in rows]), np.array([row[at] is not None for row in rows]))
+        column: ValueColumn(np.array([row[at] or 0 for row in rows]), np.array([row[at] is not None for row in rows]))
         for at, column in enumerate("vuxy", 2)
     }
-    program = next(p for p in compile_programs([Placed(deliver, sites)], schedules(deliver.sent)) if p.site == sites[0])
+    program = next(
+        p for p in compile_programs([PlacedOperator(deliver, sites)], schedules(deliver.sent)) if p.site == sites[0]
+    )
     tuples = measured(root, rows)
-    outcomes = run_many(program, Columns(tuples.site, tuples.tick, [lanes[sent] for sent in deliver.sent]))
+    outcomes = run_batch(program, SampleColumns(tuples.site, tuples.tick, [lanes[sent] for sent in deliver.sent]))
     [select] = [node for node in walk(root) if isinstance(node, StreamSelect)] or [None]
     selected = tuples.ident if select is None else streamed(select, tuples).ident
     assert np.array_equal(np.flatnonzero(outcomes.sent), selected)
@@ -211,30 +216,34 @@ def aggregations(draw):
 )
 def test_partials_finish_to_what_all_readings_give(text, rows, rng):
     """Window by window: the partials that motes made and merged, against all readings folded at the base station."""
-    found, root = split_of(text, RAW[1])
+    found, root = pushdown_of(text, RAW[1])
     rows = within(rows, RAW[1])
-    if not found.feeds:
+    if not found.fold_candidates:
         assert all(
-            decision.code in ("float", "wide", "long", "function") for decision in found.decisions if not decision.moves
+            decision.code in ("float", "wide", "long", "function")
+            for decision in found.decisions
+            if not decision.is_pushed_down
         )
         return
-    [feed] = found.feeds
+    [feed] = found.fold_candidates
     [interval] = [node.interval for node in walk(root) if isinstance(node, StreamAcquire)]
     rows = [row for row in rows if 10 * row[1] % interval == 0]  # the others are in no window, and not sampled
-    [held] = united_folds([feed.fold, dataclasses.replace(feed.fold, states=OTHERS)])
+    [held] = merge_folds([feed.fold, dataclasses.replace(feed.fold, states=OTHERS)])
     came = in_network(held, rows, rng)
     slices = feed.fold.slices
-    kept = [row[0] in taking(feed.fold, SITES) and slices.keeps(slices.number(10 * row[1])) for row in rows]
+    kept = [
+        row[0] in select_sites(feed.fold, SITES) and slices.is_in_windows(slices.number(10 * row[1])) for row in rows
+    ]
     assert sum(partial.readings for partial in came) == sum(kept)
     node = next(n for n in walk(root) if isinstance(n, SliceAggregation))
-    folding = Folding(node, node.aggregates)
-    sources = tuple(None if at is None else place_of(held, feed.fold.states[at]) for at in feed.sources)
+    folding = SliceFolder(node, node.aggregates)
+    sources = tuple(None if at is None else find_state(held, feed.fold.states[at]) for at in feed.sources)
     there = folding.joined([])
     if came:
-        partials = ArrivedPartials.of(framed(placed(held), came), 0)
+        partials = PartialBatch.of(framed(placed(held), came), 0)
         partials = partials.take(~partials.bare)
         begins = held.slices.begin(partials.slice)
-        there = cells(partials, begins, begins, feed.node, sources, folding)
+        there = make_cells(partials, begins, begins, feed.node, sources, folding)
     tuples = streamed(node.child, measured(root, rows))
     for window in list(range(0, 200, node.slide))[:: -(-200 // node.slide // 12)]:
         low, high = window + node.begin, window + node.end
@@ -255,8 +264,8 @@ def all_of(folding, tuples):
 def framed(placed, came):
     """The partials as the base station has them from frames."""
     payloads = encode_partials(placed.shape, came)
-    frames = [Frame(Kind.PARTIAL, MoteId(3), 1, seq, payload) for seq, payload in enumerate(payloads)]
-    [decoded], errors = decode_all(frames, {placed.number: placed.shape})
+    frames = [Frame(FrameKind.PARTIAL, MoteId(3), 1, seq, payload) for seq, payload in enumerate(payloads)]
+    [decoded], errors = decode_partial_frames(frames, {placed.number: placed.shape})
     assert not errors
     return decoded
 
@@ -273,17 +282,17 @@ def reaches(fold, begin, interval, low, high):
     return any(inside)
 
 
-def placed(fold: Fold) -> Placed:
-    sites = taking(fold, SITES)
-    return Placed(fold, sites, 7, tuple(site for site in SITES if site not in sites), 2)
+def placed(fold: Fold) -> PlacedOperator:
+    sites = select_sites(fold, SITES)
+    return PlacedOperator(fold, sites, 7, tuple(site for site in SITES if site not in sites), 2)
 
 
 def in_network(fold: Fold, rows, rng):
     """What arrives of the readings: 9 hands over to 4, 4 to 3, 3 to the base; with room for two groups only."""
-    sites, fold_at = taking(fold, SITES), placed(fold)
+    sites, fold_at = select_sites(fold, SITES), placed(fold)
     names = tuple(sorted(fold.child.attributes))
     programs = {p.site: p for p in compile_programs([fold_at], schedules(names))}
-    memories = {site: Memory() for site in SITES}
+    memories = {site: TableMemory() for site in SITES}
     for site in SITES:
         memories[site].install([programs[site]])
     came = []
@@ -291,7 +300,7 @@ def in_network(fold: Fold, rows, rng):
         for site, epoch, *values in rows:
             if 10 * epoch == tick and site in sites:
                 taken = [dict(zip("vuxy", values, strict=True))[name] for name in names]
-                run(programs[site], Sampled(tick, taken), memories[site])
+                run(programs[site], TickSample(tick, taken), memories[site])
         for site, parent in ((9, 4), (4, 3), (3, None)):
             sent = [partial for _, partial in memories[site].take(tick)]
             rng.shuffle(sent)

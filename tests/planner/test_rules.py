@@ -3,7 +3,7 @@
 import pytest
 
 from basestation.algebra.converters import IStream
-from basestation.algebra.expression_text import text_of
+from basestation.algebra.expression_text import format_expression
 from basestation.algebra.expressions import columns_of
 from basestation.algebra.expressions import walk as walk_expression
 from basestation.algebra.node import walk
@@ -23,7 +23,7 @@ from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
 from basestation.planner.rewriter import RULES, reason_of, rewrite
 from tests.golden.expectations import QUERIES
-from tests.golden.golden_file import files, read
+from tests.golden.golden_file import golden_files, read_golden
 from tests.planner.binder_helpers import bound, only, rewritten
 
 TIME = "[FROM NOW-20 TO NOW SLIDE 10 SEC]"
@@ -386,7 +386,7 @@ def test_a_group_that_nobody_reads_still_groups():
 )
 def test_what_has_no_columns_is_computed_now_unless_it_may_leave_64_bits(written, folded):
     _, root = rewritten(f"SELECT {written} AS y FROM r")
-    assert text_of(only(root, StreamProject).outputs[0][1]) == folded
+    assert format_expression(only(root, StreamProject).outputs[0][1]) == folded
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ def test_what_has_no_columns_is_computed_now_unless_it_may_leave_64_bits(written
 )
 def test_and_and_or_lose_what_is_decided_and_unknown_is_not(written, folded):
     _, root = rewritten(f"SELECT v FROM r WHERE {written}")
-    assert text_of(only(root, StreamSelect).predicate) == folded
+    assert format_expression(only(root, StreamSelect).predicate) == folded
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
@@ -421,8 +421,8 @@ def test_a_rule_says_why_it_is_right(rule):
 
 def test_the_golden_queries_meet_every_rule():
     met = set()
-    for path in files(QUERIES):
-        for case in read(path).cases:
+    for path in golden_files(QUERIES):
+        for case in read_golden(path).cases:
             for line in case.expected.get("plan", "").splitlines():
                 if line.startswith("rewrites: "):
                     met.update(line.removeprefix("rewrites: ").split(", "))
@@ -430,8 +430,8 @@ def test_the_golden_queries_meet_every_rule():
 
 
 def test_rewriting_again_changes_nothing():
-    for path in files(QUERIES):
-        golden = read(path)
+    for path in golden_files(QUERIES):
+        golden = read_golden(path)
         for case in golden.cases:
             if case.word == "query":
                 for plan in bind_text(case.text, read_schema(golden.schema)):

@@ -5,8 +5,8 @@ import numpy as np
 from basestation.execution.engine import Engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.replay.inputs import record
-from basestation.updates.update import singly
+from basestation.replay.inputs import read_recording
+from basestation.updates.update import split_singly
 from tests.execution.test_sharing import plainly
 
 CATALOG = read_schema("road: sensed (site:integer, n:integer) every 2 sec at sites 1, 2, 3 late revise by 20 sec")
@@ -22,7 +22,7 @@ ROWS = [
 
 
 def came():
-    [batch] = record(CATALOG, {"road": sorted(ROWS, key=lambda row: row["_arrival"])}).batches.values()
+    [batch] = read_recording(CATALOG, {"road": sorted(ROWS, key=lambda row: row["_arrival"])}).batches.values()
     return batch
 
 
@@ -31,7 +31,7 @@ def told(tidy_every):
     engine.add(1, bind_text(SELDOM, CATALOG)[0])
     for clock in sorted({*batch.arrival.tolist(), *range(DAY, 6 * DAY, DAY // 2)}):
         engine.deliver("road", batch.take(batch.arrival == clock))
-        said += [(clock, *plainly(update)) for update in singly(engine.on_clock(clock))]
+        said += [(clock, *plainly(update)) for update in split_singly(engine.on_clock(clock))]
     return said
 
 
@@ -64,4 +64,4 @@ def test_queries_that_come_and_go_leave_no_tallies_behind():
         engine.on_clock(number * DAY + 199)
         engine.remove(number)
         engine.on_clock((number + 1) * DAY - 1)
-        assert len(engine._intakes["road"].census.tallies) <= 3
+        assert len(engine._intakes["road"].site_coverage.tallies) <= 3

@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.extent import Extent, Kind
+from acquisition.extent import Extent, ExtentKind
 from acquisition.schema import Schema
-from basestation.progress.watermark import FREE, NEVER, Epochs
+from basestation.progress.watermark import FREE, NEVER, EpochProgress
 
 
 def epochs(interval=10, sites=(4, 3), wait=5, begun=0):
-    return Epochs(Extent("field", Kind.SENSED, Schema(()), interval, sites, wait), begun)
+    return EpochProgress(Extent("field", ExtentKind.SENSED, Schema(()), interval, sites, wait), begun)
 
 
 def take(found, pairs, first=0, unseen=()):
@@ -97,11 +97,13 @@ def test_many_keys_at_once_are_the_same_as_one_by_one(data):
         first = together.first_of_each(ticks, places)
         assert first.tolist() == [key not in asked[:at] for at, key in enumerate(asked)]
         one = [(np.array([tick]), np.array([site])) for tick, site in asked]
-        for ask in ("holders", "free_again", "positions"):
+        for ask in ("holders", "is_released", "positions"):
             found = getattr(together, ask)(ticks, places).tolist()
             assert found == [getattr(singly, ask)(*key)[0] for key in one]
-        unheard = together.unheard(ticks, places)
-        assert unheard.tolist() == [bool(singly.unheard(*key)[0]) and new for key, new in zip(one, first, strict=True)]
+        unheard = together.not_yet_reported(ticks, places)
+        assert unheard.tolist() == [
+            bool(singly.not_yet_reported(*key)[0]) and new for key, new in zip(one, first, strict=True)
+        ]
         what = data.draw(st.sampled_from(["take", "report", "release"]))
         if what == "take":
             free = first & (together.holders(ticks, places) == FREE)

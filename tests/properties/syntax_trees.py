@@ -1,7 +1,7 @@
 """Random syntax trees: every shape that the parser can give, made from a random.Random so that many are made fast."""
 
 from basestation.language import syntax as s
-from basestation.language.schema_syntax import AttributeDecl, ExtentDecl, LateClause, Sites
+from basestation.language.schema_syntax import AttributeDecl, ExtentDecl, LateClause, SitesClause
 
 NAMES = (
     *("a b temp site road traffic x y z _site category r1 Temp TEMP".split()),
@@ -49,8 +49,8 @@ class Trees:
 
     def column(self):
         if self.chance(0.7):
-            return s.Column(None, self.name())
-        return s.Column(self.name(), s.Name(self.choice(QUALIFIED_ONLY + NAMES)))
+            return s.ColumnRef(None, self.name())
+        return s.ColumnRef(self.name(), s.Name(self.choice(QUALIFIED_ONLY + NAMES)))
 
     def leaf(self):
         which = self.rng.random()
@@ -113,7 +113,7 @@ class Trees:
         which = self.rng.random()
         query = self.query(room)
         if which < 0.4:
-            return s.Scalar(query)
+            return s.ScalarSubquery(query)
         return s.Exists(query) if which < 0.7 else s.InQuery(self.expression(room), query, self.chance(0.5))
 
     # --- windows and FROM ---
@@ -123,25 +123,25 @@ class Trees:
 
     def point(self):
         if self.chance(0.4):
-            return s.Point(0)
-        return s.Point(self.choice((1, 5, 10)), self.maybe(lambda: self.choice(UNITS)))
+            return s.WindowBound(0)
+        return s.WindowBound(self.choice((1, 5, 10)), self.maybe(lambda: self.choice(UNITS)))
 
     def window(self):
         which = self.rng.random()
         if which < 0.5:
-            return s.Range(self.point(), self.point(), self.maybe(self.duration, 0.8))
+            return s.RangeWindow(self.point(), self.point(), self.maybe(self.duration, 0.8))
         if which < 0.65:
-            return s.NowOnly()
+            return s.NowWindow()
         if which < 0.8:
-            return s.Unbounded(self.maybe(self.duration, 0.8))
-        return s.ScanEvery(self.duration(TIME))
+            return s.UnboundedWindow(self.maybe(self.duration, 0.8))
+        return s.ScanWindow(self.duration(TIME))
 
     def entry(self, room):
         if room > 0 and self.chance(0.3):
             source = s.QuerySource(self.query(room - 1))
         else:
             source = s.ExtentSource(self.name(), self.chance(0.15))
-        return s.Entry(source, self.maybe(self.name), self.maybe(self.window, 0.5))
+        return s.FromEntry(source, self.maybe(self.name), self.maybe(self.window, 0.5))
 
     def entries(self, room):
         made = self.entry(room)
@@ -155,7 +155,7 @@ class Trees:
     def item(self, room):
         if self.chance(0.1):
             return s.Star(self.maybe(lambda: s.Name("road")))
-        return s.Item(self.expression(room), self.maybe(self.name))
+        return s.SelectItem(self.expression(room), self.maybe(self.name))
 
     def select(self, room, ordered=True):
         last = self.order_and_limit(room) if ordered and self.chance(0.2) else ((), None)
@@ -169,10 +169,10 @@ class Trees:
         return self.some(lambda: self.order(room), 0, 2), self.maybe(lambda: s.Number(self.choice((0, 5))))
 
     def order(self, room):
-        return s.Order(self.expression(room), self.chance(0.4), self.choice((None, True, False)))
+        return s.OrderItem(self.expression(room), self.chance(0.4), self.choice((None, True, False)))
 
     def convert(self, room):
-        return s.Convert(self.choice(("RSTREAM", "ISTREAM", "DSTREAM")), self.query(room - 1))
+        return s.ConverterQuery(self.choice(("RSTREAM", "ISTREAM", "DSTREAM")), self.query(room - 1))
 
     def query(self, room=1):
         if self.chance(0.1):
@@ -207,16 +207,16 @@ class Trees:
         return s.Loop(self.maybe(self.loop_value, 0.7), self.loop_condition(), self.loop_value(), windows)
 
     def since(self):
-        return s.Since(self.choice((0, 86400, "2026-11-18T06:00:00Z", self.duration(TIME))))
+        return s.SinceClause(self.choice((0, 86400, "2026-11-18T06:00:00Z", self.duration(TIME))))
 
     def clauses(self):
         days = self.maybe(lambda: self.duration(("DAY",)))
-        return s.Clauses(*(self.maybe(lambda: self.duration(TIME)) for _ in range(3)), days)
+        return s.StatementClauses(*(self.maybe(lambda: self.duration(TIME)) for _ in range(3)), days)
 
     def ask(self):
         loops = self.some(self.loop, 1, 2) if self.chance(0.15) else ()
-        clauses = self.clauses() if self.chance(0.2) else s.Clauses()
-        return s.Ask(self.query(), loops, self.maybe(self.since, 0.1), clauses)
+        clauses = self.clauses() if self.chance(0.2) else s.StatementClauses()
+        return s.QueryStatement(self.query(), loops, self.maybe(self.since, 0.1), clauses)
 
     def statement(self):
         which = self.rng.random()
@@ -244,8 +244,8 @@ class Trees:
 
     def sites(self):
         if self.chance(0.2):
-            return Sites((), True)
-        return Sites(self.some(lambda: self.choice(((1, 1), (2, 9), (0, 0), (10, 12)))))
+            return SitesClause((), True)
+        return SitesClause(self.some(lambda: self.choice(((1, 1), (2, 9), (0, 0), (10, 12)))))
 
     def late(self):
         policy = self.choice(("revise", "append", "drop"))

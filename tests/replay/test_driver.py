@@ -8,9 +8,9 @@ import pytest
 
 from acquisition.errors import InputError
 from basestation.replay import driver
-from basestation.replay.driver import NotExecutable, Replay
-from basestation.replay.inputs import record
-from basestation.replay.statements import extents_read, read_catalog, read_statements
+from basestation.replay.driver import NotExecutableError, Replay
+from basestation.replay.inputs import read_recording
+from basestation.replay.statements import find_extents, read_catalog, read_statements
 from tests.oracles.deliveries import last_moment
 from tests.oracles.generate import case
 from tests.oracles.schema import read_schema
@@ -33,10 +33,10 @@ class Listener:
 
     def add(self, number, plan):
         if "MEDIAN" in plan.root.columns[0].label:
-            raise driver.NotYet("MEDIAN")
+            raise driver.UnsupportedPlanError("MEDIAN")
         self.told.append(("add", number))
 
-    def expect(self, number, plan):
+    def announce(self, number, plan):
         """A query that is asked later is announced; nothing hangs on when."""
 
     def deliver(self, name, batch):
@@ -64,7 +64,7 @@ def listener(monkeypatch):
 
 def told(inputs, queries, until=None, **options):
     statements = read_statements(queries, CATALOG)
-    replay = Replay(record(CATALOG, inputs, statements), statements, until, **options)
+    replay = Replay(read_recording(CATALOG, inputs, statements), statements, until, **options)
     list(replay.updates())
     return replay.engine.told
 
@@ -119,7 +119,7 @@ def test_versions_are_loaded_by_tick():
 
 
 def test_all_that_cannot_be_executed_is_told():
-    with pytest.raises(NotExecutable) as refused:
+    with pytest.raises(NotExecutableError) as refused:
         told({}, ["SELECT MEDIAN(temp) FROM road [NOW]; SELECT temp FROM road; EXPLAIN SELECT temp FROM road"])
     assert [d.message for d in refused.value.diagnostics] == [
         "MEDIAN cannot be executed yet", "EXPLAIN in a replay cannot be executed yet",
@@ -133,25 +133,28 @@ def test_the_end_is_the_last_delivery_tick_or_version(counts):
     assert told({}, ["SELECT v FROM hits"])[-1] == ("finish", 0)
     for seed in range(counts(40, 400)):
         made = case(seed)
-        recording = record(read_catalog(made.schema), made.inputs)
+        recording = read_recording(read_catalog(made.schema), made.inputs)
         assert recording.end() == last_moment(read_schema(made.schema), made.inputs, [])
 
 
 def test_extents_are_found_wherever_they_are_read():
     text = "SELECT temp FROM kinds WHERE temp = (SELECT MAX(temp) FROM road.HISTORY); ISTREAM(SELECT v FROM hits [NOW])"
     statements = [s for s in text.split(";")[:1]]
-    assert extents_read(read_statements(statements, CATALOG)) == {"kinds", "road"}
+    assert find_extents(read_statements(statements, CATALOG)) == {"kinds", "road"}
 
 
 def test_only_tables_that_are_read_need_their_file(tmp_path):
     catalog = read_catalog("r: pushed (v:integer)\nt: stored (v:integer) from 't.csv'")
-    record(catalog, {}, read_statements(["SELECT v FROM r"], catalog), tmp_path)
+    read_recording(catalog, {}, read_statements(["SELECT v FROM r"], catalog), tmp_path)
     with pytest.raises(InputError, match="No such file"):
-        record(catalog, {}, read_statements(["SELECT v FROM t"], catalog), tmp_path)
+        read_recording(catalog, {}, read_statements(["SELECT v FROM t"], catalog), tmp_path)
     (tmp_path / "t.csv").write_text("v\n5\n")
-    recording = record(catalog, {}, read_statements(["SELECT v FROM t"], catalog), tmp_path)
+    recording = read_recording(catalog, {}, read_statements(["SELECT v FROM t"], catalog), tmp_path)
     assert recording.versions["t"][0][1]["v"].to_list() == [5]
-    assert record(catalog, {"t": []}, read_statements(["SELECT v FROM t"], catalog), tmp_path).versions["t"][0][0] == 0
+    assert (
+        read_recording(catalog, {"t": []}, read_statements(["SELECT v FROM t"], catalog), tmp_path).versions["t"][0][0]
+        == 0
+    )
 
 
 def test_nothing_is_lost_on_the_way(rng: random.Random):

@@ -12,11 +12,11 @@ from basestation.replay.csv_output import CsvLines
 from basestation.replay.json_output import JsonLines
 from basestation.replay.result import Result
 from basestation.replay.table_output import TableLines
-from basestation.results.schema import Shape
+from basestation.results.schema import ResultSchema
 from basestation.updates.update import EpochMark, Rows, TupleUpdates, WindowUpdate
-from tests.results.single_update import many
+from tests.results.single_update import as_columns
 
-WINDOWS = Shape(
+WINDOWS = ResultSchema(
     1,
     "window",
     (
@@ -26,7 +26,7 @@ WINDOWS = Shape(
     ),
     False,
 )
-STREAM = Shape(2, "stream", (Column(4, Type.FLOAT, "x"), Column(5, Type.FLOAT, "x")), False)
+STREAM = ResultSchema(2, "stream", (Column(4, Type.FLOAT, "x"), Column(5, Type.FLOAT, "x")), False)
 
 
 def rows(query, *items):
@@ -37,7 +37,7 @@ def rows(query, *items):
 
 def window(revision, added=(), removed=(), tick=600, coverage=None, t=None):
     coverage = {"road": (np.int64(43), 44), "hits": None} if coverage is None else coverage
-    return many(WindowUpdate(1, tick, 1, t, revision, coverage, rows(WINDOWS, *added), rows(WINDOWS, *removed)))
+    return as_columns(WindowUpdate(1, tick, 1, t, revision, coverage, rows(WINDOWS, *added), rows(WINDOWS, *removed)))
 
 
 def tuples(*items):
@@ -51,9 +51,9 @@ SAID = [
     window(1, [(3, "", -5)], [(3, "hot", 125)], coverage={"road": (44, 44), "hits": None}),
     tuples((600, 1, -1, 0.5, 1e22)),
     window(0, tick=660),
-    many(EpochMark(2, 660, {"road": (3, 4)})),
-    many(EpochMark(2, 660, {"road": (4, 4)})),
-    many(EpochMark(2, 720, {"road": (4, 4)})),
+    as_columns(EpochMark(2, 660, {"road": (3, 4)})),
+    as_columns(EpochMark(2, 660, {"road": (4, 4)})),
+    as_columns(EpochMark(2, 720, {"road": (4, 4)})),
 ]
 
 
@@ -113,7 +113,7 @@ def test_csv_can_be_read_back():
 
 
 def test_csv_of_loops_has_their_t():
-    loop = Shape(1, "window", WINDOWS.columns, True)
+    loop = ResultSchema(1, "window", WINDOWS.columns, True)
     assert printed(CsvLines, [window(0, [(1, "a", 0)], t=(3, 5))], [loop])[1] == "1,600,1,3 5,,0,1,1,a,0.0"
 
 
@@ -168,7 +168,7 @@ def test_the_sum_of_updates():
         "hits": None,
     }
     assert [(t.index, t.weight) for t in found.tuples(2)] == [(1, 1), (2, 1), (1, -1)]
-    assert [m.tick for m in found.marks(2)] == [660, 660, 720]
+    assert [m.tick for m in found.epochs(2)] == [660, 660, 720]
     assert [c.name for c in found.columns[1]] == ["site", "category", "c"]
 
 
@@ -190,6 +190,6 @@ def test_arrow_and_pandas():
 
 
 def test_no_columns_no_trouble():
-    empty = Shape(1, "window", (), False)
-    said = [many(WindowUpdate(1, 0, 1, None, 0, {}, Rows((), 2), Rows((), 0)))]
+    empty = ResultSchema(1, "window", (), False)
+    said = [as_columns(WindowUpdate(1, 0, 1, None, 0, {}, Rows((), 2), Rows((), 0)))]
     assert Vector(np.zeros(0)).to_list() == [] and len(printed(JsonLines, said, [empty])) == 3

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import basestation.replay
-from basestation.replay import InputError, NotExecutable, Refused, replay
+from basestation.replay import DiagnosticError, InputError, NotExecutableError, replay
 from tests.oracles.generate import case
 
 SCHEMA = "road: sensed (site:integer, temp:integer, c:float {scale 1}) every 1 min at sites 1, 2\nkinds: stored (temp:integer)"
@@ -43,11 +43,11 @@ def test_versions_statements_and_late_tuples():
 
 
 def test_what_it_raises():
-    with pytest.raises(Refused):
+    with pytest.raises(DiagnosticError):
         replay(SCHEMA, {}, "SELECT tmep FROM road")
-    with pytest.raises(Refused):
+    with pytest.raises(DiagnosticError):
         replay("road: sensd (a:integer)", {}, "SELECT a FROM road")
-    with pytest.raises(NotExecutable):
+    with pytest.raises(NotExecutableError):
         replay(SCHEMA, {}, "EXPLAIN SELECT temp FROM road")
     with pytest.raises(InputError, match="road, row 1, column temp: `warm` is no integer"):
         replay(SCHEMA, {"road": [{"_tick": 0, "_site": 1, "temp": "warm"}]}, "SELECT temp FROM road")
@@ -59,7 +59,7 @@ def test_many_cases_in_one_process_leave_nothing_behind():
             made = case(seed)
             try:
                 replay(made.schema, made.inputs, made.queries)
-            except Refused:
+            except DiagnosticError:
                 pass
         gc.collect()
         return len(gc.get_objects())

@@ -12,7 +12,7 @@ import pytest
 from acquisition.errors import InputError
 from acquisition.sources.batch_conversion import batch_of, table_of
 from acquisition.sources.csv import read_csv
-from acquisition.sources.python_values import recorded
+from acquisition.sources.python_values import to_recorded_table
 from basestation.errors import CATALOGUE, ROAD
 from basestation.planner.catalog import read_schema
 from basestation.replay.csv_output import field
@@ -42,13 +42,13 @@ def listed(batch):
 
 
 def read(data, extent):
-    return batch_of(recorded(data, extent), CATALOG.find(extent))
+    return batch_of(to_recorded_table(data, extent), CATALOG.find(extent))
 
 
 def said(data, extent="hits"):
     with pytest.raises(InputError) as error:
         if extent == "kinds":
-            table_of(recorded(data, extent), CATALOG.find(extent))
+            table_of(to_recorded_table(data, extent), CATALOG.find(extent))
         else:
             read(data, extent)
     assert error.value.code in CATALOGUE
@@ -133,7 +133,7 @@ def test_rows_may_leave_attributes_out_and_files_may_not():
 def test_nothing_is_an_input_too():
     for nothing in ([], {}):
         assert len(read(nothing, "road")) == len(read(nothing, "hits")) == 0
-    assert table_of(recorded([], "kinds"), CATALOG.find("kinds"))[0]["n"].tolist() == []
+    assert table_of(to_recorded_table([], "kinds"), CATALOG.find("kinds"))[0]["n"].tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_the_examples_of_the_catalogue_cause_their_errors(code):
     """An example is a recording of `road`, an empty line, and what is said of it."""
     recording, _, told = CATALOGUE[code].example.rpartition("\n\n")
     with pytest.raises(InputError) as error:
-        source = read_csv(recording.encode(), "road.csv") if recording else recorded("gone.csv", "road")
+        source = read_csv(recording.encode(), "road.csv") if recording else to_recorded_table("gone.csv", "road")
         batch_of(source, read_schema(ROAD).find("road"))
     assert (error.value.code, str(error.value)) == (code, told)
 

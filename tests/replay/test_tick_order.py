@@ -1,11 +1,11 @@
 """What several queries said is told in the order of ticks."""
 
 from basestation.replay.driver import Replay
-from basestation.replay.inputs import record
+from basestation.replay.inputs import read_recording
 from basestation.replay.result import Result
 from basestation.replay.statements import read_catalog, read_statements
-from basestation.replay.tick_order import in_time
-from basestation.updates.update import singly
+from basestation.replay.tick_order import order_by_tick
+from basestation.updates.update import split_singly
 
 CATALOG = read_catalog("road: sensed (site:integer, temp:integer) every 1 min at sites 1\nhits: pushed (v:integer)\n")
 INPUTS = {
@@ -19,13 +19,13 @@ QUERIES = (
 
 def said():
     statements = read_statements([QUERIES], CATALOG)
-    replay = Replay(record(CATALOG, INPUTS, statements), statements)
+    replay = Replay(read_recording(CATALOG, INPUTS, statements), statements)
     return replay, list(replay.updates())
 
 
 def test_one_by_one_in_the_order_of_ticks():
     _, [updates] = said()
-    told = [(int(getattr(u.tick, "flat", [u.tick])[0]), u.query) for u in singly(in_time(updates))]
+    told = [(int(getattr(u.tick, "flat", [u.tick])[0]), u.query) for u in split_singly(order_by_tick(updates))]
     assert told == [(0, 1), (0, 3), (10, 2), (60, 1), (70, 2), (100, 3), (120, 1), (180, 1), (200, 3), (240, 1),
                     (250, 2), (300, 1), (300, 3)]  # fmt: skip
 
@@ -35,12 +35,12 @@ def test_it_is_the_same_answer():
     plain, timed = Result(replay.queries), Result(replay.queries)
     for updates in all_of:
         plain.add(updates)
-        timed.add(in_time(updates))
+        timed.add(order_by_tick(updates))
     for query in (1, 2, 3):
-        assert timed.told(query) == plain.told(query) != []
+        assert timed.history(query) == plain.history(query) != []
 
 
 def test_a_single_query_is_told_as_it_was_said():
     _, [updates] = said()
     alone = [update for update in updates if update.query == 3]
-    assert in_time(alone) is alone
+    assert order_by_tick(alone) is alone

@@ -11,17 +11,17 @@ import pytest
 
 from acquisition.errors import InputError
 from acquisition.schema import Attribute, Type
-from acquisition.sources.column_conversion import held_column
-from acquisition.sources.recorded_table import Recorded
-from acquisition.sources.value_conversion import Unfit, held
+from acquisition.sources.column_conversion import convert_column
+from acquisition.sources.recorded_table import RecordedTable
+from acquisition.sources.value_conversion import ValueRejectedError, convert_value
 
 INTEGER, FLOAT, STRING, TIME = (Attribute("a", t) for t in (Type.INTEGER, Type.FLOAT, Type.STRING, Type.TIME))
 CENTI = Attribute("a", Type.FLOAT, scale=2)
 
 
 def column(values, attribute, text=False, tick_ms=1000):
-    recorded = Recorded("f", {"a": values}, len(values), text)
-    found, mask = held_column(recorded, "a", attribute, tick_ms)
+    recorded = RecordedTable("f", {"a": values}, len(values), text)
+    found, mask = convert_column(recorded, "a", attribute, tick_ms)
     return [None if mask is not None and not mask[i] else v for i, v in enumerate(found.tolist())]
 
 
@@ -151,7 +151,7 @@ def test_a_whole_column_comes_to_what_each_value_comes_to(scale, rng: random.Ran
     expected = [nearest(v, scale) for v in floats]
     assert column(floats, attribute) == expected
     assert column(np.array(floats), attribute) == expected
-    assert [held(v, attribute, 1, False) for v in floats] == expected
+    assert [convert_value(v, attribute, 1, False) for v in floats] == expected
     texts = [repr(v) for v in floats] + [f"{rng.randint(-999, 999)}.{'0' * rng.randint(0, 3)}5" for _ in range(50)]
     assert column(texts, attribute, True) == [nearest(Decimal(t), scale) for t in texts]
 
@@ -186,8 +186,8 @@ def test_texts_give_the_same_alone_and_among_plain_ones(rng: random.Random, coun
         attribute = rng.choice([INTEGER, FLOAT, TIME, CENTI])
         texts = [rng.choice([*TEXTS, str(rng.randint(-9, 9))]) for _ in range(rng.randint(1, 3))]
         try:
-            expected = [held(t, attribute, 1000, True) for t in texts]
-        except Unfit:
+            expected = [convert_value(t, attribute, 1000, True) for t in texts]
+        except ValueRejectedError:
             said(texts, attribute, True)
             continue
         found = column(texts, attribute, True)

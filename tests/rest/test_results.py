@@ -7,9 +7,9 @@ import pytest
 
 from basestation.rest.api import make_api
 from basestation.results.feed import Feed
-from basestation.results.schema import Shape
-from basestation.updates.update import Ended, EpochMark
-from tests.results.single_update import many
+from basestation.results.schema import ResultSchema
+from basestation.updates.update import EpochMark, QueryFailure
+from tests.results.single_update import as_columns
 from tests.results.test_feed import SHAPE
 from tests.results.test_view import tuples, window
 
@@ -23,7 +23,7 @@ def feed():
     feed = Feed(limit=4)
     feed.open(SHAPE)
     for tick in range(6):
-        feed.publish([many(window([(tick + 0.5, None, "a")], tick=tick))])
+        feed.publish([as_columns(window([(tick + 0.5, None, "a")], tick=tick))])
     return feed
 
 
@@ -65,16 +65,16 @@ def test_an_update_says_everything(client):
 
 
 def test_a_revision_says_what_it_takes_back(client, feed):
-    feed.publish([many(window([(7.5, 1, "b")], [(5.5, None, "a")], 1, tick=5))])
+    feed.publish([as_columns(window([(7.5, 1, "b")], [(5.5, None, "a")], 1, tick=5))])
     [found] = client.get("/v1/queries/1/results", params={"after": 6}).json()["updates"]
     assert (found["revision"], found["removed"], found["added"]) == (1, [[5.5, None, "a"]], [[7.5, 1, "b"]])
     assert "rows" not in found
 
 
 def test_a_stream_is_told_tuple_by_tuple(client, feed):
-    feed.open(Shape(2, "stream", SHAPE.columns))
+    feed.open(ResultSchema(2, "stream", SHAPE.columns))
     given = tuples((3, 1, 1, (0.5, None, "a")), (4, 2, 1, (1.5, 7, "b")), (3, 1, -1, (0.5, None, "a")), query=2)
-    feed.publish([given, many(EpochMark(2, 4, {"field": (1, 2), "hits": None}))])
+    feed.publish([given, as_columns(EpochMark(2, 4, {"field": (1, 2), "hits": None}))])
     first = client.get("/v1/queries/2/results", params={"limit": 2}).json()
     assert (first["kind"], first["next"]) == ("stream", 2)
     assert first["updates"][0] == {
@@ -90,7 +90,7 @@ def test_a_stream_is_told_tuple_by_tuple(client, feed):
 
 
 def test_that_a_query_has_ended_is_told(client, feed):
-    feed.publish([Ended(1, "SN511", "the loop does not move", 7)])
+    feed.publish([QueryFailure(1, "SN511", "the loop does not move", 7)])
     assert client.get("/v1/queries/1/results", params={"after": 6}).json()["updates"] == [
         {"number": 7, "type": "ended", "query": 1, "tick": 7, "time": "1970-01-01T00:00:07Z", "code": "SN511",
          "message": "the loop does not move"}]  # fmt: skip

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from acquisition.schema import Type
 from basestation.algebra.expression import Column
-from basestation.results.feed import Feed, Gone
-from basestation.results.schema import Shape
-from basestation.updates.update import EpochMark, EpochMarks, Interleaved, TupleUpdates, apart
-from tests.results.single_update import many
+from basestation.results.feed import Feed, UpdatesExpiredError
+from basestation.results.schema import ResultSchema
+from basestation.updates.update import EpochMark, EpochMarks, Interleaved, TupleUpdates, split_interleaved
+from tests.results.single_update import as_columns
 from tests.results.test_view import tuples, window
 
-SHAPE = Shape(1, "window", tuple(Column(n, t, c) for n, (t, c) in enumerate(
+SHAPE = ResultSchema(1, "window", tuple(Column(n, t, c) for n, (t, c) in enumerate(
     [(Type.FLOAT, "v"), (Type.INTEGER, "w"), (Type.STRING, "s")])))  # fmt: skip
 
 
@@ -26,7 +26,7 @@ def opened(limit=10_000):
 def test_a_feed_goes_on_where_one_stopped():
     feed = opened()
     assert feed.read(1) == []
-    updates = [many(window(tick=tick)) for tick in range(5)]
+    updates = [as_columns(window(tick=tick)) for tick in range(5)]
     feed.publish(updates[:2])
     feed.publish(updates[2:])
     assert [(n.number, n.update.tick) for n in feed.read(1)] == [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
@@ -45,7 +45,7 @@ def stream(*ticks):
 
 def test_each_tuple_has_a_number_of_its_own():
     feed = opened()
-    feed.publish([stream(1, 2, 3), many(EpochMark(1, 3, {})), stream(4)])
+    feed.publish([stream(1, 2, 3), as_columns(EpochMark(1, 3, {})), stream(4)])
     assert [(n.number, type(n.update).__name__) for n in feed.read(1)] == [
         (1, "TupleUpdates"), (4, "EpochMarks"), (5, "TupleUpdates")]  # fmt: skip
     [part] = feed.read(1, after=1, limit=1)
@@ -61,13 +61,13 @@ def test_pages_of_any_size_make_the_whole(published, size, limit):
         new = []
         for length in pieces:
             first = len(wanted) + 1
-            new.append(stream(*range(first, first + length)) if length else many(window(tick=first)))
+            new.append(stream(*range(first, first + length)) if length else as_columns(window(tick=first)))
             wanted += range(first, first + max(1, length))
         feed.publish(new)
     try:
         feed.read(1)
         after = 0
-    except Gone as gone:
+    except UpdatesExpiredError as gone:
         after = gone.first - 1
         assert len(wanted) - after >= limit
     found = []
@@ -95,7 +95,7 @@ def test_tuples_and_the_marks_between_them_are_one_sequence(marked, size):
     feed.publish([Interleaved(1, stream(*(t for t in ticks if not marked[t])), marks, at)])
     found = []
     while page := feed.read(1, len(found), size):
-        pieces = list(apart(numbered.update for numbered in page))
+        pieces = list(split_interleaved(numbered.update for numbered in page))
         assert all(pieces)
         found += [(tick, isinstance(piece, EpochMarks)) for piece in pieces for tick in piece.tick.tolist()]
     assert found == list(zip(ticks, marked, strict=True))
@@ -104,15 +104,15 @@ def test_tuples_and_the_marks_between_them_are_one_sequence(marked, size):
 def test_a_feed_forgets_the_oldest_and_says_so():
     feed = opened(limit=3)
     for tick in range(10):
-        feed.publish([many(window(tick=tick))])
+        feed.publish([as_columns(window(tick=tick))])
     assert [n.number for n in feed.read(1, after=7)] == [8, 9, 10]
-    with pytest.raises(Gone) as caught:
+    with pytest.raises(UpdatesExpiredError) as caught:
         feed.read(1, after=6)
     assert caught.value.first == 8
 
 
 def test_opening_a_feed_twice_loses_nothing():
     feed = opened()
-    feed.publish([many(window())])
+    feed.publish([as_columns(window())])
     feed.open(SHAPE)
     assert len(feed.read(1)) == 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from acquisition.schema import Type
 from basestation.algebra.vector import vector_of
 from basestation.results.view import current_tuples, current_windows
-from basestation.updates.update import Ended, EpochMark, Rows, TupleUpdates, WindowUpdate
+from basestation.updates.update import EpochMark, QueryFailure, Rows, TupleUpdates, WindowUpdate
 
 TYPES = (Type.FLOAT, Type.INTEGER, Type.STRING)
 
@@ -73,7 +73,7 @@ def test_rows_without_columns_are_counted_too():
 def test_each_window_stands_once_in_order():
     late, early, second = window([(1.0, 1, "a")], tick=20), window([(2.0, 2, "b")]), window([(9.0, 9, "z")], n=2)
     fix = window([(3.0, 2, "b")], [(2.0, 2, "b")], 1)
-    found = current_windows([early, second, late, fix, Ended(1, "SN511", "why", 30)])
+    found = current_windows([early, second, late, fix, QueryFailure(1, "SN511", "why", 30)])
     assert [(w.tick, w.n, w.revision, w.rows.to_lists()) for w in found] == [
         (10, 1, 1, [(3.0, 2, "b")]), (10, 2, 0, [(9.0, 9, "z")]), (20, 1, 0, [(1.0, 1, "a")])]  # fmt: skip
 

@@ -10,11 +10,11 @@ import numpy as np
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
 from basestation.progress.watermark import NEVER
-from basestation.replay.inputs import record
+from basestation.replay.inputs import read_recording
 from basestation.replay.result import Result
 from basestation.replay.statements import read_statements
-from basestation.results.schema import shape_of
-from basestation.updates.update import by_query
+from basestation.results.schema import schema_of
+from basestation.updates.update import split_by_query
 from tests.agreement.history import bag, covered
 
 
@@ -33,7 +33,7 @@ def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=Mappin
     is, or so many `silent` ticks later.
     """
     [given] = statements = read_statements([text], bed.catalog)
-    recording = record(bed.catalog, inputs, statements)
+    recording = read_recording(bed.catalog, inputs, statements)
     engine = Engine(recording.catalog, min(begun.values(), default=0), live=bool(begun))
     clock = bed.station.engine.clock
     for name, versions in recording.versions.items():
@@ -62,7 +62,7 @@ def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=Mappin
         engine.remove(-number)
     for name, batch in batches:
         engine.deliver(name, batch.take((batch.arrival > engine.clock) & (batch.arrival <= clock)))
-    return now_of(shape_of(given.number, given.bound), by_query(engine.on_clock(clock + silent)))
+    return now_of(schema_of(given.number, given.bound), split_by_query(engine.on_clock(clock + silent)))
 
 
 def now_of(shape, updates):
@@ -79,7 +79,7 @@ def now_of(shape, updates):
     else:
         for tick, _, row in now:
             said.setdefault(("tuples at", tick), bag([])).update(bag([row]))
-        said |= {("coverage of", told.tick): covered(told.coverage) for told in result.marks(number)}
+        said |= {("coverage of", told.tick): covered(told.coverage) for told in result.epochs(number)}
     if number in result.errors:
         said["ended", number] = result.errors[number].code, result.errors[number].clock
     return said

@@ -18,14 +18,14 @@ from pathlib import Path
 from acquisition.sources.batch_conversion import batch_of, table_of
 from acquisition.sources.csv import read_csv
 from basestation.algebra.vector import Vector
-from basestation.planner.pushdown_policy import Moves
-from basestation.testbed import SweptBed, Testbed
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.testbed.testbed import Testbed, VectorTestbed
 from innet.placement.placement import extents_of
 from simulator.kernel import MS
-from simulator.world_builder import build
-from tests.golden.case_run import asked_of
+from simulator.world_builder import build_world
+from tests.golden.case_run import case_statements
 from tests.golden.expectations import QUERIES
-from tests.golden.golden_file import files, read
+from tests.golden.golden_file import golden_files, read_golden
 from tests.simulation import scenario_judge
 from tests.simulation.golden_world import PAST, asking, world_of
 
@@ -60,17 +60,17 @@ def run(world, texts, moves, seed=1, agenda=False, **radio):
 
 def swept(world, texts, moves, seed=1, **radio):
     """The same, swept; nothing is pushed, and tables are empty."""
-    bed = SweptBed(replace(asking(world, texts), **radio), seed, moves=moves)
+    bed = VectorTestbed(replace(asking(world, texts), **radio), seed, moves=moves)
     bed.run_until(1_000 * world.seconds)
     return bed
 
 
 def one_by_one(bed, seed):
     """The trace of motes that keep, one by one, to what those of a swept bed were told."""
-    built = build(bed.scenario, seed)
-    for number, standing in bed.standing.items():
+    built = build_world(bed.scenario, seed)
+    for number, standing in bed.configs.items():
         built.motes[number].install(standing)
-    built.kernel.run_until((bed.scenario.begin_ms + bed.passed_ms) * MS - 1)
+    built.kernel.run_until((bed.scenario.begin_ms + bed.elapsed_ms) * MS - 1)
     return built.trace
 
 
@@ -79,7 +79,7 @@ def judge(world, bed):
     others = {name: read_csv(text.encode(), name) for name, text in world.pushed.items()}
     for tick, name, text in world.versions:
         others.setdefault(name, []).append((tick, read_csv(text.encode(), name)))
-    return sum(judging.judge(bed, name, others) for name in bed.numbers)
+    return sum(scenario_judge.judge(bed, name, others) for name in bed.numbers)
 
 
 # --- what has moved --------------------------------------------------------------------------------------------------
@@ -111,9 +111,9 @@ def _folded(bed, extent, bare):
 
 def unheard(bed):
     """What motes have sent by a second ago of what they measured since all had what they should have, and is not here."""
-    samplings, ended = bed.station.world.scheduled.samplings, bed.passed_ms // 1_000 - 1
+    samplings, ended = bed.station.world.scheduled.samplings, bed.elapsed_ms // 1_000 - 1
     sent = {(samplings[e["sampling"]].extent, (e.mote, e["tick"])) for e in bed.trace.of("produced") if e["sent"]}
-    here = {extent: judging.delivered(bed, extent).keys() for extent in {extent for extent, _ in sent}}
+    here = {extent: scenario_judge.delivered(bed, extent).keys() for extent in {extent for extent, _ in sent}}
     return sorted((extent, key) for extent, key in sent if PAST <= key[1] < ended and key not in here[extent])
 
 
@@ -147,18 +147,18 @@ def stated(text):
 
 def texts_of(golden, case):
     """The texts of a case's statements."""
-    return [text for text, _ in asked_of(golden, case).statements]
+    return [text for text, _ in case_statements(golden, case).statements]
 
 
 def section_of(golden, case, world):
     """The section `motes` of a query."""
-    bed = run(world, texts_of(golden, case), Moves.EVERYTHING)
+    bed = run(world, texts_of(golden, case), PushdownPolicy.EVERYTHING)
     for refused in bed.refused.values():
         said = refused.diagnostics[0]
         if said.code in UNKNOWN:
             return NOT_HERE + "it reads a string of a sensed extent"
         return f"{NOT_HERE}{said.code} {said.message}"
-    if not any(query.delivered or query.folded for query in bed.station.world.queries.values()):
+    if not any(query.all_deliveries or query.all_partial_sources for query in bed.station.world.queries.values()):
         return NOT_HERE + "it reads nothing that is measured"
     judge(world, bed)
     return as_text(moved(bed))
@@ -166,7 +166,7 @@ def section_of(golden, case, world):
 
 def rewrite(path):
     """Write the sections of a file."""
-    golden = read(path)
+    golden = read_golden(path)
     with tempfile.TemporaryDirectory() as folder:
         world = world_of(golden, folder)
         for case in golden.cases:
@@ -180,5 +180,5 @@ def rewrite(path):
 if __name__ == "__main__":
     if sys.argv[1:2] != ["--rewrite"]:
         sys.exit("usage: python -m tests.simulation.golden_on_motes --rewrite [FILE …]")
-    for each in sys.argv[2:] or files(QUERIES):
+    for each in sys.argv[2:] or golden_files(QUERIES):
         rewrite(each)

@@ -13,16 +13,16 @@ from decimal import Decimal
 from math import lcm
 from pathlib import Path
 
-from acquisition.extent import Kind
+from acquisition.extent import ExtentKind
 from basestation.language.printer import print_schema
 from basestation.language.schema_parser import parse_schema
-from basestation.language.schema_syntax import Sites
+from basestation.language.schema_syntax import SitesClause
 from basestation.language.syntax import Number, String
 from basestation.planner.catalog import read_schema
-from basestation.replay.inputs import record
+from basestation.replay.inputs import read_recording
 from gateway.source import Source
 from innet.deployment import Deployment, SensorSpec, Site
-from simulator.scenario import Asked, Quantity, Scenario, Wire
+from simulator.scenario import Quantity, Scenario, ScenarioQuery, WireFaults
 from tests.golden.recordings import for_engine
 
 SCALE = 2
@@ -47,12 +47,12 @@ class World:
 
 def world_of(golden, folder):
     """The World of a golden file; recordings of what its sensors give lie in `folder`."""
-    known = record(read_schema(golden.schema), for_engine(golden)).catalog
+    known = read_recording(read_schema(golden.schema), for_engine(golden)).catalog
     schema = print_schema(
         [_declared(each, known.find(each.name.text)) for each in parse_schema(Source(golden.schema)).extents]
     )
     catalog = read_schema(schema)
-    sensed = [extent for extent in catalog if extent.kind is Kind.SENSED]
+    sensed = [extent for extent in catalog if extent.kind is ExtentKind.SENSED]
     grid = lcm(*(extent.interval for extent in sensed)) if sensed else 1
     period = -(-(golden.until() + 1) // grid) * grid
     seconds = PAST + max(period, 5 * grid)
@@ -68,19 +68,21 @@ def world_of(golden, folder):
     deployment = Deployment(
         golden.path.stem, 1_000, {0: (0.0, 0.0, 0.0)}, _motes(sensors), _links(sorted(sensors)), Source(schema)
     )
-    scenario = Scenario(golden.path.stem, Source(""), deployment, 0, 1, world, 1.0, None, Wire(), 0, (), ())
-    pushed = {name: text for name, text in golden.inputs.items() if (e := catalog.find(name)) and e.kind is Kind.PUSHED}
+    scenario = Scenario(golden.path.stem, Source(""), deployment, 0, 1, world, 1.0, None, WireFaults(), 0, (), ())
+    pushed = {
+        name: text for name, text in golden.inputs.items() if (e := catalog.find(name)) and e.kind is ExtentKind.PUSHED
+    }
     versions = []
     for label, text in golden.inputs.items():
         name, _, tick = label.partition("@")
-        if catalog.find(name).kind is Kind.STORED:
+        if catalog.find(name).kind is ExtentKind.STORED:
             versions.append((int(tick or 0), name, text))
     return World(scenario, seconds, pushed, versions)
 
 
 def asking(world, texts):
     """Its scenario with queries from the beginning, named by their numbers from 1."""
-    queries = tuple(Asked(str(number), text, 0, None) for number, text in enumerate(texts, 1))
+    queries = tuple(ScenarioQuery(str(number), text, 0, None) for number, text in enumerate(texts, 1))
     return replace(world.scenario, queries=queries)
 
 
@@ -95,7 +97,7 @@ def _declared(extent, known):
         return extent
     attributes = [each for each in extent.attributes if each.type.text != "string"]
     fitted = tuple(each if _known(known, each) else _fitted(extent, each) for each in attributes)
-    return replace(extent, attributes=fitted, sites=Sites(tuple((site, site) for site in known.sites)))
+    return replace(extent, attributes=fitted, sites=SitesClause(tuple((site, site) for site in known.sites)))
 
 
 def _known(extent, attribute):

@@ -7,7 +7,7 @@ import numpy as np
 
 from gateway.source import Source
 from innet.deployment import Deployment, SensorSpec, Site
-from simulator.scenario import Asked, Quantity, Scenario, Wire, read_scenario
+from simulator.scenario import Quantity, Scenario, ScenarioQuery, WireFaults, read_scenario
 from tests.docs.pages import ROOT
 
 INTEL = """
@@ -23,7 +23,7 @@ def lab54():
 
 def asking(scenario, text):
     """The scenario with one query from the beginning."""
-    return replace(scenario, queries=(Asked("asked", text, 0, None),))
+    return replace(scenario, queries=(ScenarioQuery("asked", text, 0, None),))
 
 
 def intel(data, readings, folder):
@@ -46,7 +46,7 @@ def intel(data, readings, folder):
     extents = Source(INTEL.replace("SITES", ", ".join(map(str, sorted(motes)))), str(folder / "intel.sneeql"))
     deployment = Deployment("intel", 1_000, {0: (0.0, 0.0, 0.0)}, motes, links, extents)
     world = {"temperature": Quantity(file=_recorded(readings, folder), column="temp", hold_ms=30_000)}
-    return Scenario("intel", Source(""), deployment, 0, 1, world, 1.0, None, Wire(), 0, (), ())
+    return Scenario("intel", Source(""), deployment, 0, 1, world, 1.0, None, WireFaults(), 0, (), ())
 
 
 def _recorded(readings, folder):

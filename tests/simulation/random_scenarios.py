@@ -10,7 +10,7 @@ from math import lcm
 
 from gateway.source import Source
 from innet.deployment import Deployment, SensorSpec, Site
-from simulator.scenario import Asked, Fault, Quantity, Scenario, Wire
+from simulator.scenario import InjectedFault, Quantity, Scenario, ScenarioQuery, WireFaults
 from tests.simulation.random_faults import mishaps
 
 RAW = (-(2**31), 2**31 - 1), (0, 4095), (-2048, 2047), (0, 1), (-5, 5), (0, 2**31 - 1)
@@ -44,7 +44,7 @@ class Maker:
         world = {name: self.recording(name, spec, begin) for name, spec in self.sensors.items()}
         queries = tuple(self.asked(f"{n}") for n in range(self.pick(1, 1, 2, 3, 5)))
         scenario = Scenario(
-            "anything", Source(""), deployment, begin * self.tick_ms, 1, world, 1.0, None, Wire(), 0, (), queries
+            "anything", Source(""), deployment, begin * self.tick_ms, 1, world, 1.0, None, WireFaults(), 0, (), queries
         )
         return replace(scenario, **self.wrong(scenario)) if self.chance(0.6) else scenario
 
@@ -74,10 +74,10 @@ class Maker:
 
     def wrong(self, scenario):
         found, at = mishaps(self.rng, scenario, self.seconds), self.rng.randrange(1_000 * self.seconds)
-        fails = Fault(
+        fails = InjectedFault(
             "fails", "sensor_fails", at, at + 30_000, (self.pick(*self.motes),), sensor=self.pick(*self.sensors)
         )
-        away = Fault("away", "base_away", at, at + self.rng.randrange(2_000, 40_000))
+        away = InjectedFault("away", "base_away", at, at + self.rng.randrange(2_000, 40_000))
         return found | {"faults": (*found["faults"], *self.pick((), (), (fails,), (away,)))}
 
     def recording(self, name, spec, begin):
@@ -124,7 +124,7 @@ class Maker:
         """From the beginning or later, to the end or not."""
         at = self.pick(0, 0, 1_000 * self.rng.randrange(0, self.seconds * 2 // 3, 2))
         until = self.pick(None, None, None, at + 1_000 * self.rng.randrange(20, 120, 2))
-        return Asked(name, self.query() + self.clause(), at, until)
+        return ScenarioQuery(name, self.query() + self.clause(), at, until)
 
     def query(self):
         self.read = [self.pick(*self.extents)]

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from basestation.station.ledger import DUE, NAMES, PRODUCED, RECEIVED
-from innet.operators.acquire import acquired
+from innet.operators.acquire import find_acquires
 from tests.simulation.scenario_judge import _taken, samplings_of
 
 
@@ -67,7 +67,7 @@ def truths(bed, due):
         of(sampling.extent, e.mote).posted.update(ticks)
         within[e.mote, e["boot"], e["seq"]] = [("own", sampling.extent, e.mote, tick) for tick in ticks]
     for e in bed.trace.of("merged"):
-        for extent in acquired(bed.station.world.folds[e["table"]].operator):
+        for extent in find_acquires(bed.station.world.folds[e["table"]].operator):
             here = [tuple(map(int, each.split(":"))) for each in e["readings"].split(",") if each]
             frame = within.setdefault((e["origin"], e["boot"], e["seq"]), [])
             frame += [("merged", extent, site, tick) for site, tick in here]
@@ -91,7 +91,7 @@ def hold(bed, due):
     told = {(extent, mote): sums for extent, motes in ledger.items() for mote, sums in motes.items()}
     assert {key for key, each in truth.items() if each.due or each.own or each.merged} <= told.keys()
     for key, sums in told.items():
-        compare(key, sums, truth.get(key, Truth()), now, bed.station.ledger.nobodys().get(key[0], 0))
+        compare(key, sums, truth.get(key, Truth()), now, bed.station.ledger.unattributed().get(key[0], 0))
         compared += sums["due"]
     return told, compared
 
@@ -104,7 +104,7 @@ def balanced(sums):
     assert sums["received"] == sum(sums[name] for name in RECEIVED), sums
 
 
-def compare(key, sums, truth, now, nobodys):
+def compare(key, sums, truth, now, unattributed):
     """What the ledger says of one mote and extent, and the truth; `nobodys` came merged, and it is not told of whom."""
     balanced(sums)
     due = {tick for tick in truth.due if tick <= now}
@@ -118,8 +118,8 @@ def compare(key, sums, truth, now, nobodys):
     }
     assert {name: sums[name] for name in expected} == expected, key
     merged = len((truth.merged.keys() - truth.own.keys()) & due)
-    assert sums["merged"] <= merged <= sums["merged"] + nobodys, (key, merged, sums)
-    if not nobodys:
+    assert sums["merged"] <= merged <= sums["merged"] + unattributed, (key, merged, sums)
+    if not unattributed:
         times = truth.own + truth.merged
         expected = {
             "received": times.total() + truth.copies,

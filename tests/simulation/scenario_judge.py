@@ -7,13 +7,13 @@ from math import inf
 from pathlib import Path
 from types import MappingProxyType
 
-from acquisition.extent import Kind, Late
+from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.ticks import grid_at_or_after
-from basestation.planner.lowering import collected
+from basestation.planner.lowering import deliver_everything
 from basestation.planner.rewriter import rewrite
 from basestation.results.view import current_windows
-from basestation.testbed import LOOKS, Testbed
-from innet.operators.acquire import acquired
+from basestation.testbed.testbed import LOOKS_PER_TICK, Testbed
+from innet.operators.acquire import find_acquires
 from simulator.scenario import read_scenario
 from tests.simulation.answer_comparison import difference, said_by, said_of
 
@@ -62,8 +62,8 @@ def remembering(bed):
 def _way(bed, name):
     """The one in which a query is answered now."""
     query, told = bed.station.world.queries[bed.numbers[name]], [d for d in bed.decided if d.query == bed.numbers[name]]
-    folds = {extent: fed.number for fed in query.fed for extent in acquired(fed.fold)}
-    handed = [at for at, each in enumerate(told) if each.handed]
+    folds = {extent: fed.number for fed in query.partial_sources for extent in find_acquires(fed.fold)}
+    handed = [at for at, each in enumerate(told) if each.switched_at]
     first, begun = (told[handed[-1]].tick, told[handed[-1] - 1].tick) if handed else (-1, None)
     return Way(first, folds, dict(query.reports_from), begun)
 
@@ -114,7 +114,7 @@ def _read(bed, name, extent):
 
 def _collected(bed, name):
     """What would be delivered for a query if nothing ran on motes."""
-    return collected(rewrite(bed.station.world.queries[bed.numbers[name]].plan)[0].root)
+    return deliver_everything(rewrite(bed.station.world.queries[bed.numbers[name]].plan)[0].root)
 
 
 def _filtered(bed, extent):
@@ -157,7 +157,7 @@ def received(bed, extent):
     """How many readings of an extent have reached the station by the end of its last clock tick, one by one or in partials, or
     were reported as filtered to who believes that."""
     folds = {number: placed.operator for number, placed in bed.station.world.folds.items()}
-    own = [merged(bed, fold.extent, number) for number, fold in folds.items() if extent in acquired(fold)]
+    own = [merged(bed, fold.extent, number) for number, fold in folds.items() if extent in find_acquires(fold)]
     believed, one_by_one = _filtered(bed, extent), delivered(bed, extent)
     known = {key: each for key, each in one_by_one.items() if believed.get(key, True)}
     return sum(arrival <= bed.station.engine.clock for found in (known, *own) for arrival, _ in found.values())
@@ -171,7 +171,7 @@ def _by_slices(bed, extent, fold):
     found = {key: each for key, each in found.items() if key[1] >= _begins(bed, extent, fold)}
     for (site, tick), (arrival, values) in list(found.items()):
         stamp = max(begun, grid_at_or_after(slices.begin(slices.number(tick)), interval))
-        if extent.late is Late.REVISE and arrival - stamp > extent.horizon:
+        if extent.late is LatePolicy.REVISE and arrival - stamp > extent.horizon:
             del found[site, tick]
         elif extent.ahead is not None and stamp - arrival <= extent.ahead:
             found[site, tick] = max(arrival, tick - extent.ahead), values
@@ -206,8 +206,8 @@ def _asked(bed, fold):
     return min(_came(bed, asked) if way.begun is None else way.begun for asked, way in ways)
 
 
-def _came(bed, asked):
-    return (bed.scenario.begin_ms + asked.at_ms) // bed.scenario.deployment.tick_ms
+def _came(bed, options):
+    return (bed.scenario.begin_ms + options.at_ms) // bed.scenario.deployment.tick_ms
 
 
 def _arrived(bed, extent, within, sent=lambda channel, mote: True):
@@ -232,7 +232,10 @@ def _taken(bed, time):
     """When the station took what came at a time, in microseconds: it looks now and then, at the latest a millisecond before a tick
     ends, and while it is away all waits for it."""
     scenario = bed.scenario
-    begun, look = scenario.begin_ms * 1_000, 1_000 * (scenario.look_ms or max(1, scenario.deployment.tick_ms // LOOKS))
+    begun, look = (
+        scenario.begin_ms * 1_000,
+        1_000 * (scenario.look_ms or max(1, scenario.deployment.tick_ms // LOOKS_PER_TICK)),
+    )
     time += (begun - 1_000 - time) % look
     for fault in scenario.faults:
         begin, end = (begun + (ms or 0) * 1_000 for ms in (fault.at_ms, fault.until_ms))
@@ -253,7 +256,7 @@ def heard(bed, name, way=None):
     """
     way, found = way or ways_of(bed, name)[-1], {}
     for extent in bed.catalog:
-        if extent.kind is Kind.SENSED:
+        if extent.kind is ExtentKind.SENSED:
             fold = way.folds.get(extent.name)
             if fold is None:
                 came = _apart(bed, name, extent.name, way.reports_from)[0]
@@ -267,10 +270,10 @@ def for_others(bed, name, way):
     """By extent, (tick, site, delivery) of what came for others, in its order, or is not waited for."""
     found = {}
     for extent in bed.catalog:
-        if extent.kind is Kind.SENSED and extent.name in way.folds:
+        if extent.kind is ExtentKind.SENSED and extent.name in way.folds:
             ticks = range(_begun(bed, extent), _begins(bed, extent, way.folds[extent.name]), extent.interval)
             found[extent.name] = [(tick, site, tick) for tick in ticks for site in extent.sites]
-        elif extent.kind is Kind.SENSED:
+        elif extent.kind is ExtentKind.SENSED:
             others = _apart(bed, name, extent.name, way.reports_from)[1]
             keys = [(tick, site, arrival) for (site, tick), (arrival, _) in others.items()]
             found[extent.name] = sorted(keys, key=lambda each: each[2])
@@ -331,7 +334,7 @@ def _tick(key):
 
 def replayable(bed, name, text):
     """A query as a replay takes it, which has no motes that could last: it is told how rarely they sample for that."""
-    asked = bed.station.world.queries[bed.numbers[name]].plan.asked
+    asked = bed.station.world.queries[bed.numbers[name]].plan.options
     if asked.lifetime is None:
         return text
     bare = re.sub(r"\s(LIFETIME|ACQUIRE EVERY) \d+ \w+", "", text)

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from basestation.analysis import analysed, off
 from basestation.cli import explain as verb
-from basestation.controller.what_if import placing
+from basestation.controller.what_if import plan_what_if
 from basestation.planner.binder import bind_text
-from basestation.planner.deployed_catalog import read_deployed
-from basestation.planner.pushdown_policy import Moves
-from basestation.testbed import SweptBed, deployed_in, standing_of, world_around
+from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.testbed.analysis import analyse, relative_error
+from basestation.testbed.testbed import VectorTestbed, deployment_of, make_mote_configs, scenario_around
 from gateway.cli import parser_of
 from innet.deployment.toml_reader import read_deployment
-from innet.payload import decode_orders
+from innet.payload import decode_assignment
 from simulator.radio_medium import Bursts
-from simulator.scenario import Asked
+from simulator.scenario import ScenarioQuery
 from tests.docs.pages import ROOT
 
 OFFICE, DAY = (ROOT / "examples/lab54" / name for name in ("deployment.toml", "calm.scenario.toml"))
@@ -47,14 +47,16 @@ def test_who_knows_what_was_measured_predicts_it_mote_by_mote(office, ratio, all
     """The promise is 10 % without loss and 20 % at a fifth of loss. Of the office's own links, some lose nearly all."""
     links = office.links if ratio is None else dict.fromkeys(office.links, ratio)
     deployment = replace(office, links=links)
-    catalog = read_deployed(deployment)
+    catalog = read_deployed_catalog(deployment)
     asked = bind_text(text, catalog)
-    told = analysed(asked, world_around(deployment, str(DAY)), catalog, 3, None, lambda share: None)
-    worst = max(abs(off(each["joules"], "informed")) for each in told["motes"])
+    told = analyse(asked, scenario_around(deployment, str(DAY)), catalog, 3, None, lambda share: None)
+    worst = max(abs(relative_error(each["joules"], "informed")) for each in told["motes"])
     assert len(told["motes"]) == 54 and worst <= allowed
     for figure in ("messages", "bytes"):
         whole = {name: sum(each[figure][name] for each in told["levels"]) for name in ("informed", "measured")}
-        assert abs(off(whole, "informed")) <= 0.1  # readings that pass come in runs, and are taken to be scattered
+        assert (
+            abs(relative_error(whole, "informed")) <= 0.1
+        )  # readings that pass come in runs, and are taken to be scattered
     [covered] = told["covered"]
     assert covered["measured"] == pytest.approx(covered["predicted"], abs=0.02)
     assert told["delivered_ms"]["measured"] <= told["delivered_ms"]["predicted"]
@@ -70,19 +72,21 @@ def test_the_weather_of_a_scenario_is_predicted_mote_by_mote(office, ratio, deli
     """Of a day, since bad times of a link are few and long; who does not know of them is off by far more."""
     links = office.links if ratio is None else dict.fromkeys(office.links, ratio)
     deployment = replace(office, links=links)
-    catalog = read_deployed(deployment)
-    around = replace(world_around(deployment, str(DAY)), delivery=delivery, bursts=bursts)
+    catalog = read_deployed_catalog(deployment)
+    around = replace(scenario_around(deployment, str(DAY)), delivery=delivery, bursts=bursts)
     asked = bind_text(QUERIES[text], catalog)
-    told = analysed(asked, around, catalog, 3, 86_400_000, lambda share: None)
-    unaware = placing(asked, deployed_in(around), catalog).predicted()
+    told = analyse(asked, around, catalog, 3, 86_400_000, lambda share: None)
+    unaware = plan_what_if(asked, deployment_of(around), catalog).predicted()
     hours = unaware.epoch_ms / 3_600_000
     for each in told["motes"]:
         each["joules"]["unaware"] = unaware.motes[each["mote"]].total / hours
-    aware, unaware = (max(abs(off(each["joules"], by)) for each in told["motes"]) for by in ("informed", "unaware"))
+    aware, unaware = (
+        max(abs(relative_error(each["joules"], by)) for each in told["motes"]) for by in ("informed", "unaware")
+    )
     assert aware <= 0.05 and aware * 2 < unaware
     messages = {name: sum(each["messages"][name] for each in told["levels"]) for name in ("informed", "measured")}
     # Late: rounds of many epochs, with few, long slots.
-    assert abs(off(messages, "informed")) <= (0.12 if text == "late" else 0.03)
+    assert abs(relative_error(messages, "informed")) <= (0.12 if text == "late" else 0.03)
     [covered] = told["covered"]
     assert covered["measured"] == pytest.approx(covered["predicted"], abs=0.06 if text == "late" else 0.02)
 
@@ -120,9 +124,9 @@ def test_whose_battery_is_empty_first_is_told_as_predicted_and_as_measured(offic
 @pytest.mark.parametrize("minutes", [5, 10, 30])
 def test_a_fold_is_weighed_for_the_rounds_it_then_has(office, minutes):
     """What it is said to use where it is decided is what all motes are said to use."""
-    catalog = read_deployed(office)
+    catalog = read_deployed_catalog(office)
     text = f"SELECT AVG(temp) FROM lab [FROM NOW TO NOW SLIDE 5 MIN] ACQUIRE EVERY 5 MIN DELIVER WITHIN {minutes} MIN"
-    placed = placing(bind_text(text, catalog), office, catalog)
+    placed = plan_what_if(bind_text(text, catalog), office, catalog)
     [weighed], used = placed.weighed, placed.predicted()
     assert weighed.messages[not weighed.runs] == pytest.approx(used.total.attempts / used.epoch_ms * 3_600_000)
 
@@ -147,16 +151,16 @@ def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
 @pytest.mark.parametrize(
     "text", [*QUERIES.values(), f"{QUERIES['grouped']}; {QUERIES['aggregate']}; {QUERIES['several']}"]
 )
-@pytest.mark.parametrize("moves", Moves)
+@pytest.mark.parametrize("moves", PushdownPolicy)
 def test_what_is_explained_is_what_a_station_has_motes_do(office, moves, text):
     """Programs, parents and agendas, mote by mote, after the queries were submitted in that order."""
-    queries = [Asked(str(number), query, 0, None) for number, query in enumerate(text.split("; "))]
-    bed = SweptBed(replace(world_around(office, None), queries=tuple(queries)), 1, traced=False, moves=moves)
+    queries = [ScenarioQuery(str(number), query, 0, None) for number, query in enumerate(text.split("; "))]
+    bed = VectorTestbed(replace(scenario_around(office, None), queries=tuple(queries)), 1, traced=False, moves=moves)
     desired = bed.station.world.desired
-    catalog = read_deployed(office)
-    explained = standing_of(placing(bind_text(text, catalog), office, catalog, moves=moves))
+    catalog = read_deployed_catalog(office)
+    explained = make_mote_configs(plan_what_if(bind_text(text, catalog), office, catalog, moves=moves))
     assert desired.keys() == explained.keys() and not bed.refused
     for mote, each in explained.items():
-        orders = decode_orders(desired[mote].program, mote)
+        orders = decode_assignment(desired[mote].program, mote)
         assert [program.code for program in orders.programs] == [program.code for program in each.orders.programs]
-        assert (orders.parent, orders.duty) == (each.orders.parent, each.orders.duty)
+        assert (orders.parent, orders.radio_schedule) == (each.orders.parent, each.orders.radio_schedule)

@@ -10,7 +10,7 @@ from statistics import mean, stdev
 import pytest
 
 from basestation.cli import sim
-from basestation.trials import _summary, student
+from basestation.testbed.trials import _summary, student_t
 from gateway.cli import parser_of
 from tests.docs.pages import ROOT
 from tests.simulation.scenario_judge import FOLDER
@@ -81,9 +81,9 @@ def test_an_interval_is_missed_as_rarely_as_it_says(rng):
 
 
 def test_student_s_t_goes_on_behind_its_table():
-    assert student(1) == 12.706
-    assert abs(student(31) - 2.0395) < 0.005
-    assert abs(student(10**6) - 1.96) < 0.001
+    assert student_t(1) == 12.706
+    assert abs(student_t(31) - 2.0395) < 0.005
+    assert abs(student_t(10**6) - 1.96) < 0.001
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_how_long_batteries_last_is_told_of_the_time_that_was_simulated(tmp_path
     [("90s", 90_000), ("30min", 1_800_000), ("24h", 86_400_000), ("1 m", 60_000), ("5MS", 5), ("2 days", 172_800_000)],
 )
 def test_spans_as_people_write_them(text, ms):
-    assert sim.span(text) == ms
+    assert sim.parse_span(text) == ms
 
 
 @pytest.mark.parametrize("arguments", [["--for", "0s"], ["--for", "3 rows"], ["--for", "1h", "--seeds", "5..3"]])

@@ -5,20 +5,20 @@ from functools import partial
 
 import pytest
 
-from basestation import testbed
-from basestation.planner.pushdown_policy import Moves
-from simulator.scenario import Asked, read_scenario
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.testbed import testbed
+from simulator.scenario import ScenarioQuery, read_scenario
 from tests.simulation.answer_comparison import said_by
 from tests.simulation.scenario_judge import FOLDER, judge, run_scenario
 
-SOME = Asked("some", "SELECT site, temp FROM hall [NOW] WHERE site <= 4", 0, None)
+SOME = ScenarioQuery("some", "SELECT site, temp FROM hall [NOW] WHERE site <= 4", 0, None)
 NOBODY = (
     "SELECT site, temp FROM hall WHERE site = 99",
     "SELECT site, temp FROM hall [NOW] WHERE site > 100 AND temp > 20",
     "SELECT COUNT(*) AS n, AVG(temp) AS mean FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC] WHERE site <> site",
 )
-ALL = Asked("all", "SELECT site, temp FROM hall [NOW]", 200_000, 400_000)
-KINDS = {"awake": testbed.Testbed, "by agenda": partial(testbed.Testbed, agenda=True), "swept": testbed.SweptBed}
+ALL = ScenarioQuery("all", "SELECT site, temp FROM hall [NOW]", 200_000, 400_000)
+KINDS = {"awake": testbed.Testbed, "by agenda": partial(testbed.Testbed, agenda=True), "swept": testbed.VectorTestbed}
 
 
 def ran(kind, *queries):
@@ -49,11 +49,11 @@ def test_who_is_asked_later_begins_then_and_stops_when_that_is_over(kind, told):
     assert len(bed.trace.of("produced")) == len({(e.mote, e["tick"]) for e in bed.trace.of("produced")})
 
 
-@pytest.mark.parametrize("moves", Moves)
+@pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("kind", ["awake", "by agenda"])
 def test_who_excludes_every_site_is_answered_and_nobody_measures_for_it(kind, moves):
     """Also beside one that asks some of them, and where nobody else asks anything."""
-    nobody = [Asked(f"{number}", text, 0, 300_000) for number, text in enumerate(NOBODY)]
+    nobody = [ScenarioQuery(f"{number}", text, 0, 300_000) for number, text in enumerate(NOBODY)]
     others = replace(ALL, until_ms=None)
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=(*nobody, others))
     bed = KINDS[kind](scenario, 1, moves=moves)
@@ -61,16 +61,16 @@ def test_who_excludes_every_site_is_answered_and_nobody_measures_for_it(kind, mo
         bed.run_until(second * 1_000)
         assert bed.refused == {}
         measured = {e["tick"] - scenario.begin_ms // 1_000 for e in bed.trace.of("produced")}
-        assert bool(measured) == (second > 200 or moves is Moves.NOTHING)
+        assert bool(measured) == (second > 200 or moves is PushdownPolicy.NOTHING)
         for asked in nobody:
             assert judge(bed, asked.name) >= second // (60 if "60 SEC" in asked.text else 10) - 1
             said = {part: of for (part, _), of in said_by(bed, asked.name).items()}
             assert said["coverage of"]["hall"] in ((8, 8), (48, 48)) and not said.get("tuples at")
-    assert (min(measured) < 190) == (moves is Moves.NOTHING)
+    assert (min(measured) < 190) == (moves is PushdownPolicy.NOTHING)
     assert judge(bed, others.name) >= 8
 
 
 def test_where_every_site_is_excluded_there_is_nothing_to_sweep():
-    asked = Asked("nobody", NOBODY[0], 0, None)
-    with pytest.raises(testbed.cannot_sweep(), match="no mote has anything to do"):
-        testbed.SweptBed(replace(read_scenario(FOLDER / "filtering.toml"), queries=(asked,)), 1)
+    asked = ScenarioQuery("nobody", NOBODY[0], 0, None)
+    with pytest.raises(testbed.not_vectorisable_error(), match="no mote has anything to do"):
+        testbed.VectorTestbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=(asked,)), 1)

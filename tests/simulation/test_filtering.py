@@ -5,18 +5,18 @@ from functools import cache, partial
 
 import pytest
 
-from basestation import testbed
-from basestation.planner.lowering import collected
+from basestation.planner.lowering import deliver_everything
 from basestation.planner.rewriter import rewrite
+from basestation.testbed import testbed
 from gateway.source import Source
 from innet.placement.placement import conditions, extents_of
-from simulator.scenario import Asked, Fault, read_scenario
+from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.simulation.scenario_judge import FOLDER, answers, delivered, judge, run_scenario
 
 SECONDS = 900
 TOLD = 10 * 10 + 20
 """After ten epochs and a little more of silence a mote has said what it filtered."""
-KINDS = {"awake": testbed.Testbed, "by agenda": partial(testbed.Testbed, agenda=True), "swept": testbed.SweptBed}
+KINDS = {"awake": testbed.Testbed, "by agenda": partial(testbed.Testbed, agenda=True), "swept": testbed.VectorTestbed}
 
 
 @cache
@@ -53,7 +53,7 @@ def test_with_loss_they_are_those_of_a_replay_of_what_was_delivered_or_reported(
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_filtered_costs_no_message(kind):
     scenario = read_scenario(FOLDER / "filtering.toml")
-    everything = Asked("all", "SELECT temp, supply FROM hall", 0, None)
+    everything = ScenarioQuery("all", "SELECT temp, supply FROM hall", 0, None)
     more = run_scenario(replace(scenario, queries=(*scenario.queries, everything)), 300, kind=KINDS[kind])
     less = run_scenario(scenario, 300, kind=KINDS[kind])
     attempts = [sum(e["attempts"] for e in bed.trace.of("sent") if e["kind"] == "READING") for bed in (less, more)]
@@ -73,16 +73,16 @@ def test_where_nothing_moves_everything_is_sent_and_the_answers_are_the_same(kin
 def test_each_condition_moves():
     bed = ran("filtering", "awake")
     for query in bed.station.world.queries.values():
-        assert all(conditions(operator) for operator in query.inside)
-        assert collected(rewrite(query.plan)[0].root) != query.inside
+        assert all(conditions(operator) for operator in query.deliveries)
+        assert deliver_everything(rewrite(query.plan)[0].root) != query.deliveries
 
 
 def test_what_motes_filter_before_they_have_heard_of_a_query_does_not_count_for_it():
     """A wall stands between half of the motes and the station while a query comes that wants everything."""
     scenario = read_scenario(FOLDER / "filtering.toml")
-    late = Asked("late", "SELECT site, temp FROM hall [NOW]", 305_000, None)
+    late = ScenarioQuery("late", "SELECT site, temp FROM hall [NOW]", 305_000, None)
     wall = tuple((a, b, 0.0) for pair in ((1, 3), (1, 5), (2, 4), (2, 5)) for a, b in (pair, pair[::-1]))
-    fault = Fault("wall", "links_change", 295_000, 355_000, links=wall)
+    fault = InjectedFault("wall", "links_change", 295_000, 355_000, links=wall)
     bed = run_scenario(replace(scenario, queries=(*scenario.queries, late), faults=(fault,)), 600)
     begin = scenario.begin_ms // 1_000
     found = {
@@ -104,8 +104,8 @@ power: sensed (site:integer, supply:integer {sensor 'supply'}) every 10 sec at s
         FROM (SELECT tick AS t, site, temp FROM warm) w [NOW], (SELECT tick AS t, site, supply FROM power) p [NOW]
         WHERE w.t = p.t AND w.site = p.site AND w.site <= 3 AND w.temp > 20"""
     deployment = replace(scenario.deployment, extents=Source(extents))
-    bed = run_scenario(replace(scenario, deployment=deployment, queries=(Asked("pairs", text, 0, None),)), 300)
-    assert all(len(extents_of(operator)) == 2 for operator in bed.station.world.queries[1].inside)
+    bed = run_scenario(replace(scenario, deployment=deployment, queries=(ScenarioQuery("pairs", text, 0, None),)), 300)
+    assert all(len(extents_of(operator)) == 2 for operator in bed.station.world.queries[1].deliveries)
     begin = scenario.begin_ms // 1_000
     values = {}
     for e in bed.trace.of("produced"):
@@ -123,10 +123,10 @@ def test_what_was_filtered_before_a_query_was_known_says_nothing_of_it_though_it
     """A mote is cut off while two queries come, and then says what it has filtered by the conditions before both."""
     asked = ("temp > 60", 0), ("supply < 2940", 199), ("supply < 2930", 242)
     queries = tuple(
-        Asked(f"{second}", f"SELECT site, supply FROM hall [NOW] WHERE {condition}", second * 1_000, None)
+        ScenarioQuery(f"{second}", f"SELECT site, supply FROM hall [NOW] WHERE {condition}", second * 1_000, None)
         for condition, second in asked
     )
-    cut = Fault("cut", "cut", 195_000, 260_000, (3,))
+    cut = InjectedFault("cut", "cut", 195_000, 260_000, (3,))
     bed = run_scenario(
         replace(read_scenario(FOLDER / "filtering.toml"), queries=queries, faults=(cut,)), 400, kind=KINDS[kind]
     )

@@ -5,27 +5,27 @@ from functools import cache, partial
 
 import pytest
 
-from basestation import testbed
-from basestation.controller.query_lifecycle import State
+from basestation.controller.query_lifecycle import QueryState
+from basestation.testbed import testbed
 from gateway.source import Source
-from simulator.scenario import Asked, Fault, read_scenario
+from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.simulation.scenario_judge import FOLDER, answers, folds_of, judge, merged, run_scenario
 
 WINDOW = "FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC]"
-STAYS = Asked("mean", f"SELECT AVG(temp) AS mean, COUNT(*) AS n {WINDOW}", 0, None)
-WIDER = Asked("spread", f"SELECT STDEV(temp) AS spread {WINDOW}", 305_000, 665_000)
-SAME = Asked("sum", f"SELECT SUM(temp) AS total {WINDOW}", 420_000, 700_000)
-OTHER = Asked("supply", f"SELECT MIN(supply) AS least {WINDOW}", 410_000, 700_000)
+STAYS = ScenarioQuery("mean", f"SELECT AVG(temp) AS mean, COUNT(*) AS n {WINDOW}", 0, None)
+WIDER = ScenarioQuery("spread", f"SELECT STDEV(temp) AS spread {WINDOW}", 305_000, 665_000)
+SAME = ScenarioQuery("sum", f"SELECT SUM(temp) AS total {WINDOW}", 420_000, 700_000)
+OTHER = ScenarioQuery("supply", f"SELECT MIN(supply) AS least {WINDOW}", 410_000, 700_000)
 SECONDS = 1_200
 TWO = """
 warm: sensed (site:integer, temp:float {scale 2, sensor 'temperature'}) every 10 sec at sites 1 .. 8 wait 10 sec
 power: sensed (site:integer, supply:integer {sensor 'supply'}, near:float {scale 2, sensor 'temperature'}) every 10 sec at sites 1 .. 8 wait 10 sec
 """
-PAIRS = Asked("pairs", """SELECT COUNT(*) AS n, AVG(w.temp) AS mean, MIN(p.supply) AS least
+PAIRS = ScenarioQuery("pairs", """SELECT COUNT(*) AS n, AVG(w.temp) AS mean, MIN(p.supply) AS least
     FROM (SELECT tick AS t, site, temp FROM warm) w [FROM NOW-50 TO NOW SLIDE 60 SEC],
          (SELECT tick AS t, site, supply FROM power) p [FROM NOW-50 TO NOW SLIDE 60 SEC]
     WHERE w.t = p.t AND w.site = p.site AND p.supply < 2955""", 0, None)  # fmt: skip
-MORE = Asked("more", "SELECT MAX(near) AS most FROM power [FROM NOW-50 TO NOW SLIDE 60 SEC]", 410_000, 700_000)
+MORE = ScenarioQuery("more", "SELECT MAX(near) AS most FROM power [FROM NOW-50 TO NOW SLIDE 60 SEC]", 410_000, 700_000)
 
 
 @cache
@@ -48,7 +48,7 @@ def test_a_query_that_stays_has_every_reading_while_others_come_and_go(agenda):
     assert judge(bed, "mean") >= 19
     assert list(windows(bed, "mean").values())[1:] == [[48, 48]] * (len(windows(bed, "mean")) - 1)
     states = [bed.station.world.queries[bed.numbers[name]].state for name in ("mean", "spread", "sum")]
-    assert states == [State.RUNNING, State.STOPPED, State.STOPPED]
+    assert states == [QueryState.RUNNING, QueryState.STOPPED, QueryState.STOPPED]
     assert list(bed.station.world.running) == [1]
 
 
@@ -103,7 +103,7 @@ def test_another_sampling_of_one_of_two_costs_no_pair(agenda):
 
 def test_who_has_nothing_to_run_any_more_runs_nothing():
     """It goes on sampling by the same schedule, for others."""
-    few = Asked("few", f"SELECT MAX(temp) AS most {WINDOW} WHERE site <= 3", 0, None)
+    few = ScenarioQuery("few", f"SELECT MAX(temp) AS most {WINDOW} WHERE site <= 3", 0, None)
     bed = ran(False, few, replace(STAYS, until_ms=500_000))
     assert judge(bed, "few") >= 19
     late = bed.scenario.begin_ms // 1_000 + 560
@@ -111,7 +111,7 @@ def test_who_has_nothing_to_run_any_more_runs_nothing():
 
 
 def test_whoever_loses_its_memory_misses_no_more_than_the_slice_that_it_was_in():
-    fault = Fault("again", "reboots", 500_000, motes=(3,))
+    fault = InjectedFault("again", "reboots", 500_000, motes=(3,))
     bed = ran(False, STAYS, faults=(fault,))
     assert judge(bed, "mean") >= 19
     lacking = {second for second, coverage in windows(bed, "mean").items() if second and coverage != [48, 48]}

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from basestation import testbed
+from basestation.testbed import testbed
 from gateway.frame import BROADCAST
 from gateway.source import Source
-from simulator.scenario import Asked, Fault, read_scenario
+from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.simulation.scenario_judge import FOLDER, delivered, judge, run_scenario
 
 FAR = """
@@ -20,11 +20,11 @@ def far_away(**more):
     """The hall where only the motes in the third row measure."""
     scenario = read_scenario(FOLDER / "filtering.toml")
     deployment = replace(scenario.deployment, extents=Source(FAR))
-    asked = Asked("far", "SELECT site, temp FROM far [NOW]", 0, None)
+    asked = ScenarioQuery("far", "SELECT site, temp FROM far [NOW]", 0, None)
     return replace(scenario, deployment=deployment, queries=(asked,), **more)
 
 
-@pytest.mark.parametrize("kind", [testbed.Testbed, testbed.SweptBed])
+@pytest.mark.parametrize("kind", [testbed.Testbed, testbed.VectorTestbed])
 def test_who_only_passes_on_is_told_to_whom(kind):
     bed = run_scenario(far_away(), 300, kind=kind)
     ways = {mote for site in (6, 7, 8) for mote in bed.station.world.tree.path(site)[:-1]}
@@ -34,12 +34,12 @@ def test_who_only_passes_on_is_told_to_whom(kind):
     assert set(delivered(bed)) == {(e.mote, e["tick"]) for e in bed.trace.of("produced")}
     assert judge(bed, "far") >= 25
     if kind is testbed.Testbed:
-        assert all(bed.built.motes[mote].relay.parent != BROADCAST for mote in ways)
+        assert all(bed.built.motes[mote].forwarder.parent != BROADCAST for mote in ways)
 
 
 def test_a_frame_does_not_run_in_circles_where_a_parent_has_none_itself():
     """A mote on the way loses its memory: for a while it gives what its children send to whoever hears it, them too."""
-    bed = run_scenario(far_away(faults=(Fault("again", "reboots", 100_000, motes=(1, 2)),)), 300)
+    bed = run_scenario(far_away(faults=(InjectedFault("again", "reboots", 100_000, motes=(1, 2)),)), 300)
     to_all = Counter((e.mote, e["origin"], e["boot"], e["seq"]) for e in bed.trace.of("sent") if e["to"] == BROADCAST)
     assert any(mote != origin for mote, origin, _, _ in to_all)
     assert set(to_all.values()) == {1}

@@ -11,10 +11,10 @@ from basestation.algebra.node import walk
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.planner.pushdown_policy import Moves
+from basestation.planner.pushdown_policy import PushdownPolicy
 from tests.conftest import FULL, SEED
 from tests.golden.expectations import QUERIES
-from tests.golden.golden_file import files, read
+from tests.golden.golden_file import golden_files, read_golden
 from tests.simulation import scenario_judge
 from tests.simulation.golden_on_motes import (
     NOT_HERE,
@@ -31,7 +31,7 @@ from tests.simulation.golden_on_motes import (
 from tests.simulation.golden_world import world_of
 from tests.simulation.random_faults import LOSSY, mishaps
 
-GOLDEN = [read(path) for path in files(QUERIES)]
+GOLDEN = [read_golden(path) for path in golden_files(QUERIES)]
 CASES = {
     f"{golden.path.stem}:{case.name}": (golden, case)
     for golden in GOLDEN
@@ -54,7 +54,7 @@ def asked(name, world):
     return world(GOLDEN.index(golden)), texts_of(golden, case)
 
 
-@pytest.mark.parametrize("moves", Moves)
+@pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("name", CHOSEN)
 def test_without_loss_it_says_what_a_replay_says(name, moves, world, tally):
     of, texts = asked(name, world)
@@ -62,16 +62,16 @@ def test_without_loss_it_says_what_a_replay_says(name, moves, world, tally):
     tally("windows and epochs of golden queries without loss", {moves.value: judge(of, bed)})
     assert unheard(bed) == []
     found = moved(bed)
-    if moves is Moves.EVERYTHING:
+    if moves is PushdownPolicy.EVERYTHING:
         assert less_moved(stated(CASES[name][1].expected["motes"]), found) is None
-    if moves is Moves.NOTHING:
+    if moves is PushdownPolicy.NOTHING:
         assert all(counts["sent"] == counts["measured"] > 0 for counts in found.values())
 
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_with_loss_it_says_what_a_replay_says_of_what_was_delivered_or_merged(name, world, rng, tally):
     of, texts = asked(name, world)
-    moves, agenda = rng.choice(list(Moves)), rng.random() < 0.5
+    moves, agenda = rng.choice(list(PushdownPolicy)), rng.random() < 0.5
     bed = run(of, texts, moves, seed=rng.randrange(1_000), agenda=agenda, **LOSSY)
     tally("windows and epochs of golden queries with loss", {moves.value: judge(of, bed)})
 
@@ -85,7 +85,7 @@ def test_whatever_goes_wrong_it_says_what_a_replay_says(name, world, rng, tally)
         text for each in rng.sample(others, min(rng.choice((0, 1, 4)), len(others))) for text in asked(each, world)[1]
     ]
     wrong = mishaps(rng, of.scenario, of.seconds)
-    moves, agenda = rng.choice(list(Moves)), rng.random() < 0.5
+    moves, agenda = rng.choice(list(PushdownPolicy)), rng.random() < 0.5
     bed = run(of, texts, moves, seed=rng.randrange(1_000), agenda=agenda, **wrong)
     title = "windows and epochs of golden queries when something goes wrong"
     tally(title, {", ".join(sorted({fault.what for fault in wrong["faults"]})) or "nothing": judge(of, bed)})
@@ -94,11 +94,11 @@ def test_whatever_goes_wrong_it_says_what_a_replay_says(name, world, rng, tally)
 @pytest.mark.parametrize("name", HERE)
 def test_swept_it_leaves_the_trace_of_motes_one_by_one_and_says_what_a_replay_says(name, world, rng, tally):
     of, texts = asked(name, world)
-    moves, radio = rng.choice(list(Moves)), rng.choice([{}, LOSSY])
+    moves, radio = rng.choice(list(PushdownPolicy)), rng.choice([{}, LOSSY])
     seed = rng.randrange(1_000)
     bed = swept(of, texts, moves, seed, **radio)
     assert str(bed.trace) == str(one_by_one(bed, seed))
-    found = sum(judging.judge(bed, each) for each in bed.numbers)
+    found = sum(scenario_judge.judge(bed, each) for each in bed.numbers)
     tally("windows and epochs of golden queries that are swept", {moves.value: found})
 
 

@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from basestation import testbed
-from basestation.controller.query_lifecycle import State
-from simulator.scenario import Asked, Fault, read_scenario
+from basestation.controller.query_lifecycle import QueryState
+from basestation.testbed import testbed
+from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.conftest import count_of
 from tests.docs.pages import ROOT
 from tests.simulation.scenario_judge import FOLDER, answers, delivered, judge, remembering
@@ -26,19 +26,19 @@ PAIRS = count_of([(MEAN, ALL), (MEAN, LASTING), (MINUTE, MEAN), (ALL, MINUTE), (
 
 def coming(stays, *others):
     """The hall, asked for what stays from the beginning on."""
-    return replace(read_scenario(FOLDER / "calm.toml"), queries=(Asked("stays", stays, 0, None), *others))
+    return replace(read_scenario(FOLDER / "calm.toml"), queries=(ScenarioQuery("stays", stays, 0, None), *others))
 
 
 def later(text, name="comes", at=AT, until=None):
-    return Asked(name, text, at * 1_000, None if until is None else until * 1_000)
+    return ScenarioQuery(name, text, at * 1_000, None if until is None else until * 1_000)
 
 
 def ran(scenario, seconds):
     """The run, with the second of each first tick of an agenda, as it was known."""
     bed = testbed.Testbed(scenario, 1, agenda=True)
     bed.begins, look = [], remembering(bed)
-    while bed.passed_ms < seconds * 1_000:
-        bed.run_until(bed.passed_ms + 5_000, look)
+    while bed.elapsed_ms < seconds * 1_000:
+        bed.run_until(bed.elapsed_ms + 5_000, look)
         world = bed.station.world
         if world.agenda is not None and (begin := world.agenda.begin - scenario.begin_ms // 1_000) not in bed.begins:
             bed.begins.append(begin)
@@ -76,7 +76,7 @@ def test_who_comes_begins_with_the_agenda_that_has_room_for_it_with_all_motes_in
     assert {found[second] for second in found if second < begin} == {(0, 8)}
     assert {found[second] for second in found if begin <= second < 550} == {(8, 8)}
     assert judge(bed, "comes") >= 20
-    assert bed.station.world.queries[bed.numbers["comes"]].state is State.RUNNING
+    assert bed.station.world.queries[bed.numbers["comes"]].state is QueryState.RUNNING
 
 
 def test_who_comes_while_motes_are_told_of_an_agenda_waits_for_it_and_who_goes_meanwhile_is_never_told():
@@ -94,7 +94,7 @@ def test_who_comes_while_motes_are_told_of_an_agenda_waits_for_it_and_who_goes_m
 
 
 def test_where_the_tree_changes_meanwhile_motes_begin_with_what_they_are_told_for_the_new_one():
-    at, gone = 400, Fault("gone", "dies", 380_000, motes=(4,))
+    at, gone = 400, InjectedFault("gone", "dies", 380_000, motes=(4,))
     bed = ran(replace(coming(MEAN, later(ALL, at=at)), faults=(gone,)), 760)
     begin = bed.begins[1]
     assert at + 100 < begin
@@ -109,10 +109,10 @@ def test_a_query_is_not_running_before_its_agenda_has_begun():
     bed.run_until((AT + 5) * 1_000)
     begin = bed.station.world.agenda.begin * 1_000 - bed.scenario.begin_ms
     bed.run_until(begin - 5_000)
-    assert bed.station.keepers.settled() == set(bed.built.motes)
+    assert bed.station.reconcilers.up_to_date_motes() == set(bed.built.motes)
     state = bed.station.world.queries[bed.numbers["comes"]].state
     bed.run_until(begin + 20_000)
-    assert (state, bed.station.world.queries[bed.numbers["comes"]].state) == (State.DEPLOYING, State.RUNNING)
+    assert (state, bed.station.world.queries[bed.numbers["comes"]].state) == (QueryState.DEPLOYING, QueryState.RUNNING)
 
 
 def test_in_the_office_the_mean_stays_what_it_was_while_all_is_collected_besides():

@@ -5,20 +5,26 @@ from dataclasses import replace
 
 import pytest
 
-from basestation.controller.dispatch import commanded
-from basestation.controller.forecast import added, untold
-from basestation.controller.lifetime import CannotLast, judged, lasting, sampled_every, worst_days
-from basestation.controller.what_if import placing
+from basestation.controller.dispatch import dispatch
+from basestation.controller.forecast import add_query, initial_world
+from basestation.controller.lifetime import (
+    LifetimeError,
+    fit_lifetime,
+    predict_worst_days,
+    recheck_lifetimes,
+    with_interval,
+)
+from basestation.controller.what_if import plan_what_if
 from basestation.controller.world import World
-from basestation.explain import as_text, explained
-from basestation.language.diagnostics import Refused
+from basestation.explain import explain_statement, render_statement
+from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
-from basestation.planner.deployed_catalog import read_deployed
-from basestation.station.operational_events import BROKEN, KEPT, Incidents
-from basestation.testbed import SweptBed, measure, world_around
+from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.station.operational_events import BROKEN, KEPT, OperationalEventLog
+from basestation.testbed.testbed import VectorTestbed, measure, scenario_around
 from innet.deployment.toml_reader import read_deployment
-from innet.routing.topology import Heard, LinksReport
-from simulator.scenario import Asked
+from innet.routing.topology import LinksReport, NeighbourLink
+from simulator.scenario import ScenarioQuery
 from tests.docs.pages import ROOT
 
 READINGS = "SELECT site, temp, light FROM lab"
@@ -32,7 +38,7 @@ def office():
 
 @pytest.fixture(scope="module")
 def catalog(office):
-    return read_deployed(office)
+    return read_deployed_catalog(office)
 
 
 def asked(text, catalog):
@@ -44,19 +50,19 @@ def asked(text, catalog):
 @pytest.mark.parametrize(("text", "step"), [(READINGS, 30), (MEAN, 30), (f"{READINGS} ACQUIRE EVERY 2 MIN", 120)])
 @pytest.mark.parametrize("days", [200, 400, 630])
 def test_it_is_the_shortest_multiple_that_lasts(office, catalog, before, text, step, days):
-    world = untold(office, catalog)
+    world = initial_world(office, catalog)
     for number, other in enumerate(before, 1):
-        world, _ = added(asked(other, catalog), number, world, 0)
+        world, _ = add_query(asked(other, catalog), number, world, 0)
     plan = asked(f"{text} LIFETIME {days} DAY", catalog)
-    lasts = {times: worst_days(sampled_every(plan, step * times, 1_000), world, 0) for times in range(1, 6)}
+    lasts = {times: predict_worst_days(with_interval(plan, step * times, 1_000), world, 0) for times in range(1, 6)}
     enough = [times for times, reached in lasts.items() if reached >= days]
     if enough:
-        found = lasting(plan, world, 0)
-        assert found.asked.acquire_every == step * min(enough) and found.asked.lifetime == plan.asked.lifetime
-        assert (found.statement, found.additions) == (plan.statement, plan.additions)  # not those of ACQUIRE EVERY
+        found = fit_lifetime(plan, world, 0)
+        assert found.options.acquire_every == step * min(enough) and found.options.lifetime == plan.options.lifetime
+        assert (found.statement, found.extensions) == (plan.statement, plan.extensions)  # not those of ACQUIRE EVERY
     else:  # a mean that goes on all the time uses more than that
-        with pytest.raises(CannotLast, match=rf"motes last [\d,.]+ days at most, and are to last {days:,}\.0"):
-            lasting(plan, world, 0)
+        with pytest.raises(LifetimeError, match=rf"motes last [\d,.]+ days at most, and are to last {days:,}\.0"):
+            fit_lifetime(plan, world, 0)
 
 
 BRIDGE = "SELECT {} FROM road"
@@ -74,49 +80,54 @@ BRIDGE = "SELECT {} FROM road"
 )
 def test_it_is_the_shortest_multiple_also_where_a_longer_one_may_be_worse(before, text):
     bridge = read_deployment(ROOT / "examples/roadbridge/deployment.toml")
-    catalog = read_deployed(bridge)
-    world = untold(bridge, catalog)
+    catalog = read_deployed_catalog(bridge)
+    world = initial_world(bridge, catalog)
     if before:
-        world, _ = added(asked(before, catalog), 1, world, 0)
+        world, _ = add_query(asked(before, catalog), 1, world, 0)
     plan = asked(f"{text} LIFETIME 1 DAY", catalog)
-    lasts = {times: worst_days(sampled_every(plan, 60 * times, 1_000), world, 0) for times in range(1, 21)}
+    lasts = {times: predict_worst_days(with_interval(plan, 60 * times, 1_000), world, 0) for times in range(1, 21)}
     assert any(lasts[times] > lasts[times + 1] for times in range(1, 20))
     for goal in sorted({int(days) for days in lasts.values()}):
         [first, *_] = [times for times, days in lasts.items() if days >= goal]
-        found = lasting(asked(f"{text} LIFETIME {goal} DAY", catalog), world, 0)
-        assert found.asked.acquire_every == 60 * first
+        found = fit_lifetime(asked(f"{text} LIFETIME {goal} DAY", catalog), world, 0)
+        assert found.options.acquire_every == 60 * first
 
 
 def test_who_lasts_only_in_step_with_others_is_not_refused(office, catalog):
     """Beside three minutes, those lasts longest that are sampled at multiples of them: of the others none reaches 900 days."""
-    world, _ = added(asked("SELECT site, temp FROM lab ACQUIRE EVERY 3 MIN", catalog), 1, untold(office, catalog), 0)
+    world, _ = add_query(
+        asked("SELECT site, temp FROM lab ACQUIRE EVERY 3 MIN", catalog), 1, initial_world(office, catalog), 0
+    )
     for days, every in ((600, 60), (900, 90), (1_500, 180)):
         assert (
-            lasting(asked(f"SELECT light FROM lab LIFETIME {days} DAY", catalog), world, 0).asked.acquire_every == every
+            fit_lifetime(asked(f"SELECT light FROM lab LIFETIME {days} DAY", catalog), world, 0).options.acquire_every
+            == every
         )
 
 
 @pytest.mark.parametrize("text", [READINGS, MEAN])
 def test_motes_last_as_long_as_was_promised(office, catalog, text):
     plan = asked(f"{text} LIFETIME 1000 DAY", catalog)
-    placed = placing([plan], office, catalog)
-    found = measure(placed, world_around(office, None), 3, 60, lambda over: None)
+    placed = plan_what_if([plan], office, catalog)
+    found = measure(placed, scenario_around(office, None), 3, 60, lambda over: None)
     hours = found.rounds * found.round_ms / 3_600_000
     days = min(office.motes[mote].battery / used * hours / 24 for mote, used in found.joules.items())
     assert 980 < days < 1_300
 
 
 def station(office, *queries):
-    scenario = replace(world_around(office, None), queries=tuple(Asked(text, text, 0, None) for text in queries))
-    return SweptBed(scenario, 1, traced=False).station
+    scenario = replace(
+        scenario_around(office, None), queries=tuple(ScenarioQuery(text, text, 0, None) for text in queries)
+    )
+    return VectorTestbed(scenario, 1, traced=False).station
 
 
 def test_a_station_samples_that_rarely_and_keeps_its_promise(office):
     running = station(office, f"{READINGS} LIFETIME 600 DAY")
     [sampling] = {s for schedule in running.world.scheduled.schedules.values() for s in schedule.samplings}
-    assert sampling.epochs.interval == 60 == running.world.queries[1].plan.asked.acquire_every
+    assert sampling.epochs.interval == 60 == running.world.queries[1].plan.options.acquire_every
     before = running.world
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DiagnosticError) as refused:
         running.submit("SELECT humidity FROM lab", 1)
     [why] = refused.value.diagnostics
     assert why.code == "SN513" and why.message.startswith("query 1 asks for motes that last 600.0 days; mote ")
@@ -130,24 +141,24 @@ def test_a_promise_is_judged_again_when_the_tree_has_changed(office):
     """Half of the frames are lost from some day on, and then no more: nobody has asked for anything else."""
     running = station(office, f"{READINGS} LIFETIME 600 DAY", "SELECT humidity FROM lab ACQUIRE EVERY 10 MIN")
     before = running.world
-    assert [query.broken for query in before.queries.values()] == [None, None]
+    assert [query.lifetime_violation for query in before.queries.values()] == [None, None]
     reports = [
-        (mote, {other: Heard(other, quality // factor) for other, quality in heard.items()})
+        (mote, {other: NeighbourLink(other, quality // factor) for other, quality in heard.items()})
         for factor in (2, 1)
         for mote, heard in before.topology.heard.items()
     ]
     half = len(reports) // 2
-    worse = judged(commanded(before.with_links(_numbered(reports[:half], 1)), 10))
-    better = judged(commanded(worse.with_links(_numbered(reports[half:], 2)), 20))
+    worse = recheck_lifetimes(dispatch(before.with_links(_numbered(reports[:half], 1)), 10))
+    better = recheck_lifetimes(dispatch(worse.with_links(_numbered(reports[half:], 2)), 20))
     assert re.fullmatch(
-        r"query 1 asks for motes that last 600\.0 days; mote \d+ would last [\d.]+", worse.queries[1].broken
+        r"query 1 asks for motes that last 600\.0 days; mote \d+ would last [\d.]+", worse.queries[1].lifetime_violation
     )
-    assert worse.queries[2].broken is None and better.queries[1].broken is None
-    incidents = Incidents()
+    assert worse.queries[2].lifetime_violation is None and better.queries[1].lifetime_violation is None
+    incidents = OperationalEventLog()
     for now_ms, (was, now) in enumerate(((before, worse), (worse, worse), (worse, better))):
         incidents.compare(was, now, now_ms)
     assert [(each.at_ms, each.what, each.query) for each in incidents.kept] == [(0, BROKEN, 1), (2, KEPT, 1)]
-    assert incidents.kept[0].why == worse.queries[1].broken
+    assert incidents.kept[0].why == worse.queries[1].lifetime_violation
     assert incidents.counted == {BROKEN: 1, KEPT: 1}
 
 
@@ -156,29 +167,33 @@ def _numbered(reports, number):
 
 
 def test_what_cannot_be_promised_is_refused_with_what_could_be(office):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(DiagnosticError) as refused:
         station(office, MEAN).submit(f"{READINGS} LIFETIME 9999 DAY", 1)
     [why] = refused.value.diagnostics
     assert why.code == "SN513" and "days at most, and are to last 9,999.0" in why.message
 
 
 def test_what_no_interval_lets_run_says_why(office, catalog):
-    with pytest.raises(CannotLast, match=r"what is sampled arrives after [\d,]+ ms, and is to be there within 1,000"):
-        lasting(asked(f"{READINGS} DELIVER WITHIN 1 SEC LIFETIME 10 DAY", catalog), untold(office, catalog), 0)
+    with pytest.raises(
+        LifetimeError, match=r"what is sampled arrives after [\d,]+ ms, and is to be there within 1,000"
+    ):
+        fit_lifetime(
+            asked(f"{READINGS} DELIVER WITHIN 1 SEC LIFETIME 10 DAY", catalog), initial_world(office, catalog), 0
+        )
 
 
 def test_how_rarely_is_explained(office, catalog):
-    told = explained(asked(f"{READINGS} LIFETIME 800 DAY", catalog), 1, office, catalog)
+    told = explain_statement(asked(f"{READINGS} LIFETIME 800 DAY", catalog), 1, office, catalog)
     assert told["asked"]["acquire_every"] == 90
-    text = as_text(told)
+    text = render_statement(told)
     assert "  sampled every 90 ticks\n" in text and "acquire temp, light of lab every 90 ticks" in text
     assert min(each["lifetime_days"] for each in told["motes"]["energy"]) >= 800
-    told = explained(asked(f"{READINGS} LIFETIME 99999 DAY", catalog), 1, office, catalog)
+    told = explain_statement(asked(f"{READINGS} LIFETIME 99999 DAY", catalog), 1, office, catalog)
     assert told["motes"]["refused"].startswith("motes last ")
 
 
 def test_who_lets_no_mote_sleep_promises_nothing_and_without_motes_nothing_is_decided(office, catalog):
     plan = asked(f"{READINGS} LIFETIME 100 DAY", catalog)
-    with pytest.raises(CannotLast, match="this station lets none of them"):
-        lasting(plan, replace(untold(office, catalog), sleeps=False), 0)
-    assert lasting(plan, World(catalog), 0) is plan
+    with pytest.raises(LifetimeError, match="this station lets none of them"):
+        fit_lifetime(plan, replace(initial_world(office, catalog), duty_cycled=False), 0)
+    assert fit_lifetime(plan, World(catalog), 0) is plan

@@ -13,11 +13,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from basestation import testbed
-from basestation.controller.query_lifecycle import State
+from basestation.controller.query_lifecycle import QueryState
 from basestation.results.feed import Feed
-from basestation.trials import Forgetful
-from simulator.scenario import Asked, read_scenario
+from basestation.testbed import testbed
+from basestation.testbed.trials import DiscardingArchive
+from simulator.scenario import ScenarioQuery, read_scenario
 from simulator.trace import Event as TraceEvent
 from simulator.trace import Trace
 from tests.simulation.answer_comparison import difference, now_of, said_by, said_of
@@ -40,12 +40,14 @@ def test_a_query_that_comes_and_goes_every_minute_disturbs_none_that_stays(count
     minutes = counts(8, 1_440)
     scenario = read_scenario(FOLDER / "queries_come_and_go.toml")
     passing = tuple(
-        Asked(f"passing {minute}", COMING[minute % len(COMING)], minute * 60_000 + 5_000, minute * 60_000 + 50_000)
+        ScenarioQuery(
+            f"passing {minute}", COMING[minute % len(COMING)], minute * 60_000 + 5_000, minute * 60_000 + 50_000
+        )
         for minute in range(minutes)
     )
     bed = run_scenario(replace(scenario, queries=(*scenario.queries, *passing)), minutes * 60)
     assert bed.refused == {}
-    assert {bed.station.world.queries[bed.numbers[asked.name]].state for asked in passing} == {State.STOPPED}
+    assert {bed.station.world.queries[bed.numbers[asked.name]].state for asked in passing} == {QueryState.STOPPED}
     assert set(bed.station.world.live) == {bed.numbers[asked.name] for asked in scenario.queries}  # whom steps look at
     # Each that comes wants more of the motes, and each that goes leaves less; no tick is missed for it, or sampled twice.
     assert len(bed.earlier) > minutes
@@ -68,7 +70,7 @@ def test_a_query_that_comes_and_goes_every_minute_disturbs_none_that_stays(count
     ended = [arrival for arrival, _ in delivered(bed).values() if arrival <= bed.station.engine.clock]
     assert bed.station.engine.ledger()["hall"]["received"] == len(ended)
     assert hold(bed, {("hall", mote): range(0, minutes * 60, 10) for mote in range(1, 9)})[1] == 48 * minutes
-    counted = sum((keeper.counted for keeper in bed.station.keepers.by_mote.values()), Counter())
+    counted = sum((reconciler.event_counts for reconciler in bed.station.reconcilers.by_mote.values()), Counter())
     assert 0.99 * len(produced) - 48 <= counted["sampled"] <= len(produced)  # what the last minute counts is under way
     assert bed.spent() == pytest.approx(expected_joules(bed, minutes * 60_000), rel=1e-9)
 
@@ -99,7 +101,7 @@ def _said_around(minute, bed, inputs, text):
 def test_weeks_go_by_and_memory_does_not_grow(counts, tmp_path):
     days = counts(2, 30)
     with (tmp_path / "trace").open("w+") as lines, (tmp_path / "answers").open("w+b") as updates:
-        bed = testbed.Testbed(read_scenario(FOLDER / "thirty_days.toml"), 1, lines.write, archive=Forgetful())
+        bed = testbed.Testbed(read_scenario(FOLDER / "thirty_days.toml"), 1, lines.write, archive=DiscardingArchive())
         bed.station.feed = Feed(100)  # which is full after a few hours, not after a month
         held = _lived(bed, days, updates)
         lines.seek(0)

@@ -5,12 +5,12 @@ from functools import cache, partial
 
 import pytest
 
-from basestation import testbed
-from basestation.planner.pushdown_policy import Moves
-from gateway.mote_lifecycle import State
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.testbed import testbed
+from gateway.mote_lifecycle import MoteState
 from innet.deployment.toml_reader import read_deployment
 from innet.partials import MAX_SLOTS
-from simulator.scenario import Asked, Fault, made_up
+from simulator.scenario import InjectedFault, ScenarioQuery, default_scenario
 from tests.simulation.scenario_judge import answers, judge, run_scenario
 
 MOTES, NEAR, SECONDS, DIES = MAX_SLOTS + 1, 12, 400, 129
@@ -43,10 +43,12 @@ text = "hall: sensed (site:integer, y:integer) every 30 sec at sites all wait 60
 def ran(hall):
     @cache
     def run(agenda):
-        asked = Asked("mean", "SELECT AVG(y) AS mean, COUNT(*) AS n FROM hall [NOW]", 0, None)
-        dies = Fault("dies", "dies", 200_000, None, (DIES,))
-        scenario = replace(made_up(hall), queries=(asked,), faults=(dies,))
-        return run_scenario(scenario, SECONDS, kind=partial(testbed.Testbed, agenda=agenda, moves=Moves.EVERYTHING))
+        asked = ScenarioQuery("mean", "SELECT AVG(y) AS mean, COUNT(*) AS n FROM hall [NOW]", 0, None)
+        dies = InjectedFault("dies", "dies", 200_000, None, (DIES,))
+        scenario = replace(default_scenario(hall), queries=(asked,), faults=(dies,))
+        return run_scenario(
+            scenario, SECONDS, kind=partial(testbed.Testbed, agenda=agenda, moves=PushdownPolicy.EVERYTHING)
+        )
 
     return run
 
@@ -65,6 +67,6 @@ def test_partials_that_count_answer_as_a_replay_of_what_was_merged(ran, agenda):
 def test_of_whom_partials_do_not_tell_nobody_says_that_nothing_has_come(ran, agenda):
     """Else those below would be silent for ever, and their parents be given up. Those near the gateway are as everywhere."""
     station = ran(agenda).station
-    assert station.world.patience.keys() == set(range(1, NEAR + 1))
-    assert station.silence.motes == frozenset()
-    assert State.LATE not in {station.keepers.of(mote).state for mote in range(1, MOTES + 1)}
+    assert station.world.silence_limits.keys() == set(range(1, NEAR + 1))
+    assert station.failure_detector.motes == frozenset()
+    assert MoteState.LATE not in {station.reconcilers.of(mote).state for mote in range(1, MOTES + 1)}

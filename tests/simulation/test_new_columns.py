@@ -5,9 +5,9 @@ from functools import cache, partial
 
 import pytest
 
-from basestation import testbed
-from basestation.planner.pushdown_policy import Moves
-from simulator.scenario import Asked, Fault, read_scenario
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.testbed import testbed
+from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.simulation.answer_comparison import said_by
 from tests.simulation.scenario_judge import FOLDER, answers, judge, run_scenario
 
@@ -19,10 +19,10 @@ SECONDS, TOLD = 300, 240  # motes that sleep begin later with what they are told
 
 
 @cache
-def ran(agenda, *asked, faults=(), moves=Moves.PLANNED, kind=testbed.Testbed):
-    queries = tuple(Asked(f"{at}", text, second * 1_000, None) for at, (text, second) in enumerate(asked))
+def ran(agenda, *asked, faults=(), moves=PushdownPolicy.PLANNED, kind=testbed.Testbed):
+    queries = tuple(ScenarioQuery(f"{at}", text, second * 1_000, None) for at, (text, second) in enumerate(asked))
     scenario = replace(read_scenario(FOLDER / "calm.toml"), queries=queries, faults=faults)
-    if kind is testbed.SweptBed:
+    if kind is testbed.VectorTestbed:
         return run_scenario(scenario, SECONDS, kind=partial(kind, moves=moves))
     return run_scenario(scenario, SECONDS + agenda * TOLD, kind=partial(kind, agenda=agenda, moves=moves))
 
@@ -50,9 +50,9 @@ def test_a_query_for_another_column_has_no_nulls_while_motes_are_told_of_it(firs
 
 
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
-@pytest.mark.parametrize("moves", [Moves.PLANNED, Moves.EVERYTHING])
+@pytest.mark.parametrize("moves", [PushdownPolicy.PLANNED, PushdownPolicy.EVERYTHING])
 def test_motes_that_are_cut_off_before_they_are_told_give_readings_to_who_asked_before_alone(moves, agenda):
-    cut = Fault("cut", "cut", 144_000, 175_000, motes=tuple(range(1, 9)))
+    cut = InjectedFault("cut", "cut", 144_000, 175_000, motes=tuple(range(1, 9)))
     bed = ran(agenda, (FOLD, 0), (MEDIAN, 141), (SUPPLY, 147), faults=(cut,), moves=moves)
     assert min(judged(bed)) >= 4
     assert rows(bed, "2") and all(value == ("int", 2950) for value, _ in rows(bed, "2"))
@@ -70,6 +70,6 @@ def test_what_some_sites_do_not_send_is_no_reading_of_a_later_query_that_reaches
 
 def test_many_rounds_at_once_say_what_motes_one_by_one_do_where_sites_send_different_columns():
     asked = ("SELECT temp FROM hall", 0), ("SELECT site, supply FROM hall WHERE site < 4", 0)
-    bed = ran(True, *asked, kind=testbed.SweptBed)
+    bed = ran(True, *asked, kind=testbed.VectorTestbed)
     assert min(judged(bed)) >= 20
     assert {row for row in rows(bed, "1")} == {(("int", site), ("int", 2950)) for site in (1, 2, 3)}

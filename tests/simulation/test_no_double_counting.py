@@ -12,9 +12,9 @@ from functools import partial
 
 import pytest
 
-from basestation import testbed
+from basestation.testbed import testbed
 from simulator.radio_medium import Bursts
-from simulator.scenario import Asked, Fault, Wire, read_scenario
+from simulator.scenario import InjectedFault, ScenarioQuery, WireFaults, read_scenario
 from tests.conftest import SEED, count_of
 from tests.simulation.scenario_judge import FOLDER, judge, run_scenario
 
@@ -35,9 +35,9 @@ def forgetful(rng, name):
     child = rng.choice(sorted(PARENTS))
     above, at = PARENTS[child] or rng.choice((1, 2)), rng.randrange(60_000, 500_000)
     lasts = rng.choice((5_000, 20_000, 60_000, 150_000))
-    deaf = Fault(f"{name} deaf", "links_change", at, at + lasts, links=((above, child, 0.0),))
+    deaf = InjectedFault(f"{name} deaf", "links_change", at, at + lasts, links=((above, child, 0.0),))
     whens = [at + rng.randrange(lasts) for _ in range(rng.choice((1, 1, 2)))]
-    return [deaf, *(Fault(f"{name} {n}", "reboots", when, None, (above,)) for n, when in enumerate(whens))]
+    return [deaf, *(InjectedFault(f"{name} {n}", "reboots", when, None, (above,)) for n, when in enumerate(whens))]
 
 
 def wavering(rng, name, deployment):
@@ -46,22 +46,22 @@ def wavering(rng, name, deployment):
     links = [
         (*link, rng.choice((0.0, 0.3, 1.0))) for link in rng.sample(sorted(deployment.links), rng.choice((1, 2, 4)))
     ]
-    return [Fault(name, "links_change", at, at + rng.randrange(10_000, 200_000), links=tuple(links))]
+    return [InjectedFault(name, "links_change", at, at + rng.randrange(10_000, 200_000), links=tuple(links))]
 
 
 def away(rng, name):
     at = rng.randrange(500_000)
     what = rng.choice(("cut", "cut", "base_away"))
     motes = () if what == "base_away" else (rng.choice(sorted(PARENTS)),)
-    return [Fault(name, what, at, at + rng.randrange(5_000, 90_000), motes)]
+    return [InjectedFault(name, what, at, at + rng.randrange(5_000, 90_000), motes)]
 
 
 def mistimed(rng, name):
     """A clock is wrong, and its mote is started anew before that is noticed, or after, or not at all."""
     mote, at = (rng.choice(sorted(PARENTS)),), rng.randrange(500_000)
-    wrong = Fault(f"{name} wrong", "clock_jumps", at, None, mote, by_ms=rng.choice(JUMPS_MS))
+    wrong = InjectedFault(f"{name} wrong", "clock_jumps", at, None, mote, by_ms=rng.choice(JUMPS_MS))
     whens = [at + rng.choice((3_000, 20_000, 90_000)) + rng.randrange(20_000) for _ in range(rng.choice((0, 1, 1, 2)))]
-    return [wrong, *(Fault(f"{name} {n}", "reboots", when, None, mote) for n, when in enumerate(whens))]
+    return [wrong, *(InjectedFault(f"{name} {n}", "reboots", when, None, mote) for n, when in enumerate(whens))]
 
 
 def case(rng):
@@ -72,8 +72,8 @@ def case(rng):
     faults += [fault for n in range(rng.randint(0, 1)) for fault in away(rng, f"away {n}")]
     faults += [fault for n in range(rng.randint(0, 2)) for fault in mistimed(rng, f"mistimed {n}")]
     texts = rng.sample(QUERIES, rng.choice((1, 2)))
-    queries = tuple(Asked(f"{n}", text, n * rng.choice((0, 200_000)), None) for n, text in enumerate(texts))
-    wire = Wire(rng.choice((0, 0.3)), rng.choice((0, 0.3)), rng.choice((5_000, 20_000)), 0)
+    queries = tuple(ScenarioQuery(f"{n}", text, n * rng.choice((0, 200_000)), None) for n, text in enumerate(texts))
+    wire = WireFaults(rng.choice((0, 0.3)), rng.choice((0, 0.3)), rng.choice((5_000, 20_000)), 0)
     bursts = rng.choice((None, None, Bursts(0.1, 0.3, 0.0)))
     wrong = {
         "faults": tuple(faults),

@@ -4,8 +4,8 @@ from functools import cache, partial
 
 import pytest
 
-from basestation.planner.pushdown_policy import Moves
-from basestation.testbed import SweptBed
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.testbed.testbed import VectorTestbed
 from tests.simulation.golden_on_motes import moved
 from tests.simulation.offices import asking, intel, lab54
 from tests.simulation.scenario_judge import delivered, judge, run_scenario
@@ -27,16 +27,16 @@ SECONDS = 1_200, 10_800
 
 
 def ran(scenario, text, seconds, moves):
-    bed = run_scenario(asking(scenario, text), seconds, kind=partial(SweptBed, moves=moves))
+    bed = run_scenario(asking(scenario, text), seconds, kind=partial(VectorTestbed, moves=moves))
     told = moved(bed)["lab"]
-    if moves is Moves.NOTHING:
+    if moves is PushdownPolicy.NOTHING:
         assert told["sent"] == told["measured"]
-    if moves is Moves.EVERYTHING and "WHERE" in text:
+    if moves is PushdownPolicy.EVERYTHING and "WHERE" in text:
         assert told["sent"] < told["measured"]
     return bed, judge(bed, "asked")
 
 
-@pytest.mark.parametrize("moves", Moves)
+@pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_office_of_the_examples(name, moves, counts, tally):
     bed, said = ran(lab54(), QUERIES[name].format(warm=22), counts(*SECONDS), moves)
@@ -60,7 +60,7 @@ def real(shared_data, tmp_path_factory):
     return _real(shared_data, tmp_path_factory.getbasetemp())
 
 
-@pytest.mark.parametrize("moves", Moves)
+@pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_real_office_with_its_real_readings(name, moves, real, counts, tally):
     readings, scenario = real
@@ -76,7 +76,7 @@ def test_a_real_office_with_its_real_readings(name, moves, real, counts, tally):
 
 def test_motes_that_are_to_last_say_what_a_replay_says_of_as_rare_readings():
     bed = run_scenario(
-        asking(lab54(), "SELECT site, temp, light FROM lab [NOW] LIFETIME 600 DAY"), 1_200, kind=SweptBed
+        asking(lab54(), "SELECT site, temp, light FROM lab [NOW] LIFETIME 600 DAY"), 1_200, kind=VectorTestbed
     )
-    assert bed.station.world.queries[bed.numbers["asked"]].plan.asked.acquire_every > 30
+    assert bed.station.world.queries[bed.numbers["asked"]].plan.options.acquire_every > 30
     assert judge(bed, "asked") > 10

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from basestation import testbed
-from innet.costs.hardware import hardware
+from basestation.testbed import testbed
+from innet.costs.hardware import load_hardware
 from innet.deployment.toml_reader import read_deployment
-from innet.payload import decode_orders
-from innet.program.footprint import footprint
-from simulator.scenario import Asked, Fault, made_up
+from innet.payload import decode_assignment
+from innet.program.footprint import measure_footprint
+from simulator.scenario import InjectedFault, ScenarioQuery, default_scenario
 from tests.simulation.scenario_judge import answers, judge, remembering
 
 LARGE, SMALL = 1, 2
 """Two ways to the gateway, the better of which is through the one with much room."""
 COLUMNS = range(8)
 GROUPED = tuple(
-    Asked(f"{seconds}", f"SELECT c0, c1, COUNT(*) AS n, VARIANCE(c0) AS a, VARIANCE(c1) AS b, MIN(c2) AS c FROM hall "
+    ScenarioQuery(f"{seconds}", f"SELECT c0, c1, COUNT(*) AS n, VARIANCE(c0) AS a, VARIANCE(c1) AS b, MIN(c2) AS c FROM hall "
                         f"[FROM NOW-{seconds - 10} TO NOW SLIDE {seconds} SEC] GROUP BY c0, c1", 0, None)
     for seconds in (60, 70, 80)
 )  # fmt: skip
@@ -48,7 +48,7 @@ table = [{pairs}]
 [extents]
 text = "hall: sensed (site:integer, {columns}) every 10 sec at sites 3, 4, 5 wait 10 sec late revise by 1 hour"
 """)
-        return made_up(read_deployment(path))
+        return default_scenario(read_deployment(path))
 
     return made
 
@@ -58,14 +58,14 @@ def too_large(bed):
     motes, found = bed.scenario.deployment.motes, []
     for site, desired in bed.station.world.desired.items():
         if desired.program is not None:
-            kept = footprint(decode_orders(desired.program, site).programs)
-            found += [] if kept.fits(hardware(motes[site].hardware).processor) else [(site, kept)]
+            kept = measure_footprint(decode_assignment(desired.program, site).programs)
+            found += [] if kept.fits(load_hardware(motes[site].hardware).processor) else [(site, kept)]
     return found
 
 
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_who_comes_to_be_on_the_way_of_a_fold_and_has_no_room_for_it_passes_partials_on_as_they_are(hall, agenda):
-    dies = Fault("dies", "dies", 200_000, None, (LARGE,))
+    dies = InjectedFault("dies", "dies", 200_000, None, (LARGE,))
     scenario = replace(hall("esp32"), queries=GROUPED, faults=(dies,))
     bed = testbed.Testbed(scenario, 1, agenda=agenda, moves="everything")
     look = remembering(bed)
@@ -84,12 +84,12 @@ def test_who_comes_to_be_on_the_way_of_a_fold_and_has_no_room_for_it_passes_part
 def test_what_leaves_no_room_for_what_is_folded_already_is_refused_with_the_numbers(hall, terms):
     """A fold that just fits goes on; one that has no room itself is collected."""
     where = " AND ".join(f"c{n % 8} <> {100_000 + n}" for n in range(terms))
-    fold = Asked("fold", f"SELECT AVG(c0) AS mean FROM hall [NOW] WHERE {where}", 0, None)
-    scenario = replace(hall("mica2"), queries=(fold, Asked("all", EVERYTHING, 30_000, None)))
+    fold = ScenarioQuery("fold", f"SELECT AVG(c0) AS mean FROM hall [NOW] WHERE {where}", 0, None)
+    scenario = replace(hall("mica2"), queries=(fold, ScenarioQuery("all", EVERYTHING, 30_000, None)))
     bed = testbed.Testbed(scenario, 1, moves="everything")
     bed.run_until(100_000, remembering(bed))
     assert too_large(bed) == []
-    assert bool(bed.station.world.queries[1].fed) == (terms < 25)
+    assert bool(bed.station.world.queries[1].partial_sources) == (terms < 25)
     assert list(bed.refused) == (["all"] if 22 <= terms < 25 else [])
     for refused in bed.refused.values():
         assert refused.diagnostics[0].code == "SN601"

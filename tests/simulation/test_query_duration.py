@@ -5,10 +5,10 @@ from functools import partial
 
 import pytest
 
-from basestation import testbed
-from basestation.controller.query_lifecycle import State
-from basestation.planner.pushdown_policy import Moves
-from simulator.scenario import Asked, read_scenario
+from basestation.controller.query_lifecycle import QueryState
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.testbed import testbed
+from simulator.scenario import ScenarioQuery, read_scenario
 from tests.simulation.answer_comparison import said_by
 from tests.simulation.random_faults import LOSSY
 from tests.simulation.scenario_judge import FOLDER, judge, run_scenario
@@ -22,9 +22,9 @@ KINDS = {"awake": testbed.Testbed, "by agenda": partial(testbed.Testbed, agenda=
 
 
 def ran(kind, text, *others, **radio):
-    queries = (Asked("short", f"{text} FOR {SHORT} SEC", 0, None), *others)
+    queries = (ScenarioQuery("short", f"{text} FOR {SHORT} SEC", 0, None), *others)
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), queries=queries, **radio)
-    bed = run_scenario(scenario, SECONDS, kind=partial(KINDS[kind], moves=Moves.EVERYTHING))
+    bed = run_scenario(scenario, SECONDS, kind=partial(KINDS[kind], moves=PushdownPolicy.EVERYTHING))
     begin = scenario.begin_ms // 1_000
     return bed, {(e.mote, e["tick"] - begin) for what in ("produced", "wasted") for e in bed.trace.of(what)}
 
@@ -37,13 +37,13 @@ def test_motes_stop_when_the_last_windows_are_there_and_each_is_whole(kind, told
     assert SHORT - 10 <= max(tick for _, tick in measured) <= SHORT + told
     whole = {key: what for (kind, key), what in said_by(bed, "short").items() if kind == "coverage of"}
     assert [used == due for used, due in (whole[key]["hall"] for key in sorted(whole)[-2:])] == [True, True]
-    assert bed.station.world.queries[1].state is State.PASSED
+    assert bed.station.world.queries[1].state is QueryState.FINISHED
 
 
 @pytest.mark.parametrize("text", [COLLECTED, FILTERED, FOLDED])
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_asks_on_misses_nothing_and_what_comes_late_still_revises(kind, text):
-    bed, measured = ran(kind, text, Asked("stays", STAYS, 0, None), **LOSSY)
+    bed, measured = ran(kind, text, ScenarioQuery("stays", STAYS, 0, None), **LOSSY)
     assert judge(bed, "short") > 0 and judge(bed, "stays") > 0
     at_one = {tick for site, tick in measured if site == 1}
     assert at_one >= set(range(min(at_one), max(at_one), 10)) and max(at_one) >= SECONDS - 20
@@ -52,4 +52,4 @@ def test_who_asks_on_misses_nothing_and_what_comes_late_still_revises(kind, text
 
 def test_a_query_that_has_passed_can_be_stopped():
     bed, _ = ran("awake", COLLECTED)
-    assert bed.station.stop(1, bed.station.engine.clock * 1_000 + 1_000).state is State.STOPPED
+    assert bed.station.stop(1, bed.station.engine.clock * 1_000 + 1_000).state is QueryState.STOPPED

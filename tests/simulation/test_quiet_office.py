@@ -3,9 +3,9 @@
 from collections import Counter
 from functools import cache, partial
 
-from basestation import testbed
-from gateway.frame import Kind
-from innet.costs.hardware import TRIES
+from basestation.testbed import testbed
+from gateway.frame import FrameKind
+from innet.costs.hardware import MAX_ATTEMPTS
 from simulator.scenario import read_scenario
 from tests.docs.pages import ROOT
 from tests.simulation.scenario_judge import run_scenario
@@ -28,20 +28,20 @@ def said(kind):
 
 
 def test_nothing_is_asked_for_since_nothing_is_missing_that_could_be_sent_again():
-    assert said(Kind.ACK) == []
-    assert {each.lost for each in office().station.keepers.links.by_mote.values()} == {0}
+    assert said(FrameKind.ACK) == []
+    assert {each.lost for each in office().station.reconcilers.links.by_mote.values()} == {0}
 
 
 def test_a_mote_says_a_partial_in_five_minutes_and_twice_in_an_hour_what_became_of_its_readings():
     motes, windows = set(office().built.motes), (HOUR - TOLD) // 300
-    assert Counter(mote for mote, _, _ in said(Kind.PARTIAL)) == dict.fromkeys(motes, windows)
-    events = {(origin, seq) for _, origin, seq in said(Kind.EVENT)}
+    assert Counter(mote for mote, _, _ in said(FrameKind.PARTIAL)) == dict.fromkeys(motes, windows)
+    events = {(origin, seq) for _, origin, seq in said(FrameKind.EVENT)}
     assert Counter(origin for origin, _ in events) == dict.fromkeys(motes, 2)
-    assert said(Kind.HELLO) == said(Kind.PROGRAM) == said(Kind.SCHEDULE) == []
+    assert said(FrameKind.HELLO) == said(FrameKind.PROGRAM) == said(FrameKind.SCHEDULE) == []
 
 
 def test_all_that_is_lost_are_partials_that_the_air_swallowed_as_often_as_one_is_tried():
-    sent = [e for e in office().trace.of("sent") if e["kind"] == Kind.PARTIAL.name]
-    assert all(e["attempts"] == TRIES for e in sent if not e["known"])
-    assert {e["kind"] for e in office().trace.of("given_up")} == {Kind.PARTIAL.name}
+    sent = [e for e in office().trace.of("sent") if e["kind"] == FrameKind.PARTIAL.name]
+    assert all(e["attempts"] == MAX_ATTEMPTS for e in sent if not e["known"])
+    assert {e["kind"] for e in office().trace.of("given_up")} == {FrameKind.PARTIAL.name}
     assert sum(not e["came"] for e in sent) <= 0.02 * len(sent)

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from basestation import testbed
-from basestation.planner.pushdown_policy import Moves
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.testbed import testbed
 from tests.conftest import SEED, count_of
 from tests.simulation.random_scenarios import Maker
 from tests.simulation.reading_accounts import asking, hold
@@ -19,7 +19,7 @@ from tests.simulation.test_program_memory_limits import too_large
 def test_whatever_is_asked_of_any_network_it_says_what_a_replay_says_of_what_was_heard(number, tmp_path, tally):
     rng = random.Random(f"{SEED}:anything:{number}")
     make = Maker(rng, tmp_path)
-    scenario, moves = make.scenario(), rng.choice([*Moves, *[Moves.EVERYTHING] * 3])
+    scenario, moves = make.scenario(), rng.choice([*PushdownPolicy, *[PushdownPolicy.EVERYTHING] * 3])
     bed = testbed.Testbed(scenario, rng.randrange(1_000), agenda=rng.random() < 0.4, moves=moves)
     last, look, judged, due = 1_000 * make.seconds, remembering(bed), Counter(), asking(bed)
     ends = {asked.name: min(last, asked.until_ms or last) for asked in scenario.queries}
@@ -27,7 +27,7 @@ def test_whatever_is_asked_of_any_network_it_says_what_a_replay_says_of_what_was
         bed.run_until(end, look)
         assert too_large(bed) == []
         for name in [name for name, each in ends.items() if each >= end and name in bed.numbers]:
-            fed = bed.station.world.queries[bed.numbers[name]].fed
+            fed = bed.station.world.queries[bed.numbers[name]].partial_sources
             judged["of partials" if fed else "of readings"] += judge(bed, name)
     home = Counter((e["table"], of) for e in bed.trace.of("merged") for of in e["readings"].split(",") if of)
     assert max(home.values(), default=1) == 1

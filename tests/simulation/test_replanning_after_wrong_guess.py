@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import gateway.downlink
-from basestation import testbed
 from basestation.controller import migration
-from innet.placement.statistics import Contents
-from simulator.scenario import Asked, read_scenario
+from basestation.testbed import testbed
+from innet.placement.statistics import SliceContents
+from simulator.scenario import ScenarioQuery, read_scenario
 from tests.simulation.answer_comparison import said_by
 from tests.simulation.scenario_judge import FOLDER, judge, remembering, run_scenario
 
@@ -27,14 +27,14 @@ WINDOWS = {
 def ran(name, seconds, text=None):
     scenario = read_scenario(FOLDER / f"{name}.toml")
     if text:
-        scenario = replace(scenario, queries=(Asked("0", text, 0, None),))
+        scenario = replace(scenario, queries=(ScenarioQuery("0", text, 0, None),))
     return run_scenario(scenario, seconds)
 
 
 def ways(bed, name):
     """[(the first tick of its windows, whether they are folded)] of each way in which a query was answered."""
-    handed = [each.tick for each in bed.decided if each.handed and each.query == bed.numbers[name]]
-    folded = [each.reason.startswith("folded in the network") for each in bed.decided if not each.handed and each.query == bed.numbers[name]]  # fmt: skip
+    handed = [each.tick for each in bed.decided if each.switched_at and each.query == bed.numbers[name]]
+    folded = [each.reason.startswith("folded in the network") for each in bed.decided if not each.switched_at and each.query == bed.numbers[name]]  # fmt: skip
     return [(-1, not folded[0]), *zip(handed, folded, strict=False)]
 
 
@@ -72,9 +72,9 @@ def test_each_tick_is_answered_once_and_by_all_sites_while_programs_are_exchange
 def test_it_is_an_event_of_the_trace():
     bed = ran("selection_guessed_wrong", 12 * HOUR)
     events = [(e.what, e["tick"]) for e in bed.trace.events if e.what in ("decided", "handed_over")]
-    assert events == [("handed_over" if each.handed else "decided", each.tick) for each in bed.decided]
-    assert [each.handed for each in bed.decided] == [False, True] * 2
-    assert all("messages an hour" in each.reason for each in bed.decided if not each.handed)
+    assert events == [("handed_over" if each.switched_at else "decided", each.tick) for each in bed.decided]
+    assert [each.switched_at for each in bed.decided] == [False, True] * 2
+    assert all("messages an hour" in each.reason for each in bed.decided if not each.switched_at)
 
 
 class Lie:
@@ -87,7 +87,7 @@ class Lie:
         return 1.0 if self.folded else 0.0
 
     def contents(self, fold, sites):
-        return Contents(np.array([1.0 if self.folded else 100.0]), np.array([0.0]))
+        return SliceContents(np.array([1.0 if self.folded else 100.0]), np.array([0.0]))
 
     def most_groups(self, fold, sites):
         return 8
@@ -97,15 +97,15 @@ class Lie:
 def exchanged(text, agenda, *others, **radio):
     """A bed that was lied to after five minutes, and once more after twenty, so that it does the opposite for the first query."""
     scenario = replace(read_scenario(FOLDER / "filtering.toml"), **radio)
-    scenario = replace(scenario, queries=(Asked("0", text, 0, None), *others))
+    scenario = replace(scenario, queries=(ScenarioQuery("0", text, 0, None), *others))
     bed = testbed.Testbed(scenario, 1, agenda=agenda)
     look = remembering(bed)
     for minute in (5, 20):
         bed.run_until(60_000 * minute, look)
         station, decide = bed.station, bed._decide
-        believing = replace(station.world, statistics=Lie(not station.world.queries[1].fed))
-        station.world = migration.reviewed(believing, station.engine, decide)
-        gateway.downlink.desire(station.world.desired, station.keepers, bed._now_ms)
+        believing = replace(station.world, statistics=Lie(not station.world.queries[1].partial_sources))
+        station.world = migration.start_migrations(believing, station.engine, decide)
+        gateway.downlink.set_desired(station.world.desired, station.reconcilers, bed._now_ms)
     bed.run_until(60_000 * 35, look)
     return bed
 
@@ -114,9 +114,9 @@ def exchanged(text, agenda, *others, **radio):
 @pytest.mark.parametrize("radio", [{}, {"delivery": 0.7}], ids=["no loss", "loss"])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_windows_of_any_kind_are_exchanged_there_and_back_with_loss_and_without(window, agenda, radio, monkeypatch):
-    monkeypatch.setattr(migration, "REVIEWED", 10**6)
-    monkeypatch.setattr(migration, "CALM", 10**6)
-    monkeypatch.setattr(migration, "CLEARLY", 0.0)
+    monkeypatch.setattr(migration, "REVIEW_ROUNDS", 10**6)
+    monkeypatch.setattr(migration, "QUIET_ROUNDS", 10**6)
+    monkeypatch.setattr(migration, "MIN_SAVING", 0.0)
     by = " GROUP BY site" if window == "grouped" else ""
     text = f"SELECT AVG(temp) AS mean, COUNT(*) AS n FROM hall {WINDOWS[window]} WHERE temp > 20{by}"
     bed = exchanged(text, agenda, **radio)
@@ -125,11 +125,11 @@ def test_windows_of_any_kind_are_exchanged_there_and_back_with_loss_and_without(
 
 
 def test_who_wants_the_readings_that_another_has_changed_to_misses_none_since_then(monkeypatch):
-    monkeypatch.setattr(migration, "REVIEWED", 10**6)
-    monkeypatch.setattr(migration, "CALM", 10**6)
-    monkeypatch.setattr(migration, "CLEARLY", 0.0)
+    monkeypatch.setattr(migration, "REVIEW_ROUNDS", 10**6)
+    monkeypatch.setattr(migration, "QUIET_ROUNDS", 10**6)
+    monkeypatch.setattr(migration, "MIN_SAVING", 0.0)
     reads, where = "FROM hall [FROM NOW-110 TO NOW SLIDE 10 SEC]", "WHERE temp > 20"
-    later = Asked("later", f"SELECT MEDIAN(temp) AS middle {reads} {where}", 60_000 * 24, None)
+    later = ScenarioQuery("later", f"SELECT MEDIAN(temp) AS middle {reads} {where}", 60_000 * 24, None)
     bed = exchanged(f"SELECT AVG(temp) AS mean FROM hall [NOW] {where}", False, later)
     assert [folded for _, folded in ways(bed, "0")] == [False, True, False]
     begun = -(-bed.decided[2].tick // 10) * 10  # the first tick at which readings are due since
@@ -143,13 +143,16 @@ def test_who_wants_the_readings_that_another_has_changed_to_misses_none_since_th
 def test_a_fold_gives_way_to_who_wants_the_readings_and_runs_again_when_he_has_gone(agenda):
     """A few rounds after either, not after an hour; by agenda when motes have changed to that which the other came or went with."""
     text = "SELECT AVG(temp) AS mean, COUNT(*) AS n FROM hall [FROM NOW-50 TO NOW SLIDE 20 SEC]"
-    both = Asked("0", text, 0, None), Asked("all", "SELECT site, temp, supply FROM hall", 300_000, 1_500_000)
+    both = (
+        ScenarioQuery("0", text, 0, None),
+        ScenarioQuery("all", "SELECT site, temp, supply FROM hall", 300_000, 1_500_000),
+    )
     bed = testbed.Testbed(replace(read_scenario(FOLDER / "filtering.toml"), queries=both), 1, agenda=agenda)
     bed.run_until(60_000 * 50, remembering(bed))
     assert [folded for _, folded in ways(bed, "0")] == [True, False, True]
     begin = bed.scenario.begin_ms // 1_000
-    decided = [each.tick - begin for each in bed.decided if not each.handed]
-    most = 10 * (migration.CALM + 1 + 25 * agenda)
+    decided = [each.tick - begin for each in bed.decided if not each.switched_at]
+    most = 10 * (migration.QUIET_ROUNDS + 1 + 25 * agenda)
     assert 300 < decided[0] <= 300 + most and 1_500 < decided[1] <= 1_500 + most
     assert judge(bed, "0") >= 140
 
@@ -158,7 +161,7 @@ def test_what_is_not_clearly_cheaper_stays_as_it_is():
     """Half of the readings pass: folding them would cost about the same."""
     text = "SELECT AVG(temp) AS mean FROM hall [NOW] WHERE supply >= 2950"
     bed = ran("filtering", 2_000, text)
-    assert bed.decided == [] and 0 < migration.CLEARLY < 0.1
-    assert bed.station.world.statistics.readings.share(bed.station.world.queries[1].inside[0]) == pytest.approx(
+    assert bed.decided == [] and 0 < migration.MIN_SAVING < 0.1
+    assert bed.station.world.statistics.readings.share(bed.station.world.queries[1].deliveries[0]) == pytest.approx(
         0.5, abs=0.1
     )

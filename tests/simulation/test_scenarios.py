@@ -8,12 +8,12 @@ from itertools import combinations
 
 import pytest
 
-from basestation import testbed
 from basestation.station.ledger import PRODUCED, RECEIVED
 from basestation.station.operational_events import ASLEEP, AWAKE
-from gateway.mote_lifecycle import State
+from basestation.testbed import testbed
+from gateway.mote_lifecycle import MoteState
 from innet.placement.agenda import Activity
-from simulator.scenario import Asked, Fault, read_scenario
+from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.simulation.expected_energy import expected, table_of
 from tests.simulation.reading_accounts import compare, hold, truths
 from tests.simulation.scenario_judge import FOLDER, answers, delivered, folds_of, judge, merged, run, run_scenario
@@ -78,7 +78,7 @@ def test_what_is_wrong_by_one_in_the_ledger_of_readings_is_found():
 
 def test_counters_tell_what_was_folded_on_motes_and_never_came():
     """Once the query has gone, all counts are told: what was made is what is produced, whatever became of it."""
-    asked = Asked("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, 1_200_000)
+    asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, 1_200_000)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=0.6, queries=(asked,))
     bed = run_scenario(scenario, 1_400, kind=partial(testbed.Testbed, agenda=True, moves="everything"))
     due = {("hall", mote): range(0, 1_201, 10) for mote in range(1, 9)}
@@ -169,12 +169,14 @@ FOLDED = (
 )
 
 
-@pytest.mark.parametrize("kind", [partial(testbed.Testbed, agenda=True), testbed.SweptBed], ids=["by agenda", "swept"])
+@pytest.mark.parametrize(
+    "kind", [partial(testbed.Testbed, agenda=True), testbed.VectorTestbed], ids=["by agenda", "swept"]
+)
 def test_where_all_radios_carry_more_frames_are_longer_and_nothing_else_changes(kind):
     """ESP-NOW carries 250 bytes: sixteen readings in one frame, and partials that no frame of IEEE 802.15.4 has room for."""
     scenario = read_scenario(FOLDER / "calm.toml")
     motes = {n: replace(mote, hardware="esp32") for n, mote in scenario.deployment.motes.items()}
-    queries = tuple(Asked(name, text, 0, None) for name, text in (("wide", WIDE), ("folded", FOLDED)))
+    queries = tuple(ScenarioQuery(name, text, 0, None) for name, text in (("wide", WIDE), ("folded", FOLDED)))
     scenario = replace(scenario, deployment=replace(scenario.deployment, motes=motes), queries=queries)
     bed = run_scenario(scenario, 1_200, kind=partial(kind, moves="everything"))
     assert not bed.refused and not bed.station.errors
@@ -189,7 +191,7 @@ def test_where_all_radios_carry_more_frames_are_longer_and_nothing_else_changes(
 def test_the_children_of_a_parent_that_dies_find_another_and_give_it_what_they_saved():
     bed = ran("parent_dies_mid_epoch", SECONDS)
     assert max(tick for site, tick in produced(bed) if site == 1) == 120
-    before, after = bed.built.motes[3].relay.parent, bed.station.world.tree
+    before, after = bed.built.motes[3].forwarder.parent, bed.station.world.tree
     assert before == after.parent[3] != 1 and 1 not in after.parent
     found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}
     assert found[110] == [8, 8]
@@ -206,7 +208,7 @@ def test_the_children_of_a_parent_that_dies_among_sleepers_call_until_they_have_
     # What is sent again shares slots with what is new, so that some of it never comes.
     assert [found[tick] for tick in range(120, 480, 10)].count([7, 8]) >= 27
     assert all(found[tick] == [7, 8] for tick in range(480, 580, 10))
-    assert all(mote.relay._slots for mote in bed.built.motes.values() if mote.alive)
+    assert all(mote.forwarder._slots for mote in bed.built.motes.values() if mote.alive)
 
 
 @pytest.mark.parametrize("agenda", [False, True])
@@ -214,7 +216,7 @@ def test_a_mote_that_is_carried_away_says_whom_it_hears_now_and_nothing_is_lost_
     bed = ran("mote_moves", SECONDS, agenda=agenda)
     world = bed.station.world
     assert set(world.topology.heard[7]) == {1, 3} and 7 not in world.topology.heard[4]
-    assert bed.built.motes[7].relay.parent == world.tree.parent[7] == 1
+    assert bed.built.motes[7].forwarder.parent == world.tree.parent[7] == 1
     found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}
     assert [found[tick] for tick in range(20, SECONDS - 20, 10)].count([8, 8]) >= 34
     assert all(found[tick] == [8, 8] for tick in range(300, SECONDS - 20, 10))
@@ -223,11 +225,11 @@ def test_a_mote_that_is_carried_away_says_whom_it_hears_now_and_nothing_is_lost_
 def test_a_parent_that_acknowledges_and_passes_nothing_on_is_found_by_its_silence():
     bed = ran("parent_hangs", SECONDS)
     assert 1 in bed.station.world.topology.heard[3]  # its neighbours hear it: no report tells that something is wrong
-    assert bed.station.silence.motes == {1}
+    assert bed.station.failure_detector.motes == {1}
     assert bed.station.world.tree.children[1] == ()
     found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}
     assert all(found[tick] == [7, 8] for tick in range(220, SECONDS - 20, 10))
-    assert {bed.station.keepers.of(mote).state for mote in range(1, 9)} == {State.LATE, State.RUNNING}
+    assert {bed.station.reconcilers.of(mote).state for mote in range(1, 9)} == {MoteState.LATE, MoteState.RUNNING}
 
 
 def test_what_a_mote_has_acknowledged_and_not_passed_on_is_asked_for_and_comes_from_where_it_was_measured():
@@ -260,7 +262,7 @@ def test_a_mote_that_reboots_among_sleepers_finds_its_way_back():
     for mote, second in ((3, 95), (6, 215)):
         again = [tick for site, tick in delivered(bed) if site == mote and tick > second]
         assert min(again) <= second + 120
-    assert all(mote.relay._slots for mote in bed.built.motes.values())
+    assert all(mote.forwarder._slots for mote in bed.built.motes.values())
 
 
 def test_under_an_agenda_motes_hardly_use_anything_once_all_is_told():
@@ -274,7 +276,7 @@ def test_under_an_agenda_motes_hardly_use_anything_once_all_is_told():
 def test_a_clock_that_jumps_within_a_round_leaves_the_agenda_standing(by):
     """Back by more than half a round, slots that are planned lie in the past; back by a day, before the beginning."""
     scenario = replace(
-        read_scenario(FOLDER / "calm.toml"), faults=(Fault("jump", "clock_jumps", 103_500, None, (1,), by),)
+        read_scenario(FOLDER / "calm.toml"), faults=(InjectedFault("jump", "clock_jumps", 103_500, None, (1,), by),)
     )
     bed = run_scenario(scenario, 400, kind=partial(testbed.Testbed, agenda=True))
     assert judge(bed, "now") >= 38
@@ -285,7 +287,7 @@ def test_a_clock_that_jumps_within_a_round_leaves_the_agenda_standing(by):
 @pytest.mark.parametrize("by", [-60_000, -10_000, 10_000, 60_000])
 def test_a_clock_that_is_wrong_by_whole_rounds_is_set_right_as_soon_as_its_mote_has_spoken(mote, hops, by):
     """All of its slots are those of a right clock; what it has stamped tells. Back, it says nothing until it is that late again."""
-    fault = Fault("jump", "clock_jumps", 203_500, None, (mote,), by)
+    fault = InjectedFault("jump", "clock_jumps", 203_500, None, (mote,), by)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), faults=(fault,))
     bed = run_scenario(scenario, 360, kind=partial(testbed.Testbed, agenda=True))
     assert bed.station.world.agenda.period == 10
@@ -293,7 +295,7 @@ def test_a_clock_that_is_wrong_by_whole_rounds_is_set_right_as_soon_as_its_mote_
     wrong = [e for e in bed.trace.of("produced") if e.mote == mote and abs(e.time / 1e6 - e["tick"]) > 1]
     assert 0 < len(wrong) <= hops + 1
     assert max(e.time / 1e6 for e in wrong) - begin <= 210 + 10 * (hops + 1) + max(-by, 0) / 1_000
-    assert bed.station.keepers.of(mote).counted["clock moved"] == 1
+    assert bed.station.reconcilers.of(mote).event_counts["clock moved"] == 1
     assert judge(bed, "now") >= 34
 
 
@@ -302,14 +304,14 @@ def test_a_clock_that_is_wrong_by_whole_rounds_is_set_right_as_soon_as_its_mote_
 @pytest.mark.parametrize("by", [30_000, 86_400_000])
 def test_a_clock_that_is_ahead_is_set_right_also_below_one_that_merges_what_it_folds(mote, by, agenda):
     """What it stamps waits above it until its time has come."""
-    fault = Fault("jump", "clock_jumps", 203_500, None, (mote,), by)
-    asked = Asked("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
+    fault = InjectedFault("jump", "clock_jumps", 203_500, None, (mote,), by)
+    asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), faults=(fault,), queries=(asked,))
     bed = run_scenario(scenario, 360, kind=partial(testbed.Testbed, agenda=agenda, moves="everything"))
     begin = bed.scenario.begin_ms // 1_000
     wrong = [e for e in bed.trace.of("produced") if e.mote == mote and abs(e.time / 1e6 - e["tick"]) > 1]
     assert wrong and max(e.time / 1e6 for e in wrong) - begin <= 260
-    assert bed.station.keepers.of(mote).counted["clock moved"] == 1
+    assert bed.station.reconcilers.of(mote).event_counts["clock moved"] == 1
     assert judge(bed, "sum") >= 34
 
 
@@ -354,8 +356,8 @@ def test_a_mote_that_two_gateways_hear_is_one_mote():
 
 
 def test_what_comes_merged_for_one_and_by_itself_for_another_is_told_apart():
-    each = Asked("each", "SELECT site, temp FROM hall [NOW]", 0, None)
-    total = Asked("total", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
+    each = ScenarioQuery("each", "SELECT site, temp FROM hall [NOW]", 0, None)
+    total = ScenarioQuery("total", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), queries=(each, total))
     bed = run_scenario(scenario, 200, kind=partial(testbed.Testbed, moves="everything"))
     [fold] = set(folds_of(bed, "total").values())
@@ -390,8 +392,8 @@ def test_motes_for_which_no_agenda_has_time_stay_awake_and_that_is_told_with_its
     for name in ("hall.toml", "calm.toml"):
         text = (FOLDER / name).read_text().replace("every 10 sec", "every 1 sec").replace("telosb", "mica2")
         (tmp_path / name).write_text(text)
-    everything = Asked("everything", "SELECT site, temp, supply FROM hall [NOW]", 60_000, 120_000)
-    rarely = Asked("rarely", "SELECT site, temp FROM hall [NOW] ACQUIRE EVERY 20 SEC", 0, None)
+    everything = ScenarioQuery("everything", "SELECT site, temp, supply FROM hall [NOW]", 60_000, 120_000)
+    rarely = ScenarioQuery("rarely", "SELECT site, temp FROM hall [NOW] ACQUIRE EVERY 20 SEC", 0, None)
     scenario = replace(read_scenario(tmp_path / "calm.toml"), queries=(rarely, everything))
     bed = run_scenario(scenario, 200, kind=partial(testbed.Testbed, agenda=True))
     station, begin = bed.station, bed.scenario.begin_ms
@@ -401,5 +403,5 @@ def test_motes_for_which_no_agenda_has_time_stay_awake_and_that_is_told_with_its
     ]
     assert station.incidents.counted == {AWAKE: 1, ASLEEP: 1}
     assert re.search(r"it would send until \d+ ms, and after 1000 ms the next", station.incidents.kept[0].why)
-    assert station.world.agenda is not None and station.world.sleepless is None
+    assert station.world.agenda is not None and station.world.awake_reason is None
     assert judge(bed, "rarely") >= 5

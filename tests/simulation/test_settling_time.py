@@ -5,18 +5,18 @@ from functools import partial
 
 import pytest
 
-from basestation import testbed
-from gateway.frame import Kind
+from basestation.testbed import testbed
+from gateway.frame import FrameKind
 from gateway.source import Source
 from innet.payload import MAX_NEIGHBOURS
-from innet.placement.round_pattern import Rounds
-from simulator.scenario import Asked, Fault, read_scenario
+from innet.placement.round_pattern import RoundPattern
+from simulator.scenario import InjectedFault, ScenarioQuery, read_scenario
 from tests.docs.pages import ROOT
 from tests.simulation.scenario_judge import FOLDER, delivered, judge, run_scenario
 
 MINUTE = 60_000
 LATER_AT = 20 * MINUTE
-LATER = Asked("later", "SELECT site, supply FROM hall [NOW]", LATER_AT, None)
+LATER = ScenarioQuery("later", "SELECT site, supply FROM hall [NOW]", LATER_AT, None)
 
 
 def hall_of_minutes():
@@ -36,13 +36,13 @@ def test_a_query_that_comes_later_where_rounds_are_a_minute_is_run_by_all_motes_
     bed = testbed.Testbed(hall_of_minutes(), seed, agenda=True)
     bed.run_until(LATER_AT)
     settled = {}
-    while bed.passed_ms < LATER_AT + 30 * MINUTE:
-        bed.run_until(bed.passed_ms + MINUTE)
-        for mote in bed.station.keepers.settled() & set(bed.built.motes):
-            settled.setdefault(mote, bed.passed_ms)
+    while bed.elapsed_ms < LATER_AT + 30 * MINUTE:
+        bed.run_until(bed.elapsed_ms + MINUTE)
+        for mote in bed.station.reconcilers.up_to_date_motes() & set(bed.built.motes):
+            settled.setdefault(mote, bed.elapsed_ms)
     assert set(settled) == set(bed.built.motes)
     assert max(settled.values()) <= LATER_AT + 10 * MINUTE
-    assert all(mote.relay.stays_on is False for mote in bed.built.motes.values())
+    assert all(mote.forwarder.is_always_on is False for mote in bed.built.motes.values())
     # And then all has been said.
     assert {e["kind"] for e in since(bed, LATER_AT + 20 * MINUTE, "sent")} <= {"READING", "TIME"}
     assert since(bed, LATER_AT, "given_up") == []
@@ -54,16 +54,16 @@ def test_a_query_that_comes_later_where_rounds_are_a_minute_is_run_by_all_motes_
 def test_a_network_that_only_folds_every_ten_rounds_is_told_another_program_within_eight(seed):
     """Five until all have asked, one for each of three hops."""
     calm = read_scenario(FOLDER / "calm.toml")
-    fold = Asked("mean", "SELECT AVG(temp) AS mean FROM hall [FROM NOW-90 TO NOW SLIDE 100 SEC]", 0, None)
+    fold = ScenarioQuery("mean", "SELECT AVG(temp) AS mean FROM hall [FROM NOW-90 TO NOW SLIDE 100 SEC]", 0, None)
     bed = testbed.Testbed(replace(calm, queries=(fold, LATER)), seed, agenda=True)
     bed.run_until(LATER_AT)
     motes = set(bed.built.motes)
-    assert bed.station.keepers.settled() == motes and bed.station.world.agenda.period == 10
-    assert bed.station.world.agenda.rounds == Rounds(10, 0, 5)
+    assert bed.station.reconcilers.up_to_date_motes() == motes and bed.station.world.agenda.period == 10
+    assert bed.station.world.agenda.rounds == RoundPattern(10, 0, 5)
     assert {e["kind"] for e in since(bed, 10 * MINUTE, "sent")} == {"PARTIAL", "EVENT"}  # and no readings
     bed.run_until(LATER_AT + 8 * 10_000)
-    assert bed.station.keepers.settled() == motes
-    assert all(mote.relay.stays_on is False for mote in bed.built.motes.values())
+    assert bed.station.reconcilers.up_to_date_motes() == motes
+    assert all(mote.forwarder.is_always_on is False for mote in bed.built.motes.values())
     assert len(bed.station.world.queries) == 2
 
 
@@ -72,10 +72,10 @@ def test_every_reading_comes_after_all_when_half_of_all_frames_were_lost_for_two
     calm = read_scenario(FOLDER / "calm.toml")
     topology = calm.deployment.topology
     links = tuple((s, r, topology.ratio(s, r) / 2) for r, heard in topology.heard.items() for s in heard)
-    fault = Fault("half", "links_change", 300_000, until_ms=500_000, links=links)
+    fault = InjectedFault("half", "links_change", 300_000, until_ms=500_000, links=links)
     scenario = replace(calm, queries=calm.queries[:1], faults=(fault,))
     bed = run_scenario(scenario, 1_500, seed, partial(testbed.Testbed, agenda=True))
-    asked = [e for e in bed.trace.of("sent") if e["kind"] == Kind.ACK.name]
+    asked = [e for e in bed.trace.of("sent") if e["kind"] == FrameKind.ACK.name]
     assert len(asked) > 20 and len(bed.trace.of("given_up")) > 20  # much was missing
     measured = {
         (e.mote, e["tick"]) for e in bed.trace.of("produced") if e.time < (bed.scenario.begin_ms + 800_000) * 1_000
@@ -90,6 +90,6 @@ def test_where_motes_hear_more_than_their_reports_can_name_no_slot_is_disturbed_
     assert min(heard) > MAX_NEIGHBOURS
     bed = run_scenario(day, 1_000, 1, partial(testbed.Testbed, agenda=True))
     assert bed.trace.of("disturbed") == bed.trace.of("forsaken") == []
-    assert bed.station.keepers.settled() >= set(bed.built.motes)
-    assert all(mote.relay.stays_on is False for mote in bed.built.motes.values())
+    assert bed.station.reconcilers.up_to_date_motes() >= set(bed.built.motes)
+    assert all(mote.forwarder.is_always_on is False for mote in bed.built.motes.values())
     assert judge(bed, "mean") >= 2

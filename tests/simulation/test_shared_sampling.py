@@ -6,8 +6,8 @@ from functools import cache, partial
 
 import pytest
 
-from basestation import testbed
-from simulator.scenario import Asked, read_scenario
+from basestation.testbed import testbed
+from simulator.scenario import ScenarioQuery, read_scenario
 from tests.simulation.scenario_judge import FOLDER, judge, run_scenario
 
 SECONDS = 1_500
@@ -28,10 +28,10 @@ def ran(agenda, moves):
     """Nothing is lost on the air, so what is said twice was said twice by somebody."""
     scenario = read_scenario(FOLDER / "calm.toml")
     sure = replace(scenario.deployment, links=dict.fromkeys(scenario.deployment.links, 1.0))
-    queries = [Asked("rare", RARE, 0, None)]
+    queries = [ScenarioQuery("rare", RARE, 0, None)]
     for number, text in enumerate(OTHERS):
         at, until = FROM + 40 * number, UNTIL - 50 * number
-        queries.append(Asked(f"other {number}", text, 1_000 * at, 1_000 * until))
+        queries.append(ScenarioQuery(f"other {number}", text, 1_000 * at, 1_000 * until))
     scenario = replace(scenario, deployment=sure, queries=tuple(queries))
     return run_scenario(scenario, SECONDS, kind=partial(testbed.Testbed, agenda=agenda, moves=moves))
 

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from basestation.testbed import SweptBed, cannot_sweep
+from basestation.testbed.testbed import VectorTestbed, not_vectorisable_error
 from simulator.radio_medium import Bursts
-from simulator.scenario import Asked, read_scenario
+from simulator.scenario import ScenarioQuery, read_scenario
 from tests.simulation.reading_accounts import hold
 from tests.simulation.scenario_judge import FOLDER, delivered, judge, run_scenario
 
@@ -19,7 +19,7 @@ def produced(bed):
 @pytest.mark.parametrize("delivery, bursts", [(1.0, None), (0.7, Bursts(begin=0.05, end=0.3, left=0.2))])
 def test_a_hall_that_is_swept_answers_what_a_replay_does(delivery, bursts):
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=delivery, bursts=bursts)
-    bed = run_scenario(scenario, 1_200, kind=SweptBed)
+    bed = run_scenario(scenario, 1_200, kind=VectorTestbed)
     assert judge(bed, "now") >= 115
     assert judge(bed, "minute") >= 18
     assert bed.station.engine.ledger()["hall"]["received"] == len(delivered(bed))
@@ -34,7 +34,7 @@ def test_batteries_end_in_a_swept_hall_and_windows_say_what_they_lack():
     deployment = read_scenario(FOLDER / "calm.toml").deployment
     weak = {n: replace(site, battery=0.4) for n, site in deployment.motes.items()}
     scenario = replace(read_scenario(FOLDER / "calm.toml"), deployment=replace(deployment, motes=weak))
-    bed = run_scenario(scenario, 7_200, kind=SweptBed)
+    bed = run_scenario(scenario, 7_200, kind=VectorTestbed)
     judge(bed, "now")
     died = bed.tally.died
     assert died and {why for _, why in died.values()} == {"battery"}
@@ -49,13 +49,15 @@ def test_batteries_end_in_a_swept_hall_and_windows_say_what_they_lack():
 
 @pytest.mark.parametrize("name", ["parent_dies_mid_epoch", "duplicates_and_reordering"])
 def test_what_cannot_be_swept_is_refused_with_the_reason(name):
-    with pytest.raises(cannot_sweep(), match=r"goes wrong|on the wire"):
-        SweptBed(read_scenario(FOLDER / f"{name}.toml"), 1)
+    with pytest.raises(not_vectorisable_error(), match=r"goes wrong|on the wire"):
+        VectorTestbed(read_scenario(FOLDER / f"{name}.toml"), 1)
 
 
 def test_what_was_filtered_is_told_though_it_waited_from_one_sweep_to_the_next():
-    scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=1.0, queries=(Asked("rare", RARELY, 0, None),))
-    bed = run_scenario(scenario, 4_000, kind=SweptBed)
+    scenario = replace(
+        read_scenario(FOLDER / "calm.toml"), delivery=1.0, queries=(ScenarioQuery("rare", RARELY, 0, None),)
+    )
+    bed = run_scenario(scenario, 4_000, kind=VectorTestbed)
     told = sum(event["count"] for event in bed.trace.of("posted"))
     ledger = bed.station.engine.ledger()["hall"]
     assert ledger["received"] == told and not bed.trace.of("given_up")
@@ -67,12 +69,12 @@ def test_what_was_filtered_is_told_though_it_waited_from_one_sweep_to_the_next()
 
 @pytest.mark.parametrize("window", ["NOW", "FROM NOW-50 TO NOW SLIDE 60 SEC"])
 def test_what_is_merged_in_a_swept_hall_is_accounted_for_mote_by_mote(window):
-    query = Asked("sum", f"SELECT SUM(temp) AS total FROM hall [{window}]", 0, None)
+    query = ScenarioQuery("sum", f"SELECT SUM(temp) AS total FROM hall [{window}]", 0, None)
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=0.7, queries=(query,))
-    bed = run_scenario(scenario, 1_200, kind=partial(SweptBed, moves="everything"))
+    bed = run_scenario(scenario, 1_200, kind=partial(VectorTestbed, moves="everything"))
     motes = hold(bed, {("hall", mote): range(0, 1_200, 10) for mote in range(1, 9)})[0].values()
     assert sum(sums["merged"] for sums in motes) == bed.station.engine.ledger()["hall"]["merged"] > 800
-    assert bed.station.ledger.nobodys() == {}
+    assert bed.station.ledger.unattributed() == {}
 
 
 RARELY = "SELECT site, temp FROM hall WHERE temp > 22.1"

@@ -6,15 +6,15 @@ from functools import cache, partial
 
 import pytest
 
-from basestation import testbed
-from simulator.scenario import Asked, read_scenario
+from basestation.testbed import testbed
+from simulator.scenario import ScenarioQuery, read_scenario
 from tests.simulation.scenario_judge import FOLDER, answers, judge, run_scenario
 
-WARM = Asked("warm", "SELECT site, temp FROM hall [NOW] WHERE temp > 21.5", 0, None)
+WARM = ScenarioQuery("warm", "SELECT site, temp FROM hall [NOW] WHERE temp > 21.5", 0, None)
 BACK = "FROM hall [FROM NOW-110 TO NOW SLIDE 60 SEC]"
-ALL = Asked("all", f"SELECT MEDIAN(temp) AS middle {BACK}", 305_000, None)
-SAME = Asked("same", f"SELECT MEDIAN(temp) AS middle {BACK} WHERE temp > 21.5", 305_000, None)
-AFTER = Asked("after", f"SELECT MEDIAN(temp) AS middle {BACK} WHERE temp > 23", 425_000, None)
+ALL = ScenarioQuery("all", f"SELECT MEDIAN(temp) AS middle {BACK}", 305_000, None)
+SAME = ScenarioQuery("same", f"SELECT MEDIAN(temp) AS middle {BACK} WHERE temp > 21.5", 305_000, None)
+AFTER = ScenarioQuery("after", f"SELECT MEDIAN(temp) AS middle {BACK} WHERE temp > 23", 425_000, None)
 FULL = [96, 96]
 
 
@@ -67,12 +67,16 @@ def test_who_wants_more_than_those_that_went_has_nothing_of_what_they_filtered()
 
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_what_is_still_filtered_for_one_that_went_does_not_count_while_a_fold_has_the_motes_sample_on(agenda):
-    mean = Asked("mean", "SELECT AVG(temp) AS mean FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC]", 0, None)
-    few = Asked("few", "SELECT site, temp FROM hall [NOW] WHERE temp > 23", 0, 303_000)
-    more = Asked("more", "SELECT site, temp FROM hall [NOW] WHERE temp > 20.5", 304_000, None)
+    mean = ScenarioQuery("mean", "SELECT AVG(temp) AS mean FROM hall [FROM NOW-50 TO NOW SLIDE 60 SEC]", 0, None)
+    few = ScenarioQuery("few", "SELECT site, temp FROM hall [NOW] WHERE temp > 23", 0, 303_000)
+    more = ScenarioQuery("more", "SELECT site, temp FROM hall [NOW] WHERE temp > 20.5", 304_000, None)
     bed = ran(agenda, mean, few, more)
     queries = bed.station.world.queries
-    assert [bool(queries[bed.numbers[name]].fed) for name in ("mean", "few", "more")] == [True, False, False]
+    assert [bool(queries[bed.numbers[name]].partial_sources) for name in ("mean", "few", "more")] == [
+        True,
+        False,
+        False,
+    ]
     passing = Counter(e["tick"] for e in bed.trace.of("produced") if e["values"][0] > 2050)
     whole = {tick: rows for (tick, _), (coverage, rows) in answers(bed, "more").items() if coverage["hall"] == [8, 8]}
     # Motes that sleep are told of who has gone, and then of who has come.

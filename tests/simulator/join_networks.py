@@ -6,14 +6,14 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from acquisition.ticks import Epochs
-from innet.payload import Orders
-from innet.placement.round_pattern import Rounds
+from acquisition.schedule import Sampling, Schedule, SensorChannel, sensor_code
+from acquisition.ticks import EpochGrid
+from innet.payload import MoteAssignment
+from innet.placement.round_pattern import RoundPattern
 from innet.program.mote_program import MoteProgram
-from innet.program.opcodes import assembled
-from simulator.mote_config import Standing
-from simulator.physical_fields import Failing
+from innet.program.opcodes import assemble
+from simulator.mote_config import MoteConfig
+from simulator.physical_fields import FailingSensor
 from simulator.radio_medium import Bursts
 from tests.simulator.networks import (
     KIND,
@@ -30,8 +30,8 @@ from tests.simulator.networks import (
 )
 
 SLOW = replace(KIND, processor=replace(KIND.processor, instruction_us=3 * KIND.processor.instruction_us))
-TEMPERATURE = Channel("", sensor_code("temperature"), 16)
-VOLTAGE = Channel("", sensor_code("voltage"), 16)
+TEMPERATURE = SensorChannel("", sensor_code("temperature"), 16)
+VOLTAGE = SensorChannel("", sensor_code("voltage"), 16)
 
 
 @dataclass(frozen=True)
@@ -47,20 +47,20 @@ class Side:
 
     @property
     def sum(self):
-        return assembled("LOAD", 0) + assembled("PEER", self.other, 0) + assembled("ADD")
+        return assemble("LOAD", 0) + assemble("PEER", self.other, 0) + assemble("ADD")
 
     def delivering(self):
         if not self.sends:
             return b""
-        body = b"".join(assembled("LOAD", c) + assembled("OUT", c) for c in range(len(self.own.channels)))
-        body += assembled("SEND")
+        body = b"".join(assemble("LOAD", c) + assemble("OUT", c) for c in range(len(self.own.channels)))
+        body += assemble("SEND")
         if self.threshold is not None:
-            body = skipping(self.sum + assembled("LIT16", self.threshold) + assembled("GT"), body)
-        body = assembled("WANT") + (skipping(assembled("HERE", self.other), body) if self.here else body)
+            body = skipping(self.sum + assemble("LIT16", self.threshold) + assemble("GT"), body)
+        body = assemble("WANT") + (skipping(assemble("HERE", self.other), body) if self.here else body)
         return skipping(self.rarely, body)
 
     def folding(self, table: Table):
-        return skipping(assembled("HERE", self.other), table.folding(self.sum))
+        return skipping(assemble("HERE", self.other), table.folding(self.sum))
 
     def program(self, mote, samples, table):
         """Where a table is kept, but nothing sampled, what children fold is merged."""
@@ -68,7 +68,7 @@ class Side:
         if samples:
             code += self.delivering() + (self.folding(table) if table and mote in table.sites else b"")
         channels = len(self.own.channels) if samples else 0
-        return MoteProgram(mote, self.own.number, 1, channels, code + assembled("HALT"))
+        return MoteProgram(mote, self.own.number, 1, channels, code + assemble("HALT"))
 
 
 @st.composite
@@ -79,7 +79,7 @@ def sides(draw, begin) -> tuple[Side, Side]:
     starts, intervals = st.sampled_from((0, 0, 5, 20)), st.sampled_from((5, 10, 10, 20))
     return tuple(
         Side(
-            Sampling(number, "", Epochs(begin + draw(starts), draw(intervals)), sampled),
+            Sampling(number, "", EpochGrid(begin + draw(starts), draw(intervals)), sampled),
             other,
             draw(st.booleans()),
             draw(st.booleans()),
@@ -111,23 +111,23 @@ def joining_networks(draw):
                 yield side.program(mote, side in taking[mote], its)
 
     every = table.every if table and not any(side.sends for side in both) else (1, 0)
-    rounds = Rounds(*every, draw(st.integers(0, 3)))
+    rounds = RoundPattern(*every, draw(st.integers(0, 3)))
     epochs = [side.own.epochs for side in both]
     whole = all(each.interval % 10 == each.start % 10 == 0 for each in epochs)  # nobody wakes in the midst of a round
     duties = duties_along(
         parents, 10 * TICK_MS, draw(st.sampled_from((1.0, 0.2, 0.05))), 20 if whole else 5_500, rounds
     )
-    standing = {
-        mote: Standing(
+    configs = {
+        mote: MoteConfig(
             Schedule(mote, 1, tuple(sorted((side.own for side in taking[mote]), key=lambda own: own.number))),
-            Orders(tuple(programs(mote)), parents[mote], duties[mote]),
+            MoteAssignment(tuple(programs(mote)), parents[mote], duties[mote]),
             TICK_MS,
         )
         for mote in motes
     }
     batteries = st.sampled_from((inf, 0.01, 0.003)) if whole else st.just(inf)
     return Made(
-        standing, links, draw(st.integers(0, 2**32)), draw(st.sampled_from((None, Bursts(0.1, 0.3, 0.2)))), begin,
+        configs, links, draw(st.integers(0, 2**32)), draw(st.sampled_from((None, Bursts(0.1, 0.3, 0.2)))), begin,
         draw(st.integers(1, 30)),
         {mote: draw(batteries) for mote in motes},
         {mote: draw(st.sampled_from((SENSORS, SENSORS[:1], failing(mote, begin)))) for mote in motes},
@@ -140,5 +140,5 @@ def failing(mote, begin):
     temperature, voltage = SENSORS
     begin_ms = begin * TICK_MS
     return temperature, replace(
-        voltage, field=Failing(voltage.field, mote, begin_ms, begin_ms + 60_000), sample_nc=90_000
+        voltage, field=FailingSensor(voltage.field, mote, begin_ms, begin_ms + 60_000), sample_nc=90_000
     )

@@ -7,37 +7,37 @@ from math import inf
 import numpy as np
 from hypothesis import strategies as st
 
-from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from acquisition.ticks import Epochs
+from acquisition.schedule import Sampling, Schedule, SensorChannel, sensor_code
+from acquisition.ticks import EpochGrid
 from gateway.frame import MAX_FRAME
-from innet.costs.hardware import TRIES, Hardware, hardware
-from innet.payload import Duty, Orders
+from innet.costs.hardware import MAX_ATTEMPTS, Hardware, load_hardware
+from innet.payload import MoteAssignment, RadioSchedule
 from innet.placement.agenda import Activity, Slot
-from innet.placement.round_pattern import ALL, Rounds
+from innet.placement.round_pattern import EVERY_ROUND, RoundPattern
 from innet.program.mote_program import MoteProgram
-from innet.program.opcodes import NO_SLOT, assembled
-from innet.program.opcodes import Kind as ALL_KINDS
+from innet.program.opcodes import NO_SLOT, assemble
+from innet.program.opcodes import StateKind as ALL_KINDS
 from simulator.energy import Timing
 from simulator.kernel import MS, Kernel
 from simulator.mote import Mote
-from simulator.mote_config import Standing
+from simulator.mote_config import MoteConfig
 from simulator.network import Gateway
 from simulator.partial_aggregates import Provenance
-from simulator.physical_fields import Failing, Noise, Sum, Wave
-from simulator.radio_medium import Air, Bursts
-from simulator.radio_medium import Channel as Links
+from simulator.physical_fields import FailingSensor, Noise, SumField, Wave
+from simulator.radio_medium import Bursts, RadioMedium
+from simulator.radio_medium import LossyChannel as Links
 from simulator.sensor import Sensor
 from simulator.trace import Trace
-from simulator.vector_engine.engine import Sweep
-from simulator.vector_engine.trace_writer import record
+from simulator.vector_engine.engine import VectorEngine
+from simulator.vector_engine.trace_writer import write_trace
 
 LOSS = st.sampled_from((1.0, 0.9, 0.6, 0.3))
 TICK_MS = 1_000
 GATEWAY = 0
-KIND = hardware("telosb")
+KIND = load_hardware("telosb")
 SENSORS = (
-    Sensor("temperature", Sum((Wave(20.0, 3.0, 60_000, 0.5), Noise(0.4, seed=9))), scale=2, sample_nc=176_000),
-    Sensor("voltage", Failing(Wave(2_950.0, 40.0, 7_000), site=2, begin=0, end=40_000), sample_nc=12),
+    Sensor("temperature", SumField((Wave(20.0, 3.0, 60_000, 0.5), Noise(0.4, seed=9))), scale=2, sample_nc=176_000),
+    Sensor("voltage", FailingSensor(Wave(2_950.0, 40.0, 7_000), site=2, begin=0, end=40_000), sample_nc=12),
 )
 
 
@@ -45,7 +45,7 @@ SENSORS = (
 class Made:
     """All that both speeds are told."""
 
-    standing: dict[int, Standing]
+    configs: dict[int, MoteConfig]
     links: dict[tuple[int, int], float]
     seed: int
     bursts: Bursts | None
@@ -58,7 +58,7 @@ class Made:
 
     @property
     def round_us(self):
-        return next(iter(self.standing.values())).slots.round_us
+        return next(iter(self.configs.values())).slots.round_us
 
     @property
     def begin_us(self):
@@ -74,23 +74,23 @@ class Made:
     def one_by_one(self):
         """The trace, and the joules of each mote."""
         kernel, trace, provenance = Kernel(self.begin_us), Trace(), Provenance()
-        air = Air(kernel, trace, self.channel())
+        air = RadioMedium(kernel, trace, self.channel())
         Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance)
         sensors, kinds, batteries = self._motes()
         motes = [Mote(site, 1, kernel, air, trace, sensors[site], kind=kinds[site], battery=batteries[site],
-                      provenance=provenance) for site in self.standing]  # fmt: skip
+                      provenance=provenance) for site in self.configs]  # fmt: skip
         for mote in motes:
-            mote.install(self.standing[mote.site])
+            mote.install(self.configs[mote.site])
         kernel.run_until(self.end_us - 1)
         return trace, {mote.site: mote.spent for mote in motes}
 
     def swept(self, chunks=1):
         sensors, kinds, batteries = self._motes()
-        sweep = Sweep(self.standing, sensors, kinds, self.channel(), self.begin_us)
+        sweep = VectorEngine(self.configs, sensors, kinds, self.channel(), self.begin_us)
         trace, batteries = Trace(), np.array([batteries[number] for number in sweep.layout.number.tolist()])
         for size in (self.rounds // chunks,) * (chunks - 1) + (self.rounds - self.rounds // chunks * (chunks - 1),):
-            for swept in sweep.live(size, batteries):
-                record(swept, sweep.layout, trace, TICK_MS)
+            for swept in sweep.advance_on_batteries(size, batteries):
+                write_trace(swept, sweep.layout, trace, TICK_MS)
         for number, died in zip(sweep.layout.number.tolist(), sweep.died_us.tolist(), strict=True):
             if died < self.end_us:
                 trace.record(died, number, "died", why="battery")
@@ -99,10 +99,10 @@ class Made:
 
     def _motes(self):
         usual = (SENSORS, self.sensors), (KIND, self.kinds), (inf, self.batteries)
-        return tuple(dict.fromkeys(self.standing, each) | own for each, own in usual)
+        return tuple(dict.fromkeys(self.configs, each) | own for each, own in usual)
 
 
-def duties_along(parents, round_ms, share, begin_ms, rounds=ALL):
+def duties_along(parents, round_ms, share, begin_ms, rounds=EVERY_ROUND):
     """Slots one after the other, the deepest first; each long enough for all frames of its subtree, times `share`.
     They may come again when the last is over."""
     depth = {}
@@ -117,14 +117,14 @@ def duties_along(parents, round_ms, share, begin_ms, rounds=ALL):
         if parents[mote] != GATEWAY:
             below[parents[mote]] += below[mote]
     attempt = Timing.of(KIND).attempt(50) / MS
-    length = {mote: max(1, int(below[mote] * TRIES * attempt * share)) for mote in order}
+    length = {mote: max(1, int(below[mote] * MAX_ATTEMPTS * attempt * share)) for mote in order}
     start, first_ms = {}, begin_ms
     for mote in order:
         start[mote] = begin_ms
         begin_ms += length[mote]
     assert begin_ms <= round_ms
     return {
-        mote: Duty(
+        mote: RadioSchedule(
             round_ms,
             (
                 *(
@@ -134,7 +134,7 @@ def duties_along(parents, round_ms, share, begin_ms, rounds=ALL):
                 ),
                 Slot(start[mote], length[mote], Activity.SEND, parents[mote]),
             ),
-            again_ms=begin_ms - first_ms,
+            repeat_ms=begin_ms - first_ms,
             rounds=rounds,
             turn=rounds.turn(depth[mote]),
         )
@@ -144,20 +144,20 @@ def duties_along(parents, round_ms, share, begin_ms, rounds=ALL):
 
 def collecting(channels, threshold=None):
     """A program that sends all channels; with a threshold, only where the first is above it."""
-    code = assembled("WANT")
-    body = b"".join(assembled("LOAD", c) + assembled("OUT", c) for c in range(channels)) + assembled("SEND")
+    code = assemble("WANT")
+    body = b"".join(assemble("LOAD", c) + assemble("OUT", c) for c in range(channels)) + assemble("SEND")
     if threshold is not None:
-        code += assembled("LOAD", 0) + assembled("LIT16", threshold) + assembled("GT") + assembled("SKIP", len(body))
-    return code + body + assembled("HALT")
+        code += assemble("LOAD", 0) + assemble("LIT16", threshold) + assemble("GT") + assemble("SKIP", len(body))
+    return code + body + assemble("HALT")
 
 
 def skipping(condition, body):
     """The body where the condition holds."""
-    return condition + assembled("SKIP", len(body)) + body if condition else body
+    return condition + assemble("SKIP", len(body)) + body if condition else body
 
 
 RARELY = st.sampled_from((
-    b"", b"", assembled("EVERY", 20), assembled("EVERY", 30), assembled("WITHIN", 40, 10, 20), assembled("WITHIN", 60, 5, 45),
+    b"", b"", assemble("EVERY", 20), assemble("EVERY", 30), assemble("WITHIN", 40, 10, 20), assemble("WITHIN", 60, 5, 45),
 ))  # fmt: skip
 """At which ticks readings are wanted; at all, where there is no condition."""
 
@@ -182,16 +182,16 @@ class Table:
 
     def code(self, site):
         slot = self.sites.index(site) if site in self.sites else NO_SLOT
-        declared = assembled("TABLE", 5, len(self.sites), slot, int(self.grouped), 40, self.period, *self.edges)
-        return declared + b"".join(assembled("KEEP", ALL_KINDS[kind].value) for kind in ("SUM", "MAX"))
+        declared = assemble("TABLE", 5, len(self.sites), slot, int(self.grouped), 40, self.period, *self.edges)
+        return declared + b"".join(assemble("KEEP", ALL_KINDS[kind].value) for kind in ("SUM", "MAX"))
 
-    def folding(self, value=assembled("LOAD", 0)):
-        body = value + assembled("LIT16", 150) + assembled("DIV") + assembled("KEY") if self.grouped else b""
-        body += assembled("ENTER", 5)
-        body += b"".join(value + assembled("FOLD", place) for place in (0, 1))
-        code = assembled("MARK", 5)
+    def folding(self, value=assemble("LOAD", 0)):
+        body = value + assemble("LIT16", 150) + assemble("DIV") + assemble("KEY") if self.grouped else b""
+        body += assemble("ENTER", 5)
+        body += b"".join(value + assemble("FOLD", place) for place in (0, 1))
+        code = assemble("MARK", 5)
         if self.threshold is not None:
-            code += value + assembled("LIT16", self.threshold) + assembled("GT") + assembled("SKIP", len(body))
+            code += value + assemble("LIT16", self.threshold) + assemble("GT") + assemble("SKIP", len(body))
         return code + body
 
 
@@ -222,28 +222,28 @@ def networks(draw, loss=LOSS):
     interval = draw(st.sampled_from((5, 10, 20)))
     # The slots come after all samples of a round.
     share, begin_ms = draw(st.sampled_from((1.0, 0.2, 0.05))), 20 if interval > 5 else 5_500
-    channels = (Channel("", sensor_code("temperature"), draw(st.sampled_from((16, 8)))),
-                Channel("", sensor_code("voltage"), 16))[: draw(st.integers(1, 2))]  # fmt: skip
+    channels = (SensorChannel("", sensor_code("temperature"), draw(st.sampled_from((16, 8)))),
+                SensorChannel("", sensor_code("voltage"), 16))[: draw(st.integers(1, 2))]  # fmt: skip
     begin = 10 * draw(st.integers(0, 100))
-    sampling = Sampling(3, "", Epochs(begin, interval), channels)
+    sampling = Sampling(3, "", EpochGrid(begin, interval), channels)
     read = skipping(draw(RARELY), collecting(len(channels), draw(st.sampled_from((None, 2_100, 2_600))))[:-1])
     table = draw(st.none() | tables(motes))
     sends = table is None or draw(st.booleans())
-    rounds = Rounds(*(table.every if table and not sends else (1, 0)), draw(st.integers(0, 3)))
+    rounds = RoundPattern(*(table.every if table and not sends else (1, 0)), draw(st.integers(0, 3)))
     slots = duties_along(parents, 10 * TICK_MS, share, begin_ms, rounds)
     keepers = draw(st.sets(st.sampled_from(motes))) | set(table.sites) if table else ()
 
     def code(mote):
         """Sites of the table fold and perhaps send as well; some others merge what passes through them."""
         if mote not in keepers:
-            return (read if sends else b"") + assembled("HALT")
+            return (read if sends else b"") + assemble("HALT")
         body = read if sends else b""
-        return table.code(mote) + body + (table.folding() if mote in table.sites else b"") + assembled("HALT")
+        return table.code(mote) + body + (table.folding() if mote in table.sites else b"") + assemble("HALT")
 
-    standing = {
-        mote: Standing(
+    configs = {
+        mote: MoteConfig(
             Schedule(mote, 1, (sampling,)),
-            Orders((MoteProgram(mote, 3, 1, len(channels), code(mote)),), parents[mote], slots[mote]),
+            MoteAssignment((MoteProgram(mote, 3, 1, len(channels), code(mote)),), parents[mote], slots[mote]),
             TICK_MS,
         )
         for mote in parents
@@ -252,4 +252,4 @@ def networks(draw, loss=LOSS):
     battery = draw(st.sampled_from((inf, 0.01, 0.003))) if interval > 5 else inf
     batteries = dict.fromkeys(parents, battery)
     seed, rounds, mtu = draw(st.integers(0, 2**32)), draw(st.integers(1, 30)), draw(st.sampled_from((MAX_FRAME, 250)))
-    return Made(standing, links, seed, bursts, begin, rounds, batteries, mtu=mtu)
+    return Made(configs, links, seed, bursts, begin, rounds, batteries, mtu=mtu)

@@ -6,13 +6,13 @@ import pytest
 
 from acquisition.payload import encode_time
 from acquisition.schedule import Schedule
-from gateway.frame import Frame, Kind, MoteId
-from innet.placement.round_pattern import Rounds
+from gateway.frame import Frame, FrameKind, MoteId
+from innet.placement.round_pattern import RoundPattern
 from simulator.energy import Timing
 from simulator.kernel import Kernel
 from simulator.mote import Mote
 from simulator.network import Gateway
-from simulator.radio_medium import Air
+from simulator.radio_medium import RadioMedium
 from simulator.trace import Trace
 from tests.simulator.networks import GATEWAY, KIND, SENSORS
 from tests.simulator.test_vector_engine import collecting_network
@@ -28,28 +28,28 @@ class Line:
         links = {link: ratio for mote, parent in PARENTS.items() for link in ((mote, parent), (parent, mote))}
         made = collecting_network(PARENTS, links, rounds=1)
         self.kernel, self.trace = Kernel(0), Trace()
-        air = Air(self.kernel, self.trace, made.channel())
+        air = RadioMedium(self.kernel, self.trace, made.channel())
         self.gateway = Gateway(GATEWAY, Timing.of(KIND), self.kernel, air, self.trace)
         self.motes = {n: Mote(n, 1, self.kernel, air, self.trace, SENSORS, kind=KIND) for n in PARENTS}
         for number, mote in self.motes.items():
-            standing = made.standing[number]
+            configs = made.configs[number]
             if rounds is not None:
-                duty = replace(standing.orders.duty, rounds=rounds, turn=rounds.turn(number))
-                orders = replace(standing.orders, programs=(), duty=duty)
-                standing = replace(standing, schedule=Schedule(number, 1, ()), orders=orders)
-            mote.install(standing)
+                radio_schedule = replace(configs.orders.radio_schedule, rounds=rounds, turn=rounds.turn(number))
+                orders = replace(configs.orders, programs=(), radio_schedule=radio_schedule)
+                configs = replace(configs, schedule=Schedule(number, 1, ()), orders=orders)
+            mote.install(configs)
 
     def tell(self, mote, seq, ms):
         hops = [MoteId(n) for n in range(1, mote + 1)]
         payload = encode_time(ms, 1_000)
-        self.gateway.descend(
-            Frame(Kind.TIME, mote, 1, seq, payload, True, False, receiver=hops[0], route=tuple(hops[1:]))
+        self.gateway.send_down(
+            Frame(FrameKind.TIME, mote, 1, seq, payload, True, False, receiver=hops[0], route=tuple(hops[1:]))
         )
 
     def say(self, mote, seq):
         """An event that begins at a mote."""
-        frame = Frame(Kind.EVENT, MoteId(mote), 1, seq, bytes(40))
-        self.motes[mote].relay.rise(frame, lambda taken: None)
+        frame = Frame(FrameKind.EVENT, MoteId(mote), 1, seq, bytes(40))
+        self.motes[mote].forwarder.send_up(frame, lambda taken: None)
 
     def came(self, kind):
         return [e for e in self.trace.of("delivered") if e["kind"] == kind.name]
@@ -66,7 +66,7 @@ def test_a_frame_goes_down_a_hop_each_round(mote, ratio):
     assert received.mote == mote
     # The time is right when it arrives, however long it lay about.
     clock = line.motes[mote].clock
-    assert clock.reads(line.kernel.now) == pytest.approx(line.kernel.now, abs=3_000)
+    assert clock.local_time(line.kernel.now) == pytest.approx(line.kernel.now, abs=3_000)
 
 
 @pytest.mark.parametrize("mote", [1, 2, 3])
@@ -75,8 +75,8 @@ def test_a_frame_goes_down_a_hop_each_round(mote, ratio):
 def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_round_from_the_fifth_on(
     mote, begun, every
 ):
-    rounds = Rounds(every, 0, 5)
-    line, silent = Line(1.0, rounds), Line(1.0, Rounds(every))
+    rounds = RoundPattern(every, 0, 5)
+    line, silent = Line(1.0, rounds), Line(1.0, RoundPattern(every))
     for each in (line, silent):
         each.kernel.run_until(begun * ROUND_US + ROUND_US // 2)
         each.tell(mote, 0, 15_000)
@@ -96,13 +96,13 @@ def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_r
 
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
 def test_a_question_is_asked_in_its_turn_only_and_costs_little(ratio):
-    line, silent = Line(ratio, Rounds(asks=5)), Line(ratio, Rounds())
+    line, silent = Line(ratio, RoundPattern(asks=5)), Line(ratio, RoundPattern())
     for each in (line, silent):
         each.kernel.run_until(20 * ROUND_US - 1)
     turns = [(event.mote, event.time // ROUND_US) for event in line.trace.of("inquired")]
     assert sorted(turns) == [(mote, round) for mote in PARENTS for round in range(mote, 20, 5)]
     assert ratio < 1 or {event["attempts"] for event in line.trace.of("inquired")} == {1}
-    awake = {each: sum(mote.relay.account.awake_us for mote in each.motes.values()) for each in (line, silent)}
+    awake = {each: sum(mote.forwarder.account.awake_us for mote in each.motes.values()) for each in (line, silent)}
     assert 0 < awake[line] - awake[silent] < 0.05 * awake[silent]
     assert line.trace.of("sent") == line.trace.of("asked") == line.trace.of("forsaken") == []
 
@@ -111,9 +111,9 @@ def test_where_something_is_due_in_one_of_ten_rounds_motes_are_awake_in_that_one
     def awake(rounds):
         line = Line(1.0, rounds=rounds)
         line.kernel.run_until(100 * ROUND_US - 1)
-        return {number: mote.relay.account.awake_us for number, mote in line.motes.items()}
+        return {number: mote.forwarder.account.awake_us for number, mote in line.motes.items()}
 
-    each, rarely, turns = awake(Rounds()), awake(Rounds(10, 9)), awake(Rounds(10, 9, 5))
+    each, rarely, turns = awake(RoundPattern()), awake(RoundPattern(10, 9)), awake(RoundPattern(10, 9, 5))
     for number in (1, 2):  # a child each
         assert 10 * rarely[number] == each[number] > 0
         assert 2 * each[number] < 10 * (turns[number] - rarely[number]) < 3 * each[number]  # and their own questions
@@ -121,11 +121,11 @@ def test_where_something_is_due_in_one_of_ten_rounds_motes_are_awake_in_that_one
 
 
 def test_a_parent_is_left_after_three_rounds_in_vain_however_much_was_tried_in_each():
-    line = Line(1.0, Rounds(7))
+    line = Line(1.0, RoundPattern(7))
     line.kernel.run_until(ROUND_US)
     line.motes[2].hang()
-    line.motes[2].relay.switch_off()
-    line.motes[3]._memory.calling._tell_links()
+    line.motes[2].forwarder.switch_off()
+    line.motes[3]._memory.association._tell_links()
     for seq in range(30):
         line.say(3, 100 + seq)
     line.kernel.run_until(20 * ROUND_US)
@@ -146,16 +146,16 @@ def test_all_that_a_mote_has_to_say_of_itself_goes_out_in_one_round(ratio):
         talking.say(3, 100 + seq)
     for line in (quiet, talking):
         line.kernel.run_until(ROUND_US * 3 - 1)
-    assert {e["seq"] for e in talking.came(Kind.EVENT)} == set(range(100, 130))
-    assert [e.time for e in quiet.came(Kind.READING)] == pytest.approx(
-        [e.time for e in talking.came(Kind.READING)], abs=60_000
+    assert {e["seq"] for e in talking.came(FrameKind.EVENT)} == set(range(100, 130))
+    assert [e.time for e in quiet.came(FrameKind.READING)] == pytest.approx(
+        [e.time for e in talking.came(FrameKind.READING)], abs=60_000
     )
-    awake = {line: {n: mote.relay.account.awake_us for n, mote in line.motes.items()} for line in (quiet, talking)}
+    awake = {line: {n: mote.forwarder.account.awake_us for n, mote in line.motes.items()} for line in (quiet, talking)}
     for line in (quiet, talking):
         line.kernel.run_until(ROUND_US * 6 - 1)
     for number in PARENTS:  # who said it and who passed it on was awake for longer, in that round and in no other
         assert 30_000 < awake[talking][number] - awake[quiet][number] < 1_200_000
-        later = [line.motes[number].relay.account.awake_us - awake[line][number] for line in (quiet, talking)]
+        later = [line.motes[number].forwarder.account.awake_us - awake[line][number] for line in (quiet, talking)]
         assert later[0] == pytest.approx(later[1], abs=0 if ratio == 1 else 60_000)
 
 
@@ -163,13 +163,13 @@ def test_a_parent_that_never_hears_that_there_is_more_is_not_called_at_another_t
     line = Line(1.0)
     line.kernel.run_until(ROUND_US * 3 // 2)
     line.motes[2].hang()
-    line.motes[2].relay.switch_off()
+    line.motes[2].forwarder.switch_off()
     for seq in range(30):
         line.say(3, 100 + seq)
     line.kernel.run_until(ROUND_US * 3 - 1)
     attempts = [e["attempts"] for e in line.trace.of("sent") if e.mote == 3 and e.time > 2 * ROUND_US]
     assert 0 < sum(attempts) <= 12  # those for which one slot has room
-    assert line.came(Kind.EVENT) == []
+    assert line.came(FrameKind.EVENT) == []
 
 
 def test_who_has_nothing_to_hear_sleeps_and_who_has_is_awake_a_little_longer():
@@ -179,7 +179,7 @@ def test_who_has_nothing_to_hear_sleeps_and_who_has_is_awake_a_little_longer():
     told.tell(1, 0, 15_000)
     for line in (quiet, told):
         line.kernel.run_until(ROUND_US * 4 - 1)
-    awake = {line: {n: mote.relay.account.awake_us for n, mote in line.motes.items()} for line in (quiet, told)}
+    awake = {line: {n: mote.forwarder.account.awake_us for n, mote in line.motes.items()} for line in (quiet, told)}
     assert 100_000 < awake[told][1] - awake[quiet][1] < 250_000
     assert awake[told][2] == awake[quiet][2]
     assert max(awake[quiet].values()) < 0.02 * 4 * ROUND_US

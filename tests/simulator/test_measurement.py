@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from basestation.controller.what_if import placing
+from basestation.controller.what_if import plan_what_if
 from basestation.planner.binder import bind_text
-from basestation.planner.deployed_catalog import read_deployed
-from basestation.planner.pushdown_policy import Moves
-from basestation.testbed import standing_of, world_around
+from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.testbed.testbed import make_mote_configs, scenario_around
 from innet.deployment.toml_reader import read_deployment
-from simulator.measurement import measured, one_by_one, swept_rounds
+from simulator.measurement import measure, measure_by_events, measure_vectorised
 from simulator.radio_medium import Bursts
 from simulator.scenario import Quantity
 from tests.docs.pages import ROOT
@@ -31,16 +31,16 @@ def office():
     return read_deployment(ROOT / "examples/lab54/deployment.toml")
 
 
-def placed(deployment, text, moves=Moves.PLANNED):
-    catalog = read_deployed(deployment)
+def placed(deployment, text, moves=PushdownPolicy.PLANNED):
+    catalog = read_deployed_catalog(deployment)
     asked = bind_text(text, catalog)
-    return placing(asked, deployment, catalog, moves=moves)
+    return plan_what_if(asked, deployment, catalog, moves=moves)
 
 
 def sorted_rows(made):
     order = np.lexsort((made.tick, made.site))
     lanes = [
-        part[order] for name in sorted(made.values) for part in (made.values[name].values, made.values[name].there)
+        part[order] for name in sorted(made.values) for part in (made.values[name].values, made.values[name].valid)
     ]
     return [column.tolist() for column in (made.site[order], made.tick[order], *lanes)]
 
@@ -48,10 +48,12 @@ def sorted_rows(made):
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
 def test_both_speeds_measure_the_same(office, text):
     outlook = placed(office, text)
-    standing, runs = standing_of(outlook), outlook.placement.placed
-    around = replace(world_around(office, None), world=WORLD, begin_ms=3_600_000, bursts=Bursts(0.05, 0.4, 0.3))
+    configs, runs = make_mote_configs(outlook), outlook.placement.placed
+    around = replace(scenario_around(office, None), world=WORLD, begin_ms=3_600_000, bursts=Bursts(0.05, 0.4, 0.3))
     at = range(120, 185)
-    one, many = (way(standing, runs, around, 5, at, lambda over: None) for way in (one_by_one, swept_rounds))
+    one, many = (
+        way(configs, runs, around, 5, at, lambda over: None) for way in (measure_by_events, measure_vectorised)
+    )
     assert many.joules == pytest.approx(one.joules, rel=1e-9) and len(one.joules) == 54
     assert (many.rounds, many.round_ms, many.covered) == (one.rounds, one.round_ms, one.covered)
     assert (many.tally.attempts, many.tally.bytes, many.tally.lost) == (
@@ -65,18 +67,18 @@ def test_both_speeds_measure_the_same(office, text):
 
 def test_without_loss_all_is_heard_of(office):
     calm = replace(office, links=dict.fromkeys(office.links, 1.0))
-    around = replace(world_around(calm, None), world=WORLD)
+    around = replace(scenario_around(calm, None), world=WORLD)
     outlook = placed(calm, QUERIES["filtered"])
-    found = measured(standing_of(outlook), outlook.placement.placed, around, 1, 40)
+    found = measure(make_mote_configs(outlook), outlook.placement.placed, around, 1, 40)
     assert found.covered == {"lab": 1.0} and not found.tally.lost.total()
 
 
 def test_what_cannot_be_swept_is_simulated_mote_by_mote(office):
     """A table with more groups than it has room for: what goes early is for the motes themselves to tell."""
     text = "SELECT site, light, COUNT(*) FROM lab [FROM NOW-9 MIN TO NOW SLIDE 10 MIN] GROUP BY site, light"
-    outlook = placed(office, text, Moves.EVERYTHING)
-    standing, runs = standing_of(outlook), outlook.placement.placed
-    around = replace(world_around(office, None), world=WORLD)
+    outlook = placed(office, text, PushdownPolicy.EVERYTHING)
+    configs, runs = make_mote_configs(outlook), outlook.placement.placed
+    around = replace(scenario_around(office, None), world=WORLD)
     over = []
-    found = measured(standing, runs, around, 1, 40, over.append)
+    found = measure(configs, runs, around, 1, 40, over.append)
     assert over == list(range(1, 41)) and found.tally.delivered["PARTIAL"] > 0 and found.covered["lab"] > 0.9

@@ -5,40 +5,40 @@ from dataclasses import replace
 import pytest
 
 from acquisition.payload import decode_readings, encode_schedule, encode_time
-from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from acquisition.ticks import Epochs
+from acquisition.schedule import Sampling, Schedule, SensorChannel, sensor_code
+from acquisition.ticks import EpochGrid
 from gateway.codec import decode
-from gateway.frame import COORDINATOR, MAX_PAYLOAD, Frame, Kind
-from gateway.image import Image, chunks, encode_chunk
-from gateway.payload import Account as BaseAccount
+from gateway.frame import COORDINATOR, MAX_PAYLOAD, Frame, FrameKind
+from gateway.image import Image, encode_chunk, split_into_chunks
 from gateway.payload import (
     ClockMoved,
-    Counts,
     Hello,
-    Lost,
-    Reason,
+    HelloReason,
+    LostFrames,
+    MissingBlocks,
+    ReadingCounts,
     RefusedImage,
-    Wants,
     decode_event,
     decode_hello,
-    encode_account,
+    encode_selective_ack,
 )
-from innet.costs.hardware import hardware
-from innet.payload import Orders, decode_links, encode_orders
+from gateway.payload import SelectiveAck as BaseAccount
+from innet.costs.hardware import load_hardware
+from innet.payload import MoteAssignment, decode_links, encode_assignment
 from innet.program.mote_program import MoteProgram
-from simulator.energy import Account, Timing
+from simulator.energy import EnergyAccount, Timing
 from simulator.kernel import Kernel
-from simulator.mac import Carrier, Patience
+from simulator.mac import MacLayer, RetryPolicy
 from simulator.mote import Mote
-from simulator.physical_fields import Failing, Wave
-from simulator.radio_medium import Air, NullChannel
+from simulator.physical_fields import FailingSensor, Wave
+from simulator.radio_medium import NullChannel, RadioMedium
 from simulator.sensor import Sensor
 from simulator.trace import Trace
 
-SAMPLING = Sampling(0, "", Epochs(100, 10), (Channel("", sensor_code("temperature"), 16),))
-[SCHEDULE] = map(encode_chunk, chunks(encode_schedule(Schedule(3, 1, (SAMPLING,))), MAX_PAYLOAD))
-ORDERS = Orders((MoteProgram(3, 0, 1, 1, bytes.fromhex("0100 0200 03 04 00")),))
-[PROGRAM] = map(encode_chunk, chunks(encode_orders(1, ORDERS), MAX_PAYLOAD))
+SAMPLING = Sampling(0, "", EpochGrid(100, 10), (SensorChannel("", sensor_code("temperature"), 16),))
+[SCHEDULE] = map(encode_chunk, split_into_chunks(encode_schedule(Schedule(3, 1, (SAMPLING,))), MAX_PAYLOAD))
+ORDERS = MoteAssignment((MoteProgram(3, 0, 1, 1, bytes.fromhex("0100 0200 03 04 00")),))
+[PROGRAM] = map(encode_chunk, split_into_chunks(encode_assignment(1, ORDERS), MAX_PAYLOAD))
 
 
 BEGIN_US = 95_000_000
@@ -51,23 +51,23 @@ class Base:
 
     def __init__(self, sensors=(Sensor("temperature", Wave(20.0), scale=1),)):
         self.kernel, self.trace = Kernel(BEGIN_US), Trace()
-        self.air = Air(self.kernel, self.trace, NullChannel())
-        self.account, self.timing = Account(), Timing.of(hardware("telosb"))
+        self.air = RadioMedium(self.kernel, self.trace, NullChannel())
+        self.account, self.timing = EnergyAccount(), Timing.of(load_hardware("telosb"))
         self.received, self.answering, self.seq = [], True, 0
         self.air.join(self)
-        self.carrier = Carrier(self, self.kernel, self.air, self.trace, Patience(again=0))
-        patience = Patience(again=2, pause_ms=3_000, longest_ms=3_000)
+        self.carrier = MacLayer(self, self.kernel, self.air, self.trace, RetryPolicy(again=0))
+        patience = RetryPolicy(again=2, pause_ms=3_000, longest_ms=3_000)
         self.mote = Mote(3, 1, self.kernel, self.air, self.trace, sensors, patience)
         self.mote.start()
 
-    def take(self, message):
+    def accept(self, message):
         self.received.append((self.kernel.now, decode(message)))
         return self.answering
 
-    def has_for(self, number):
+    def has_frames_for(self, number):
         return False
 
-    def notice(self):
+    def report_neighbours(self):
         """It does not mind."""
 
     def tell(self, kind, payload, want_ack=True, seq=None):
@@ -83,13 +83,13 @@ class Base:
         self.kernel.run_until(self.kernel.now + ms * 1_000)
 
     def deploy(self):
-        self.tell(Kind.TIME, encode_time(self.kernel.now // 1_000, 1000), want_ack=False)
-        self.tell(Kind.PROGRAM, PROGRAM)
-        self.tell(Kind.SCHEDULE, SCHEDULE)
+        self.tell(FrameKind.TIME, encode_time(self.kernel.now // 1_000, 1000), want_ack=False)
+        self.tell(FrameKind.PROGRAM, PROGRAM)
+        self.tell(FrameKind.SCHEDULE, SCHEDULE)
 
     def readings(self):
         """(tick, value) in the order of arrival."""
-        frames = list({frame.seq: frame for _, frame in self.received if frame.kind is Kind.READING}.values())
+        frames = list({frame.seq: frame for _, frame in self.received if frame.kind is FrameKind.READING}.values())
         found = [decode_readings([frame], {0: SAMPLING})[0][0] for frame in frames]
         return [pair for r in found for pair in zip(r.tick.tolist(), r.value[:, 0].tolist(), strict=True)]
 
@@ -101,9 +101,9 @@ def test_it_says_hello_and_whom_it_hears_when_it_starts():
     base = Base()
     base.run_for(25)
     (_, hello), (_, frame) = base.received
-    assert (hello.kind, frame.kind) == (Kind.HELLO, Kind.LINKS)
+    assert (hello.kind, frame.kind) == (FrameKind.HELLO, FrameKind.LINKS)
     assert decode_hello(hello.payload) == Hello(
-        Reason.SWITCHED_ON, sensor_code("telosb"), 0, sensors=(sensor_code("temperature"),)
+        HelloReason.SWITCHED_ON, sensor_code("telosb"), 0, sensors=(sensor_code("temperature"),)
     )
     assert [(h.neighbour, h.quality) for h in decode_links(frame.payload, 3).heard] == [(COORDINATOR, 255)]
 
@@ -114,16 +114,20 @@ def test_it_samples_at_the_ticks_of_its_schedule():
     base.run_until_tick(125)
     assert base.readings() == [(100, 200), (110, 200), (120, 200)]
     # From waking to the last bit: a turn round and 17 + 21 bytes; the clock is slow by what TIME took on its way.
-    heard = [now for now, frame in base.received if frame.kind is Kind.READING]
+    heard = [now for now, frame in base.received if frame.kind is FrameKind.READING]
     assert [now - tick * 1_000_000 for now, tick in zip(heard, (100, 110, 120), strict=True)] == pytest.approx(
         [192 + 38 * 32] * 3, abs=1_500
     )
 
 
-@pytest.mark.parametrize("missing", [Kind.TIME, Kind.PROGRAM, Kind.SCHEDULE])
+@pytest.mark.parametrize("missing", [FrameKind.TIME, FrameKind.PROGRAM, FrameKind.SCHEDULE])
 def test_it_does_nothing_without_clock_program_or_schedule(missing):
     base = Base()
-    for kind, payload in ((Kind.TIME, encode_time(95_000, 1000)), (Kind.PROGRAM, PROGRAM), (Kind.SCHEDULE, SCHEDULE)):
+    for kind, payload in (
+        (FrameKind.TIME, encode_time(95_000, 1000)),
+        (FrameKind.PROGRAM, PROGRAM),
+        (FrameKind.SCHEDULE, SCHEDULE),
+    ):
         if kind is not missing:
             base.tell(kind, payload)
     base.run_until_tick(125)
@@ -147,13 +151,13 @@ def test_unanswered_readings_are_kept_and_sent_together():
 
 def test_what_waits_while_a_frame_is_on_its_way_goes_into_one_frame():
     base = Base()
-    base.mote.relay._carrier._patience = Patience(again=5, pause_ms=25_000)
+    base.mote.forwarder._carrier._patience = RetryPolicy(again=5, pause_ms=25_000)
     base.deploy()
     base.answering = False
     base.run_until_tick(124)
     base.answering = True
     base.run_until_tick(128)
-    frames = list({frame.seq: frame for _, frame in base.received if frame.kind is Kind.READING}.values())
+    frames = list({frame.seq: frame for _, frame in base.received if frame.kind is FrameKind.READING}.values())
     counts = [len(decode_readings([frame], {0: SAMPLING})[0][0].tick) for frame in frames]
     assert counts == [1, 2]
     assert [tick for tick, _ in base.readings()] == [100, 110, 120]
@@ -163,7 +167,7 @@ def test_a_clock_set_back_samples_no_epoch_twice():
     base = Base()
     base.deploy()
     base.run_until_tick(111)
-    base.tell(Kind.TIME, encode_time(109_000, 1000), want_ack=False)
+    base.tell(FrameKind.TIME, encode_time(109_000, 1000), want_ack=False)
     base.run_until_tick(135)
     ticks = [tick for tick, _ in base.readings()]
     assert ticks[:3] == [100, 110, 120]
@@ -177,9 +181,9 @@ def test_who_starts_anew_measures_no_tick_again_whatever_its_clock_was_and_whate
     base.mote.jump(ahead)
     base.run_until_tick(121)
     base.mote.reboot()
-    base.tell(Kind.TIME, encode_time(base.kernel.now // 1_000 + told, 1000), want_ack=False)
-    base.tell(Kind.PROGRAM, PROGRAM)
-    base.tell(Kind.SCHEDULE, SCHEDULE)
+    base.tell(FrameKind.TIME, encode_time(base.kernel.now // 1_000 + told, 1000), want_ack=False)
+    base.tell(FrameKind.PROGRAM, PROGRAM)
+    base.tell(FrameKind.SCHEDULE, SCHEDULE)
     base.run_until_tick(186)
     before, after = (
         [e["tick"] for e in base.trace.of("produced") if (e.time < 121_000_000) == early] for early in (True, False)
@@ -192,9 +196,9 @@ def test_a_clock_set_back_samples_no_tick_under_another_number():
     base.deploy()
     base.mote.jump(25_000)
     base.run_until_tick(121)
-    base.tell(Kind.TIME, encode_time(base.kernel.now // 1_000, 1000), want_ack=False)
-    another = Schedule(3, 2, (replace(SAMPLING, number=1, epochs=Epochs(120, 10)),))
-    base.tell(Kind.SCHEDULE, encode_chunk(*chunks(encode_schedule(another), MAX_PAYLOAD)))
+    base.tell(FrameKind.TIME, encode_time(base.kernel.now // 1_000, 1000), want_ack=False)
+    another = Schedule(3, 2, (replace(SAMPLING, number=1, epochs=EpochGrid(120, 10)),))
+    base.tell(FrameKind.SCHEDULE, encode_chunk(*split_into_chunks(encode_schedule(another), MAX_PAYLOAD)))
     base.run_until_tick(165)
     assert [(e["sampling"], e["tick"]) for e in base.trace.of("produced")] == [(0, 130), (0, 140)]
     assert [(e["sampling"], e["tick"]) for e in base.trace.of("wasted")] == [(1, 150), (1, 160)]
@@ -203,7 +207,7 @@ def test_a_clock_set_back_samples_no_tick_under_another_number():
 def test_a_second_copy_is_answered_and_not_obeyed_again():
     base = Base()
     base.deploy()
-    assert base.tell(Kind.SCHEDULE, SCHEDULE, seq=2)
+    assert base.tell(FrameKind.SCHEDULE, SCHEDULE, seq=2)
     assert [e["seq"] for e in base.trace.of("received")] == [0, 1, 2]
 
 
@@ -215,90 +219,102 @@ def test_it_says_what_it_has_installed_and_again_to_whoever_does_not_know():
     base = Base()
     base.deploy()
     base.run_for(100)
-    last = told(base, Kind.HELLO, decode_hello)[-1]
+    last = told(base, FrameKind.HELLO, decode_hello)[-1]
     assert (last.reason, last.schedule, last.program) == (
-        Reason.INSTALLED, encode_schedule(Schedule(3, 1, (SAMPLING,))).stamp, encode_orders(1, ORDERS).stamp)  # fmt: skip
+        HelloReason.INSTALLED, encode_schedule(Schedule(3, 1, (SAMPLING,))).stamp, encode_assignment(1, ORDERS).stamp)  # fmt: skip
     assert base.kernel.now // 1000 - 500 < last.clock_ms < base.kernel.now // 1000  # when it said so
-    base.tell(Kind.PROGRAM, PROGRAM)
+    base.tell(FrameKind.PROGRAM, PROGRAM)
     base.run_for(100)
-    again = told(base, Kind.HELLO, decode_hello)
+    again = told(base, FrameKind.HELLO, decode_hello)
     assert len(again) == 4
-    base.tell(Kind.HELLO, b"")
+    base.tell(FrameKind.HELLO, b"")
     base.run_for(100)
-    assert told(base, Kind.HELLO, decode_hello)[-1].reason is Reason.ASKED
+    assert told(base, FrameKind.HELLO, decode_hello)[-1].reason is HelloReason.ASKED
 
 
 def test_without_a_parent_it_introduces_itself_again_ever_more_slowly():
     base = Base()
     base.run_for(100_000)
-    begun = [round((now - BEGIN_US) / 10_000_000) for now, frame in base.received if frame.kind is Kind.HELLO]
+    begun = [round((now - BEGIN_US) / 10_000_000) for now, frame in base.received if frame.kind is FrameKind.HELLO]
     assert begun == [0, 1, 3, 7]
     base.deploy()  # the program says who is its parent
-    before = len(told(base, Kind.LINKS, bytes))
+    before = len(told(base, FrameKind.LINKS, bytes))
     base.run_for(400_000)
-    assert before == len(told(base, Kind.LINKS, bytes)) == 4
+    assert before == len(told(base, FrameKind.LINKS, bytes)) == 4
 
 
 def test_it_asks_for_the_blocks_that_did_not_come():
     base = Base()
     image = Image(4, bytes(100))
-    _, last = chunks(image, MAX_PAYLOAD)
-    base.tell(Kind.PROGRAM, encode_chunk(last))
+    _, last = split_into_chunks(image, MAX_PAYLOAD)
+    base.tell(FrameKind.PROGRAM, encode_chunk(last))
     base.run_for(45_000)
-    assert told(base, Kind.EVENT, decode_event) == [Wants(Kind.PROGRAM, image.stamp, frozenset(range(4)))] * 2
+    assert (
+        told(base, FrameKind.EVENT, decode_event)
+        == [MissingBlocks(FrameKind.PROGRAM, image.stamp, frozenset(range(4)))] * 2
+    )
 
 
 def test_it_refuses_an_image_that_makes_no_sense_to_it_and_keeps_what_it_has():
     base = Base()
     base.deploy()
     nonsense = Image(4, b"no program")
-    [chunk] = chunks(nonsense, MAX_PAYLOAD)
-    assert base.tell(Kind.PROGRAM, encode_chunk(chunk))  # it came; that it is of no use is another matter
+    [chunk] = split_into_chunks(nonsense, MAX_PAYLOAD)
+    assert base.tell(FrameKind.PROGRAM, encode_chunk(chunk))  # it came; that it is of no use is another matter
     base.run_until_tick(105)
-    assert told(base, Kind.EVENT, decode_event) == [RefusedImage(Kind.PROGRAM, nonsense.stamp)]
+    assert told(base, FrameKind.EVENT, decode_event) == [RefusedImage(FrameKind.PROGRAM, nonsense.stamp)]
     assert base.readings() == [(100, 200)]
 
 
 def test_it_says_of_what_it_is_asked_for_and_has_no_more_that_it_is_lost():
     base = Base()
     base.run_for(100)
-    account = Frame(Kind.ACK, 3, 1, 9, encode_account(BaseAccount(((0, 1), (7, 9)))), True, False, receiver=3)
+    account = Frame(
+        FrameKind.ACK, 3, 1, 9, encode_selective_ack(BaseAccount(((0, 1), (7, 9)))), True, False, receiver=3
+    )
     base.carrier.hand_over(account, lambda _: None)
     base.run_for(200)
-    assert told(base, Kind.EVENT, decode_event) == [Lost(1, ((7, 9),))]
+    assert told(base, FrameKind.EVENT, decode_event) == [LostFrames(1, ((7, 9),))]
 
 
 def test_it_sends_again_what_it_is_asked_for_once_and_forgets_what_has_come():
     base = Base()
-    base.mote.relay.parent = COORDINATOR
+    base.mote.forwarder.parent = COORDINATOR
     base.deploy()
     base.run_until_tick(155)
-    readings = [frame.seq for _, frame in base.received if frame.kind is Kind.READING]
+    readings = [frame.seq for _, frame in base.received if frame.kind is FrameKind.READING]
     for times, gaps in ((2, ((readings[0], readings[0]), (readings[2], readings[2]))), (1, ((readings[1],) * 2,))):
-        account = Frame(Kind.ACK, 3, 1, readings[-1], encode_account(BaseAccount(gaps)), True, False, receiver=3)
+        account = Frame(
+            FrameKind.ACK, 3, 1, readings[-1], encode_selective_ack(BaseAccount(gaps)), True, False, receiver=3
+        )
         base.carrier.hand_over(account, lambda _: None)
         base.run_for(300)
-        again = [frame.seq for _, frame in base.received if frame.kind is Kind.READING]
+        again = [frame.seq for _, frame in base.received if frame.kind is FrameKind.READING]
         assert [again.count(seq) for seq in readings[:4]] == [2, 1, 2, 1]
-        lost = told(base, Kind.EVENT, decode_event)
-        assert lost == ([] if times == 2 else [Lost(1, gaps)])
+        lost = told(base, FrameKind.EVENT, decode_event)
+        assert lost == ([] if times == 2 else [LostFrames(1, gaps)])
 
 
 def test_it_says_what_became_of_its_readings_and_that_its_clock_was_moved():
     base = Base()
-    base.mote.relay.parent = COORDINATOR
+    base.mote.forwarder.parent = COORDINATOR
     base.deploy()
     base.run_until_tick(705)
-    assert told(base, Kind.EVENT, decode_event) == [Counts(0, 0, 60, 60, 0, 0, 0)]
+    assert told(base, FrameKind.EVENT, decode_event) == [ReadingCounts(0, 0, 60, 60, 0, 0, 0)]
     for late_ms in (500, 3_000):  # less than a tick is no news
-        base.tell(Kind.TIME, encode_time(base.kernel.now // 1_000 + late_ms, 1000), want_ack=False)
-    [_, moved] = told(base, Kind.EVENT, decode_event)
+        base.tell(FrameKind.TIME, encode_time(base.kernel.now // 1_000 + late_ms, 1000), want_ack=False)
+    [_, moved] = told(base, FrameKind.EVENT, decode_event)
     assert isinstance(moved, ClockMoved) and 2_450 <= moved.by_ms <= 2_550
 
 
 @pytest.mark.parametrize(
     ("kind", "payload"),
-    [(Kind.SCHEDULE, b"\x01"), (Kind.PROGRAM, PROGRAM + b"\xee"), (Kind.TIME, b""), (Kind.READING, b"")],
+    [
+        (FrameKind.SCHEDULE, b"\x01"),
+        (FrameKind.PROGRAM, PROGRAM + b"\xee"),
+        (FrameKind.TIME, b""),
+        (FrameKind.READING, b""),
+    ],
 )
 def test_nonsense_is_neither_obeyed_nor_answered(kind, payload):
     base = Base()
@@ -312,19 +328,19 @@ def test_frames_on_their_way_down_are_passed_on_along_their_route():
     base = Base()
     other = Mote(4, 1, base.kernel, base.air, base.trace, ())
     other.start()
-    route = Frame(Kind.TIME, 4, 1, 0, encode_time(95_000, 1000), down=True, receiver=3, route=(4,))
+    route = Frame(FrameKind.TIME, 4, 1, 0, encode_time(95_000, 1000), down=True, receiver=3, route=(4,))
     base.carrier.hand_over(route, lambda _: None)
     base.run_for(100)
     [(mote, kind)] = [(e.mote, e["kind"]) for e in base.trace.of("received")]
     assert (mote, kind) == (4, "TIME")
     # What the second hop took was added, so the clock is slow by the first one only.
-    assert base.kernel.now - other.clock.reads(base.kernel.now) == pytest.approx(192 + 44 * 32, abs=600)
+    assert base.kernel.now - other.clock.local_time(base.kernel.now) == pytest.approx(192 + 44 * 32, abs=600)
 
 
 def test_frames_on_their_way_up_are_passed_on_to_the_parent():
     base = Base()
     other = Mote(4, 1, base.kernel, base.air, base.trace, ())
-    base.mote.relay.parent, other.relay.parent = COORDINATOR, 3
+    base.mote.forwarder.parent, other.forwarder.parent = COORDINATOR, 3
     other.start()
     base.run_for(100)
     assert {(frame.mote, frame.sender, frame.seq) for _, frame in base.received} == {
@@ -339,7 +355,7 @@ def test_sensors_round_halves_away_from_zero(true, read):
 def test_fields():
     wave = Wave(mean=10.0, swing=2.0, period_ms=4000, per_site=0.5)
     assert [wave.value(2, ms) for ms in (0, 1000)] == [11.0, 13.0]
-    failing = Failing(wave, site=2, begin=1000, end=2000)
+    failing = FailingSensor(wave, site=2, begin=1000, end=2000)
     assert [failing.value(site, ms) for site, ms in ((2, 999), (2, 1000), (1, 1000), (2, 2000))] == [
         wave.value(2, 999), None, wave.value(1, 1000), wave.value(2, 2000)]  # fmt: skip
 
@@ -348,7 +364,7 @@ def test_a_mote_without_the_sensor_reads_null():
     base = Base(sensors=())
     base.deploy()
     base.run_until_tick(105)
-    [frame] = [frame for _, frame in base.received if frame.kind is Kind.READING]
+    [frame] = [frame for _, frame in base.received if frame.kind is FrameKind.READING]
     [readings], _ = decode_readings([frame], {0: SAMPLING})
     assert readings.null.tolist() == [[True]]
 

@@ -6,23 +6,23 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given
 
-from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from acquisition.ticks import Epochs
+from acquisition.schedule import Sampling, Schedule, SensorChannel, sensor_code
+from acquisition.ticks import EpochGrid
 from gateway.codec import NEED_DATA, FrameDecoder, encode
-from gateway.frame import LARGEST_FRAME, Frame, Kind
+from gateway.frame import LARGEST_FRAME, Frame, FrameKind
 from innet.partials import Partial
-from innet.payload import Orders, decode_partials, encode_partials
+from innet.payload import MoteAssignment, decode_partials, encode_partials
 from innet.program.mote_program import MoteProgram
-from innet.program.opcodes import assembled
-from simulator.duplicate_filter import MOST, REMEMBERED_US, Copies
+from innet.program.opcodes import assemble
+from simulator.duplicate_filter import CAPACITY, REMEMBERED_US, DuplicateFilter
 from simulator.energy import Timing
 from simulator.kernel import MS, Kernel
 from simulator.mote import Mote
-from simulator.mote_config import Standing
+from simulator.mote_config import MoteConfig
 from simulator.network import Gateway
 from simulator.partial_aggregates import Provenance
-from simulator.radio_medium import Air
-from simulator.radio_medium import Channel as Links
+from simulator.radio_medium import LossyChannel as Links
+from simulator.radio_medium import RadioMedium
 from simulator.trace import Trace
 from tests.simulator.networks import GATEWAY, KIND, SENSORS, TICK_MS, Table, networks
 
@@ -41,19 +41,19 @@ class Listening:
 
 @given(made=networks())
 def test_a_partial_that_arrives_says_what_the_readings_in_it_say(made):
-    tables = {t.number: t for each in made.standing.values() for p in each.orders.programs for t in p.tables}
+    tables = {t.number: t for each in made.configs.values() for p in each.orders.programs for t in p.tables}
     assume(tables)
     kernel, trace, provenance, wire = Kernel(made.begin_us), Trace(), Provenance(), Listening()
-    air = Air(kernel, trace, made.channel())
+    air = RadioMedium(kernel, trace, made.channel())
     Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance).wire = wire
-    for site in made.standing:
-        Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND, provenance=provenance).install(made.standing[site])
+    for site in made.configs:
+        Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND, provenance=provenance).install(made.configs[site])
     kernel.run_until(made.end_us - 1)
 
     measured = {(e.mote, e["tick"]): e["values"][0] for e in trace.of("produced")}
     said, told = defaultdict(list), defaultdict(list)
     for frame in wire.frames.values():
-        if frame.kind is Kind.PARTIAL:
+        if frame.kind is FrameKind.PARTIAL:
             table = tables[frame.payload[0]]
             for partial in decode_partials(frame.payload, table.shape, frame.mote):
                 said[partial.slice, partial.bare, partial.group].append(partial)
@@ -77,25 +77,30 @@ def _states(readings, measured, bare):
 
 
 TABLE = Table((1, 2), 10, (0, 0), False, None)
-SAMPLING = Sampling(3, "", Epochs(0, 10), (Channel("", sensor_code("temperature"), 16),))
-FOLDS = Orders((MoteProgram(1, 3, 1, 1, TABLE.code(1) + TABLE.folding() + assembled("HALT")),))
+SAMPLING = Sampling(3, "", EpochGrid(0, 10), (SensorChannel("", sensor_code("temperature"), 16),))
+FOLDS = MoteAssignment((MoteProgram(1, 3, 1, 1, TABLE.code(1) + TABLE.folding() + assemble("HALT")),))
 SCHEDULE, NOTHING = Schedule(1, 1, (SAMPLING,)), Schedule(1, 0, ())
 TOLD = {
-    "it begins to fold": [(NOTHING, Orders()), (SCHEDULE, FOLDS)],
+    "it begins to fold": [(NOTHING, MoteAssignment()), (SCHEDULE, FOLDS)],
     "it measures no more for a while": [(SCHEDULE, FOLDS), (NOTHING, FOLDS), (SCHEDULE, FOLDS)],
 }
 
 
 def test_partials_are_numbered_from_the_other_end_until_numbers_meet():
     kernel, trace = Kernel(0), Trace()
-    out = Mote(1, 5, kernel, Air(kernel, trace, Links({}, 1)), trace, SENSORS, kind=KIND)._memory.out
+    out = Mote(1, 5, kernel, RadioMedium(kernel, trace, Links({}, 1)), trace, SENSORS, kind=KIND)._memory.outbox
 
     def numbers(*kinds):
         return [(frame.boot, frame.seq) for frame in (out.post(kind, b"") for kind in kinds)]
 
-    assert numbers(Kind.EVENT, Kind.PARTIAL, Kind.PARTIAL, Kind.READING) == [(5, 0), (5, 0xFFFF), (5, 0xFFFE), (5, 1)]
+    assert numbers(FrameKind.EVENT, FrameKind.PARTIAL, FrameKind.PARTIAL, FrameKind.READING) == [
+        (5, 0),
+        (5, 0xFFFF),
+        (5, 0xFFFE),
+        (5, 1),
+    ]
     out._numbered = 0xFFFD
-    assert numbers(Kind.EVENT, Kind.PARTIAL, Kind.EVENT) == [(5, 0xFFFD), (6, 0xFFFF), (6, 0)]
+    assert numbers(FrameKind.EVENT, FrameKind.PARTIAL, FrameKind.EVENT) == [(5, 0xFFFD), (6, 0xFFFF), (6, 0)]
 
 
 @pytest.mark.parametrize("told", TOLD)
@@ -103,8 +108,8 @@ def test_a_copy_of_a_partial_counts_once_whatever_its_parent_was_told_meanwhile(
     """The child has not heard that its frame was taken, and sends it again when its parent has other orders."""
     kernel, trace, parent, frame = parent_and_partial()
     for schedule, orders in TOLD[told]:
-        parent.install(Standing(schedule, orders, TICK_MS))
-        assert parent.relay.take(encode(frame))
+        parent.install(MoteConfig(schedule, orders, TICK_MS))
+        assert parent.forwarder.accept(encode(frame))
     kernel.run_until(30_000 * MS)
     assert home(trace).count("2:0") == 1 < len(home(trace))
 
@@ -112,13 +117,13 @@ def test_a_copy_of_a_partial_counts_once_whatever_its_parent_was_told_meanwhile(
 def test_a_copy_of_what_was_handed_on_before_the_memory_was_lost_is_dropped_and_told():
     """The child's partial has come home in its parent's; then the parent starts anew, and is offered the copy."""
     kernel, trace, parent, frame = parent_and_partial()
-    parent.install(Standing(SCHEDULE, FOLDS, TICK_MS))
-    assert parent.relay.take(encode(frame))
+    parent.install(MoteConfig(SCHEDULE, FOLDS, TICK_MS))
+    assert parent.forwarder.accept(encode(frame))
     kernel.run_until(15_000 * MS)
     assert home(trace).count("2:0") == 1
     parent.reboot()
-    parent.install(Standing(SCHEDULE, FOLDS, TICK_MS))
-    assert parent.relay.take(encode(replace(frame, repeated=True)))
+    parent.install(MoteConfig(SCHEDULE, FOLDS, TICK_MS))
+    assert parent.forwarder.accept(encode(replace(frame, repeated=True)))
     kernel.run_until(60_000 * MS)
     assert home(trace).count("2:0") == 1
     assert [(e.mote, e["origin"], e["seq"]) for e in trace.of("dropped")] == [(1, 2, 0)]
@@ -128,32 +133,32 @@ def test_a_copy_of_what_was_handed_on_before_the_memory_was_lost_is_dropped_and_
 def test_what_cannot_have_been_here_before_is_taken_also_by_who_has_lost_its_memory():
     kernel, trace, parent, frame = parent_and_partial()
     parent.reboot()
-    assert not parent.relay.take(encode(frame))  # it has no parent yet; the child offers it again
-    parent.install(Standing(SCHEDULE, FOLDS, TICK_MS))
-    assert parent.relay.take(encode(replace(frame, repeated=True)))
+    assert not parent.forwarder.accept(encode(frame))  # it has no parent yet; the child offers it again
+    parent.install(MoteConfig(SCHEDULE, FOLDS, TICK_MS))
+    assert parent.forwarder.accept(encode(replace(frame, repeated=True)))
     kernel.run_until(30_000 * MS)
     assert home(trace).count("2:0") == 1
 
 
 def test_who_had_no_room_for_all_that_it_took_doubts_what_is_offered_again_for_as_long_as_it_may_be():
-    copies = Copies(None)
-    assert not copies.doubts((1, 1, 500), 0)
-    for number in range(MOST + 1):
+    copies = DuplicateFilter(None)
+    assert not copies.may_be_forgotten((1, 1, 500), 0)
+    for number in range(CAPACITY + 1):
         copies.remember((1, 1, number), number)
-    assert not copies.knows((1, 1, 0)) and copies.knows((1, 1, 1))
-    assert copies.doubts((1, 1, 0), REMEMBERED_US - 1)
-    assert not copies.doubts((1, 1, 0), REMEMBERED_US)
+    assert not copies.is_known((1, 1, 0)) and copies.is_known((1, 1, 1))
+    assert copies.may_be_forgotten((1, 1, 0), REMEMBERED_US - 1)
+    assert not copies.may_be_forgotten((1, 1, 0), REMEMBERED_US)
 
 
 def parent_and_partial():
     """A kernel, its trace, a mote that is told nothing yet, and a partial of its child with the reading of tick 0."""
     kernel, trace, provenance, wire = Kernel(0), Trace(), Provenance(), Listening()
-    air = Air(kernel, trace, Links({(1, GATEWAY): 1.0, (GATEWAY, 1): 1.0}, 1))
+    air = RadioMedium(kernel, trace, Links({(1, GATEWAY): 1.0, (GATEWAY, 1): 1.0}, 1))
     Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance).wire = wire
     parent = Mote(1, 1, kernel, air, trace, SENSORS, kind=KIND, provenance=provenance)
     [table] = FOLDS.programs[0].tables
     [payload] = encode_partials(table.shape, [Partial(0, 0b10, 1, (), ((1, 7), (1, 7)))])
-    frame = Frame(Kind.PARTIAL, 2, 1, 0, payload, sender=2, receiver=1)
+    frame = Frame(FrameKind.PARTIAL, 2, 1, 0, payload, sender=2, receiver=1)
     provenance.carry(frame, [((5, 0, False, ()), frozenset({(2, 0)}))])
     return kernel, trace, parent, frame
 

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.physical_fields import DAY_MS, Failing, Noise, Places, Recording, Sum, Wave
+from simulator.physical_fields import DAY_MS, FailingSensor, Noise, RecordedField, SiteOffsets, SumField, Wave
 
 FIELDS = {
     "wave": Wave(20.0, 3.3, 7_000, 0.1, 1_500),
     "noise": Noise(0.3, seed=5, about=77),
-    "places": Places({1: 0.5, 4: -2.25}),
-    "sum": Sum((Wave(20.0, 3.0), Places({2: 1.0}), Noise(0.1, seed=1))),
-    "failing": Failing(Wave(1.0), site=3, begin=1_000, end=5_000),
-    "recording": Recording({2: np.array([0, 50, 3_000])}, {2: np.array([1.5, 2.5, 3.5])}, hold_ms=2_000),
+    "places": SiteOffsets({1: 0.5, 4: -2.25}),
+    "sum": SumField((Wave(20.0, 3.0), SiteOffsets({2: 1.0}), Noise(0.1, seed=1))),
+    "failing": FailingSensor(Wave(1.0), site=3, begin=1_000, end=5_000),
+    "recording": RecordedField({2: np.array([0, 50, 3_000])}, {2: np.array([1.5, 2.5, 3.5])}, hold_ms=2_000),
 }
 
 

@@ -4,24 +4,24 @@ import re
 
 import pytest
 
-from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from acquisition.ticks import Epochs
+from acquisition.schedule import Sampling, Schedule, SensorChannel, sensor_code
+from acquisition.ticks import EpochGrid
 from innet.costs import energy_model
-from innet.costs.hardware import TRIES
+from innet.costs.hardware import MAX_ATTEMPTS
 from innet.deployment.toml_reader import read_deployment
-from innet.payload import Orders
+from innet.payload import MoteAssignment
 from innet.placement.agenda import Activity
 from innet.program.mote_program import MoteProgram
 from innet.routing.parent_selection import choose_tree
 from innet.routing.topology import Topology
-from simulator.mote_config import Standing
+from simulator.mote_config import MoteConfig
 from tests.docs.pages import ROOT
 from tests.simulator.networks import KIND, SENSORS, TICK_MS, Made, collecting, duties_along
 
 ROUND_MS = 30_000
 FRAME = 23  # bytes of a reading with two values of 16 bits, after the first few epochs, as the trace shows
 INSTRUCTIONS = 7  # of `collecting` two channels
-CHANNELS = tuple(Channel("", sensor_code(sensor.name), 16) for sensor in SENSORS)
+CHANNELS = tuple(SensorChannel("", sensor_code(sensor.name), 16) for sensor in SENSORS)
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +30,16 @@ def office():
 
 
 def made(links, tree, duties, rounds):
-    sampling = Sampling(3, "", Epochs(0, ROUND_MS // TICK_MS), CHANNELS)
-    standing = {
-        mote: Standing(
+    sampling = Sampling(3, "", EpochGrid(0, ROUND_MS // TICK_MS), CHANNELS)
+    configs = {
+        mote: MoteConfig(
             Schedule(mote, 1, (sampling,)),
-            Orders((MoteProgram(mote, 3, 1, 2, collecting(2)),), parent, duties[mote]),
+            MoteAssignment((MoteProgram(mote, 3, 1, 2, collecting(2)),), parent, duties[mote]),
             TICK_MS,
         )
         for mote, parent in tree.parent.items()
     }
-    return Made(standing, links, 7, None, 0, rounds)
+    return Made(configs, links, 7, None, 0, rounds)
 
 
 def predicted(links, tree, duties):
@@ -47,16 +47,19 @@ def predicted(links, tree, duties):
     below = dict.fromkeys((*tree.parent, *tree.roots), 0)
     for mote in tree.leaves_first:
         below[tree.parent[mote]] += 1 + below[mote]
-    traffic = [energy_model.Traffic(mote, parent, 1, FRAME) for mote, parent in tree.parent.items()]
+    traffic = [energy_model.HopTraffic(mote, parent, 1, FRAME) for mote, parent in tree.parent.items()]
     traffic += [
-        energy_model.Traffic(mote, parent, below[mote], FRAME, passed_on=True) for mote, parent in tree.parent.items()
+        energy_model.HopTraffic(mote, parent, below[mote], FRAME, forwarded=True)
+        for mote, parent in tree.parent.items()
     ]
     does = {}
     for mote, duty in duties.items():
         slots = [slot for slot in duty.slots if slot.activity is Activity.RECEIVE]
         sampled = sum(sensor.sample_nc for sensor in SENSORS) / 1_000
-        does[mote] = energy_model.Duty(sampled, INSTRUCTIONS, sum(slot.length_ms for slot in slots), len(slots) + 1)
-    network = energy_model.Network(tree, Topology.of_ratios(links), dict.fromkeys(duties, KIND), {}, TRIES)
+        does[mote] = energy_model.MoteWorkload(
+            sampled, INSTRUCTIONS, sum(slot.length_ms for slot in slots), len(slots) + 1
+        )
+    network = energy_model.NetworkModel(tree, Topology.of_ratios(links), dict.fromkeys(duties, KIND), {}, MAX_ATTEMPTS)
     return energy_model.predict(network, does, traffic, ROUND_MS)
 
 

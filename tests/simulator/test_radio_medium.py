@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.codec import decode, encode
-from gateway.frame import BROADCAST, Frame, Kind, MoteId
-from innet.costs.hardware import TRIES, hardware
-from simulator.energy import Account, Timing, spent
+from gateway.frame import BROADCAST, Frame, FrameKind, MoteId
+from innet.costs.hardware import MAX_ATTEMPTS, load_hardware
+from simulator.energy import EnergyAccount, Timing, spent
 from simulator.kernel import Kernel
-from simulator.mac import Carrier, Patience
-from simulator.radio_medium import Air, Bursts, Channel, NullChannel, is_bad
+from simulator.mac import MacLayer, RetryPolicy
+from simulator.radio_medium import Bursts, LossyChannel, NullChannel, RadioMedium, is_bad
 from simulator.trace import Trace
 
-TELOSB = hardware("telosb")
+TELOSB = load_hardware("telosb")
 TIMING = Timing.of(TELOSB)
 
 
@@ -25,20 +25,20 @@ class Ear:
     """A station that keeps what it hears."""
 
     number: int
-    account: Account = field(default_factory=Account)
+    account: EnergyAccount = field(default_factory=EnergyAccount)
     timing: Timing = TIMING
     on: bool = True
     listening: bool = True
     heard: list = field(default_factory=list)
 
-    def take(self, message):
+    def accept(self, message):
         self.heard.append(decode(message))
         return True
 
-    def has_for(self, number):
+    def has_frames_for(self, number):
         return False
 
-    def notice(self):
+    def report_neighbours(self):
         """It does not mind."""
 
 
@@ -47,16 +47,16 @@ class Bench:
 
     def __init__(self, count, channel):
         self.kernel, self.trace = Kernel(), Trace()
-        self.air = Air(self.kernel, self.trace, channel)
+        self.air = RadioMedium(self.kernel, self.trace, channel)
         self.ears = {number: Ear(number) for number in range(1, count + 1)}
         for ear in self.ears.values():
             self.air.join(ear)
         self.carriers = {
-            n: Carrier(ear, self.kernel, self.air, self.trace, Patience(again=0)) for n, ear in self.ears.items()
+            n: MacLayer(ear, self.kernel, self.air, self.trace, RetryPolicy(again=0)) for n, ear in self.ears.items()
         }
 
     def send(self, sender, receiver, seq=0, payload=b"x" * 20, repeated=False):
-        frame = Frame(Kind.READING, MoteId(sender), 1, seq, payload, sender=MoteId(sender), receiver=MoteId(receiver),
+        frame = Frame(FrameKind.READING, MoteId(sender), 1, seq, payload, sender=MoteId(sender), receiver=MoteId(receiver),
                       repeated=repeated)  # fmt: skip
         self.carriers[sender].hand_over(frame, lambda known: None)
         return frame
@@ -79,10 +79,11 @@ def test_what_is_handed_over_is_heard_once_and_acknowledged():
 
 
 @pytest.mark.parametrize(
-    ("there", "back", "attempts", "came"), [(0.0, 1.0, TRIES, False), (1.0, 0.0, TRIES, True), (1.0, 1.0, 1, True)]
+    ("there", "back", "attempts", "came"),
+    [(0.0, 1.0, MAX_ATTEMPTS, False), (1.0, 0.0, MAX_ATTEMPTS, True), (1.0, 1.0, 1, True)],
 )
 def test_a_frame_is_tried_until_it_is_acknowledged_and_never_taken_twice(there, back, attempts, came):
-    bench = Bench(2, Channel({(1, 2): there, (2, 1): back}, seed=1))
+    bench = Bench(2, LossyChannel({(1, 2): there, (2, 1): back}, seed=1))
     bench.send(1, 2)
     bench.kernel.run_until(10**9)
     assert bench.outcomes == [(attempts, came, attempts == 1)]
@@ -90,12 +91,12 @@ def test_a_frame_is_tried_until_it_is_acknowledged_and_never_taken_twice(there, 
 
 
 def test_losses_are_as_frequent_as_the_links_say():
-    bench = Bench(2, Channel({(1, 2): 0.7, (2, 1): 0.8}, seed=3))
+    bench = Bench(2, LossyChannel({(1, 2): 0.7, (2, 1): 0.8}, seed=3))
     for seq in range(4_000):
         bench.send(1, 2, seq)
     bench.kernel.run_until(10**12)
     # Each attempt is known to have come with 0.56; after eight a few are left.
-    expected = sum(0.44**n for n in range(TRIES))
+    expected = sum(0.44**n for n in range(MAX_ATTEMPTS))
     assert sum(attempts for attempts, _, _ in bench.outcomes) / 4_000 == pytest.approx(expected, rel=0.05)
     assert sum(not came for _, came, _ in bench.outcomes) <= 10  # 0.3 to the 8th is one in 15,000
 
@@ -106,7 +107,7 @@ def test_what_else_is_sent_leaves_the_luck_of_a_link_as_it_was(seed, others):
     found = []
     for more in ([], others):
         links = {(a, b): 0.6 for a in (1, 2, 3) for b in (1, 2, 3)}
-        bench = Bench(3, Channel(links, seed, Bursts(0.2, 0.3, 0.1)))
+        bench = Bench(3, LossyChannel(links, seed, Bursts(0.2, 0.3, 0.1)))
         for second in range(20):
             for sender, receiver in more:
                 bench.send(sender, receiver, second)
@@ -119,7 +120,7 @@ def test_what_else_is_sent_leaves_the_luck_of_a_link_as_it_was(seed, others):
 
 
 def test_a_broadcast_is_heard_by_all_who_hear_and_not_repeated():
-    bench = Bench(4, Channel({(1, 2): 1.0, (1, 3): 1.0}, seed=1))
+    bench = Bench(4, LossyChannel({(1, 2): 1.0, (1, 3): 1.0}, seed=1))
     bench.send(1, BROADCAST)
     bench.kernel.run_until(10**9)
     assert [len(bench.ears[n].heard) for n in (2, 3, 4)] == [1, 1, 0]
@@ -142,9 +143,9 @@ def test_who_sleeps_or_is_cut_off_hears_nothing():
 
 def test_slots_that_overlap_disturb_each_other_only_within_earshot():
     def both(links):
-        bench = Bench(4, Channel(dict.fromkeys(links, 1.0), seed=1))
+        bench = Bench(4, LossyChannel(dict.fromkeys(links, 1.0), seed=1))
         for sender, receiver in ((1, 2), (3, 4)):
-            bench.carriers[sender].by_agenda(True)
+            bench.carriers[sender].use_slots(True)
             bench.send(sender, receiver)
             bench.carriers[sender].open(0, 10_000)
             bench.kernel.at(10_000, bench.carriers[sender].close)
@@ -159,7 +160,7 @@ def test_slots_that_overlap_disturb_each_other_only_within_earshot():
 def test_what_does_not_fit_into_a_slot_is_given_up():
     bench = Bench(2, NullChannel())
     carrier = bench.carriers[1]
-    carrier.by_agenda(True)
+    carrier.use_slots(True)
     frames = [bench.send(1, 2, seq) for seq in range(5)]
     bench.kernel.run_until(1_000_000)
     assert bench.outcomes == []
@@ -175,7 +176,7 @@ def test_what_was_asked_for_has_the_room_that_is_left_in_a_slot_and_waits_for_an
     """Slots have room for what is due, so without that it would be given up in each of them, and asked for until nobody does."""
     bench = Bench(2, NullChannel())
     carrier = bench.carriers[1]
-    carrier.by_agenda(True)
+    carrier.use_slots(True)
     for seq in range(4):
         bench.send(1, 2, seq, repeated=True)
     for epoch in (1, 2, 3):
@@ -200,6 +201,6 @@ def test_bad_times_begin_and_end_as_often_as_they_should(seed, link):
 
 
 def test_energy_is_time_in_each_state_times_what_it_draws():
-    account = Account(awake_us=2_000_000, send_us=500_000, compute_us=1_000_000, sampled_nc=176_000)
+    account = EnergyAccount(awake_us=2_000_000, send_us=500_000, compute_us=1_000_000, sampled_nc=176_000)
     expected = 17.4 * 0.5 + 19.7 * 1.5 + 0.0 * 8 + 1.8 * 3 + 0.0051 * 7 + 0.176
     assert spent(TELOSB, 10_000_000, account) == pytest.approx(3.0 * expected * 1e-3)

@@ -3,16 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.payload import reported_after
+from acquisition.payload import filter_report_interval
 from acquisition.schedule import Sampling
-from acquisition.ticks import Epochs
-from gateway.payload import Counts, decode_event, encode_event
-from innet.program.interpreter import Outcome
-from simulator.reading_counters import TOLD_AFTER, Counting
-from simulator.sample_buffer import MOST, Waiting
+from acquisition.ticks import EpochGrid
+from gateway.payload import ReadingCounts, decode_event, encode_event
+from innet.program.interpreter import ProgramOutcome
+from simulator.reading_counters import REPORT_EPOCHS, ReadingCounters
+from simulator.sample_buffer import CAPACITY, SampleBuffer
 
-SAMPLINGS = tuple(Sampling(number, "", Epochs(0, 10), ()) for number in (0, 1))
-SENT, FILTERED, MERGED = Outcome((1,), True), Outcome(None, True), Outcome(None, False)
+SAMPLINGS = tuple(Sampling(number, "", EpochGrid(0, 10), ()) for number in (0, 1))
+SENT, FILTERED, MERGED = ProgramOutcome((1,), True), ProgramOutcome(None, True), ProgramOutcome(None, False)
 
 kept = st.tuples(st.sampled_from(SAMPLINGS), st.integers(1, 3), st.booleans())
 
@@ -20,7 +20,7 @@ kept = st.tuples(st.sampled_from(SAMPLINGS), st.integers(1, 3), st.booleans())
 @given(st.lists(kept, max_size=60), st.sets(st.integers(0, 60)))
 def test_what_is_kept_comes_out_once_in_order_and_in_runs(rows, taken):
     """A row is None where it was filtered; epochs may be skipped; now and then all that waits is taken."""
-    waiting, epoch, expected, found = Waiting(), {0: 0, 1: 0}, {0: [], 1: []}, {0: [], 1: []}
+    waiting, epoch, expected, found = SampleBuffer(), {0: 0, 1: 0}, {0: [], 1: []}, {0: [], 1: []}
     for at, (sampling, step, filtered) in enumerate(rows):
         epoch[sampling.number] += step
         row = None if filtered else (at,)
@@ -34,11 +34,11 @@ def test_what_is_kept_comes_out_once_in_order_and_in_runs(rows, taken):
     for number, all_of_it in found.items():
         held = expected[number][len(all_of_it) :]
         assert all_of_it + held == expected[number]
-        assert len(held) < reported_after(SAMPLINGS[number]) and all(row is None for _, row in held)
+        assert len(held) < filter_report_interval(SAMPLINGS[number]) and all(row is None for _, row in held)
 
 
 def test_what_was_filtered_waits_for_no_more_when_it_is_sampled_no_more():
-    waiting = Waiting()
+    waiting = SampleBuffer()
     for sampling in SAMPLINGS:
         waiting.keep(sampling, 0, None)
     assert waiting.take(SAMPLINGS) == []
@@ -47,32 +47,32 @@ def test_what_was_filtered_waits_for_no_more_when_it_is_sampled_no_more():
 
 
 def test_where_there_is_no_room_the_oldest_is_dropped():
-    waiting = Waiting()
-    epochs = [0, *range(2, MOST + 4)]  # one in a run of its own
+    waiting = SampleBuffer()
+    epochs = [0, *range(2, CAPACITY + 4)]  # one in a run of its own
     dropped = [waiting.keep(SAMPLINGS[0], epoch, (epoch,)) for epoch in epochs]
-    assert dropped == [0] * MOST + [1] * 3
+    assert dropped == [0] * CAPACITY + [1] * 3
     [(_, first, rows)] = waiting.take(SAMPLINGS)
-    assert (first, len(rows), rows[0], rows[-1]) == (4, MOST, (4,), (MOST + 3,))
+    assert (first, len(rows), rows[0], rows[-1]) == (4, CAPACITY, (4,), (CAPACITY + 3,))
 
 
 def test_counts_are_told_when_there_are_enough_epochs_or_the_sampling_has_ended():
-    counting = Counting()
-    for epoch, outcome in enumerate([SENT, FILTERED, MERGED] * (TOLD_AFTER // 3)):
+    counting = ReadingCounters()
+    for epoch, outcome in enumerate([SENT, FILTERED, MERGED] * (REPORT_EPOCHS // 3)):
         assert counting.due(SAMPLINGS) == []
         counting.count(SAMPLINGS[0], 7 + epoch, outcome, dropped=epoch == 5)
-    third = TOLD_AFTER // 3
-    assert counting.due(SAMPLINGS) == [Counts(0, 7, TOLD_AFTER, TOLD_AFTER, third, third, 1)]
+    third = REPORT_EPOCHS // 3
+    assert counting.due(SAMPLINGS) == [ReadingCounts(0, 7, REPORT_EPOCHS, REPORT_EPOCHS, third, third, 1)]
     assert counting.due(SAMPLINGS) == []
     counting.count(SAMPLINGS[1], 3, SENT, 0)
     counting.count(SAMPLINGS[1], 5, SENT, 0)  # epoch 4 was missed
-    assert counting.due(SAMPLINGS[:1]) == [Counts(1, 3, 3, 2, 0, 0, 0)]
+    assert counting.due(SAMPLINGS[:1]) == [ReadingCounts(1, 3, 3, 2, 0, 0, 0)]
 
 
 def test_counts_of_more_epochs_than_a_frame_can_say_are_told_in_two():
     """A clock that jumps a day, where readings are due every second; the mote may have to wait until it can tell."""
-    counting = Counting()
+    counting = ReadingCounters()
     for epoch in (3, 4, 86_404, 86_405):
         counting.count(SAMPLINGS[0], epoch, SENT, 0)
     told = counting.due(())
-    assert told == [Counts(0, 3, 2, 2, 0, 0, 0), Counts(0, 86_404, 2, 2, 0, 0, 0)]
+    assert told == [ReadingCounts(0, 3, 2, 2, 0, 0, 0), ReadingCounts(0, 86_404, 2, 2, 0, 0, 0)]
     assert [decode_event(encode_event(each)) for each in told] == told

@@ -2,9 +2,9 @@
 
 import pytest
 
-from simulator.fault_injection import plan_faults
+from simulator.fault_injection import schedule_faults
 from simulator.scenario import parse_scenario
-from simulator.world_builder import build, sensors_of
+from simulator.world_builder import build_world, make_sensors
 from tests.simulation.scenario_judge import FOLDER
 
 MINUTE_US = 60_000_000
@@ -15,7 +15,7 @@ def scenario(text):
 
 
 def sensor(told, mote, name):
-    return next(each for each in sensors_of(told, 1)[mote] if each.name == name)
+    return next(each for each in make_sensors(told, 1)[mote] if each.name == name)
 
 
 def test_a_quantity_is_a_mean_a_place_and_cycles():
@@ -53,15 +53,15 @@ def test_a_sensor_gives_no_more_than_it_can():
 
 def test_crystals_are_wrong_by_up_to_what_is_said_and_each_by_its_own():
     told = scenario("[clocks]\nppm = 50\n")
-    ppm = [mote.clock._ppm for mote in build(told, 1).motes.values()]
+    ppm = [mote.clock._ppm for mote in build_world(told, 1).motes.values()]
     assert all(abs(each) <= 50 for each in ppm)
     assert len(set(ppm)) > 4
-    assert ppm == [mote.clock._ppm for mote in build(told, 1).motes.values()]
+    assert ppm == [mote.clock._ppm for mote in build_world(told, 1).motes.values()]
 
 
 def ratios_at(told, minutes):
-    built = build(told, 1)
-    plan_faults(told, built, lambda here: None)
+    built = build_world(told, 1)
+    schedule_faults(told, built, lambda here: None)
     built.kernel.run_until(minutes * MINUTE_US)
     return built
 
@@ -95,4 +95,4 @@ def test_whoever_moves_has_its_new_links_and_no_other():
 
 
 def test_delivery_makes_every_link_worse():
-    assert build(scenario("[radio]\ndelivery = 0.5\n"), 1).channel.ratio(0, 1) == pytest.approx(0.49)
+    assert build_world(scenario("[radio]\ndelivery = 0.5\n"), 1).channel.ratio(0, 1) == pytest.approx(0.49)

@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from acquisition.ticks import Epochs
-from innet.payload import Orders
+from acquisition.schedule import Sampling, Schedule, SensorChannel, sensor_code
+from acquisition.ticks import EpochGrid
+from innet.payload import MoteAssignment
 from innet.program.mote_program import MoteProgram
-from simulator.mote_config import Standing
+from simulator.mote_config import MoteConfig
 from tests.simulator.join_networks import TEMPERATURE, VOLTAGE, Side, joining_networks
 from tests.simulator.networks import TICK_MS, Made, collecting, duties_along, networks
 
@@ -29,32 +29,32 @@ def test_both_speeds_leave_the_same_trace_where_motes_look_at_two_samplings_toge
 
 
 def test_readings_leave_by_the_numbers_of_their_samplings_where_another_mote_lacks_the_first():
-    left, right = (Side(Sampling(number, "", Epochs(0, 10), (channel,)), other, True, False, None)
+    left, right = (Side(Sampling(number, "", EpochGrid(0, 10), (channel,)), other, True, False, None)
                    for number, other, channel in ((3, 1, TEMPERATURE), (1, 3, VOLTAGE)))  # fmt: skip
     taking, duties = {4: (left,), 5: (right, left)}, duties_along({4: 0, 5: 0}, 10 * TICK_MS, 1.0, 20)
-    standing = {
-        mote: Standing(
+    configs = {
+        mote: MoteConfig(
             Schedule(mote, 1, tuple(side.own for side in sides)),
-            Orders(tuple(side.program(mote, True, None) for side in sides), 0, duties[mote]),
+            MoteAssignment(tuple(side.program(mote, True, None) for side in sides), 0, duties[mote]),
             TICK_MS,
         )
         for mote, sides in taking.items()
     }
-    made = Made(standing, {(4, 0): 1.0, (0, 4): 1.0, (5, 0): 1.0, (0, 5): 1.0}, 1, None, 0, 2)
+    made = Made(configs, {(4, 0): 1.0, (0, 4): 1.0, (5, 0): 1.0, (0, 5): 1.0}, 1, None, 0, 2)
     trace, _ = made.one_by_one()
     assert [e["sampling"] for e in trace.of("posted") if e.mote == 5] == [1, 3, 1, 3]
     assert str(made.swept()[0]) == str(trace)
 
 
 def collecting_network(parents, links, rounds):
-    sampling = Sampling(0, "", Epochs(0, 10), (Channel("", sensor_code("temperature"), 16),))
+    sampling = Sampling(0, "", EpochGrid(0, 10), (SensorChannel("", sensor_code("temperature"), 16),))
     duties = duties_along(parents, 10 * TICK_MS, 1.0, 20)
-    standing = {
-        mote: Standing(
+    configs = {
+        mote: MoteConfig(
             Schedule(mote, 1, (sampling,)),
-            Orders((MoteProgram(mote, 0, 1, 1, collecting(1)),), parent, duties[mote]),
+            MoteAssignment((MoteProgram(mote, 0, 1, 1, collecting(1)),), parent, duties[mote]),
             TICK_MS,
         )
         for mote, parent in parents.items()
     }
-    return Made(standing, links, 1, None, 0, rounds)
+    return Made(configs, links, 1, None, 0, rounds)

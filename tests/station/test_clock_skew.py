@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from basestation.station.clock_skew import Clocks
+from basestation.station.clock_skew import ClockSkewDetector
 from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
 
 ROUND = Agenda(10, 1_000, {3: SiteAgenda(3, 0, (Slot(9_600, 200, Activity.SEND, 0),))})
@@ -19,29 +19,31 @@ def stamped(*stamps):
     (110_000, 119_999, False), (119_000, 120_300, False), (119_000, 120_301, True), (50_000, 120_301, True),
 ])  # fmt: skip
 def test_what_comes_in_a_later_round_than_its_own_is_late(last, now, late):
-    assert Clocks(500).wrong(stamped((3, last, last)), now, ROUND) == [3] * late
-    assert Clocks(500).wrong(stamped((3, last, last)), now, None) == []  # who is awake may take its time
+    assert ClockSkewDetector(500).find_skewed_sites(stamped((3, last, last)), now, ROUND) == [3] * late
+    assert (
+        ClockSkewDetector(500).find_skewed_sites(stamped((3, last, last)), now, None) == []
+    )  # who is awake may take its time
 
 
 def test_what_comes_again_because_it_was_missing_says_nothing_of_a_clock():
-    clocks = Clocks(500)
-    assert clocks.wrong(stamped((3, 120_000, 120_000), (4, 110_000, 110_000)), 121_000, ROUND) == [4]
-    assert clocks.wrong(stamped((3, 20_000, 20_000), (3, 30_000, 30_000)), 125_000, ROUND) == []
+    clocks = ClockSkewDetector(500)
+    assert clocks.find_skewed_sites(stamped((3, 120_000, 120_000), (4, 110_000, 110_000)), 121_000, ROUND) == [4]
+    assert clocks.find_skewed_sites(stamped((3, 20_000, 20_000), (3, 30_000, 30_000)), 125_000, ROUND) == []
 
 
 @pytest.mark.parametrize("rounds", [ROUND, None])
 def test_what_is_of_a_time_that_has_not_come_is_from_a_clock_that_is_ahead(rounds):
-    clocks = Clocks(500)
-    assert clocks.wrong(stamped((3, 130_000, 130_000), (4, 120_400, 120_400)), 120_000, rounds) == [3]
-    assert clocks.wrong(stamped((5, 110_000, 169_000)), 120_000, rounds) == []  # of a slice that has begun
-    assert clocks.wrong(stamped((3, 130_000, 130_000)), 130_000, rounds) == []
+    clocks = ClockSkewDetector(500)
+    assert clocks.find_skewed_sites(stamped((3, 130_000, 130_000), (4, 120_400, 120_400)), 120_000, rounds) == [3]
+    assert clocks.find_skewed_sites(stamped((5, 110_000, 169_000)), 120_000, rounds) == []  # of a slice that has begun
+    assert clocks.find_skewed_sites(stamped((3, 130_000, 130_000)), 130_000, rounds) == []
     # And who was a day ahead once is not taken to repeat itself from then on.
-    assert clocks.wrong(stamped((3, 86_400_000, 86_400_000)), 140_000, ROUND) == [3]
-    assert clocks.wrong(stamped((3, 150_000, 150_000)), 170_000, rounds) == ([3] if rounds else [])
+    assert clocks.find_skewed_sites(stamped((3, 86_400_000, 86_400_000)), 140_000, ROUND) == [3]
+    assert clocks.find_skewed_sites(stamped((3, 150_000, 150_000)), 170_000, rounds) == ([3] if rounds else [])
 
 
 def test_what_nobody_is_told_to_have_stamped_says_nothing_of_clocks():
     """Partials of many sites count who is in them."""
     nobodys = tuple(np.zeros(0, np.int64) for _ in range(3))
-    assert Clocks(500).wrong([nobodys], 120_000, None) == []
-    assert Clocks(500).wrong([nobodys, *stamped((3, 130_000, 130_000))], 120_000, None) == [3]
+    assert ClockSkewDetector(500).find_skewed_sites([nobodys], 120_000, None) == []
+    assert ClockSkewDetector(500).find_skewed_sites([nobodys, *stamped((3, 130_000, 130_000))], 120_000, None) == [3]

@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 import basestation.station.ledger
 from acquisition import uplink
 from acquisition.payload import encode_readings
-from acquisition.schedule import Channel, Sampling, Schedule
-from acquisition.schedule_builder import Scheduled
-from acquisition.ticks import Epochs
+from acquisition.schedule import Sampling, Schedule, SensorChannel
+from acquisition.schedule_builder import ScheduleSet
+from acquisition.ticks import EpochGrid
 from basestation.planner.catalog import read_schema
 from basestation.station.ledger import Ledger
-from gateway.frame import Frame, Kind
-from gateway.image import NOTHING, Stamp
+from gateway.frame import Frame, FrameKind
+from gateway.image import NO_IMAGE, Stamp
 from gateway.link import Link
-from gateway.payload import Counts, Hello, Lost, Reason, encode_event, encode_hello
+from gateway.payload import Hello, HelloReason, LostFrames, ReadingCounts, encode_event, encode_hello
 from innet.operators.acquire import Acquire
 from innet.operators.fold import Fold
-from innet.operators.slices import Slices
-from innet.placement.placement import Placed
+from innet.operators.slices import SlicePattern
+from innet.placement.placement import PlacedOperator
 from tests.simulation.reading_accounts import balanced
 
 CATALOG = read_schema("r: sensed (site:integer, v:integer) every 5 sec at sites 5, 6")
 SITE, EVERY = 5, 5
-SAMPLING = Sampling(0, "r", Epochs(10, EVERY), (Channel("v", 1, 16),))
-SCHEDULED = Scheduled({0: SAMPLING}, {SITE: Schedule(SITE, 1, (SAMPLING,))})
+SAMPLING = Sampling(0, "r", EpochGrid(10, EVERY), (SensorChannel("v", 1, 16),))
+SCHEDULED = ScheduleSet({0: SAMPLING}, {SITE: Schedule(SITE, 1, (SAMPLING,))})
 FATES = "comes", "comes", "comes", "comes twice", "is lost", "is under way"
 BECOMES = "sent", "sent", "filtered", "folded", "not sampled"
 
@@ -93,7 +93,7 @@ class Mote:
         for run in runs:
             epochs, fate = [epoch for epoch, _ in run], self.draw(st.sampled_from(self.fates))
             payload = encode_readings(SAMPLING, epochs[0], [None if filtered else (7,) for _, filtered in run])
-            frame = Frame(Kind.READING, SITE, 1, self.seq, payload)
+            frame = Frame(FrameKind.READING, SITE, 1, self.seq, payload)
             self.seq += 1
             if fate.startswith("comes"):
                 self.came.update(epochs)
@@ -108,7 +108,7 @@ class Mote:
     def take(self, frame):
         known = self.link.accept(frame)
         frames, copies = ([frame], []) if known else ([], [frame])
-        measured = uplink.rise([f for f in frames if f.kind is Kind.READING], {0: SAMPLING}, CATALOG, self.now)
+        measured = uplink.receive([f for f in frames if f.kind is FrameKind.READING], {0: SAMPLING}, CATALOG, self.now)
         self.ledger.take(frames, copies, measured, max(self.now - EVERY, 0))
 
     def count(self):
@@ -118,9 +118,9 @@ class Mote:
             return
         span = range(epochs[0], epochs[-1] + 1)
         of = Counter(self.became[epoch] for epoch in span)
-        counts = Counts(0, span.start, len(span), len(epochs), of["filtered"], of["folded"], self.dropped)
+        counts = ReadingCounts(0, span.start, len(span), len(epochs), of["filtered"], of["folded"], self.dropped)
         self.since, self.dropped = self.epoch, 0
-        frame = Frame(Kind.EVENT, SITE, 1, self.seq, encode_event(counts))
+        frame = Frame(FrameKind.EVENT, SITE, 1, self.seq, encode_event(counts))
         self.seq += 1
         fate = self.draw(st.sampled_from(self.fates))
         if fate.startswith("comes"):
@@ -132,7 +132,7 @@ class Mote:
     def confess(self):
         """Say what is lost."""
         for seq in self.lost:
-            self.link.write_off(Lost(1, ((seq, seq),)))
+            self.link.write_off(LostFrames(1, ((seq, seq),)))
         self.lost = []
 
     def sums(self):
@@ -141,12 +141,12 @@ class Mote:
         return sums
 
 
-def merged(ledger, number, partials, now, slices=Slices(EVERY, 0, 0)):
+def merged(ledger, number, partials, now, slices=SlicePattern(EVERY, 0, 0)):
     """(first tick of its slice, who is in it, how many readings) of each partial."""
     fold = Fold(Acquire("r", EVERY, ("v",)), "r", slices, (), ())
     slice_, who, readings = zip(*partials, strict=True)
     bits = np.array([[site in each for site in (5, 6)] for each in who])
-    ledger.merge(Placed(fold, (5, 6), number), slices.number(np.array(slice_)), bits, np.array(readings), now)
+    ledger.merge(PlacedOperator(fold, (5, 6), number), slices.number(np.array(slice_)), bits, np.array(readings), now)
 
 
 @given(st.data())
@@ -244,40 +244,40 @@ def test_of_the_oldest_only_sums_are_kept_and_they_are_the_same(name, data):
 
 def test_of_a_slice_of_several_ticks_it_is_known_whose_readings_came_when_all_have():
     """Three of two motes are anybody's; with the fourth they are all there."""
-    ledger, slices = Ledger(CATALOG, {}), Slices(10, 0, 0)
+    ledger, slices = Ledger(CATALOG, {}), SlicePattern(10, 0, 0)
     both = {site: Schedule(site, 1, (SAMPLING,)) for site in (5, 6)}
-    ledger.desire(Scheduled({0: SAMPLING}, both), 0)
+    ledger.desire(ScheduleSet({0: SAMPLING}, both), 0)
     merged(ledger, 1, [(10, (5, 6), 3)], 19, slices)
-    assert [sums["merged"] for sums in ledger.sums(19)["r"].values()] == [0, 0] and ledger.nobodys() == {"r": 3}
+    assert [sums["merged"] for sums in ledger.sums(19)["r"].values()] == [0, 0] and ledger.unattributed() == {"r": 3}
     merged(ledger, 1, [(10, (6,), 1), (20, (5,), 2)], 29, slices)
-    assert [sums["merged"] for sums in ledger.sums(29)["r"].values()] == [4, 2] and ledger.nobodys() == {}
+    assert [sums["merged"] for sums in ledger.sums(29)["r"].values()] == [4, 2] and ledger.unattributed() == {}
 
 
 def test_where_no_partial_came_nothing_is_told():
-    ledger, fold = Ledger(CATALOG, {}), Fold(Acquire("r", EVERY, ("v",)), "r", Slices(EVERY, 0, 0), (), ())
+    ledger, fold = Ledger(CATALOG, {}), Fold(Acquire("r", EVERY, ("v",)), "r", SlicePattern(EVERY, 0, 0), (), ())
     none = np.zeros(0, np.int64)
-    ledger.merge(Placed(fold, (5, 6), 1), none, np.zeros((0, 2), bool), none, 20)
-    assert ledger.nobodys() == {} and ledger.sums(20) == {}
+    ledger.merge(PlacedOperator(fold, (5, 6), 1), none, np.zeros((0, 2), bool), none, 20)
+    assert ledger.unattributed() == {} and ledger.sums(20) == {}
 
 
 def test_what_counts_its_contributors_names_nobody():
     ledger, sites = Ledger(CATALOG, {}), tuple(range(200))
-    fold = Fold(Acquire("r", EVERY, ("v",)), "r", Slices(EVERY, 0, 0), (), ())
-    ledger.merge(Placed(fold, sites, 1), np.array([3, 3]), np.array([[130], [7]]), np.array([130, 7]), 20)
-    assert ledger.nobodys() == {"r": 137} and ledger.sums(20) == {}
+    fold = Fold(Acquire("r", EVERY, ("v",)), "r", SlicePattern(EVERY, 0, 0), (), ())
+    ledger.merge(PlacedOperator(fold, sites, 1), np.array([3, 3]), np.array([[130], [7]]), np.array([130, 7]), 20)
+    assert ledger.unattributed() == {"r": 137} and ledger.sums(20) == {}
 
 
 def test_what_is_due_follows_the_schedules_and_what_came_ahead_is_due_in_time():
     """Every 5 ticks from 10 on, every 10 from 30 on, nothing from 50 on; 100 came ahead of its time and never is due."""
-    ledger, slow = Ledger(CATALOG, {}), Sampling(1, "r", Epochs(30, 10), SAMPLING.channels)
+    ledger, slow = Ledger(CATALOG, {}), Sampling(1, "r", EpochGrid(30, 10), SAMPLING.channels)
     ledger.desire(SCHEDULED, 8)
-    ledger.desire(Scheduled({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 2, (slow,))}), 22)
+    ledger.desire(ScheduleSet({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 2, (slow,))}), 22)
     came = [(tick, (SITE,), 1) for tick in (10, 15, 30, 35, 40, 45)]
     merged(ledger, 1, came, 22)
     assert {name: n for name, n in ledger.sums(22)["r"][SITE].items() if n} == {
         "due": 3, "produced": 2, "not known": 1, "merged": 2, "received": 6, "ahead": 4,
     }  # fmt: skip
-    ledger.desire(Scheduled({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 3, ())}), 49)
+    ledger.desire(ScheduleSet({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 3, ())}), 49)
     sums = ledger.sums(100)["r"][SITE]
     balanced(sums)
     assert {name: n for name, n in sums.items() if n} == {
@@ -293,8 +293,8 @@ def test_schedules_that_change_at_any_time_balance(changes, ticks):
         now += 3
         every = (None, 5, 10, 15)[kind]
         start = None if every is None else -(-(now + ahead) // every) * every
-        some = () if every is None else (Sampling(number, "r", Epochs(start, every), ()),)
-        ledger.desire(Scheduled({}, {SITE: Schedule(SITE, number, some)}), now)
+        some = () if every is None else (Sampling(number, "r", EpochGrid(start, every), ()),)
+        ledger.desire(ScheduleSet({}, {SITE: Schedule(SITE, number, some)}), now)
         if ticks:
             merged(ledger, 1, [(5 * ticks.pop(), (SITE,), 1)], now)
         for sums in ledger.sums(now).get("r", {}).values():
@@ -308,18 +308,18 @@ def test_counters_that_make_no_sense_leave_the_sums_standing(said):
     mote = Mote(None, ("comes",))
     mote.epoch = 30
     for seq, (first, epochs, *counts) in enumerate(said):
-        payload = encode_event(Counts(0, first, epochs, *counts))
-        mote.take(Frame(Kind.EVENT, SITE, 1, seq, payload))
+        payload = encode_event(ReadingCounts(0, first, epochs, *counts))
+        mote.take(Frame(FrameKind.EVENT, SITE, 1, seq, payload))
     assert mote.sums()["due"] == 30
 
 
-@pytest.mark.parametrize("schedule, expected", [(NOTHING, (3, 2)), (Stamp(1, 7), (0, 5))])
+@pytest.mark.parametrize("schedule, expected", [(NO_IMAGE, (3, 2)), (Stamp(1, 7), (0, 5))])
 def test_who_says_hello_for_the_first_time_and_has_no_schedule_has_sampled_nothing(schedule, expected):
     """Before it said so, at tick 22; what an earlier station has told it is nobody's business but its own."""
     mote = Mote(None, ("comes",))
     mote.epoch = 3  # tick 25, and frames come an epoch before
-    mote.take(Frame(Kind.HELLO, SITE, 1, 0, encode_hello(Hello(Reason.SWITCHED_ON, 0, 0, schedule))))
+    mote.take(Frame(FrameKind.HELLO, SITE, 1, 0, encode_hello(Hello(HelloReason.SWITCHED_ON, 0, 0, schedule))))
     mote.epoch = 5
-    mote.take(Frame(Kind.HELLO, SITE, 1, 1, encode_hello(Hello(Reason.ASKED, 0, 0))))
+    mote.take(Frame(FrameKind.HELLO, SITE, 1, 1, encode_hello(Hello(HelloReason.ASKED, 0, 0))))
     sums = mote.sums()
     assert (sums["due"], sums["not asked yet"], sums["not known"]) == (5, *expected)

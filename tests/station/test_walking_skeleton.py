@@ -10,25 +10,25 @@ import urllib.request
 
 import pytest
 
-from acquisition.ticks import Epochs
+from acquisition.ticks import EpochGrid
 from basestation.archive.memory import MemoryArchive
 from basestation.archive.parquet import ParquetArchive
-from basestation.controller.query_lifecycle import State
+from basestation.controller.query_lifecycle import QueryState
 from basestation.errors import CATALOGUE, ROAD
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.catalog import read_schema
 from basestation.results.view import current_tuples, current_windows
 from basestation.station.service import RestServer, Station
-from basestation.updates.update import Ended, EpochMark, TupleUpdates, singly
+from basestation.updates.update import EpochMark, QueryFailure, TupleUpdates, split_singly
 from gateway import downlink
 from gateway.frame import COORDINATOR
-from gateway.transports.memory import pair
+from gateway.transports.memory import connected_pair
 from innet.routing.topology import QUALITY_MAX
 from simulator.kernel import Kernel
 from simulator.mote import Mote
-from simulator.network import Gateway, Network
-from simulator.physical_fields import Failing, Wave
-from simulator.radio_medium import Air, Channel, NullChannel
+from simulator.network import Gateway, MoteNetwork
+from simulator.physical_fields import FailingSensor, Wave
+from simulator.radio_medium import LossyChannel, NullChannel, RadioMedium
 from simulator.sensor import Sensor
 from simulator.trace import Trace
 from simulator.transport import connect
@@ -48,12 +48,12 @@ class World:
     def __init__(self, folder, failing=None, channel=None):
         self.catalog = read_schema(SCHEMA)
         self.trace, kernel = Trace(), Kernel(BEGIN * 1_000_000)
-        self.air = Air(kernel, self.trace, channel or NullChannel())
+        self.air = RadioMedium(kernel, self.trace, channel or NullChannel())
         temperature = Wave(mean=20.0, swing=3.0, period_ms=600_000, per_site=0.1)
         sensors = (Sensor("temperature", failing or temperature, scale=2), Sensor("volt", Wave(2987.0)))
         motes = [Mote(site, 1, kernel, self.air, self.trace, sensors) for site in (3, 4)]
-        gateway = Gateway(COORDINATOR, motes[0].relay.timing, kernel, self.air, self.trace)
-        wire, self.network = connect(lambda end: Network(kernel, self.trace, motes, [gateway], end))
+        gateway = Gateway(COORDINATOR, motes[0].forwarder.timing, kernel, self.air, self.trace)
+        wire, self.network = connect(lambda end: MoteNetwork(kernel, self.trace, motes, [gateway], end))
         wire.open()
         self.archive = ParquetArchive(folder, self.catalog.tick_ms)
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=BEGIN * 1000)
@@ -61,7 +61,7 @@ class World:
 
     def said(self, number=1, after=0):
         """What a query has said so far, in its order."""
-        return list(singly(numbered.update for numbered in self.station.feed.read(number, after)))
+        return list(split_singly(numbered.update for numbered in self.station.feed.read(number, after)))
 
     def rows(self, update, number=1):
         """The rows that an update gives, in the values that people see."""
@@ -103,11 +103,11 @@ def get(url, token=TOKEN):
 def test_one_reading_crosses_everything(world, tmp_path):
     # Down: the query is accepted, the motes are told, they confirm.
     query = world.station.submit(QUERY, world.now_ms)
-    assert query.state is State.DEPLOYING
+    assert query.state is QueryState.DEPLOYING
     world.run(2)
-    assert world.station.world.queries[1].state is State.RUNNING
+    assert world.station.world.queries[1].state is QueryState.RUNNING
     [sampling] = world.station.world.scheduled.samplings.values()
-    assert sampling.epochs == Epochs(BEGIN + 5, 10)
+    assert sampling.epochs == EpochGrid(BEGIN + 5, 10)
     assert [channel.attribute for channel in sampling.channels] == ["temp"]  # what nobody asked for is not sampled
 
     # Up: motes told whom they hear, and measure at the ticks of the schedule.
@@ -193,7 +193,9 @@ def test_a_silent_mote_holds_no_window_and_what_it_saved_revises_the_answers(wor
 
 
 def test_a_failed_sensor_is_null_and_the_reading_still_counts(tmp_path):
-    world = World(tmp_path, failing=Failing(Wave(21.5), site=4, begin=(BEGIN + 10) * 1000, end=(BEGIN + 20) * 1000))
+    world = World(
+        tmp_path, failing=FailingSensor(Wave(21.5), site=4, begin=(BEGIN + 10) * 1000, end=(BEGIN + 20) * 1000)
+    )
     world.station.submit("SELECT site, temp FROM field [NOW]", world.now_ms)
     world.run(27)
     assert [(world.rows(u), u.coverage["field"]) for u in world.said()] == [
@@ -220,7 +222,7 @@ def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
     world.station.stop(2, world.now_ms)
     world.run(30)
     assert max(tick for tick, _ in world.produced()) == BEGIN + 45
-    assert [q.state for q in world.station.world.queries.values()] == [State.STOPPED, State.STOPPED]
+    assert [q.state for q in world.station.world.queries.values()] == [QueryState.STOPPED, QueryState.STOPPED]
     assert world.station.world.live == {}
     assert not world.station.errors
 
@@ -236,7 +238,7 @@ def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
     ],
 )
 def test_what_cannot_run_yet_is_refused_with_a_place_and_leaves_no_trace(world, text, said, place):
-    with pytest.raises(Refused, match=said) as caught:
+    with pytest.raises(DiagnosticError, match=said) as caught:
         world.station.submit(text, world.now_ms)
     [diagnostic] = caught.value.diagnostics
     assert diagnostic.kind == "later"
@@ -261,11 +263,11 @@ LATER = {
 def test_each_error_of_this_kind_is_caused_by_the_example_of_the_catalogue(code):
     example = CATALOGUE[code].example
     catalog = read_schema(example if CATALOGUE[code].schema else ROAD)
-    wire, _ = pair()
+    wire, _ = connected_pair()
     station = Station(catalog, wire, MemoryArchive(), boot=1, now_ms=BEGIN * 1000)
     text = LATER[code]
     assert CATALOGUE[code].schema or text == example
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(DiagnosticError) as caught:
         station.submit(text, BEGIN * 1000)
     assert [d.code for d in caught.value.diagnostics] == [code]
     assert station.world.queries == {}
@@ -327,8 +329,8 @@ def test_a_query_that_cannot_go_on_says_so_and_its_motes_stop(world):
     world.station.submit(text, world.now_ms)
     world.run(40)
     *_, ended = world.said()
-    assert isinstance(ended, Ended)
-    assert world.station.world.queries[1].state is State.FAILED
+    assert isinstance(ended, QueryFailure)
+    assert world.station.world.queries[1].state is QueryState.FAILED
     assert 1 not in world.station.world.live
     assert len({tick for tick, _ in world.produced()}) < 3
     world.station.submit(QUERY, world.now_ms)  # and the station goes on
@@ -349,11 +351,11 @@ def test_the_same_run_gives_the_same_trace(tmp_path):
 
 def test_a_mote_out_of_reach_is_told_and_heard_through_another(tmp_path):
     hops = {(0, 3): 1.0, (3, 0): 1.0, (3, 4): 1.0, (4, 3): 1.0}
-    world = World(tmp_path, channel=Channel(hops, seed=1))
+    world = World(tmp_path, channel=LossyChannel(hops, seed=1))
     world.station.submit(QUERY, world.now_ms)
     world.run(4)
     assert world.station.world.tree.parent == {3: COORDINATOR, 4: 3}
-    assert world.station.world.queries[1].state is State.RUNNING
+    assert world.station.world.queries[1].state is QueryState.RUNNING
     world.run(30)
     assert [(u.tick - BEGIN, u.coverage["field"]) for u in world.said()] == [(at, (2, 2)) for at in (5, 15, 25)]
     assert not world.station.errors
@@ -375,23 +377,23 @@ def test_a_station_that_restarts_asks_before_it_tells_and_motes_that_have_what_t
     before = world.station
     world.station = Station(before.world.catalog, before._transport, world.archive, boot=2, now_ms=world.now_ms)
     world.station.world = before.world  # what should be is what survives
-    downlink.desire(before.world.desired, world.station.keepers, world.now_ms)
+    downlink.set_desired(before.world.desired, world.station.reconcilers, world.now_ms)
     world.run(20)
     kinds = [event["kind"] for event in world.trace.of("received")[received:]]
     assert set(kinds) == {"HELLO"}
-    assert world.station.keepers.settled() == {3, 4}
+    assert world.station.reconcilers.up_to_date_motes() == {3, 4}
 
 
 @pytest.mark.parametrize("seed", [1, 3])
 def test_with_two_of_five_frames_lost_all_motes_are_told_and_each_reading_comes_or_is_known_to_be_lost(tmp_path, seed):
     hops = {(0, 3): 0.6, (3, 0): 0.6, (3, 4): 0.6, (4, 3): 0.6}
-    world = World(tmp_path, channel=Channel(hops, seed))
+    world = World(tmp_path, channel=LossyChannel(hops, seed))
     world.station.submit(QUERY, world.now_ms)
     world.run(400)
-    keepers = world.station.keepers
-    assert keepers.settled() == {3, 4}
+    reconcilers = world.station.reconcilers
+    assert reconcilers.up_to_date_motes() == {3, 4}
     batch = world.archive.read(world.catalog.find("field"), 0, 2**62)
     came = set(zip(batch.tick.tolist(), batch.site.tolist(), strict=True))
     gone = {(tick, site) for tick, site in set(world.produced()) - came if tick < BEGIN + 250}
     assert len(came) > 60
-    assert len(gone) <= sum(keeper.link.lost for keeper in keepers.by_mote.values())
+    assert len(gone) <= sum(reconciler.link.lost for reconciler in reconcilers.by_mote.values())

@@ -12,7 +12,7 @@ OLDEST = 17
 REMEDY = "sudo apt install openjdk-17-jre-headless"
 
 
-class SparkUnavailable(Exception):
+class SparkUnavailableError(Exception):
     """Historical queries cannot run here; the message says what is missing and what would help."""
 
 
@@ -34,7 +34,7 @@ def find_java(environment: Mapping[str, str] = os.environ, private: Path | None 
             return home
         seen.append(f"{home} is Java {version}" if version else f"{home} does not start")
     found = f" ({'; '.join(seen)})" if seen else ""
-    raise SparkUnavailable(f"history needs Java {OLDEST} or later, and there is none{found}; on Debian: {REMEDY}")
+    raise SparkUnavailableError(f"history needs Java {OLDEST} or later, and there is none{found}; on Debian: {REMEDY}")
 
 
 def java_version(home: Path) -> int:

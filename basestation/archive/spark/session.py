@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from basestation.archive.spark.java import SparkUnavailable, find_java
+from basestation.archive.spark.java import SparkUnavailableError, find_java
 
 # Measured on two cores: the serial collector and the first compiler only take a second off the start of a session.
 # Spark refuses heaps below 450 MB.
@@ -17,7 +17,7 @@ def start_session(state: Path, cores: int = 2):
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise SparkUnavailable(f"history needs PySpark ({error}): pip install 'moteloom[history]'") from error
+        raise SparkUnavailableError(f"history needs PySpark ({error}): pip install 'moteloom[history]'") from error
     os.environ["JAVA_HOME"] = str(java)
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -6,22 +6,22 @@ they are sorted.
 
 import numpy as np
 
-from basestation.execution.columns.integer_arrays import stable_order
-from basestation.execution.columns.window_batch import ranges
+from basestation.execution.columns.integer_arrays import stable_argsort
+from basestation.execution.columns.window_batch import expand_ranges
 
 LOOSE, SMALL = 4, 1024  # so many numbers for each row, and some more, are fewer than it costs to sort rows
 
 
-def tabled(room, rows):
+def fits_table(room, rows):
     """Whether keys below `room` are counted in a table, and not sorted."""
     return room <= LOOSE * rows + SMALL
 
 
-def occurrence(keys):
+def number_occurrences(keys):
     """For each row how many equal keys stand before it."""
     if (keys[1:] > keys[:-1]).all():
         return np.zeros(len(keys), np.int64)
-    order = stable_order(keys)
+    order = stable_argsort(keys)
     ordered = keys[order]
     begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     lengths = np.diff(np.concatenate([begins, [len(keys)]]))
@@ -30,12 +30,12 @@ def occurrence(keys):
     return out
 
 
-def left_of(keys, others, room):
+def subtract_bag(keys, others, room):
     """Where the keys are that are left when each of the others has taken the first equal one; all are below `room`."""
     if not len(keys) or not len(others):
         return np.arange(len(keys))
-    if tabled(room, len(keys)):
-        return left_by_counts(keys, np.bincount(keys, minlength=room), np.bincount(others, minlength=room))
+    if fits_table(room, len(keys)):
+        return subtract_by_counts(keys, np.bincount(keys, minlength=room), np.bincount(others, minlength=room))
     met, theirs = _sieved(keys, others, room)
     if not len(met):
         return np.arange(len(keys))
@@ -48,7 +48,7 @@ def left_of(keys, others, room):
 def _left_by_order(keys, others):
     """The same, in no order: of those that are equal the others stand first and then the keys; of these so many go."""
     both = np.concatenate([others, keys])
-    order = stable_order(both)
+    order = stable_argsort(both)
     ordered = both.take(order)
     begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     is_key = order >= len(others)
@@ -57,7 +57,7 @@ def _left_by_order(keys, others):
     return order[is_key & (np.arange(len(both)) >= np.repeat(behind, sizes))] - len(others)
 
 
-def left_by_counts(keys, own, away):
+def subtract_by_counts(keys, own, away):
     """The same where it is known of each key how many rows have it, and how many of them are taken away."""
     left = np.flatnonzero((own > away).take(keys))
     keys = keys.take(left)
@@ -67,12 +67,12 @@ def left_by_counts(keys, own, away):
         return left
     # Of the rows of each of these keys the first ones go.
     keys = keys.take(some)
-    order = stable_order(keys)
+    order = stable_argsort(keys)
     ordered = keys.take(order)
     begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     away = gone.take(some.take(order.take(begins)))
     stays = np.ones(len(left), bool)
-    stays[some.take(order.take(ranges(begins, away)))] = False
+    stays[some.take(order.take(expand_ranges(begins, away)))] = False
     return left[stays]
 
 

@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from basestation.algebra.record import made_often
-from basestation.algebra.vector import places, taken
-from innet.aggregates.state import Once
+from basestation.algebra.record import record
+from basestation.algebra.vector import as_positions, take_at
+from innet.aggregates.state import IdentityMemo
 
 
-@made_often
+@record
 class Cells:
     """`arrival` and `place` say when the first tuple enters; `states` has one state for each aggregate, counts first.
 
@@ -37,12 +37,12 @@ class Cells:
 
     def take(self, which):
         """Those at positions, in a slice, or under a mask; they may share memory with these."""
-        which = places(which)
-        return self._mapped(lambda array: taken(array, which))
+        which = as_positions(which)
+        return self._mapped(lambda array: take_at(array, which))
 
     def _mapped(self, change):
         """What an array becomes it becomes once."""
-        once = Once()
+        once = IdentityMemo()
         columns = (None if column is None else once(change, column) for column in self._columns)
         return Cells(*columns, [state.mapped(partial(once, change)) for state in self.states])
 
@@ -65,11 +65,11 @@ class Cells:
         return self.slice, self.group, self.arrival, self.place
 
 
-def are_one(parts):
+def form_matrix(parts):
     """Whether parts are a matrix together."""
     return parts[0].width > 0 and all(b.follows(a) for a, b in pairwise(parts))
 
 
-def matrix_of(states, ranks=None):
+def make_matrix(states, ranks=None):
     """A matrix of cells with such states, and the ranks of their first tuples if they are not in the order of entry."""
     return Cells(None, None, None, ranks, states)

@@ -6,9 +6,9 @@ whether or not a tuple passed; `watermark` is how far the stream's time is compl
 
 import numpy as np
 
-from basestation.algebra.record import made_often
+from basestation.algebra.record import record
 from basestation.execution.columns.integer_arrays import distinct
-from basestation.execution.columns.tuple_versions import Versions
+from basestation.execution.columns.tuple_versions import TupleVersions
 from basestation.execution.columns.tuples import Tuples
 from basestation.execution.columns.window_batch import NEVER
 
@@ -17,7 +17,7 @@ NO_KEYS = np.empty((0, 2), np.int64)
 """Keys of windows or epochs: tick, and which one of those of that tick."""
 
 
-@made_often
+@record
 class Change:
     """`fresh` marks those of `come` that the stream did not have before; `gone` have the values that they had.
 
@@ -25,18 +25,18 @@ class Change:
     are not in `come`.
     """
 
-    come: Tuples
-    fresh: np.ndarray
-    gone: Tuples
-    touched: np.ndarray
+    inserted: Tuples
+    is_new: np.ndarray
+    removed: Tuples
+    dirty_ticks: np.ndarray
     watermark: int
     marks: tuple = ()
-    versions: Versions | None = None
+    versions: TupleVersions | None = None
 
     @property
     def arrived(self):
         """How many tuples came."""
-        return len(self.come) + (0 if self.versions is None else self.versions.stand)
+        return len(self.inserted) + (0 if self.versions is None else self.versions.stand)
 
     def ticks(self, upto):
         """The ticks up to one at which anything may look different now."""
@@ -50,4 +50,4 @@ class Change:
     @property
     def _ticks(self):
         versions = () if self.versions is None else (self.versions.tuples.tick,)
-        return self.come.tick, self.gone.tick, self.touched, *versions
+        return self.inserted.tick, self.removed.tick, self.dirty_ticks, *versions

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from basestation.execution.columns.integer_arrays import consecutive
+from basestation.execution.columns.integer_arrays import is_consecutive
 
 _FEW = 16
 _SPARSE = 4  # an array of so many times the places that were asked for is too long
 
 
-class Numbered:
+class DenseIdMap:
     """Values that were never set are zero. Numbers below `base` were dropped and may not be asked for."""
 
     def __init__(self, dtype):
@@ -32,7 +32,7 @@ class Numbered:
         """Where numbers, or those in a slice, are."""
         if not isinstance(numbers, slice):
             numbers = np.asarray(numbers)
-            if numbers.ndim and consecutive(numbers):
+            if numbers.ndim and is_consecutive(numbers):
                 numbers = slice(int(numbers[0]), int(numbers[-1]) + 1)
         if isinstance(numbers, slice):
             places = slice(numbers.start - self.base, numbers.stop - self.base)

@@ -12,7 +12,7 @@ _SPARE = 8
 """A part of so many of what is held is room for more: less is copied more often, more is memory that waits."""
 
 
-class Grown:
+class GrowableArray:
     def __init__(self, values):
         self._array, self._first, self._size = values, 0, len(values)
 
@@ -49,7 +49,7 @@ class Grown:
         return self._array[self._first : self._size]
 
 
-class Uniform:
+class ConstantOrArray:
     """The same of values that mostly are all one: as long as they are, it is held once."""
 
     def __init__(self, values):
@@ -65,7 +65,7 @@ class Uniform:
             if not one or (values.strides == (0,) and (not self._count or self._value == one[0])):
                 self._value, self._count = (one[0] if one else self._value), self._count + len(values)
                 return
-            self._grown = Grown(self.values)
+            self._grown = GrowableArray(self.values)
         self._grown.extend(values)
 
     def drop(self, count):

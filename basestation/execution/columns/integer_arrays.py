@@ -12,18 +12,18 @@ def distinct(values):
     return ordered[_new(ordered)]
 
 
-def consecutive(numbers):
+def is_consecutive(numbers):
     """Whether some integers, one at least, are each the next one: then a slice says as much."""
     count = len(numbers)
     return count > 0 and int(numbers[-1]) - int(numbers[0]) == count - 1 and bool((numbers[1:] > numbers[:-1]).all())
 
 
-def stretched(numbers):
+def as_slice(numbers):
     """The numbers as a slice where they are each the next one: what is taken by it is no copy."""
-    return slice(int(numbers[0]), int(numbers[-1]) + 1) if consecutive(numbers) else numbers
+    return slice(int(numbers[0]), int(numbers[-1]) + 1) if is_consecutive(numbers) else numbers
 
 
-def within(ascending, left, right):
+def locate_ranges(ascending, left, right):
     """Of ranges of numbers: where each begins among some ascending ones, and how many of these it holds."""
     count = len(ascending)
     step = int(ascending[1] - ascending[0]) if count > 1 else 1
@@ -35,7 +35,7 @@ def within(ascending, left, right):
     return begin, np.maximum(np.searchsorted(ascending, right, "right") - begin, 0)
 
 
-def found_in(keys, values):
+def find_in(keys, values):
     """(where values are in ascending keys, which of them are there)."""
     if len(keys) and int(keys[-1]) - int(keys[0]) == len(keys) - 1:  # keys are each the next one
         at = values - keys[0]
@@ -46,7 +46,7 @@ def found_in(keys, values):
     return at, known
 
 
-def ranked(values):
+def rank_distinct(values):
     """(the different values, ascending; and for each value its place among them)."""
     if (values[1:] > values[:-1]).all():
         return values, np.arange(len(values))
@@ -72,7 +72,7 @@ def _new(ordered):
     return new
 
 
-def stable_order(values):
+def stable_argsort(values):
     """The order of integers, equal ones as they stand.
 
     Where there are bits left beside the value for the place, both are sorted as one number, which numpy does many at once;

@@ -3,7 +3,7 @@
 from collections import Counter
 
 
-class Kinds:
+class InternTable:
     def __init__(self):
         self._numbers, self._things, self._uses = {}, {}, Counter()
         self._next = 1
@@ -27,7 +27,7 @@ class Kinds:
         self._uses[number] += 1
         return number
 
-    def let_go(self, number):
+    def release(self, number):
         """It is used once less."""
         self._uses[number] -= 1
         if not self._uses[number]:

@@ -7,7 +7,7 @@ from basestation.execution.columns.window_batch import NEVER
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class NextDue:
     """Nothing is due before a clock tick, as long as of no extent under `room` more tuples come than that."""
 
     before: int
@@ -18,11 +18,11 @@ class Silence:
         return self.before > -NEVER
 
 
-NONE = Silence(-NEVER)
-EVER = Silence(NEVER)
+DUE_NOW = NextDue(-NEVER)
+NEVER_DUE = NextDue(NEVER)
 
 
-def of_all(silences):
+def find_earliest(silences):
     """The Silence of all of them together; that of nobody lasts."""
     found = list(silences)
     if len(found) == 1:
@@ -31,4 +31,4 @@ def of_all(silences):
     for each in found:
         for extent, most in each.room.items():
             room[extent] = min(most, room.get(extent, most))
-    return Silence(min((each.before for each in found), default=NEVER), room)
+    return NextDue(min((each.before for each in found), default=NEVER), room)

@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Punctuation:
     """`source` tells it from all others: the extent, and a number."""
 
     source: tuple
@@ -24,12 +24,12 @@ class Mark:
     def key(self):
         return self.arrival, self.part, self.rank, self.place
 
-    def behind_windows(self):
+    def after_windows(self):
         """The mark as it stands among what windows gave."""
         return replace(self, part=0, rank=-1, place=0)
 
 
-def united(parts):
+def merge_punctuation(parts):
     """All marks of several streams, each once."""
     found = {}
     for marks in parts:
@@ -38,7 +38,7 @@ def united(parts):
     return tuple(found.values())
 
 
-class Waiting:
+class PendingPunctuation:
     """Marks that wait for the watermark to reach their arrival, and then come in order."""
 
     def __init__(self):
@@ -56,7 +56,7 @@ class Waiting:
         return [mark for mark in known if mark.arrival <= watermark]
 
 
-def place_of(mark, tuples):
+def count_before(mark, tuples):
     """How many of the tuples, which are in order, enter before a mark."""
     same = np.ones(len(tuples), bool)
     columns = (tuples.arrival, tuples.part, tuples.rank, tuples.place)

@@ -7,12 +7,12 @@ from bisect import bisect_right
 
 import numpy as np
 
-from basestation.execution.columns.tuples import joined
+from basestation.execution.columns.tuples import concatenate_tuples
 
 _MANY, _SEVERAL = 256, 32
 
 
-class Parts:
+class SegmentedLog:
     def __init__(self):
         self._parts, self._begins = [], []  # and the number of the first tuple of each
         self._ordered = []  # of each whether it is known to be in the order of its ticks, in which it arrives
@@ -45,7 +45,7 @@ class Parts:
 
     def _put_together(self, first):
         """Make one of the parts from one on."""
-        self._parts[first:] = [joined(self._parts[first:])]
+        self._parts[first:] = [concatenate_tuples(self._parts[first:])]
         self._ordered[first:] = [all(self._ordered[first:])]
         del self._begins[first + 1 :]
         self._loose = 0
@@ -63,7 +63,9 @@ class Parts:
         order = np.argsort(which, kind="stable")
         touched, edges = np.unique(which[order], return_index=True)
         within = np.split((numbers - begins[which])[order], edges[1:])
-        found = joined([self._parts[at].take(places) for at, places in zip(touched.tolist(), within, strict=True)])
+        found = concatenate_tuples(
+            [self._parts[at].take(places) for at, places in zip(touched.tolist(), within, strict=True)]
+        )
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         return found.take(back)
@@ -72,7 +74,7 @@ class Parts:
         """The tuples from tick low to tick high; there are some tuples."""
         if len(self._parts) > _SEVERAL:  # it takes longer to ask each than to make one of them
             self._put_together(0)
-        return joined([part.take((part.tick >= low) & (part.tick <= high)) for part in self._parts])
+        return concatenate_tuples([part.take((part.tick >= low) & (part.tick <= high)) for part in self._parts])
 
     def forget(self, before, watermark):
         """Let go of tuples of earlier ticks whose arrival the watermark has reached, up to the first that is none of them, or

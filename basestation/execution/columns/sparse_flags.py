@@ -7,7 +7,7 @@ from basestation.algebra.vector import constant
 _NONE = np.empty(0, np.int64)
 
 
-class Excepted:
+class SparseFlags:
     def __init__(self):
         self._numbers = _NONE  # ascending
 

@@ -6,19 +6,19 @@ more, and nothing is kept for each. What entered otherwise is written down.
 
 import numpy as np
 
-from basestation.execution.columns.dense_id_map import Numbered
+from basestation.execution.columns.dense_id_map import DenseIdMap
 
 
-class Indexes:
+class TupleIndexes:
     def __init__(self):
         self.last = 0
         self._newest = -1  # the greatest number that entered
         self._first = self._behind = 0  # the numbers of the latest that entered in a row …
         self._more = 0  # … and what their indexes are more than those
-        self._others = Numbered(np.int64)  # 0: not entered
+        self._others = DenseIdMap(np.int64)  # 0: not entered
 
     def enter(self, numbers, in_a_row):
-        """Tuples, at least one, take the next indexes, in this order; `in_a_row`: each number is the one before and 1."""
+        """Tuples, at least one, take the next indexes, in this order; `concatenate_encoded`: each number is the one before and 1."""
         begin, self.last = self.last + 1, self.last + len(numbers)
         self._newest = max(self._newest, int(numbers[-1] if in_a_row else numbers.max()))
         if not in_a_row:

@@ -10,15 +10,15 @@ array may stand for several columns, and one value for a whole column; what is m
 
 import numpy as np
 
-from basestation.algebra.dictionary_vector import Placed, in_a_row
-from basestation.algebra.record import made_often
-from basestation.algebra.vector import Vector, everything, places, taken
-from innet.aggregates.state import Once
+from basestation.algebra.dictionary_vector import DictionaryVector, concatenate_encoded
+from basestation.algebra.record import record
+from basestation.algebra.vector import Vector, all_true, as_positions, take_at
+from innet.aggregates.state import IdentityMemo
 
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "site", "append")
 
 
-@made_often
+@record
 class Tuples:
     ident: np.ndarray
     tick: np.ndarray
@@ -35,14 +35,14 @@ class Tuples:
 
     def take(self, which):
         """Those at positions, or under a mask."""
-        if not len(self.ident) or everything(which):
+        if not len(self.ident) or all_true(which):
             return self
-        which, made = places(which), {}
+        which, made = as_positions(which), {}
 
         def of(array):
             found = made.get(id(array))
             if found is None:
-                found = made[id(array)] = taken(array, which)
+                found = made[id(array)] = take_at(array, which)
             return found
 
         columns = {}
@@ -59,7 +59,7 @@ class Tuples:
     def in_order(self):
         """In the order of entry."""
         later = self.arrival[1:] > self.arrival[:-1]
-        if everything(later):
+        if all_true(later):
             return self
         if self.part.strides == self.rank.strides == (0,):  # then the place decides between equal arrivals
             together = (self.arrival[1:] == self.arrival[:-1]) & (self.place[1:] > self.place[:-1])
@@ -68,12 +68,12 @@ class Tuples:
         return self.take(np.lexsort((self.place, self.rank, self.part, self.arrival)))
 
 
-def no_tuples(like):
+def empty_like(like):
     """None of them, with the same columns."""
     return like.take(slice(0, 0))
 
 
-def apart(tuples, mask):
+def partition(tuples, mask):
     """(those under a mask, the others). Where they follow each other there are no copies."""
     count = np.count_nonzero(mask)
     if mask[:count].all():
@@ -81,20 +81,20 @@ def apart(tuples, mask):
     return tuples.take(mask), tuples.take(~mask)
 
 
-def joined(parts):
+def concatenate_tuples(parts):
     """All tuples of all parts, one after another; the parts have the same columns; at least one."""
     parts = [part for part in parts if len(part)] or parts[:1]
     return parts[0] if len(parts) == 1 else _each_once(parts)
 
 
-def concatenated(vectors):
+def concatenate_vectors(vectors):
     """One Vector of several."""
-    if isinstance(vectors[0], Placed) and (placed := in_a_row(vectors)) is not None:
+    if isinstance(vectors[0], DictionaryVector) and (placed := concatenate_encoded(vectors)) is not None:
         return placed
     values = _one_after_another(*(v.values for v in vectors))
     if all(v.valid is None for v in vectors):
         return Vector(values)
-    return Vector(values, np.concatenate([v.there for v in vectors]))
+    return Vector(values, np.concatenate([v.validity for v in vectors]))
 
 
 def _one_after_another(*arrays):
@@ -108,7 +108,7 @@ def _one_after_another(*arrays):
 
 def _each_once(parts):
     """The tuples of all parts; where columns are one array in each of them, they are put together once."""
-    once = Once()
+    once = IdentityMemo()
 
     def of(arrays):
         return once(_one_after_another, *arrays)
@@ -118,22 +118,24 @@ def _each_once(parts):
     for id_ in parts[0].columns:
         vectors = [part.columns[id_] for part in parts]
         masked = any(vector.valid is not None for vector in vectors)
-        valid = of([vector.there if vector.valid is None else vector.valid for vector in vectors]) if masked else None
+        valid = (
+            of([vector.validity if vector.valid is None else vector.valid for vector in vectors]) if masked else None
+        )
         columns[id_] = Vector(of([vector.values for vector in vectors]), valid)
     return Tuples(**system, columns=columns)
 
 
-def equal(a, b):
+def null_safe_equal(a, b):
     """Where two Vectors agree, null with null."""
-    there = a.there & b.there
-    return (there & (a.values == b.values)) | (~a.there & ~b.there)
+    there = a.validity & b.validity
+    return (there & (a.values == b.values)) | (~a.validity & ~b.validity)
 
 
 _SEVERAL = 64
 _MANY = 1024  # parts are put together, but for the first, which may be long
 
 
-class Growing:
+class TupleBuffer:
     """Tuples that are added at the end and dropped, as one Tuples whenever it is looked at.
 
     Additions are kept as they come, and put together when they are looked at or have become many.
@@ -148,7 +150,7 @@ class Growing:
             self._parts.append(tuples)
             self._count += len(tuples)
             if len(self._parts) > _MANY:
-                self._parts = [self._parts[0], joined(self._parts[1:])]
+                self._parts = [self._parts[0], concatenate_tuples(self._parts[1:])]
 
     def __len__(self):
         return self._count
@@ -165,20 +167,20 @@ class Growing:
             if stay.any():
                 kept.append(part.take(stay))
         if self._parts and self._none is None:
-            self._none = no_tuples(self._parts[0])
+            self._none = empty_like(self._parts[0])
         self._parts = kept or [self._none] * bool(self._parts)
         self._count = sum(map(len, self._parts))
 
     def _few(self):
         """The parts, so many at the most that each may be looked at."""
         if len(self._parts) > _SEVERAL:
-            self._parts = [joined(self._parts)]
+            self._parts = [concatenate_tuples(self._parts)]
         return self._parts
 
     def all(self):
         """All of them; None where there never were any."""
         if len(self._parts) > 1:
-            self._parts = [joined(self._parts)]
+            self._parts = [concatenate_tuples(self._parts)]
         return self._parts[0] if self._parts else None
 
     def keep(self, mask):
@@ -186,6 +188,6 @@ class Growing:
         if not mask.all():
             held = self.all()
             if self._none is None:
-                self._none = no_tuples(held)
+                self._none = empty_like(held)
             self._parts = [held.take(mask) if mask.any() else self._none]
             self._count = len(self._parts[0])

@@ -3,13 +3,13 @@
 import numpy as np
 
 from basestation.algebra.vector import Vector
-from basestation.execution.columns.integer_arrays import found_in
-from basestation.execution.columns.tuples import Growing
+from basestation.execution.columns.integer_arrays import find_in
+from basestation.execution.columns.tuples import TupleBuffer
 
 
-class Overlay:
+class ValueOverrides:
     def __init__(self):
-        self._held, self._in_order = Growing(), None
+        self._held, self._in_order = TupleBuffer(), None
 
     def put(self, tuples):
         """These have the values given from now on."""
@@ -19,7 +19,7 @@ class Overlay:
     def holds(self, numbers):
         """Which of the numbers have other values here."""
         held = self._latest()
-        return np.zeros(len(numbers), bool) if held is None else found_in(held.ident, numbers)[1]
+        return np.zeros(len(numbers), bool) if held is None else find_in(held.ident, numbers)[1]
 
     def over(self, tuples):
         """The tuples, with the values from here where there are some."""
@@ -42,13 +42,13 @@ class Overlay:
             held = self._held.all()
             held = held.take(np.argsort(held.ident, kind="stable"))
             self._in_order = held.take(np.append(held.ident[1:] != held.ident[:-1], True))
-            self._held = Growing()
+            self._held = TupleBuffer()
             self._held.add(self._in_order)
         return self._in_order
 
 
 def _with(vector, positions, new):
     """A Vector with some entries changed; the old one stays as it was."""
-    values, valid = vector.values.copy(), vector.there.copy()
-    values[positions], valid[positions] = new.values, new.there
+    values, valid = vector.values.copy(), vector.validity.copy()
+    values[positions], valid[positions] = new.values, new.validity
     return Vector(values, None if valid.all() else valid)

@@ -4,34 +4,34 @@ from dataclasses import replace
 
 import numpy as np
 
-from basestation.algebra.vector import everything
+from basestation.algebra.vector import all_true
 from basestation.execution.columns.change import NO_TICKS
-from basestation.execution.columns.integer_arrays import consecutive
-from basestation.execution.columns.tuple_indexes import Indexes
-from basestation.execution.columns.tuples import joined
+from basestation.execution.columns.integer_arrays import is_consecutive
+from basestation.execution.columns.tuple_indexes import TupleIndexes
+from basestation.execution.columns.tuples import concatenate_tuples
 
 _MANY = 64
 """Parts that wait are put together where there are more."""
 
 
-class Arrivals:
+class WatermarkBuffer:
     """Tuples that wait for the watermark to reach their arrival, and then come in order."""
 
     def __init__(self):
         self._parts = []  # each in order
 
-    def apply(self, come, fresh, gone, ordered=False):
+    def apply(self, inserted, is_new, removed, ordered=False):
         """Take in a change: what is gone waits no longer, what was corrected waits with its new values.
 
         `ordered`: it is known that what comes is in the order of entry.
         """
-        if len(gone) and self._parts:
-            waiting = joined(self._parts)
-            kept = np.isin(come.ident, waiting.ident) & ~fresh
-            left = [part.take(~np.isin(part.ident, gone.ident)) for part in self._parts]
+        if len(removed) and self._parts:
+            waiting = concatenate_tuples(self._parts)
+            kept = np.isin(inserted.ident, waiting.ident) & ~is_new
+            left = [part.take(~np.isin(part.ident, removed.ident)) for part in self._parts]
             self._parts = [part for part in left if len(part)]
-            self._wait(_in_the_place_of(come.take(kept), waiting))
-        self._wait(come.take(fresh), ordered)
+            self._wait(_in_the_place_of(inserted.take(kept), waiting))
+        self._wait(inserted.take(is_new), ordered)
 
     def __len__(self):
         return sum(map(len, self._parts))
@@ -40,7 +40,7 @@ class Arrivals:
         if len(tuples):
             self._parts.append(tuples if ordered else tuples.in_order())
             if len(self._parts) > _MANY:
-                self._parts = [joined(self._parts).in_order()]
+                self._parts = [concatenate_tuples(self._parts).in_order()]
 
     def ready(self, watermark):
         """Those that enter now, in order; None where there are none."""
@@ -57,7 +57,7 @@ class Arrivals:
         if not found:
             return None
         self._parts = waiting
-        return found[0] if len(found) == 1 else joined(found).in_order()
+        return found[0] if len(found) == 1 else concatenate_tuples(found).in_order()
 
     @property
     def first(self):
@@ -73,19 +73,19 @@ def _in_the_place_of(tuples, waiting):
     return replace(tuples, **order)
 
 
-class Indexing:
+class IndexAssigner:
     def __init__(self):
-        self._arrivals = Arrivals()
-        self._index = Indexes()
+        self._arrivals = WatermarkBuffer()
+        self._index = TupleIndexes()
         self.entered, self.entering = NO_TICKS, None  # who entered in this step
 
-    def take(self, come, fresh, gone, watermark):
-        self._index.leave(come.ident if everything(fresh) else come.ident[fresh])
-        self._arrivals.apply(come, fresh, gone)
+    def take(self, inserted, is_new, removed, watermark):
+        self._index.leave(inserted.ident if all_true(is_new) else inserted.ident[is_new])
+        self._arrivals.apply(inserted, is_new, removed)
         self.entering = self._arrivals.ready(watermark)
         self.entered = NO_TICKS if self.entering is None else self.entering.ident
         if len(self.entered):
-            self._index.enter(self.entered, consecutive(self.entered))
+            self._index.enter(self.entered, is_consecutive(self.entered))
 
     def forget(self, first):
         """No tuple with a number below `first` is spoken of again."""

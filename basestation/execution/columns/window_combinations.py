@@ -5,15 +5,15 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from basestation.algebra.vector import places, taken
-from basestation.execution.columns.growable_array import Grown, Uniform
-from basestation.execution.columns.integer_arrays import consecutive, ranked, stretched
+from basestation.algebra.vector import as_positions, take_at
+from basestation.execution.columns.growable_array import ConstantOrArray, GrowableArray
+from basestation.execution.columns.integer_arrays import as_slice, is_consecutive, rank_distinct
 
 _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Combined:
+class WindowCombinations:
     """Made at `tick`, the n-th of it; `parts` has the number of its window of each input, a column for each."""
 
     number: np.ndarray  # among all windows of the block, from 0
@@ -21,16 +21,16 @@ class Combined:
     n: np.ndarray
     parts: np.ndarray
     t: np.ndarray  # the variables of loops, None elsewhere
-    gone: np.ndarray  # it was answered early (11), and then it turned out that there is no such window
+    withdrawn: np.ndarray  # it was answered early (11), and then it turned out that there is no such window
 
     def __len__(self):
         return len(self.number)
 
     def take(self, which):
         """Those at positions, in a slice, or under a mask."""
-        which = places(which)
-        which = which if isinstance(which, slice) else stretched(which)
-        return Combined(*(taken(getattr(self, name), which) for name in _COLUMNS))
+        which = as_positions(which)
+        which = which if isinstance(which, slice) else as_slice(which)
+        return WindowCombinations(*(take_at(getattr(self, name), which) for name in _COLUMNS))
 
     def keys(self):
         return list(zip(self.tick.tolist(), self.n.tolist(), self.t.tolist(), strict=True))
@@ -40,33 +40,33 @@ class Combined:
         return self if (order[1:] > order[:-1]).all() else self.take(order)
 
 
-_COLUMNS = tuple(field.name for field in fields(Combined))
-_KIND = dict.fromkeys(("n", "t", "gone"), Uniform)
+_COLUMNS = tuple(field.name for field in fields(WindowCombinations))
+_KIND = dict.fromkeys(("n", "t", "withdrawn"), ConstantOrArray)
 
 
-def together(parts):
+def concatenate_combinations(parts):
     """All windows of all parts, one after another."""
-    return Combined(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
+    return WindowCombinations(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
 
 
-def each_once(windows, others):
+def merge_with_positions(windows, others):
     """(the windows of both, each once; the place of each of the windows; of each of the others), of as many others."""
     count = len(windows)
     if (others.number[1:] == windows.number[:-1]).all():  # each with the one before it
-        return together([others.take(slice(0, 1)), windows]), np.arange(1, count + 1), np.arange(count)
-    both = together([windows, others])
-    numbers, place = ranked(both.number)
+        return concatenate_combinations([others.take(slice(0, 1)), windows]), np.arange(1, count + 1), np.arange(count)
+    both = concatenate_combinations([windows, others])
+    numbers, place = rank_distinct(both.number)
     first = np.empty(len(numbers), np.int64)
     first[place] = np.arange(len(both))
     return both.take(first), place[:count], place[count:]
 
 
-class Answered:
+class AnsweredWindows:
     """The answered windows of a block in the order of their keys, (tick, n); the oldest are let go of."""
 
     def __init__(self, width):
-        blank = {"parts": np.empty((0, width), np.int64), "t": np.empty(0, object), "gone": np.empty(0, bool)}
-        self._columns = [_KIND.get(name, Grown)(blank.get(name, _NONE)) for name in _COLUMNS]
+        blank = {"parts": np.empty((0, width), np.int64), "t": np.empty(0, object), "withdrawn": np.empty(0, bool)}
+        self._columns = [_KIND.get(name, GrowableArray)(blank.get(name, _NONE)) for name in _COLUMNS]
         self._all = None
         self.none = self.all()
         self._numbered = True  # numbers ascend like keys
@@ -76,7 +76,7 @@ class Answered:
 
     def all(self):
         if self._all is None:
-            self._all = Combined(*(grown.values for grown in self._columns))
+            self._all = WindowCombinations(*(grown.values for grown in self._columns))
         return self._all
 
     def add(self, windows):
@@ -93,7 +93,7 @@ class Answered:
 
     def set(self, windows):
         """These instead of all."""
-        self._columns = [_KIND.get(name, Grown)(getattr(windows, name)) for name in _COLUMNS]
+        self._columns = [_KIND.get(name, GrowableArray)(getattr(windows, name)) for name in _COLUMNS]
         self._all = None
         self._numbered = bool((windows.number[1:] > windows.number[:-1]).all())
 
@@ -127,8 +127,8 @@ class Answered:
 
     def _places(self, windows, behind):
         held = self.all()
-        if self._numbered and not windows.gone.any():
-            if consecutive(held.number):
+        if self._numbered and not windows.withdrawn.any():
+            if is_consecutive(held.number):
                 return np.clip(windows.number - held.number[0], 0, len(held)) + behind
             return np.searchsorted(held.number, windows.number) + behind
         keys = list(zip(held.tick.tolist(), held.n.tolist(), strict=True))

@@ -9,18 +9,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from basestation.algebra.dictionary_vector import Placed
+from basestation.algebra.dictionary_vector import DictionaryVector
 from basestation.algebra.evaluation import Evaluation
-from basestation.algebra.record import made_often
-from basestation.algebra.vector import Vector, by_identity, everything, places, row, taken
-from basestation.execution.columns.bags import left_by_counts, left_of, tabled
-from basestation.execution.columns.integer_arrays import consecutive, stretched
-from basestation.execution.columns.tuples import concatenated
-from basestation.execution.columns.window_batch import stretch
+from basestation.algebra.record import record
+from basestation.algebra.vector import Vector, all_true, as_positions, cached_arange, take_at, unique_by_identity
+from basestation.execution.columns.bags import fits_table, subtract_bag, subtract_by_counts
+from basestation.execution.columns.integer_arrays import as_slice, is_consecutive
+from basestation.execution.columns.tuples import concatenate_vectors
+from basestation.execution.columns.window_batch import select_ranges
 
 
-@made_often
-class Frame:
+@record
+class WindowContents:
     windows: int  # how many windows there are, empty ones too
     window: np.ndarray
     columns: dict[int, Vector]
@@ -31,10 +31,10 @@ class Frame:
         return len(self.window)
 
     def take(self, which):
-        which = places(which)
-        order = () if self.tick is None else (taken(self.tick, which), taken(self.second, which))
-        return Frame(
-            self.windows, taken(self.window, which), {id: v.take(which) for id, v in self.columns.items()}, *order
+        which = as_positions(which)
+        order = () if self.tick is None else (take_at(self.tick, which), take_at(self.second, which))
+        return WindowContents(
+            self.windows, take_at(self.window, which), {id: v.take(which) for id, v in self.columns.items()}, *order
         )
 
     def with_columns(self, columns):
@@ -46,7 +46,7 @@ class Frame:
         before = np.repeat(np.arange(len(parts)) * self.windows, list(map(len, parts)))
         order = () if self.tick is None else (self.tick[at], self.second[at])
         columns = {id: self.columns[id].take(at) for id in ids}
-        return Frame(len(parts) * self.windows, before + self.window[at], columns, *order)
+        return WindowContents(len(parts) * self.windows, before + self.window[at], columns, *order)
 
     @property
     def evaluation(self):
@@ -54,8 +54,8 @@ class Frame:
 
     def bounds(self):
         """Where each window begins and ends."""
-        if len(self) == self.windows and consecutive(self.window):  # one in each
-            return row(self.windows + 1)
+        if len(self) == self.windows and is_consecutive(self.window):  # one in each
+            return cached_arange(self.windows + 1)
         if _MANY * self.windows < len(self):
             return np.searchsorted(self.window, np.arange(self.windows + 1))
         each = len(self) // max(self.windows, 1)
@@ -68,20 +68,20 @@ class Frame:
     def _alike(self, each):
         """Whether there are so many tuples in each window."""
         numbers = np.arange(self.windows)
-        return not each or everything((self.window[::each] == numbers) & (self.window[each - 1 :: each] == numbers))
+        return not each or all_true((self.window[::each] == numbers) & (self.window[each - 1 :: each] == numbers))
 
 
 _MANY = 16  # with more tuples in a window than this, their edges are found sooner by halving than by counting
 
 
-def codes(vectors, length):
+def factorize(vectors, length):
     """A number for each row, equal where all values are equal, null with null (5.7, 6.1); and how many there can be."""
     code, count = np.zeros(length, np.int64), 1
     for vector in vectors:
-        if isinstance(vector, Placed) and vector.few:
-            some = vector.some
-            some.numbers = some.numbers or _numbered(some.values)
-            more, size = some.numbers[0].take(vector.at), some.numbers[1]
+        if isinstance(vector, DictionaryVector) and vector.has_few_entries:
+            some = vector.dictionary
+            some.entry_ids = some.entry_ids or _numbered(some.values)
+            more, size = some.entry_ids[0].take(vector.codes), some.entry_ids[1]
         else:
             more, size = _numbered(vector.values)
         if vector.valid is not None:
@@ -92,7 +92,7 @@ def codes(vectors, length):
         else:
             code = more
         count *= size
-        if not tabled(count, length):
+        if not fits_table(count, length):
             _, code = np.unique(code, return_inverse=True)
             count = int(code.max(initial=-1)) + 1
     return code, max(count, 1)
@@ -102,58 +102,58 @@ def _numbered(values):
     """A number for each value, equal where they are, and how many there can be."""
     if values.dtype == object:
         numbers = {}
-        some, place = by_identity(values)
+        some, place = unique_by_identity(values)
         code = np.array([numbers.setdefault(value, len(numbers)) for value in some], np.int64)
         return code[place], max(1, len(numbers))
     if values.dtype == np.int64 and len(values):
         low, high = int(values.min()), int(values.max())
-        if tabled(high - low + 1, len(values)):
+        if fits_table(high - low + 1, len(values)):
             return values - low, high - low + 1
     found, code = np.unique(values, return_inverse=True)
     return code, max(1, len(found))
 
 
-def difference(left, right):
+def diff_both_ways(left, right):
     """Where rows are (of left, of right): what is in left and not in right, and the other way round, window by window.
 
     Each right tuple removes the first equal left one, and the other way round, as `\\` does (6.1, 6.4).
     """
     mine, theirs, room = _keys(left, right)
-    return left_of(mine, theirs, room), left_of(theirs, mine, room)
+    return subtract_bag(mine, theirs, room), subtract_bag(theirs, mine, room)
 
 
-def beyond(left, right):
+def subtract_contents(left, right):
     """Where the rows are that left has and right has not: the first of both."""
-    return left_of(*_keys(left, right))
+    return subtract_bag(*_keys(left, right))
 
 
-def among(frame, mine, theirs):
+def diff_windows(frame, mine, theirs):
     """What some windows of a Frame have that others of it have not, in order: a window for each pair of their numbers."""
-    code, count = codes(list(frame.columns.values()), len(frame))
+    code, count = factorize(list(frame.columns.values()), len(frame))
     keys = frame.window * count
     keys += code
     more, rows = _rows(frame, mine)
-    if tabled(frame.windows * count, len(frame)):
+    if fits_table(frame.windows * count, len(frame)):
         counts = np.bincount(keys, minlength=frame.windows * count).reshape(-1, count)
         own = keys[rows]
         own -= more * count
-        left = left_by_counts(own, *(counts[stretched(of)].ravel() for of in (mine, theirs)))
+        left = subtract_by_counts(own, *(counts[as_slice(of)].ravel() for of in (mine, theirs)))
     else:
         theirs_more, others = _rows(frame, theirs)
-        left = left_of(keys[rows] - more * count, keys[others] - theirs_more * count, len(mine) * count)
+        left = subtract_bag(keys[rows] - more * count, keys[others] - theirs_more * count, len(mine) * count)
     columns = {id: vector.take(rows).take(left) for id, vector in frame.columns.items()}
-    return Frame(len(mine), (frame.window[rows] - more).take(left), columns)
+    return WindowContents(len(mine), (frame.window[rows] - more).take(left), columns)
 
 
 def _rows(frame, windows):
     """Of all rows of some windows, one window after another: (how much the numbers of their windows are more than the places
     of these, the rows in a slice or as positions)."""
-    if consecutive(windows):
+    if is_consecutive(windows):
         first = int(windows[0])
         return first, slice(*np.searchsorted(frame.window, (first, first + len(windows))).tolist())
     bounds = frame.bounds()
     sizes = (bounds[1:] - bounds[:-1])[windows]
-    return np.repeat(windows - np.arange(len(windows)), sizes), stretch(bounds[windows], sizes)
+    return np.repeat(windows - np.arange(len(windows)), sizes), select_ranges(bounds[windows], sizes)
 
 
 def _keys(left, right):
@@ -161,10 +161,10 @@ def _keys(left, right):
     if not len(left) or not len(right):  # nothing is removed
         return np.zeros(len(left), np.int64), np.zeros(len(right), np.int64), 1
     both = [
-        concatenated([left.columns[id], right.columns[other]])
+        concatenate_vectors([left.columns[id], right.columns[other]])
         for id, other in zip(left.columns, right.columns, strict=True)
     ]
     window = np.concatenate([left.window, right.window])
-    code, count = codes(both, len(window))
+    code, count = factorize(both, len(window))
     keys = window * count + code
     return keys[: len(left)], keys[len(left) :], left.windows * count

@@ -4,7 +4,7 @@ distances: then it is a division; else they are searched."""
 import numpy as np
 
 
-def holding(left, right, ticks):
+def find_containing(left, right, ticks):
     """(the first, the last) of the windows from left to right, some of which may be equal, that hold each tick."""
     if not len(left) or not len(ticks):
         return np.zeros(len(ticks), np.int64), np.full(len(ticks), -1)

@@ -6,16 +6,16 @@ Whatever is not is counted, here and nowhere else (SEMANTICS 1.5).
 import numpy as np
 
 from acquisition.batch import values_of
-from basestation.execution.columns.tuples import equal
+from basestation.execution.columns.tuples import null_safe_equal
 
 
 class Admission:
     """`epochs` are those of a sensed extent; None: of a pushed one."""
 
-    def __init__(self, extent, tagging, epochs, log, counts):
-        self._extent, self._tagging, self._epochs, self._log, self._counts = extent, tagging, epochs, log, counts
+    def __init__(self, extent, tuple_builder, epochs, log, counts):
+        self._extent, self._tagging, self._epochs, self._log, self._counts = extent, tuple_builder, epochs, log, counts
 
-    def timely(self, batch):
+    def filter_timely(self, batch):
         """Leave out what is off the schedule, and set aside what is stamped too far ahead."""
         self._counts["received"] += len(batch)
         if self._epochs is not None:
@@ -44,13 +44,13 @@ class Admission:
         there = self._log.held(holder)
         same = np.ones(len(batch), bool)
         for name, vector in self._tagging.columns(batch).items():
-            same &= equal(vector, there.columns[name])
+            same &= null_safe_equal(vector, there.columns[name])
         self._counts["duplicate"] += int(same.sum())
         self._counts["conflict"] += int((~same).sum())
 
-    def unheard(self, batch):
+    def not_yet_reported(self, batch):
         """The reports of sites that were not heard of before."""
-        fresh = self._epochs.unheard(batch.tick, batch.site)
+        fresh = self._epochs.not_yet_reported(batch.tick, batch.site)
         self._counts["duplicate"] += int((~fresh).sum())
         return batch.take(fresh)
 
@@ -60,5 +60,5 @@ class Admission:
             if attribute.range is not None:
                 vector = tuples.columns[attribute.name]
                 values = values_of(vector.values, attribute.scale)
-                outside = ((values < attribute.range[0]) | (values > attribute.range[1])) & vector.there
+                outside = ((values < attribute.range[0]) | (values > attribute.range[1])) & vector.validity
                 self._counts["out of range"] += int(outside.sum())

@@ -5,25 +5,25 @@ from itertools import pairwise
 
 import numpy as np
 
-from basestation.algebra.vector import anything, everything
+from basestation.algebra.vector import all_true, any_true
 
 
-def plain(batch):
+def is_plain(batch):
     """Whether all of a batch are new tuples, and nothing stands between them."""
-    if batch.marks or (batch.replaces is not None and anything(batch.replaces)):
+    if batch.marks or (batch.replaces is not None and any_true(batch.replaces)):
         return False
     weight = batch.weight
-    return bool(weight[0] == 1) if weight.strides == (0,) and len(weight) else everything(weight == 1)
+    return bool(weight[0] == 1) if weight.strides == (0,) and len(weight) else all_true(weight == 1)
 
 
-def odd(batch):
+def find_corrections(batch):
     """Which tuples take one back or replace one."""
     return batch.weight < 0 if batch.replaces is None else (batch.weight < 0) | (batch.replaces != 0)
 
 
-def runs(batch):
+def split_runs(batch):
     """A batch as runs of plain insertions and single corrections, in order, each with the marks that stand before it."""
-    single = odd(batch)
+    single = find_corrections(batch)
     if not single.any() and not batch.marks:
         return [(replace(batch, replaces=None), ())] if len(batch) else []
     behind = (np.flatnonzero(single) + 1).tolist()

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from acquisition.batch import concatenate, replaced
-from basestation.execution.columns.integer_arrays import found_in
-from basestation.execution.columns.tuple_versions import Versions
-from basestation.execution.columns.tuples import joined
+from acquisition.batch import concatenate, replaced_indexes
+from basestation.execution.columns.integer_arrays import find_in
+from basestation.execution.columns.tuple_versions import TupleVersions
+from basestation.execution.columns.tuples import concatenate_tuples
 from basestation.execution.columns.window_batch import NEVER
 
 
-class Amending:
+class BatchedCorrections:
     """Of one step of an extent: `came` are tuples that were late, `rows` parts of batches."""
 
     def __init__(self):
@@ -25,36 +25,36 @@ class Amending:
         """The Versions of what was amended up to a clock tick; None where nothing was. Whatever entered up to it has its index."""
         if not self.came and not self.rows:
             return None
-        late = joined([intake.log.none, *self.came])
+        late = concatenate_tuples([intake.log.none, *self.came])
         stood, self._gone = [(late, late.arrival, np.ones(len(late), bool))], intake.log.none
         if self.rows:
-            rows = _Corrections(intake, concatenate(self.rows))
+            rows = _CorrectionRows(intake, concatenate(self.rows))
             before = rows.old.take(rows.said & rows.first)
-            self._gone = before.take(before.ident < intake.settling.began)
-            before = before.take(~found_in(late.ident, before.ident)[1])
+            self._gone = before.take(before.ident < intake.step_delta.began)
+            before = before.take(~find_in(late.ident, before.ident)[1])
             stood.append((before, np.full(len(before), -NEVER), np.ones(len(before), bool)))
             stood.append((rows.new.take(rows.said), rows.clock[rows.said], ~rows.deletes[rows.said]))
             rows.carry_out(intake.log)
-        tuples = joined([part for part, _, _ in stood])
+        tuples = concatenate_tuples([part for part, _, _ in stood])
         order = np.argsort(tuples.ident, kind="stable")
         tuples = tuples.take(order)
-        born, there = (np.concatenate([part[column] for part in stood])[order] for column in (1, 2))
+        valid_from, there = (np.concatenate([part[column] for part in stood])[order] for column in (1, 2))
         again = np.flatnonzero(tuples.ident[1:] == tuples.ident[:-1])
-        died = np.full(len(tuples), NEVER)
-        died[again] = born[again + 1]
-        there &= born < died
-        self._versions = Versions(
-            tuples.take(there), born[there], died[there], intake.clock + 1, clock, intake.extent.wait
+        valid_to = np.full(len(tuples), NEVER)
+        valid_to[again] = valid_from[again + 1]
+        there &= valid_from < valid_to
+        self._versions = TupleVersions(
+            tuples.take(there), valid_from[there], valid_to[there], intake.clock + 1, clock, intake.extent.wait
         )
         return self._versions
 
-    def settled(self, come):
+    def settled(self, inserted):
         """(what came, in the order of numbers, and was not amended; what is gone, as it was before the step)."""
-        at, known = found_in(come.ident, self._versions.tuples.ident)
-        return come.take(np.delete(np.arange(len(come)), at[known])), self._gone
+        at, known = find_in(inserted.ident, self._versions.tuples.ident)
+        return inserted.take(np.delete(np.arange(len(inserted)), at[known])), self._gone
 
 
-class _Corrections:
+class _CorrectionRows:
     """Rows that name tuples which are there, by tuple, each in the order of the rows; `first` marks the first of each.
 
     `old` are those tuples as they were before all rows, `new` as each row has them. Streams are corrected about those under
@@ -63,7 +63,7 @@ class _Corrections:
 
     def __init__(self, intake, batch):
         log = intake.log
-        number = log.find(replaced(batch))
+        number = log.find(replaced_indexes(batch))
         named = np.flatnonzero(log.names(number))
         named = named[np.argsort(number[named], kind="stable")]
         old = log.held(number[named])
@@ -79,7 +79,7 @@ class _Corrections:
         intake.counts.update({what: count for what, count in told.items() if count})
         batch = batch.take(named[there])
         self.old, self.deletes, self.first, self.clock = old.take(there), deletes[there], first[there], batch.arrival
-        columns = intake.tagging.columns(replace(batch, tick=self.old.tick, site=self.old.site))
+        columns = intake.tuple_builder.columns(replace(batch, tick=self.old.tick, site=self.old.site))
         self.new = self.old.with_columns(columns)
         self.said = intake.corrected(self.old, self.clock)
 

@@ -3,16 +3,19 @@
 import numpy as np
 
 from basestation.algebra.vector import constant
-from basestation.execution.columns.growable_array import Grown
+from basestation.execution.columns.growable_array import GrowableArray
 
 
-class Carried:
+class ColumnSets:
     def __init__(self):
         self._kinds = {}  # sets of columns, by their place among all that there were
         self._last = None
-        self._first, self._kind = Grown(np.empty(0, np.int64)), Grown(np.empty(0, np.int64))  # of each run of numbers
+        self._first, self._kind = (
+            GrowableArray(np.empty(0, np.int64)),
+            GrowableArray(np.empty(0, np.int64)),
+        )  # of each run of numbers
 
-    def come(self, number, columns):
+    def record(self, number, columns):
         """Readings from a number on came with these columns."""
         kind = self._kinds.setdefault(frozenset(columns), len(self._kinds))
         if kind != self._last:

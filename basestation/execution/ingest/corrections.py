@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from acquisition.batch import Batch
-from acquisition.extent import Kind
+from acquisition.extent import ExtentKind
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.vector import Vector
 
@@ -20,7 +20,7 @@ def correct_row(intake, row, clock):
         intake.delete(number, clock)
     else:
         old = intake.log.held(number)
-        columns = intake.tagging.columns(replace(row, tick=old.tick, site=old.site))
+        columns = intake.tuple_builder.columns(replace(row, tick=old.tick, site=old.site))
         intake.revise(number, columns, clock)
 
 
@@ -33,7 +33,7 @@ def _named(row, log, epochs):
     return np.full(1, -1)
 
 
-def correcting(correction):
+def make_correction(correction):
     """A function that an Intake calls within its step, after the deliveries."""
 
     def carry_out(intake, clock, complete):
@@ -66,18 +66,18 @@ def _columns(correction, intake, tuples):
 def _chosen(correction, intake, tuples):
     if correction.predicate is None:
         return np.ones(len(tuples), bool)
-    return Evaluation(_columns(correction, intake, tuples), len(tuples)).of(correction.predicate).true
+    return Evaluation(_columns(correction, intake, tuples), len(tuples)).of(correction.predicate).is_true
 
 
 def _revised(correction, intake, tuples):
     evaluation = Evaluation(_columns(correction, intake, tuples), len(tuples))
     columns = dict(tuples.columns)
     for column, expression in correction.changes:
-        columns[column.name] = held(evaluation.as_type(expression, column.type), column)
+        columns[column.name] = scale_values(evaluation.as_type(expression, column.type), column)
     return columns
 
 
-def held(vector, column):
+def scale_values(vector, column):
     """Values as an attribute holds them: with a scale, the nearest whole multiples, halves away from zero (14)."""
     if column.scale is None:
         return vector
@@ -95,7 +95,7 @@ def _nearest(value, scale):
 
 def _inserted(correction, clock):
     """The rows of an INSERT as deliveries of this clock tick."""
-    sensed = correction.extent.kind is Kind.SENSED
+    sensed = correction.extent.kind is ExtentKind.SENSED
     for row in correction.rows:
         values = {}
         for column, expression in zip(correction.columns, row, strict=True):
@@ -105,7 +105,7 @@ def _inserted(correction, clock):
         columns, valid = {}, {}
         for name, (column, vector) in values.items():
             if name != "_site":
-                columns[name], valid[name] = held(vector, column).values, vector.there
+                columns[name], valid[name] = scale_values(vector, column).values, vector.validity
         yield Batch(
             tick, np.zeros(1, np.int64) if site is None else site[1].values, np.array([clock]), np.ones(1, np.int64),
             columns, valid,

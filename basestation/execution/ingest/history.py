@@ -1,6 +1,6 @@
 """History: the archived tuples of a sensed or pushed extent, every version of them, as a stored extent (SEMANTICS 10.7).
 
-`History` is what is in memory, kept for one extent from when a query reads it. `Archived` is how one input of a query
+`History` is what is in memory, kept for one extent from when a query reads it. `HistoryTable` is how one input of a query
 reads it, and all that it asks are `at`, `empty`, `mark` and `changed_from`: what lies in files may stand behind these too.
 """
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.algebra.vector import Vector
-from basestation.execution.columns.dense_id_map import Numbered
-from basestation.execution.columns.tuples import Growing, joined, no_tuples
-from basestation.execution.columns.window_contents import Frame
+from basestation.execution.columns.dense_id_map import DenseIdMap
+from basestation.execution.columns.tuples import TupleBuffer, concatenate_tuples, empty_like
+from basestation.execution.columns.window_contents import WindowContents
 from basestation.progress.watermark import NEVER
 
 _VERSION, _SINCE = "_version", "_since"  # columns beside the attributes: a version's number, and its first tick
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class HistoryPosition:
     """How much of a history somebody has seen: tuples up to a number, and indexes up to one."""
 
     tuples: int
@@ -35,12 +35,12 @@ class History:
     def __init__(self, none):
         """`none` are no tuples, with all columns."""
         self._none = self._versioned(none, 0, none.arrival)
-        self._held, self._sorted = Growing(), None
-        self._end = Numbered(np.int64)  # by version
-        self._current = Numbered(np.int64)  # the version that a tuple has now, by tuple
-        self._index = Numbered(np.int64)
+        self._held, self._sorted = TupleBuffer(), None
+        self._end = DenseIdMap(np.int64)  # by version
+        self._current = DenseIdMap(np.int64)  # the version that a tuple has now, by tuple
+        self._index = DenseIdMap(np.int64)
         self._versions = 0
-        self.mark = Mark(0, 0)
+        self.mark = HistoryPosition(0, 0)
         self.changed_from = NEVER  # scans at earlier ticks see nothing of this step
 
     # --- what happens ------------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ class History:
         """Tuples that were taken, in the order of their numbers."""
         if len(tuples):
             self._put(tuples, tuples.arrival)
-            self.mark = Mark(int(tuples.ident[-1]) + 1, self.mark.indexes)
+            self.mark = HistoryPosition(int(tuples.ident[-1]) + 1, self.mark.indexes)
             self.changed_from = min(self.changed_from, int(tuples.arrival.min()))
 
     def end(self, numbers, clock):
@@ -68,7 +68,7 @@ class History:
         """Tuples that entered their stream have these indexes."""
         if len(numbers):
             self._index[numbers] = indexes
-            self.mark = Mark(self.mark.tuples, int(indexes[-1]))
+            self.mark = HistoryPosition(self.mark.tuples, int(indexes[-1]))
             self.changed_from = min(self.changed_from, int(arrivals.min()))
 
     def forget(self, before):
@@ -111,10 +111,10 @@ class History:
 
     @property
     def none(self):
-        return no_tuples(self._none)
+        return empty_like(self._none)
 
 
-class Archived:
+class HistoryTable:
     """A history as a table, for one input of one query.
 
     It sees what was there when the query took its last step, so that an answer can be looked at as it was.
@@ -142,9 +142,9 @@ class Archived:
     def frame(self, columns, ticks):
         """What scans at these ticks see, each as a window."""
         found = [self._history.at(tick, self._mark) for tick in ticks]
-        tuples = joined([self._history.none, *(seen for seen, _ in found)])
+        tuples = concatenate_tuples([self._history.none, *(seen for seen, _ in found)])
         index = Vector(np.concatenate([[], *(v.values for _, v in found)]).astype(np.int64),
-                       np.concatenate([[], *(v.there for _, v in found)]).astype(bool))  # fmt: skip
+                       np.concatenate([[], *(v.validity for _, v in found)]).astype(bool))  # fmt: skip
         system = {
             "tick": Vector(tuples.tick),
             "index": index,
@@ -153,4 +153,4 @@ class Archived:
         }
         window = np.repeat(np.arange(len(ticks)), [len(seen) for seen, _ in found])
         values = {**tuples.columns, **system}
-        return Frame(len(ticks), window, {c.id: values[c.name] for c in columns})
+        return WindowContents(len(ticks), window, {c.id: values[c.name] for c in columns})

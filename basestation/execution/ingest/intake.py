@@ -9,27 +9,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from acquisition.extent import Kind
+from acquisition.extent import ExtentKind
 from acquisition.ticks import grid_at_or_after
-from basestation.algebra.record import made_often
-from basestation.algebra.vector import anything, constant, everything, one, row
+from basestation.algebra.record import record
+from basestation.algebra.vector import all_true, any_true, cached_arange, constant, same_array
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.integer_arrays import distinct
-from basestation.execution.columns.punctuation import Mark
+from basestation.execution.columns.punctuation import Punctuation
 from basestation.execution.columns.tuples import Tuples
-from basestation.execution.columns.watermark_buffer import Arrivals
+from basestation.execution.columns.watermark_buffer import WatermarkBuffer
 from basestation.execution.ingest.admission import Admission
-from basestation.execution.ingest.batch_runs import odd, plain, runs
-from basestation.execution.ingest.batched_corrections import Amending
+from basestation.execution.ingest.batch_runs import find_corrections, is_plain, split_runs
+from basestation.execution.ingest.batched_corrections import BatchedCorrections
 from basestation.execution.ingest.corrections import correct_row
 from basestation.execution.ingest.history import History
 from basestation.execution.ingest.lateness import Lateness
-from basestation.execution.ingest.site_coverage import Census
-from basestation.execution.ingest.step_delta import Settling
-from basestation.execution.ingest.tuple_builder import Tagging
-from basestation.execution.ingest.tuple_log import Log
-from basestation.progress.query_scope import ALL
-from basestation.progress.watermark import NEVER, Epochs
+from basestation.execution.ingest.site_coverage import SiteCoverage
+from basestation.execution.ingest.step_delta import StepDelta
+from basestation.execution.ingest.tuple_builder import TupleBuilder
+from basestation.execution.ingest.tuple_log import TupleLog
+from basestation.progress.query_scope import WHOLE_SCOPE
+from basestation.progress.watermark import NEVER, EpochProgress
 
 _NONE = np.empty(0, np.int64)
 KEYS_MS = 86_400_000
@@ -40,8 +40,8 @@ NAMED = 86_400
 """For how many ticks at least a tuple of a pushed extent, which has no key, may be named by its index."""
 
 
-@made_often
-class Step:
+@record
+class IngestStep:
     """What one clock tick did to an extent: the change of its stream, and which tuples entered it now, in order, if any."""
 
     change: Change
@@ -53,41 +53,41 @@ class Step:
         return _NONE if self.entering is None else self.entering.ident
 
 
-def at_once(batch):
+def is_on_time(batch):
     """Whether each of its tuples came in the clock tick that it is about, as far as that is known without a look at many."""
     if len(batch) <= _FEW:
-        return everything(batch.tick == batch.arrival)
-    return one(batch.tick, batch.arrival)
+        return all_true(batch.tick == batch.arrival)
+    return same_array(batch.tick, batch.arrival)
 
 
 class Intake:
     """One extent."""
 
-    gathers = True  # what comes in many small batches, in time, may be taken in as one
+    coalesces = True  # what comes in many small batches, in time, may be taken in as one
 
     def __init__(self, extent, begun=0, scheduled=True, tick_ms=1_000):
         """A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
         self.extent = extent
-        self.sensed = extent.kind is Kind.SENSED
+        self.sensed = extent.kind is ExtentKind.SENSED
         self.keys = -(-KEYS_MS // tick_ms) if self.sensed else NAMED
         self.counts = Counter()
         self._lateness = Lateness(extent, self.counts)
         self.horizon = self._lateness.horizon
-        self.epochs = Epochs(extent, begun if scheduled else None) if self.sensed else None
+        self.epochs = EpochProgress(extent, begun if scheduled else None) if self.sensed else None
         self.clock = begun - 1
         self._begun = begun
         self.watermark = self._complete(begun - 1)
-        self.tagging = Tagging(extent)
-        self.log = Log(self.tagging.none())
-        self._admission = Admission(extent, self.tagging, self.epochs, self.log, self.counts)
-        self.census = Census(extent, self.epochs, self.log) if self.sensed else None
+        self.tuple_builder = TupleBuilder(extent)
+        self.log = TupleLog(self.tuple_builder.none())
+        self._admission = Admission(extent, self.tuple_builder, self.epochs, self.log, self.counts)
+        self.site_coverage = SiteCoverage(extent, self.epochs, self.log) if self.sensed else None
         self.history = None  # kept where a query reads it
-        self._pending = Arrivals()
+        self._pending = WatermarkBuffer()
         self.last = None  # what the last Step did
-        self.unfiltered = -NEVER  # the first tick from which on no mote has filtered anything
+        self.unfiltered_from = -NEVER  # the first tick from which on no mote has filtered anything
         self._needed = NEVER
         self._marked = 0  # how many marks there were
-        self.settling = None  # what comes and goes in the Step that is going on
+        self.step_delta = None  # what comes and goes in the Step that is going on
         # Whether it is known that all tuples of that Step arrive in order, at the ticks that they are about.
         self._ordered = False
         self._amending = None  # in a Step of many clock ticks, what is amended in it
@@ -104,72 +104,74 @@ class Intake:
 
     # --- one clock tick ----------------------------------------------------------------------------------------------
 
-    def step(self, batches, corrections, clock, end=False, calm=False, amends=False):
+    def step(self, batches, corrections, clock, end=False, multi_tick=False, amends=False):
         """Take the deliveries of clock tick `clock` in their order; at the end of a replay all time is complete.
 
         In `calm` there may be deliveries of many clock ticks up to that one, each in that of its arrival; none is late or corrects
         another then, unless the step `amends`.
         """
-        complete = None if calm else self._complete(clock - 1)
-        self.settling = Settling(self.log.none, self.log.next)
-        self._amending = Amending() if amends else None
+        complete = None if multi_tick else self._complete(clock - 1)
+        self.step_delta = StepDelta(self.log.none, self.log.next)
+        self._amending = BatchedCorrections() if amends else None
         if self.history is not None:
             self.history.begin_step()
         # Of many clock ticks, batches and what is in them come in the order of their clock ticks.
         self._ordered = (
-            calm and not (self.sensed or corrections) and all(plain(batch) and at_once(batch) for batch in batches)
+            multi_tick
+            and not (self.sensed or corrections)
+            and all(is_plain(batch) and is_on_time(batch) for batch in batches)
         )
         marks = []
         filtered = [_NONE]
         for batch in batches:
-            if plain(batch):
-                self.insert(batch if calm else replace(batch, arrival=constant(clock, len(batch))), complete)
+            if is_plain(batch):
+                self.insert(batch if multi_tick else replace(batch, arrival=constant(clock, len(batch))), complete)
                 continue
             silent = batch.weight == 0
             if silent.any():
                 filtered.append(self._report(batch.take(silent), clock, complete))
                 batch = batch.take(~silent)
-            if self._amending is not None and (amends := odd(batch)).any():
+            if self._amending is not None and (amends := find_corrections(batch)).any():
                 self._amending.rows.append(batch.take(np.flatnonzero(amends)))
                 batch = batch.take(np.flatnonzero(~amends))
-            for run, values in runs(batch):
+            for run, values in split_runs(batch):
                 marks += [self._mark(value, run, clock, complete) for value in values]
                 if run.replaces is not None or (run.weight < 0).any():
                     correct_row(self, run, clock)
                 else:
-                    at = run.arrival if calm else constant(clock, len(run))
+                    at = run.arrival if multi_tick else constant(clock, len(run))
                     self.insert(replace(run, arrival=at), complete)
         for correction in corrections:
             correction(self, clock, complete)
         self.watermark = clock if end else max(self.watermark, self._complete(clock))
-        come, gone, fresh = self.settling.settled(self.log.live)
-        self._pending.apply(come, fresh, gone, self._ordered and not len(gone))
+        come, gone, is_new = self.step_delta.settled(self.log.live)
+        self._pending.apply(come, is_new, gone, self._ordered and not len(gone))
         entering = self._enter()
         versions = self._amending and self._amending.carry_out(self, clock)
         if versions is not None:
             come, gone = self._amending.settled(come)
-            fresh = constant(True, len(come))
+            is_new = constant(True, len(come))
         self.clock = clock
         touched = distinct(np.concatenate([come.tick, gone.tick, *filtered])) if self.sensed else _NONE
         if len(touched):
-            self.census.tallies.changed(int(touched[0]))
-        self.last = Step(Change(come, fresh, gone, touched, self.watermark, tuple(marks), versions), entering)
+            self.site_coverage.tallies.changed(int(touched[0]))
+        self.last = IngestStep(Change(come, is_new, gone, touched, self.watermark, tuple(marks), versions), entering)
 
     def _mark(self, value, run, clock, complete):
         """A mark enters just before the first of the tuples that follow it; behind all of its clock tick without any."""
         self._marked += 1
         source = self.extent.name, self._marked
         if not len(run):
-            return Mark(source, clock, 0, 0, self.log.next, value)
+            return Punctuation(source, clock, 0, 0, self.log.next, value)
         tick, at = int(run.tick[0]), clock if complete is not None else int(run.arrival[0])
         late = complete is not None and tick <= complete
         if not self.sensed:
-            return Mark(source, at if late else min(tick, at), 0, 0, self.log.next - 0.5, value)
+            return Punctuation(source, at if late else min(tick, at), 0, 0, self.log.next - 0.5, value)
         key = run.tick[:1], run.site[:1]
         place = int(self.epochs.positions(*key)[0]) if self.epochs.due(*key)[0] else 0
-        return Mark(source, at if late else tick, 0, tick + 1 if late else 0, place - 0.5, value)
+        return Punctuation(source, at if late else tick, 0, tick + 1 if late else 0, place - 0.5, value)
 
-    def entries(self):
+    def entry_ticks(self):
         """Clock ticks in which a tuple may enter its stream although nothing is delivered: the next is among them."""
         first = self._pending.first
         if first is None:
@@ -179,28 +181,28 @@ class Intake:
         due = grid_at_or_after(self.watermark + 1, self.extent.interval)  # what holds it back, or will
         return first, due + self.extent.wait
 
-    def disturbed_by(self, batches, corrections, clock, hasty=False):
+    def is_disturbed_by(self, batches, corrections, clock, answers_early=False):
         """Whether deliveries of a clock tick may change what was, or should have been, answered before it.
 
         `hasty`: answered before all that it covers was complete, so that any tuple may.
         """
-        if corrections or (hasty and any(len(batch) for batch in batches)):
+        if corrections or (answers_early and any(len(batch) for batch in batches)):
             return True
         complete = self._complete(clock - 1)
-        return any((b.tick <= complete).any() or odd(b).any() for b in batches)
+        return any((b.tick <= complete).any() or find_corrections(b).any() for b in batches)
 
-    def disturbing(self, batch):
+    def find_disturbing(self, batch):
         """Which tuples of a batch may change what was answered before the clock tick of their arrival."""
-        if not self.sensed and plain(batch) and at_once(batch):
+        if not self.sensed and is_plain(batch) and is_on_time(batch):
             return constant(False, len(batch))
         last = batch.arrival - self.extent.wait if self.extent.wait else batch.arrival  # that is not late
-        found = batch.tick < last if plain(batch) else odd(batch) | (batch.tick < last)
+        found = batch.tick < last if is_plain(batch) else find_corrections(batch) | (batch.tick < last)
         if self.sensed:
             due = self.epochs.due(batch.tick, batch.site)
-            if everything(due):
-                return found | self.epochs.free_again(batch.tick, batch.site)
+            if all_true(due):
+                return found | self.epochs.is_released(batch.tick, batch.site)
             due = np.flatnonzero(due)
-            found[due] |= self.epochs.free_again(batch.tick[due], batch.site[due])
+            found[due] |= self.epochs.is_released(batch.tick[due], batch.site[due])
         return found
 
     def _complete(self, clock):
@@ -221,19 +223,19 @@ class Intake:
 
     def insert(self, batch, complete):
         """Take tuples that are delivered in the clock ticks of their `arrival`; those up to tick `complete` are late."""
-        left = self._admission.timely(batch)
+        left = self._admission.filter_timely(batch)
         while left is not None and len(left):
             taken, left = self._admission.first_of_each_key(left)
             self._take(taken, complete)
 
     def _report(self, batch, clock, complete):
         """Take reports that readings were filtered, which are known from now on (12.3); late ones as late readings."""
-        batch = self._admission.unheard(self._admission.timely(batch))
-        judged = self._lateness.judged(batch.tick, clock, complete)
+        batch = self._admission.not_yet_reported(self._admission.filter_timely(batch))
+        judged = self._lateness.judge(batch.tick, clock, complete)
         known = judged.live
         self.counts["filtered"] += int(known.sum())
         ticks = batch.tick[known]
-        self.unfiltered = max(self.unfiltered, int(ticks.max(initial=-NEVER)) + 1)
+        self.unfiltered_from = max(self.unfiltered_from, int(ticks.max(initial=-NEVER)) + 1)
         self.epochs.report(ticks, batch.site[known], np.where(judged.late, clock, batch.tick)[known])
         return ticks
 
@@ -244,16 +246,16 @@ class Intake:
         tick, clock = batch.tick, batch.arrival
         if self._amending is not None:
             complete = self._complete(clock - 1)
-        judged = self._lateness.judged(tick, clock, complete)
-        in_time = self.sensed or self._ordered or everything(tick <= clock)
+        judged = self._lateness.judge(tick, clock, complete)
+        in_time = self.sensed or self._ordered or all_true(tick <= clock)
         arrival = tick if in_time else np.minimum(tick, clock)
         rank = constant(0, count)
-        if anything(judged.late):
+        if any_true(judged.late):
             arrival = np.where(judged.late, clock, arrival)
             rank = np.where(judged.late, tick + 1, 0) if self.sensed else rank
-        numbers = row(count, self.log.next)
+        numbers = cached_arange(count, self.log.next)
         place = self.epochs.positions(tick, batch.site) if self.sensed else numbers
-        tuples = self.tagging.tagged(batch, numbers, arrival, rank, place)
+        tuples = self.tuple_builder.tagged(batch, numbers, arrival, rank, place)
         there = tuples.take(judged.there)
         self._admission.count_out_of_range(there)
         self.log.add(tuples, judged.live, judged.there, batch.columns, self._ordered)
@@ -263,8 +265,8 @@ class Intake:
             self.epochs.take(tick, batch.site, numbers, self.log.sees)
         seen = tuples.take(judged.live)
         self.counts["accepted"] += len(seen)
-        self.settling.come(seen)
-        if self._amending is not None and anything(judged.late):
+        self.step_delta.insert(seen)
+        if self._amending is not None and any_true(judged.late):
             self._amending.came.append(tuples.take(judged.late & judged.live))
 
     # --- corrections (12.2) ------------------------------------------------------------------------------------------
@@ -276,7 +278,7 @@ class Intake:
         if self.sensed:
             self.epochs.release(old.tick, old.site)
         said = self.corrected(old, clock)
-        self.settling.gone(old.take(said))
+        self.step_delta.remove(old.take(said))
         if self.history is not None:
             self.history.end(numbers, clock)
         self.log.delete(numbers, said)
@@ -287,8 +289,8 @@ class Intake:
         old = self.log.held(numbers)
         new = replace(old, columns=columns)
         said = self.corrected(old, clock)
-        self.settling.gone(old.take(said))
-        self.settling.come(new.take(said))
+        self.step_delta.remove(old.take(said))
+        self.step_delta.insert(new.take(said))
         self.log.withhold(old.take(self.log.live[numbers] & ~said))
         if self.history is not None:
             self.history.correct(new, clock)
@@ -313,9 +315,9 @@ class Intake:
             self.history.begin_step()
         return self.history
 
-    def tally(self, interval, excluded, heeds=ALL):
+    def tally(self, interval, excluded, scope=WHOLE_SCOPE):
         """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone."""
-        return self.census.tally(interval, excluded, self.begun, heeds)
+        return self.site_coverage.tally(interval, excluded, self.begun, scope)
 
     @property
     def held(self):
@@ -334,7 +336,7 @@ class Intake:
         self.log.forget(before, self.watermark)
         if self.sensed:
             self.epochs.forget(before)
-            self.census.tallies.forget(before)
+            self.site_coverage.tallies.forget(before)
 
     def forget_history(self, before):
         """Let go of what no scan from a tick on sees; of all of it where nobody reads it (None)."""

@@ -11,15 +11,15 @@ import numpy as np
 
 from acquisition.ticks import grid_at_or_after
 from basestation.execution.columns.change import NO_TICKS
-from basestation.execution.columns.dense_id_map import Numbered
+from basestation.execution.columns.dense_id_map import DenseIdMap
 from basestation.execution.columns.integer_arrays import distinct
 from basestation.execution.ingest.lateness import Lateness
-from basestation.execution.ingest.partial_batch import ArrivedPartials
-from basestation.progress.coverage_sums import Tallies
+from basestation.execution.ingest.partial_batch import PartialBatch
+from basestation.progress.coverage_sums import SharedCoverageSums
 from basestation.progress.watermark import NEVER
 
 
-class Merged:
+class PartialIntake:
     """A fold begins with a slice: the first that begins after it was asked for. Where nothing was due of its extents before,
     that is the one in which sampling begins.
 
@@ -39,14 +39,14 @@ class Merged:
             begin = self._slices.end(self._slices.number(begin))
         self._since = grid_at_or_after(begin, self.interval)  # the first tick that is folded
         self._first = self._slices.number(self._since)
-        self._readings = Numbered(np.int64)  # by slice, from the first on: how many are here
+        self._readings = DenseIdMap(np.int64)  # by slice, from the first on: how many are here
         self._log = []
         self._kept_from = self._since  # what is before was let go of
         self._needed = NEVER
-        self.heard = {intake.extent.name: Heard(self, intake.epochs) for intake in intakes}
+        self.heard = {intake.extent.name: FoldSiteCoverage(self, intake.epochs) for intake in intakes}
         self.clock = now - 1
         self.watermark = self._complete(self.clock)
-        self.came, self.touched = None, NO_TICKS
+        self.came, self.dirty_ticks = None, NO_TICKS
 
     # --- slices ------------------------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class Merged:
         due = grid_at_or_after(max(clock - self.extent.wait + 1, self._since), self.interval)
         while due <= clock:
             number = self._slices.number(due)
-            if not self._slices.keeps(number):  # nothing of it is to come
+            if not self._slices.is_in_windows(number):  # nothing of it is to come
                 due = grid_at_or_after(self._slices.end(number), self.interval)
                 continue
             ticks = (int(self._ends(number)) - int(self.begins(number))) // self.interval + 1
@@ -81,30 +81,30 @@ class Merged:
 
     # --- one clock tick ----------------------------------------------------------------------------------------------
 
-    gathers = False  # partials are few
+    coalesces = False  # partials are few
     amends = False  # what many clock ticks bring late is not taken in together
 
-    def step(self, batches, corrections, clock, end=False, calm=False, amends=False):
+    def step(self, batches, corrections, clock, end=False, multi_tick=False, amends=False):
         """Take the partials of clock tick `clock`; in `calm` those of many up to that one, none of them late."""
-        complete = None if calm else self._complete(clock - 1)
-        self.came, self.touched = None, NO_TICKS
+        complete = None if multi_tick else self._complete(clock - 1)
+        self.came, self.dirty_ticks = None, NO_TICKS
         taken = [found for batch in batches if len(found := self._taken(batch, clock, complete))]
         for intake in self._intakes:  # a partial of pairs has a reading of each in every one
             intake.counts.update(self.counts)
         self.counts.clear()
         if taken:
-            self.came = ArrivedPartials.together(taken)
+            self.came = PartialBatch.together(taken)
             self._log.append(self.came)
             slices, which = np.unique(self.came.slice, return_inverse=True)
             more = np.zeros(len(slices), np.int64)
             np.add.at(more, which, self.came.readings)
             self._readings[slices - self._first] = self._readings[slices - self._first] + more
-            self.touched = distinct(self.begins(slices))
+            self.dirty_ticks = distinct(self.begins(slices))
             for heard in self.heard.values():
-                heard.tallies.changed(int(self.touched[0]))
+                heard.tallies.changed(int(self.dirty_ticks[0]))
             behind = int(self._ends(self.came.slice).max()) + 1
             for intake in self._intakes:
-                intake.unfiltered = max(intake.unfiltered, behind)
+                intake.unfiltered_from = max(intake.unfiltered_from, behind)
         self.clock = clock
         self.watermark = clock if end else max(self.watermark, self._complete(clock))
 
@@ -120,24 +120,24 @@ class Merged:
             ahead = self.begins(partials.slice) - partials.arrival > self.extent.ahead
             counts["ahead"] += int(partials.readings[ahead].sum())
             partials = partials.take(~ahead)
-        judged = self._lateness.judged(self.begins(partials.slice), clock, complete, partials.readings)
+        judged = self._lateness.judge(self.begins(partials.slice), clock, complete, partials.readings)
         partials = partials.take(judged.live)
         counts["accepted"] += int(partials.readings[~partials.bare].sum())
         counts["filtered"] += int(partials.readings[partials.bare].sum())
         return partials
 
-    def entries(self):
+    def entry_ticks(self):
         """No tuple enters a stream."""
         return ()
 
-    def disturbed_by(self, batches, corrections, clock, hasty=False):
+    def is_disturbed_by(self, batches, corrections, clock, answers_early=False):
         """Whether partials of a clock tick may change what was, or should have been, answered before it."""
-        if hasty and any(len(batch) for batch in batches):
+        if answers_early and any(len(batch) for batch in batches):
             return True
         complete = self._complete(clock - 1)
         return any((self._ends(batch.slice) <= complete).any() for batch in batches)
 
-    def disturbing(self, batch):
+    def find_disturbing(self, batch):
         """Which partials may change what was answered before the clock tick of their arrival."""
         return self._ends(batch.slice) < batch.arrival - self.extent.wait
 
@@ -151,11 +151,11 @@ class Merged:
     def all(self):
         """All partials that are here."""
         if len(self._log) > 1:
-            self._log = [ArrivedPartials.together(self._log)]
+            self._log = [PartialBatch.together(self._log)]
         return self._log[0] if self._log else None
 
     @property
-    def nobody(self):
+    def no_rows(self):
         """No tuples, as a stream of them has to have."""
         return self._intakes[0].log.none
 
@@ -188,17 +188,17 @@ class Merged:
         """Partials have none."""
 
 
-class Heard:
+class FoldSiteCoverage:
     """One extent of a fold, as coverage asks of it: what an Intake and its Census say of readings."""
 
     def __init__(self, merged, epochs):
         self._merged, self.epochs = merged, epochs
-        self.tallies = Tallies(self, epochs)
+        self.tallies = SharedCoverageSums(self, epochs)
 
-    def used(self, ticks, excluded, heeds):
+    def used(self, ticks, excluded, scope):
         """How many sites are used: those of a slice at the first of its ticks. Excluded ones have no part in the fold."""
         return self._merged.used(ticks) + int(excluded.sum())
 
-    def tally(self, interval, excluded, heeds):
+    def tally(self, interval, excluded, scope):
         """The Tally of all that cover alike; bare partials are of the fold itself, whenever they came."""
-        return self.tallies.of(interval, excluded, self._merged.begun, heeds)
+        return self.tallies.of(interval, excluded, self._merged.begun, scope)

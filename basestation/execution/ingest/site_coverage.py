@@ -2,44 +2,44 @@
 
 import numpy as np
 
-from acquisition.extent import Late
-from basestation.progress.coverage_sums import Tallies
-from basestation.progress.query_scope import ALL
+from acquisition.extent import LatePolicy
+from basestation.progress.coverage_sums import SharedCoverageSums
+from basestation.progress.query_scope import WHOLE_SCOPE
 from basestation.progress.watermark import NEVER
 
 
-class Census:
+class SiteCoverage:
     def __init__(self, extent, epochs, log):
         self._late, self._epochs, self._log = extent.late, epochs, log
-        self.tallies = Tallies(self, epochs)
+        self.tallies = SharedCoverageSums(self, epochs)
 
-    def known_sites(self, ticks, heeds=ALL):
+    def known_sites(self, ticks, scope=WHOLE_SCOPE):
         """Which sites' readings of due ticks are known to who heeds so much: a row for each tick."""
-        reported = (self._epochs.filtered_at(ticks) != NEVER) & (ticks >= heeds.reports_from)[:, None]
-        return self._seen_sites(ticks, heeds) | reported
+        reported = (self._epochs.filtered_at(ticks) != NEVER) & (ticks >= scope.reports_from)[:, None]
+        return self._seen_sites(ticks, scope) | reported
 
-    def used(self, ticks, excluded, heeds):
+    def used(self, ticks, excluded, scope):
         """How many sites are used at each of some due ticks: known, or excluded."""
-        return (self.known_sites(ticks, heeds) | excluded).sum(axis=1)
+        return (self.known_sites(ticks, scope) | excluded).sum(axis=1)
 
-    def _seen_sites(self, ticks, heeds):
+    def _seen_sites(self, ticks, scope):
         numbers = self._epochs.seen_at(ticks)
-        return self._log.sees(numbers) & self._log.carried.all_of(heeds.columns, numbers)
+        return self._log.sees(numbers) & self._log.column_sets.all_of(scope.columns, numbers)
 
-    def known_at(self, tick, at, heeds):
+    def known_at(self, tick, at, scope):
         """Which sites' readings of a due tick are known; for a `late append` extent, by the tick `at` of a window."""
         ticks = np.array([tick])
-        if self._late is not Late.APPEND:
-            return self.known_sites(ticks, heeds)[0]
-        known = self._seen_sites(ticks, heeds)[0]
+        if self._late is not LatePolicy.APPEND:
+            return self.known_sites(ticks, scope)[0]
+        known = self._seen_sites(ticks, scope)[0]
         if known.any():
             known[known] = self._log.arrivals(self._epochs.seen_at(ticks)[0][known]) <= at
         reported = self._epochs.filtered_at(ticks)[0]
-        return known | ((reported <= at) & (reported != NEVER) & (tick >= heeds.reports_from))
+        return known | ((reported <= at) & (reported != NEVER) & (tick >= scope.reports_from))
 
-    def tally(self, interval, excluded, begun, heeds):
+    def tally(self, interval, excluded, begun, scope):
         """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone.
 
         Nothing is asked for before tick `begun`.
         """
-        return None if self._late is Late.APPEND else self.tallies.of(interval, excluded, begun, heeds)
+        return None if self._late is LatePolicy.APPEND else self.tallies.of(interval, excluded, begun, scope)

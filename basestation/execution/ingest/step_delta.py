@@ -3,10 +3,10 @@
 import numpy as np
 
 from basestation.algebra.vector import constant
-from basestation.execution.columns.tuples import joined
+from basestation.execution.columns.tuples import concatenate_tuples
 
 
-class Settling:
+class StepDelta:
     """A tuple may come, get other values and be taken back within one step: `none` are no tuples, with all columns."""
 
     def __init__(self, none, began):
@@ -14,10 +14,10 @@ class Settling:
         self._none, self.began = none, began
         self._come, self._gone = [], []
 
-    def come(self, tuples):
+    def insert(self, tuples):
         self._come.append(tuples)
 
-    def gone(self, tuples):
+    def remove(self, tuples):
         """With the values that they had."""
         self._gone.append(tuples)
 
@@ -26,7 +26,7 @@ class Settling:
 
         `live` tells of a number whether its tuple is seen.
         """
-        come, gone = (joined(parts) if parts else self._none for parts in (self._come, self._gone))
+        come, gone = (concatenate_tuples(parts) if parts else self._none for parts in (self._come, self._gone))
         if not len(gone):
             return come, gone, constant(True, len(come))
         come = come.take(_last_of_each(come.ident))

@@ -10,37 +10,39 @@ from itertools import pairwise
 
 import numpy as np
 
-from basestation.algebra.vector import anything
+from basestation.algebra.vector import any_true
 
-PORTION = 1 << 16
+MAX_STEP_TUPLES = 1 << 16
 """A calm stretch in which more tuples than this are delivered is cut, so that a batch of any size takes the memory of this one."""
 _NONE = np.empty(0, np.int64)
 
 
-def moments(delivered, intakes, clock, tick, calm, followed, corrected):
+def plan_steps(delivered, intakes, clock, tick, multi_tick, followed, corrected):
     """(clock tick that ends, {extent: batches}, whether nothing in it disturbs) for the ticks behind `clock` up to one.
 
     Where not all queries are `calm`, every clock tick in which something is delivered is a step; where they are, what
     disturbs extents that are `followed` is told afterwards. In the last one there are corrections if it is `corrected`.
     """
     named = {name: [_by_arrival(b, clock, tick) for b in batches] for name, batches in delivered.items() if batches}
-    calm = calm and all(a.arrival[-1] <= b.arrival[0] for batches in named.values() for a, b in pairwise(batches))
+    multi_tick = multi_tick and all(
+        a.arrival[-1] <= b.arrival[0] for batches in named.values() for a, b in pairwise(batches)
+    )
     steps = [
-        _own(b, intakes[name]) if calm else b.arrival
+        _own(b, intakes[name]) if multi_tick else b.arrival
         for name, of in named.items()
-        if not (calm and name in followed)
+        if not (multi_tick and name in followed)
         for b in of
     ]
     steps = [ticks for ticks in steps if len(ticks)]
-    portions = _portions(named) if calm else []
-    if calm and not (steps or portions or corrected):
-        yield tick, {name: named.get(name, []) for name in delivered}, calm
+    portions = _portions(named) if multi_tick else []
+    if multi_tick and not (steps or portions or corrected):
+        yield tick, {name: named.get(name, []) for name in delivered}, multi_tick
         return
     edges = np.unique(np.concatenate([[tick] if corrected else _NONE, *steps])).astype(np.int64).tolist()
-    ends = _with_stretches(edges, named, clock) if calm else [(edge, False) for edge in edges]
+    ends = _with_stretches(edges, named, clock) if multi_tick else [(edge, False) for edge in edges]
     ends = sorted((dict.fromkeys(portions, True) | dict(ends)).items())
     if not ends or ends[-1][0] != tick:
-        ends.append((tick, calm))
+        ends.append((tick, multi_tick))
     begin = clock
     for end, steady in ends:
         yield end, {name: _between(named.get(name, ()), begin, end) for name in delivered}, steady
@@ -49,13 +51,18 @@ def moments(delivered, intakes, clock, tick, calm, followed, corrected):
 
 def _own(batch, intake):
     """The clock ticks that are steps of their own."""
-    disturbing = intake.disturbing(batch)
-    return batch.arrival[disturbing] if anything(disturbing) else _NONE
+    disturbing = intake.find_disturbing(batch)
+    return batch.arrival[disturbing] if any_true(disturbing) else _NONE
 
 
 def _portions(named):
     """Clock ticks after which a stretch is cut: in each of them, of some extent, the last of so many tuples is delivered."""
-    cuts = [b.arrival[PORTION - 1 : -1 : PORTION] for of in named.values() for b in of if len(b) > PORTION]
+    cuts = [
+        b.arrival[MAX_STEP_TUPLES - 1 : -1 : MAX_STEP_TUPLES]
+        for of in named.values()
+        for b in of
+        if len(b) > MAX_STEP_TUPLES
+    ]
     return [cut for ticks in cuts for cut in ticks.tolist()]
 
 

@@ -3,20 +3,20 @@
 import numpy as np
 
 from acquisition.batch import Batch, dtype_of
-from acquisition.extent import Late
+from acquisition.extent import LatePolicy
 from acquisition.schema import Type
-from basestation.algebra.vector import Vector, constant, everything
+from basestation.algebra.vector import Vector, all_true, constant
 from basestation.execution.columns.tuples import Tuples
 
 
-class Tagging:
+class TupleBuilder:
     def __init__(self, extent):
         self._schema = extent.schema
         self._known = {}  # what attributes are known to be: a tag of each tuple
         for attribute, tag in ((extent.site_attribute, "site"), (extent.time_attribute, "tick")):
             if attribute is not None:
                 self._known[attribute.name] = tag
-        self._append = extent.late is Late.APPEND
+        self._append = extent.late is LatePolicy.APPEND
 
     def columns(self, batch):
         """By name."""
@@ -27,7 +27,7 @@ class Tagging:
                 columns[name] = Vector(getattr(batch, self._known[name]))
             elif name in batch.columns:
                 mask = batch.valid.get(name)
-                columns[name] = Vector(batch.columns[name], None if mask is None or everything(mask) else mask)
+                columns[name] = Vector(batch.columns[name], None if mask is None or all_true(mask) else mask)
             else:
                 columns[name] = _missing(len(batch), attribute)
         return columns

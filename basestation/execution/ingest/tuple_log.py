@@ -6,39 +6,39 @@ is noted which is not the rule: that a tuple is seen, is there, enters in the or
 
 import numpy as np
 
-from basestation.algebra.vector import everything
-from basestation.execution.columns.segmented_log import Parts
-from basestation.execution.columns.sparse_flags import Excepted
-from basestation.execution.columns.tuple_indexes import Indexes
-from basestation.execution.columns.value_overrides import Overlay
-from basestation.execution.ingest.column_sets import Carried
+from basestation.algebra.vector import all_true
+from basestation.execution.columns.segmented_log import SegmentedLog
+from basestation.execution.columns.sparse_flags import SparseFlags
+from basestation.execution.columns.tuple_indexes import TupleIndexes
+from basestation.execution.columns.value_overrides import ValueOverrides
+from basestation.execution.ingest.column_sets import ColumnSets
 
 
-class Log:
+class TupleLog:
     def __init__(self, none):
         """`none` are no tuples, with all columns."""
         self.none = none
         self.next = self.first = 0  # the number of the next tuple, and of the first that is still here
-        self.live = Excepted()  # seen by continuous queries
-        self.there = Excepted()  # not deleted, nor dropped
-        self.carried = Carried()
-        self._came = Parts()
-        self._revised = Overlay()
-        self._withheld = Overlay()  # what streams go on seeing where a correction was not for streams
-        self._index = Indexes()
+        self.live = SparseFlags()  # seen by continuous queries
+        self.there = SparseFlags()  # not deleted, nor dropped
+        self.column_sets = ColumnSets()
+        self._came = SegmentedLog()
+        self._revised = ValueOverrides()
+        self._withheld = ValueOverrides()  # what streams go on seeing where a correction was not for streams
+        self._index = TupleIndexes()
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
-    def add(self, tuples, live, there, carried, ordered=False):
+    def add(self, tuples, live, there, column_sets, ordered=False):
         """Tuples that were taken, with the next numbers; masks of which are seen, and which are there; the columns that they came with.
 
         `ordered`: it is known that they arrive one after another, at the ticks that they are about.
         """
         self._came.add(tuples, ordered)
-        self.carried.come(self.next, carried)
+        self.column_sets.record(self.next, column_sets)
         self.next += len(tuples)
         for excepted, holds in ((self.live, live), (self.there, there)):
-            if not everything(holds):
+            if not all_true(holds):
                 excepted.note(tuples.ident[~holds])
 
     def enter(self, tuples):
@@ -65,7 +65,7 @@ class Log:
         number = self._came.forget(before, watermark)
         if number is not None:
             self.first = number
-            for by_number in (self._index, self.live, self.there, self.carried, self._revised, self._withheld):
+            for by_number in (self._index, self.live, self.there, self.column_sets, self._revised, self._withheld):
                 by_number.drop_before(number)
 
     # --- what is there -----------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Log:
         found = self._revised.over(self._came.between(low, high)) if self._came else self.none
         return self._withheld.over(found.take(self.live[found.ident]))
 
-    def rows_ever(self):
+    def row_history(self):
         """(numbers, arrivals) of all tuples that are here and entered, in the order of their indexes."""
         all_ = self._all()
         index = self.index_of(all_.ident)

@@ -7,20 +7,20 @@ then a probe finds its first and its last one by two looks at a table. Else they
 
 import numpy as np
 
-from basestation.algebra.vector import constant, row
-from basestation.execution.columns.integer_arrays import consecutive, ranked, stable_order
-from basestation.execution.columns.window_batch import ranges, stretch
+from basestation.algebra.vector import cached_arange, constant
+from basestation.execution.columns.integer_arrays import is_consecutive, rank_distinct, stable_argsort
+from basestation.execution.columns.window_batch import expand_ranges, select_ranges
 
 _LOOSE = 4
 """A table of counts may have so many cells for each position and probe: it is made sooner than all are searched."""
 
 
-class Run:
+class KeyRun:
     """`codes` are those of positions in the order of their ticks; each is below `count`."""
 
     def __init__(self, codes, count, ticks, positions):
         self._count, self._ticks, self._least = count, ticks, None
-        if consecutive(codes) and consecutive(positions):  # each position has the next code
+        if is_consecutive(codes) and is_consecutive(positions):  # each position has the next code
             self._single, self.positions, self._least = True, positions, int(codes[0])
             return
         sizes = np.bincount(codes, minlength=count + 1)  # behind the last code there is one without positions
@@ -31,7 +31,7 @@ class Run:
             self._place[codes] = np.arange(len(codes), dtype=np.int32)
         else:
             codes = codes.astype(np.int64)  # numbers of code and tick are greater
-            order = stable_order(codes)
+            order = stable_argsort(codes)
             self.positions = positions[order]
             self._codes, self._order, self._ranked = codes, order, None
             self._sizes, self._begins = sizes, np.cumsum(sizes) - sizes
@@ -50,8 +50,8 @@ class Run:
         counted = cells <= _LOOSE * (len(self) + len(code)) and span.rises
         first, counts = self._looked_up(code, span) if counted else self._searched(code, span)
         if (counts == 1).all():
-            return row(len(code)), self.positions.take(first)
-        return np.repeat(np.arange(len(code)), counts), self.positions.take(ranges(first, counts))
+            return cached_arange(len(code)), self.positions.take(first)
+        return np.repeat(np.arange(len(code)), counts), self.positions.take(expand_ranges(first, counts))
 
     def _next(self, code, span):
         place = code.astype(np.int64)
@@ -68,7 +68,7 @@ class Run:
 
     def _inside(self, place, span):
         """Of probes and the places of what they may find, less than 0 for nothing, those that find it."""
-        which = row(len(place))
+        which = cached_arange(len(place))
         if place.min(initial=0) < 0:
             which = np.flatnonzero(place >= 0)
             place = place.take(which)
@@ -97,11 +97,11 @@ class Run:
     def _searched(self, code, span):
         """The same."""
         if self._ranked is None:  # ranks instead of ticks, so that one number stands for code and tick
-            ticks, rank = ranked(self._ticks)
+            ticks, rank = rank_distinct(self._ticks)
             self._ranked = ticks, (self._codes * len(ticks) + rank)[self._order]
         ticks, numbers = self._ranked
         which = np.flatnonzero(self._sizes.take(code))
-        which = which[stable_order(code[which].astype(np.int64))]  # what was just looked at is in the caches
+        which = which[stable_argsort(code[which].astype(np.int64))]  # what was just looked at is in the caches
         low, high = span.take(which).within(ticks)
         base = code[which] * len(ticks)
         begin, behind = np.searchsorted(numbers, base + low), np.searchsorted(numbers, base + high)
@@ -127,4 +127,4 @@ class TickRun:
     def find(self, code, span):
         first, counts = self.counts(span)
         which = constant(0, int(counts[0])) if len(span) == 1 else np.repeat(np.arange(len(span)), counts)
-        return which, self.positions[stretch(first, counts)]
+        return which, self.positions[select_ranges(first, counts)]

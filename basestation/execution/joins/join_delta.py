@@ -8,14 +8,14 @@ import numpy as np
 
 from basestation.algebra.expressions import Attr
 from basestation.algebra.window_project import WindowProject
-from basestation.execution.columns.window_contents import beyond, codes
-from basestation.execution.relational.window_delta import finished, in_order, mixed, steps_above
+from basestation.execution.columns.window_contents import factorize, subtract_contents
+from basestation.execution.relational.window_delta import apply_steps, find_mixed_windows, find_row_steps, restore_order
 
 _WORTH = 0.5
 """The part of the rows of windows from which on it is worth leaving out those that others have as well."""
 
 
-class Differing:
+class JoinDelta:
     """`steps` are the selections and projections above a join."""
 
     def __init__(self, join, steps):
@@ -30,24 +30,24 @@ class Differing:
         reaches = self._join.reaches(stands)
         return [reach.take(mine) for reach in reaches], [reach.take(theirs) for reach in reaches]
 
-    def beyond(self, stands, mine, theirs):
+    def except_all(self, stands, mine, theirs):
         """What combinations of windows have that others have not, in order; `stands` has, of each input, the windows."""
         self._join.prepare(stands)
         reaches, other = self._reaches(stands, mine, theirs)
-        came = self._finished(self._join.came(reaches, other), len(mine))
+        came = self._finished(self._join.rows_gained(reaches, other), len(mine))
         if not len(came):
             return came
-        went = self._finished(self._join.came(other, reaches), len(mine))
-        left = came.take(beyond(came, went))
+        went = self._finished(self._join.rows_gained(other, reaches), len(mine))
+        left = came.take(subtract_contents(came, went))
         doubtful = self._join.overlapping(reaches, other)
         if doubtful.any():
-            doubtful &= mixed(left)
+            doubtful &= find_mixed_windows(left)
         if not doubtful.any():
             return left
-        return in_order(left, doubtful, self._alike(left.take(doubtful[left.window]), doubtful, reaches))
+        return restore_order(left, doubtful, self._alike(left.take(doubtful[left.window]), doubtful, reaches))
 
     def _finished(self, rows, windows):
-        return finished(self._join.framed(rows, windows), self._steps)
+        return apply_steps(self._join.framed(rows, windows), self._steps)
 
     def _alike(self, theirs, doubtful, reaches):
         """Rows of the doubtful windows, all at least that could have the values of `theirs`.
@@ -55,17 +55,17 @@ class Differing:
         Plain columns of an input say which of its tuples could; one with a null among its values says nothing.
         """
         values = {
-            i: {held: theirs.columns[id] for id, held in outputs.items() if theirs.columns[id].there.all()}
+            i: {held: theirs.columns[id] for id, held in outputs.items() if theirs.columns[id].validity.all()}
             for i, outputs in self._plain.items()
         }
         i = max(values, key=lambda i: len(values[i]), default=None)
         if i is None or not values[i]:
             rows = self._join.all([reach.only(doubtful) for reach in reaches])
             return self._finished(rows, theirs.windows)
-        code, count = codes([vector for of in values.values() for vector in of.values()], len(theirs))
+        code, count = factorize([vector for of in values.values() for vector in of.values()], len(theirs))
         _, first = np.unique(theirs.window * count + code, return_index=True)
         values = {i: {held: vector.take(first) for held, vector in of.items()} for i, of in values.items()}
-        return self._finished(self._join.having(i, values, theirs.window[first], reaches), theirs.windows)
+        return self._finished(self._join.rows_with_values(i, values, theirs.window[first], reaches), theirs.windows)
 
     def _traced(self):
         """{input: {output column: column as it is held}} of the outputs that are plain columns of an input."""
@@ -81,7 +81,7 @@ class Differing:
         return found
 
 
-def differing(node, join):
+def make_join_delta(node, join):
     """Differences of the windows of a block; None where there is more above its join than selections and projections."""
-    steps = steps_above(node, join.node)
-    return None if steps is None else Differing(join, steps)
+    steps = find_row_steps(node, join.node)
+    return None if steps is None else JoinDelta(join, steps)

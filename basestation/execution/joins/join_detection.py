@@ -6,11 +6,11 @@ from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
-from basestation.execution.joins.join_inputs import side_of
-from basestation.execution.joins.join_operator import Join
+from basestation.execution.joins.join_inputs import make_join_input
+from basestation.execution.joins.join_operator import JoinOperator
 
 
-def joined_in(node, leaves):
+def find_join(node, leaves):
     """(the node of the join in a block, [(place of a leaf, what is between it and the join), …]); None without such a join."""
     above = None
     while isinstance(node, WindowSelect | WindowProject | WindowAggregation):
@@ -24,13 +24,13 @@ def joined_in(node, leaves):
     return above if chosen else node, found
 
 
-def join_of(root, joined, inputs, leaves, shown):
-    """The Join that `joined_in` found in a block, over its inputs. Of what is joined only, others say what is `shown`."""
+def make_join(root, joined, inputs, leaves, shown):
+    """The Join that `find_join` found in a block, over its inputs. Of what is joined only, others say what is `shown`."""
     node, found = joined
-    sides = [side_of(inputs[place], leaves[place], steps) for place, steps in found]
+    sides = [make_join_input(inputs[place], leaves[place], steps) for place, steps in found]
     if shown and root is node:
-        return Join(node, sides, (), False)
-    return Join(node, sides, _asked(root, node), _ordered(root, node))
+        return JoinOperator(node, sides, (), False)
+    return JoinOperator(node, sides, _asked(root, node), _ordered(root, node))
 
 
 def _ordered(root, below):

@@ -12,22 +12,22 @@ import numpy as np
 from acquisition.extent import Extent
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Column, columns_of, conjunction, conjuncts
-from basestation.algebra.vector import constant, row
+from basestation.algebra.vector import cached_arange, constant
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.columns.integer_arrays import distinct
-from basestation.execution.columns.tuples import Tuples, no_tuples
-from basestation.execution.columns.window_lookup import holding
-from basestation.execution.ingest.stored_table import Table
-from basestation.execution.joins.tuple_store import NEVER, Held
-from basestation.execution.streams.predicate_index.predicate_set import Wants
-from basestation.execution.streams.stream import computed
+from basestation.execution.columns.tuples import Tuples, empty_like
+from basestation.execution.columns.window_lookup import find_containing
+from basestation.execution.ingest.stored_table import StoredTable
+from basestation.execution.joins.tuple_store import NEVER, TupleStore
+from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
+from basestation.execution.streams.stream import project_columns
 from basestation.execution.windowing.stream_windows import RowWindows, TimeWindows
 from basestation.execution.windowing.table_windows import ScanWindows
-from basestation.execution.windowing.window_store import Store
+from basestation.execution.windowing.window_store import WindowStore
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class TickRanges:
     """For each window which ticks are in it; tuples that are appended only if they had arrived when it was made (3.6): None where
     none are. `at` has for each combination the number of its window, as in `Standing`; that of the `first` one."""
 
@@ -51,7 +51,7 @@ class Reach:
         return replace(self._chosen(slice(first - self.first, behind - self.first)), at=at, first=first)
 
     def _chosen(self, which):
-        return Reach(*(None if edges is None else edges[which] for edges in self._edges))
+        return TickRanges(*(None if edges is None else edges[which] for edges in self._edges))
 
     @property
     def each(self):
@@ -62,12 +62,12 @@ class Reach:
         """What is in two windows at once."""
         a, b = self.each, other.each
         left, right = np.maximum(a.left, b.left), np.minimum(a.right, b.right)
-        return Reach(left, right, None if a.made is None else np.minimum(a.made, b.made))
+        return TickRanges(left, right, None if a.made is None else np.minimum(a.made, b.made))
 
     def only(self, mask):
         """The windows under a mask; nothing is in the others."""
         each = self.each
-        return Reach(np.where(mask, each.left, 1), np.where(mask, each.right, 0), each.made)
+        return TickRanges(np.where(mask, each.left, 1), np.where(mask, each.right, 0), each.made)
 
     def of(self, places):
         """Which of the windows stand in the combinations at places."""
@@ -75,7 +75,7 @@ class Reach:
 
     def holding(self, ticks):
         """(the first, the last) of the combinations that hold each tick, where the windows begin and end in their order."""
-        first, last = holding(self.left, self.right, ticks)
+        first, last = find_containing(self.left, self.right, ticks)
         if self.at is None:
             return first, last
         begins = np.concatenate([[0], np.flatnonzero(self.at[1:] != self.at[:-1]) + 1, [len(self.at)]])
@@ -97,11 +97,11 @@ class Reach:
         return found if self.at is None else np.searchsorted(self.at, found + self.first)
 
 
-class Side:
+class JoinInput:
     """One input of a join. `ids` pairs the ids of its columns with those under which they are held."""
 
-    keepable = True
-    passes = False  # whether it lets rows pass that somebody wants, and no others
+    is_materializable = True
+    filters_rows = False  # whether it lets rows pass that somebody wants, and no others
     begins = True  # whether windows are put together from its tuples on, if they are the fewest
     span = None  # how far from a combination's tick the ticks of its tuples lie at the most, where that is known
 
@@ -110,30 +110,30 @@ class Side:
         none = input.empty(0)
         self.none = self._passing(_tuples(none.window, none.columns))
         self.ids = {id: id for id in self.none.columns}
-        self.held = Held(self.none)
+        self.held = TupleStore(self.none)
 
     def _passing(self, tuples):
-        return passing(tuples, self._leaf, self._steps)
+        return filter_tuples(tuples, self._leaf, self._steps)
 
     def prepare(self, asked):
         """These windows are asked for now."""
 
     def reach(self, asked):
         """The ranges of windows."""
-        return Reach(asked.left, asked.right, asked.tick if self.held.appends else None)
+        return TickRanges(asked.left, asked.right, asked.tick if self.held.has_late_appends else None)
 
     def inside(self, reach, window, positions):
         """Which tuples are in which windows."""
         ticks, window = self.held.ticks(positions), reach.of(window)
         found = (reach.left[window] <= ticks) & (ticks <= reach.right[window])
-        if self.held.appends:
+        if self.held.has_late_appends:
             found &= (self.held.of("arrival", positions) <= reach.made[window]) | ~self.held.of("append", positions)
         return found
 
     def windows(self, reach, positions):
         """The first and the last window that holds each tuple, of windows that begin and end in their order."""
         first, last = reach.holding(self.held.ticks(positions))
-        if self.held.appends:
+        if self.held.has_late_appends:
             arrived = np.searchsorted(reach.each.made, self.held.of("arrival", positions))
             first = np.where(self.held.of("append", positions), np.maximum(first, arrived), first)
         return first, last
@@ -149,43 +149,43 @@ class Side:
         """The input was told what is not needed any more."""
 
 
-def passing(tuples, leaf, steps):
+def filter_tuples(tuples, leaf, steps):
     """What selections and projections below the join leave of tuples."""
     tuples = tuples.with_columns({c.id: tuples.columns[c.id] for c in leaf.columns})
     for step in steps:
         if isinstance(step, WindowSelect):
-            tuples = tuples.take(Evaluation(tuples.columns, len(tuples)).of(step.predicate).true)
+            tuples = tuples.take(Evaluation(tuples.columns, len(tuples)).of(step.predicate).is_true)
         else:
-            tuples = tuples.with_columns(computed(step.outputs, tuples.columns, len(tuples)))
+            tuples = tuples.with_columns(project_columns(step.outputs, tuples.columns, len(tuples)))
     return tuples
 
 
-class HeldStore(Store):
+class JoinStore(WindowStore):
     """The tuples of one stream that joins may still reach, as selections and projections below the joins leave them."""
 
     def __init__(self, stream, level, leaf, steps):
         super().__init__(stream, level)
         self._leaf, self._steps = leaf, steps
-        self.none = passing(no_tuples(stream.all().come), leaf, steps)
-        self.held = Held(self.none)
+        self.none = filter_tuples(empty_like(stream.all().inserted), leaf, steps)
+        self.held = TupleStore(self.none)
         self.fill()
 
     def fill(self):
         """Begin with all that is known of the stream."""
-        self.held.begin_anew(passing(self.stream.all().come, self._leaf, self._steps))
+        self.held.begin_anew(filter_tuples(self.stream.all().inserted, self._leaf, self._steps))
 
     def __len__(self):
         return len(self.held)
 
     def take(self, change):
-        self.held.remove(change.gone.ident)
-        self.held.build(passing(change.come, self._leaf, self._steps))
+        self.held.remove(change.removed.ident)
+        self.held.build(filter_tuples(change.inserted, self._leaf, self._steps))
 
     def forget(self, before):
         self.held.evict(before)
 
 
-class StreamSide(Side):
+class StreamJoinInput(JoinInput):
     """Windows of time over a stream. The store of the input, a HeldStore, has the tuples, perhaps under other columns."""
 
     def __init__(self, input, leaf, steps):
@@ -210,7 +210,7 @@ class StreamSide(Side):
         return out[inverse]
 
 
-class TableSide(Side):
+class TableJoinInput(JoinInput):
     """Scans of a table: each version is held once, and its number is the tick of its rows."""
 
     begins = False  # the same few rows are in all windows: what comes and goes finds them by their key
@@ -241,21 +241,21 @@ class TableSide(Side):
     def tidy(self):
         """Versions before the one that the first window to come, or to be revised, sees are not needed."""
         first = self.input.table.at(self.input.needed).tick
-        gone = [number for version, number in self._known if version.tick < first]
+        removed = [number for version, number in self._known if version.tick < first]
         self._known = [each for each in self._known if each[0].tick >= first]
-        self.held.remove_at(gone)
+        self.held.remove_at(removed)
 
 
-class RowSide(Side):
+class RowJoinInput(JoinInput):
     """Windows of rows: of those that are asked for each row is held once, and its number is its tick."""
 
-    keepable, passes = False, True
+    is_materializable, filters_rows = False, True
 
     def __init__(self, input, leaf, steps):
         super().__init__(input, leaf, steps)
-        self.wants = Wants()  # of all that show what is joined
+        self.wants = PredicateSet()  # of all that show what is joined
 
-    def asked_of(self, predicate):
+    def local_predicate(self, predicate):
         """What a predicate asks of the rows here alone, as a predicate; None if nothing."""
         terms = [] if predicate is None else conjuncts(predicate)
         ours = [term for term in terms if {c.id for c in columns_of(term)} <= self.ids.keys()]
@@ -275,10 +275,10 @@ class RowSide(Side):
         self.held.begin_anew(self.none)
 
 
-class PassingSide(Side):
+class TransientJoinInput(JoinInput):
     """An input without a state of its own to probe."""
 
-    keepable = False
+    is_materializable = False
 
     def prepare(self, asked):
         self._numbers, first = np.unique(asked.number[asked.there], return_index=True)
@@ -292,33 +292,33 @@ class PassingSide(Side):
 def _numbered(asked, numbers):
     """The ranges of windows where a number stands for the tick: those of the windows that are there."""
     if asked.all_there:
-        return Reach(numbers, numbers)
+        return TickRanges(numbers, numbers)
     left, right = np.ones(len(asked), np.int64), np.zeros(len(asked), np.int64)
     left[asked.there] = right[asked.there] = numbers
-    return Reach(left, right)
+    return TickRanges(left, right)
 
 
-def side_of(input, leaf, steps):
+def make_join_input(input, leaf, steps):
     """The side that stands for one input of a block."""
-    if isinstance(input, TimeWindows) and isinstance(input.store, HeldStore):
-        return StreamSide(input, leaf, steps)
-    if isinstance(input, ScanWindows) and type(input.table) is Table:
-        return TableSide(input, leaf, steps)
+    if isinstance(input, TimeWindows) and isinstance(input.store, JoinStore):
+        return StreamJoinInput(input, leaf, steps)
+    if isinstance(input, ScanWindows) and type(input.table) is StoredTable:
+        return TableJoinInput(input, leaf, steps)
     if type(input) is RowWindows:
-        return RowSide(input, leaf, steps)
-    return PassingSide(input, leaf, steps)
+        return RowJoinInput(input, leaf, steps)
+    return TransientJoinInput(input, leaf, steps)
 
 
 def _tuples(tick, columns):
     """Rows that have no tags of their own, in their order, as Tuples."""
-    numbers, tick, none = row(len(tick)), np.asarray(tick, np.int64), constant(0, len(tick))
+    numbers, tick, none = cached_arange(len(tick)), np.asarray(tick, np.int64), constant(0, len(tick))
     return Tuples(numbers, tick, tick, none, none, numbers, none, constant(False, len(tick)), columns)
 
 
 # --- signatures ------------------------------------------------------------------------------------------------------
 
 
-def signature_of(leaf, steps):
+def store_signature(leaf, steps):
     """What is held of a stream, as a value: equal where the streams and all that is done to their tuples are alike."""
     numbers = {}
     return _shape(

@@ -15,17 +15,17 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of, conjuncts, substitute
 from basestation.algebra.vector import constant
 from basestation.algebra.window_select import WindowSelect
-from basestation.execution.columns.integer_arrays import distinct, stable_order
-from basestation.execution.columns.window_contents import Frame
-from basestation.execution.joins.join_plan import NoPlan, default_plan
-from basestation.execution.joins.joined_rows import Rows, rows_in, together
-from basestation.execution.joins.materialized_node import Kept
-from basestation.execution.joins.probe_span import spans
+from basestation.execution.columns.integer_arrays import distinct, stable_argsort
+from basestation.execution.columns.window_contents import WindowContents
+from basestation.execution.joins.join_plan import InvalidJoinPlanError, make_default_plan
+from basestation.execution.joins.joined_rows import JoinedRows, concatenate_rows, rows_per_window
+from basestation.execution.joins.materialized_node import MaterializedNode
+from basestation.execution.joins.probe_span import make_probe_span
 from basestation.execution.joins.tuple_store import NEVER
-from basestation.execution.joins.window_bounds import Wanted, Within, indexed
-from basestation.execution.relational.window_ranges import Stretches
+from basestation.execution.joins.window_bounds import ValueBounds, WindowBounds, index_part
+from basestation.execution.relational.window_ranges import WindowRanges
 
-AT_ONCE = 2**20
+MAX_COMBINATIONS = 2**20
 """How many combinations are looked at together."""
 _SAMPLE = 64
 """Of about so many windows it is looked up how much they have in common with others."""
@@ -36,13 +36,13 @@ _FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class JoinKey:
     """An equality between two inputs, with the side of each."""
 
     sides: dict
 
 
-class Join:
+class JoinOperator:
     """`node` is what is computed, a join, a product, or a selection over a product; `sides` are the inputs as in FROM;
     of its columns those in `asked` are looked at, and the order of rows where it is `ordered`."""
 
@@ -54,30 +54,34 @@ class Join:
         self._asked = Counter(asked)  # by how many ask for a column, or for _ORDER
         self._asked[_ORDER] += ordered
         keys = getattr(product, "keys", ())
-        self._keys = [Key({self._home(side): self._held(side) for side in key}) for key in keys]
+        self._keys = [JoinKey({self._home(side): self._held(side) for side in key}) for key in keys]
         residual = node.predicate if isinstance(node, WindowSelect) else getattr(product, "residual", None)
         terms = () if residual is None else conjuncts(residual)
         self._terms = [(frozenset(self.homes[c.id] for c in columns_of(term)), term) for term in terms]
-        self.exchange(default_plan(len(sides), [tuple(key.sides) for key in self._keys]))
+        self.change_join_plan(make_default_plan(len(sides), [tuple(key.sides) for key in self._keys]))
 
-    def exchange(self, plan):
+    def change_join_plan(self, plan):
         """Go on by another plan. NoPlan if it is none for this join."""
         if plan.inputs != len(self.sides):
-            raise NoPlan(f"the join has {len(self.sides)} inputs, the plan {plan.inputs}")
-        passing = [i for node in plan.kept for i in node if not self.sides[i].keepable]
+            raise InvalidJoinPlanError(f"the join has {len(self.sides)} inputs, the plan {plan.inputs}")
+        passing = [i for node in plan.kept for i in node if not self.sides[i].is_materializable]
         if passing:
-            raise NoPlan(f"input {passing[0]} has no state that lasts, and no node with it can be kept")
+            raise InvalidJoinPlanError(f"input {passing[0]} has no state that lasts, and no node with it can be kept")
         self.plan = plan
-        self._kept = {node: Kept(node, self) for node in plan.kept}
+        self._kept = {node: MaterializedNode(node, self) for node in plan.kept}
 
     def show(self, view):
         """Somebody shows this of what is joined, too. [(by whom, what)] is there for it."""
         asked = [*view.asked, *([_ORDER] if view.ordered else ())]
         self._asked.update(asked)
-        passing = [(side.wants, side.wants.take(side.asked_of(view.predicate))) for side in self.sides if side.passes]
+        passing = [
+            (side.wants, side.wants.take(side.local_predicate(view.predicate)))
+            for side in self.sides
+            if side.filters_rows
+        ]
         return [(self, asked), *passing]
 
-    def let_go(self, asked):
+    def release(self, asked):
         self._asked -= Counter(asked)
 
     @property
@@ -112,7 +116,7 @@ class Join:
         """The tuples of combinations of windows, each a tuple with a window of every input."""
         count = len(stands[0])
         if not count:
-            return Frame(0, np.empty(0, np.int64), self._none())
+            return WindowContents(0, np.empty(0, np.int64), self._none())
         self.prepare(stands)
         return self.framed(self.all(self.reaches(stands)), count)
 
@@ -120,10 +124,10 @@ class Join:
         """The same, each tuple once for windows in a row that hold it, in no particular order."""
         count, none = len(stands[0]), np.empty(0, np.int64)
         if not count:
-            return Stretches(0, none, none, self._none())
+            return WindowRanges(0, none, none, self._none())
         self.prepare(stands)
         rows = self._stretches(self.reaches(stands))
-        return Stretches(count, rows.first, rows.last, self._columns(rows))
+        return WindowRanges(count, rows.first, rows.last, self._columns(rows))
 
     def _none(self):
         return {id: v for side in self.sides for id, v in side.none.columns.items()}
@@ -136,25 +140,25 @@ class Join:
         """All rows of windows. Where windows that follow each other overlap, what is in several is put together once."""
         first = self._first(reaches)
         if _overlap(reaches[first]) < _FEW:
-            return self._from(first, rows_in(np.arange(len(reaches[0])), {}), reaches)
+            return self._from(first, rows_per_window(np.arange(len(reaches[0])), {}), reaches)
         found = []
         for begin, end in _rising(reaches):
             each = [reach.take(slice(begin, end)) for reach in reaches]
-            rows = self._from(first, Rows(constant(0, 1), constant(end - begin - 1, 1), {}), each)
+            rows = self._from(first, JoinedRows(constant(0, 1), constant(end - begin - 1, 1), {}), each)
             found.append(rows.behind(begin))
-        return together(found)
+        return concatenate_rows(found)
 
     def _from(self, first, rows, reaches):
         """All rows, from one input on, or from the kept node that it is in."""
-        place, within = self.plan.widest(first), Within(self.sides, reaches)
-        return self.through(self.probed(rows, place, within), self.plan.beyond(first, place), within)
+        place, within = self.plan.widest(first), WindowBounds(self.sides, reaches)
+        return self.through(self.probed(rows, place, within), self.plan.probes_outside(first, place), within)
 
     def _first(self, reaches):
         """The input from which on rows are put together: one that is held for this evaluation alone, so that no index of it
         has to be made; among those and others the first, whose order is that of rows, or one that has a fifth less tuples.
         """
         able = [i for i, side in enumerate(self.sides) if side.begins] or range(len(self.sides))
-        able = [i for i in able if not self.sides[i].keepable] or able
+        able = [i for i in able if not self.sides[i].is_materializable] or able
         if len(able) == 1:
             return able[0]
         return min(able, key=lambda i: (4 if i == 0 else 5) * _extent(self.sides[i], reaches[i]))
@@ -164,7 +168,7 @@ class Join:
         found = np.ones(len(reaches[0]), bool)
         for side, a, b in zip(self.sides, reaches, others, strict=True):
             stayed = a.both(b)
-            found &= side.held.module(()).count(spans(stayed.left, stayed.right)) > 0
+            found &= side.held.module(()).count(make_probe_span(stayed.left, stayed.right)) > 0
         return found
 
     def shared(self, stands, mine, theirs):
@@ -177,13 +181,13 @@ class Join:
             own = reach.take(mine)
             stayed = own.both(reach.take(theirs))
             module = side.held.module(())
-            whole = module.count(spans(own.left, own.right)).sum()
-            part *= float(module.count(spans(stayed.left, stayed.right)).sum()) / max(1, int(whole))
+            whole = module.count(make_probe_span(own.left, own.right)).sum()
+            part *= float(module.count(make_probe_span(stayed.left, stayed.right)).sum()) / max(1, int(whole))
             if not part:
                 break
         return part
 
-    def came(self, reaches, others):
+    def rows_gained(self, reaches, others):
         """The rows of windows with a tuple that is not in others (a window for each): none twice.
 
         The first input whose tuple came says where a row is counted: those before it stayed, those after it may be either.
@@ -193,30 +197,30 @@ class Join:
         for i, side in enumerate(self.sides):
             rows = self._filtered(self._came(side, i, reaches[i], others[i]), set())
             if len(rows):
-                within = Within(self.sides, [*stayed[:i], *reaches[i:]])
+                within = WindowBounds(self.sides, [*stayed[:i], *reaches[i:]])
                 parts.append(self.through(rows, self.plan.orders[i], within))
         none = np.empty(0, np.int64)
-        return together(parts) if parts else rows_in(none, dict.fromkeys(range(len(self.sides)), none))
+        return concatenate_rows(parts) if parts else rows_per_window(none, dict.fromkeys(range(len(self.sides)), none))
 
-    def having(self, i, values, window, reaches):
+    def rows_with_values(self, i, values, window, reaches):
         """The rows of windows that have wanted values in columns, from input i on, which has some of them.
 
         `values` {input: {column as it is held: Vector}} and `window` tell what is wanted where; no two want the same.
         """
         each = [reach.take(window) for reach in reaches]
-        within = Wanted(self.sides, each, values)
+        within = ValueBounds(self.sides, each, values)
         place = self.plan.widest(i)
-        rows = self.probed(rows_in(np.arange(len(window)), {}), place, within)
-        rows = self.through(rows, self.plan.beyond(i, place), within)
-        return rows_in(window[rows.first], rows.at)
+        rows = self.probed(rows_per_window(np.arange(len(window)), {}), place, within)
+        rows = self.through(rows, self.plan.probes_outside(i, place), within)
+        return rows_per_window(window[rows.first], rows.at)
 
     def _came(self, side, i, reach, other):
         """The tuples of one input that are in the windows and not in the others."""
         module = side.held.module(())
-        if side.held.appends:
-            window, at = module.probe([], spans(reach.left, reach.right))
+        if side.held.has_late_appends:
+            window, at = module.probe([], make_probe_span(reach.left, reach.right))
             found = side.inside(reach, window, at) & ~side.inside(other, window, at)
-            return rows_in(window[found], {i: at[found]})
+            return rows_per_window(window[found], {i: at[found]})
         empty = other.left > other.right
         pieces = [
             (reach.left, np.where(empty, reach.right, np.minimum(reach.right, other.left - 1))),
@@ -226,23 +230,23 @@ class Join:
         for left, right in pieces:
             asked = np.flatnonzero(left <= right)
             if len(asked):
-                which, at = module.probe([], spans(left[asked], right[asked]))
+                which, at = module.probe([], make_probe_span(left[asked], right[asked]))
                 found.append((asked[which], at))
         window = np.concatenate([np.empty(0, np.int64), *(w for w, _ in found)])
-        return rows_in(window, {i: np.concatenate([np.empty(0, np.int64), *(at for _, at in found)])})
+        return rows_per_window(window, {i: np.concatenate([np.empty(0, np.int64), *(at for _, at in found)])})
 
     # --- probing -----------------------------------------------------------------------------------------------------
 
     def begun(self, i, positions):
         """Tuples of one input as rows, of no window in particular."""
-        return self._filtered(rows_in(np.zeros(len(positions), np.int64), {i: positions}), set())
+        return self._filtered(rows_per_window(np.zeros(len(positions), np.int64), {i: positions}), set())
 
     def through(self, rows, order, within):
         """Rows that have probed, one after another, what an order says."""
         for number, place in enumerate(order):
             portions = self._portions(rows, place, within)
             if len(portions) > 1:
-                return together([self.through(part, order[number:], within) for part in portions])
+                return concatenate_rows([self.through(part, order[number:], within) for part in portions])
             rows = self.probed(rows, place, within)
         return rows
 
@@ -253,7 +257,7 @@ class Join:
         if within.wanted(rows, place):
             return [rows]
         combinations = int(self.source(place).module(()).count(within.range(rows, place[0])).sum())
-        step = max(1, len(rows) * AT_ONCE // max(1, combinations))
+        step = max(1, len(rows) * MAX_COMBINATIONS // max(1, combinations))
         return [rows.take(slice(at, at + step)) for at in range(0, len(rows), step)]
 
     def probed(self, rows, place, within):
@@ -267,7 +271,7 @@ class Join:
         module = source.module((*(theirs for _, _, theirs in keys), *(theirs for theirs, _ in wanted)))
         which, positions = module.probe(asking, within.range(rows, place[0]))
         if rows.single and not rows.at:  # they are the windows, in their order
-            rows, which = rows_in(which, {}), slice(None)
+            rows, which = rows_per_window(which, {}), slice(None)
         elif len(which) == len(rows) and (which[1:] > which[:-1]).all():  # each has found one
             which = slice(None)
         return self._filtered(within.held(rows, which, source.spread(place, positions)), set(rows.at))
@@ -284,9 +288,9 @@ class Join:
         """(an input that is bound, its side of a key, the side at a place as it is indexed there); None if it is no key here."""
         (a, left), (b, right) = key.sides.items()
         if a in bound and b in place:
-            return a, left, indexed(b, right, place)
+            return a, left, index_part(b, right, place)
         if b in bound and a in place:
-            return b, right, indexed(a, left, place)
+            return b, right, index_part(a, left, place)
         return None
 
     def vector(self, rows, i, expression):
@@ -299,7 +303,7 @@ class Join:
         for homes, term in self._terms:
             if homes <= bound and (not before or not homes <= before) and len(rows):
                 columns = {c.id: self._column(rows, c.id) for c in columns_of(term)}
-                rows = rows.take(Evaluation(columns, len(rows)).of(term).true)
+                rows = rows.take(Evaluation(columns, len(rows)).of(term).is_true)
         return rows
 
     def _column(self, rows, id):
@@ -311,7 +315,7 @@ class Join:
     def framed(self, rows, windows):
         """Rows as a Frame, in order if that counts, with the columns that are asked for."""
         rows = self._sorted(rows) if self._asked[_ORDER] else rows
-        return Frame(windows, rows.first, self._columns(rows))
+        return WindowContents(windows, rows.first, self._columns(rows))
 
     def _columns(self, rows):
         return {id: self._column(rows, id) for id in self.homes if self._asked[id]}
@@ -339,7 +343,7 @@ class Join:
                     return rows
                 rows = rows.take(np.argsort(code))  # equal ones are of different windows
         in_order = (rows.first[1:] >= rows.first[:-1]).all()
-        return rows if in_order else rows.take(stable_order(rows.first))
+        return rows if in_order else rows.take(stable_argsort(rows.first))
 
 
 def _in_order(window, rises):
@@ -363,7 +367,9 @@ def _extent(side, reach):
     if not some.any():
         return 0
     return int(
-        side.held.module(()).count(spans(reach.left[some].min(keepdims=True), reach.right[some].max(keepdims=True)))[0]
+        side.held.module(()).count(
+            make_probe_span(reach.left[some].min(keepdims=True), reach.right[some].max(keepdims=True))
+        )[0]
     )
 
 

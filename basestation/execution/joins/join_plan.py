@@ -12,7 +12,7 @@ Place = tuple[int, ...]
 """What can be probed: one input or a kept node, as its inputs in ascending order."""
 
 
-class NoPlan(ValueError):
+class InvalidJoinPlanError(ValueError):
     """What was given is no plan for this join."""
 
 
@@ -26,17 +26,17 @@ class JoinPlan:
     def __post_init__(self):
         why = _wrong(self.orders, self.kept)
         if why:
-            raise NoPlan(why)
+            raise InvalidJoinPlanError(why)
 
     @property
     def inputs(self):
         return len(self.orders)
 
-    def within(self, i, node):
+    def probes_inside(self, i, node):
         """What tuples of input i probe to become tuples of a kept node."""
         return tuple(place for place in self.orders[i] if set(place) <= set(node))
 
-    def beyond(self, i, node):
+    def probes_outside(self, i, node):
         """What tuples of a node with input i in it probe to become tuples of the join."""
         return tuple(place for place in self.orders[i] if not set(place) <= set(node))
 
@@ -50,7 +50,7 @@ class JoinPlan:
         return " | ".join([*orders, *kept])
 
 
-def plan_from(text):
+def parse_join_plan(text):
     """The plan that its text form stands for. NoPlan if it stands for none."""
     orders, kept = [], ()
     try:
@@ -61,10 +61,10 @@ def plan_from(text):
                 continue
             number, _, order = part.partition(":")
             if int(number) != len(orders):
-                raise NoPlan(f"the order of input {len(orders)} is missing")
+                raise InvalidJoinPlanError(f"the order of input {len(orders)} is missing")
             orders.append(tuple(_place(p) for p in order.split(",")))
     except ValueError as why:
-        raise NoPlan(f"`{text}` is no plan of a join: {why}") from why
+        raise InvalidJoinPlanError(f"`{text}` is no plan of a join: {why}") from why
     return JoinPlan(tuple(orders), kept)
 
 
@@ -131,9 +131,9 @@ def _families(nodes):
     yield from ((first, *family) for family in _families(fitting))
 
 
-def every_plan(inputs, keepable=None):
+def enumerate_join_plans(inputs, is_materializable=None):
     """All plans for so many inputs; only nodes made of `keepable` inputs are kept."""
-    able = range(inputs) if keepable is None else sorted(keepable)
+    able = range(inputs) if is_materializable is None else sorted(is_materializable)
     masks = range(1 << inputs)
     sets = [tuple(i for i in range(inputs) if mask >> i & 1) for mask in masks]
     nodes = sorted(s for s in sets if 2 <= len(s) < inputs and set(s) <= set(able))
@@ -147,7 +147,7 @@ def every_plan(inputs, keepable=None):
             yield JoinPlan(orders, kept)
 
 
-def default_plan(inputs, edges, kept=()):
+def make_default_plan(inputs, edges, kept=()):
     """A plan that probes along equalities where it can, in the order of FROM otherwise.
 
     `edges` are pairs of inputs that an equality connects. Without kept nodes this is the plan without intermediate state.

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.algebra.vector import everything, places, taken
-from basestation.execution.columns.window_batch import ranges
+from basestation.algebra.vector import all_true, as_positions, take_at
+from basestation.execution.columns.window_batch import expand_ranges
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class JoinedRows:
     """Tuples that were put together: of each row the position of its tuple of each input so far, and the windows that
     hold all of them: from the first to the last. They are one array where each row is for one window."""
 
@@ -26,16 +26,16 @@ class Rows:
 
     def take(self, which):
         """Those at positions, in a slice, or under a mask."""
-        if everything(which):
+        if all_true(which):
             return self
-        which = places(which)
-        first = taken(self.first, which)
-        last = first if self.single else taken(self.last, which)
-        return Rows(first, last, {i: taken(at, which) for i, at in self.at.items()})
+        which = as_positions(which)
+        first = take_at(self.first, which)
+        last = first if self.single else take_at(self.last, which)
+        return JoinedRows(first, last, {i: take_at(at, which) for i, at in self.at.items()})
 
     def beside(self, found):
         """The same with tuples of other inputs."""
-        return Rows(self.first, self.last, self.at | found)
+        return JoinedRows(self.first, self.last, self.at | found)
 
     def each(self):
         """A row for each of the windows."""
@@ -43,28 +43,28 @@ class Rows:
             return self
         counts = self.last - self.first + 1
         if (counts == 1).all():
-            return Rows(self.first, self.first, self.at)
+            return JoinedRows(self.first, self.first, self.at)
         which = np.repeat(np.arange(len(self)), counts)
-        window = ranges(self.first, counts)
-        return Rows(window, window, {i: at[which] for i, at in self.at.items()})
+        window = expand_ranges(self.first, counts)
+        return JoinedRows(window, window, {i: at[which] for i, at in self.at.items()})
 
     def behind(self, count):
         """The same where so many windows stand before these."""
         if not count:
             return self
         first = self.first + count
-        return Rows(first, first if self.single else self.last + count, self.at)
+        return JoinedRows(first, first if self.single else self.last + count, self.at)
 
 
-def rows_in(window, at):
+def rows_per_window(window, at):
     """Rows, each for one window."""
-    return Rows(window, window, at)
+    return JoinedRows(window, window, at)
 
 
-def together(parts):
+def concatenate_rows(parts):
     """Rows over the same inputs, one after another."""
     if len(parts) == 1:
         return parts[0]
     first = np.concatenate([rows.first for rows in parts])
     last = first if all(rows.single for rows in parts) else np.concatenate([rows.last for rows in parts])
-    return Rows(first, last, {i: np.concatenate([rows.at[i] for rows in parts]) for i in parts[0].at})
+    return JoinedRows(first, last, {i: np.concatenate([rows.at[i] for rows in parts]) for i in parts[0].at})

@@ -9,7 +9,7 @@ is hashed.
 
 import numpy as np
 
-from basestation.execution.columns.growable_array import Grown
+from basestation.execution.columns.growable_array import GrowableArray
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbours land far from each other there
 _SPARSE = 4  # slots for each key, at the least
@@ -18,7 +18,7 @@ _NOTHING = -1
 _NONE = np.empty(0, np.uint64)
 
 
-class Codes:
+class KeyCodes:
     """Keys are told by hashes of 64 bits; those that share one share a number."""
 
     def __init__(self):
@@ -26,7 +26,7 @@ class Codes:
 
     def _empty(self, bits):
         self._low, self._near = np.uint64(0), None  # the numbers of keys from the least on, if they are near
-        self._hashes = Grown(_NONE)  # by number
+        self._hashes = GrowableArray(_NONE)  # by number
         self._shift, self._last = np.uint64(64 - bits), np.uint64((1 << bits) - 1)
         self._slots = np.full(1 << bits, _NOTHING, np.int32)
 

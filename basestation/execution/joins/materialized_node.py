@@ -7,20 +7,20 @@ are not kept; one of which a member is gone is dead.
 
 import numpy as np
 
-from basestation.execution.columns.growable_array import Grown
-from basestation.execution.joins.probe_span import spans
+from basestation.execution.columns.growable_array import GrowableArray
+from basestation.execution.joins.probe_span import make_probe_span
 from basestation.execution.joins.state_module import StateModule
 from basestation.execution.joins.tuple_store import NEVER
 
 
-class Growth:
+class GrowthBounds:
     """What may be put together when a node grows: of each member positions below a limit, and ticks not too far apart."""
 
     def __init__(self, sides, limits):
         self._sides, self._limits = sides, limits
 
     def range(self, rows, i):
-        return spans(*self._range(rows, i))
+        return make_probe_span(*self._range(rows, i))
 
     def _range(self, rows, i):
         left, right = np.full(len(rows), -NEVER), np.full(len(rows), NEVER)
@@ -50,7 +50,7 @@ class Growth:
         return rows.take(mask)
 
 
-class Kept:
+class MaterializedNode:
     """The state of one node of a join's plan."""
 
     def __init__(self, node, join):
@@ -61,7 +61,7 @@ class Kept:
     def _begin(self, generations):
         self._generations, self._modules = generations, {}
         self._seen = dict.fromkeys(self.node, 0)
-        self._at = {i: Grown(np.empty(0, np.int64)) for i in self.node}
+        self._at = {i: GrowableArray(np.empty(0, np.int64)) for i in self.node}
         self.generation += 1
 
     @property
@@ -82,9 +82,9 @@ class Kept:
             if not len(new):
                 continue
             new = new if held.all_live else new[held.living(new)]
-            growth = Growth(sides, limits)
+            growth = GrowthBounds(sides, limits)
             rows = self._join.begun(i, new)
-            rows = self._join.through(rows, self._join.plan.within(i, self.node), growth)
+            rows = self._join.through(rows, self._join.plan.probes_inside(i, self.node), growth)
             for j, at in self._at.items():
                 at.extend(rows.at[j])
         self._seen = limits

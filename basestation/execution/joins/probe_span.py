@@ -7,7 +7,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ProbeSpan:
     """For each probe from left[first] to right[last]; or the ranges that stand `of` first and last.
 
     `later`: what was found is looked at once more, so that it need not lie in its range if that is not seen at once.
@@ -58,7 +58,7 @@ class Span:
         return bool((self.left[1:] >= self.left[:-1]).all() and (self.right[1:] >= self.right[:-1]).all())
 
 
-def spans(left, right):
+def make_probe_span(left, right):
     """A range of its own for each probe."""
     each = np.arange(len(left))
-    return Span(left, right, each, each)
+    return ProbeSpan(left, right, each, each)

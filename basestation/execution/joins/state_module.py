@@ -10,11 +10,11 @@ from zlib import crc32
 import numpy as np
 
 from basestation.algebra.comparison import compare
-from basestation.algebra.vector import by_identity, row
-from basestation.execution.columns.growable_array import Grown
-from basestation.execution.columns.integer_arrays import stable_order
-from basestation.execution.joins.index_run import Run, TickRun
-from basestation.execution.joins.key_codes import Codes
+from basestation.algebra.vector import cached_arange, unique_by_identity
+from basestation.execution.columns.growable_array import GrowableArray
+from basestation.execution.columns.integer_arrays import stable_argsort
+from basestation.execution.joins.index_run import KeyRun, TickRun
+from basestation.execution.joins.key_codes import KeyCodes
 
 _FEW = 512
 """A run with fewer positions than this is not worth looking into by itself."""
@@ -28,7 +28,7 @@ class StateModule:
 
     def __init__(self, source, key=()):
         self.source, self.key = source, tuple(key)
-        self._codes = Codes()
+        self._codes = KeyCodes()
         self.begin()
         none = source.vectors(self.key, np.empty(0, np.int64))
         self._whole = len(none) > 0 and none[0].values.dtype == np.int64
@@ -37,8 +37,8 @@ class StateModule:
         """All positions are new. Keys keep their numbers, as long as these are no more than the tuples."""
         self._generation, self._runs, self._seen = self.source.generation, [], 0
         if len(self._codes) > self.source.count:
-            self._codes = Codes()
-        self._code = Grown(np.empty(0, np.int32))  # of each position; -1 where a part of the key is null
+            self._codes = KeyCodes()
+        self._code = GrowableArray(np.empty(0, np.int32))  # of each position; -1 where a part of the key is null
 
     @property
     def used(self):
@@ -62,7 +62,7 @@ class StateModule:
         self._refresh()
         if len(span) * len(self._runs) > self.source.count:  # looking into each would cost more than making it one
             self._runs = [self._merged(self._runs)]
-        code = self._codes.of(hashed(keys)) if self.key else None
+        code = self._codes.of(hash_keys(keys)) if self.key else None
         for vector in keys:
             if vector.valid is not None:
                 code = np.where(vector.valid, code, -1)
@@ -78,7 +78,7 @@ class StateModule:
         if keys[doubtful]:
             same = np.ones(len(which), bool)
             for mine, theirs in zip(keys[doubtful], self.source.vectors(self.key[doubtful], at), strict=True):
-                same &= compare("=", mine.take(which), theirs).true
+                same &= compare("=", mine.take(which), theirs).is_true
             if not same.all():
                 which, at = which[same], at[same]
         return which, at
@@ -121,31 +121,33 @@ class StateModule:
         code = self._code.values[positions] if self.key else None
         positions = _numbers(positions)
         if (ticks[1:] < ticks[:-1]).any():
-            order = stable_order(ticks)
+            order = stable_argsort(ticks)
             positions, ticks, code = positions[order], ticks[order], None if code is None else code[order]
         if code is None:
             return TickRun(ticks, positions)
         if (code < 0).any():
             there = code >= 0
             code, ticks, positions = code[there], ticks[there], positions[there]
-        return Run(code, len(self._codes), ticks, positions)
+        return KeyRun(code, len(self._codes), ticks, positions)
 
     def _coded(self, positions):
         """The codes of what comes."""
         keys = self.source.vectors(self.key, positions)
         if all(vector.valid is None for vector in keys):
-            return self._codes.add(hashed(keys))
-        there = np.logical_and.reduce([vector.there for vector in keys])
+            return self._codes.add(hash_keys(keys))
+        there = np.logical_and.reduce([vector.validity for vector in keys])
         code = np.full(len(there), -1, np.int32)
-        code[there] = self._codes.add(hashed(keys)[there])
+        code[there] = self._codes.add(hash_keys(keys)[there])
         return code
 
 
 def _numbers(positions):
-    return row(positions.stop - positions.start, positions.start) if isinstance(positions, slice) else positions
+    return (
+        cached_arange(positions.stop - positions.start, positions.start) if isinstance(positions, slice) else positions
+    )
 
 
-def hashed(vectors):
+def hash_keys(vectors):
     """A number for each row; where values are equal, an integer and a float too, so are the numbers.
 
     Where all parts but one are equal, those of that one are equal if the numbers are: it was multiplied by odd numbers.
@@ -166,7 +168,7 @@ def _whole(values):
     if values.dtype == np.int64:
         return values.view(np.uint64)
     if values.dtype == object:
-        some, place = by_identity(values)
+        some, place = unique_by_identity(values)
         return np.array([crc32(s.encode("utf-8", "surrogatepass")) for s in some], np.uint64)[place]
     whole = (np.trunc(values) == values) & (values >= -(2.0**63)) & (values < 2.0**63)
     bits = values.view(np.int64)

@@ -6,12 +6,12 @@ away, and whoever remembers positions begins anew.
 
 import numpy as np
 
-from basestation.algebra.dictionary_vector import Entries, Placed
+from basestation.algebra.dictionary_vector import Dictionary, DictionaryVector
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import columns_of
-from basestation.algebra.vector import Vector, constant, taken
-from basestation.execution.columns.growable_array import Grown
-from basestation.execution.columns.integer_arrays import stretched
+from basestation.algebra.vector import Vector, constant, take_at
+from basestation.execution.columns.growable_array import GrowableArray
+from basestation.execution.columns.integer_arrays import as_slice
 from basestation.execution.joins.state_module import StateModule
 
 _REPEATS = {"arrival": "tick", "place": "ident"}
@@ -30,7 +30,7 @@ def _usual(name, tuples):
     return column.strides == (0,) and column[0] == _ONE[name]
 
 
-class Held:
+class TupleStore:
     """Begins with `none`: no tuples, with all columns."""
 
     def __init__(self, none):
@@ -42,18 +42,18 @@ class Held:
 
     def _start(self, tuples):
         more = [name for name in _SYSTEM if len(tuples) and not _usual(name, tuples)]
-        self._system = {name: Grown(getattr(tuples, name)) for name in ("ident", "tick", *more)}
-        self._values = {id: Grown(v.values) for id, v in tuples.columns.items()}
+        self._system = {name: GrowableArray(getattr(tuples, name)) for name in ("ident", "tick", *more)}
+        self._values = {id: GrowableArray(v.values) for id, v in tuples.columns.items()}
         masked = [(id, v.valid) for id, v in tuples.columns.items() if v.valid is not None and len(tuples)]
-        self._valid = {id: Grown(valid) for id, valid in masked}
-        self._alive = Grown(np.ones(len(tuples), bool))
+        self._valid = {id: GrowableArray(valid) for id, valid in masked}
+        self._alive = GrowableArray(np.ones(len(tuples), bool))
         self._texts = {}  # columns of strings, as they are
         self._dead, self.count = 0, len(tuples)
         self._look()
 
     def _look(self):
         """Whether tuples are in windows from their arrival on (3.6)."""
-        self.appends = "append" in self._system and bool(self._system["append"].values.any())
+        self.has_late_appends = "append" in self._system and bool(self._system["append"].values.any())
 
     def __getstate__(self):
         return vars(self) | {"_texts": {}, "_looked": (None, None)}
@@ -65,14 +65,14 @@ class Held:
             return
         for name in _SYSTEM:
             if name not in self._system and not _usual(name, tuples):
-                self._system[name] = Grown(self.of(name, np.arange(self.count)))
+                self._system[name] = GrowableArray(self.of(name, np.arange(self.count)))
         for name, grown in self._system.items():
             grown.extend(getattr(tuples, name))
         for id, vector in tuples.columns.items():
             if vector.valid is not None and id not in self._valid:
-                self._valid[id] = Grown(np.ones(self.count, bool))
+                self._valid[id] = GrowableArray(np.ones(self.count, bool))
             if id in self._valid:
-                self._valid[id].extend(vector.there)
+                self._valid[id].extend(vector.validity)
             self._values[id].extend(vector.values)
         self._texts = {}
         self._alive.extend(constant(True, len(tuples)))
@@ -114,10 +114,10 @@ class Held:
         first = int(alive.argmax()) if self._dead < self.count else self.count
         # Mostly the first ones are dead. What is kept is copied: it would hold on to the memory of all.
         kept = slice(first, None) if first == self._dead else alive
-        self._system = {name: Grown(grown.values[kept].copy()) for name, grown in self._system.items()}
-        self._values = {id: Grown(grown.values[kept].copy()) for id, grown in self._values.items()}
-        self._valid = {id: Grown(grown.values[kept].copy()) for id, grown in self._valid.items()}
-        self._alive = Grown(np.ones(self.count - self._dead, bool))
+        self._system = {name: GrowableArray(grown.values[kept].copy()) for name, grown in self._system.items()}
+        self._values = {id: GrowableArray(grown.values[kept].copy()) for id, grown in self._values.items()}
+        self._valid = {id: GrowableArray(grown.values[kept].copy()) for id, grown in self._valid.items()}
+        self._alive = GrowableArray(np.ones(self.count - self._dead, bool))
         self._texts = {}
         self._dead, self.count = 0, len(self._alive)
         self._look()
@@ -141,8 +141,8 @@ class Held:
         if isinstance(positions, slice):
             return array[positions]
         if positions is not self._looked[0]:  # of the same ones several columns are asked for, mostly
-            self._looked = positions, stretched(positions)
-        return taken(array, self._looked[1])
+            self._looked = positions, as_slice(positions)
+        return take_at(array, self._looked[1])
 
     def of(self, name, positions):
         """What the system knows of tuples: ident, tick, arrival, …"""
@@ -166,8 +166,8 @@ class Held:
         values = self._values[id].values
         if values.dtype == object and not isinstance(positions, slice):
             if id not in self._texts:
-                self._texts[id] = Entries(values, None if valid is None else valid.values)
-            return Placed(self._texts[id], positions)
+                self._texts[id] = Dictionary(values, None if valid is None else valid.values)
+            return DictionaryVector(self._texts[id], positions)
         return Vector(self._at(values, positions), None if valid is None else self._at(valid.values, positions))
 
     def vectors(self, expressions, positions):

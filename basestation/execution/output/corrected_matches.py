@@ -9,12 +9,12 @@ _NONE = np.empty(0, np.int64)
 _TUPLES = 40  # bits for the number of a tuple
 
 
-def pairs(slots, idents):
+def pack_pairs(slots, idents):
     """Queries, by their slots, and tuples as one number each."""
     return slots << _TUPLES | idents
 
 
-class Noted:
+class CorrectedMatches:
     def __init__(self):
         self._pairs, self._arrival, self._given = _NONE, _NONE, np.empty(0, bool)
 

@@ -9,21 +9,21 @@ from itertools import pairwise
 import numpy as np
 
 from basestation.execution.columns.change import NO_KEYS
-from basestation.execution.columns.growable_array import Grown
+from basestation.execution.columns.growable_array import GrowableArray
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.streams.coverage import coverage
+from basestation.execution.streams.coverage import count_coverage
 from basestation.updates.update import EpochMarks, coverage_of
 
 _UNTOLD = -1
 
 
-class EpochsTold:
+class EpochReporter:
     """The epochs of a stream that a query is told of: from its start on, and not beyond a limit."""
 
     def __init__(self, query, stream, start, limit, seen=None):
         """`seen`: the stream as the query sees it, if not all that take part in the one that takes steps see it so."""
         self._stream, self._seen, self._start, self._limit = stream, seen or stream, start, limit
-        self._began, self._marking = False, Marking(query)
+        self._began, self._marking = False, EpochMarkTracker(query)
 
     def news(self):
         """[(EpochMarks, which of them are of new epochs)] of this step."""
@@ -43,21 +43,21 @@ class EpochsTold:
         self._marking.forget(before)
 
 
-class Marking:
+class EpochMarkTracker:
     def __init__(self, query):
         self._query = query
         self._places = {}  # {extent: where its numbers stand in a row}
         self._start_with(NO_KEYS, np.empty((0, 0), np.int64))
 
     def _start_with(self, keys, rows):
-        self._keys, self._rows = Grown(keys), Grown(rows)
+        self._keys, self._rows = GrowableArray(keys), GrowableArray(rows)
 
     def news(self, keys, pairs):
         """(EpochMarks, which of them are of new epochs), of epochs that cover the same extents, in the order of `keys`.
 
         `pairs` say, for each part of the stream, which of the keys are epochs of it, and what those cover.
         """
-        covered = coverage([cover for _, covers in pairs for cover in covers], len(keys))
+        covered = count_coverage([cover for _, covers in pairs for cover in covers], len(keys))
         told = np.stack([ours for ours, _ in pairs], axis=1) if pairs else np.zeros((len(keys), 0), bool)
         edges = np.flatnonzero((told[1:] != told[:-1]).any(axis=1)) + 1
         for begin, behind in pairwise([0, *edges.tolist(), len(keys)]):
@@ -79,7 +79,7 @@ class Marking:
             if of and name not in self._places:
                 self._places[name] = 2 * len(self._places)
                 room = np.full((len(self._keys), 2), _UNTOLD)
-                self._rows = Grown(np.concatenate([self._rows.values, room], axis=1))
+                self._rows = GrowableArray(np.concatenate([self._rows.values, room], axis=1))
         rows = np.full((which.stop - which.start, 2 * len(self._places)), _UNTOLD)
         for name, of in covered.items():
             if of:

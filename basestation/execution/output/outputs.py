@@ -6,29 +6,29 @@ from itertools import chain
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from basestation.execution.columns.bags import occurrence
+from basestation.execution.columns.bags import number_occurrences
 from basestation.execution.columns.change import NO_TICKS
-from basestation.execution.columns.dense_id_map import Numbered
-from basestation.execution.columns.next_due import NONE
-from basestation.execution.columns.punctuation import Waiting, place_of
-from basestation.execution.columns.tuples import equal
-from basestation.execution.columns.watermark_buffer import Arrivals
+from basestation.execution.columns.dense_id_map import DenseIdMap
+from basestation.execution.columns.next_due import DUE_NOW
+from basestation.execution.columns.punctuation import PendingPunctuation, count_before
+from basestation.execution.columns.tuples import null_safe_equal
+from basestation.execution.columns.watermark_buffer import WatermarkBuffer
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.columns.window_contents import difference
+from basestation.execution.columns.window_contents import diff_both_ways
 from basestation.execution.graph import OUTPUT, Operator
-from basestation.execution.output.epoch_marks import EpochsTold
-from basestation.execution.output.shared_windows import Shape, Shown
-from basestation.execution.streams.predicate_index.predicate_set import Wants
+from basestation.execution.output.epoch_marks import EpochReporter
+from basestation.execution.output.shared_windows import OutputShape, ViewMember
+from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
 from basestation.updates.update import (
-    Carried,
     EpochMarks,
     Interleaved,
+    PunctuationUpdate,
     Rows,
+    SharedWindowUpdates,
     TupleUpdates,
-    WindowsForMany,
     WindowUpdates,
-    by_query,
     coverage_of,
+    split_by_query,
 )
 
 _AT_ONCE = 2**14
@@ -46,10 +46,10 @@ class WindowOutput(Operator):
         super().__init__(block.level)
         self.block = block
         self._let_pass = wants is not None
-        self._wants = wants if self._let_pass else Wants()
-        self._shapes, self.speaker = {}, None
-        self._marks = Waiting()
-        self.said = []  # in the last step
+        self._wants = wants if self._let_pass else PredicateSet()
+        self._shapes, self.output_group = {}, None
+        self._marks = PendingPunctuation()
+        self.updates = []  # in the last step
         self._covered = {}  # {extent: the same of used and due}
 
     # --- queries come and go -----------------------------------------------------------------------------------------
@@ -60,10 +60,10 @@ class WindowOutput(Operator):
     def join(self, view):
         """A Shown that shows what a View says."""
         known = len(self._wants)
-        shape = self._shapes.setdefault(view.shape, Shape(view, self.block.joins_only))
-        shown = Shown(self, shape, self._wants.take(view.predicate), self.block.show(view))
+        shape = self._shapes.setdefault(view.shape, OutputShape(view, self.block.is_plain_join))
+        shown = ViewMember(self, shape, self._wants.take(view.predicate), self.block.show(view))
         shape.members[shown] = None
-        self.block.remembers.add(shape.stretched)
+        self.block.snapshot_modes.add(shape.stretched)
         self._let_others_pass(known)
         return shown
 
@@ -76,9 +76,9 @@ class WindowOutput(Operator):
         del shown.shape.members[shown]
         if not shown.shape.members:
             del self._shapes[shown.shape.key]
-            self.block.remembers = {shape.stretched for shape in self._shapes.values()}
+            self.block.snapshot_modes = {shape.stretched for shape in self._shapes.values()}
         for whom, what in [(self._wants, shown.number), *shown.asked]:
-            whom.let_go(what)
+            whom.release(what)
         self._let_others_pass(known)
 
     def _let_others_pass(self, known):
@@ -98,24 +98,24 @@ class WindowOutput(Operator):
     # --- one clock tick ----------------------------------------------------------------------------------------------
 
     @property
-    def follows(self):
-        return self.block.follows
+    def tracks_versions(self):
+        return self.block.tracks_versions
 
     @property
-    def silence(self):
-        return NONE if self._marks else self.block.silence
+    def next_due(self):
+        return DUE_NOW if self._marks else self.block.next_due
 
     def step(self, clock):
         outcome = self.block.outcome
         marks = self._marks.ready(self.block.marks, self.block.watermark)
         if outcome.followed is not None:
-            self.said = list(self._in_clock_ticks(outcome.followed, marks))
+            self.updates = list(self._in_clock_ticks(outcome.followed, marks))
         else:
-            self.said = [*self._revisions(outcome), *self._first_answers(outcome.new, marks)]
+            self.updates = [*self._revisions(outcome), *self._first_answers(outcome.new, marks)]
 
     def _content(self, windows):
         """What is in windows, as it is asked for: in stretches or not."""
-        return {stretched: self.block.content(windows, stretched) for stretched in self.block.remembers}
+        return {stretched: self.block.content(windows, stretched) for stretched in self.block.snapshot_modes}
 
     def _wanted(self, found):
         """A function that tells the rows that each Shown of a Shape wants of what was found; None where that is each of them."""
@@ -130,17 +130,17 @@ class WindowOutput(Operator):
             return [_carried(query, mark) for query in self.numbers for mark in marks]
         found, covered = self._content(new), self.block.coverage(new)
         self._cover(new.number, covered)
-        wanted, said = self._wanted(found), []
+        wanted, updates = self._wanted(found), []
         for shape in self._shapes.values():
             content, asked = found[shape.stretched], list(zip(shape.members, wanted(shape), strict=True))
             all, some = [shown for shown, rows in asked if rows is None], [of for of in asked if of[1] is not None]
             if all:  # nothing is copied
-                said.append(self._for_many(new, covered, shape, all, shape.of(content)))
+                updates.append(self._for_many(new, covered, shape, all, shape.of(content)))
             portion = max(1, _AT_ONCE // len(new))
             for begin in range(0, len(some), portion):
                 members, rows = zip(*some[begin : begin + portion], strict=True)
-                said.append(self._for_many(new, covered, shape, members, shape.of_each(content, rows)))
-        return [each for update in by_query(said) for each in _with_marks(update, marks)] if marks else said
+                updates.append(self._for_many(new, covered, shape, members, shape.of_each(content, rows)))
+        return [each for update in split_by_query(updates) for each in _with_marks(update, marks)] if marks else updates
 
     def _for_many(self, windows, covered, shape, members, found):
         """First answers: what was found for members, one after another, or for all of them."""
@@ -155,7 +155,7 @@ class WindowOutput(Operator):
         queries = [query for shown in members for query in shown.queries]
         if len(queries) > len(members):
             at = np.repeat(at, [len(shown.queries) for shown in members], axis=0)
-        return WindowsForMany(queries, windows.tick, windows.n, windows.t, covered, shape.rows(found), at)
+        return SharedWindowUpdates(queries, windows.tick, windows.n, windows.t, covered, shape.rows(found), at)
 
     def _revisions(self, outcome):
         dirty = outcome.dirty
@@ -183,7 +183,7 @@ class WindowOutput(Operator):
             added = shape.of_each(now[shape.stretched], after(shape))
             removed = shape.of_each(old[shape.stretched], before(shape))
             if not (compared and shape.tells_apart(now[False])):
-                came, went = difference(added, removed)
+                came, went = diff_both_ways(added, removed)
                 added, removed = added.take(came), removed.take(went)
             told = [(shape.rows(each), each.bounds()) for each in (added, removed)]
             other = otherwise | (np.diff(told[0][1]) > 0).reshape(len(members), width)
@@ -205,7 +205,7 @@ class WindowOutput(Operator):
         for shown, which, *rows in self._differing(added, removed, followed.first, compared=True):
             windows, first = followed.windows.take(which), followed.first[which]
             shown.answered(windows.number[first])
-            revision = shown.revised(windows.number, 1 + occurrence(windows.number))
+            revision = shown.revised(windows.number, 1 + number_occurrences(windows.number))
             told = windows.tick, windows.n, windows.t, revision, coverage_of(covered, which), *rows
             untold.remove(shown)
             for query in shown.queries:
@@ -218,24 +218,24 @@ class WindowOutput(Operator):
         """Which windows cover something else than what was said."""
         mask = np.zeros(len(numbers), bool)
         for name, of in covered.items():
-            for said, now in zip(self._covered[name], of or (), strict=bool(of)):
-                mask |= said[numbers] != now
+            for updates, now in zip(self._covered[name], of or (), strict=bool(of)):
+                mask |= updates[numbers] != now
         return mask
 
     def _cover(self, numbers, covered):
         """Who asks for windows is told of all that they cover, and of each change of it."""
         for name, of in covered.items():
-            known = self._covered.setdefault(name, (Numbered(np.int64), Numbered(np.int64)))
-            for said, now in zip(known, of or (), strict=bool(of)):
-                said[numbers] = now
+            known = self._covered.setdefault(name, (DenseIdMap(np.int64), DenseIdMap(np.int64)))
+            for updates, now in zip(known, of or (), strict=bool(of)):
+                updates[numbers] = now
 
     def need(self, before):
         """Nothing changes before a tick of the extents below."""
         self.block.need(before)
 
     def tidy(self):
-        for said in chain.from_iterable(self._covered.values()):
-            said.drop_before(self.block.oldest)
+        for updates in chain.from_iterable(self._covered.values()):
+            updates.drop_before(self.block.oldest)
         for shown in self._members:
             shown.forget(self.block.oldest)
 
@@ -248,7 +248,7 @@ def _part(rows, bounds, first, which, width):
 
 
 def _carried(query, mark):
-    return Carried(query, mark.arrival, mark.value)
+    return PunctuationUpdate(query, mark.arrival, mark.value)
 
 
 def _with_marks(updates, marks):
@@ -281,7 +281,7 @@ class StreamOutput(Operator):
     """The tuples of a stream as they enter it, and the marks of its epochs."""
 
     kind = OUTPUT
-    follows = False
+    tracks_versions = False
 
     def __init__(self, stream, columns, limit, start, since, keys):
         """Tuples that entered before the query did are not its answer (1.1); with `since`, those that arrived before (10.7).
@@ -290,25 +290,25 @@ class StreamOutput(Operator):
         """
         super().__init__(stream.level)
         self._keys = keys
-        self.numbers, self.speaker = [], None
+        self.numbers, self.output_group = [], None
         self.stream, self._columns = stream, columns
-        self._marks = Waiting()
+        self._marks = PendingPunctuation()
         self._said = []  # in the last step, to each query
         self._needed = NEVER
-        self._arrivals = Arrivals()
+        self._arrivals = WatermarkBuffer()
         self._since = -NEVER if since is None else since
-        self._given = Numbered(bool)
-        self._epochs = EpochsTold(None, stream, start, limit)
+        self._given = DenseIdMap(bool)
+        self._epochs = EpochReporter(None, stream, start, limit)
         known = stream.all()
-        ours = known.come.arrival > known.watermark if since is None else known.come.arrival >= since
-        self._arrivals.apply(known.come, ours, known.gone)
+        ours = known.inserted.arrival > known.watermark if since is None else known.inserted.arrival >= since
+        self._arrivals.apply(known.inserted, ours, known.removed)
 
     @property
-    def silence(self):
-        return NONE if self._marks or self._arrivals.first is not None else self.stream.silence
+    def next_due(self):
+        return DUE_NOW if self._marks or self._arrivals.first is not None else self.stream.next_due
 
     @property
-    def among(self):
+    def output(self):
         """Equal queries only have it, and each has all of it."""
         return self
 
@@ -319,38 +319,38 @@ class StreamOutput(Operator):
         self.numbers.remove(query)
 
     @property
-    def said(self):
+    def updates(self):
         """What it had to say in the last step, query by query."""
-        return [replace(said, query=query) for query in self.numbers for said in self._said]
+        return [replace(updates, query=query) for query in self.numbers for updates in self._said]
 
     def step(self, clock):
         change = self.stream.change
         back, again = self._corrected(change)
         self._given[back.ident] = False
-        self._arrivals.apply(change.come, change.fresh & (change.come.arrival >= self._since), change.gone)
+        self._arrivals.apply(change.inserted, change.is_new & (change.inserted.arrival >= self._since), change.removed)
         entering = self._arrivals.ready(change.watermark)
         entering = back.take(NO_TICKS) if entering is None else entering
         for tuples, weight in ((back, -1), (again, 1), (entering, 1)):
             self._given[tuples.ident] = weight == 1
         corrected = [self._updates(tuples, weight) for tuples, weight in ((back, -1), (again, 1)) if len(tuples)]
         marks = self._marks.ready(change.marks, change.watermark)
-        self._said = [*corrected, *in_time(entering, self._updates(entering, 1), self._epochs.news(), marks)]
-        self.counts.rows_in += len(change.come) + len(change.gone)
+        self._said = [*corrected, *interleave_marks(entering, self._updates(entering, 1), self._epochs.news(), marks)]
+        self.counts.rows_in += len(change.inserted) + len(change.removed)
         self.counts.rows_out += len(back) + len(again) + len(entering)
 
     def _corrected(self, change):
         """(tuples to take back, tuples to give again), without those that were corrected in what this query does not show."""
-        if not len(change.gone):
-            return change.gone, change.gone
-        back = change.gone.take(self._given[change.gone.ident])
-        again = change.come.take(np.isin(change.come.ident, back.ident) & ~change.fresh)
+        if not len(change.removed):
+            return change.removed, change.removed
+        back = change.removed.take(self._given[change.removed.ident])
+        again = change.inserted.take(np.isin(change.inserted.ident, back.ident) & ~change.is_new)
         if not len(again):
             return back, again
         back, again = back.take(np.argsort(back.ident)), again.take(np.argsort(again.ident))
         old = back.take(np.isin(back.ident, again.ident))
         same = np.ones(len(again), bool)
         for column in self._columns:
-            same &= equal(old.columns[column.id], again.columns[column.id])
+            same &= null_safe_equal(old.columns[column.id], again.columns[column.id])
         alike = again.ident[same]
         return back.take(~np.isin(back.ident, alike)), again.take(~same)
 
@@ -371,10 +371,10 @@ class StreamOutput(Operator):
         self._epochs.forget(before - self._keys)
 
 
-def in_time(entering, updates, epochs, marks):
+def interleave_marks(entering, updates, epochs, marks):
     """Tuples, and the mark of an epoch behind those that arrived up to it; marks that say it anew behind all."""
     query, begin = updates.query, 0
-    carried = [(np.array([place_of(m, entering)]), Carried(query, m.arrival, m.value)) for m in marks]
+    carried = [(np.array([count_before(m, entering)]), PunctuationUpdate(query, m.arrival, m.value)) for m in marks]
     for at, marked in _runs([*carried, *_placed(epochs, entering.arrival)]):
         end = int(at[-1])
         tuples = updates.take(slice(begin, end))
@@ -410,6 +410,6 @@ def _runs(groups):
     within = np.concatenate([np.arange(len(at)) for at, _ in groups])
     order = np.argsort(places, kind="stable")
     for run in np.split(order, np.flatnonzero(np.diff(owner[order])) + 1):
-        at, said = groups[owner[run[0]]]
+        at, updates = groups[owner[run[0]]]
         part = slice(int(within[run[0]]), int(within[run[-1]]) + 1)
-        yield at[part], said.take(part) if isinstance(said, EpochMarks) else said
+        yield at[part], updates.take(part) if isinstance(updates, EpochMarks) else updates

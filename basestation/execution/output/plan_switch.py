@@ -14,50 +14,50 @@ from basestation.execution.columns.window_batch import NEVER
 
 
 @dataclass(slots=True)
-class Span:
+class VariantTicks:
     """The ticks of the windows of which a way is heard; none, while `first` is NEVER."""
 
     first: int = NEVER
     last: int = NEVER
 
 
-class Succession:
+class PlanSwitch:
     """The ways of query `number`, by their own numbers, of which the first is that of the query."""
 
     def __init__(self, number):
-        self.number, self._spans = number, {number: Span(-NEVER)}
+        self.number, self._spans = number, {number: VariantTicks(-NEVER)}
 
     @property
-    def ways(self):
+    def variants(self):
         return list(self._spans)
 
     @property
-    def heard(self):
+    def active(self):
         """The way that is heard of what comes."""
-        return next(way for way, span in self._spans.items() if span.first < NEVER == span.last)
+        return next(variant for variant, span in self._spans.items() if span.first < NEVER == span.last)
 
-    def follow(self, way):
+    def start_variant(self, variant):
         """Another way begins, unheard."""
-        self._spans[way] = Span()
+        self._spans[variant] = VariantTicks()
 
-    def hand_over(self, clock):
+    def switch_variant(self, clock):
         """All windows behind a clock tick are those of the way that follows."""
         before, following = list(self._spans.values())[-2:]
         before.last, following.first = clock, clock + 1
 
-    def over(self, way, settled=NEVER):
+    def over(self, variant, settled=NEVER):
         """Whether all that a way is heard of was before a tick that is `settled`."""
-        return self._spans[way].last < min(settled, NEVER)
+        return self._spans[variant].last < min(settled, NEVER)
 
-    def let_go(self, way):
-        del self._spans[way]
+    def release(self, variant):
+        del self._spans[variant]
 
-    def of(self, said):
+    def of(self, updates):
         """What of an update of one of the ways is heard, as the query's."""
-        span = self._spans.get(said.query, Span())
-        within = np.atleast_1d((said.tick >= span.first) & (said.tick <= span.last))
-        said = replace(said, query=self.number)
+        span = self._spans.get(updates.query, VariantTicks())
+        within = np.atleast_1d((updates.tick >= span.first) & (updates.tick <= span.last))
+        updates = replace(updates, query=self.number)
         if within.all() or not within.any():
-            return [said] if within.any() else []
+            return [updates] if within.any() else []
         edges = [0, *(np.flatnonzero(np.diff(within)) + 1).tolist(), len(within)]
-        return [said.take(slice(begin, end)) for begin, end in pairwise(edges) if within[begin]]
+        return [updates.take(slice(begin, end)) for begin, end in pairwise(edges) if within[begin]]

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-class Slots:
+class QuerySlots:
     """An array for each thing that is known, with an entry for each slot."""
 
     __slots__ = ("first", "given", "limit", "query", "rest", "shape", "told")

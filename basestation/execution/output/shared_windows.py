@@ -4,29 +4,29 @@ selections and projections make of these. Queries that do the same with other ro
 
 import numpy as np
 
-from basestation.algebra.dictionary_vector import written
+from basestation.algebra.dictionary_vector import decode
 from basestation.algebra.expressions import Attr
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_project import WindowProject
-from basestation.execution.columns.dense_id_map import Numbered
-from basestation.execution.counters import Counts
+from basestation.execution.columns.dense_id_map import DenseIdMap
+from basestation.execution.counters import OperatorCounters
 from basestation.execution.graph import MEMBER
-from basestation.execution.relational.window_delta import finished
-from basestation.execution.relational.window_ranges import aggregate_over, suffice
+from basestation.execution.relational.window_delta import apply_steps
+from basestation.execution.relational.window_ranges import aggregate_ranges, can_aggregate_ranges
 from basestation.updates.update import Rows
 
 
-class Shown:
+class ViewMember:
     """One query among those that ask for the same windows, or several equal ones. It takes no steps."""
 
     kind = MEMBER
 
-    def __init__(self, among, shape, number, asked):
+    def __init__(self, output, shape, number, asked):
         """`number` is that of its predicate among the Wants; `asked` is what is there for it: [(by whom, what)]."""
-        self.among, self.shape, self.number, self.level = among, shape, number, among.level
+        self.output, self.shape, self.number, self.level = output, shape, number, output.level
         self.asked = asked
-        self.counts, self.queries = Counts(), []
-        self._revision = Numbered(np.int64)  # by number of the window, of those that were revised
+        self.counts, self.queries = OperatorCounters(), []
+        self._revision = DenseIdMap(np.int64)  # by number of the window, of those that were revised
 
     def enter(self, query):
         """A query comes."""
@@ -34,7 +34,7 @@ class Shown:
 
     def leave(self, query):
         """A query goes."""
-        self.among.leave(self, query)
+        self.output.leave(self, query)
 
     def revised(self, windows, again=1):
         """The revisions that are told of windows now, `again` times since the last one each."""
@@ -51,7 +51,7 @@ class Shown:
         self._revision.drop_before(before)
 
 
-class Shape:
+class OutputShape:
     """What is done alike to the rows that each of many predicates wants."""
 
     def __init__(self, view, over_join):
@@ -64,7 +64,7 @@ class Shape:
             over_join
             and bool(self._steps)
             and isinstance(self._steps[0], WindowAggregation)
-            and suffice(self._steps[0])
+            and can_aggregate_ranges(self._steps[0])
         )
         self.members = {}  # Shown by Shown: who is of this shape
 
@@ -75,9 +75,9 @@ class Shape:
     def of(self, content):
         """What is shown of windows, as a Frame."""
         if self.stretched:
-            return finished(aggregate_over(content, self._steps[0]), self._steps[1:])
+            return apply_steps(aggregate_ranges(content, self._steps[0]), self._steps[1:])
         if self._plain is None:
-            return finished(content, self._steps)
+            return apply_steps(content, self._steps)
         return content.with_columns(
             {id: content.columns[read] for id, read in zip(self._ids, self._plain, strict=True)}
         )
@@ -90,7 +90,7 @@ class Shape:
 
     def rows(self, shown):
         """The Rows of a Frame that is shown."""
-        return Rows(tuple(written(shown.columns[id]) for id in self._ids), len(shown))
+        return Rows(tuple(decode(shown.columns[id]) for id in self._ids), len(shown))
 
 
 def _same(view):

@@ -6,11 +6,11 @@ conditions, or for other columns of them, asks for the same windows.
 
 from dataclasses import dataclass, replace
 
-from acquisition.extent import Late
+from acquisition.extent import LatePolicy
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expression_signature import signature
 from basestation.algebra.expressions import Aggregate, Attr, columns_of, conjunction, substitute
-from basestation.algebra.node import Node, walk
+from basestation.algebra.node import PlanNode, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_merged import StreamMerged
@@ -27,23 +27,23 @@ from basestation.algebra.window_select import WindowSelect
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class ViewSplit:
     """`windows` is what others may ask for, `steps` the selections and projections above it, the lowest first, and
     `aggregates` those that are asked for of its slices. What is below `windows` is `open` where it is not known yet which of
     its tuples somebody wants."""
 
-    windows: Node
+    windows: PlanNode
     columns: tuple[Column, ...]  # that are shown
-    steps: tuple[Node, ...] = ()
+    steps: tuple[PlanNode, ...] = ()
     aggregates: tuple[tuple[Column, Aggregate], ...] = ()
     open: bool = False
 
 
-def split(root):
+def split_view(root):
     """The Split of a SELECT."""
     # These are answered once, or bind what is shown.
     if any(isinstance(each, Once | LoopWindow) for each in walk(root)):
-        return Split(root, root.columns)
+        return ViewSplit(root, root.columns)
     steps, node = [], root
     while isinstance(node, _DONE):
         steps.append(node)
@@ -53,19 +53,19 @@ def split(root):
     steps.reverse()
     match node:
         case SliceAggregation(aggregates=aggregates, child=child) if not isinstance(child, StreamMerged):
-            return Split(replace(node, aggregates=()), root.columns, tuple(steps), aggregates)
+            return ViewSplit(replace(node, aggregates=()), root.columns, tuple(steps), aggregates)
         case TimeWindow(child=child):
             below, stream = _above_stream(child, node)
             if below is not None:
-                return Split(replace(node, child=stream), root.columns, (*below, *steps), open=True)
+                return ViewSplit(replace(node, child=stream), root.columns, (*below, *steps), open=True)
         case WindowJoin() | WindowCrossProduct() | WindowSelect():
             node, terms = _above_join(node)
             steps = [WindowSelect(conjunction(terms), node), *steps] if terms else steps
         case RowWindow():
             pass
         case _:
-            return Split(root, root.columns)
-    return Split(node, root.columns, tuple(steps))
+            return ViewSplit(root, root.columns)
+    return ViewSplit(node, root.columns, tuple(steps))
 
 
 _DONE = WindowSelect | WindowProject | WindowAggregation
@@ -97,7 +97,7 @@ def _above_stream(node, window):
     if isinstance(node, StreamSelect):
         steps.append(WindowSelect(node.predicate, window))
         node = node.child
-    if not isinstance(node, StreamAcquire | StreamReceive) or node.extent.late is Late.APPEND:
+    if not isinstance(node, StreamAcquire | StreamReceive) or node.extent.late is LatePolicy.APPEND:
         return None, None
     attributes = set(node.attributes)
     if any(not columns_of(e) <= attributes for step in steps for e in step.expressions):
@@ -106,14 +106,14 @@ def _above_stream(node, window):
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class WindowView:
     """What is shown of windows: the tuples for which `predicate` is true, after some `steps`, of which these are the
     `columns`. All is told by the columns that the queries share; views of one shape and with one predicate are one."""
 
     shape: tuple  # all but the predicate, as a value that can be compared
     aggregates: tuple[tuple[Column, Aggregate], ...]
     predicate: Expression | None
-    steps: tuple[Node, ...]
+    steps: tuple[PlanNode, ...]
     columns: tuple[Column, ...]
 
     @property
@@ -156,7 +156,7 @@ def columns_read(steps, columns):
     return named | {column.id for column in columns}
 
 
-def view(split, taken):
+def make_view(split, taken):
     """The View of a Split, of which the windows were `taken` among those of other queries."""
     columns = dict(taken.columns)
     asked = tuple(taken.aggregate(column, aggregate) for column, aggregate in split.aggregates)
@@ -184,7 +184,7 @@ def view(split, taken):
     first = steps[0] if steps and isinstance(steps[0], WindowSelect) else None
     predicate = None if first is None else first.predicate
     own = slice(first is not None, None)
-    return View((*told[own], tuple(c.id for c in shown)), asked, predicate, tuple(steps[own]), shown)
+    return WindowView((*told[own], tuple(c.id for c in shown)), asked, predicate, tuple(steps[own]), shown)
 
 
 def _over(expression, values):

@@ -3,31 +3,31 @@
 import numpy as np
 
 from acquisition.schema import Type
-from basestation.algebra.evaluation import Evaluation, doubles
+from basestation.algebra.evaluation import Evaluation, multiples_to_doubles
 from basestation.algebra.expressions import Attr
-from basestation.algebra.vector import Vector, everything
-from basestation.execution.columns.window_contents import Frame, codes
-from innet.aggregates import make
+from basestation.algebra.vector import Vector, all_true
+from basestation.execution.columns.window_contents import WindowContents, factorize
+from innet.aggregates import create_aggregate
 
 
 def aggregate(frame, node):
     """One tuple for each group of each window; without grouping exactly one."""
-    group, window, first = grouped(frame.window, frame.windows, keys_of(node, frame.columns), node.grouped)
-    columns = {c.id: v.take(first) for (c, _), v in zip(node.groups, keys_of(node, frame.columns), strict=True)}
+    group, window, first = assign_groups(frame.window, frame.windows, group_keys(node, frame.columns), node.grouped)
+    columns = {c.id: v.take(first) for (c, _), v in zip(node.groups, group_keys(node, frame.columns), strict=True)}
     order = None if frame.tick is None else (frame.tick, frame.second)
     for column, aggregate in node.aggregates:
-        made = made_for(aggregate)
-        values, valid = values_of(aggregate, frame.columns, len(frame))
-        columns[column.id] = answer(made, *made.evaluate(len(window), group, values, valid, order))
-    return Frame(frame.windows, window, columns)
+        made = make_aggregate(aggregate)
+        values, valid = evaluate_argument(aggregate, frame.columns, len(frame))
+        columns[column.id] = result_vector(made, *made.evaluate(len(window), group, values, valid, order))
+    return WindowContents(frame.windows, window, columns)
 
 
-def keys_of(node, columns):
+def group_keys(node, columns):
     """The Vectors that are grouped by."""
     return [columns[e.column.id] for _, e in node.groups]
 
 
-def grouped(window, windows, keys, by_keys):
+def assign_groups(window, windows, keys, by_keys):
     """For each row the number of its group, for each group its window and its first row.
 
     Groups stand window by window, in the order of their first row (6.4). Without grouping every window is a group, one
@@ -35,7 +35,7 @@ def grouped(window, windows, keys, by_keys):
     """
     if not by_keys:
         return window, np.arange(windows), np.empty(0, np.int64)
-    code, count = codes(keys, len(window))
+    code, count = factorize(keys, len(window))
     _, first, group = np.unique(window * count + code, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first, kind="stable")
     number = np.empty(len(first), np.int64)
@@ -44,7 +44,7 @@ def grouped(window, windows, keys, by_keys):
     return number[group], window[first], first
 
 
-def made_for(aggregate):
+def make_aggregate(aggregate):
     """The object of `innet` that computes an aggregate over values of its argument's type."""
     argument, kind, scale = aggregate.argument, "integer", None
     if isinstance(argument, Attr):
@@ -52,10 +52,10 @@ def made_for(aggregate):
     elif argument is not None:
         kind = (argument.type or Type.INTEGER).value
     kind = kind if scale is None else "scaled"
-    return make(aggregate.name, kind, distinct=aggregate.distinct, share=aggregate.share, scale=scale)
+    return create_aggregate(aggregate.name, kind, distinct=aggregate.distinct, share=aggregate.share, scale=scale)
 
 
-def values_of(aggregate, columns, length):
+def evaluate_argument(aggregate, columns, length):
     """The values of an aggregate's argument and which of them are there; (None, None) for COUNT(*)."""
     argument = aggregate.argument
     if argument is None:
@@ -67,7 +67,7 @@ def values_of(aggregate, columns, length):
     return vector.values, vector.valid
 
 
-def answer(made, values, there):
+def result_vector(made, values, there):
     """The Vector of what an aggregate gave; a scaled one loses its scale (14)."""
-    values = doubles(values, made.scale) if made.result == "scaled" else values
-    return Vector(values, None if everything(there) else there)
+    values = multiples_to_doubles(values, made.scale) if made.result == "scaled" else values
+    return Vector(values, None if all_true(there) else there)

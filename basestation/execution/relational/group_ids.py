@@ -3,11 +3,11 @@
 import numpy as np
 
 from basestation.algebra.vector import Vector, dtype_of
-from basestation.execution.columns.tuples import concatenated
-from basestation.execution.columns.window_contents import codes
+from basestation.execution.columns.tuples import concatenate_vectors
+from basestation.execution.columns.window_contents import factorize
 
 
-class Groups:
+class GroupIds:
     """Of `columns`: (column, expression) pairs of an aggregation; none where all is one group."""
 
     def __init__(self, columns):
@@ -47,7 +47,7 @@ class Groups:
 
     def _found(self, keys, length):
         """The same by looking up each key that is there by itself."""
-        code, count = codes(keys, length)
+        code, count = factorize(keys, length)
         first = np.full(count, length)
         first[code[::-1]] = np.arange(length)[::-1]
         there = np.flatnonzero(first < length)
@@ -59,7 +59,9 @@ class Groups:
             if number >= known + len(new):
                 new.append(at)
         if new:
-            self._keys = [concatenated([held, key.take(new)]) for held, key in zip(self._keys, told, strict=True)]
+            self._keys = [
+                concatenate_vectors([held, key.take(new)]) for held, key in zip(self._keys, told, strict=True)
+            ]
             self._tabled()
         table = np.empty(count, np.int64)
         table[there] = numbers

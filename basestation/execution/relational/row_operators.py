@@ -5,21 +5,21 @@ import numpy as np
 from basestation.algebra.comparison import compare
 from basestation.algebra.expressions import columns_of
 from basestation.algebra.vector import Vector
-from basestation.execution.columns.tuples import concatenated
-from basestation.execution.columns.window_batch import ranges
-from basestation.execution.columns.window_contents import Frame, codes
-from basestation.execution.streams.stream import computed
+from basestation.execution.columns.tuples import concatenate_vectors
+from basestation.execution.columns.window_batch import expand_ranges
+from basestation.execution.columns.window_contents import WindowContents, factorize
+from basestation.execution.streams.stream import project_columns
 
 _AT_ONCE = 2**20  # how many combinations are looked at together
 
 
 def select(frame, predicate):
-    mask = frame.evaluation.of(predicate).true
+    mask = frame.evaluation.of(predicate).is_true
     return frame if mask.all() else frame.take(mask)
 
 
 def project(frame, outputs):
-    return frame.with_columns(computed(outputs, frame.columns, len(frame)))
+    return frame.with_columns(project_columns(outputs, frame.columns, len(frame)))
 
 
 # --- joins -----------------------------------------------------------------------------------------------------------
@@ -36,8 +36,8 @@ def join(frames, keys, residual):
     found = [select(_joined([part, *frames[1:]], keys), residual) for part in parts]
     if len(found) == 1:
         return found[0]
-    columns = {id: concatenated([frame.columns[id] for frame in found]) for id in found[0].columns}
-    return Frame(frames[0].windows, np.concatenate([frame.window for frame in found]), columns)
+    columns = {id: concatenate_vectors([frame.columns[id] for frame in found]) for id in found[0].columns}
+    return WindowContents(frames[0].windows, np.concatenate([frame.window for frame in found]), columns)
 
 
 def _portions(frames):
@@ -56,7 +56,7 @@ def _joined(frames, keys):
         pending = [k for k in pending if k not in usable]
         out = _pair(out, right, usable)
     for left, right in pending:  # keys between inputs that were put together by others
-        mask = compare("=", out.evaluation.of(left), out.evaluation.of(right)).true
+        mask = compare("=", out.evaluation.of(left), out.evaluation.of(right)).is_true
         out = out.take(mask)
     return out
 
@@ -70,10 +70,10 @@ def _pair(left, right, keys):
     here = np.arange(len(left))
     there = np.arange(len(right))
     for a, b in sides:  # an equality with null holds for nothing
-        here = here[a.there[here]]
-        there = there[b.there[there]]
+        here = here[a.validity[here]]
+        there = there[b.validity[there]]
     window = np.concatenate([left.window[here], right.window[there]])
-    code, count = codes([_comparable(a.take(here), b.take(there)) for a, b in sides], len(window))
+    code, count = factorize([_comparable(a.take(here), b.take(there)) for a, b in sides], len(window))
     code = window * count + code
     mine, theirs = code[: len(here)], code[len(here) :]
     order = np.argsort(theirs, kind="stable")
@@ -81,13 +81,13 @@ def _pair(left, right, keys):
     first, last = np.searchsorted(ordered, mine, "left"), np.searchsorted(ordered, mine, "right")
     counts = last - first
     from_left = here[np.repeat(np.arange(len(here)), counts)]
-    from_right = there[order[ranges(first, counts)]]
+    from_right = there[order[expand_ranges(first, counts)]]
     columns = {id: v.take(from_left) for id, v in left.columns.items()}
     columns |= {id: v.take(from_right) for id, v in right.columns.items()}
-    paired = Frame(left.windows, left.window[from_left], columns)
+    paired = WindowContents(left.windows, left.window[from_left], columns)
     for a, b in sides:
         if a.values.dtype != b.values.dtype:  # integers beside floats were put together by their nearest doubles
-            mask = compare("=", a.take(from_left), b.take(from_right)).true
+            mask = compare("=", a.take(from_left), b.take(from_right)).is_true
             if not mask.all():
                 paired, from_left, from_right = paired.take(mask), from_left[mask], from_right[mask]
     return paired

@@ -4,19 +4,19 @@ What it gave takes its place in the expressions: one value, a truth, or the valu
 """
 
 from basestation.algebra import expressions as ex
-from basestation.algebra.evaluation import doubles
+from basestation.algebra.evaluation import multiples_to_doubles
 from basestation.algebra.mapping import map_expressions
 from basestation.algebra.vector import Vector
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.query_failure import Halted
+from basestation.execution.query_failure import QueryFailedError
 
 
-def queries_of(node):
+def find_subqueries(node):
     """The FromQuery expressions of a tree over tables, those of subqueries not among them."""
     found = []
 
     def note(expression):
-        found.extend(e for e in ex.walk(expression) if isinstance(e, ex.FromQuery))
+        found.extend(e for e in ex.walk(expression) if isinstance(e, ex.SubqueryExpression))
         return expression
 
     map_expressions(node, note)
@@ -46,12 +46,12 @@ class Subqueries:
     def answered(self):
         return all(len(block.answered) for _, block in self._asked)
 
-    def put_into(self, node):
+    def substitute_into(self, node):
         """The tree with what the subqueries gave; null and unknown before they gave anything. Halted where one cannot."""
         return map_expressions(node, lambda e: ex.transform(e, self._settle))
 
     def _settle(self, e):
-        if not isinstance(e, ex.FromQuery):
+        if not isinstance(e, ex.SubqueryExpression):
             return e
         block = next(block for plan, block in self._asked if plan is e.plan)
         if not self.answered:
@@ -62,9 +62,9 @@ class Subqueries:
         column = e.plan.columns[0]
         vector = frame.columns[column.id]
         if column.scale is not None:
-            vector = Vector(doubles(vector.values, column.scale), vector.valid)
+            vector = Vector(multiples_to_doubles(vector.values, column.scale), vector.valid)
         if e.how == "IN":
-            return ex.Among(e.operand, vector)
+            return ex.InValues(e.operand, vector)
         if len(vector) > 1:
-            raise Halted("SN511", f"a subquery gives {len(vector)} rows where one value is needed")
+            raise QueryFailedError("SN511", f"a subquery gives {len(vector)} rows where one value is needed")
         return ex.Literal(vector.to_list()[0] if len(vector) else None, e.type)

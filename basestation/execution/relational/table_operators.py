@@ -6,14 +6,14 @@ Frames come in and go out, as in `relational`; so all of this also stands below 
 import numpy as np
 
 from basestation.algebra import one_off
-from basestation.algebra.evaluation import doubles
+from basestation.algebra.evaluation import multiples_to_doubles
 from basestation.algebra.expressions import Attr, Compare, columns_of, conjunction, conjuncts
 from basestation.algebra.vector import Vector
-from basestation.execution.columns.tuples import concatenated
-from basestation.execution.columns.window_contents import Frame, codes
+from basestation.execution.columns.tuples import concatenate_vectors
+from basestation.execution.columns.window_contents import WindowContents, factorize
 from basestation.execution.relational import row_operators
 
-NODES = one_off.TableJoin | one_off.Shaping | one_off.TableUnion
+TABLE_NODES = one_off.TableJoin | one_off.ResultModifier | one_off.TableUnion
 _LEFT, _RIGHT = -1, -2  # the columns in which pairs say where they are from
 
 
@@ -54,7 +54,7 @@ def join(left, right, kind, condition):
     here, there = here[order], there[order]
     columns = {id: _with_gaps(v, here) for id, v in left.columns.items()}
     columns |= {id: _with_gaps(v, there) for id, v in right.columns.items()}
-    return Frame(left.windows, window[order], columns)
+    return WindowContents(left.windows, window[order], columns)
 
 
 def _pairs(left, right, condition):
@@ -94,7 +94,7 @@ def _with_gaps(vector, positions):
     if len(positions) == 0 or positions.min() >= 0:
         return vector.take(positions)
     blank = "" if vector.values.dtype == object else 0
-    return Vector(np.append(vector.values, blank)[positions], np.append(vector.there, False)[positions])
+    return Vector(np.append(vector.values, blank)[positions], np.append(vector.validity, False)[positions])
 
 
 # --- shaping ---------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def _with_gaps(vector, positions):
 
 def distinct(frame, columns):
     """The first of equal tuples."""
-    code, count = codes([frame.columns[c.id] for c in columns], len(frame))
+    code, count = factorize([frame.columns[c.id] for c in columns], len(frame))
     _, first = np.unique(frame.window * count + code, return_index=True)
     return frame.take(np.sort(first))
 
@@ -121,7 +121,7 @@ def _rank(frame, expression, descending, nulls_first):
         vector = frame.evaluation.as_type(expression, expression.type)
     _, rank = np.unique(vector.values, return_inverse=True)
     rank = -rank if descending else rank
-    return np.where(vector.there, rank, -len(frame) if nulls_first else len(frame))
+    return np.where(vector.validity, rank, -len(frame) if nulls_first else len(frame))
 
 
 def limit(frame, count):
@@ -134,14 +134,14 @@ def union(frames, sources, attributes):
     columns = {}
     for place, ours in enumerate(attributes):
         parts = [_united(frame, columns[place], ours) for frame, columns in zip(frames, sources, strict=True)]
-        columns[ours.id] = concatenated(parts)
+        columns[ours.id] = concatenate_vectors(parts)
     window = np.concatenate([frame.window for frame in frames])
-    return Frame(frames[0].windows, window, columns).take(np.argsort(window, kind="stable"))
+    return WindowContents(frames[0].windows, window, columns).take(np.argsort(window, kind="stable"))
 
 
 def _united(frame, theirs, ours):
     """A column of a part as the union has it: as doubles where the scales differ."""
     vector = frame.columns[theirs.id]
     if theirs.scale is not None and ours.scale is None:
-        return Vector(doubles(vector.values, theirs.scale), vector.valid)
+        return Vector(multiples_to_doubles(vector.values, theirs.scale), vector.valid)
     return vector

@@ -10,15 +10,15 @@ import numpy as np
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
-from basestation.execution.columns.bags import occurrence
-from basestation.execution.columns.integer_arrays import stable_order
-from basestation.execution.columns.tuples import concatenated
-from basestation.execution.columns.window_contents import Frame, codes
+from basestation.execution.columns.bags import number_occurrences
+from basestation.execution.columns.integer_arrays import stable_argsort
+from basestation.execution.columns.tuples import concatenate_vectors
+from basestation.execution.columns.window_contents import WindowContents, factorize
 from basestation.execution.relational import row_operators
 from basestation.execution.relational.aggregation import aggregate
 
 
-def steps_above(node, below):
+def find_row_steps(node, below):
     """The selections and projections above a node, the lowest first; None where there is something else."""
     steps = []
     while node is not below:
@@ -29,7 +29,7 @@ def steps_above(node, below):
     return steps[::-1]
 
 
-def finished(frame, steps):
+def apply_steps(frame, steps):
     """What selections, projections and aggregations make of rows."""
     for node in steps:
         if isinstance(node, WindowSelect):
@@ -41,34 +41,34 @@ def finished(frame, steps):
     return frame
 
 
-def mixed(left):
+def find_mixed_windows(left):
     """The windows in which rows of several values are left."""
-    code, _ = codes(list(left.columns.values()), len(left))
+    code, _ = factorize(list(left.columns.values()), len(left))
     found = np.zeros(left.windows, bool)
     found[left.window[1:][(left.window[1:] == left.window[:-1]) & (code[1:] != code[:-1])]] = True
     return found
 
 
-def in_order(left, doubtful, candidates):
+def restore_order(left, doubtful, candidates):
     """The rows that are left, in the `doubtful` windows in the places that the figures leave them: the last of equal ones.
 
     `candidates` are rows of these windows in order, all of them at least that are equal to one that is left.
     """
     theirs = left.take(doubtful[left.window])
-    both = [concatenated([theirs.columns[id], candidates.columns[id]]) for id in theirs.columns]
-    code, count = codes(both, len(theirs) + len(candidates))
+    both = [concatenate_vectors([theirs.columns[id], candidates.columns[id]]) for id in theirs.columns]
+    code, count = factorize(both, len(theirs) + len(candidates))
     keys = np.concatenate([theirs.window, candidates.window]) * count + code
     wanted, candidate = keys[: len(theirs)], keys[len(theirs) :]
     values, counts = np.unique(wanted, return_counts=True)
     at = np.minimum(np.searchsorted(values, candidate), len(values) - 1)
     many = np.where(values[at] == candidate, counts[at], 0)
-    last = occurrence(candidate[::-1])[::-1] < many
+    last = number_occurrences(candidate[::-1])[::-1] < many
     return _merged(left.take(~doubtful[left.window]), candidates.take(last))
 
 
 def _merged(a, b):
     """Two Frames of the same windows, each window in one of them only."""
     window = np.concatenate([a.window, b.window])
-    order = stable_order(window)
-    columns = {id: concatenated([a.columns[id], b.columns[id]]).take(order) for id in a.columns}
-    return Frame(a.windows, window[order], columns)
+    order = stable_argsort(window)
+    columns = {id: concatenate_vectors([a.columns[id], b.columns[id]]).take(order) for id in a.columns}
+    return WindowContents(a.windows, window[order], columns)

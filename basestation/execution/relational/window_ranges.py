@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.algebra.vector import Vector, row
-from basestation.execution.columns.window_contents import Frame
-from basestation.execution.relational.aggregation import answer, made_for, values_of
-from innet.aggregates.state import Once
+from basestation.algebra.vector import Vector, cached_arange
+from basestation.execution.columns.window_contents import WindowContents
+from basestation.execution.relational.aggregation import evaluate_argument, make_aggregate, result_vector
+from innet.aggregates.state import IdentityMemo
 
 
 @dataclass(frozen=True, slots=True)
-class Stretches:
+class WindowRanges:
     """Of so many windows; `first` and `last` have for each tuple its windows."""
 
     windows: int
@@ -30,20 +30,20 @@ class Stretches:
         at = np.concatenate(parts)
         before = np.repeat(np.arange(len(parts)) * self.windows, list(map(len, parts)))
         columns = {id: self.columns[id].take(at) for id in ids}
-        return Stretches(len(parts) * self.windows, before + self.first[at], before + self.last[at], columns)
+        return WindowRanges(len(parts) * self.windows, before + self.first[at], before + self.last[at], columns)
 
 
-def suffice(node):
+def can_aggregate_ranges(node):
     """Whether an aggregation over windows can be told from stretches."""
-    return not node.grouped and all(made_for(aggregate).stretches for _, aggregate in node.aggregates)
+    return not node.grouped and all(make_aggregate(aggregate).stretches for _, aggregate in node.aggregates)
 
 
-def aggregate_over(stretches, node):
+def aggregate_ranges(stretches, node):
     """One tuple for each window."""
-    columns, once = {}, Once()
+    columns, once = {}, IdentityMemo()
     for column, aggregate in node.aggregates:
-        made = made_for(aggregate)
-        values, valid = values_of(aggregate, stretches.columns, len(stretches))
+        made = make_aggregate(aggregate)
+        values, valid = evaluate_argument(aggregate, stretches.columns, len(stretches))
         found = made.over(stretches.windows, stretches.first, stretches.last, values, valid, once)
-        columns[column.id] = answer(made, *found)
-    return Frame(stretches.windows, row(stretches.windows), columns)
+        columns[column.id] = result_vector(made, *found)
+    return WindowContents(stretches.windows, cached_arange(stretches.windows), columns)

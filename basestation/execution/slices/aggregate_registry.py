@@ -2,30 +2,30 @@
 
 from basestation.algebra.expression_signature import signature
 from basestation.algebra.expressions import columns_of
-from basestation.execution.columns.intern_table import Kinds
-from basestation.execution.relational.aggregation import made_for, values_of
-from innet.aggregates import make
-from innet.aggregates.state import Once
+from basestation.execution.columns.intern_table import InternTable
+from basestation.execution.relational.aggregation import evaluate_argument, make_aggregate
+from innet.aggregates import create_aggregate
+from innet.aggregates.state import IdentityMemo
 
 
-class Asked:
+class AggregateRegistry:
     """Aggregates are known by numbers. Whoever keeps states takes note of others in a time of its own, with `renew`.
 
     States stand in the order of `made`; `places` say where that is, by number.
     """
 
     def __init__(self):
-        self._kinds, self._aggregates, self.places = Kinds(), [], {}
-        self.made = [make("COUNT", "integer")]  # how many tuples a group has: without any it is gone
+        self._kinds, self._aggregates, self.places = InternTable(), [], {}
+        self.made = [create_aggregate("COUNT", "integer")]  # how many tuples a group has: without any it is gone
         self.columns = set()  # that they are computed from
 
     def take(self, aggregates):
         """[(column, number)] of such pairs with aggregates; each is asked for until it is let go of."""
         return [(column, self._kinds.take(signature(each), each)) for column, each in aggregates]
 
-    def let_go(self, number):
+    def release(self, number):
         """An aggregate is asked for once less."""
-        self._kinds.let_go(number)
+        self._kinds.release(number)
 
     @property
     def current(self):
@@ -37,7 +37,7 @@ class Asked:
         before, known, asked = self.places, self.made, self._kinds.items()
         self.places = {number: at for at, (number, _) in enumerate(asked, 1)}
         self._aggregates = [aggregate for _, aggregate in asked]
-        self.made = [known[0], *(known[before[n]] if n in before else made_for(each) for n, each in asked)]
+        self.made = [known[0], *(known[before[n]] if n in before else make_aggregate(each) for n, each in asked)]
         self.columns = {column.id for each in self._aggregates for column in columns_of(each)}
         come_from = [0, *map(before.get, self.places)]
         return come_from, [at for at, was in enumerate(come_from) if was is None]
@@ -50,9 +50,16 @@ class Asked:
     def folded_at(self, places, counts, key, tuples, stream):
         """Those at some places, without the first."""
         # Of one tick, tuples take their indexes in the order in which they came; not in a union, which is not sliced.
-        order, once, columns = (tuples.tick, tuples.site if stream.by_site else tuples.ident), Once(), tuples.columns
+        order, once, columns = (
+            (tuples.tick, tuples.site if stream.by_site else tuples.ident),
+            IdentityMemo(),
+            tuples.columns,
+        )
         asked = [(self.made[at], self._aggregates[at - 1]) for at in places]
-        return [made.folded(counts, key, *values_of(each, columns, len(tuples)), order, once) for made, each in asked]
+        return [
+            made.folded(counts, key, *evaluate_argument(each, columns, len(tuples)), order, once)
+            for made, each in asked
+        ]
 
     @property
     def can_undo(self):
@@ -62,4 +69,4 @@ class Asked:
         """Take tuples back out of the states of those groups that they are in."""
         self.made[0].undo(states[0], at)
         for made, state, aggregate in zip(self.made[1:], states[1:], self._aggregates, strict=True):
-            made.undo(state, at, *values_of(aggregate, tuples.columns, len(tuples)))
+            made.undo(state, at, *evaluate_argument(aggregate, tuples.columns, len(tuples)))

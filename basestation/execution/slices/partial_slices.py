@@ -10,9 +10,9 @@ import numpy as np
 
 from basestation.execution.columns.change import NO_TICKS, Change
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.ingest.partial_batch import cells
-from basestation.execution.slices.slice_windows import Slices
-from basestation.execution.streams.coverage import Covers
+from basestation.execution.ingest.partial_batch import make_cells
+from basestation.execution.slices.slice_windows import SharedSlices
+from basestation.execution.streams.coverage import CoverageRanges
 from basestation.execution.streams.stream import Stream
 
 
@@ -26,7 +26,7 @@ class MergedStream(Stream):
         super().__init__(0)
         self.intake, self.extent, self.came = merged, merged.extent, None
         self._acquired = acquired
-        self._none = merged.nobody
+        self._none = merged.no_rows
         self.change = None
 
     @property
@@ -37,7 +37,7 @@ class MergedStream(Stream):
 
     def step(self, clock):
         self.came = self.intake.came
-        self.change = replace(self.all(), touched=self.intake.touched)
+        self.change = replace(self.all(), dirty_ticks=self.intake.dirty_ticks)
 
     def all(self):
         """No tuple is here."""
@@ -47,18 +47,18 @@ class MergedStream(Stream):
         """The first tick of which anything may still come."""
         return before
 
-    def nothing(self):
+    def empty_covers(self):
         """The extents below, covered nowhere."""
-        return [Covers(acquire.extent.name, self.intake.heard[acquire.extent.name], acquire.interval, excludes)
+        return [CoverageRanges(acquire.extent.name, self.intake.heard[acquire.extent.name], acquire.interval, excludes)
                 for acquire, excludes in self._acquired]  # fmt: skip
 
     def covers(self, low, high, at):
         """What the readings from ticks low to high cover."""
-        return [replace(each, owner=np.arange(len(low)), low=low, high=high, at=at) for each in self.nothing()]
+        return [replace(each, owner=np.arange(len(low)), low=low, high=high, at=at) for each in self.empty_covers()]
 
     def anchor(self, low):
         """Coverage from a tick on can be told for ever: no other part of the query reads its extents."""
-        for cover in self.nothing():
+        for cover in self.empty_covers():
             cover.tally.anchor(low)
         return True
 
@@ -67,7 +67,7 @@ class MergedStream(Stream):
         self.needed = NEVER
 
 
-class ArrivedSlices(Slices):
+class PartialSlices(SharedSlices):
     """The slices of one SliceAggregation over a MergedStream. A landmark window takes those that begin after it does."""
 
     def __init__(self, stream, level, node, start):
@@ -100,4 +100,4 @@ class ArrivedSlices(Slices):
             held &= begins >= self._start
         if held.any():
             taken = arrived.take(held)
-            self._put(cells(taken, begins[held], numbers[held], self._node, self._sources, self._folding))
+            self._put(make_cells(taken, begins[held], numbers[held], self._node, self._sources, self._folding))

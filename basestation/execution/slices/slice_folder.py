@@ -8,25 +8,25 @@ from dataclasses import replace
 import numpy as np
 
 from basestation.algebra.expressions import columns_of
-from basestation.algebra.vector import anything, constant, everything, row
-from basestation.execution.columns.cells import Cells, are_one, matrix_of
-from basestation.execution.columns.integer_arrays import found_in, ranked, within
-from basestation.execution.columns.window_batch import NEVER, ranges
-from basestation.execution.columns.window_contents import Frame
-from basestation.execution.relational.aggregation import answer, keys_of
-from basestation.execution.relational.group_ids import Groups
-from basestation.execution.slices.aggregate_registry import Asked
-from basestation.execution.slices.sparse_table import Doubling
-from basestation.execution.streams.stream import ADDED
-from innet.aggregates.state import Once
-from innet.aggregates.state_bundle import bundled
+from basestation.algebra.vector import all_true, any_true, cached_arange, constant
+from basestation.execution.columns.cells import Cells, form_matrix, make_matrix
+from basestation.execution.columns.integer_arrays import find_in, locate_ranges, rank_distinct
+from basestation.execution.columns.window_batch import NEVER, expand_ranges
+from basestation.execution.columns.window_contents import WindowContents
+from basestation.execution.relational.aggregation import group_keys, result_vector
+from basestation.execution.relational.group_ids import GroupIds
+from basestation.execution.slices.aggregate_registry import AggregateRegistry
+from basestation.execution.slices.sparse_table import SparseTable
+from basestation.execution.streams.stream import REVISION_RANK
+from innet.aggregates.state import IdentityMemo
+from innet.aggregates.state_bundle import bundle_states
 
 _FULL = 4
 """A matrix of slices and groups is made where at least one of so many entries is there."""
 _SMALL = 1024
 
 
-class Folded:
+class WindowAggregates:
     """What there is in windows, group by group in the order of their first tuples; computed for whoever asks."""
 
     def __init__(self, made, places, windows, window, keys, states):
@@ -39,23 +39,23 @@ class Folded:
         """A Frame with the keys as `groups`, and of `aggregates` [(column, number)] the answers."""
         columns = {column.id: key for column, key in zip(groups, self._keys, strict=True)}
         columns |= {column.id: self._answer(number) for column, number in aggregates}
-        return Frame(self._windows, self._window, columns)
+        return WindowContents(self._windows, self._window, columns)
 
     def _answer(self, number):
         if number not in self._answers:
             place = self._places[number]
             made = self._made[place]
-            self._answers[number] = answer(made, *made.finalize(self._states[place]))
+            self._answers[number] = result_vector(made, *made.finalize(self._states[place]))
         return self._answers[number]
 
 
-class Folding:
+class SliceFolder:
     """For all SliceAggregations that cut and group a stream alike."""
 
     def __init__(self, node, own=()):
         """`node` is one of them; `own` are aggregates that are folded for as long as it is there."""
-        self._node, self.asked = node, Asked()
-        self.groups = Groups(node.groups)
+        self._node, self.asked = node, AggregateRegistry()
+        self.groups = GroupIds(node.groups)
         self._keys = {column.id for _, key in node.groups for column in columns_of(key)}
         self.own = self.asked.take(own)
         self.asked.renew()
@@ -69,7 +69,7 @@ class Folding:
     def _more(self, cells, new, slices, tuples, stream):
         """The states at `new` places."""
         groups, width = self.groups_of(tuples), len(self.groups)
-        at, there = found_in(cells.slice * width + cells.group, slices * width + groups)
+        at, there = find_in(cells.slice * width + cells.group, slices * width + groups)
         at = at[there]
         return self.asked.folded_at(new, np.bincount(at, minlength=len(cells)), at, tuples.take(there), stream)
 
@@ -79,9 +79,9 @@ class Folding:
         """The Cells of tuples, which are in these slices."""
         groups, width = self.groups_of(tuples), len(self.groups)
         key = slices * width + groups
-        if everything(key[1:] > key[:-1]):
+        if all_true(key[1:] > key[:-1]):
             return self._alone(slices, groups, tuples, stream)
-        numbers, place = ranked(slices)
+        numbers, place = rank_distinct(slices)
         key, count = place * width + groups, len(numbers) * width
         if count > _FULL * len(tuples) + _SMALL:
             found, key = np.unique(key, return_inverse=True)
@@ -96,38 +96,38 @@ class Folding:
             row[key] = np.arange(len(key))
             return self._alone(slices[there], groups[there], tuples.take(row[there]), stream)
         states = self.asked.folded(counts, key, tuples, stream)
-        first = _earliest(tuples.arrival, places_of(tuples), key, count)
+        first = _earliest(tuples.arrival, entry_places(tuples), key, count)
         return self._in_rows(_there(Cells(slices, groups, *first, states), there))
 
     def _alone(self, slices, groups, tuples, stream):
         """Cells of one tuple each, in their order."""
         states = self.asked.folded(constant(1, len(tuples)), None, tuples, stream)
-        return self._in_rows(Cells(slices, groups, tuples.arrival, places_of(tuples), states))
+        return self._in_rows(Cells(slices, groups, tuples.arrival, entry_places(tuples), states))
 
     def _in_rows(self, cells):
         """Cells in order, and whether they are a matrix as they are."""
         width = len(self.groups)
-        if not len(cells) or len(cells) % width or anything(cells.slice[::width] != cells.slice[width - 1 :: width]):
+        if not len(cells) or len(cells) % width or any_true(cells.slice[::width] != cells.slice[width - 1 :: width]):
             return cells
         if not _ascending(cells.arrival, cells.place):
             return cells
-        return replace(cells, width=width, group=row(width) if len(cells) == width else cells.group)
+        return replace(cells, width=width, group=cached_arange(width) if len(cells) == width else cells.group)
 
     def matrix(self, count, key, tuples, ranks, stream):
         """A matrix of so many cells, of tuples that are in those of `key`."""
         first = np.full(count, NEVER)
         np.minimum.at(first, key, ranks)
         counts = np.bincount(key, minlength=count)
-        return matrix_of(self.asked.folded(counts, key, tuples, stream), first)
+        return make_matrix(self.asked.folded(counts, key, tuples, stream), first)
 
     def filled(self, count, cells, into):
         """A matrix of so many cells, of which each of `into` is one of `cells`, and the others are blank."""
-        first, once = np.full(count, NEVER), Once()
+        first, once = np.full(count, NEVER), IdentityMemo()
         first[into] = cells.place
         states = [
             made.spread(state, count, into, once) for made, state in zip(self.asked.made, cells.states, strict=True)
         ]
-        return matrix_of(states, first)
+        return make_matrix(states, first)
 
     def there(self, cells):
         """Which cells of a matrix are groups: without grouping all, with tuples in them or not."""
@@ -138,7 +138,7 @@ class Folding:
         return tuples.with_columns({id_: tuples.columns[id_] for id_ in sorted(self._keys | self.asked.columns)})
 
     def groups_of(self, tuples):
-        return self.groups.of(keys_of(self._node, tuples.columns), len(tuples))
+        return self.groups.of(group_keys(self._node, tuples.columns), len(tuples))
 
     def counts(self, cells):
         """How many tuples there are in each."""
@@ -146,7 +146,7 @@ class Folding:
 
     def joined(self, parts):
         """All cells of all parts, one after another; they may share memory with them and with each other."""
-        return parts[0] if len(parts) == 1 else self._after_another(parts, Once())
+        return parts[0] if len(parts) == 1 else self._after_another(parts, IdentityMemo())
 
     def separate(self, parts):
         """The same, sharing no memory: what is undone in one state stays in the others."""
@@ -159,7 +159,7 @@ class Folding:
             else np.concatenate([_NONE, *(getattr(p, name) for p in parts)])
             for name in ("slice", "group", "arrival", "place")
         )
-        return Cells(*columns, self._states(parts, once), parts[0].width if parts and are_one(parts) else 0)
+        return Cells(*columns, self._states(parts, once), parts[0].width if parts and form_matrix(parts) else 0)
 
     def _states(self, parts, once):
         return [made.concatenate([p.states[i] for p in parts], once) if parts else made.init(0)
@@ -169,7 +169,7 @@ class Folding:
         """Cells and others, both in order with one row for each slice and group, as one."""
         width = len(self.groups)
         keys, new = cells.slice * width + cells.group, others.slice * width + others.group
-        at, known = found_in(keys, new)
+        at, known = find_in(keys, new)
         at, here, more = at[known], others.take(known), others.take(~known)
         row = np.arange(len(keys))
         row[at] = len(keys) + np.arange(len(at))
@@ -180,7 +180,7 @@ class Folding:
 
     def _both(self, a, b):
         """Cells of the same slices and groups as one."""
-        once = Once()
+        once = IdentityMemo()
         states = [made.merged(x, y, once) for made, x, y in zip(self.asked.made, a.states, b.states, strict=True)]
         earlier = (b.arrival < a.arrival) | ((b.arrival == a.arrival) & (b.place < a.place))
         arrival, place = (np.where(earlier, y, x) for x, y in ((a.arrival, b.arrival), (a.place, b.place)))
@@ -229,7 +229,7 @@ class Folding:
         if not self.asked.can_undo:
             lost[at] = True
         elif self._node.grouped:
-            lost[at[(cells.arrival[at] == tuples.arrival) & (cells.place[at] == places_of(tuples))]] = True
+            lost[at[(cells.arrival[at] == tuples.arrival) & (cells.place[at] == entry_places(tuples))]] = True
         undone = ~lost[at]
         at, tuples = at[undone], tuples.take(undone)
         if len(at):
@@ -247,33 +247,37 @@ class Folding:
 
     def windows(self, parts, first, last):
         """What is Folded into windows, each over the slices first to last, of cells in parts."""
-        if parts and are_one(parts):
+        if parts and form_matrix(parts):
             slices = np.concatenate([part.slice[:: part.width] for part in parts])
-            found = self._dense(slices, parts[0].width, first, last, lambda: matrix_of(self._states(parts, Once())))
+            found = self._dense(
+                slices, parts[0].width, first, last, lambda: make_matrix(self._states(parts, IdentityMemo()))
+            )
             if found is not None:
                 return self.finished(*found, len(first))
         cells = self.joined(parts)
         ordered = cells.width or _ascending(cells.arrival, cells.place)
-        ranks = None if ordered else entered(cells.arrival, cells.place)
+        ranks = None if ordered else rank_by_entry(cells.arrival, cells.place)
         window, group, found = self.gathered(cells, first, last, ranks)
-        if found.place is not None and not in_order(window, found.place):
+        if found.place is not None and not is_in_entry_order(window, found.place):
             order = np.lexsort((found.place, window))
             window, group, found = window[order], group[order], found.take(order)
         return self.finished(window, group, found, len(first))
 
     def bundle(self, cells):
         """The Bundle of their states; None where these do not fold one by one."""
-        return bundled(self.asked.made, cells.states)
+        return bundle_states(self.asked.made, cells.states)
 
     def whole(self, bundle):
         """The Folded of one window that holds all groups, of which this is the Bundle."""
         states = bundle.states()
         count = states[0].n_groups
-        return self.finished(constant(0, count), row(count), matrix_of(states), 1)
+        return self.finished(constant(0, count), cached_arange(count), make_matrix(states), 1)
 
     def finished(self, window, group, cells, windows):
         """The Folded of cells that stand window by window."""
-        return Folded(self.asked.made, self.asked.places, windows, window, self.groups.keys(group), cells.states)
+        return WindowAggregates(
+            self.asked.made, self.asked.places, windows, window, self.groups.keys(group), cells.states
+        )
 
     def gathered(self, cells, first, last, ranks):
         """(window, group, ranked Cells) of what is in windows over the slices first to last: by window, then by group.
@@ -282,12 +286,12 @@ class Folding:
         """
         if cells.width:
             slices = cells.slice[:: cells.width]
-            found = self._dense(slices, cells.width, first, last, lambda: matrix_of(cells.states, ranks))
+            found = self._dense(slices, cells.width, first, last, lambda: make_matrix(cells.states, ranks))
             if found is not None:
                 return found
         begins = _begins(cells.slice)
         slices = cells.slice[begins]
-        begin, length = within(slices, first, last)
+        begin, length = locate_ranges(slices, first, last)
         end = begin + length
         asked = np.cumsum(np.bincount(begin, minlength=len(slices) + 1) - np.bincount(end, minlength=len(slices) + 1))
         asked = asked[:-1] > 0
@@ -304,7 +308,7 @@ class Folding:
         many = not self._node.grouped or int((end - begin).sum()) * len(groups) > _SMALL
         if many and size <= _FULL * len(cells) + _SMALL:
             if size == len(cells):
-                matrix = matrix_of(cells.states, ranks)
+                matrix = make_matrix(cells.states, ranks)
             else:
                 matrix = self.filled(size, self._told(cells, ranks), row * len(groups) + column)
             window, at, found = self._of_matrix(matrix, len(slices), len(groups), begin, end)
@@ -314,7 +318,7 @@ class Folding:
 
     def _dense(self, slices, width, first, last, matrix):
         """The same of all of a `matrix` of slices and groups; None where not all of it, or little, is in windows."""
-        begin, length = within(slices, first, last)
+        begin, length = locate_ranges(slices, first, last)
         end = begin + length
         many = not self._node.grouped or int(length.sum()) * width > _SMALL
         if not (many and _cover(begin, end, len(slices))):
@@ -323,7 +327,7 @@ class Folding:
 
     def _told(self, cells, ranks):
         """Ranked, also where they stand in the order of entry."""
-        return matrix_of(cells.states, np.arange(len(cells)) if ranks is None else ranks)
+        return make_matrix(cells.states, np.arange(len(cells)) if ranks is None else ranks)
 
     def _present(self, cells):
         """The groups of cells; without grouping there is one whether or not something is in it."""
@@ -336,7 +340,7 @@ class Folding:
     def _of_matrix(self, level, rows, width, begin, end):
         """(window, number among the groups, Cells) of what is there."""
         windows = len(begin)
-        whole = self._together(level, windows * width, Doubling(rows, width, begin, end))
+        whole = self._together(level, windows * width, SparseTable(rows, width, begin, end))
         window, at = np.repeat(np.arange(windows), width), np.tile(np.arange(width), windows)
         there = self.there(whole)
         if there.all():
@@ -358,27 +362,27 @@ class Folding:
             doubling.state(made, state) if made.folds is None else made.together(state, count, doubling.longest, bring)
             for made, state in zip(self.asked.made, matrix.states, strict=True)
         ]
-        return matrix_of(states, None if matrix.place is None else bring(np.minimum, matrix.place, NEVER))
+        return make_matrix(states, None if matrix.place is None else bring(np.minimum, matrix.place, NEVER))
 
     def merged(self, a, b):
         """Two matrices of the same shape as one."""
-        once = Once()
+        once = IdentityMemo()
         pairs = zip(self.asked.made, a.states, b.states, strict=True)
         states = [made.merged(x, y, once) for made, x, y in pairs]
         ranked = a.place is not None and b.place is not None
-        return matrix_of(states, np.minimum(a.place, b.place) if ranked else None)
+        return make_matrix(states, np.minimum(a.place, b.place) if ranked else None)
 
     def _one_by_one(self, cells, row, column, width, begin, end):
         """The same where there is little, or few groups are in each slice: every window's cells are brought together."""
         bounds = np.searchsorted(row, np.arange(int(row[-1]) + 2 if len(row) else 1))
         first, counts = bounds[begin], bounds[end] - bounds[begin]
         window = np.repeat(np.arange(len(begin)), counts)
-        taken_in = ranges(first, counts)
+        taken_in = expand_ranges(first, counts)
         found, into = np.unique(window * width + column[taken_in], return_inverse=True)
         window, at = np.divmod(found, width)
         cells, first = cells.take(taken_in), np.full(len(found), NEVER)
         np.minimum.at(first, into, cells.place)
-        return window, at, matrix_of(self._brought(cells, into, len(found)), first)
+        return window, at, make_matrix(self._brought(cells, into, len(found)), first)
 
 
 _NONE = np.empty(0, np.int64)
@@ -392,21 +396,21 @@ def _there(cells, places):
     return cells.take(slice(int(places[0]), int(places[-1]) + 1) if in_a_row else places)
 
 
-def places_of(tuples):
+def entry_places(tuples):
     """The order of entry among those of one arrival, in one number: what a revision added is last, what came late behind.
 
     A rank is 0, a tick + 1 beside the place of a site (SEMANTICS 1.5), or ADDED.
     """
-    if not anything(tuples.rank):
+    if not any_true(tuples.rank):
         return tuples.place
-    return np.where(tuples.rank == ADDED, ADDED + tuples.place, (tuples.rank << 20) + tuples.place)
+    return np.where(tuples.rank == REVISION_RANK, REVISION_RANK + tuples.place, (tuples.rank << 20) + tuples.place)
 
 
 def _cover(begin, end, count):
     """Whether each of so many rows is in one of the ranges, which begin one behind the other."""
     if not len(begin) or begin[0] or end.max() < count:
         return False
-    return everything((begin[1:] >= begin[:-1]) & (begin[1:] <= end[:-1]))
+    return all_true((begin[1:] >= begin[:-1]) & (begin[1:] <= end[:-1]))
 
 
 def _begins(ordered):
@@ -414,7 +418,7 @@ def _begins(ordered):
     return np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)[: len(ordered)]
 
 
-def entered(arrival, place):
+def rank_by_entry(arrival, place):
     """Ranks in the order of entry."""
     if not len(arrival):
         return arrival
@@ -427,7 +431,7 @@ def entered(arrival, place):
     return ranks
 
 
-def in_order(window, ranks):
+def is_in_entry_order(window, ranks):
     """Whether cells that stand window by window stand in the order of entry in each."""
     return bool(((ranks[1:] >= ranks[:-1]) | (window[1:] != window[:-1])).all())
 
@@ -435,14 +439,14 @@ def in_order(window, ranks):
 def _ascending(arrival, place):
     """Whether no order of entry is before the one before it."""
     later = arrival[1:] > arrival[:-1]
-    return everything(later) or everything(later | ((arrival[1:] == arrival[:-1]) & (place[1:] >= place[:-1])))
+    return all_true(later) or all_true(later | ((arrival[1:] == arrival[:-1]) & (place[1:] >= place[:-1])))
 
 
 def _earliest(arrival, place, group, count):
     """The least (arrival, place) of each group; those of a group without any are NEVER."""
     out = np.full(count, NEVER), np.full(count, NEVER)
     if not _ascending(arrival, place):
-        order = np.argsort(entered(arrival, place), kind="stable")
+        order = np.argsort(rank_by_entry(arrival, place), kind="stable")
         arrival, place, group = arrival[order], place[order], group[order]
     for best, values in zip(out, (arrival, place), strict=True):
         best[group[::-1]] = values[::-1]  # of several values for one group the last that is written stays

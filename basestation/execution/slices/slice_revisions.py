@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.execution.columns.integer_arrays import distinct, found_in, ranked
-from basestation.execution.columns.tuples import equal
-from basestation.execution.columns.window_batch import ranges
-from basestation.execution.columns.window_contents import Frame
-from basestation.execution.slices.slice_folder import Folded, entered, in_order, places_of
+from basestation.execution.columns.integer_arrays import distinct, find_in, rank_distinct
+from basestation.execution.columns.tuples import null_safe_equal
+from basestation.execution.columns.window_batch import expand_ranges
+from basestation.execution.columns.window_contents import WindowContents
+from basestation.execution.slices.slice_folder import WindowAggregates, entry_places, is_in_entry_order, rank_by_entry
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RevisedRows:
     """What items add or take back: which row, in which item, in the order of both; `event` is -1 in first answers."""
 
     item: np.ndarray
@@ -25,19 +25,19 @@ class Rows:
     event: np.ndarray
 
     def take(self, which):
-        return Rows(self.item[which], self.row[which], self.event[which])
+        return RevisedRows(self.item[which], self.row[which], self.event[which])
 
 
 @dataclass(frozen=True, slots=True)
-class Amended:
+class SliceRevisions:
     """First answers and revisions of windows, in the order in which they are given: items. Each query has its own columns."""
 
     window: np.ndarray  # the place among those asked for
     clock: np.ndarray
     first: np.ndarray  # whether it is a first answer
-    folded: Folded  # all rows
-    added: Rows
-    removed: Rows
+    folded: WindowAggregates  # all rows
+    added: RevisedRows
+    removed: RevisedRows
     before: np.ndarray  # by event, which row it replaces, -1 where there was none
     after: np.ndarray  # by event, which row replaces it
 
@@ -48,12 +48,12 @@ class Amended:
         same = both.copy()
         for column, _ in aggregates:
             vector = rows[column.id]
-            same[both] &= equal(vector.take(self.before[both]), vector.take(self.after[both]))
+            same[both] &= null_safe_equal(vector.take(self.before[both]), vector.take(self.after[both]))
         differs = np.append(~same, True)  # the last one, at -1, is that of first answers
         return [self._frame(of.take(differs[of.event]), rows) for of in (self.added, self.removed)]
 
     def _frame(self, of, rows):
-        return Frame(len(self.window), of.item, {id: vector.take(of.row) for id, vector in rows.items()})
+        return WindowContents(len(self.window), of.item, {id: vector.take(of.row) for id, vector in rows.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +72,36 @@ class _States:
     state: np.ndarray  # … in which state
 
 
-def _states(pair, pairs, told, born, died, span):
+def _states(pair, pairs, told, valid_from, valid_to, span):
     """The _States of entries: versions in windows, each of a `pair`, from clock tick `born` on to before `died`."""
-    keys = [(pair * span + clock)[(clock > told[pair]) & (clock < span)] for clock in (born, died)]
+    keys = [(pair * span + clock)[(clock > told[pair]) & (clock < span)] for clock in (valid_from, valid_to)]
     events = distinct(np.concatenate(keys))
     event_pair, event_clock = np.divmod(events, span)
     ends = np.cumsum(np.bincount(event_pair, minlength=pairs) + 1)
     begins = np.append(0, ends[:-1])[:pairs]
 
     first, behind = begins[pair], ends[pair]
-    for states, clock in ((first, born), (behind, died)):
+    for states, clock in ((first, valid_from), (behind, valid_to)):
         later = np.flatnonzero((clock > told[pair]) & (clock < span))  # there is an event then, and a state behind it
         states[later] = np.searchsorted(events, pair[later] * span + clock[later]) + pair[later] + 1
-    behind[died <= told[pair]] = 0
+    behind[valid_to <= told[pair]] = 0
     counts = np.maximum(behind - first, 0)
     return _States(
         np.repeat(np.arange(pairs), ends - begins), begins, event_pair, event_clock,
-        np.arange(len(events)) + event_pair + 1, np.repeat(np.arange(len(pair)), counts), ranges(first, counts),
+        np.arange(len(events)) + event_pair + 1, np.repeat(np.arange(len(pair)), counts), expand_ranges(first, counts),
     )  # fmt: skip
 
 
-def amended(folding, stream, cells, slices, versions, first, last, clocks, new):
+def revise_windows(folding, stream, cells, slices, versions, first, last, clocks, new):
     """What became of windows over the slices `first` to `last`, in order, of which the last `new` had no answer before.
 
     Those are first answered in `clocks`. `cells` are without the tuples of `versions`, which are in `slices`.
     """
     groups, old = folding.groups_of(versions.tuples), len(first) - new
     width, before, span = len(folding.groups), versions.first - 1, versions.last - versions.first + 2
-    ranks = entered(
+    ranks = rank_by_entry(
         np.concatenate([cells.arrival, versions.tuples.arrival]),
-        np.concatenate([cells.place, places_of(versions.tuples)]),
+        np.concatenate([cells.place, entry_places(versions.tuples)]),
     )
     own_ranks, ranks = ranks[len(cells) :], ranks[: len(cells)]
 
@@ -109,12 +109,12 @@ def amended(folding, stream, cells, slices, versions, first, last, clocks, new):
     lowest = np.searchsorted(last, slices)
     counts = np.maximum(np.searchsorted(first, slices, "right") - lowest, 0)
     version = np.repeat(np.arange(len(slices)), counts)
-    pairs, pair = ranked(ranges(lowest, counts) * width + groups[version])
+    pairs, pair = rank_distinct(expand_ranges(lowest, counts) * width + groups[version])
     owner, group = np.divmod(pairs, width)
     answered = np.append(np.zeros(old, np.int64), clocks - before)
-    born = np.maximum(versions.born - before, 0)[version]
-    died = np.minimum(versions.died - before, span)[version]
-    states = _states(pair, len(pairs), answered[owner], born, died, span)
+    valid_from = np.maximum(versions.valid_from - before, 0)[version]
+    valid_to = np.minimum(versions.valid_to - before, span)[version]
+    states = _states(pair, len(pairs), answered[owner], valid_from, valid_to, span)
 
     # Their groups, in each state; and of windows that are answered for the first time, the others.
     if not new:  # of windows that were answered only the groups with versions are looked at
@@ -123,7 +123,7 @@ def amended(folding, stream, cells, slices, versions, first, last, clocks, new):
         which = some[cells.group]
         cells, ranks = cells.take(which), ranks[which]
     window, of_group, base = folding.gathered(cells, first, last, ranks)
-    at, held = found_in(window * width + of_group, pairs)
+    at, held = find_in(window * width + of_group, pairs)
     if held.all():
         found = base.take(at[states.pair])
     else:
@@ -157,10 +157,12 @@ def amended(folding, stream, cells, slices, versions, first, last, clocks, new):
         (item[len(revised) + owner[begun] - old], row[states.begins[begun]], np.full(len(begun), -1)),
         _those(item[revision], after),
     ]
-    added = Rows(*(np.concatenate(columns) for columns in zip(*added, strict=True)))
-    removed = Rows(*_those(item[revision], come_from))
+    added = RevisedRows(*(np.concatenate(columns) for columns in zip(*added, strict=True)))
+    removed = RevisedRows(*_those(item[revision], come_from))
     added, removed = (_sorted(of, rows.place) for of in (added, removed))
-    return Amended(of_item[order], before + clock[order], is_first[order], folded, added, removed, come_from, after)
+    return SliceRevisions(
+        of_item[order], before + clock[order], is_first[order], folded, added, removed, come_from, after
+    )
 
 
 def _those(item, row):
@@ -172,6 +174,6 @@ def _those(item, row):
 def _sorted(rows, ranks):
     """In each item by the order of entry."""
     ranks = ranks[rows.row]
-    if in_order(rows.item, ranks) and (rows.item[1:] >= rows.item[:-1]).all():
+    if is_in_entry_order(rows.item, ranks) and (rows.item[1:] >= rows.item[:-1]).all():
         return rows
-    return rows.take(np.argsort(entered(rows.item, ranks), kind="stable"))
+    return rows.take(np.argsort(rank_by_entry(rows.item, ranks), kind="stable"))

@@ -6,7 +6,7 @@ No slice is in two parts. A part is never changed: what becomes otherwise is ano
 from bisect import bisect_left, bisect_right
 
 
-class Held:
+class SliceStore:
     def __init__(self):
         self._parts, self._begins, self._ends = [], [], []  # and the first and the last slice of each
         self._count = 0

@@ -10,15 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from basestation.algebra.vector import constant, everything
-from basestation.execution.columns.tuples import Growing, apart
+from basestation.algebra.vector import all_true, constant
+from basestation.execution.columns.tuples import TupleBuffer, partition
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.slices.slice_folder import Folding
-from basestation.execution.slices.slice_revisions import amended
-from basestation.execution.slices.slice_store import Held
-from basestation.execution.slices.two_stacks import Sliding
+from basestation.execution.slices.slice_folder import SliceFolder
+from basestation.execution.slices.slice_revisions import revise_windows
+from basestation.execution.slices.slice_store import SliceStore
+from basestation.execution.slices.two_stacks import TwoStacks
 from basestation.execution.windowing.stream_windows import TimeWindows
-from basestation.execution.windowing.window_store import Store
+from basestation.execution.windowing.window_store import WindowStore
 
 _MANY = 2**14
 """So many tuples do not wait to be folded in until somebody wants to know."""
@@ -32,21 +32,23 @@ class SliceWindows(TimeWindows):
     def __init__(self, stream, node, start, store):
         super().__init__(stream, node.child.columns, node.begin, node.end, node.slide, start, store)
         self._groups = [column for column, _ in node.groups]
-        self._told = Counter(store.take_on(node.aggregates))  # (column, number) of an aggregate, by how many ask for it
+        self._told = Counter(
+            store.register(node.aggregates)
+        )  # (column, number) of an aggregate, by how many ask for it
 
     def show(self, view):
         """The same of aggregates."""
-        taken = self.store.take_on(view.aggregates)
+        taken = self.store.register(view.aggregates)
         self._told.update(taken)
         return [(self, each) for each in taken]
 
-    def let_go(self, each):
+    def release(self, each):
         self._told -= Counter([each])
-        self.store.let_go(each[1])
+        self.store.release(each[1])
 
     def close(self):
         for each in list(self._told.elements()):
-            self.let_go(each)
+            self.release(each)
 
     def content(self, given):
         return self.store.windows(given.left, given.right).frame(self._groups, self._told)
@@ -74,31 +76,31 @@ class SliceWindows(TimeWindows):
         self.stream.need(min(before, self.store.needs(earliest)))
 
 
-class Slices(Store):
+class SharedSlices(WindowStore):
     """The slices of one stream for windows that are cut alike."""
 
     def __init__(self, stream, level, node, start, own=()):
         """`start` is that of a landmark window; `own` are aggregates that are kept as long as it is there."""
         super().__init__(stream, level)
         self._begin, self._slide, self._start = node.begin, node.slide, start
-        self._folding = Folding(node, own)
+        self._folding = SliceFolder(node, own)
         self._base = 1 if node.begin is None else node.begin
         self._cut = (node.end + 1 - self._base) % self._slide  # where in a slide windows end; 0: where they begin
         self._anchored = node.begin is None and stream.anchor(start)
         self.fill()
 
     def __getstate__(self):
-        return vars(self) | {"_found": {}, "_sliding": Sliding()}
+        return vars(self) | {"_found": {}, "_sliding": TwoStacks()}
 
     def fill(self):
         """Begin with all that is known of the stream."""
-        self._held = Held()
-        self._sliding = Sliding()
+        self._held = SliceStore()
+        self._sliding = TwoStacks()
         self._found = {}  # what windows hold, for as long as nothing changes: for all that ask for the same
         self._from = -NEVER  # slices before it are let go of
         self._settled = -NEVER  # of a landmark window: the slice in which all that can change no more is put together
-        self._waiting = Growing()  # tuples that are folded in as soon as somebody wants to know
-        self._wait(self.stream.all().come)
+        self._waiting = TupleBuffer()  # tuples that are folded in as soon as somebody wants to know
+        self._wait(self.stream.all().inserted)
         self._versions = None  # of tuples that are to be folded in with the next step: in this one they are told apart
 
     def _numbers(self, ticks):
@@ -121,15 +123,15 @@ class Slices(Store):
             return number * self._slide + self._base
         return number // 2 * self._slide + self._base + (self._cut if number % 2 else 0)
 
-    def take_on(self, aggregates):
+    def register(self, aggregates):
         """[(column, number)] of such pairs with aggregates, each kept until it is let go of."""
         taken = self._folding.asked.take(aggregates)
         self._keep_asked()
         return taken
 
-    def let_go(self, number):
+    def release(self, number):
         """An aggregate is asked for once less."""
-        self._folding.asked.let_go(number)
+        self._folding.asked.release(number)
         self._keep_asked()
 
     def _keep_asked(self):
@@ -139,7 +141,7 @@ class Slices(Store):
         self._settle()
         self._fold_waiting()  # what waits has the columns that were asked for
         self._found = {}
-        held = lambda: self._held_of(self.stream.all().come)[:2]  # noqa: E731 - seldom asked for
+        held = lambda: self._held_of(self.stream.all().inserted)[:2]  # noqa: E731 - seldom asked for
         self._held.set([self._folding.renewed(self._folding.joined(self._held.all()), held, self.stream)])
 
     # --- what flows in -----------------------------------------------------------------------------------------------
@@ -154,15 +156,15 @@ class Slices(Store):
         self._found = {}
         self._settle()
         self._versions = change.versions
-        come = change.come
-        if self._versions is not None and len(come) > _SOME:  # what comes is in order if nothing stands before it
+        inserted = change.inserted
+        if self._versions is not None and len(inserted) > _SOME:  # what comes is in order if nothing stands before it
             self._fold_waiting()
-        if len(change.gone):
-            lost = self._take_back(self._no_longer_waiting(change.gone))
+        if len(change.removed):
+            lost = self._take_back(self._no_longer_waiting(change.removed))
             if len(lost[0]):
                 self._wait(self._made_of(lost))
-                come = come.take(~self._among(come, lost))
-        self._wait(come)
+                inserted = inserted.take(~self._among(inserted, lost))
+        self._wait(inserted)
 
     def _wait(self, tuples):
         if len(tuples):  # where partials take their place, there are none, and no columns
@@ -173,25 +175,25 @@ class Slices(Store):
             self._wait(self._versions.standing)
             self._versions = None
 
-    def _no_longer_waiting(self, gone):
+    def _no_longer_waiting(self, removed):
         """What is gone waits no longer; what else is gone than what waited."""
         waiting = self._waiting.all()
         if waiting is None:
-            return gone
-        waited = np.isin(gone.ident, waiting.ident)
+            return removed
+        waited = np.isin(removed.ident, waiting.ident)
         if waited.any():
-            self._waiting.keep(~np.isin(waiting.ident, gone.ident))
-        return gone.take(~waited)
+            self._waiting.keep(~np.isin(waiting.ident, removed.ident))
+        return removed.take(~waited)
 
     def _fold_waiting(self, upto=NEVER):
         """Fold in what waits, of slices up to one."""
-        tuples, self._waiting = self._waiting.all(), Growing()
+        tuples, self._waiting = self._waiting.all(), TupleBuffer()
         if tuples is None:
             return
         if upto < NEVER:
             over = tuples.tick < self._low(upto + 1)
-            if not everything(over):
-                tuples, later = apart(tuples, over)
+            if not all_true(over):
+                tuples, later = partition(tuples, over)
                 self._waiting.add(later)  # a slice that is not over is folded once it is
         self._fold(tuples)
 
@@ -206,7 +208,7 @@ class Slices(Store):
         held = slices >= self._from
         if self._begin is None:
             held &= tuples.tick >= self._start
-        return (slices, tuples, held) if everything(held) else (slices[held], tuples.take(held), held)
+        return (slices, tuples, held) if all_true(held) else (slices[held], tuples.take(held), held)
 
     def _put(self, cells):
         """Take cells in: those of slices that are there already are put together with them."""
@@ -217,13 +219,13 @@ class Slices(Store):
             cells = cells.between(both, len(cells))
         self._held.add(cells)
 
-    def _take_back(self, gone):
+    def _take_back(self, removed):
         """Undo tuples where that is exact; the (slices, groups) that have to be made again from what is there now."""
-        slices, gone, _ = self._held_of(gone)
-        if not len(gone):
+        slices, removed, _ = self._held_of(removed)
+        if not len(removed):
             return slices, slices
         later = self._folding.separate(self._held.cut_off(int(slices.min())))
-        later, lost = self._folding.without(later, slices, gone)
+        later, lost = self._folding.without(later, slices, removed)
         self._held.add(later)
         return lost
 
@@ -273,7 +275,7 @@ class Slices(Store):
             slices, versions = np.concatenate([slices, of[among]]), versions.beside(over.take(among))
         reached = self._held.between(int(first.min(initial=NEVER)), int(last.max(initial=-NEVER)))
         cells, first = self._folding.joined(reached), np.maximum(first, self._settled)
-        return amended(self._folding, self.stream, cells, slices, versions, first, last, clocks, len(clocks))
+        return revise_windows(self._folding, self.stream, cells, slices, versions, first, last, clocks, len(clocks))
 
     def _waiting_upto(self, last):
         """The tuples that wait of the slices up to one."""
@@ -303,10 +305,10 @@ class Slices(Store):
         if self._begin is None or len(self._waiting) > _MANY:
             self._fold_waiting()
         first = int(self._numbers(before))
-        gone = self._held.cut_off_before(first)
-        if gone and self._begin is None:
+        removed = self._held.cut_off_before(first)
+        if removed and self._begin is None:
             self._settled = first - 1
-            together = self._folding.joined(gone)
+            together = self._folding.joined(removed)
             together = replace(together, slice=np.full(len(together), self._settled), width=0)
             self._held.add_before(self._folding.united(together))
         self._from = max(self._from, first)

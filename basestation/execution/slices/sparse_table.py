@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from basestation.algebra.vector import everything, taken
-from basestation.execution.columns.integer_arrays import consecutive
+from basestation.algebra.vector import all_true, take_at
+from basestation.execution.columns.integer_arrays import is_consecutive
 
 
-class Doubling:
+class SparseTable:
     """Windows over the rows `begin` to before `end` of a matrix of so many rows and columns; cells of windows follow each other."""
 
     def __init__(self, rows, width, begin, end):
@@ -23,7 +23,7 @@ class Doubling:
     def _steps(self):
         """(which cells of windows take cells of spans in: None for all; which; the spans that are twice as long, if they are asked
         for: so many cells, and those so many further on)."""
-        alike = consecutive(self._begin) and everything(self._end - self._begin == self.longest)
+        alike = is_consecutive(self._begin) and all_true(self._end - self._begin == self.longest)
         taken_in, steps, step = self._all if alike else self._some, [], 1
         while True:
             further = 2 * step <= min(self._rows, self.longest)
@@ -56,13 +56,13 @@ class Doubling:
         def put(whole, part, into):
             whole[into] = fold(whole[into], part)
 
-        return self._together(array, taken, fold, lambda: np.full(self._cells, blank, array.dtype), np.copy, put)
+        return self._together(array, take_at, fold, lambda: np.full(self._cells, blank, array.dtype), np.copy, put)
 
     def state(self, made, state):
         """The state of an aggregate of which cells do not fold one by one."""
 
         def take(of, which):
-            return of.mapped(lambda array: taken(array, which))
+            return of.mapped(lambda array: take_at(array, which))
 
         def put(whole, part, into):
             made.merge(whole, part, np.arange(self._cells)[into])

@@ -8,10 +8,10 @@ together with those behind it anew. That is three times for each slice, however 
 
 from itertools import pairwise
 
-from innet.aggregates.state_bundle import fit
+from innet.aggregates.state_bundle import can_merge
 
 
-class Sliding:
+class TwoStacks:
     """Slices are told by their Cells, which are never changed; where one became another, all is put together anew."""
 
     def __init__(self):
@@ -29,7 +29,7 @@ class Sliding:
             return None
         new = [bundle(part) for part in parts[known:]]
         bundles = self._bundles + new
-        if any(each is None or each.form != bundles[0].form for each in new) or not fit(bundles):
+        if any(each is None or each.form != bundles[0].form for each in new) or not can_merge(bundles):
             return None
         self._parts, self._bundles = parts, bundles
         if not self._suffixes:

@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from basestation.algebra.dictionary_vector import written
+from basestation.algebra.dictionary_vector import decode
 from basestation.algebra.vector import Vector, constant
 from basestation.execution.columns.change import NO_KEYS, NO_TICKS, Change
-from basestation.execution.columns.integer_arrays import distinct, ranked
-from basestation.execution.columns.tuples import Tuples, joined, no_tuples
-from basestation.execution.columns.watermark_buffer import Indexing
-from basestation.execution.columns.window_batch import NEVER, ranges
-from basestation.execution.columns.window_combinations import together
-from basestation.execution.columns.window_contents import Frame, difference
-from basestation.execution.streams.emitted_tuples import Said
-from basestation.execution.streams.stream import ADDED, Stream
+from basestation.execution.columns.integer_arrays import distinct, rank_distinct
+from basestation.execution.columns.tuples import Tuples, concatenate_tuples, empty_like
+from basestation.execution.columns.watermark_buffer import IndexAssigner
+from basestation.execution.columns.window_batch import NEVER, expand_ranges
+from basestation.execution.columns.window_combinations import concatenate_combinations
+from basestation.execution.columns.window_contents import WindowContents, diff_both_ways
+from basestation.execution.streams.emitted_tuples import EmittedTuples
+from basestation.execution.streams.stream import REVISION_RANK, Stream
 
 
 class ConverterStream(Stream):
@@ -29,8 +29,8 @@ class ConverterStream(Stream):
         self._how, self.block = how, block
         self._tick, self._index = (tag.id for tag in tags)
         self.names_index = names_index
-        self._said = Said()
-        self._indexing = Indexing()
+        self._said = EmittedTuples()
+        self._indexing = IndexAssigner()
         self._next = 0
         self.change = None
         self._changed = NO_KEYS  # of the windows of this step, new or revised
@@ -45,8 +45,8 @@ class ConverterStream(Stream):
         return self.block.certain
 
     @property
-    def silence(self):
-        return self.block.silence
+    def next_due(self):
+        return self.block.next_due
 
     @property
     def entered(self):
@@ -58,14 +58,14 @@ class ConverterStream(Stream):
     def step(self, clock):
         outcome = self.block.outcome
         quiet = not len(outcome.dirty) and not len(outcome.new)  # as in most small batches
-        come, gone, ticks = self._unchanged() if quiet else self._difference(outcome, clock)
-        fresh = constant(True, len(come))
-        self._indexing.take(come, fresh, gone, self.watermark)
+        inserted, removed, ticks = self._unchanged() if quiet else self._difference(outcome, clock)
+        is_new = constant(True, len(inserted))
+        self._indexing.take(inserted, is_new, removed, self.watermark)
         if self.names_index:
-            come, fresh, gone = self._with_entries(come, fresh, gone)
-        marks = tuple(mark.behind_windows() for mark in self.block.marks)
-        self.change = Change(come, fresh, gone, ticks, self.watermark, marks)
-        self.counts.rows_out += len(come) + len(gone)
+            inserted, is_new, removed = self._with_entries(inserted, is_new, removed)
+        marks = tuple(mark.after_windows() for mark in self.block.marks)
+        self.change = Change(inserted, is_new, removed, ticks, self.watermark, marks)
+        self.counts.rows_out += len(inserted) + len(removed)
 
     def _unchanged(self):
         self._changed = NO_KEYS
@@ -75,33 +75,37 @@ class ConverterStream(Stream):
     def _nothing(self):
         """No tuples."""
         if self._none is None:
-            self._none = self.all().come
+            self._none = self.all().inserted
         return self._none
 
     def _difference(self, outcome, clock):
         """(tuples that came, tuples that are gone, ticks of the windows that were made or changed)."""
-        changed = together([outcome.dirty, outcome.new])
+        changed = concatenate_combinations([outcome.dirty, outcome.new])
         self._changed = np.stack([changed.tick, changed.n], axis=1)
         first_new = int(outcome.new.number[0]) if len(outcome.new) else self.block.count
-        affected = changed if self._how == "RStream" else self.block.with_next(changed)  # the others look one back
+        affected = (
+            changed if self._how == "RStream" else self.block.with_successors(changed)
+        )  # the others look one back
         now = self._now(affected)
         self.counts.rows_in += len(now)
-        said, gone = self._said.of(affected.number), self._nothing
+        said, removed = self._said.of(affected.number), self._nothing
         if said is not None:
             before, window = said
-            added, removed = difference(now, Frame(len(affected), window, self._plain(before)))
-            now, gone = now.take(added), before.take(removed)
-        come = self._tuples(now, affected, first_new, clock)
-        self._said.drop(gone.ident)
-        self._said.add(come)
-        return come, gone, distinct(changed.tick)
+            added, removed = diff_both_ways(now, WindowContents(len(affected), window, self._plain(before)))
+            now, removed = now.take(added), before.take(removed)
+        inserted = self._tuples(now, affected, first_new, clock)
+        self._said.drop(removed.ident)
+        self._said.add(inserted)
+        return inserted, removed, distinct(changed.tick)
 
     def _now(self, windows):
         """What there is to say of each window, as a Frame numbered by `windows`."""
         if self._how == "RStream":
             return self.block.frame_of(windows)
         before = self.block.before(windows)
-        return self.block.beyond(windows, before) if self._how == "IStream" else self.block.beyond(before, windows)
+        return (
+            self.block.except_all(windows, before) if self._how == "IStream" else self.block.except_all(before, windows)
+        )
 
     def _plain(self, tuples):
         """The columns without the tags."""
@@ -113,56 +117,60 @@ class ConverterStream(Stream):
         ident = self._next + np.arange(count)
         self._next += count
         number, tick = windows.number[frame.window], windows.tick[frame.window]
-        columns = {id: written(vector) for id, vector in frame.columns.items()}
+        columns = {id: decode(vector) for id, vector in frame.columns.items()}
         columns[self._tick] = Vector(tick)
         if self.names_index:
             columns[self._index] = Vector(np.zeros(count, np.int64), np.zeros(count, bool))
         arrival, rank, part, append = tick, constant(0, count), constant(0, count), constant(False, count)
         if int(number.min(initial=first_new)) < first_new:
             new = number >= first_new
-            arrival, rank = np.where(new, tick, clock), np.where(new, 0, ADDED)
+            arrival, rank = np.where(new, tick, clock), np.where(new, 0, REVISION_RANK)
         return Tuples(ident, tick, arrival, part, rank, ident, number, append, columns)
 
-    def _with_entries(self, come, fresh, gone):
+    def _with_entries(self, inserted, is_new, removed):
         """Tuples that got their index are corrected about it (14)."""
         said = self._said.all()
         if said is None or not len(self.entered):
-            return come, fresh, gone
+            return inserted, is_new, removed
         entered = said.take(np.isin(said.ident, self.entered))
         index = Vector(self.index_of(entered.ident))
         numbered = entered.with_columns({**entered.columns, self._index: index})
         self._said.drop(entered.ident)
         self._said.add(numbered)
-        now = np.isin(come.ident, self.entered)
-        earlier = ~np.isin(entered.ident, come.ident)
-        fresh = np.concatenate([fresh[~now], ~earlier])
-        return joined([come.take(~now), numbered]), fresh, joined([gone, entered.take(earlier)])
+        now = np.isin(inserted.ident, self.entered)
+        earlier = ~np.isin(entered.ident, inserted.ident)
+        is_new = np.concatenate([is_new[~now], ~earlier])
+        return (
+            concatenate_tuples([inserted.take(~now), numbered]),
+            is_new,
+            concatenate_tuples([removed, entered.take(earlier)]),
+        )
 
-    def rows_ever(self):
+    def row_history(self):
         """No rows but of the tuples that are there."""
 
     def all(self):
         """A converter begins with its query."""
         windows = self.block.none
-        none = no_tuples(self._tuples(self.block.frame_of(windows), windows, 0, 0))
+        none = empty_like(self._tuples(self.block.frame_of(windows), windows, 0, 0))
         return Change(none, np.empty(0, bool), none, NO_TICKS, self.watermark)
 
     def between(self, low, high):
         """The tuples from tick low to tick high, as they are now."""
         said = self._said.all()
-        return self.all().come if said is None else said.take((said.tick >= low) & (said.tick <= high))
+        return self.all().inserted if said is None else said.take((said.tick >= low) & (said.tick <= high))
 
     def covers(self, low, high, at):
         """What the inner windows cover whose tick lies in the ranges (14)."""
-        first, behind = self.block.made(low, high)
+        first, behind = self.block.windows_between(low, high)
         counts = np.maximum(behind - first, 0)
-        return self._covered(np.repeat(np.arange(len(low)), counts), ranges(first, counts))
+        return self._covered(np.repeat(np.arange(len(low)), counts), expand_ranges(first, counts))
 
     def _covered(self, owner, places):
         """What answered windows cover, for those that own them."""
-        found, which = ranked(places)
+        found, which = rank_distinct(places)
         covers = self.block.covers(self.block.answered.all().take(found))
-        return [*(each.owned(owner, which) if each.intake else each for each in covers), *self.block.nothing()]
+        return [*(each.owned(owner, which) if each.intake else each for each in covers), *self.block.empty_covers()]
 
     def epochs(self):
         """A mark at each window's tick (12.3)."""
@@ -178,14 +186,14 @@ class ConverterStream(Stream):
 
     def epoch_covers(self, keys):
         at = self.block.answered.find(keys[:, 0], keys[:, 1])
-        nothing, found = self.nothing(), np.flatnonzero(at >= 0)
+        nothing, found = self.empty_covers(), np.flatnonzero(at >= 0)
         known = any(
             cover.intake for cover in nothing
         )  # else all is over pushed extents, of which nobody tells what is due
         return [(at >= 0, self._covered(found, at[found]) if known else nothing)]
 
-    def nothing(self):
-        return self.block.nothing()
+    def empty_covers(self):
+        return self.block.empty_covers()
 
     @property
     def first(self):

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from basestation.execution.columns.window_batch import ranges
-from basestation.progress.query_scope import ALL, Heeds
+from basestation.execution.columns.window_batch import expand_ranges
+from basestation.progress.query_scope import WHOLE_SCOPE, QueryScope
 
 
 def _none():
@@ -13,7 +13,7 @@ def _none():
 
 
 @dataclass(frozen=True, slots=True)
-class Covers:
+class CoverageRanges:
     """One occurrence of an extent below some windows: for `owner`, a window, the readings due from tick low to high.
 
     A window may own several ranges, or none. `intake` is None for a pushed extent. `at` is the window's tick: a `late
@@ -25,7 +25,7 @@ class Covers:
     intake: object = None
     interval: int = 1
     excludes: tuple = ()
-    heeds: Heeds = ALL
+    scope: QueryScope = WHOLE_SCOPE
     owner: np.ndarray = field(default_factory=_none)
     low: np.ndarray = field(default_factory=_none)
     high: np.ndarray = field(default_factory=_none)
@@ -44,16 +44,16 @@ class Covers:
         ordered = self.owner[order]
         first = np.searchsorted(ordered, which)
         counts = np.searchsorted(ordered, which, "right") - first
-        rows = order[ranges(first, counts)]
+        rows = order[expand_ranges(first, counts)]
         return replace(self, owner=np.repeat(owner, counts), low=self.low[rows], high=self.high[rows], at=self.at[rows])
 
     @property
     def tally(self):
         """The counts of used readings by tick, which all that cover alike share; None where there are none by tick alone."""
-        return self.intake.tally(self.interval, self.excluded, self.heeds)
+        return self.intake.tally(self.interval, self.excluded, self.scope)
 
 
-def coverage(covers, windows):
+def count_coverage(covers, windows):
     """{extent: (used, due)}, each an array with an entry for each window; None for a pushed extent.
 
     Used and due are told over the set of (site, tick) in all ranges of a window, each once.
@@ -116,6 +116,8 @@ def _one_by_one(covers, windows):
 def _used(tick, held):
     """How many sites are used at one tick: known, or excluded by every occurrence whose range holds it."""
     intake = held[0][1].intake
-    known = np.logical_or.reduce([intake.census.known_at(tick, at, held[0][1].heeds) for at in {at for at, _ in held}])
+    known = np.logical_or.reduce(
+        [intake.site_coverage.known_at(tick, at, held[0][1].scope) for at in {at for at, _ in held}]
+    )
     excluded = np.logical_and.reduce([each.excluded for _, each in held])
     return int((known | excluded).sum())

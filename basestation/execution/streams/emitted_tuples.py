@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from basestation.execution.columns.integer_arrays import stable_order
-from basestation.execution.columns.tuples import Growing
+from basestation.execution.columns.integer_arrays import stable_argsort
+from basestation.execution.columns.tuples import TupleBuffer
 from basestation.execution.columns.window_batch import NEVER
 
 
-class Said:
+class EmittedTuples:
     def __init__(self):
-        self._held, self._latest = Growing(), -1  # the greatest number of a window of which something was said
+        self._held, self._latest = TupleBuffer(), -1  # the greatest number of a window of which something was said
 
     def add(self, tuples):
         self._held.add(tuples)
@@ -40,5 +40,5 @@ class Said:
         at = order[np.minimum(np.searchsorted(windows, said.site, sorter=order), len(windows) - 1)]
         ours = np.flatnonzero(windows[at] == said.site)
         at = at[ours]
-        order = stable_order(at)
+        order = stable_argsort(at)
         return said.take(ours[order]), at[order]

@@ -8,19 +8,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from acquisition.extent import Late
+from acquisition.extent import LatePolicy
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of
-from basestation.algebra.vector import Vector, anything, everything, places, taken
+from basestation.algebra.vector import Vector, all_true, any_true, as_positions, take_at
 from basestation.execution.columns.change import NO_KEYS, NO_TICKS, Change
-from basestation.execution.columns.next_due import NONE
-from basestation.execution.columns.tuples import joined, no_tuples
+from basestation.execution.columns.next_due import DUE_NOW
+from basestation.execution.columns.tuples import concatenate_tuples, empty_like
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.graph import STREAM, Operator
-from basestation.execution.streams.coverage import Covers
-from basestation.progress.query_scope import ALL
+from basestation.execution.streams.coverage import CoverageRanges
+from basestation.progress.query_scope import WHOLE_SCOPE
 
-ADDED = 2**62
+REVISION_RANK = 2**62
 """The rank of tuples that a revision added: after all others of the same arrival (SEMANTICS 14)."""
 
 
@@ -29,11 +29,11 @@ class Stream(Operator):
 
     kind = STREAM
     needed = NEVER  # no tick before it is asked for
-    follows = False  # whether it tells of versions (`columns/versions.py`)
+    tracks_versions = False  # whether it tells of versions (`columns/versions.py`)
     names_index = False  # whether a query names `index`: then a tuple is corrected when it enters (14)
     lag = 0  # so many ticks at least its watermark stays behind the clock
-    silence = NONE  # for how long it gives nothing
-    tuples_of = None  # the extent of which each tuple that comes is one at most here, if all that is here is of one
+    next_due = DUE_NOW  # for how long it gives nothing
+    sole_extent = None  # the extent of which each tuple that comes is one at most here, if all that is here is of one
 
     def placed(self, tuples):
         """Its tuples with arrivals in the order of their indexes, in which windows of time hold them (6.4)."""
@@ -45,8 +45,8 @@ class Stream(Operator):
 
     def count(self, *given):
         """Count the rows of the Changes that it was given, and of that which it gives."""
-        self.counts.rows_in += sum(change.arrived + len(change.gone) for change in given)
-        self.counts.rows_out += self.change.arrived + len(self.change.gone)
+        self.counts.rows_in += sum(change.arrived + len(change.removed) for change in given)
+        self.counts.rows_out += self.change.arrived + len(self.change.removed)
 
 
 class ExtentStream(Stream):
@@ -56,12 +56,12 @@ class ExtentStream(Stream):
     when it gets one (14).
     """
 
-    def __init__(self, node, intake, names_index, excludes, alone, heeds=ALL):
+    def __init__(self, node, intake, names_index, excludes, alone, scope=WHOLE_SCOPE):
         """`alone`: the query reads the extent nowhere else. What it does not heed was sent for others."""
         super().__init__(0)
         self.intake, self.extent = intake, node.extent
         self._excludes, self._marked, self._alone = excludes, intake.watermark, alone
-        self._heeds = heeds
+        self._scope = scope
         self.interval = getattr(node, "interval", None)
         self._all_ticks = self.interval in (None, node.extent.interval)
         self.columns = node.columns
@@ -82,13 +82,13 @@ class ExtentStream(Stream):
         return 0 if self.intake.sensed else self.extent.wait
 
     @property
-    def tuples_of(self):
+    def sole_extent(self):
         return None if self.intake.sensed else self.extent.name
 
     @property
-    def follows(self):
+    def tracks_versions(self):
         """What is appended is in windows from its arrival on; an index comes when a tuple enters."""
-        return not (self.intake.sensed or self.names_index or self.extent.late is Late.APPEND)
+        return not (self.intake.sensed or self.names_index or self.extent.late is LatePolicy.APPEND)
 
     @property
     def watermark(self):
@@ -99,21 +99,21 @@ class ExtentStream(Stream):
     def step(self, clock):
         found = self.intake.last
         self.entered, change = found.entered, found.change
-        come, fresh, gone = change.come, change.fresh, change.gone
+        inserted, is_new, removed = change.inserted, change.is_new, change.removed
         if self.names_index:
-            come, fresh, gone = self._with_entries(come, fresh, gone, found.entered)
-        come, mask = self._seen(come)
-        fresh = fresh if everything(mask) else taken(fresh, places(mask))
-        if len(gone) or self._none is None:
-            gone, _ = self._seen(gone, found.entered)  # as they were: without an index
-            self._none = no_tuples(gone)
+            inserted, is_new, removed = self._with_entries(inserted, is_new, removed, found.entered)
+        inserted, mask = self._seen(inserted)
+        is_new = is_new if all_true(mask) else take_at(is_new, as_positions(mask))
+        if len(removed) or self._none is None:
+            removed, _ = self._seen(removed, found.entered)  # as they were: without an index
+            self._none = empty_like(removed)
         else:
-            gone = self._none
+            removed = self._none
         versions = change.versions
         if versions is not None:
             versions = versions.seen(*self._seen(versions.tuples))
-        touched = self._sampled(change.touched)
-        self.change = Change(come, fresh, gone, touched, change.watermark, change.marks, versions)
+        touched = self._sampled(change.dirty_ticks)
+        self.change = Change(inserted, is_new, removed, touched, change.watermark, change.marks, versions)
         self._epochs = self._epochs_now()
         self.count(found.change)
 
@@ -135,23 +135,23 @@ class ExtentStream(Stream):
         """The index of the tuple that entered last; 0 where none has."""
         return self.intake.log.last_index
 
-    def nothing(self):
+    def empty_covers(self):
         """The extents below, covered nowhere."""
         if not self.intake.sensed:
-            return [Covers(self.extent.name)]
-        return [Covers(self.extent.name, self.intake, self.interval, self._excludes, self._heeds)]
+            return [CoverageRanges(self.extent.name)]
+        return [CoverageRanges(self.extent.name, self.intake, self.interval, self._excludes, self._scope)]
 
     def all(self):
         """Everything that is here already, as a Change: for a query that begins later than the engine."""
         known = self.intake.log.living()
-        come, _ = self._seen(known)
-        return Change(come, np.ones(len(come), bool), no_tuples(come), NO_TICKS, self.intake.watermark)
+        inserted, _ = self._seen(known)
+        return Change(inserted, np.ones(len(inserted), bool), empty_like(inserted), NO_TICKS, self.intake.watermark)
 
-    def rows_ever(self):
+    def row_history(self):
         """(idents, arrivals) of all rows so far, in order: those that were taken back leave theirs empty (12.1)."""
         if not self._all_ticks:
             return None
-        idents, arrivals = self.intake.log.rows_ever()
+        idents, arrivals = self.intake.log.row_history()
         heeded = self._heeded(idents)
         return idents[heeded], arrivals[heeded]
 
@@ -159,26 +159,26 @@ class ExtentStream(Stream):
         """The tuples from tick low to tick high, as they are now."""
         return self._seen(self.intake.log.between(low, high))[0]
 
-    def these(self, idents):
+    def with_idents(self, idents):
         """The tuples of some numbers, as they are now."""
         return self._seen(self.intake.log.rows(idents))[0]
 
     def placed(self, tuples):
         """Those that a selection let pass later arrive as they did here."""
-        added = tuples.rank == ADDED
-        if not anything(added):
+        added = tuples.rank == REVISION_RANK
+        if not any_true(added):
             return tuples
         rows = self.intake.log.rows(tuples.ident[added])
         arrival, rank, place = tuples.arrival.copy(), tuples.rank.copy(), tuples.place.copy()
         arrival[added], rank[added], place[added] = rows.arrival, rows.rank, rows.place
         return replace(tuples, arrival=arrival, rank=rank, place=place)
 
-    def _with_entries(self, come, fresh, gone, entered):
+    def _with_entries(self, inserted, is_new, removed, entered):
         """Tuples that got their index in this step are corrected, unless they came in this step as well."""
-        before = entered[~np.isin(entered, come.ident)]
+        before = entered[~np.isin(entered, inserted.ident)]
         tuples = self.intake.log.rows(before)
-        come = joined([come, tuples])
-        return come, np.concatenate([fresh, np.zeros(len(tuples), bool)]), joined([gone, tuples])
+        inserted = concatenate_tuples([inserted, tuples])
+        return inserted, np.concatenate([is_new, np.zeros(len(tuples), bool)]), concatenate_tuples([removed, tuples])
 
     def _epochs_now(self):
         """(tick, 1) of the epochs that have become complete in this step, and of those whose coverage may differ (12.3)."""
@@ -186,7 +186,7 @@ class ExtentStream(Stream):
             return NO_KEYS
         first = max(self._marked + 1, self.intake.epochs.begun)
         new = np.arange(first + -first % self.interval, self.watermark + 1, self.interval)
-        touched = self.change.touched
+        touched = self.change.dirty_ticks
         again = touched[touched <= self._marked]
         self._marked = max(self._marked, self.watermark)
         ticks = np.concatenate([again, new])
@@ -207,7 +207,7 @@ class ExtentStream(Stream):
         """Whether coverage from a tick on can be told for ever without keeping all epochs since."""
         if not self.intake.sensed:
             return True
-        [cover] = self.nothing()
+        [cover] = self.empty_covers()
         if not self._alone or cover.tally is None:
             return False
         cover.tally.anchor(low)
@@ -232,7 +232,7 @@ class ExtentStream(Stream):
         mask = self._heeded(tuples.ident)
         if not self._all_ticks:
             mask = mask & (tuples.tick % self.interval == 0)
-        if not everything(mask):
+        if not all_true(mask):
             tuples = tuples.take(mask)
         columns = {id: tuples.columns[name] for id, name in self._ids.items()}
         columns[self._tick] = Vector(tuples.tick)
@@ -242,7 +242,7 @@ class ExtentStream(Stream):
         return tuples.with_columns(columns), mask
 
     def _heeded(self, idents):
-        return self.intake.log.carried.all_of(self._heeds.columns, idents)
+        return self.intake.log.column_sets.all_of(self._scope.columns, idents)
 
     def index_of(self, idents):
         return self.intake.log.index_of(idents)
@@ -250,8 +250,8 @@ class ExtentStream(Stream):
     def entering(self):
         """The tuples that enter in this step, in order; None where there are none."""
         found = self.intake.last
-        if found.entering is found.change.come and self._all_ticks and not self.names_index:
-            return self.change.come
+        if found.entering is found.change.inserted and self._all_ticks and not self.names_index:
+            return self.change.inserted
         tuples = None if found.entering is None else self._seen(found.entering)[0]
         return tuples if tuples is not None and len(tuples) else None
 
@@ -262,7 +262,7 @@ class ExtentStream(Stream):
     def covers(self, low, high, at):
         """What the readings from ticks low to high cover, for windows made at ticks `at` (12.3)."""
         return [replace(each, owner=np.arange(len(low)), low=low, high=high, at=at) if each.intake else each
-                for each in self.nothing()]  # fmt: skip
+                for each in self.empty_covers()]  # fmt: skip
 
 
 class FilterStream(Stream):
@@ -288,8 +288,8 @@ class FilterStream(Stream):
         return self.child.by_site
 
     @property
-    def follows(self):
-        return self.child.follows and self._limit is None
+    def tracks_versions(self):
+        return self.child.tracks_versions and self._limit is None
 
     @property
     def watermark(self):
@@ -304,12 +304,12 @@ class FilterStream(Stream):
         return self.child.lag
 
     @property
-    def silence(self):
-        return self.child.silence
+    def next_due(self):
+        return self.child.next_due
 
     @property
-    def tuples_of(self):
-        return self.child.tuples_of
+    def sole_extent(self):
+        return self.child.sole_extent
 
     @property
     def entered(self):
@@ -317,26 +317,26 @@ class FilterStream(Stream):
 
     def step(self, clock):
         below = self.child.change
-        come, passed = self._passing(below.come)
-        gone, _ = self._passing(below.gone)
-        fresh = taken(below.fresh, passed)
-        if not everything(fresh):
-            newly = ~fresh & ~np.isin(come.ident, gone.ident)
-            come = self._added(come, newly, clock) if newly.any() else come
-            fresh = fresh | newly
+        inserted, passed = self._passing(below.inserted)
+        removed, _ = self._passing(below.removed)
+        is_new = take_at(below.is_new, passed)
+        if not all_true(is_new):
+            newly = ~is_new & ~np.isin(inserted.ident, removed.ident)
+            inserted = self._added(inserted, newly, clock) if newly.any() else inserted
+            is_new = is_new | newly
         if self._limit is not None:
-            within = come.arrival <= self._limit
-            come, fresh = come.take(within), fresh[within]
+            within = inserted.arrival <= self._limit
+            inserted, is_new = inserted.take(within), is_new[within]
         versions = below.versions
         if versions is not None:
             versions = versions.seen(*self._passing(versions.tuples))
-        self.change = Change(come, fresh, gone, below.touched, below.watermark, below.marks, versions)
+        self.change = Change(inserted, is_new, removed, below.dirty_ticks, below.watermark, below.marks, versions)
         self.count(below)
 
     def _added(self, tuples, which, clock):
         which = which & (self.index_of(tuples.ident) > 0) & ~np.isin(tuples.ident, self.entered)
         arrival, rank, place = tuples.arrival.copy(), tuples.rank.copy(), tuples.place.copy()
-        arrival[which], rank[which], place[which] = clock, ADDED, self.index_of(tuples.ident)[which]
+        arrival[which], rank[which], place[which] = clock, REVISION_RANK, self.index_of(tuples.ident)[which]
         return replace(tuples, arrival=arrival, rank=rank, place=place)
 
     def _passing(self, tuples):
@@ -344,12 +344,12 @@ class FilterStream(Stream):
         if not len(tuples) and self._none is not None:
             return self._none, slice(None)
         mask = self._mask(tuples)
-        which = slice(None) if mask is None or everything(mask) else places(mask)
+        which = slice(None) if mask is None or all_true(mask) else as_positions(mask)
         if self._read is not None:
             tuples = tuples.with_columns({id: vector for id, vector in tuples.columns.items() if id in self._read})
         tuples = tuples.take(which)
         if self._outputs is not None:
-            columns = computed(self._outputs, tuples.columns, len(tuples))
+            columns = project_columns(self._outputs, tuples.columns, len(tuples))
             columns |= {id: tuples.columns[id] for id in self._tags if id in tuples.columns}
             tuples = tuples.with_columns(columns)
         if not len(tuples):
@@ -358,19 +358,19 @@ class FilterStream(Stream):
 
     def _mask(self, tuples):
         """Which tuples pass; None where no predicate asks."""
-        return None if self._predicate is None else Evaluation(tuples.columns, len(tuples)).of(self._predicate).true
+        return None if self._predicate is None else Evaluation(tuples.columns, len(tuples)).of(self._predicate).is_true
 
-    def nothing(self):
-        return self.child.nothing()
+    def empty_covers(self):
+        return self.child.empty_covers()
 
     def all(self):
         below = self.child.all()
-        come, which = self._passing(below.come)
-        return Change(come, below.fresh[which], no_tuples(come), NO_TICKS, below.watermark)
+        inserted, which = self._passing(below.inserted)
+        return Change(inserted, below.is_new[which], empty_like(inserted), NO_TICKS, below.watermark)
 
-    def rows_ever(self):
+    def row_history(self):
         """Selection gives rows of its own (3.7), and those that pass now are there."""
-        return None if self._predicate is not None else self.child.rows_ever()
+        return None if self._predicate is not None else self.child.row_history()
 
     def between(self, low, high):
         return self._passing(self.child.between(low, high))[0]
@@ -408,7 +408,7 @@ class FilterStream(Stream):
         self.needed = NEVER
 
 
-class WantedStream(FilterStream):
+class SharedFilterStream(FilterStream):
     """The tuples that at least one of many queries wants; `wants` knows their predicates."""
 
     def __init__(self, child, wants):
@@ -418,11 +418,11 @@ class WantedStream(FilterStream):
     def _mask(self, tuples):
         return self.wants.any(tuples.columns, len(tuples))
 
-    def rows_ever(self):
+    def row_history(self):
         return None
 
 
-def computed(outputs, columns, length):
+def project_columns(outputs, columns, length):
     """The columns of a projection. A plain attribute with a scale stays what it is: whole multiples."""
     evaluation = Evaluation(columns, length)
     out = {}

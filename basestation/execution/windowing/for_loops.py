@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from basestation.algebra import expressions as ex
-from basestation.execution.columns.growable_array import Grown
-from basestation.execution.columns.window_batch import NEVER, NOWHERE, wins
-from basestation.execution.query_failure import Halt, Halted
+from basestation.execution.columns.growable_array import GrowableArray
+from basestation.execution.columns.window_batch import NEVER, NO_WINDOW, make_windows
+from basestation.execution.query_failure import QueryFailedError, QueryFailure
 from basestation.execution.windowing.stream_windows import RowWindows, TimeWindows
-from basestation.execution.windowing.window_product import Product, Sequence
+from basestation.execution.windowing.window_product import WindowProduct, WindowSequence
 
-TOO_MANY = 10_000
+EVALUATION_LIMIT = 10_000
 """The evaluation at one tick that is an error (14)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class LoopInput:
     """A stream that a WindowIs names: its place among the inputs of the block, and the ends of its windows."""
 
     place: int
@@ -29,7 +29,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class LoopIteration:
     """One value of t: the ends of the windows that it gives, by place. Made at `tick`, the n-th of it."""
 
     tick: int
@@ -38,7 +38,7 @@ class Turn:
     ends: dict
 
 
-class Loop:
+class ForLoop:
     """One loop. `first` is the first tick on record: behind it a loop that goes backwards ends."""
 
     def __init__(self, moves, streams, start, first):
@@ -53,7 +53,7 @@ class Loop:
         """The windows up to a tick that were not given before. `halt` is there when the loop cannot go on."""
         if not self._began and upto >= self._start:
             self._began = True
-            self._go_on(lambda: (number(self._moves.first, self._values(0)), False))
+            self._go_on(lambda: (evaluate_integer(self._moves.first, self._values(0)), False))
         found = []
         while self._next is not None:
             t, ends = self._next
@@ -62,10 +62,12 @@ class Loop:
                 break
             self._n = self._n + 1 if tick == self._before else 1
             self._before = tick
-            if self._n == TOO_MANY:
-                self._halt(f"this is the {TOO_MANY:,}th evaluation at tick {tick}")
+            if self._n == EVALUATION_LIMIT:
+                self._halt(f"this is the {EVALUATION_LIMIT:,}th evaluation at tick {tick}")
                 break
-            found.append(Turn(tick, self._n, t, {s.place: pair for s, pair in zip(self._streams, ends, strict=True)}))
+            found.append(
+                LoopIteration(tick, self._n, t, {s.place: pair for s, pair in zip(self._streams, ends, strict=True)})
+            )
             self._go_on(lambda t=t: self._changed(t))
         return found
 
@@ -73,25 +75,25 @@ class Loop:
         return {self._moves.t.id: t, self._moves.start.id: 0 if self._moves.rows else self._start}
 
     def _changed(self, t):
-        changed = number(self._moves.change, self._values(t))
+        changed = evaluate_integer(self._moves.change, self._values(t))
         if changed == t:
-            raise Halted("SN512", f"the change leaves t as it was, {t}")
+            raise QueryFailedError("SN512", f"the change leaves t as it was, {t}")
         return changed, changed < t
 
     def _go_on(self, move):
         """Take the next value of t, and find the windows that it will make."""
         try:
             self._next = self._evaluated(*move())
-        except Halted as why:
+        except QueryFailedError as why:
             self._halt(why.message)
         self._tell_reach()
 
     def _evaluated(self, t, decreased):
         """(t, ends); None where the loop is over."""
         values = self._values(t)
-        if not holds(self._moves.condition, values):
+        if not evaluate_condition(self._moves.condition, values):
             return None
-        ends = [(number(s.left, values), number(s.right, values)) for s in self._streams]
+        ends = [(evaluate_integer(s.left, values), evaluate_integer(s.right, values)) for s in self._streams]
         first = [s.input.first_row if self._moves.rows else self._first for s in self._streams]
         before_all = all(right < oldest for (_, right), oldest in zip(ends, first, strict=True))
         return None if decreased and before_all else (t, ends)
@@ -100,15 +102,15 @@ class Loop:
         """How far back a window to come may begin, where t only grows and the left ends with it."""
         for place, stream in enumerate(self._streams):
             if self._next is None:
-                stream.input.reach = stream.input.asks = NEVER
+                stream.input.earliest_left = stream.input.earliest_right = NEVER
             elif self._rising:
                 left, right = self._next[1][place]
-                stream.input.reach = left if slope(stream.left, self._moves.t) in (0, 1) else -NEVER
-                stream.input.asks = right if slope(stream.right, self._moves.t) in (0, 1) else -NEVER
+                stream.input.earliest_left = left if find_slope(stream.left, self._moves.t) in (0, 1) else -NEVER
+                stream.input.earliest_right = right if find_slope(stream.right, self._moves.t) in (0, 1) else -NEVER
 
     def _halt(self, message):
         self._next = None
-        self.halt = Halt(self._before, "SN512", f"the loop cannot go on: {message}")
+        self.halt = QueryFailure(self._before, "SN512", f"the loop cannot go on: {message}")
 
     def _made_at(self, ends):
         """max(ST, the largest right end or that row's arrival, the tick before); None where that is not known yet."""
@@ -120,12 +122,12 @@ class Loop:
         return max(self._start, self._before, *reached)
 
 
-class Loops:
+class ForLoops:
     """All loops of a query, combined as section 4 has it, and the stored extents beside them, read at that tick."""
 
     def __init__(self, loops, width):
         self._loops, self._width = loops, width
-        self._product = Product(len(loops))
+        self._product = WindowProduct(len(loops))
         self._turns = [{} for _ in loops]  # by number: (n, t, the numbers of the windows by place)
         self._count = 0
         self.halt = None
@@ -149,13 +151,13 @@ class Loops:
         else:
             ticks, n, stands = self._product.stands(new, certain)
         found = [[known[number] for known, number in zip(self._turns, row, strict=True)] for row in stands.tolist()]
-        parts = np.full((len(found), self._width), NOWHERE, np.int64)
+        parts = np.full((len(found), self._width), NO_WINDOW, np.int64)
         for row, stand in zip(parts, found, strict=True):
             for _, places in stand:
                 row[list(places)] = list(places.values())
         for place, beside in enumerate(given):
-            if len(found) and parts[0, place] == NOWHERE:  # a stored extent
-                parts[:, place] = beside.add(wins(ticks, np.ones_like(ticks), ticks, ticks))
+            if len(found) and parts[0, place] == NO_WINDOW:  # a stored extent
+                parts[:, place] = beside.add(make_windows(ticks, np.ones_like(ticks), ticks, ticks))
         self._forget()
         ts = [tuple(t for t, _ in stand) for stand in found]
         return ticks, n, parts, [of[0] for of in ts] if len(self) == 1 else ts
@@ -168,10 +170,10 @@ class Loops:
         if turns:
             n = np.array([turn.n for turn in turns], np.int64)
             ends = {place: np.array([turn.ends[place] for turn in turns], np.int64) for place in turns[0].ends}
-            added = {place: given[place].add(wins(ticks, n, *of.T)).tolist() for place, of in ends.items()}
+            added = {place: given[place].add(make_windows(ticks, n, *of.T)).tolist() for place, of in ends.items()}
             for at, (number, turn) in enumerate(zip(numbers.tolist(), turns, strict=True)):
                 known[number] = turn.t, {place: of[at] for place, of in added.items()}
-        return Sequence(ticks, numbers)
+        return WindowSequence(ticks, numbers)
 
     def _forget(self):
         for at, known in enumerate(self._turns):
@@ -187,27 +189,29 @@ class Loops:
 # --- the inputs ------------------------------------------------------------------------------------------------------
 
 
-class LoopTimes(TimeWindows):
+class LoopTimeWindows(TimeWindows):
     """A stream in a loop of ticks."""
 
-    reach = asks = -NEVER  # no window to come begins before the one tick, or ends before the other
+    earliest_left = earliest_right = -NEVER  # no window to come begins before the one tick, or ends before the other
 
     def __init__(self, stream, columns, store):
         super().__init__(stream, columns, None, 0, 1, 0, store)
 
-    disturbed = True  # windows may go back in time
+    may_be_dirty = True  # windows may go back in time
 
     def _earliest(self, kept):
-        return min(self.reach, int(kept.left.min(initial=NEVER)))
+        return min(self.earliest_left, int(kept.left.min(initial=NEVER)))
 
 
-class LoopRows(RowWindows):
+class LoopRowWindows(RowWindows):
     """A stream in a loop of rows. The arrivals of rows are kept for as long as the loop may ask for them."""
 
     def __init__(self, stream, columns, start):
         super().__init__(stream, columns, None, 0, 1)
-        self._start, self._arrived, self._let_go = start, Grown(np.empty(0, np.int64)), 0
-        self.reach = self.asks = -NEVER  # no window to come begins before the one row, or ends before the other
+        self._start, self._arrived, self._let_go = start, GrowableArray(np.empty(0, np.int64)), 0
+        self.earliest_left = (
+            self.earliest_right
+        ) = -NEVER  # no window to come begins before the one row, or ends before the other
 
     @property
     def first_row(self):
@@ -225,11 +229,11 @@ class LoopRows(RowWindows):
         self._arrived.extend(arrivals)
 
     def _coming(self):
-        return self.reach
+        return self.earliest_left
 
     def forget(self, before, kept):
         super().forget(before, kept)
-        gone = min(self.asks - 1 - self._let_go, len(self._arrived))
+        gone = min(self.earliest_right - 1 - self._let_go, len(self._arrived))
         if gone > 0:
             self._arrived.drop(gone)
             self._let_go += gone
@@ -238,15 +242,15 @@ class LoopRows(RowWindows):
 # --- expressions of a loop -------------------------------------------------------------------------------------------
 
 
-def number(e, values):
+def evaluate_integer(e, values):
     """A whole number of 64 bits; `values` has t and ST by their columns' ids. Halted where there is none."""
-    return ex.folded(e, lambda part, below: _number(part, below, values))
+    return ex.fold_expression(e, lambda part, below: _number(part, below, values))
 
 
 def _number(e, below, values):
     match e:
         case ex.Literal(value=None):  # constants are computed beforehand, and this one has no value
-            raise Halted("SN512", "division by zero")
+            raise QueryFailedError("SN512", "division by zero")
         case ex.Literal(value=value):
             return value
         case ex.Attr(column=column):
@@ -258,14 +262,14 @@ def _number(e, below, values):
         case _:
             raise TypeError(f"not in a loop: {type(e).__name__}")
     if not -(2**63) <= found < 2**63:
-        raise Halted("SN512", f"{found} does not fit into 64 bits")
+        raise QueryFailedError("SN512", f"{found} does not fit into 64 bits")
     return found
 
 
 def _divided(a, b):
     """Cut toward zero."""
     if b == 0:
-        raise Halted("SN512", "division by zero")
+        raise QueryFailedError("SN512", "division by zero")
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -278,17 +282,17 @@ _COMPARISONS = {
 }  # fmt: skip
 
 
-def holds(e, values):
+def evaluate_condition(e, values):
     """Whether a condition is true. All of it is computed, so that a division by zero is never overlooked."""
     match e:
         case ex.Compare(op=op, left=left, right=right):
-            return _COMPARISONS[op](number(left, values), number(right, values))
+            return _COMPARISONS[op](evaluate_integer(left, values), evaluate_integer(right, values))
         case ex.Not(term=term):
-            return not holds(term, values)
+            return not evaluate_condition(term, values)
         case ex.And(terms=terms):
-            return all([holds(term, values) for term in terms])
+            return all([evaluate_condition(term, values) for term in terms])
         case ex.Or(terms=terms):
-            return any([holds(term, values) for term in terms])
+            return any([evaluate_condition(term, values) for term in terms])
     raise TypeError(f"not in a loop: {type(e).__name__}")
 
 
@@ -303,9 +307,9 @@ def _grows(moves):
     return False
 
 
-def slope(e, t):
+def find_slope(e, t):
     """1 where an expression never falls as t grows, -1 where it never rises, 0 for a constant; None: not known."""
-    return ex.folded(e, lambda part, below: _slope(part, below, t))
+    return ex.fold_expression(e, lambda part, below: _slope(part, below, t))
 
 
 def _slope(e, below, t):

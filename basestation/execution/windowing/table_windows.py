@@ -3,9 +3,9 @@
 import numpy as np
 
 from acquisition.ticks import grid_at_or_after
-from basestation.execution.columns.next_due import EVER, NONE, Silence
-from basestation.execution.columns.window_batch import NEVER, NO_WINS, wins
-from basestation.execution.columns.window_contents import Frame
+from basestation.execution.columns.next_due import DUE_NOW, NEVER_DUE, NextDue
+from basestation.execution.columns.window_batch import NEVER, NO_WINDOWS, make_windows
+from basestation.execution.columns.window_contents import WindowContents
 
 
 class ScanWindows:
@@ -26,16 +26,16 @@ class ScanWindows:
     def due(self, upto):
         ticks = np.arange(self._next, upto + 1, self.interval)
         if not len(ticks):
-            return NO_WINS
+            return NO_WINDOWS
         self._next = int(ticks[-1]) + self.interval
-        return wins(ticks, np.ones_like(ticks), ticks, ticks)
+        return make_windows(ticks, np.ones_like(ticks), ticks, ticks)
 
     @property
-    def silence(self):
-        return NONE if self.disturbed else Silence(self._next)
+    def next_due(self):
+        return DUE_NOW if self.may_be_dirty else NextDue(self._next)
 
     @property
-    def disturbed(self):
+    def may_be_dirty(self):
         return self.table.changed_from < NEVER
 
     def dirty(self, given):
@@ -50,12 +50,12 @@ class ScanWindows:
     def covers(self, given):
         return []
 
-    def nothing(self):
+    def empty_covers(self):
         return []
 
     def empty(self, count):
         none = self.table.frame(self._columns, np.array([-NEVER]))
-        return Frame(count, none.window, none.columns)
+        return WindowContents(count, none.window, none.columns)
 
     def final(self, before, given):
         return given.tick < before
@@ -73,12 +73,12 @@ class OnceWindow(ScanWindows):
         self._given = False
 
     @property
-    def silence(self):
-        return EVER if self._given else Silence(self._start)
+    def next_due(self):
+        return NEVER_DUE if self._given else NextDue(self._start)
 
     def due(self, upto):
         if self._given or upto < self._start:
-            return NO_WINS
+            return NO_WINDOWS
         self._given = True
         at = np.array([self._start])
-        return wins(at, np.ones_like(at), at, at)
+        return make_windows(at, np.ones_like(at), at, at)

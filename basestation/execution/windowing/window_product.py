@@ -6,13 +6,13 @@ import numpy as np
 
 from basestation.algebra.vector import constant
 from basestation.execution.columns.integer_arrays import distinct
-from basestation.execution.columns.window_batch import ranges
+from basestation.execution.columns.window_batch import expand_ranges
 
 _NONE, _ONE = np.empty(0, np.int64), np.ones(1, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class WindowSequence:
     """New windows of one sequence, by tick, and their numbers."""
 
     tick: np.ndarray
@@ -22,13 +22,13 @@ class Sequence:
         return len(self.tick)
 
     def take(self, which):
-        return Sequence(self.tick[which], self.number[which])
+        return WindowSequence(self.tick[which], self.number[which])
 
 
-NOTHING = Sequence(_NONE, _NONE)
+NO_SEQUENCE = WindowSequence(_NONE, _NONE)
 
 
-def combinations(new, recent):
+def combine_recent(new, recent):
     """(ticks, n, numbers with a column for each sequence) of what new windows make.
 
     At each tick where a sequence has a window, all combinations of everybody's most recent, the first sequence slowest;
@@ -49,7 +49,7 @@ def combinations(new, recent):
     groups = [(candidates, first, np.broadcast_to(count, ticks.shape)) for candidates, first, count in groups]
     total = np.prod([count for _, _, count in groups], axis=0)
     row = np.repeat(np.arange(len(ticks)), total)
-    n = ranges(np.zeros(len(ticks), np.int64), total)
+    n = expand_ranges(np.zeros(len(ticks), np.int64), total)
     numbers, rest = np.empty((len(row), len(new)), np.int64), n
     for place in reversed(range(len(new))):
         candidates, first, count = groups[place]
@@ -104,7 +104,7 @@ def _groups(of, recent, starts, upto):
     return np.concatenate([recent, of.number]), first[upto], count[upto]
 
 
-class Product:
+class WindowProduct:
     """The windows of several inputs that stand together, of which some may come after later ones of others (11).
 
     Up to a certain tick all inputs have given all their windows. What stands together behind it is found again in each
@@ -113,17 +113,17 @@ class Product:
 
     def __init__(self, width):
         self._recent = [_NONE] * width  # the numbers of each input's windows of the most recent certain tick
-        self._open = [NOTHING] * width  # those behind it
+        self._open = [NO_SEQUENCE] * width  # those behind it
 
     def stands(self, new, certain):
         """(ticks, n, numbers) of all that stands together behind what was certain before."""
         given = [_followed(open, more) for open, more in zip(self._open, new, strict=True)]
         if not any(len(of) for of in given):
             return _NONE, _NONE, np.empty((0, len(new)), np.int64)
-        found = combinations(given, self._recent)
+        found = combine_recent(given, self._recent)
         for place, of in enumerate(given):
             past = int(np.searchsorted(of.tick, certain, "right"))
-            self._open[place] = of.take(slice(past, None)) if past < len(of) else NOTHING
+            self._open[place] = of.take(slice(past, None)) if past < len(of) else NO_SEQUENCE
             if past:  # copied: it would hold on to the numbers of all
                 self._recent[place] = of.number[np.searchsorted(of.tick, of.tick[past - 1]) : past].copy()
         return found
@@ -136,4 +136,4 @@ class Product:
 def _followed(a, b):
     if not len(a):
         return b
-    return Sequence(np.concatenate([a.tick, b.tick]), np.concatenate([a.number, b.number]))
+    return WindowSequence(np.concatenate([a.tick, b.tick]), np.concatenate([a.number, b.number]))

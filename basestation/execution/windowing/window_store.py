@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from basestation.execution.columns.tuples import Growing
+from basestation.execution.columns.tuples import TupleBuffer
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.graph import STORE, Operator
 
 
-class Store(Operator):
+class WindowStore(Operator):
     """What windows over one stream hold, kept once for all that hold it alike. Its readers say what they need of it."""
 
     kind = STORE
@@ -33,7 +33,7 @@ class Store(Operator):
         """Take the stream's change in."""
         change, held = self.stream.change, len(self)
         self.take(change)
-        self.counts.rows_in += change.arrived + len(change.gone)
+        self.counts.rows_in += change.arrived + len(change.removed)
         self.counts.inserted += change.arrived
         self.counts.purged += max(0, held + change.arrived - len(self))
 
@@ -46,7 +46,7 @@ class Store(Operator):
         self._needed = NEVER
 
 
-class Inside(Store):
+class TickOrderedStore(WindowStore):
     """The tuples that windows may still reach, by tick. Tuples of one tick stand in no particular order."""
 
     def __init__(self, stream, level):
@@ -55,19 +55,19 @@ class Inside(Store):
 
     def fill(self):
         """Begin with all that is known of the stream."""
-        self._growing, self._sorted = Growing(), None
-        self._growing.add(self.stream.all().come)
+        self._growing, self._sorted = TupleBuffer(), None
+        self._growing.add(self.stream.all().inserted)
 
     def __len__(self):
         return len(self._growing)
 
     def take(self, change):
-        if len(change.gone):
+        if len(change.removed):
             held = self._growing.all()
-            self._growing.keep(~np.isin(held.ident, change.gone.ident))
+            self._growing.keep(~np.isin(held.ident, change.removed.ident))
             self._sorted = None
-        if len(change.come):
-            self._growing.add(change.come)
+        if len(change.inserted):
+            self._growing.add(change.inserted)
             self._sorted = None
 
     def by_tick(self):

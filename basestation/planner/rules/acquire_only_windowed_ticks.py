@@ -24,7 +24,7 @@ _LONGEST = 2**32 - 1
 """The interval of a schedule has 32 bits."""
 
 
-def acquire_what_windows_hold(root):
+def acquire_only_windowed_ticks(root):
     named = {column.id for node in walk(root) for e in node.expressions for column in ex.columns_of(e)}
     recorded = {node.extent.name for node in walk(root) if isinstance(node, Scan | Once) and node.history}
 

@@ -6,7 +6,7 @@ and exactly (sums of floats are exact until they are rounded once, SEMANTICS 5.5
 FIRST and LAST over a union go by indexes that tuples get only when they enter it, which may be after they are folded in.
 """
 
-from acquisition.extent import Late
+from acquisition.extent import LatePolicy
 from basestation.algebra.node import rebuild, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -21,7 +21,7 @@ def aggregate_by_slices(root):
 
 
 def _slice(node):
-    if not isinstance(node, WindowAggregation) or not all(aggregate.merges for _, aggregate in node.aggregates):
+    if not isinstance(node, WindowAggregation) or not all(aggregate.is_mergeable for _, aggregate in node.aggregates):
         return node
     window = node.child
     match window:
@@ -32,7 +32,7 @@ def _slice(node):
         case _:
             return node
     for below in walk(window.child):
-        if isinstance(below, StreamAcquire | StreamReceive) and below.extent.late is Late.APPEND:
+        if isinstance(below, StreamAcquire | StreamReceive) and below.extent.late is LatePolicy.APPEND:
             return node
         if isinstance(below, StreamUnion) and any(
             aggregate.name in ("FIRST", "LAST") for _, aggregate in node.aggregates

@@ -8,7 +8,7 @@ from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.mapping import map_expressions
 
-_NEVER = (ex.Attr, ex.Aggregate, ex.FromQuery, ex.Literal, ex.Truth)
+_NEVER = (ex.Attr, ex.Aggregate, ex.SubqueryExpression, ex.Literal, ex.Truth)
 
 
 def fold_constants(root):

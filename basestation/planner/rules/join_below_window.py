@@ -7,7 +7,7 @@ are; extents whose late tuples belong to windows by their tick alone (`late appe
 3.6); and nothing asked beyond the keys that is not asked of the pair itself, which a selection above the join sees to.
 """
 
-from acquisition.extent import Late
+from acquisition.extent import LatePolicy
 from basestation.algebra import expressions as ex
 from basestation.algebra.converters import Converter
 from basestation.algebra.node import rebuild, walk
@@ -24,7 +24,7 @@ def join_below_window(root):
     return rebuild(root, _push)
 
 
-def only_of(ticks):
+def restrict_to_ticks(ticks):
     """The rule for joins whose left streams have these columns of ticks, and for no other."""
 
     def join_below_window(root):
@@ -60,7 +60,8 @@ def _push(node):
 
 def _goes_by_arrival(window):
     return any(
-        isinstance(below, StreamAcquire | StreamReceive) and below.extent.late is Late.APPEND for below in walk(window)
+        isinstance(below, StreamAcquire | StreamReceive) and below.extent.late is LatePolicy.APPEND
+        for below in walk(window)
     )
 
 

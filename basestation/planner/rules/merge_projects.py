@@ -3,7 +3,7 @@
 Not where a computed column is read more than once: it would be computed more than once, and twice as often at each level.
 """
 
-from basestation.algebra.expressions import computes_once, substitute
+from basestation.algebra.expressions import is_computed_once, substitute
 from basestation.algebra.node import rebuild
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.window_project import WindowProject
@@ -17,7 +17,7 @@ def _merge(node):
     for project in (StreamProject, WindowProject):
         if isinstance(node, project) and isinstance(node.child, project):
             below = dict(node.child.outputs)
-            if not computes_once(node.expressions, below):
+            if not is_computed_once(node.expressions, below):
                 return node
             return project(tuple((column, substitute(e, below)) for column, e in node.outputs), node.child.child)
     return node

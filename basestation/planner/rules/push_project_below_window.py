@@ -5,7 +5,7 @@ A projection changes neither tick nor row number, so this holds for windows of t
 
 from basestation.algebra.node import rebuild
 from basestation.algebra.stream_project import StreamProject
-from basestation.algebra.window import Windowing
+from basestation.algebra.window import StreamWindow
 from basestation.algebra.window_project import WindowProject
 
 
@@ -14,7 +14,7 @@ def push_project_below_window(root):
 
 
 def _push(node):
-    if isinstance(node, WindowProject) and isinstance(node.child, Windowing):
+    if isinstance(node, WindowProject) and isinstance(node.child, StreamWindow):
         window = node.child
         return window.with_children((StreamProject(node.outputs, window.child),))
     return node

@@ -4,7 +4,7 @@ A projection neither drops nor adds tuples, and keeps tick, index and arrival. N
 column more than once: it would be computed more than once, and twice as often at each level.
 """
 
-from basestation.algebra.expressions import computes_once, substitute
+from basestation.algebra.expressions import is_computed_once, substitute
 from basestation.algebra.node import rebuild
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
@@ -20,7 +20,7 @@ def _push(node):
     for select, project in ((StreamSelect, StreamProject), (WindowSelect, WindowProject)):
         if isinstance(node, select) and isinstance(node.child, project):
             below = dict(node.child.outputs)
-            if not computes_once((node.predicate,), below):
+            if not is_computed_once((node.predicate,), below):
                 return node
             return project(node.child.outputs, select(substitute(node.predicate, below), node.child.child))
     return node

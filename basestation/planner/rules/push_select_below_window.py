@@ -15,13 +15,13 @@ def push_select_below_window(root):
 
 
 def _push(node):
-    if isinstance(node, WindowSelect) and by_time(node.child):
+    if isinstance(node, WindowSelect) and is_time_based(node.child):
         window = node.child
         return window.with_children((StreamSelect(node.predicate, window.child),))
     return node
 
 
-def by_time(node):
+def is_time_based(node):
     """A window whose tuples are chosen by their ticks."""
     match node:
         case TimeWindow():

@@ -4,15 +4,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.algebra.dictionary_vector import Entries, Placed, written
+from basestation.algebra.dictionary_vector import Dictionary, DictionaryVector, decode
 from basestation.algebra.vector import Vector
-from basestation.execution.columns.bags import left_of, occurrence
-from basestation.execution.columns.dense_id_map import Numbered
-from basestation.execution.columns.integer_arrays import within
-from basestation.execution.columns.tuple_indexes import Indexes
-from basestation.execution.columns.tuples import concatenated
-from basestation.execution.columns.window_batch import merged, ranges, stretch
-from basestation.execution.columns.window_contents import Frame, among, difference
+from basestation.execution.columns.bags import number_occurrences, subtract_bag
+from basestation.execution.columns.dense_id_map import DenseIdMap
+from basestation.execution.columns.integer_arrays import locate_ranges
+from basestation.execution.columns.tuple_indexes import TupleIndexes
+from basestation.execution.columns.tuples import concatenate_vectors
+from basestation.execution.columns.window_batch import expand_ranges, merge_ranges, select_ranges
+from basestation.execution.columns.window_contents import WindowContents, diff_both_ways, diff_windows
 
 HUGE = 2**40
 few = st.lists(st.integers(0, 6), max_size=30)
@@ -40,15 +40,17 @@ def taken_away(rows, others):
 @given(few, few, st.sampled_from([1, 7, 2**31 + 11]))
 def test_each_of_the_others_takes_the_first_equal_row(keys, others, apart):
     """Near to each other keys are counted in a table; far apart a sieve finds those that may be equal."""
-    found = left_of(ints(keys) * apart, ints(others) * apart, 7 * apart)
+    found = subtract_bag(ints(keys) * apart, ints(others) * apart, 7 * apart)
     assert found.tolist() == taken_away(keys, others)
-    assert occurrence(ints(keys) * apart).tolist() == [keys[:at].count(key) for at, key in enumerate(keys)]
+    assert number_occurrences(ints(keys) * apart).tolist() == [keys[:at].count(key) for at, key in enumerate(keys)]
 
 
 def test_of_many_rows_a_few_are_equal():
     keys = np.arange(60_000) * 1_000_003
     others = np.concatenate([keys[::7], keys[::7] + 1, keys[70:700:70]])
-    assert np.array_equal(left_of(keys, others, HUGE), np.setdiff1d(np.arange(len(keys)), np.arange(0, len(keys), 7)))
+    assert np.array_equal(
+        subtract_bag(keys, others, HUGE), np.setdiff1d(np.arange(len(keys)), np.arange(0, len(keys), 7))
+    )
 
 
 rows = st.tuples(st.integers(0, 2), st.one_of(st.none(), st.sampled_from(["", "x", "y"])))
@@ -59,14 +61,14 @@ def frame_of(windows, placed):
     numbers = Vector(ints([number for number, _ in listed]))
     some, entries = ["", "y", "x", "unused"], [text for _, text in listed]
     if placed:
-        table = Entries(np.array([*some, ""], object), np.array([True] * len(some) + [False]))
-        text = Placed(table, ints([len(some) if each is None else some.index(each) for each in entries]))
+        table = Dictionary(np.array([*some, ""], object), np.array([True] * len(some) + [False]))
+        text = DictionaryVector(table, ints([len(some) if each is None else some.index(each) for each in entries]))
     else:
         values = np.empty(len(entries), object)
         values[:] = ["" if each is None else each for each in entries]
         text = Vector(values, np.array([each is not None for each in entries], bool))
     window = np.repeat(np.arange(len(windows)), [len(each) for each in windows])
-    return Frame(len(windows), window, {1: numbers, 2: text})
+    return WindowContents(len(windows), window, {1: numbers, 2: text})
 
 
 def windows_in(frame):
@@ -79,7 +81,7 @@ def test_windows_among_each_other(windows, data, placed):
     number = st.integers(0, len(windows) - 1)
     mine = sorted(data.draw(st.sets(number, min_size=1)))
     theirs = data.draw(st.lists(number, min_size=len(mine), max_size=len(mine)))
-    found = among(frame_of(windows, placed), ints(mine), ints(theirs))
+    found = diff_windows(frame_of(windows, placed), ints(mine), ints(theirs))
     left = [[windows[a][at] for at in taken_away(windows[a], windows[b])] for a, b in zip(mine, theirs, strict=True)]
     assert windows_in(found) == left
 
@@ -89,23 +91,27 @@ def test_windows_among_each_other(windows, data, placed):
 )
 def test_windows_of_two_frames(pairs, placed):
     mine, theirs = frame_of([a for a, _ in pairs], placed), frame_of([b for _, b in pairs], not placed)
-    came, went = (each.take(at) for each, at in zip((mine, theirs), difference(mine, theirs), strict=True))
+    came, went = (each.take(at) for each, at in zip((mine, theirs), diff_both_ways(mine, theirs), strict=True))
     assert windows_in(came) == [[a[at] for at in taken_away(a, b)] for a, b in pairs]
     assert windows_in(went) == [[b[at] for at in taken_away(b, a)] for a, b in pairs]
 
 
 @given(texts, texts, st.lists(st.booleans(), min_size=12, max_size=12), st.data())
 def test_what_is_placed_is_what_is_written(some, more, there, data):
-    table = Entries(np.array([*some, "z"], object), np.array([*there[: len(some)], True]))
+    table = Dictionary(np.array([*some, "z"], object), np.array([*there[: len(some)], True]))
     places = st.lists(st.integers(0, len(some)), max_size=20)
-    a, b = (Placed(table, ints(data.draw(places))) for _ in range(2))
+    a, b = (DictionaryVector(table, ints(data.draw(places))) for _ in range(2))
     plain = Vector(np.array([*more, "end"], object))
-    both = [concatenated([a, b]), concatenated([a, plain]), concatenated([b, a.take(slice(1, None))])]
-    full = [concatenated([written(a), written(b)]), concatenated([written(a), plain])]
-    full.append(concatenated([written(b), written(a).take(slice(1, None))]))
+    both = [
+        concatenate_vectors([a, b]),
+        concatenate_vectors([a, plain]),
+        concatenate_vectors([b, a.take(slice(1, None))]),
+    ]
+    full = [concatenate_vectors([decode(a), decode(b)]), concatenate_vectors([decode(a), plain])]
+    full.append(concatenate_vectors([decode(b), decode(a).take(slice(1, None))]))
     assert [each.to_list() for each in both] == [each.to_list() for each in full]
     mask = np.arange(len(a)) % 2 == 0
-    assert a.take(mask).to_list() == written(a).take(mask).to_list() and len(a.take(mask)) == mask.sum()
+    assert a.take(mask).to_list() == decode(a).take(mask).to_list() and len(a.take(mask)) == mask.sum()
 
 
 spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6)), max_size=12)
@@ -114,8 +120,8 @@ spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6)), max_size=12)
 @given(spans)
 def test_ranges_that_overlap_are_gone_through_once(given_spans):
     first, counts = (ints([span[at] for span in given_spans]) for at in (0, 1))
-    assert all_of(stretch(first, counts)) == ranges(first, counts).tolist()
-    begins, held = merged(first, counts)
+    assert all_of(select_ranges(first, counts)) == expand_ranges(first, counts).tolist()
+    begins, held = merge_ranges(first, counts)
     held = all_of(held)
     assert held == sorted(set(held)) and len(held) <= max(counts.sum(), 1)
     for (begin, count), at in zip(given_spans, begins.tolist(), strict=True):
@@ -127,7 +133,7 @@ def test_what_ranges_hold_of_ascending_numbers(numbers, apart, data):
     numbers = [apart * number for number in range(len(numbers))] if apart else sorted(numbers)
     asked = data.draw(st.lists(st.tuples(st.integers(-8, 35), st.integers(0, 9)), max_size=6))
     left, right = (ints([low + more * far for low, far in asked]) for more in (0, 1))
-    first, counts = within(ints(numbers), left, right)
+    first, counts = locate_ranges(ints(numbers), left, right)
     for low, high, begin, count in zip(left, right, first, counts, strict=True):
         assert numbers[begin : begin + count] == [number for number in numbers if low <= number <= high]
 
@@ -137,7 +143,7 @@ steps = st.lists(st.tuples(st.sampled_from(["in a row", "singly", "leave", "drop
 
 @given(steps, st.randoms(use_true_random=False))
 def test_indexes_of_what_enters_and_comes_again(told, rng):
-    indexes, known, next_, base = Indexes(), {}, 0, 0
+    indexes, known, next_, base = TupleIndexes(), {}, 0, 0
     for what, count in told:
         if what == "in a row" and count:
             entering = list(range(next_, next_ + count))
@@ -165,7 +171,7 @@ def test_indexes_of_what_enters_and_comes_again(told, rng):
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9), st.integers(0, 30)), max_size=20))
 def test_numbered_is_dropped_in_place(told):
-    numbered, known, base = Numbered(np.int64), {}, 0
+    numbered, known, base = DenseIdMap(np.int64), {}, 0
     for ahead, count, drop in told:
         numbers = np.arange(base + ahead, base + ahead + count)
         numbered[numbers] = numbers + 1

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.execution.columns.growable_array import Grown
+from basestation.execution.columns.growable_array import GrowableArray
 
 NUMBERS = st.lists(st.integers(0, 9), max_size=40)
 STEPS = st.lists(st.tuples(st.sampled_from(("extend", "drop", "cut")), NUMBERS, st.floats(0, 1)), max_size=20)
@@ -13,7 +13,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(("extend", "drop", "cut")), NUMBERS, 
 @given(NUMBERS, STEPS)
 def test_it_holds_what_was_added_and_not_let_go_of(begun, steps):
     array = np.array(begun, np.int64)
-    grown, wanted, added = Grown(array), list(begun), 0
+    grown, wanted, added = GrowableArray(array), list(begun), 0
     for step, numbers, part in steps:
         if step == "extend":
             grown.extend(np.array(numbers, np.int64))
@@ -32,7 +32,7 @@ def test_it_holds_what_was_added_and_not_let_go_of(begun, steps):
 
 
 def test_what_was_cut_grows_on_without_a_copy():
-    grown = Grown(np.empty(0, np.int64))
+    grown = GrowableArray(np.empty(0, np.int64))
     grown.extend(np.arange(1000))
     before = grown.values
     grown.cut(990)

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.algebra.vector import Vector, by_identity, constant
-from basestation.execution.columns.integer_arrays import distinct, ranked
-from basestation.execution.columns.tuples import Tuples, joined
+from basestation.algebra.vector import Vector, constant, unique_by_identity
+from basestation.execution.columns.integer_arrays import distinct, rank_distinct
+from basestation.execution.columns.tuples import Tuples, concatenate_tuples
 
 integers = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=12)
 runs = st.lists(st.integers(-4, 4), max_size=12)
@@ -16,7 +16,7 @@ runs = st.lists(st.integers(-4, 4), max_size=12)
 def test_distinct_values_are_those_that_sorting_finds(values):
     found, place = np.unique(values, return_inverse=True)
     assert distinct(values).tolist() == found.tolist()
-    assert [of.tolist() for of in ranked(values)] == [found.tolist(), place.tolist()]
+    assert [of.tolist() for of in rank_distinct(values)] == [found.tolist(), place.tolist()]
 
 
 @given(st.lists(st.text("ab", max_size=2), max_size=12), st.sampled_from([1, 1000]), st.data())
@@ -32,7 +32,7 @@ def test_many_objects_are_found_again_by_their_identity():
 def found_again_by_identity(again):
     objects = np.empty(len(again), object)
     objects[:] = again
-    some, place = by_identity(objects)
+    some, place = unique_by_identity(objects)
     assert [some[at] for at in place.tolist()] == again
     assert len({id(each) for each in some}) == len(some)
 
@@ -54,7 +54,7 @@ def told(tuples):
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=4), st.data())
 def test_what_is_held_once_stays_so(lengths, data):
     parts = [some_tuples(10 * at, length) for at, length in enumerate(lengths)]
-    whole = joined(parts)
+    whole = concatenate_tuples(parts)
     assert told(whole) == [row for part in parts for row in told(part)]
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(whole), max_size=len(whole))), bool)
     kept = whole.take(mask)

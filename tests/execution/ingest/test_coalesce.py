@@ -9,12 +9,12 @@ import pytest
 from acquisition.batch import Batch
 from basestation.algebra.vector import Vector
 from basestation.execution import engine as engine_module
-from basestation.execution.columns.next_due import NONE
-from basestation.execution.ingest.coalesce import Aside
+from basestation.execution.columns.next_due import DUE_NOW
+from basestation.execution.ingest.coalesce import CoalescingBuffer
 from basestation.execution.output import output_group
-from basestation.execution.snapshot import restored, saved
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
-from basestation.updates.update import singly
+from basestation.updates.update import split_singly
 from tests.execution.joins.test_join_operator import CATALOG, deliveries, engine_with
 from tests.execution.test_sharing import plainly
 
@@ -46,7 +46,7 @@ def told(text, given, meddling, every=64):
     for clock, found in enumerate(given):
         what, number = meddling.get(clock), 100 + clock
         if what == "save":
-            engine = restored(saved(engine))
+            engine = restore_engine(save_engine(engine))
         elif what == "add":
             engine.add(number, bind_text(WINDOWS[clock % len(WINDOWS)], CATALOG)[0])
         elif what == "come and go":
@@ -61,7 +61,7 @@ def told(text, given, meddling, every=64):
         for name, batch in found.items():
             engine.deliver(name, batch)
         updates = engine.finish(clock) if clock == len(given) - 1 else engine.on_clock(clock)
-        said.append([(each.query, *plainly(each)) for each in singly(updates)])
+        said.append([(each.query, *plainly(each)) for each in split_singly(updates)])
     return said, engine.ledger(), _counted(engine)
 
 
@@ -82,8 +82,8 @@ def test_what_waits_cannot_be_told_from_what_does_not(text, rng, counts, monkeyp
         meddling = {rng.randrange(1, 40): rng.choice(ways) for _ in range(rng.randrange(6))}
         every = rng.choice([1, 3, 64])
         with monkeypatch.context() as patched:
-            patched.setattr(output_group.Speaker, "silence", NONE)
-            patched.setattr(engine_module, "waits", lambda *_: False)
+            patched.setattr(output_group.OutputGroup, "next_due", DUE_NOW)
+            patched.setattr(engine_module, "can_wait", lambda *_: False)
             expected = told(text, given, meddling, every)
         assert told(text, given, meddling, every) == expected, meddling
 
@@ -119,7 +119,7 @@ def test_what_is_wanted_at_once_is_told_at_once():
 
 def test_not_more_waits_than_a_step_should_take():
     one = np.ones(1, np.int64)
-    small, aside = Batch(one, one, one, one, {}), Aside()
+    small, aside = Batch(one, one, one, one, {}), CoalescingBuffer()
     for _ in range(10_000):
         aside.put({"a": [small]})
         if aside.full:

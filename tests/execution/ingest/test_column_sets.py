@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.execution.ingest.column_sets import Carried
+from basestation.execution.ingest.column_sets import ColumnSets
 
 KINDS = st.frozensets(st.sampled_from("xyz"))
 STEPS = st.lists(st.tuples(st.integers(1, 3), KINDS, st.integers(0, 2)), max_size=12)
@@ -12,9 +12,9 @@ STEPS = st.lists(st.tuples(st.integers(1, 3), KINDS, st.integers(0, 2)), max_siz
 
 @given(STEPS, KINDS)
 def test_it_knows_of_each_number_that_is_still_here(steps, wanted):
-    carried, came, first = Carried(), [], 0
+    carried, came, first = ColumnSets(), [], 0
     for count, columns, forgotten in steps:
-        carried.come(len(came), columns)
+        carried.record(len(came), columns)
         came += [columns] * count
         first = min(first + forgotten, len(came) - 1)
         carried.drop_before(first)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from acquisition.batch import Batch, all_there
+from acquisition.batch import Batch, unit_weights
 from basestation.execution.engine import Engine
 from basestation.planner.catalog import read_schema
 
@@ -22,7 +22,7 @@ def test_a_wild_clock_is_late_or_ahead_however_wild_it_is(clause, tick, becomes)
     engine = Engine(read_schema(f"hits: pushed (k:integer) {clause}"))
     for clock, stamped in enumerate([0, tick]):
         at, arrival = np.array([stamped]), np.array([clock])
-        engine.deliver("hits", Batch(at, np.zeros(1, np.int64), arrival, all_there(1), {"k": np.array([7])}))
+        engine.deliver("hits", Batch(at, np.zeros(1, np.int64), arrival, unit_weights(1), {"k": np.array([7])}))
         engine.on_clock(clock)
     told = {what: count for what, count in engine.ledger()["hits"].items() if count}
     assert told == {"received": 2, **becomes}

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from basestation.algebra.vector import Vector, constant
-from basestation.execution.columns.segmented_log import Parts
-from basestation.execution.columns.sparse_flags import Excepted
-from basestation.execution.columns.tuple_indexes import Indexes
-from basestation.execution.columns.tuples import Tuples, no_tuples
-from basestation.execution.columns.watermark_buffer import Arrivals
-from basestation.execution.ingest.tuple_log import Log
+from basestation.execution.columns.segmented_log import SegmentedLog
+from basestation.execution.columns.sparse_flags import SparseFlags
+from basestation.execution.columns.tuple_indexes import TupleIndexes
+from basestation.execution.columns.tuples import Tuples, empty_like
+from basestation.execution.columns.watermark_buffer import WatermarkBuffer
+from basestation.execution.ingest.tuple_log import TupleLog
 
 
 def tuples(first, ticks, late=0):
@@ -29,7 +29,7 @@ def values(found):
     return list(zip(found.ident.tolist(), found.columns["n"].to_list(), strict=True))
 
 
-NONE = no_tuples(tuples(0, [0]))
+NONE = empty_like(tuples(0, [0]))
 
 
 class Known:
@@ -41,7 +41,7 @@ class Known:
 
 @given(st.data())
 def test_it_knows_of_each_tuple_what_became_of_it(data):
-    log, known, entered, clock = Log(NONE), {}, 0, 0
+    log, known, entered, clock = TupleLog(NONE), {}, 0, 0
 
     def some(of):
         chosen = data.draw(st.lists(st.sampled_from(of), unique=True, max_size=3)) if of else []
@@ -102,7 +102,7 @@ def test_it_knows_of_each_tuple_what_became_of_it(data):
         assert values(log.known()) == [(n, k.value) for n, k in zip(here.tolist(), of, strict=True) if k.there]
         assert values(log.living()) == [(n, k.said) for n, k in zip(here.tolist(), of, strict=True) if k.live]
         rows = sorted((k.index, n) for n, k in zip(here.tolist(), of, strict=True) if k.index)
-        assert log.rows_ever()[0].tolist() == [number for _, number in rows]
+        assert log.row_history()[0].tolist() == [number for _, number in rows]
         asked = np.array([0, *(index for index, _ in rows), log.next + 1], np.int64)
         assert log.find(asked).tolist() == [-1, *(number for _, number in rows), -1]
         assert log.names(here).tolist() == [each.there for each in of]
@@ -113,7 +113,7 @@ def test_it_knows_of_each_tuple_what_became_of_it(data):
 )
 def test_parts_end_with_all_that_are_young_or_wait(batches, before, watermark):
     """Of what need not stay at most about half of a part does."""
-    parts, first, all_ = Parts(), 0, []
+    parts, first, all_ = SegmentedLog(), 0, []
     for ticks in batches:
         parts.add(tuples(first, ticks, late=2))
         all_ += ticks
@@ -129,7 +129,7 @@ def test_parts_end_with_all_that_are_young_or_wait(batches, before, watermark):
 
 @given(st.lists(st.integers(0, 30), max_size=20), st.lists(st.integers(1, 4), max_size=8), st.integers(0, 31))
 def test_what_is_known_to_be_in_order_ends_with_the_same(ticks, sizes, before):
-    known, looked_at, first = Parts(), Parts(), 0
+    known, looked_at, first = SegmentedLog(), SegmentedLog(), 0
     for size in sizes:
         of = sorted(ticks)[first : first + size]
         if of:
@@ -143,7 +143,7 @@ def test_what_is_known_to_be_in_order_ends_with_the_same(ticks, sizes, before):
 
 
 def test_a_few_do_not_hold_on_to_the_arrays_of_many():
-    parts, many = Parts(), tuples(0, range(1000))
+    parts, many = SegmentedLog(), tuples(0, range(1000))
     parts.add(many)
     parts.forget(400, 1000)
     assert np.shares_memory(parts.all().tick, many.tick)
@@ -155,7 +155,7 @@ def test_a_few_do_not_hold_on_to_the_arrays_of_many():
 
 @given(st.lists(st.lists(st.integers(0, 30), max_size=4), max_size=6))
 def test_what_it_does_not_hold_for_is_noted(noted):
-    excepted, dead = Excepted(), set()
+    excepted, dead = SparseFlags(), set()
     for numbers in noted:
         excepted.note(np.array(numbers, np.int64))
         dead |= set(numbers)
@@ -165,14 +165,14 @@ def test_what_it_does_not_hold_for_is_noted(noted):
 
 
 def test_what_was_saved_empty_has_nothing_to_find():
-    again = pickle.loads(pickle.dumps(Indexes()))
+    again = pickle.loads(pickle.dumps(TupleIndexes()))
     assert again.find(np.array([1, 3])).tolist() == [-1, -1]
 
 
 @given(st.permutations(range(12)), st.lists(st.integers(1, 4), min_size=12, max_size=12), st.booleans())
 def test_indexes_are_the_order_of_entry(order, sizes, rising):
     """In a row or not, at once or in parts: the n-th to enter has index n."""
-    indexes, entered = Indexes(), []
+    indexes, entered = TupleIndexes(), []
     numbers = sorted(order) if rising else order
     while numbers and sizes:
         some, numbers = numbers[: sizes[0]], numbers[sizes.pop(0) :]
@@ -186,7 +186,7 @@ def test_indexes_are_the_order_of_entry(order, sizes, rising):
 
 @given(st.lists(st.tuples(st.lists(st.integers(0, 9), max_size=4), st.integers(-1, 12)), max_size=6), st.data())
 def test_they_come_in_order_when_the_watermark_reaches_them(steps, data):
-    arrivals, waiting, first = Arrivals(), {}, 0
+    arrivals, waiting, first = WatermarkBuffer(), {}, 0
     for ticks, watermark in steps:
         came = tuples(first, ticks)
         first += len(ticks)

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.execution.joins.index_run import Run, TickRun
-from basestation.execution.joins.probe_span import Span
+from basestation.execution.joins.index_run import KeyRun, TickRun
+from basestation.execution.joins.probe_span import ProbeSpan
 
 TICKS = st.integers(-4, 12)
 ROWS = st.lists(st.tuples(st.integers(0, 5), TICKS), max_size=60)
@@ -33,8 +33,8 @@ def probes(draw):
 def check(rows, count, asked):
     codes, left, right, first, last = asked
     rows = sorted(rows, key=lambda row: row[1])
-    run = Run(integers(c for c, _ in rows), count, integers(t for _, t in rows), 100 + np.arange(len(rows)))
-    which, at = run.find(np.array(codes, np.int32), Span(*map(integers, (left, right, first, last))))
+    run = KeyRun(integers(c for c, _ in rows), count, integers(t for _, t in rows), 100 + np.arange(len(rows)))
+    which, at = run.find(np.array(codes, np.int32), ProbeSpan(*map(integers, (left, right, first, last))))
     assert (which[1:] >= which[:-1]).all()
     assert sorted(zip(which.tolist(), at.tolist(), strict=True)) == [
         (probe, 100 + place)
@@ -60,7 +60,7 @@ def test_without_a_key_ticks_alone_count(rows, asked):
     codes, left, right, first, last = asked
     ticks = sorted(tick for _, tick in rows)
     run = TickRun(integers(ticks), 100 + np.arange(len(rows)))
-    which, at = run.find(None, Span(*map(integers, (left, right, first, last))))
+    which, at = run.find(None, ProbeSpan(*map(integers, (left, right, first, last))))
     assert list(zip(which.tolist(), at.tolist(), strict=True)) == [
         (probe, 100 + place)
         for probe in range(len(codes))

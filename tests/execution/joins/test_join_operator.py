@@ -11,11 +11,11 @@ from acquisition.batch import Batch
 from basestation.algebra.vector import Vector
 from basestation.execution import operator_builder
 from basestation.execution.engine import Engine
-from basestation.execution.joins.join_plan import NoPlan, default_plan, every_plan
-from basestation.execution.snapshot import restored, saved
+from basestation.execution.joins.join_plan import InvalidJoinPlanError, enumerate_join_plans, make_default_plan
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.updates.update import EpochMark, TupleUpdates, singly
+from basestation.updates.update import EpochMark, TupleUpdates, split_singly
 from tests.agreement.compare import agree
 from tests.oracles.generate import case
 
@@ -112,13 +112,13 @@ def play(text, given, before_step=lambda engine: engine, **more):
         for name, batch in found.items():
             engine.deliver(name, batch)
         updates = engine.finish(clock) if clock == len(given) - 1 else engine.on_clock(clock)
-        said.append([told(update) for update in singly(updates)])
+        said.append([told(update) for update in split_singly(updates)])
     return said
 
 
 def formerly(monkeypatch, text, given, **more):
     with monkeypatch.context() as patched:
-        patched.setattr(operator_builder, "joined_in", lambda *_: None)
+        patched.setattr(operator_builder, "find_join", lambda *_: None)
         return play(text, given, **more)
 
 
@@ -127,14 +127,14 @@ def formerly(monkeypatch, text, given, **more):
 
 @pytest.mark.parametrize("inputs", [2, 3, 4])
 def test_every_plan_gives_the_same_answers(inputs, rng, counts, monkeypatch):
-    plans = list(every_plan(inputs))
+    plans = list(enumerate_join_plans(inputs))
     for plan in plans if len(plans) < 20 else rng.sample(plans, counts(20, 300)):
         given = list(deliveries(rng, 14))
         expected = formerly(monkeypatch, query(inputs), given)
 
         def begin(engine, plan=plan):
             if engine.clock < 0:
-                engine.exchange(1, plan)
+                engine.change_join_plan(1, plan)
             return engine
 
         assert play(query(inputs), given, begin) == expected, str(plan)
@@ -144,34 +144,34 @@ def test_every_plan_gives_the_same_answers(inputs, rng, counts, monkeypatch):
 @pytest.mark.parametrize("kind", ["{}", "ISTREAM({})", "DSTREAM({})"])
 def test_plans_are_exchanged_after_every_step(inputs, kind, rng, monkeypatch):
     """All plans there are, one after another: 1,439 of four inputs."""
-    plans = list(every_plan(inputs))
+    plans = list(enumerate_join_plans(inputs))
     rng.shuffle(plans)
     pending = iter(plans)
     text = kind.format(query(inputs))
 
-    def exchange(engine):
+    def change_join_plan(engine):
         for _ in range(60 if inputs == 4 else 1):
             plan = next(pending, None)
             if plan is None:
                 return engine
-            engine.exchange(1, plan)
+            engine.change_join_plan(1, plan)
             join = engine._queries[1].joins[0]
             for place in plan.kept:
                 join.source(place)  # what is kept is made, and used if this is the last of this step
         return engine
 
     given = list(deliveries(rng, 26))
-    assert play(text, given, exchange, tidy_every=3) == formerly(monkeypatch, text, given, tidy_every=3)
+    assert play(text, given, change_join_plan, tidy_every=3) == formerly(monkeypatch, text, given, tidy_every=3)
     assert next(pending, None) is None
 
 
 def test_a_saved_join_goes_on(rng, monkeypatch):
-    plan = default_plan(3, [(0, 1), (1, 2)], kept=[(0, 1)])
+    plan = make_default_plan(3, [(0, 1), (1, 2)], kept=[(0, 1)])
 
     def again(engine):
         if engine.clock == 4:
-            engine.exchange(1, plan)
-        engine = restored(saved(engine))
+            engine.change_join_plan(1, plan)
+        engine = restore_engine(save_engine(engine))
         assert engine.clock < 4 or engine._queries[1].join_plans() == [plan]
         return engine
 
@@ -182,13 +182,13 @@ def test_a_saved_join_goes_on(rng, monkeypatch):
 
 def test_what_is_no_plan_for_a_join_is_refused():
     engine = engine_with(SHAPES[7])
-    with pytest.raises(NoPlan):
-        engine.exchange(1, default_plan(3, []))
+    with pytest.raises(InvalidJoinPlanError):
+        engine.change_join_plan(1, make_default_plan(3, []))
     now = "[FROM NOW TO NOW SLIDE 1 SEC]"
     engine = engine_with(f"SELECT a.v FROM a {now}, b [FROM NOW-1 TO NOW SLIDE 1 ROW], c {now}")
-    with pytest.raises(NoPlan, match="input 1 has no state"):
-        engine.exchange(1, default_plan(3, [], kept=[(0, 1)]))
-    engine.exchange(1, default_plan(3, [], kept=[(0, 2)]))
+    with pytest.raises(InvalidJoinPlanError, match="input 1 has no state"):
+        engine.change_join_plan(1, make_default_plan(3, [], kept=[(0, 1)]))
+    engine.change_join_plan(1, make_default_plan(3, [], kept=[(0, 2)]))
 
 
 # --- differences -----------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_no_product_is_made(rng, monkeypatch):
 def test_every_state_is_bounded(rng):
     for kept in ([], [(0, 1)], [(1, 2)]):
         engine = engine_with(query(3), tidy_every=5)
-        engine.exchange(1, default_plan(3, [(0, 1), (1, 2)], kept))
+        engine.change_join_plan(1, make_default_plan(3, [(0, 1), (1, 2)], kept))
         join, most = engine._queries[1].joins[0], []
         for clock, found in enumerate(deliveries(rng, 300)):
             for name, batch in found.items():

@@ -2,28 +2,34 @@
 
 import pytest
 
-from basestation.execution.joins.join_plan import JoinPlan, NoPlan, default_plan, every_plan, plan_from
+from basestation.execution.joins.join_plan import (
+    InvalidJoinPlanError,
+    JoinPlan,
+    enumerate_join_plans,
+    make_default_plan,
+    parse_join_plan,
+)
 
 
 @pytest.mark.parametrize(("inputs", "plans"), [(2, 1), (3, 8 + 3), (4, 1296 + 6 * 16 + 4 * 8 + 12 + 3)])
 def test_all_plans_are_there_once(inputs, plans):
-    found = list(every_plan(inputs))
+    found = list(enumerate_join_plans(inputs))
     assert len(found) == len(set(found)) == plans
 
 
 def test_from_no_state_to_all_of_it():
-    sizes = {len(plan.kept) for plan in every_plan(4)}
+    sizes = {len(plan.kept) for plan in enumerate_join_plans(4)}
     assert sizes == {0, 1, 2}  # two inner nodes below the root is all that a join of four can keep
 
 
 @pytest.mark.parametrize("inputs", [2, 3, 4])
 def test_the_text_form_stands_for_the_plan(inputs):
-    for plan in every_plan(inputs):
-        assert plan_from(str(plan)) == plan
+    for plan in enumerate_join_plans(inputs):
+        assert parse_join_plan(str(plan)) == plan
 
 
 def test_the_text_form():
-    assert str(default_plan(3, [(0, 2)], kept=[(2, 0)])) == "0: 2, 1 | 1: 0+2 | 2: 0, 1 | keep 0+2"
+    assert str(make_default_plan(3, [(0, 2)], kept=[(2, 0)])) == "0: 2, 1 | 1: 0+2 | 2: 0, 1 | keep 0+2"
 
 
 @pytest.mark.parametrize(
@@ -36,20 +42,20 @@ def test_the_text_form():
     ],
 )  # fmt: skip
 def test_what_is_no_plan_is_refused(text):
-    with pytest.raises(NoPlan):
-        plan_from(text)
+    with pytest.raises(InvalidJoinPlanError):
+        parse_join_plan(text)
 
 
 def test_only_what_can_be_kept_is_kept():
-    assert {plan.kept for plan in every_plan(3, keepable={0, 2})} == {(), ((0, 2),)}
+    assert {plan.kept for plan in enumerate_join_plans(3, is_materializable={0, 2})} == {(), ((0, 2),)}
 
 
 def test_the_default_plan_follows_equalities_and_keeps_nothing():
-    plan = default_plan(4, [(0, 3), (3, 1), (1, 2)])
+    plan = make_default_plan(4, [(0, 3), (3, 1), (1, 2)])
     assert plan.orders[0] == ((3,), (1,), (2,))
     assert plan.orders[2] == ((1,), (3,), (0,))
     assert plan.kept == ()
 
 
 def test_a_plan_without_a_chain_of_equalities_goes_by_from():
-    assert default_plan(3, []) == JoinPlan((((1,), (2,)), ((0,), (2,)), ((0,), (1,))))
+    assert make_default_plan(3, []) == JoinPlan((((1,), (2,)), ((0,), (2,)), ((0,), (1,))))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.execution.joins.key_codes import _MIX, Codes
+from basestation.execution.joins.key_codes import _MIX, KeyCodes
 
 
 def crowded(n):
@@ -24,7 +24,7 @@ CALLS = st.lists(st.tuples(st.booleans(), LISTS), max_size=8)
 
 @given(CALLS)
 def test_a_key_has_one_number_and_no_other_key_has_it(calls):
-    codes, known = Codes(), {}
+    codes, known = KeyCodes(), {}
     for adds, hashes in calls:
         asked = np.array(hashes, np.uint64)
         if adds:
@@ -35,14 +35,14 @@ def test_a_key_has_one_number_and_no_other_key_has_it(calls):
 
 
 def test_numbers_stay_while_the_table_grows():
-    codes = Codes()
+    codes = KeyCodes()
     first = codes.add(np.arange(100, dtype=np.uint64))
     codes.add(np.array([crowded(n) for n in range(5_000)], np.uint64))
     assert codes.of(np.arange(100, dtype=np.uint64)).tolist() == first.tolist()
 
 
 def test_keys_that_come_twice_at_once_do_not_copy_all_that_are_held():
-    codes = Codes()
+    codes = KeyCodes()
     codes.add(np.arange(1000, dtype=np.uint64) << np.uint64(40))
     before = codes._hashes.values
     for key in range(5):

@@ -8,9 +8,9 @@ from acquisition.schema import Type
 from basestation.algebra.expressions import Attr, Column
 from basestation.algebra.vector import vector_of
 from basestation.execution.columns.tuples import Tuples
-from basestation.execution.joins.probe_span import spans
-from basestation.execution.joins.state_module import hashed
-from basestation.execution.joins.tuple_store import Held
+from basestation.execution.joins.probe_span import make_probe_span
+from basestation.execution.joins.state_module import hash_keys
+from basestation.execution.joins.tuple_store import TupleStore
 
 COLUMNS = (Column(1, Type.INTEGER), Column(2, Type.FLOAT), Column(3, Type.STRING))
 WHOLE = st.none() | st.integers(-2, 2) | st.sampled_from([2**53, 2**53 + 1, -(2**63)])
@@ -55,7 +55,7 @@ class Slow:
 
 @given(DOINGS)
 def test_a_module_is_a_list_that_is_searched(doings):
-    held, slow, count = Held(tuples([])), Slow(), 0
+    held, slow, count = TupleStore(tuples([])), Slow(), 0
     for what, how in doings:
         module = held.module(())
         if what == "build":
@@ -78,7 +78,7 @@ def test_a_module_is_a_list_that_is_searched(doings):
             key, probes = how
             asked = [vector_of([p[0][i] for p in probes], COLUMNS[i].type) for i in key]
             left, right = (np.array([p[i] for p in probes], np.int64) for i in (1, 2))
-            which, at = held.module(tuple(Attr(COLUMNS[i]) for i in key)).probe(asked, spans(left, right))
+            which, at = held.module(tuple(Attr(COLUMNS[i]) for i in key)).probe(asked, make_probe_span(left, right))
             found = sorted(zip(which.tolist(), held.of("ident", at).tolist(), strict=True))
             assert found == sorted(slow.probe(key, probes))
         assert len(held) == len(slow.rows)
@@ -86,11 +86,11 @@ def test_a_module_is_a_list_that_is_searched(doings):
 
 @given(st.lists(st.tuples(WHOLE, FLOAT), max_size=30))
 def test_an_integer_finds_the_float_of_its_value(rows):
-    held = Held(tuples([]))
+    held = TupleStore(tuples([]))
     held.build(tuples([(i, 0, (whole, None, None)) for i, (whole, _) in enumerate(rows)]))
     asked = vector_of([float_ for _, float_ in rows], Type.FLOAT)
     none = np.zeros(len(rows), np.int64)
-    which, at = held.module((Attr(COLUMNS[0]),)).probe([asked], spans(none, none))
+    which, at = held.module((Attr(COLUMNS[0]),)).probe([asked], make_probe_span(none, none))
     expected = [
         (i, j) for i, (_, f) in enumerate(rows) for j, (w, _) in enumerate(rows) if None not in (f, w) and f == w
     ]
@@ -99,20 +99,22 @@ def test_an_integer_finds_the_float_of_its_value(rows):
 
 def test_hashes_that_meet_are_not_taken_for_equal_keys():
     half = vector_of([0.5], Type.FLOAT)
-    alike = int(hashed([half]).view(np.int64)[0])
-    assert hashed([half]) == hashed([vector_of([alike], Type.INTEGER)])
-    held = Held(tuples([]))
+    alike = int(hash_keys([half]).view(np.int64)[0])
+    assert hash_keys([half]) == hash_keys([vector_of([alike], Type.INTEGER)])
+    held = TupleStore(tuples([]))
     held.build(tuples([(0, 0, (alike, None, None))]))
-    which, _ = held.module((Attr(COLUMNS[0]),)).probe([half], spans(np.zeros(1, np.int64), np.zeros(1, np.int64)))
+    which, _ = held.module((Attr(COLUMNS[0]),)).probe(
+        [half], make_probe_span(np.zeros(1, np.int64), np.zeros(1, np.int64))
+    )
     assert not len(which)
 
 
 def test_memory_is_given_back():
-    held = Held(tuples([]))
+    held = TupleStore(tuples([]))
     for tick in range(2000):
         held.build(tuples([(tick, tick, (tick, None, "x"))]))
         held.module((Attr(COLUMNS[0]),)).probe(
-            [vector_of([tick], Type.INTEGER)], spans(np.array([0]), np.array([tick]))
+            [vector_of([tick], Type.INTEGER)], make_probe_span(np.array([0]), np.array([tick]))
         )
         held.evict(tick - 50)
     assert len(held) == 51

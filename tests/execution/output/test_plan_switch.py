@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from basestation.execution.engine import Engine
-from basestation.execution.snapshot import restored, saved
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
-from basestation.updates.update import WindowUpdate, singly
+from basestation.updates.update import WindowUpdate, split_singly
 from tests.execution.slices.test_partial_slices import (
     CATALOG,
     COMING,
@@ -49,14 +49,14 @@ class Exchanged:
             for place, way in enumerate(self.ways):
                 fed = ((way.fed,), {way.number: way.fed.fold}) if self.by_partials[place] else ()
                 if clock == self.begins[place]:
-                    (engine.follow if place else engine.add)(1, way.plan, *fed)
+                    (engine.start_variant if place else engine.add)(1, way.plan, *fed)
                 if place and clock == self.heard[place]:
-                    engine.hand_over(1)
+                    engine.switch_variant(1)
             for (came, slice, _), rows in merged.items():
                 if came == clock:
                     self._deliver(engine, extent, slice, rows, clock)
-            found += [(clock, update) for update in singly(engine.on_clock(clock))]
-            engine = restored(saved(engine)) if anew else engine
+            found += [(clock, update) for update in split_singly(engine.on_clock(clock))]
+            engine = restore_engine(save_engine(engine)) if anew else engine
         return found, engine
 
     def _deliver(self, engine, extent, slice, rows, clock):
@@ -68,7 +68,7 @@ class Exchanged:
             if not self.begins[place] <= begin <= last:
                 continue
             if self.by_partials[place]:
-                for each in way.partials(rows, clock) if engine.takes(way.number) else ():
+                for each in way.partials(rows, clock) if engine.has_fold(way.number) else ():
                     engine.deliver(way.number, each)
             elif not beyond:
                 for name in way.extents:  # a join of readings taken together has those of both
@@ -96,14 +96,14 @@ def test_who_can_say_no_more_is_let_go_of_and_so_is_what_fed_it(first):
     exchanged = Exchanged(QUERIES[0], first, [5, 5])
     coming = {(tick, site): (0, 1, 1) for tick in range(0, 200, 5) for site in SITES}
     _, engine = exchanged.run(coming, until=200)
-    assert [engine.takes(way.number) for way in exchanged.ways] == [False, False, first]
+    assert [engine.has_fold(way.number) for way in exchanged.ways] == [False, False, first]
     alone = Engine(CATALOG, live=True)
     alone.add(
         1, exchanged.ways[0].plan, *(((exchanged.ways[0].fed,), {1: exchanged.ways[0].fed.fold}) if first else ())
     )
     assert len(engine._graph) == len(alone._graph)
     engine.remove(1)
-    assert not len(engine._graph) and not engine.takes(3)
+    assert not len(engine._graph) and not engine.has_fold(3)
 
 
 def test_a_way_that_follows_is_not_heard_before_it_is_handed_over_to():
@@ -124,10 +124,10 @@ def test_what_was_filtered_before_the_way_that_follows_was_asked_is_nothing_that
         reports = filtered(*((tick, site) for site in SITES))
         reports.arrival[:] = tick
         engine.deliver("field", reports)
-        said += singly(engine.on_clock(tick))
+        said += split_singly(engine.on_clock(tick))
         if tick == 10:
-            engine.follow(1, plan, reports_from={"field": 20})
-            engine.hand_over(1)
+            engine.start_variant(1, plan, reports_from={"field": 20})
+            engine.switch_variant(1)
     assert [(update.tick, update.coverage["field"]) for update in said] == [
         (0, (3, 3)), (10, (9, 9)), (20, (3, 9)), (30, (9, 9)), (40, (9, 9)),
     ]  # fmt: skip

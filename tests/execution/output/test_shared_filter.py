@@ -4,12 +4,12 @@ import pytest
 
 from basestation.execution.engine import Engine
 from basestation.execution.graph import OUTPUT
-from basestation.execution.output.shared_filter import Standing
-from basestation.execution.snapshot import restored, saved
+from basestation.execution.output.shared_filter import SharedFilterOutput
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.replay.inputs import record
-from basestation.updates.update import singly
+from basestation.replay.inputs import read_recording
+from basestation.updates.update import split_singly
 from tests.conftest import count_of
 from tests.execution.test_sharing import is_empty, plainly
 
@@ -32,7 +32,7 @@ class Case:
         wait = rng.choice(["", " wait 3 sec"])
         self.catalog = read_schema(f"{extent.format(ATTRIBUTES)}{wait} {rng.choice(LATE)}")
         rows = [self.row(tick) for tick in sorted(rng.choices(range(0, END, 2), k=rng.choice([10, 60])))]
-        self.batches = record(self.catalog, {self.name: sorted(rows, key=lambda row: row["_arrival"])}).batches
+        self.batches = read_recording(self.catalog, {self.name: sorted(rows, key=lambda row: row["_arrival"])}).batches
         self.corrections = {rng.randint(5, END): self.correction() for _ in range(rng.randint(0, 6))}
         self.columns = rng.sample([*VALUES, "tick"], rng.choice([1, 6]))
         self.queries = [self.query() for _ in range(rng.choice([2, 8, 8, 100]))]
@@ -87,16 +87,16 @@ class Case:
                 if begin + 1 == comes:
                     engine.add(at, bind_text(self.queries[at][way], self.catalog)[0])
             outputs = [op for op in engine._graph._operators.values() if op.kind == OUTPUT]
-            assert all(isinstance(op, Standing) == (way == 0) for op in outputs)
+            assert all(isinstance(op, SharedFilterOutput) == (way == 0) for op in outputs)
             for name, batch_ in self.batches.items():
                 engine.deliver(name, batch_.take((batch_.arrival > begin) & (batch_.arrival <= clock)))
             for text in [self.corrections[clock]] if clock in self.corrections else ():
                 engine.correct(bind_text(text, self.catalog)[0])
-            for update in singly(engine.on_clock(clock)):
+            for update in split_singly(engine.on_clock(clock)):
                 said[update.query] += [(clock, *each) for each in plainly(update)]
             begin = clock
             if clock in saving:
-                engine = restored(saved(engine))
+                engine = restore_engine(save_engine(engine))
         for number in list(engine._queries):
             engine.remove(number)
         assert is_empty(engine)
@@ -117,11 +117,11 @@ def test_what_a_correction_lets_pass_waits_its_time_though_it_is_corrected_again
     catalog = read_schema("hits: pushed (n:integer) wait 3 sec late revise by 20 sec")
     engine, said = Engine(catalog), []
     engine.add(1, bind_text(f"SELECT n FROM hits WHERE {asked}", catalog)[0])
-    engine.deliver("hits", record(catalog, {"hits": [{"_tick": 0, "_arrival": 0, "n": 0}]}).batches["hits"])
+    engine.deliver("hits", read_recording(catalog, {"hits": [{"_tick": 0, "_arrival": 0, "n": 0}]}).batches["hits"])
     for clock in range(12):
         if clock in (5, 6):
             engine.correct(bind_text("REVISE hits SET n = n + 1 WHERE tick = 0", catalog)[0])
-        said += [(clock, *each) for update in singly(engine.on_clock(clock)) for each in plainly(update)]
+        said += [(clock, *each) for update in split_singly(engine.on_clock(clock)) for each in plainly(update)]
     assert said == [(5 + 3, 0, 1, 1, (("int", 2),))]
 
 
@@ -130,7 +130,7 @@ def test_what_passes_again_when_a_query_has_ended_was_not_given(asked):
     catalog = read_schema("hits: pushed (n:integer) late revise by 20 sec")
     engine, said = Engine(catalog), []
     engine.add(1, bind_text(f"SELECT n FROM hits WHERE {asked} FOR 3 SEC", catalog)[0])
-    engine.deliver("hits", record(catalog, {"hits": [{"_tick": 0, "_arrival": 0, "n": 1}]}).batches["hits"])
+    engine.deliver("hits", read_recording(catalog, {"hits": [{"_tick": 0, "_arrival": 0, "n": 1}]}).batches["hits"])
     given = {
         2: "REVISE hits SET n = 0 WHERE n = 1",
         5: "REVISE hits SET n = 2 WHERE n = 0",
@@ -139,5 +139,5 @@ def test_what_passes_again_when_a_query_has_ended_was_not_given(asked):
     for clock in range(9):
         if clock in given:
             engine.correct(bind_text(given[clock], catalog)[0])
-        said += [(clock, *each) for update in singly(engine.on_clock(clock)) for each in plainly(update)]
+        said += [(clock, *each) for update in split_singly(engine.on_clock(clock)) for each in plainly(update)]
     assert said == [(0, 0, 1, 1, (("int", 1),)), (2, 0, 1, -1, (("int", 1),))]

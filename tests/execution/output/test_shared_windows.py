@@ -2,10 +2,10 @@
 
 import pytest
 
-from basestation.language.diagnostics import Refused
+from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.replay.inputs import record
+from basestation.replay.inputs import read_recording
 from tests.conftest import count_of
 from tests.execution.test_sharing import NEVER, Asked, Case, SeveralMaker
 
@@ -45,13 +45,13 @@ class AtOnceMaker(SeveralMaker):
 def generated(seed):
     make = AtOnceMaker(seed)
     catalog = read_schema(make.schema())
-    recording = record(catalog, make.inputs())
+    recording = read_recording(catalog, make.inputs())
     corrections = {clock: bind_text(text, catalog) for text, clock in make.statements()}
     queries = []
     for text in make.several():
         try:
             bind_text(text, catalog)
-        except Refused:
+        except DiagnosticError:
             continue
         queries.append(Asked(text, make.pick(0, 0, 0, 5), make.pick(NEVER, NEVER, make.end // 2)))
     return Case(recording, [each for each in queries if each.comes < each.goes], corrections)

@@ -26,7 +26,7 @@ def test_what_came_and_went_is_what_whole_windows_differ_in(kind, shape, rng, co
     for _ in range(counts(2, 30)):
         given = list(deliveries(rng, 24, size=6))
         with monkeypatch.context() as patched:
-            patched.setattr(query_block, "moving", lambda *_: None)
+            patched.setattr(query_block, "make_sliding_delta", lambda *_: None)
             expected = play(text, given, tidy_every=3)
         assert play(text, given, tidy_every=3) == expected
         said += sum(map(len, expected))

@@ -5,10 +5,10 @@ import pytest
 
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
-from basestation.execution.snapshot import restored, saved
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.updates.update import singly
+from basestation.updates.update import split_singly
 from tests.execution.test_sharing import plainly
 
 CATALOG = read_schema("hits: pushed (k:integer, v:integer) late revise by 10 sec")
@@ -35,10 +35,10 @@ def run(rng, standing, others, ends):
         values = {name: np.array([rng.randrange(4) for _ in range(count)], np.int64) for name in "kv"}
         arrival = np.full(count, clock)
         engine.deliver("hits", Batch(tick, 0 * arrival, arrival, np.ones(count, np.int64), values))
-        said += [(clock, *each) for update in singly(engine.on_clock(clock)) if update.query == STANDING
+        said += [(clock, *each) for update in split_singly(engine.on_clock(clock)) if update.query == STANDING
                  for each in plainly(update)]  # fmt: skip
-        engine = engine if clock % 8 else restored(saved(engine))
-    return said, len(saved(engine))
+        engine = engine if clock % 8 else restore_engine(save_engine(engine))
+    return said, len(save_engine(engine))
 
 
 @pytest.mark.parametrize(

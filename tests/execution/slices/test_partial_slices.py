@@ -10,25 +10,25 @@ from hypothesis import strategies as st
 
 from acquisition.batch import Batch
 from acquisition.schedule import Sampling, Schedule, channel_of
-from acquisition.ticks import Epochs
+from acquisition.ticks import EpochGrid
 from basestation.execution.engine import Engine
-from basestation.execution.ingest.partial_batch import ArrivedPartials
-from basestation.execution.operator_builder import TooEarly
-from basestation.execution.snapshot import restored, saved
+from basestation.execution.ingest.partial_batch import PartialBatch
+from basestation.execution.operator_builder import StartBeforeRecordError
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.planner.partial_source import Fed
-from basestation.planner.pushdown import split
+from basestation.planner.partial_source import PartialSource
+from basestation.planner.pushdown import plan_pushdown
 from basestation.planner.rewriter import rewrite
 from basestation.results.view import current_windows
-from basestation.updates.update import WindowUpdate, singly
-from gateway.frame import Frame, Kind, MoteId
-from innet.operators.acquire import acquired
-from innet.payload import decode_all, encode_partials
-from innet.placement.placement import Placed, extents_of, taking
+from basestation.updates.update import WindowUpdate, split_singly
+from gateway.frame import Frame, FrameKind, MoteId
+from innet.operators.acquire import find_acquires
+from innet.payload import decode_partial_frames, encode_partials
+from innet.placement.placement import PlacedOperator, extents_of, select_sites
 from innet.program.compiler import compile_programs
-from innet.program.interpreter import Sampled, run
-from innet.program.table_memory import Memory
+from innet.program.interpreter import TickSample, run
+from innet.program.table_memory import TableMemory
 
 SITES, WAIT, HORIZON = (4, 3, 9), 7, 20
 SCHEMA = f"""
@@ -72,13 +72,13 @@ class Asked:
     number: int = 1
     now: int = 0
     plan: object = field(init=False)
-    fed: Fed = field(init=False)
+    fed: PartialSource = field(init=False)
 
     def __post_init__(self):
         self.plan = bind_text(self.text, CATALOG)[0]
-        [feed] = split(self.plan, rewrite(self.plan)[0].root).feeds
-        self.fed = Fed(feed.node, feed.fold, self.number, feed.sources)
-        self.placed = Placed(feed.fold, taking(feed.fold, SITES), self.number, room=255)
+        [feed] = plan_pushdown(self.plan, rewrite(self.plan)[0].root).fold_candidates
+        self.fed = PartialSource(feed.node, feed.fold, self.number, feed.sources)
+        self.placed = PlacedOperator(feed.fold, select_sites(feed.fold, SITES), self.number, room=255)
 
     @property
     def slices(self):
@@ -96,32 +96,32 @@ class Asked:
 
     def partials(self, rows, clock):
         """What came of readings that were merged: (tick, site, temp, hum) each."""
-        names = [acquired(self.fed.fold)[extent].sampled for extent in self.extents]
+        names = [find_acquires(self.fed.fold)[extent].sampled for extent in self.extents]
         samplings = tuple(
-            Sampling(number, name, Epochs(0, 5), tuple(channel_of(CATALOG.find(name).schema.find(n)) for n in of))
+            Sampling(number, name, EpochGrid(0, 5), tuple(channel_of(CATALOG.find(name).schema.find(n)) for n in of))
             for number, (name, of) in enumerate(zip(self.extents, names, strict=True))
         )
         schedules = [Schedule(s, 1, samplings) for s in SITES]
         programs = {p.site: p for p in compile_programs([self.placed], schedules) if not p.sampling}
-        memory = Memory()
+        memory = TableMemory()
         memory.install(programs.values())
         for tick, site, *values in rows:
             if site in programs:
                 known = dict(zip(("temp", "hum"), values, strict=True))
                 taken = {number: [known[name] for name in of] for number, of in enumerate(names)}
-                run(programs[site], Sampled(tick, taken[0], taken), memory)
+                run(programs[site], TickSample(tick, taken[0], taken), memory)
         found = [partial for _, partial in memory.take(10**6)]
-        frames = [Frame(Kind.PARTIAL, MoteId(3), 1, seq, payload)
+        frames = [Frame(FrameKind.PARTIAL, MoteId(3), 1, seq, payload)
                   for seq, payload in enumerate(encode_partials(self.placed.shape, found))]  # fmt: skip
-        decoded, errors = decode_all(frames, {self.number: self.placed.shape})
+        decoded, errors = decode_partial_frames(frames, {self.number: self.placed.shape})
         assert not errors
-        return [ArrivedPartials.of(each, clock) for each in decoded]
+        return [PartialBatch.of(each, clock) for each in decoded]
 
     def merged(self, coming):
         """{clock: readings} of what is merged: together, at the earliest when the slice is over."""
         found = {}
         for (tick, site), (part, *values) in sorted(coming.items()):
-            folded = tick % self.fed.fold.interval == 0 and self.slices.keeps(self.slices.number(tick))
+            folded = tick % self.fed.fold.interval == 0 and self.slices.is_in_windows(self.slices.number(tick))
             if folded and site in self.placed.sites:
                 slice = self.slices.number(tick)
                 over = self.begin(slice + 1) - self.fed.fold.interval + 1
@@ -158,8 +158,8 @@ def said(asked, coming, by_partials, steps=1, anew=False, until=LAST + 45):
                 for name in asked.extents:
                     engine.deliver(name, batch(rows, clock))
         if clock % steps == 0:
-            found += [(clock, update) for update in singly(engine.on_clock(clock))]
-            engine = restored(saved(engine)) if anew else engine
+            found += [(clock, update) for update in split_singly(engine.on_clock(clock))]
+            engine = restore_engine(save_engine(engine)) if anew else engine
     return found, [engine.ledger()[name] for name in asked.extents]
 
 
@@ -217,7 +217,7 @@ def test_a_fold_begins_with_a_slice_and_what_is_before_counts_as_missing():
     for tick in (25, 40, 45, 60):
         for each in asked.partials([(tick, site, 1, 1) for site in SITES], tick + 2):
             engine.deliver(asked.number, each)
-    found = [u for u in singly(engine.on_clock(90)) if u.query == asked.number]
+    found = [u for u in split_singly(engine.on_clock(90)) if u.query == asked.number]
     # Slices begin at 25, 45, …; that of 25 begins after the query was asked, at 24.
     assert [(u.tick, u.added.to_lists(), u.coverage["field"]) for u in found] == [
         (40, [(6,)], (6, 12)), (60, [(6,)], (6, 12)), (80, [(0,)], (0, 12)),
@@ -227,7 +227,7 @@ def test_a_fold_begins_with_a_slice_and_what_is_before_counts_as_missing():
     engine.add(2, late.plan, (late.fed,), {2: late.fed.fold})
     for each in late.partials([(95, site, 1, 1) for site in SITES] + [(105, 3, 1, 1)], 121):
         engine.deliver(2, each)
-    found = [u for u in singly(engine.on_clock(150)) if u.query == 2]
+    found = [u for u in split_singly(engine.on_clock(150)) if u.query == 2]
     assert [(u.tick, u.added.to_lists(), u.coverage["field"]) for u in found] == [
         (100, [(0,)], (0, 12)), (120, [(1,)], (1, 12)), (140, [(0,)], (0, 12)),
     ]  # fmt: skip
@@ -246,7 +246,7 @@ def test_a_query_that_comes_later_has_what_the_fold_that_feeds_it_knows():
     engine.add(2, other.plan, (other.fed,))
     for each in asked.partials([(30, site, 1, 1) for site in SITES], 31):
         engine.deliver(1, each)
-    said_now = singly(engine.on_clock(31))
+    said_now = split_singly(engine.on_clock(31))
     assert [(u.query, u.tick, u.added.to_lists(), u.coverage["field"]) for u in said_now] == [
         (1, 30, [(9, 0.1)], (9, 9)),
         (2, 30, [(0.9,)], (9, 9)),
@@ -260,7 +260,7 @@ def test_a_query_cannot_begin_before_what_was_folded():
     for each in asked.partials([(10, 4, 1, 1)], 11):
         engine.deliver(1, each)
     engine.on_clock(20)
-    with pytest.raises(TooEarly) as caught:
+    with pytest.raises(StartBeforeRecordError) as caught:
         engine.add(2, bind_text("SELECT temp FROM field [NOW] SINCE 5", CATALOG)[0])
     assert caught.value.first == 11
 
@@ -274,5 +274,5 @@ def test_partials_are_let_go_of_when_nothing_can_ask_for_them():
         for each in asked.partials([(tick, site, tick % 7, 1) for site in SITES], tick + 1):
             engine.deliver(1, each)
         engine.on_clock(tick + 2)
-        sizes.append(len(saved(engine)))
+        sizes.append(len(save_engine(engine)))
     assert max(sizes[200:]) <= 1.02 * max(sizes[50:200])

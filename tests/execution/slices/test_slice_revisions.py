@@ -10,10 +10,10 @@ from pytest import MonkeyPatch
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
 from basestation.execution.ingest import step_plan
-from basestation.execution.snapshot import restored, saved
+from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.updates.update import Carried, EpochMark, TupleUpdates, WindowUpdate, singly
+from basestation.updates.update import EpochMark, PunctuationUpdate, TupleUpdates, WindowUpdate, split_singly
 
 QUERIES = (
     "SELECT site, MIN(v) AS low, AVG(v) AS mean, COUNT(*) AS n FROM p [FROM NOW-6 TO NOW SLIDE 2 SEC] GROUP BY site",
@@ -79,11 +79,11 @@ def said(schema, texts, came, ends, marked=(), later=None, moves=False):
     for end in ends:
         first, behind = np.searchsorted(whole.arrival, [begin, end], "right").tolist()
         engine.deliver("p", whole.take(slice(first, behind)))
-        updates += singly(engine.on_clock(end) if end < ends[-1] else engine.finish(end))
+        updates += split_singly(engine.on_clock(end) if end < ends[-1] else engine.finish(end))
         begin = end
         if later is not None and later[0] == end:
             engine.add(LATER, bind_text(later[1], catalog)[0])
-        engine = restored(saved(engine)) if moves else engine
+        engine = restore_engine(save_engine(engine)) if moves else engine
     found = [
         (each.query, *line)
         for each in updates
@@ -100,7 +100,7 @@ def _lines(update):
         case TupleUpdates():
             tags = update.tick.tolist(), update.index.tolist(), update.weight.tolist()
             return list(zip(*tags, update.rows.to_lists(), strict=True))
-        case Carried():
+        case PunctuationUpdate():
             return [(update.tick, update.value)]
         case EpochMark():
             return [(update.tick,)]
@@ -127,7 +127,7 @@ def test_clock_ticks_that_end_together_say_what_each_says_by_itself(came, texts,
 def test_what_comes_in_one_batch_is_said_as_it_is_in_portions(came, texts, late, portion):
     schema = f"p: pushed (site:integer, v:integer) {late}"
     with MonkeyPatch.context() as patch:
-        patch.setattr(step_plan, "PORTION", portion)
+        patch.setattr(step_plan, "MAX_STEP_TUPLES", portion)
         portions = said(schema, texts, came, [END])
     assert portions == said(schema, texts, came, [END])
 

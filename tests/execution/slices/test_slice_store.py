@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from basestation.execution.columns.cells import Cells
-from basestation.execution.slices.slice_store import Held
-from innet.aggregates import make
+from basestation.execution.slices.slice_store import SliceStore
+from innet.aggregates import create_aggregate
 
-COUNT = make("COUNT", "integer")
+COUNT = create_aggregate("COUNT", "integer")
 OPERATIONS = ("add", "add", "add", "between", "cut off", "cut off before", "set")
 
 
@@ -26,7 +26,7 @@ def slices_of(parts):
 
 @given(st.data())
 def test_what_is_held_is_in_order_whatever_is_cut_off(data):
-    held, wanted = Held(), []
+    held, wanted = SliceStore(), []
     for operation in data.draw(st.lists(st.sampled_from(OPERATIONS), max_size=20)):
         low, high = sorted(data.draw(st.tuples(st.integers(0, 30), st.integers(0, 30))))
         match operation:
@@ -52,13 +52,13 @@ def test_what_is_held_is_in_order_whatever_is_cut_off(data):
 
 
 def test_between_two_slices_of_one_part_there_is_nothing():
-    held = Held()
+    held = SliceStore()
     held.add(cells([1, 5]))
     assert held.between(2, 4) == []
 
 
 def test_what_stays_of_a_part_keeps_nothing_of_the_rest_alive():
-    held, part = Held(), cells(range(1000))
+    held, part = SliceStore(), cells(range(1000))
     held.add(part)
     held.cut_off_before(999)
     [kept] = held.all()

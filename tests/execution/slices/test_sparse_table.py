@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.execution.slices.sparse_table import Doubling
-from innet.aggregates import make
+from basestation.execution.slices.sparse_table import SparseTable
+from innet.aggregates import create_aggregate
 
 FOLDS = ((np.add, 0), (np.minimum, 99), (np.logical_or, False))
 
@@ -25,7 +25,7 @@ def windows(draw):
 @given(windows(), st.data())
 def test_each_window_is_what_its_rows_are_together(found, data):
     rows, width, begin, end = found
-    doubling = Doubling(rows, width, begin, end)
+    doubling = SparseTable(rows, width, begin, end)
     cells = data.draw(st.lists(st.integers(0, 9), min_size=rows * width, max_size=rows * width))
     for fold, blank in FOLDS:
         matrix = np.array(cells, type(blank)).reshape(rows, width)
@@ -37,12 +37,12 @@ def test_each_window_is_what_its_rows_are_together(found, data):
 @given(windows(), st.data())
 def test_what_does_not_fold_cell_by_cell_is_put_together_alike(found, data):
     rows, width, begin, end = found
-    least = make("MIN", "string")
+    least = create_aggregate("MIN", "string")
     texts = data.draw(st.lists(st.none() | st.text("abc", max_size=2), min_size=rows * width, max_size=rows * width))
     state, valid = least.init(rows * width), np.array([text is not None for text in texts], bool)
     values = np.array([text or "" for text in texts], object)
     least.update(state, np.arange(rows * width), values, valid)
-    values, there = least.finalize(Doubling(rows, width, begin, end).state(least, state))
+    values, there = least.finalize(SparseTable(rows, width, begin, end).state(least, state))
     for cell in range(len(begin) * width):
         window, column = divmod(cell, width)
         inside = [texts[row * width + column] for row in range(begin[window], end[window])]

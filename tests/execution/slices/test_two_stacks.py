@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from basestation.execution.columns.cells import Cells
-from basestation.execution.slices.two_stacks import Sliding
-from innet.aggregates import make, state_bundle
+from basestation.execution.slices.two_stacks import TwoStacks
+from innet.aggregates import create_aggregate, state_bundle
 
-COUNT, LEAST = make("COUNT", "integer"), make("MIN", "integer")
+COUNT, LEAST = create_aggregate("COUNT", "integer"), create_aggregate("MIN", "integer")
 
 
 def part(number, arrival, values):
@@ -22,7 +22,7 @@ def part(number, arrival, values):
 
 
 def bundled(cells):
-    return state_bundle.bundled((COUNT, LEAST), cells.states)
+    return state_bundle.bundle_states((COUNT, LEAST), cells.states)
 
 
 def answers(found):
@@ -31,7 +31,7 @@ def answers(found):
 
 @given(st.data())
 def test_a_window_is_what_its_slices_are_together(data):
-    sliding, parts, of, first = Sliding(), [], [], 0
+    sliding, parts, of, first = TwoStacks(), [], [], 0
     for number in range(data.draw(st.integers(1, 25))):
         width = 2 if data.draw(st.integers(0, 9)) else 3  # a group that was not there before
         late = not data.draw(st.integers(0, 9))  # its tuples came before those of the slice before it
@@ -61,15 +61,15 @@ def test_a_window_is_what_its_slices_are_together(data):
 
 
 def test_a_slice_is_put_together_with_others_three_times_at_most(monkeypatch):
-    times, merged = 0, state_bundle.Bundle.merged
+    times, merged = 0, state_bundle.StateBundle.merged
 
     def counted(self, other):
         nonlocal times
         times += 1
         return merged(self, other)
 
-    monkeypatch.setattr(state_bundle.Bundle, "merged", counted)
-    sliding, slices, length = Sliding(), 500, 60
+    monkeypatch.setattr(state_bundle.StateBundle, "merged", counted)
+    sliding, slices, length = TwoStacks(), 500, 60
     parts = [part(number, number, [number, -number]) for number in range(slices)]
     for number in range(length, slices):
         assert answers(sliding.over(parts[number - length : number], bundled))[0] == [length] * 2
@@ -77,12 +77,14 @@ def test_a_slice_is_put_together_with_others_three_times_at_most(monkeypatch):
 
 
 def test_a_slice_that_became_another_is_looked_at_anew():
-    sliding, parts = Sliding(), [part(number, number, [number]) for number in range(5)]
+    sliding, parts = TwoStacks(), [part(number, number, [number]) for number in range(5)]
     assert answers(sliding.over(parts[:4], bundled)) == [[4], [0]]
     parts[2] = part(2, 2, [-7])
     assert answers(sliding.over(parts[1:], bundled)) == [[4], [-7]]
 
 
 def test_what_does_not_fold_cell_by_cell_is_put_together_elsewhere():
-    least = make("MIN", "string")
-    assert Sliding().over([part(0, 0, [1])], lambda cells: state_bundle.bundled([least], [least.init(1)])) is None
+    least = create_aggregate("MIN", "string")
+    assert (
+        TwoStacks().over([part(0, 0, [1])], lambda cells: state_bundle.bundle_states([least], [least.init(1)])) is None
+    )

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from acquisition.schema import Type
 from basestation.algebra.expression import Column
-from basestation.algebra.factors import Range
+from basestation.algebra.factors import ValueRange
 from basestation.algebra.vector import Vector, vector_of
-from basestation.execution.columns.intern_table import Kinds
-from basestation.execution.output.corrected_matches import Noted, pairs
+from basestation.execution.columns.intern_table import InternTable
+from basestation.execution.output.corrected_matches import CorrectedMatches, pack_pairs
 from basestation.execution.streams.predicate_index import boundaries, segment_tree
-from basestation.execution.streams.predicate_index.boundaries import Ends, Known, Pieces
-from basestation.execution.streams.predicate_index.grouped_filter import Grouped
-from basestation.execution.streams.predicate_index.segment_tree import Spans
+from basestation.execution.streams.predicate_index.boundaries import Boundaries, IntLookup, Segments
+from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter
+from basestation.execution.streams.predicate_index.segment_tree import SegmentTree
 from tests.conftest import count_of
 
 SITE, TEMP, NAME, TIME = (
@@ -31,8 +31,8 @@ def range_of(column, point, rng):
     of = VALUES[column]
     if point:
         at = of(rng) // 10 * 10 if column is TIME else of(rng)  # multiples, of which ten are one double
-        return Range(at, NEXT[column](at), True)
-    return Range(*(rng.choice([None, of(rng), of(rng)]) for _ in range(2)))
+        return ValueRange(at, NEXT[column](at), True)
+    return ValueRange(*(rng.choice([None, of(rng), of(rng)]) for _ in range(2)))
 
 
 def row_of(rng):
@@ -43,7 +43,7 @@ def lies(row, asked):
     return all(
         row[column] is not None
         and (of.begin is None or row[column] >= of.begin)
-        and (of.behind is None or row[column] < of.behind)
+        and (of.stop is None or row[column] < of.stop)
         for column, of in asked.items()
     )
 
@@ -62,7 +62,7 @@ def test_each_finds_what_it_would_find_alone(shard, rng, monkeypatch):
     for _ in range(count_of(30, 1000)):
         columns = rng.sample(list(VALUES), rng.randint(1, 3))
         forms = [{c: rng.random() < 0.5 for c in columns[: rng.randint(1, 3)]} for _ in range(rng.randint(1, 3))]
-        grouped, asked, many = Grouped(), {}, rng.choice([3, 20, 150])
+        grouped, asked, many = GroupedFilter(), {}, rng.choice([3, 20, 150])
         for _ in range(4):
             for slot in rng.choices(range(many), k=rng.choice([2, many])):
                 if slot in asked:
@@ -91,7 +91,7 @@ def test_a_place_lies_in_the_spans_that_begin_at_it_or_before_and_end_behind_it(
         if cut:  # into blocks, however little they overlap
             patch.setattr(segment_tree, "_LITTLE", 0)
             patch.setattr(segment_tree, "_SMALL", -1)
-        found = Spans(bounds[:, 0], bounds[:, 1], 40)
+        found = SegmentTree(bounds[:, 0], bounds[:, 1], 40)
     where, found = found.of(np.array(places, np.int64))
     wanted = [(at, n) for at, place in enumerate(places) for n, (a, b) in enumerate(asked) if a <= place < b]
     assert sorted(zip(where.tolist(), found.tolist(), strict=True)) == wanted
@@ -102,14 +102,14 @@ _FAR = [-(2**63), -(2**62), -5, 0, 3, 4, 9, 2**62, 2**63 - 1]
 
 @given(st.sets(st.sampled_from(_FAR) | st.integers(-3, 12), min_size=1), st.lists(st.sampled_from(_FAR), min_size=1))
 def test_the_place_of_an_integer_is_how_many_ends_are_not_above_it_however_far_it_is(asked, values):
-    found = Ends([Range(end, None) for end in asked]).places(Vector(np.array(values, np.int64)))
+    found = Boundaries([ValueRange(end, None) for end in asked]).places(Vector(np.array(values, np.int64)))
     assert found.tolist() == [sum(end <= value for end in asked) for value in values]
 
 
 @given(st.sets(st.integers(0, 40) | st.integers(0, 2**40), min_size=1), st.lists(st.integers(-1, 2**40)))
 def test_what_is_known_has_its_place_and_all_else_none(known, asked):
     asked += known
-    found = Known(np.array(sorted(known), np.int64)).of(np.array(asked, np.int64))
+    found = IntLookup(np.array(sorted(known), np.int64)).of(np.array(asked, np.int64))
     assert found.tolist() == [sorted(known).index(each) if each in known else -1 for each in asked]
 
 
@@ -120,13 +120,13 @@ _ENDS = st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 2.5, 7.0, np.inf])
 def test_a_value_lies_in_the_ranges_of_its_group_whose_pieces_hold_it(ranges, values):
     asked = [each for each in ranges if None in each[1:] or each[1] < each[2]] or [(0, None, None)]
     groups = sorted({group for group, _, _ in asked})
-    pieces = Pieces(
+    pieces = Segments(
         np.array([groups.index(group) for group, _, _ in asked]), *zip(*(each[1:] for each in asked), strict=True)
     )
     for number, group in enumerate(groups):
         found = pieces.of(np.full(len(values), number), np.array(values, float))
         for value, piece in zip(values, found.tolist(), strict=True):
-            held = [a <= piece < b for a, b in zip(pieces.begin, pieces.behind, strict=True)]
+            held = [a <= piece < b for a, b in zip(pieces.begin, pieces.stop, strict=True)]
             lies = [g == group and (a is None or a <= value) and (b is None or value < b) for g, a, b in asked]
             assert held == lies
 
@@ -134,17 +134,17 @@ def test_a_value_lies_in_the_ranges_of_its_group_whose_pieces_hold_it(ranges, va
 def test_spans_that_overlap_take_no_room_for_each_piece():
     many = 4096
     begin = np.arange(many)
-    found = Spans(begin, begin + many, 2 * many)
+    found = SegmentTree(begin, begin + many, 2 * many)
     assert sum(len(owners) for _, _, owners in found._levels) < 2 * many * 13  # not many * many
 
 
 def test_what_is_noted_is_given_once_and_forgotten_when_it_is_gone():
-    noted = Noted()
-    noted.add(pairs(np.array([2, 1]), np.array([7, 9])), np.array([5, 5]))
+    noted = CorrectedMatches()
+    noted.add(pack_pairs(np.array([2, 1]), np.array([7, 9])), np.array([5, 5]))
     assert [part.tolist() for part in noted.ready(4)] == [[], [], []]
-    noted.add(pairs(np.array([0]), np.array([9])), np.array([6]))
+    noted.add(pack_pairs(np.array([0]), np.array([9])), np.array([6]))
     assert [part.tolist() for part in noted.ready(5)] == [[1, 2], [9, 7], [5, 5]]
-    asked = pairs(np.array([0, 1, 2, 3]), np.array([9, 9, 7, 7]))
+    asked = pack_pairs(np.array([0, 1, 2, 3]), np.array([9, 9, 7, 7]))
     assert noted.given(asked, np.array([True, False, False, True])).tolist() == [False, True, True, True]
     noted.drop(asked[1:2])
     assert noted.given(asked, np.zeros(4, bool)).tolist() == [False, False, True, False]
@@ -154,10 +154,10 @@ def test_what_is_noted_is_given_once_and_forgotten_when_it_is_gone():
 
 
 def test_a_kind_is_there_for_as_long_as_it_is_used():
-    kinds = Kinds()
+    kinds = InternTable()
     first, again, other = kinds.take("a", "A"), kinds.take("a", "another A"), kinds.take("b", "B")
     assert first == again != other and [kinds[first], kinds[other]] == ["A", "B"]
-    kinds.let_go(first)
+    kinds.release(first)
     assert kinds[first] == "A" and len(kinds) == 2
-    kinds.let_go(first)
+    kinds.release(first)
     assert len(kinds) == 1 and kinds.take("a", "A") not in (first, other)

@@ -4,7 +4,7 @@ import pytest
 
 from basestation.algebra.node import walk
 from basestation.algebra.window import LoopWindow
-from basestation.execution.windowing.for_loops import TOO_MANY, slope
+from basestation.execution.windowing.for_loops import EVALUATION_LIMIT, find_slope
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewriter import rewrite
@@ -285,7 +285,7 @@ def test_a_division_by_zero_ends_the_query(header, window, expected):
 def test_the_ten_thousandth_evaluation_at_one_tick_ends_the_query():
     code, clock, message, given = ended(loop("; t >= 0; t++", "WindowIs(r, 1, 2);"), readings(6))
     assert (code, clock, message) == ("SN512", 2, "this is the 10,000th evaluation at tick 2")
-    assert given == list(range(TOO_MANY - 1))
+    assert given == list(range(EVALUATION_LIMIT - 1))
 
 
 def test_numbers_have_64_bits():
@@ -330,15 +330,15 @@ def test_queries_beside_it_go_on():
 def test_which_way_an_end_moves(text, expected):
     plan = bind_text(loop("t = 0; t < 9; t++", f"WindowIs(r, {text}, t);"), read_schema(SCHEMA))[0]
     bound = next(node for node in walk(rewrite(plan)[0].root) if isinstance(node, LoopWindow))
-    assert slope(bound.left, bound.loop.t) == expected
+    assert find_slope(bound.left, bound.loop.t) == expected
 
 
 def test_what_no_window_can_reach_is_let_go_of(monkeypatch):
     from basestation.execution.engine import Engine
-    from basestation.execution.windowing.window_store import Inside
+    from basestation.execution.windowing.window_store import TickOrderedStore
 
     held = []
-    monkeypatch.setattr(Inside, "tidy", _noting(Inside.tidy, held))
+    monkeypatch.setattr(TickOrderedStore, "tidy", _noting(TickOrderedStore.tidy, held))
     monkeypatch.setattr(Engine, "_step", _tidying(Engine._step))
     schema = SCHEMA.replace("1 min", "2 sec")
     forward = loop("t = 0; t < 400; t += 2", "WindowIs(r, t - 3, t);", "SELECT COUNT(*) FROM r")

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from basestation.execution.columns.window_lookup import holding
-from basestation.execution.windowing.window_product import Sequence, combinations
+from basestation.execution.columns.window_lookup import find_containing
+from basestation.execution.windowing.window_product import WindowSequence, combine_recent
 
 TICKS = st.lists(st.integers(0, 30), max_size=12).map(sorted)
 REGULAR = st.builds(range, st.integers(-9, 9), st.integers(-9, 40), st.integers(1, 7)).map(list)
@@ -23,8 +23,8 @@ def sequences(draw):
 @given(sequences())
 def test_at_each_tick_all_combinations_of_the_most_recent(told):
     recent = [np.arange(count) for _, count in told]
-    new = [Sequence(np.array(of, np.int64), 10 + np.arange(len(of))) for of, _ in told]
-    ticks, n, numbers = combinations(new, recent)
+    new = [WindowSequence(np.array(of, np.int64), 10 + np.arange(len(of))) for of, _ in told]
+    ticks, n, numbers = combine_recent(new, recent)
     expected, latest = [], [list(range(count)) for _, count in told]
     for tick in sorted({tick for of, _ in told for tick in of}):
         for place, (of, _) in enumerate(told):
@@ -45,6 +45,6 @@ def windows(draw):
 @given(windows(), st.lists(st.integers(-20, 50), max_size=20))
 def test_the_windows_that_hold_a_tick_go_from_a_first_to_a_last(told, ticks):
     left, right = told
-    found = holding(*(np.array(of, np.int64) for of in (left, right, ticks)))
+    found = find_containing(*(np.array(of, np.int64) for of in (left, right, ticks)))
     assert found[0].tolist() == [sum(end < tick for end in right) for tick in ticks]
     assert found[1].tolist() == [sum(begin <= tick for begin in left) - 1 for tick in ticks]

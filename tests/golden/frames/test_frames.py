@@ -19,84 +19,88 @@ from acquisition.payload import (
     encode_schedule,
     encode_time,
 )
-from acquisition.schedule import Channel, Sampling, Schedule, sensor_code
-from acquisition.ticks import Epochs
+from acquisition.schedule import Sampling, Schedule, SensorChannel, sensor_code
+from acquisition.ticks import EpochGrid
 from gateway.codec import decode, encode
-from gateway.frame import MAX_PAYLOAD, Frame, Kind
-from gateway.frame_annotation import describe
-from gateway.image import BLOCK, Stamp, annotate_chunk, chunks, decode_chunk, encode_chunk
+from gateway.frame import MAX_PAYLOAD, Frame, FrameKind
+from gateway.frame_annotation import annotate_frame
+from gateway.image import BLOCK, Stamp, annotate_chunk, decode_chunk, encode_chunk, split_into_chunks
 from gateway.installer import Installer
-from gateway.link import acknowledgement
+from gateway.link import make_ack
 from gateway.payload import (
-    Account,
     ClockMoved,
     ClocksDiffer,
-    Counts,
     DroppedCopy,
     Hello,
-    Lost,
-    Reason,
+    HelloReason,
+    LostFrames,
+    MissingBlocks,
+    ReadingCounts,
     RefusedImage,
-    Wants,
-    annotate_account,
+    SelectiveAck,
     annotate_event,
     annotate_hello,
-    decode_account,
+    annotate_selective_ack,
     decode_event,
     decode_hello,
-    encode_account,
+    decode_selective_ack,
     encode_event,
     encode_hello,
+    encode_selective_ack,
 )
-from innet.operators.slices import Slices
+from innet.operators.slices import SlicePattern
 from innet.partials import Partial, PartialShape
 from innet.payload import (
-    Duty,
-    Orders,
+    MoteAssignment,
+    RadioSchedule,
+    annotate_assignment,
     annotate_links,
-    annotate_orders,
     annotate_partials,
+    decode_assignment,
     decode_links,
-    decode_orders,
     decode_partials,
+    encode_assignment,
     encode_links,
-    encode_orders,
     encode_partials,
 )
 from innet.placement.agenda import Activity, Slot
-from innet.placement.round_pattern import Rounds
+from innet.placement.round_pattern import RoundPattern
 from innet.program.mote_program import MoteProgram
-from innet.routing.topology import Heard, LinksReport
+from innet.routing.topology import LinksReport, NeighbourLink
 
 FOLDER = Path(__file__).parent
 SAMPLING = Sampling(
-    2, "field", Epochs(1_763_452_800, 10),
-    (Channel("temp", sensor_code("temperature"), 15), Channel("volt", sensor_code("volt"), 16)),
+    2, "field", EpochGrid(1_763_452_800, 10),
+    (SensorChannel("temp", sensor_code("temperature"), 15), SensorChannel("volt", sensor_code("volt"), 16)),
 )  # fmt: skip
 SCHEDULE = Schedule(3, 7, (SAMPLING,))
-ORDERS = Orders((MoteProgram(3, 2, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")),), parent=4)
-TIMED = Orders(
+ORDERS = MoteAssignment((MoteProgram(3, 2, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")),), parent=4)
+TIMED = MoteAssignment(
     parent=4,
-    duty=Duty(
-        30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4)), 60, 90, Rounds(10, 9, 5), 2
+    radio_schedule=RadioSchedule(
+        30_000, (Slot(100, 40, Activity.RECEIVE, 9), Slot(150, 20, Activity.SEND, 4)), 60, 90, RoundPattern(10, 9, 5), 2
     ),
 )
-LONG = Orders(tuple(MoteProgram(3, n, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")) for n in range(6)), parent=4)
-REPORT = LinksReport(3, (Heard(0, 255), Heard(4, 128)))
+LONG = MoteAssignment(
+    tuple(MoteProgram(3, n, 7, 2, bytes.fromhex("0100 0200 0101 0201 00")) for n in range(6)), parent=4
+)
+REPORT = LinksReport(3, (NeighbourLink(0, 255), NeighbourLink(4, 128)))
 ROWS = [(2010, 2987), (None, 2986), (-1, 2986)]
-HELLO = Hello(Reason.INSTALLED, 0xB05A, 2987, Stamp(7, 0x1234), Stamp(7, 0x5678), 1_763_452_795_250, (0x2B00, 0xA2E2))
-ACCOUNT = Account(((3, 3), (7, 9)))
-AVERAGES = PartialShape(5, (3, 4, 6, 9), 1, ("SUM", "MAX"), Slices(60, 0, 0))
+HELLO = Hello(
+    HelloReason.INSTALLED, 0xB05A, 2987, Stamp(7, 0x1234), Stamp(7, 0x5678), 1_763_452_795_250, (0x2B00, 0xA2E2)
+)
+ACCOUNT = SelectiveAck(((3, 3), (7, 9)))
+AVERAGES = PartialShape(5, (3, 4, 6, 9), 1, ("SUM", "MAX"), SlicePattern(60, 0, 0))
 PARTIALS = [
     Partial(1200, 0b0101, 2, (7,), ((2, 4021), (1, 2990))),
     Partial(1200, 0b0010, 1, (None,), ((1, -350), (0, 0))),
     Partial(1201, 0b1000, 1),
 ]
 EVENTS = {
-    "wants": Wants(Kind.PROGRAM, Stamp(7, 0x5678), frozenset({1, 2, 9})),
-    "refused": RefusedImage(Kind.SCHEDULE, Stamp(7, 0x1234)),
-    "lost": Lost(1, ((3, 3), (8, 9))),
-    "counts": Counts(2, 6, 10, sampled=10, filtered=3, merged=0, dropped=1),
+    "wants": MissingBlocks(FrameKind.PROGRAM, Stamp(7, 0x5678), frozenset({1, 2, 9})),
+    "refused": RefusedImage(FrameKind.SCHEDULE, Stamp(7, 0x1234)),
+    "lost": LostFrames(1, ((3, 3), (8, 9))),
+    "counts": ReadingCounts(2, 6, 10, sampled=10, filtered=3, merged=0, dropped=1),
     "clock_moved": ClockMoved(-86_400_000),
     "clocks_differ": ClocksDiffer(9),
     "dropped_copy": DroppedCopy(9, 1, 0xFFFC),
@@ -105,12 +109,12 @@ EVENTS = {
 
 def reading(rows):
     payload = encode_readings(SAMPLING, 6, rows)
-    return Frame(Kind.READING, 3, 1, 25, payload), annotate_reading(payload, SAMPLING)
+    return Frame(FrameKind.READING, 3, 1, 25, payload), annotate_reading(payload, SAMPLING)
 
 
 def chunk(kind, image, at, meaning, seq):
     """One chunk of an image in a frame; its content explained, where it is all of the image."""
-    found = chunks(image, MAX_PAYLOAD)[at]
+    found = split_into_chunks(image, MAX_PAYLOAD)[at]
     frame = Frame(kind, 3, 9, seq, encode_chunk(found), down=True)
     return frame, (*annotate_chunk(found, kind.name.lower()), *meaning)
 
@@ -118,37 +122,37 @@ def chunk(kind, image, at, meaning, seq):
 def cases():
     time = encode_time(1_763_452_795_250, 1000)
     plain, nulls, wide = reading(ROWS[:1]), reading(ROWS), reading([(100_000, -70_000)])
-    program, long = encode_orders(7, ORDERS), encode_orders(7, LONG)
+    program, long = encode_assignment(7, ORDERS), encode_assignment(7, LONG)
     [partial] = encode_partials(AVERAGES, PARTIALS)
     answered = replace(plain[0], sender=4)  # mote 4 handed it on
     events = {
-        f"event_{name}": (Frame(Kind.EVENT, 3, 1, 26, encode_event(event)), annotate_event(event))
+        f"event_{name}": (Frame(FrameKind.EVENT, 3, 1, 26, encode_event(event)), annotate_event(event))
         for name, event in EVENTS.items()
     }
     return {
-        "hello": (Frame(Kind.HELLO, 3, 1, 0, encode_hello(HELLO), receiver=0xFFFF), annotate_hello(HELLO)),
-        "hello_asked_for": (Frame(Kind.HELLO, 3, 9, 3, down=True), ()),
-        "schedule": chunk(Kind.SCHEDULE, encode_schedule(SCHEDULE), 0, annotate_schedule(SCHEDULE), 0),
-        "program": chunk(Kind.PROGRAM, program, 0, annotate_orders(ORDERS), 1),
-        "program_with_agenda": chunk(Kind.PROGRAM, encode_orders(8, TIMED), 0, annotate_orders(TIMED), 5),
-        "program_second_chunk": chunk(Kind.PROGRAM, long, 1, (), 2),
-        "routed": (replace(Frame(Kind.HELLO, 3, 9, 4, down=True), receiver=8, route=(4, 3)), ()),
-        "time": (Frame(Kind.TIME, 3, 9, 2, time, down=True, want_ack=False), annotate_time(time)),
+        "hello": (Frame(FrameKind.HELLO, 3, 1, 0, encode_hello(HELLO), receiver=0xFFFF), annotate_hello(HELLO)),
+        "hello_asked_for": (Frame(FrameKind.HELLO, 3, 9, 3, down=True), ()),
+        "schedule": chunk(FrameKind.SCHEDULE, encode_schedule(SCHEDULE), 0, annotate_schedule(SCHEDULE), 0),
+        "program": chunk(FrameKind.PROGRAM, program, 0, annotate_assignment(ORDERS), 1),
+        "program_with_agenda": chunk(FrameKind.PROGRAM, encode_assignment(8, TIMED), 0, annotate_assignment(TIMED), 5),
+        "program_second_chunk": chunk(FrameKind.PROGRAM, long, 1, (), 2),
+        "routed": (replace(Frame(FrameKind.HELLO, 3, 9, 4, down=True), receiver=8, route=(4, 3)), ()),
+        "time": (Frame(FrameKind.TIME, 3, 9, 2, time, down=True, want_ack=False), annotate_time(time)),
         "reading": plain,
         "reading_with_nulls": nulls,
         "reading_wide": wide,
         "reading_filtered": reading([None, (2010, 2987), None]),
         "reading_more_follows": (replace(answered, pending=True), annotate_reading(answered.payload, SAMPLING)),
         "reading_handed_on": (answered, annotate_reading(answered.payload, SAMPLING)),
-        "partial": (Frame(Kind.PARTIAL, 3, 1, 0xFFFC, partial), annotate_partials(AVERAGES, PARTIALS)),
-        "partial_repeated": (Frame(Kind.PARTIAL, 3, 1, 0xFFFC, partial, repeated=True), annotate_partials(AVERAGES, PARTIALS)),
-        "links": (Frame(Kind.LINKS, 3, 1, 0, encode_links(REPORT)), annotate_links(REPORT)),
-        "ack": (acknowledgement(answered), ()),
-        "ack_pending": (replace(acknowledgement(answered), sender=8, pending=True), ()),
-        "ack_question": (Frame(Kind.ACK, 3, 0, 0, receiver=4), ()),
+        "partial": (Frame(FrameKind.PARTIAL, 3, 1, 0xFFFC, partial), annotate_partials(AVERAGES, PARTIALS)),
+        "partial_repeated": (Frame(FrameKind.PARTIAL, 3, 1, 0xFFFC, partial, repeated=True), annotate_partials(AVERAGES, PARTIALS)),
+        "links": (Frame(FrameKind.LINKS, 3, 1, 0, encode_links(REPORT)), annotate_links(REPORT)),
+        "ack": (make_ack(answered), ()),
+        "ack_pending": (replace(make_ack(answered), sender=8, pending=True), ()),
+        "ack_question": (Frame(FrameKind.ACK, 3, 0, 0, receiver=4), ()),
         "ack_with_gaps": (
-            Frame(Kind.ACK, 3, 1, 25, encode_account(ACCOUNT), down=True, want_ack=False), annotate_account(ACCOUNT)),
-        "sealed": (Frame(Kind.EVENT, 3, 1, 26, encode_event(EVENTS["lost"]), seal=bytes(range(8))),
+            Frame(FrameKind.ACK, 3, 1, 25, encode_selective_ack(ACCOUNT), down=True, want_ack=False), annotate_selective_ack(ACCOUNT)),
+        "sealed": (Frame(FrameKind.EVENT, 3, 1, 26, encode_event(EVENTS["lost"]), seal=bytes(range(8))),
                    annotate_event(EVENTS["lost"])),
         **events,
     }  # fmt: skip
@@ -158,7 +162,7 @@ def cases():
 def test_frames_are_what_they_were(name):
     frame, payload = cases()[name]
     file = FOLDER / f"{name}.txt"
-    text = describe(frame, payload) + "\n"
+    text = annotate_frame(frame, payload) + "\n"
     if os.environ.get("MOTELOOM_REWRITE"):
         file.write_text(text)
     assert text == file.read_text()
@@ -175,14 +179,14 @@ def test_what_the_files_say_is_what_was_meant():
     assert [(c.sensor, c.bits) for c in decoded.samplings[0].channels] == [
         (c.sensor, c.bits) for c in SAMPLING.channels
     ]
-    assert decode_orders(Installer().take(golden("program")), 3) == ORDERS
+    assert decode_assignment(Installer().take(golden("program")), 3) == ORDERS
     timed = Installer().take(golden("program_with_agenda"))
-    assert decode_orders(timed, 3) == TIMED
+    assert decode_assignment(timed, 3) == TIMED
     second = decode_chunk(golden("program_second_chunk").payload)
-    assert second.content == encode_orders(7, LONG).content[second.first * BLOCK :]
+    assert second.content == encode_assignment(7, LONG).content[second.first * BLOCK :]
     assert decode_links(golden("links").payload, 3) == REPORT
     assert decode_hello(golden("hello").payload) == HELLO
-    assert decode_account(golden("ack_with_gaps").payload) == ACCOUNT
+    assert decode_selective_ack(golden("ack_with_gaps").payload) == ACCOUNT
     assert decode_partials(golden("partial").payload, AVERAGES, 3) == PARTIALS
     assert {name: decode_event(golden(f"event_{name}").payload) for name in EVENTS} == EVENTS
     assert golden("routed").route == (4, 3)

@@ -4,7 +4,7 @@ from bisect import bisect_right
 
 import numpy as np
 
-from basestation.algebra.vector import by_identity
+from basestation.algebra.vector import unique_by_identity
 
 _LOOSE, _SMALL = 4, 1024
 """A table has so many entries for each integer that is looked up in it, and some more."""
@@ -12,11 +12,11 @@ _FAR = 2**62
 _LEAST = -(2**63)
 
 
-class Ends:
+class Boundaries:
     """Those of the ranges of one column. The place of a value is how many of them are not above it; that of null is -1."""
 
     def __init__(self, ranges):
-        self._ends = sorted({end for each in ranges for end in (each.begin, each.behind) if end is not None})
+        self._ends = sorted({end for each in ranges for end in (each.begin, each.stop) if end is not None})
         self._strings = any(isinstance(end, str) for end in self._ends[:1])
         self._sorted = None if self._strings else np.array(self._ends)
         self._table = None  # integers that lie close are not searched for
@@ -32,8 +32,8 @@ class Ends:
         """The places from which on, and up to which, ranges reach."""
         place = {end: at for at, end in enumerate(self._ends, 1)}
         begin = [0 if each.begin is None else place[each.begin] for each in ranges]
-        behind = [len(self) + 1 if each.behind is None else place[each.behind] for each in ranges]
-        return np.array(begin), np.array(behind)
+        stop = [len(self) + 1 if each.stop is None else place[each.stop] for each in ranges]
+        return np.array(begin), np.array(stop)
 
     def places(self, vector):
         found = self._of(vector.values)
@@ -41,7 +41,7 @@ class Ends:
 
     def _of(self, values):
         if self._strings:
-            some, which = by_identity(values)
+            some, which = unique_by_identity(values)
             return np.array([bisect_right(self._ends, string) for string in some], np.int64)[which]
         if self._table is None:
             return self._sorted.searchsorted(values, "right")
@@ -50,7 +50,7 @@ class Ends:
         return self._table.take(place)
 
 
-class Known:
+class IntLookup:
     """Different integers from 0 on, ascending: which of them each of some integers is, from 0; -1 of one that is none."""
 
     def __init__(self, integers):
@@ -67,23 +67,23 @@ class Known:
         return np.where(self._sorted[at] == integers, at, -1)
 
 
-class Pieces:
+class Segments:
     """The ends of ranges cut the values of a column into pieces, for each group of ranges by itself.
 
     A piece reaches from one end up to the next; the first one of a group has no end below it. They are numbered one group
     after another; `begin` and `behind` say of each range from which piece on, and up to which, it reaches.
     """
 
-    def __init__(self, group, begin, behind):
+    def __init__(self, group, begin, stop):
         """By range: its group, from 0 on, each of which has some; and where it begins and ends, None for nowhere."""
         groups = int(group.max()) + 1
-        least = -np.inf if any(isinstance(end, float) for end in (*begin, *behind)) else _LEAST
-        ended = np.array([end is not None for end in behind])
+        least = -np.inf if any(isinstance(end, float) for end in (*begin, *stop)) else _LEAST
+        ended = np.array([end is not None for end in stop])
         values = np.array(
             [
                 *[least] * groups,
                 *(least if end is None else end for end in begin),
-                *(e for e in behind if e is not None),
+                *(e for e in stop if e is not None),
             ]
         )
         owner = np.concatenate([np.arange(groups), group, group[ended]])
@@ -95,8 +95,8 @@ class Pieces:
         self._ends = values[new]
         self._first, self.begin, last = np.split(piece, [groups, groups + len(group)])
         bounds = np.append(self._first, len(self._ends))
-        self.behind = bounds[group + 1]
-        self.behind[ended] = last
+        self.stop = bounds[group + 1]
+        self.stop[ended] = last
         self._size = np.diff(bounds)
         self._halvings = (int(self._size.max()) - 1).bit_length()
 

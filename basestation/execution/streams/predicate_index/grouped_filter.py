@@ -6,8 +6,8 @@ asked one by one. So the cost is that of looking values up and of what matches; 
 
 import numpy as np
 
-from basestation.algebra.vector import constant, row
-from basestation.execution.streams.predicate_index.range_index import Index
+from basestation.algebra.vector import cached_arange, constant
+from basestation.execution.streams.predicate_index.range_index import RangeIndex
 
 _NONE = np.empty(0, np.int64)
 _FEW, _YOUNG = 4, 16
@@ -15,7 +15,7 @@ _FEW, _YOUNG = 4, 16
 it anew."""
 
 
-class Grouped:
+class GroupedFilter:
     """Who asks is known by a small number, the slot."""
 
     def __init__(self):
@@ -30,8 +30,8 @@ class Grouped:
         if any(range_.empty for range_ in ranges.values()):
             self._form_of[slot] = None
             return
-        key = tuple(sorted((not range_.point, column.id) for column, range_ in ranges.items()))
-        self._form_of[slot] = form = self._forms.setdefault(key, Form(key))
+        key = tuple(sorted((not range_.is_point, column.id) for column, range_ in ranges.items()))
+        self._form_of[slot] = form = self._forms.setdefault(key, FilterGroup(key))
         by_id = {column.id: range_ for column, range_ in ranges.items()}
         form.add(slot, tuple(by_id[id_] for _, id_ in key))
 
@@ -62,7 +62,7 @@ class Grouped:
         return slots, both - slots * length
 
 
-class Form:
+class FilterGroup:
     """Queries that ask of the same columns, in the same order. Those that are not in the index yet are asked one by one."""
 
     def __init__(self, key):
@@ -90,7 +90,7 @@ class Form:
         """Make the index anew where too many are not in it, or have left it."""
         few = _FEW if self._index is None else _YOUNG
         if len(self._young) > few or (self._index is not None and self._index.left > len(self._asked)):
-            self._index = Index(self._points, list(self._asked), list(zip(*self._asked.values(), strict=True)))
+            self._index = RangeIndex(self._points, list(self._asked), list(zip(*self._asked.values(), strict=True)))
             self._young = {}
 
     def any(self, columns, length):
@@ -117,7 +117,7 @@ class Form:
             for vector, range_ in zip(vectors, self._young[slot], strict=True):
                 for mask in _inside(vector, range_):
                     inside = mask if inside is None else inside & mask
-            rows = row(length) if inside is None else inside.nonzero()[0]
+            rows = cached_arange(length) if inside is None else inside.nonzero()[0]
             found.append((constant(slot, len(rows)), rows))
         if len(found) == 1:
             return found[0]
@@ -131,8 +131,8 @@ def _inside(vector, range_):
         yield vector.valid
     if range_.begin is not None:
         yield (vector.values >= _scalar(range_.begin)).astype(bool, copy=False)
-    if range_.behind is not None:
-        yield (vector.values < _scalar(range_.behind)).astype(bool, copy=False)
+    if range_.stop is not None:
+        yield (vector.values < _scalar(range_.stop)).astype(bool, copy=False)
 
 
 def _scalar(end):

@@ -5,17 +5,17 @@ import numpy as np
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression_signature import signature
 from basestation.algebra.expressions import columns_of, conjunction
-from basestation.algebra.factors import factored
-from basestation.execution.columns.intern_table import Kinds
-from basestation.execution.streams.predicate_index.grouped_filter import Grouped
+from basestation.algebra.factors import extract_ranges
+from basestation.execution.columns.intern_table import InternTable
+from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter
 
 
-class Wants:
+class PredicateSet:
     """Predicates are known by numbers; 0 is that of who wants all."""
 
     def __init__(self):
-        self._kinds, self._all = Kinds(), 0  # how many want all
-        self._grouped = Grouped()
+        self._kinds, self._all = InternTable(), 0  # how many want all
+        self._grouped = GroupedFilter()
         self._rests = {}  # number -> what is no range, where there is something
         self._whole = set()  # numbers of those that have no ranges
 
@@ -31,7 +31,7 @@ class Wants:
         known = len(self._kinds)
         number = self._kinds.take(signature(predicate), predicate)
         if len(self._kinds) > known:
-            ranges, rest = factored(predicate)
+            ranges, rest = extract_ranges(predicate)
             if ranges:
                 self._grouped.add(number, ranges)
             else:
@@ -40,13 +40,13 @@ class Wants:
                 self._rests[number] = conjunction(rest)
         return number
 
-    def let_go(self, number):
+    def release(self, number):
         """A predicate is used once less."""
         if not number:
             self._all -= 1
             return
         known = len(self._kinds)
-        self._kinds.let_go(number)
+        self._kinds.release(number)
         if len(self._kinds) < known:
             if number in self._whole:
                 self._whole.remove(number)
@@ -84,7 +84,7 @@ def _left(term, rows, columns, length):
     """The rows for which a term is true; None where that is each row there is."""
     if rows is not None:
         columns, length = {c.id: columns[c.id].take(rows) for c in columns_of(term)}, len(rows)
-    true = Evaluation(columns, length).of(term).true
+    true = Evaluation(columns, length).of(term).is_true
     if true.all():
         return rows
     return np.flatnonzero(true) if rows is None else rows[true]

@@ -8,12 +8,12 @@ asked of what was found.
 
 import numpy as np
 
-from basestation.algebra.vector import constant, row
-from basestation.execution.streams.predicate_index.boundaries import Ends, Known, Pieces
-from basestation.execution.streams.predicate_index.segment_tree import Spans
+from basestation.algebra.vector import cached_arange, constant
+from basestation.execution.streams.predicate_index.boundaries import Boundaries, IntLookup, Segments
+from basestation.execution.streams.predicate_index.segment_tree import SegmentTree
 
 
-class Index:
+class RangeIndex:
     """It is made anew when many others have come, or have left."""
 
     def __init__(self, points, slots, ranges):
@@ -24,30 +24,30 @@ class Index:
         self._points = []  # of each column: its Ends, and which groups and places together are a group
         group = np.zeros(len(slots), np.int64)
         for of in ranges[:points]:
-            ends = Ends(of)
+            ends = Boundaries(of)
             known, group = np.unique(group * (len(ends) + 1) + ends.bounds(of)[0], return_inverse=True)
-            self._points.append((ends, Known(known)))
+            self._points.append((ends, IntLookup(known)))
         self._strings = None  # the Ends of the column that is cut where it has strings: they are known by their places
         self._pieces = self._cut(group, *ranges[points : points + 1])
         self._further = []
         for of in ranges[points + 1 :]:
-            ends = Ends(of)
+            ends = Boundaries(of)
             self._further.append((ends, *ends.bounds(of)))
-        begin, behind, many = self._pieces.begin, self._pieces.behind, len(self._pieces) + 1
-        edges = np.bincount(begin, minlength=many) - np.bincount(behind, minlength=many)
+        begin, stop, many = self._pieces.begin, self._pieces.stop, len(self._pieces) + 1
+        edges = np.bincount(begin, minlength=many) - np.bincount(stop, minlength=many)
         self._covered = np.cumsum(edges) > 0  # by piece: whether a span holds it
-        self._spans = Spans(begin, behind, len(self._pieces))
+        self._spans = SegmentTree(begin, stop, len(self._pieces))
 
     def _cut(self, group, ranges=None):
         """The Pieces of the groups; where no column is cut, each group is one."""
         if ranges is None:
-            return Pieces(group, [None] * len(group), [None] * len(group))
-        begin, behind = [each.begin for each in ranges], [each.behind for each in ranges]
-        if any(isinstance(end, str) for end in (*begin, *behind)):
-            self._strings = Ends(ranges)
-            begin, behind = (places.tolist() for places in self._strings.bounds(ranges))
-            behind = [None if at > len(self._strings) else at for at in behind]
-        return Pieces(group, begin, behind)
+            return Segments(group, [None] * len(group), [None] * len(group))
+        begin, stop = [each.begin for each in ranges], [each.stop for each in ranges]
+        if any(isinstance(end, str) for end in (*begin, *stop)):
+            self._strings = Boundaries(ranges)
+            begin, stop = (places.tolist() for places in self._strings.bounds(ranges))
+            stop = [None if at > len(self._strings) else at for at in stop]
+        return Segments(group, begin, stop)
 
     def any(self, vectors, length):
         """The rows of what lies in anybody's ranges; what is asked of further columns, and who has left, is looked up."""
@@ -59,9 +59,9 @@ class Index:
         where, spans = self._spans.of(piece)
         rows = rows[where]
         vectors = vectors[len(self._points) + 1 :]
-        for vector, (ends, begin, behind) in zip(vectors, self._further, strict=True):
+        for vector, (ends, begin, stop) in zip(vectors, self._further, strict=True):
             place = ends.places(vector.take(rows))
-            inside = (begin[spans] <= place) & (place < behind[spans])
+            inside = (begin[spans] <= place) & (place < stop[spans])
             rows, spans = rows[inside], spans[inside]
         if self.left:
             there = self._there[spans]
@@ -84,7 +84,7 @@ class Index:
             vector = vector if rows is None else vector.take(rows)
             piece = self._pieces.of(group, vector.values if self._strings is None else self._strings.places(vector))
         rows, piece = _kept(self._covered.take(piece), rows, piece)
-        return row(length) if rows is None else rows, piece
+        return cached_arange(length) if rows is None else rows, piece
 
     def leave(self, slot):
         self._there[self._at.pop(slot)] = False

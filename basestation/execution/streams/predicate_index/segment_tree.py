@@ -7,22 +7,22 @@ costs that logarithm and what is found. Where spans overlap little, each place k
 
 import numpy as np
 
-from basestation.execution.columns.window_batch import ranges
+from basestation.execution.columns.window_batch import expand_ranges
 
 _NONE = np.empty(0, np.int64)
 _LITTLE, _SMALL = 16, 2**12
 """Spans overlap little where they hold so many places each on average, and some more."""
 
 
-class Spans:
+class SegmentTree:
     """Spans from `begin` up to `behind`, which is outside, of places from 0 to `places`."""
 
-    def __init__(self, begin, behind, places):
+    def __init__(self, begin, stop, places):
         self._levels = []  # (how often a place is halved, where the spans of each block begin, the spans)
-        span, low, high = np.arange(len(begin)), begin, behind
-        held = np.maximum(behind - begin, 0)
+        span, low, high = np.arange(len(begin)), begin, stop
+        held = np.maximum(stop - begin, 0)
         if held.sum() <= _LITTLE * len(begin) + _SMALL:
-            self._add(0, ranges(begin, held), np.repeat(span, held), places)
+            self._add(0, expand_ranges(begin, held), np.repeat(span, held), places)
             return
         halved = 0
         while len(span := span[there := low < high]):
@@ -50,5 +50,5 @@ class Spans:
             hit = np.flatnonzero(count)
             count = count[hit]
             where.append(np.repeat(hit, count))
-            spans.append(owners[ranges(begin[hit], count)])
+            spans.append(owners[expand_ranges(begin[hit], count)])
         return np.concatenate(where), np.concatenate(spans)

@@ -1,7 +1,7 @@
 """Testbed: a station and simulated motes in one process and in virtual time. The one module that imports the simulator.
 
 The station sees a transport and cannot tell the motes from real ones. Nothing here asks what time it is: `run_until`
-moves the time of both. `Testbed` runs motes one by one, tick by tick; `SweptBed` hands out what the queries want before
+moves the time of both. `Testbed` runs motes one by one, tick by tick; `VectorTestbed` hands out what the queries want before
 it begins, and then sweeps many rounds at once.
 """
 
@@ -18,119 +18,119 @@ from acquisition.payload import Readings, decode_schedule
 from acquisition.schedule import Schedule
 from acquisition.sources.batch_conversion import table_of
 from acquisition.sources.python_values import read_file
-from acquisition.uplink import batches_of, filtered_of
+from acquisition.uplink import batches_of, filtered_batch_of
 from basestation import uplink
 from basestation.algebra.vector import Vector
-from basestation.archive.interface import Store
+from basestation.archive.interface import Archive
 from basestation.archive.memory import MemoryArchive
-from basestation.controller.forecast import Outlook
-from basestation.controller.migration import Decided
-from basestation.execution.ingest.partial_batch import ArrivedPartials
-from basestation.language.diagnostics import Refused
-from basestation.planner.deployed_catalog import read_deployed
-from basestation.planner.pushdown_policy import Moves
-from basestation.station.ledger import Way
+from basestation.controller.forecast import Forecast
+from basestation.controller.migration import MigrationEvent
+from basestation.execution.ingest.partial_batch import PartialBatch
+from basestation.language.diagnostics import DiagnosticError
+from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.planner.pushdown_policy import PushdownPolicy
+from basestation.station.ledger import DeliveryKind
 from basestation.station.service import Station
-from gateway.transports.memory import pair
-from innet.costs.burst_loss import CALM, Climate
+from gateway.transports.memory import connected_pair
+from innet.costs.burst_loss import NO_BURSTS, BurstLoss
 from innet.deployment import Deployment
-from innet.payload import Duty, Orders, decode_orders, programs_of
-from innet.routing.topology import Heard, LinksReport, Topology
+from innet.payload import MoteAssignment, RadioSchedule, decode_assignment, group_by_site
+from innet.routing.topology import LinksReport, NeighbourLink, Topology
 
 if TYPE_CHECKING:
-    from innet.program.columnar_fold import Gathered
-    from simulator.measurement import Measured
-    from simulator.mote_config import Standing
-    from simulator.scenario import Asked, Scenario
-    from simulator.vector_engine.engine import Arrived, Swept
+    from innet.program.columnar_fold import FoldedColumns
+    from simulator.measurement import Measurement
+    from simulator.mote_config import MoteConfig
+    from simulator.scenario import Scenario, ScenarioQuery
+    from simulator.vector_engine.engine import ArrivedReadings, RoundsOutcome
 
-LOOKS = 4
+LOOKS_PER_TICK = 4
 """How often in a tick the station looks at what came, so that an answer does not have to wait for the next tick."""
 ROUNDS_AT_ONCE = 120
 
 
-def load(path: str) -> "Scenario":
+def load_scenario(path: str) -> "Scenario":
     """The scenario that a file describes; Faulty says what is wrong with it, all of it."""
     from simulator.scenario import read_scenario
 
     return read_scenario(path)
 
 
-def cannot_sweep() -> type[Exception]:
+def not_vectorisable_error() -> type[Exception]:
     """What is raised where a scenario has to be run mote by mote."""
-    from simulator.vector_engine.layout import CannotSweep
+    from simulator.vector_engine.layout import NotVectorisableError
 
-    return CannotSweep
+    return NotVectorisableError
 
 
-def measure(placed: Outlook, world: "Scenario", seed: int, rounds: int, told: Callable[[int], None]) -> "Measured":
+def measure(placed: Forecast, world: "Scenario", seed: int, rounds: int, told: Callable[[int], None]) -> "Measurement":
     """What simulated motes do and use that keep to what was placed, in the world and on the radio of a scenario."""
-    from simulator.measurement import measured
+    from simulator.measurement import measure
 
-    return measured(standing_of(placed), placed.placement.placed, world, seed, rounds, told)
+    return measure(make_mote_configs(placed), placed.placement.placed, world, seed, rounds, told)
 
 
-def standing_of(placed: Outlook) -> "dict[int, Standing]":
+def make_mote_configs(placed: Forecast) -> "dict[int, MoteConfig]":
     """What each mote of a tree is to have, as if all had been told."""
-    from simulator.mote_config import Standing
+    from simulator.mote_config import MoteConfig
 
     schedules, tree, agenda = placed.network.schedules, placed.placement.tree, placed.agenda
-    programs = programs_of(placed.programs)
+    programs = group_by_site(placed.programs)
     return {
-        site: Standing(
+        site: MoteConfig(
             schedules.get(site, Schedule(site, 1, ())),
-            Orders(programs.get(site, ()), parent, Duty.of(agenda, site)),
+            MoteAssignment(programs.get(site, ()), parent, RadioSchedule.of(agenda, site)),
             agenda.tick_ms,
         )
         for site, parent in tree.parent.items()
     }
 
 
-def world_around(deployment: Deployment, path: str | None) -> "Scenario":
+def scenario_around(deployment: Deployment, path: str | None) -> "Scenario":
     """The world and the radio of a scenario's file around a deployment, and nothing else of it; or a world that is made up."""
-    from simulator.scenario import made_up
+    from simulator.scenario import default_scenario
 
-    around = made_up(deployment)
+    around = default_scenario(deployment)
     if path is None:
         return around
-    said = load(path)
+    said = load_scenario(path)
     return replace(around, name=said.name, begin_ms=said.begin_ms, seed=said.seed, world=said.world,
                    delivery=said.delivery, bursts=said.bursts, source=said.source)  # fmt: skip
 
 
-def deployed_in(scenario: "Scenario") -> Deployment:
+def deployment_of(scenario: "Scenario") -> Deployment:
     """Its deployment, with the links that its motes report: as they are heard in good times."""
     return replace(scenario.deployment, links=scenario.links)
 
 
-def climate_of(scenario: "Scenario") -> Climate:
+def climate_of(scenario: "Scenario") -> BurstLoss:
     """How often its links have bad times, once they have been there for a while, and how bad those are."""
     bursts = scenario.bursts
-    return Climate(bursts.begin / (bursts.begin + bursts.end), bursts.left) if bursts else CALM
+    return BurstLoss(bursts.begin / (bursts.begin + bursts.end), bursts.left) if bursts else NO_BURSTS
 
 
-class Bed:
+class BaseTestbed:
     """What both have: a station, the queries' numbers by their names, and those that were refused."""
 
-    def __init__(self, scenario: "Scenario", wire, archive: Store | None, moves: str, agenda: bool) -> None:
+    def __init__(self, scenario: "Scenario", wire, archive: Archive | None, moves: str, agenda: bool) -> None:
         self.scenario = scenario
         self.numbers: dict[str, int] = {}
-        self.refused: dict[str, Refused] = {}
-        self.catalog = read_deployed(scenario.deployment)
+        self.refused: dict[str, DiagnosticError] = {}
+        self.catalog = read_deployed_catalog(scenario.deployment)
         self.archive = MemoryArchive() if archive is None else archive
-        self.decided: list[Decided] = []
+        self.decided: list[MigrationEvent] = []
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms,
-                               deployment=scenario.deployment, moves=Moves(moves), agenda=agenda,
+                               deployment=scenario.deployment, moves=PushdownPolicy(moves), agenda=agenda,
                                decided=self._decide)  # fmt: skip
         self._now_ms = scenario.begin_ms
         self._load_tables()
 
     @property
-    def passed_ms(self) -> int:
+    def elapsed_ms(self) -> int:
         """How much time has gone by: looks and rounds are whole, so a little more than was asked for, or less."""
         return self._now_ms - self.scenario.begin_ms
 
-    def _decide(self, decided: Decided) -> None:
+    def _decide(self, decided: MigrationEvent) -> None:
         self.decided.append(decided)
 
     def _load_tables(self) -> None:
@@ -142,35 +142,35 @@ class Bed:
                 vectors = {name: Vector(values, valid.get(name)) for name, values in columns.items()}
                 self.station.load(extent.name, vectors, self._now_ms)
 
-    def _submit(self, asked: "Asked") -> None:
+    def _submit(self, asked: "ScenarioQuery") -> None:
         try:
             self.numbers[asked.name] = self.station.submit(asked.text, self._now_ms).number
-        except Refused as refused:
+        except DiagnosticError as refused:
             self.refused[asked.name] = refused
 
 
-class Testbed(Bed):
+class Testbed(BaseTestbed):
     """One run of a scenario, mote by mote; with an `agenda` motes sleep but for their slots.
 
     `moves` says how much of the queries runs on them: `everything` that may, `nothing`, or what is `planned`.
     """
 
     def __init__(self, scenario: "Scenario", seed: int, sink: Callable[[str], object] | None = None,
-                 traced: bool = True, archive: Store | None = None, agenda: bool = False,
-                 moves: str = Moves.PLANNED) -> None:  # fmt: skip
+                 traced: bool = True, archive: Archive | None = None, agenda: bool = False,
+                 moves: str = PushdownPolicy.PLANNED) -> None:  # fmt: skip
         from simulator.backhaul import Backhaul
-        from simulator.fault_injection import plan_faults
-        from simulator.network import Network
+        from simulator.fault_injection import schedule_faults
+        from simulator.network import MoteNetwork
         from simulator.transport import connect
-        from simulator.world_builder import build
+        from simulator.world_builder import build_world
 
-        self.built = build(scenario, seed, sink, traced)
+        self.built = build_world(scenario, seed, sink, traced)
         self.tally, self.trace = self.built.tally, self.built.trace
         kernel, trace = self.built.kernel, self.trace
 
         def network(end):
             wire = Backhaul(end, kernel, trace, scenario.wire, seed)
-            return Network(kernel, trace, list(self.built.motes.values()), self.built.gateways, wire)
+            return MoteNetwork(kernel, trace, list(self.built.motes.values()), self.built.gateways, wire)
 
         wire, self.network = connect(network)
         wire.open()
@@ -179,11 +179,11 @@ class Testbed(Bed):
         begins = [(asked.at_ms, False, asked) for asked in scenario.queries]
         ends = [(asked.until_ms, True, asked) for asked in scenario.queries if asked.until_ms is not None]
         self._coming = deque(sorted((*begins, *ends), key=lambda each: each[:2]))  # when each query comes, and goes
-        plan_faults(scenario, self.built, self._come_or_go)
+        schedule_faults(scenario, self.built, self._come_or_go)
 
-    def _decide(self, decided: Decided) -> None:
+    def _decide(self, decided: MigrationEvent) -> None:
         super()._decide(decided)
-        what = "handed_over" if decided.handed else "decided"
+        what = "handed_over" if decided.switched_at else "decided"
         self.trace.record(self.built.kernel.now, 0, what, query=decided.query, tick=decided.tick)
 
     def _come_or_go(self, here: bool) -> None:
@@ -192,7 +192,7 @@ class Testbed(Bed):
     def run_until(self, ms: int, told: Callable[[int], None] = lambda ms: None) -> None:
         """Let time go by until `ms` milliseconds after the beginning; `told` hears how far it is."""
         end = self.scenario.begin_ms + ms
-        look_ms = self.scenario.look_ms or max(1, self.catalog.tick_ms // LOOKS)
+        look_ms = self.scenario.look_ms or max(1, self.catalog.tick_ms // LOOKS_PER_TICK)
         while self._now_ms < end:
             self._ask()
             self._now_ms += look_ms
@@ -200,8 +200,8 @@ class Testbed(Bed):
             self.network.run_until(now)
             if self._here:
                 self.station.step(now)
-            self.trace.pass_on(self.built.kernel.now)
-            told(self.passed_ms)
+            self.trace.flush(self.built.kernel.now)
+            told(self.elapsed_ms)
 
     def spent(self) -> dict[int, float]:
         """Joules of each mote so far."""
@@ -209,7 +209,7 @@ class Testbed(Bed):
 
     def _ask(self) -> None:
         """Submit and stop the queries whose time has come."""
-        while self._coming and self._coming[0][0] <= self.passed_ms:
+        while self._coming and self._coming[0][0] <= self.elapsed_ms:
             _, ends, asked = self._coming.popleft()
             if not ends:
                 self._submit(asked)
@@ -217,35 +217,35 @@ class Testbed(Bed):
                 self.station.stop(self.numbers[asked.name], self._now_ms)
 
 
-class SweptBed(Bed):
+class VectorTestbed(BaseTestbed):
     """One run of a scenario in which all is asked at the beginning and nothing goes wrong but on the air.
 
     CannotSweep says why a scenario has to be run mote by mote.
     """
 
     def __init__(self, scenario: "Scenario", seed: int, sink: Callable[[str], object] | None = None,
-                 traced: bool = True, archive: Store | None = None, moves: str = Moves.PLANNED) -> None:  # fmt: skip
+                 traced: bool = True, archive: Archive | None = None, moves: str = PushdownPolicy.PLANNED) -> None:  # fmt: skip
         from simulator.kernel import MS
         from simulator.tally import Tally
         from simulator.trace import Trace
-        from simulator.vector_engine.engine import Sweep
-        from simulator.world_builder import channel_of, kinds_of, sensors_of
+        from simulator.vector_engine.engine import VectorEngine
+        from simulator.world_builder import hardware_by_mote, make_channel, make_sensors
 
-        _check(scenario)
-        wire, nobody = pair()
+        _check_vectorisable(scenario)
+        wire, nobody = connected_pair()
         wire.open()
         nobody.open()
         super().__init__(scenario, wire, archive, moves, agenda=True)
-        channel = channel_of(scenario, seed)
+        channel = make_channel(scenario, seed)
         self._introduce_motes(Topology.of_ratios(channel.ratios))
         for asked in scenario.queries:
             self._submit(asked)
         self.tally = Tally()
-        self.trace = Trace(sink, wanted=traced) if traced else None
-        self.standing = self._standing()
-        kinds, sensors = kinds_of(scenario.deployment), sensors_of(scenario, seed)
-        self._sweep = Sweep(self.standing, {n: sensors[n] for n in self.standing},
-                            {n: kinds[n] for n in self.standing}, channel, scenario.begin_ms * MS)  # fmt: skip
+        self.trace = Trace(sink, is_kept=traced) if traced else None
+        self.configs = self._standing()
+        kinds, sensors = hardware_by_mote(scenario.deployment), make_sensors(scenario, seed)
+        self._sweep = VectorEngine(self.configs, {n: sensors[n] for n in self.configs},
+                            {n: kinds[n] for n in self.configs}, channel, scenario.begin_ms * MS)  # fmt: skip
 
     def run_until(self, ms: int, told: Callable[[int], None] = lambda ms: None) -> None:
         """Let time go by until the last round that ends within `ms` milliseconds after the beginning."""
@@ -254,10 +254,12 @@ class SweptBed(Bed):
         last = (self.scenario.begin_ms + ms) // round_ms
         batteries = np.array([self.scenario.deployment.motes[number].battery for number in layout.number.tolist()])
         while self._sweep.next_round < last:
-            for swept in self._sweep.live(min(ROUNDS_AT_ONCE, last - self._sweep.next_round), batteries):
+            for swept in self._sweep.advance_on_batteries(
+                min(ROUNDS_AT_ONCE, last - self._sweep.next_round), batteries
+            ):
                 self._take(swept)
             self._now_ms = self._sweep.next_round * round_ms
-            told(self.passed_ms)
+            told(self.elapsed_ms)
 
     def spent(self) -> dict[int, float]:
         found = dict.fromkeys(self.scenario.deployment.motes, 0.0)
@@ -267,33 +269,33 @@ class SweptBed(Bed):
     def _introduce_motes(self, topology: Topology) -> None:
         """As if all had told long ago whom they hear."""
         links = topology.heard.items()
-        reports = [LinksReport(mote, tuple(Heard(*link) for link in heard.items())) for mote, heard in links]
+        reports = [LinksReport(mote, tuple(NeighbourLink(*link) for link in heard.items())) for mote, heard in links]
         self.station.world = self.station.world.with_links(reports)
 
-    def _standing(self) -> "dict[int, Standing]":
+    def _standing(self) -> "dict[int, MoteConfig]":
         """What the station wants each mote to have that it can reach."""
-        from simulator.mote_config import Standing
+        from simulator.mote_config import MoteConfig
 
         world = self.station.world
         desired = {n: each for n, each in world.desired.items() if each.program and n in world.tree.parent}
         nothing = Schedule(0, 0, ())  # of who only passes on
         return {
-            n: Standing(
+            n: MoteConfig(
                 decode_schedule(each.schedule, n) if each.schedule else replace(nothing, site=n),
-                decode_orders(each.program, n), self.catalog.tick_ms,
+                decode_assignment(each.program, n), self.catalog.tick_ms,
             )
             for n, each in desired.items()
         }  # fmt: skip
 
-    def _take(self, swept: "Swept") -> None:
+    def _take(self, swept: "RoundsOutcome") -> None:
         """Give the station what arrived, and count and record what happened."""
-        from simulator.vector_engine.trace_writer import count, record
+        from simulator.vector_engine.trace_writer import count_events, write_trace
 
-        count(swept, self._sweep.layout, self.tally)
+        count_events(swept, self._sweep.layout, self.tally)
         self._take_deaths()
         if self.trace:
-            record(swept, self._sweep.layout, self.trace, self.catalog.tick_ms)
-            self.trace.pass_on(swept.rounds.stop * self._sweep.layout.round_us)
+            write_trace(swept, self._sweep.layout, self.trace, self.catalog.tick_ms)
+            self.trace.flush(swept.rounds.stop * self._sweep.layout.round_us)
         tick_us = self.catalog.tick_ms * 1_000
         sent: dict[tuple[str, ...], list[Batch]] = {}  # by the extent, and the columns that came
         filtered: dict[str, list[Batch]] = {}
@@ -301,24 +303,24 @@ class SweptBed(Bed):
             name, readings = self._readings(arrived)
             for batch in batches_of(readings, self.catalog.find(name), self._ticks(arrived, True)):
                 sent.setdefault((name, *batch.columns), []).append(batch)
-            reports = replace(filtered_of(readings, 0), arrival=self._ticks(arrived, False))
+            reports = replace(filtered_batch_of(readings, 0), arrival=self._ticks(arrived, False))
             filtered.setdefault(name, []).extend((reports, self._waited(readings, arrived)))
         ended = swept.rounds.stop * self._sweep.layout.round_us // tick_us - 1
         ledger = self.station.ledger
         for (name, *_), batches in sent.items():
             batch = _in_order(batches)
-            ledger.come(name, batch.site, batch.tick, Way.DELIVERED, ended)
+            ledger.come(name, batch.site, batch.tick, DeliveryKind.DELIVERED, ended)
             self.archive.append(self.catalog.find(name), batch)
             self.station.engine.deliver(name, batch)
         for name, batches in filtered.items():
             batch = _in_order(batches)
-            ledger.come(name, batch.site, batch.tick, Way.FILTERED, ended)
+            ledger.come(name, batch.site, batch.tick, DeliveryKind.FILTERED, ended)
             self.station.engine.deliver(name, batch)
         for merged in swept.merged:
             number = merged.table.number
             found, time = merged.gathered(self._sweep.layout, self.station.world.shapes[number])
             ledger.merge(self.station.world.folds[number], found.slice, _who(found), found.readings, ended)
-            self.station.engine.deliver(number, ArrivedPartials.gathered(found, time // tick_us))
+            self.station.engine.deliver(number, PartialBatch.gathered(found, time // tick_us))
         if ended > self.station.engine.clock:
             uplink.answer(self.station.engine, self.station.feed, ended)
 
@@ -332,31 +334,33 @@ class SweptBed(Bed):
                 if self.trace:
                     self.trace.record(int(sweep.died_us[at]), mote, "died", why="battery")
 
-    def _readings(self, arrived: "Arrived") -> tuple[str, Readings]:
+    def _readings(self, arrived: "ArrivedReadings") -> tuple[str, Readings]:
         """What arrived of an extent, as if it had been decoded."""
         sampled = arrived.sampled
         sampling = self.station.world.scheduled.samplings[sampled.batch.sampling.number]
         sent = sampled.outcomes.sent[arrived.rows]
         rows, site = arrived.rows[sent], self._sweep.layout.number[sampled.mote[arrived.rows]]
         tick = sampled.tick[arrived.rows]
-        lanes = [(lane.values[rows], ~lane.there[rows]) for lane in sampled.outcomes.reading]
+        lanes = [(lane.values[rows], ~lane.valid[rows]) for lane in sampled.outcomes.reading]
         values, nulls = (_columns(part, len(rows)) for part in (zip(*lanes, strict=True) if lanes else ((), ())))
         found = Readings(sampling, site[sent], tick[sent], values, nulls.astype(bool), site[~sent], tick[~sent])
         return sampling.extent, found
 
-    def _ticks(self, arrived: "Arrived", sent: bool) -> np.ndarray:
+    def _ticks(self, arrived: "ArrivedReadings", sent: bool) -> np.ndarray:
         """In which those arrived that were sent, or not."""
         which = arrived.sampled.outcomes.sent[arrived.rows] == sent
         return arrived.time[which] // (self.catalog.tick_ms * 1_000)
 
-    def _waited(self, readings: Readings, arrived: "Arrived") -> Batch:
+    def _waited(self, readings: Readings, arrived: "ArrivedReadings") -> Batch:
         """The reports of what was filtered in the rounds before these."""
         mote, tick, time = arrived.before
-        found = filtered_of(replace(readings, filtered_site=self._sweep.layout.number[mote], filtered_tick=tick), 0)
+        found = filtered_batch_of(
+            replace(readings, filtered_site=self._sweep.layout.number[mote], filtered_tick=tick), 0
+        )
         return replace(found, arrival=time // (self.catalog.tick_ms * 1_000))
 
 
-def _who(found: "Gathered") -> np.ndarray:
+def _who(found: "FoldedColumns") -> np.ndarray:
     """Who is in each of them, as in `innet.payload.Partials`."""
     if not found.shape.has_bitmap:
         return np.array(found.who)[:, None]
@@ -376,8 +380,8 @@ def _columns(parts: Sequence[np.ndarray], length: int) -> np.ndarray:
     return np.stack(parts, axis=1) if parts else np.zeros((length, 0), np.int64)
 
 
-def _check(scenario: "Scenario") -> None:
-    from simulator.vector_engine.layout import CannotSweep
+def _check_vectorisable(scenario: "Scenario") -> None:
+    from simulator.vector_engine.layout import NotVectorisableError
 
     said: Mapping[str, bool] = {
         "something goes wrong": any(fault.what != "sensor_fails" for fault in scenario.faults),
@@ -389,4 +393,4 @@ def _check(scenario: "Scenario") -> None:
         "nothing is asked": not scenario.queries,
     }
     if why := next((what for what, holds in said.items() if holds), None):
-        raise CannotSweep(why)
+        raise NotVectorisableError(why)

@@ -7,16 +7,16 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, TextIO
 
-from acquisition.batch import Batch, empty
+from acquisition.batch import Batch, empty_batch
 from acquisition.extent import Extent
-from basestation.controller.migration import Decided
-from basestation.language.diagnostics import Refused
+from basestation.controller.migration import MigrationEvent
+from basestation.language.diagnostics import DiagnosticError
 from basestation.results.wire import schema_as_json, update_as_json
-from basestation.testbed import SweptBed, Testbed
-from basestation.updates.update import EpochMarks, WindowUpdates, apart
+from basestation.testbed.testbed import Testbed, VectorTestbed
+from basestation.updates.update import EpochMarks, WindowUpdates, split_interleaved
 
 if TYPE_CHECKING:
-    from basestation.testbed import Scenario
+    from basestation.testbed.testbed import Scenario
 
 DAY_MS = 86_400_000
 # Student's t, 97.5 %, for 1, 2, … degrees of freedom (NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2).
@@ -26,14 +26,14 @@ T_975 = (
 )  # fmt: skip
 
 
-class Forgetful:
+class DiscardingArchive:
     """An archive that keeps nothing: what happened is in the trace."""
 
     def append(self, extent: Extent, batch: Batch) -> None:
         """It is safe in the trace."""
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
-        return empty(extent.schema)
+        return empty_batch(extent.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class Trial:
     motes: tuple[MoteFigures, ...]
     ledger: Mapping[str, Mapping[str, int]]
     accounts: Mapping[str, Mapping[int, Mapping[str, int]]]
-    nobodys: Mapping[str, int]
+    unattributed: Mapping[str, int]
     answers: Mapping[str, int]
     revisions: Mapping[str, int]
     coverage: Mapping[str, float]
-    refused: Mapping[str, Refused]
-    decided: tuple[tuple[str, Decided], ...]
+    refused: Mapping[str, DiagnosticError]
+    decided: tuple[tuple[str, MigrationEvent], ...]
     errors: Mapping[str, int]
 
     def figures(self) -> dict[str, float]:
@@ -102,7 +102,7 @@ class Summary:
     most: float
 
 
-def summarised(trials: Sequence[Trial]) -> dict[str, Summary]:
+def summarise(trials: Sequence[Trial]) -> dict[str, Summary]:
     """Each figure over all seeds."""
     figures = [trial.figures() for trial in trials]
     return {name: _summary([each[name] for each in figures]) for name in figures[0]}
@@ -113,16 +113,16 @@ def _summary(values: Sequence[float]) -> Summary:
     if max(values) == inf:
         return Summary(inf, float("nan"), min(values), inf)
     mean = fmean(values)
-    margin = student(count - 1) * stdev(values) / sqrt(count) if count > 1 else float("nan")
+    margin = student_t(count - 1) * stdev(values) / sqrt(count) if count > 1 else float("nan")
     return Summary(mean, margin, min(values), max(values))
 
 
-def student(freedom: int) -> float:
+def student_t(freedom: int) -> float:
     """Student's t, 97.5 %; beyond the table by its first correction to the normal distribution."""
     return T_975[freedom - 1] if freedom <= len(T_975) else 1.960 + 2.37 / freedom
 
 
-class Trying:
+class TrialRun:
     """One run while it goes on; where a folder is given, answers and trace are written there as they come."""
 
     def __init__(self, scenario: "Scenario", seed: int, folder: Path | None = None, swept: bool = False,
@@ -131,8 +131,8 @@ class Trying:
         self._files: list[TextIO] = []
         self._answers = self._open(folder, "answers.jsonl")
         trace = self._open(folder, "trace.txt")
-        told = scenario, seed, trace and trace.write, trace is not None, Forgetful()
-        self.bed = SweptBed(*told) if swept else Testbed(*told, agenda)
+        told = scenario, seed, trace and trace.write, trace is not None, DiscardingArchive()
+        self.bed = VectorTestbed(*told) if swept else Testbed(*told, agenda)
         self._read: dict[str, int] = {}
         self._windows: dict[str, dict] = {}
         self._revisions: dict[str, int] = {}
@@ -171,7 +171,7 @@ class Trying:
                 self._read[name] = numbered.number - 1 + (len(update) if hasattr(update, "__len__") else 1)
                 for line in update_as_json(update, shape.scales):
                     self._tell(write, line)
-                for each in apart([update]):
+                for each in split_interleaved([update]):
                     if isinstance(each, WindowUpdates | EpochMarks):
                         self._count(name, each)
 
@@ -198,7 +198,7 @@ class Trying:
             motes=tuple(self._mote(number, spent) for number, spent in sorted(bed.spent().items())),
             ledger={name: dict(counts) for name, counts in bed.station.engine.ledger().items()},
             accounts=bed.station.account(),
-            nobodys=bed.station.ledger.nobodys(),
+            unattributed=bed.station.ledger.unattributed(),
             answers={name: len(windows) for name, windows in self._windows.items()},
             revisions=dict(self._revisions),
             coverage=coverage,
@@ -210,7 +210,7 @@ class Trying:
     def _mote(self, number: int, spent: float) -> MoteFigures:
         tally, battery = self.bed.tally, self._scenario.deployment.motes[number].battery
         died = tally.died.get(number)
-        lived_ms = self.bed.passed_ms if died is None else died[0] / 1_000 - self._scenario.begin_ms
+        lived_ms = self.bed.elapsed_ms if died is None else died[0] / 1_000 - self._scenario.begin_ms
         lifetime = battery / spent * lived_ms / DAY_MS if spent else inf
         return MoteFigures(
             number, tally.produced[number], tally.frames[number], tally.attempts[number], tally.bytes[number],

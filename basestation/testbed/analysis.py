@@ -11,29 +11,29 @@ from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from acquisition.extent import Catalog
-from basestation.controller.forecast import CANNOT, Outlook
-from basestation.controller.what_if import placing
-from basestation.explain.text_layout import paragraph, prose, table
+from basestation.controller.forecast import INFEASIBLE, Forecast
+from basestation.controller.what_if import plan_what_if
+from basestation.explain.text_layout import format_paragraph, format_table, wrap_prose
 from basestation.planner.plan import Plan
-from basestation.testbed import climate_of, deployed_in, measure
-from innet.costs.energy_model import Prediction
+from basestation.testbed.testbed import climate_of, deployment_of, measure
+from innet.costs.energy_model import EnergyPrediction
 from innet.placement.placement import extents_of
-from innet.placement.statistics import GUESS, Counted, Statistics
+from innet.placement.statistics import GUESS, CountedStatistics, Statistics
 
 if TYPE_CHECKING:
-    from basestation.testbed import Scenario
+    from basestation.testbed.testbed import Scenario
 
 HOUR_MS, LEAST_ROUNDS = 3_600_000, 20
 """How long motes are simulated where nobody says it: an hour, or so many rounds if those take longer."""
 
 
-def analysed(plans: Sequence[Plan], around: "Scenario", catalog: Catalog, seed: int | None, ms: int | None,
+def analyse(plans: Sequence[Plan], around: "Scenario", catalog: Catalog, seed: int | None, ms: int | None,
              told: Callable[[float], None], statistics: Statistics = GUESS) -> dict | None:  # fmt: skip
     """As one dictionary that JSON can hold; None where motes have nothing to do. `told` hears which share is over."""
-    deployment = deployed_in(around)
+    deployment = deployment_of(around)
     try:
-        placed = placing(plans, deployment, catalog, statistics)
-    except CANNOT as why:
+        placed = plan_what_if(plans, deployment, catalog, statistics)
+    except INFEASIBLE as why:
         return {"type": "analysis", "deployment": deployment.name, "refused": str(why)}
     if placed is None:
         return None
@@ -44,7 +44,7 @@ def analysed(plans: Sequence[Plan], around: "Scenario", catalog: Catalog, seed: 
     climate = climate_of(around)
     predictions = {
         "predicted": placed.predicted(climate=climate),
-        "informed": placed.predicted(Counted.of(found.made), climate),
+        "informed": placed.predicted(CountedStatistics.of(found.made), climate),
     }
     hours = rounds * round_ms / HOUR_MS
     return {
@@ -62,11 +62,11 @@ def analysed(plans: Sequence[Plan], around: "Scenario", catalog: Catalog, seed: 
     }  # fmt: skip
 
 
-def _hourly(prediction: Prediction) -> float:
+def _hourly(prediction: EnergyPrediction) -> float:
     return prediction.epoch_ms / HOUR_MS
 
 
-def _levels(placed: Outlook, predictions: Mapping[str, Prediction], tally, hours: float) -> list[dict]:
+def _levels(placed: Forecast, predictions: Mapping[str, EnergyPrediction], tally, hours: float) -> list[dict]:
     """Messages and bytes in an hour, by the distance from a gateway."""
     messages, size = Counter[int](), Counter[int]()
     for mote, attempts in tally.attempts.items():
@@ -84,7 +84,9 @@ def _levels(placed: Outlook, predictions: Mapping[str, Prediction], tally, hours
     return found
 
 
-def _motes(placed: Outlook, predictions: Mapping[str, Prediction], joules: Mapping[int, float], hours: float) -> list:
+def _motes(
+    placed: Forecast, predictions: Mapping[str, EnergyPrediction], joules: Mapping[int, float], hours: float
+) -> list:
     """Joules in an hour, mote by mote."""
     return [
         {
@@ -97,7 +99,7 @@ def _motes(placed: Outlook, predictions: Mapping[str, Prediction], joules: Mappi
 
 
 def _worst(
-    placed: Outlook, predictions: Mapping[str, Prediction], joules: Mapping[int, float], hours: float
+    placed: Forecast, predictions: Mapping[str, EnergyPrediction], joules: Mapping[int, float], hours: float
 ) -> dict | None:
     """Whose battery is empty first, and after how many days, by each account; None where no mote has a battery."""
     lasting = {name: each.lifetimes for name, each in predictions.items()}
@@ -109,7 +111,7 @@ def _worst(
     return {name: {"mote": mote, "days": lasting[name][mote] / 86_400} for name, mote in first.items()}
 
 
-def _covered(placed: Outlook, through: Mapping[int, float], measured: Mapping[str, float]) -> list[dict]:
+def _covered(placed: Forecast, through: Mapping[int, float], measured: Mapping[str, float]) -> list[dict]:
     """The share of each extent's readings that is heard of: by the links on the way, and as it was."""
     found = []
     for extent, share in sorted(measured.items()):
@@ -122,7 +124,7 @@ def _covered(placed: Outlook, through: Mapping[int, float], measured: Mapping[st
     return found
 
 
-def off(told: Mapping[str, float], name: str) -> float:
+def relative_error(told: Mapping[str, float], name: str) -> float:
     """How far a prediction is off, as a share of what was measured."""
     return told[name] / told["measured"] - 1 if told["measured"] else 0.0
 
@@ -130,10 +132,10 @@ def off(told: Mapping[str, float], name: str) -> float:
 # --- as people read it -----------------------------------------------------------------------------------------------
 
 
-def analysis_text(told: Mapping) -> str:
+def format_analysis(told: Mapping) -> str:
     head = f"simulated on the motes of {told['deployment']}"
     if "refused" in told:
-        return paragraph(head, prose(f"cannot be run there: {told['refused']}"))
+        return format_paragraph(head, wrap_prose(f"cannot be run there: {told['refused']}"))
     hours = "1 hour" if told["hours"] == 1 else f"{told['hours']:.3g} hours"
     lines = [f"seed {told['seed']}, {told['rounds']:,} rounds, {hours}"]
     if isinstance(told["world"], str):
@@ -141,21 +143,21 @@ def analysis_text(told: Mapping) -> str:
         lines += _climate_lines(**told["climate"])
     else:
         made = ", ".join(f"{name} {each['mean']:g} ± {each['noise']:.4g}" for name, each in told["world"].items())
-        lines += prose(f"nobody said what the world is like, so it is made up: {made}")
-    lines += prose(
+        lines += wrap_prose(f"nobody said what the world is like, so it is made up: {made}")
+    lines += wrap_prose(
         f"of three figures the first is predicted: how often conditions hold, and how many groups there are, is "
         f"{told['statistics']}; informed: it is counted in what was measured"
     )
     lines += _level_lines(told["levels"]) + _mote_lines(told["motes"])
     if worst := told["worst"]:
         first = [f"of mote {worst[name]['mote']}, after {worst[name]['days']:,.1f} days" for name in _NAMES]
-        lines += prose("the first battery to be empty is that {}; informed: {}; measured: {}".format(*first))
+        lines += wrap_prose("the first battery to be empty is that {}; informed: {}; measured: {}".format(*first))
     late = told["delivered_ms"]
     lines.append(f"the last of a round arrives after {late['predicted']:,} ms, measured {late['measured']:,.1f} ms")
     for each in told["covered"]:
         share = f"{each['predicted']:.2%} are heard of, measured {each['measured']:.2%}"
         lines.append(f"of the readings of {each['extent']}, {share}")
-    return paragraph(head, lines)
+    return format_paragraph(head, lines)
 
 
 def _climate_lines(delivery: float, bad: float, left: float) -> list[str]:
@@ -174,14 +176,16 @@ def _level_lines(levels: Sequence[Mapping]) -> list[str]:
     for each in levels:
         messages = (f"{each['messages'][name]:,.1f}" for name in _NAMES)
         rows.append((str(each["level"]), *messages, *(f"{each['bytes'][name]:,.0f}" for name in _NAMES)))
-    return table(rows)
+    return format_table(rows)
 
 
 def _mote_lines(motes: Sequence[Mapping]) -> list[str]:
     rows = [("mote", "level", "J/h", "informed", "measured", "off", "informed off")]
     for each in motes:
         joules = each["joules"]
-        shares = (f"{off(joules, name):+.1%}" for name in ("predicted", "informed"))
+        shares = (f"{relative_error(joules, name):+.1%}" for name in ("predicted", "informed"))
         rows.append((str(each["mote"]), str(each["level"]), *(f"{joules[name]:.4g}" for name in _NAMES), *shares))
-    worst = {name: max((abs(off(each["joules"], name)) for each in motes), default=0.0) for name in _NAMES[:2]}
-    return [*table(rows), f"at most {worst['predicted']:.1%} off, informed {worst['informed']:.1%}"]
+    worst = {
+        name: max((abs(relative_error(each["joules"], name)) for each in motes), default=0.0) for name in _NAMES[:2]
+    }
+    return [*format_table(rows), f"at most {worst['predicted']:.1%} off, informed {worst['informed']:.1%}"]
