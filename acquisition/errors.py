@@ -6,8 +6,10 @@ AcquisitionError
  └─ InputError      recorded data that cannot be taken: the fault of whoever recorded it, ends the replay
 """
 
+from gateway.errors import MoteloomError
 
-class AcquisitionError(Exception):
+
+class AcquisitionError(MoteloomError):
     """Everything this package raises on purpose."""
 
 

@@ -1,18 +1,28 @@
-"""The errors of this package, told apart by whose fault they are.
+"""Exceptions of this package, and the base of every exception that Moteloom raises on purpose.
 
-GatewayError
- ├─ FrameError       bytes from outside that are no frame: their fault, counted, never fatal
- ├─ LinkError        a link was used in a way it cannot be: our fault
- └─ TransportError   the wire is gone or not there: nobody's fault, try again
+MoteloomError
+ ├─ GatewayError
+ │   ├─ FrameError      received bytes are not a frame: counted, never fatal
+ │   ├─ LinkError       a caller used a link, frame or image in a way that is not allowed
+ │   └─ TransportError  the transport is closed or unreachable: try again later
+ ├─ ConfigError         a TOML file cannot be used (`gateway.toml`)
+ └─ the bases of the packages above: AcquisitionError, InnetError, …
 """
 
 
-class GatewayError(Exception):
-    """Everything this package raises on purpose."""
+class MoteloomError(Exception):
+    """Base of all exceptions that Moteloom raises on purpose; everything else is a bug."""
+
+
+class GatewayError(MoteloomError):
+    """Base of the exceptions of this package."""
 
 
 class FrameError(GatewayError):
-    """Bytes that are no frame. `code` is one word to count by; `raw` keeps (the start of) the evidence."""
+    """Received bytes that are not a valid frame.
+
+    `code` is one word under which the error is counted. `raw` keeps the first 256 of the bytes.
+    """
 
     def __init__(self, code: str, message: str, raw: bytes = b"") -> None:
         super().__init__(message)
@@ -21,8 +31,8 @@ class FrameError(GatewayError):
 
 
 class LinkError(GatewayError):
-    """A link was asked for something impossible in its state."""
+    """A caller asked a link, a frame or an image for something that its state or its limits forbid."""
 
 
 class TransportError(GatewayError):
-    """A transport cannot carry bytes just now."""
+    """A transport cannot carry bytes now."""

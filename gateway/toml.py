@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.errors import MoteloomError
 from gateway.source import Source, Span, did_you_mean
 
 DIGITS = 4_300
@@ -34,7 +35,7 @@ class ConfigFault:
         return "\n".join([*lines, f"  help: {self.help}"] if self.help else lines)
 
 
-class ConfigError(Exception):
+class ConfigError(MoteloomError):
     """A file that cannot be taken, with everything that is wrong with it, each once, in the order of the text."""
 
     def __init__(self, faults: list[ConfigFault]) -> None:

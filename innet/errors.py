@@ -7,8 +7,10 @@ InnetError
  └─ PayloadError    a report from a mote that makes no sense: the sender's fault, counted, never fatal
 """
 
+from gateway.errors import MoteloomError
 
-class InnetError(Exception):
+
+class InnetError(MoteloomError):
     """Everything this package raises on purpose."""
 
 

@@ -131,7 +131,11 @@ def counts(found: list[Place]) -> dict[str, int]:
     """How many places each rule has; prose of tests is counted apart from that of the product."""
     result: dict[str, int] = {}
     for place in found:
-        is_test = place.path.startswith(("tests/", "bench/", "tools/")) and place.rule in ("people", "speech", "relative")
+        is_test = place.path.startswith(("tests/", "bench/", "tools/")) and place.rule in (
+            "people",
+            "speech",
+            "relative",
+        )
         rule = f"{place.rule} in tests" if is_test else place.rule
         result[rule] = result.get(rule, 0) + 1
     return result
@@ -158,13 +162,21 @@ def main(arguments: list[str] | None = None) -> int:
     now, allowed = counts(found), limits()
     if options.lower:
         lines = [f'"{rule}" = {min(count, allowed.get(rule, count))}' for rule, count in sorted(now.items())]
-        LIMITS.write_text("# Written by `python tools/ratchet.py --lower`. Limits only fall.\n[limits]\n" + "\n".join(lines) + "\n")
+        LIMITS.write_text(
+            "# Written by `python tools/ratchet.py --lower`. Limits only fall.\n[limits]\n" + "\n".join(lines) + "\n"
+        )
         return 0
     above = False
     for rule in sorted({*now, *allowed}):
         count, limit = now.get(rule, 0), allowed.get(rule, 0)
         above |= count > limit
-        advice = "  too many: mend the new ones (--list .)" if count > limit else "  fell: run --lower" if count < limit else ""
+        advice = (
+            "  too many: mend the new ones (--list .)"
+            if count > limit
+            else "  fell: run --lower"
+            if count < limit
+            else ""
+        )
         print(f"{rule:<20} {count:>5}, limit {limit}{advice}")
     return int(above)
 

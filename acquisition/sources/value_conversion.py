@@ -10,13 +10,14 @@ from math import isfinite
 
 from acquisition.schema import Type
 from acquisition.ticks import tick_of_rfc3339
+from gateway.errors import MoteloomError
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _FINER = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]")
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-class ValueRejectedError(Exception):
+class ValueRejectedError(MoteloomError):
     """A value that an attribute cannot hold; `code` is a number of the catalogue of errors."""
 
     def __init__(self, code, message, help=None):

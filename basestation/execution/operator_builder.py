@@ -44,11 +44,12 @@ from basestation.execution.windowing.stream_windows import RowWindows, TimeWindo
 from basestation.execution.windowing.table_windows import OnceWindow, ScanWindows
 from basestation.execution.windowing.window_store import TickOrderedStore
 from basestation.progress.query_scope import QueryScope
+from gateway.errors import MoteloomError
 
 _INSIDE = WindowSelect | WindowProject | WindowAggregation | WindowCrossProduct | WindowJoin | TABLE_NODES
 
 
-class UnsupportedPlanError(Exception):
+class UnsupportedPlanError(MoteloomError):
     """The plan is valid, and this version cannot run it. `what` names the part that is missing."""
 
     def __init__(self, what):
@@ -56,7 +57,7 @@ class UnsupportedPlanError(Exception):
         self.what = what
 
 
-class StartBeforeRecordError(Exception):
+class StartBeforeRecordError(MoteloomError):
     """A query is to begin before what is on record. `first` is the first tick that it could begin at."""
 
     def __init__(self, since, first):

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gateway.errors import MoteloomError
+
 
 @dataclass(frozen=True, slots=True)
 class QueryFailure:
@@ -12,7 +14,7 @@ class QueryFailure:
     message: str
 
 
-class QueryFailedError(Exception):
+class QueryFailedError(MoteloomError):
     """Raised inside the execution of one query. `code` is a number of the catalogue of errors (SN5xx)."""
 
     def __init__(self, code, message):

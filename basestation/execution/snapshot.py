@@ -10,6 +10,8 @@ import io
 import pickle
 from enum import EnumType
 
+from gateway.errors import MoteloomError
+
 _KIND = b"moteloom engine "
 _HEAD = _KIND + b"14\n"
 """The number is one more wherever a class of the state keeps something else, or is elsewhere: it would be misread, or not found."""
@@ -22,7 +24,7 @@ _OTHERS = {
 }  # fmt: skip
 
 
-class SnapshotError(Exception):
+class SnapshotError(MoteloomError):
     """The bytes are not what `saved` gave, or another version wrote them."""
 
 

@@ -10,6 +10,7 @@ from basestation.language.diagnostics import Diagnostic
 from basestation.language.keywords import RESERVED, find_nearest
 from basestation.language.lexer import BAD, END, NAME, NUMBER, STRING, tokenize
 from basestation.language.syntax import Name
+from gateway.errors import MoteloomError
 from gateway.source import Source, Span
 
 MAX_NESTING = 100
@@ -21,11 +22,11 @@ MAX_OPERATOR_NESTING = 120
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-class ParseError(Exception):
+class ParseError(MoteloomError):
     """What should stand here does not; it was reported."""
 
 
-class NestingError(Exception):
+class NestingError(MoteloomError):
     """The text nests too deeply to go on with this statement; it was reported."""
 
 

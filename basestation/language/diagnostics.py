@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from basestation.errors import CATALOGUE
+from gateway.errors import MoteloomError
 from gateway.source import Source, Span
 from gateway.toml import ConfigFault
 
@@ -50,7 +51,7 @@ class Diagnostic:
         return "\n".join(out)
 
 
-class DiagnosticError(Exception):
+class DiagnosticError(MoteloomError):
     """What was written cannot be taken; holds every diagnostic that is independent of the others, in text order."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]):

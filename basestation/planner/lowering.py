@@ -15,6 +15,7 @@ from basestation.algebra.expression_text import format_expression
 from basestation.algebra.node import PlanNode, walk
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.planner.thresholds import NoThresholdError, find_passing_range, threshold_column
+from gateway.errors import MoteloomError
 from innet.operators import mote_expression as inside
 from innet.operators.acquire import Acquire
 from innet.operators.deliver import Deliver
@@ -36,7 +37,7 @@ _AROUND = 2
 """Places on the stack for the conditions that the compiler puts around one: of others, and of the ticks."""
 
 
-class NotPushableError(Exception):
+class NotPushableError(MoteloomError):
     """Why something stays at the base station: one word to count by, and a sentence."""
 
     def __init__(self, code: str, reason: str) -> None:

@@ -13,13 +13,14 @@ from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.vector import Vector
+from gateway.errors import MoteloomError
 from innet.operators.value_ranges import Interval
 
 _LITERAL = ex.Literal
 _STEADY = ("ROUND", "FLOOR", "CEIL")
 
 
-class NoThresholdError(Exception):
+class NoThresholdError(MoteloomError):
     """It cannot be said for sure; an answer, not an error."""
 
 

@@ -7,11 +7,12 @@ from acquisition.ticks import rfc3339_of
 from basestation.results.feed import NumberedUpdate
 from basestation.results.schema import ResultSchema
 from basestation.results.wire import schema_as_json, update_as_json
+from gateway.errors import MoteloomError
 
 PROBLEM = "application/problem+json"
 
 
-class HttpProblemError(Exception):
+class HttpProblemError(MoteloomError):
     """An error as a client sees it. `code` is stable, `remedy` says what would help."""
 
     def __init__(self, status: int, code: str, title: str, remedy: str | None = None) -> None:

@@ -12,11 +12,12 @@ import numpy as np
 
 from basestation.results.schema import ResultSchema
 from basestation.updates.update import EpochMarks, Interleaved, TupleUpdates, Update, WindowUpdates
+from gateway.errors import MoteloomError
 
 _MANY = EpochMarks | Interleaved | TupleUpdates | WindowUpdates
 
 
-class UpdatesExpiredError(Exception):
+class UpdatesExpiredError(MoteloomError):
     """What was asked for is no longer kept; `first` is the number of the oldest update that is."""
 
     def __init__(self, first: int) -> None:

@@ -7,6 +7,7 @@ every value that the raw type of a sensor has, so nothing is left to luck.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from gateway.errors import MoteloomError
 from innet.operators.mote_expression import Instruction, MoteConstant, MoteExpression, SensorValue
 
 
@@ -33,7 +34,7 @@ TRUTH = Interval(0, 1)
 SITES = Interval(0, 2**16 - 1)
 
 
-class ValueRangeError(Exception):
+class ValueRangeError(MoteloomError):
     """An expression that has values which do not fit; not an error, but an answer."""
 
     def __init__(self, expression: MoteExpression, interval: Interval) -> None:

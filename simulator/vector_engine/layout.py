@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gateway.errors import MoteloomError
 from innet.costs.hardware import Hardware
 from innet.placement.round_pattern import RoundPattern
 from simulator.energy import Timing
@@ -14,7 +15,7 @@ from simulator.radio_slots import RadioSlots
 GATEWAY = -1
 
 
-class NotVectorisableError(Exception):
+class NotVectorisableError(MoteloomError):
     """The fast speed would not do what the motes do; says what is in its way."""
 
 

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from gateway.errors import MoteloomError
+
 OLDEST = 17
 REMEDY = "sudo apt install openjdk-17-jre-headless"
 
 
-class SparkUnavailableError(Exception):
+class SparkUnavailableError(MoteloomError):
     """Historical queries cannot run here; the message says what is missing and what would help."""
 
 

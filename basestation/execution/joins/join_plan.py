@@ -8,11 +8,13 @@ that is not kept is computed anew by whoever needs it. No plan changes an answer
 from dataclasses import dataclass
 from itertools import permutations, product
 
+from gateway.errors import MoteloomError
+
 Place = tuple[int, ...]
 """What can be probed: one input or a kept node, as its inputs in ascending order."""
 
 
-class InvalidJoinPlanError(ValueError):
+class InvalidJoinPlanError(MoteloomError, ValueError):
     """What was given is no plan for this join."""
 
 
