@@ -1,7 +1,8 @@
-"""`python -m gateway.cli` is the command `moteloom`."""
+"""`python -m gateway.cli` runs the command `moteloom`."""
 
 import sys
 
 from gateway.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
