@@ -1,1 +1,1 @@
-"""Windows: how far time is complete, which windows there are, and what they hold."""
+"""Progress: how far time is complete, and how many sites each window covers."""

@@ -1,77 +1,105 @@
-"""Tally: how many sites are used at each tick of a sensed extent, counted once for all that cover alike (SEMANTICS 12.3).
+"""Coverage sums: prefix sums of the number of sites used at each tick, shared by all windows that cover alike (semantics 12.3).
 
-Sums from the left make what a window covers one subtraction. Those of ticks that nobody asks for any more are let go of,
-but for the places where landmark windows begin.
+The coverage of a window is one subtraction. Sums of ticks that no window needs any more are dropped, except at the ticks
+where landmark windows begin.
 """
+
+from typing import Protocol
 
 import numpy as np
 
-_AT_ONCE = 2**20  # readings that are looked at together
+from acquisition.arrays import BoolArray, IntArray
+from basestation.progress.query_scope import QueryScope
+from basestation.progress.watermark import EpochProgress
+
+_AT_ONCE = 2**20  # (tick, site) pairs counted in one step: bounds the size of temporary arrays
+
+
+class SiteUse(Protocol):
+    """Knows which sites of an extent are used."""
+
+    def used(self, ticks: IntArray, excluded: BoolArray, scope: QueryScope) -> IntArray:
+        """Count the sites used at each tick. `excluded` is a mask over the sites in declared order; those always count."""
+        ...
 
 
 class CoverageSums:
-    """A place is a multiple of `interval` from the first scheduled one on. `excluded` sites are used at every place."""
+    """Prefix sums over places. Place 0 is the first scheduled multiple of `interval`, place n lies n intervals later.
 
-    def __init__(self, census, epochs, interval, excluded, begun, scope):
-        """Nothing is asked for before tick `begun`, and what a query does not heed is not used."""
+    Excluded sites count as used at every place.
+    """
+
+    def __init__(
+        self,
+        site_use: SiteUse,
+        epochs: EpochProgress,
+        interval: int,
+        excluded: BoolArray,
+        begun: int,
+        scope: QueryScope,
+    ) -> None:
+        """No tick before `begun` will be queried. Readings and reports outside `scope` do not count."""
         self.sites = len(epochs.sites)
-        self._census, self._epochs, self._interval, self._excluded = census, epochs, interval, excluded
+        self._site_use, self._epochs, self._interval, self._excluded = site_use, epochs, interval, excluded
         self._scope = scope
-        # The place of the first sum: what is let go of before it, nobody asks for.
-        self._base = int(self.places(*np.array([[begun], [begun]]))[0][0])
-        self._sums = np.zeros(1, np.int64)  # sums[i]: of all places before base + i
-        self._anchors = {}  # place -> the sum before it, where that is let go of
+        self._base = self._place(begun)  # the place of the first sum; earlier ones were dropped
+        self._sums = np.zeros(1, np.int64)  # _sums[i] is the sum of all places before _base + i
+        self._anchors: dict[int, int] = {}  # place -> the sum before it, for places that were dropped
 
-    def places(self, low, high):
-        """(first, behind): the places of ticks low to high, one behind the last."""
+    def places(self, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+        """Convert closed tick ranges [low, high] to half-open ranges of places: (first, behind the last)."""
         begun = self._epochs.begun
         base = begun + -begun % self._interval
         first = np.maximum(-((base - low) // self._interval), 0)
         return first, (high - base) // self._interval + 1
 
-    def between(self, first, behind):
-        """How many sites are used at places from `first` to before `behind`."""
+    def between(self, first: IntArray, behind: IntArray) -> IntArray:
+        """Count the sites used at the places [first, behind), added up over the places."""
         if not len(first):
             return first
-        self._reach(int(behind.max()))
+        self._extend(int(behind.max()))
         return self._sum(behind) - self._sum(first)
 
-    def anchor(self, low):
-        """Windows will begin at a tick for as long as they come."""
-        first, _ = self.places(np.array([low]), np.array([low]))
-        self._reach(int(first[0]))
-        self._anchors[int(first[0])] = int(self._sum(first)[0])
+    def anchor(self, low: int) -> None:
+        """Keep the sum at tick `low` for ever: windows will always begin there."""
+        first = self._place(low)
+        self._extend(first)
+        self._anchors[first] = int(self._sum(np.array([first]))[0])
 
     @property
-    def blank(self):
-        """Whether it knows no more than one that begins now would."""
+    def blank(self) -> bool:
+        """Whether nothing would be lost if these sums were computed anew."""
         return len(self._sums) == 1 and not self._anchors
 
-    def changed(self, tick):
-        """At no earlier tick has anything changed."""
-        place = int(self.places(np.array([tick]), np.array([tick]))[0][0])
+    def changed(self, tick: int) -> None:
+        """Drop the sums from a tick on; what is known of earlier ticks has not changed."""
+        place = self._place(tick)
         self._sums = self._sums[: max(1, place - self._base + 1)]
 
-    def forget(self, before):
-        """No tick before is asked for any more, but for anchors, and nothing changes there."""
-        gone = int(self.places(np.array([before]), np.array([before]))[0][0]) - self._base
-        gone = min(gone, len(self._sums) - 1)
-        if gone > 0:
-            self._sums, self._base = self._sums[gone:].copy(), self._base + gone
+    def forget(self, before: int) -> None:
+        """Drop the sums before a tick, which stays unchanged and is queried at anchors only."""
+        dropped = min(self._place(before) - self._base, len(self._sums) - 1)
+        if dropped > 0:
+            self._sums, self._base = self._sums[dropped:].copy(), self._base + dropped
 
-    def _sum(self, places):
+    def _place(self, tick: int) -> int:
+        """The first place at or after a tick."""
+        one = np.array([tick])
+        return int(self.places(one, one)[0][0])
+
+    def _sum(self, places: IntArray) -> IntArray:
         at = places - self._base
         if (at >= 0).all():
             return self._sums[at]
-        out = self._sums[np.maximum(at, 0)]
+        out: IntArray = self._sums[np.maximum(at, 0)]
         early = np.flatnonzero(at < 0)
-        unknown = int(self._excluded.sum())  # of what is let go of, nobody was known
+        unknown = int(self._excluded.sum())  # before the first sum only excluded sites count
         out[early] = [self._anchors.get(place, self._sums[0] - (self._base - place) * unknown)
                       for place in places[early].tolist()]  # fmt: skip
         return out
 
-    def _reach(self, behind):
-        """Sums up to a place."""
+    def _extend(self, behind: int) -> None:
+        """Compute the sums up to a place."""
         first = self._base + len(self._sums) - 1
         begun = self._epochs.begun
         portion = max(1, _AT_ONCE // max(1, self.sites))
@@ -79,35 +107,35 @@ class CoverageSums:
         for begin in range(first, behind, portion):
             places = np.arange(begin, min(begin + portion, behind))
             ticks = begun + -begun % self._interval + places * self._interval
-            counts.append(self._census.used(ticks, self._excluded, self._scope))
+            counts.append(self._site_use.used(ticks, self._excluded, self._scope))
         if len(counts) > 1:
             self._sums = np.concatenate([self._sums, self._sums[-1] + np.cumsum(np.concatenate(counts))])
 
 
 class SharedCoverageSums:
-    """The Tally of each way to cover one extent. `census` says which sites are used at some ticks."""
+    """The CoverageSums of one extent, one for each combination of interval, excluded sites and scope."""
 
-    def __init__(self, census, epochs):
-        self._census, self._epochs = census, epochs
-        self._tallies = {}
+    def __init__(self, site_use: SiteUse, epochs: EpochProgress) -> None:
+        self._site_use, self._epochs = site_use, epochs
+        self._sums: dict[tuple[int, bytes, QueryScope], CoverageSums] = {}
 
-    def __len__(self):
-        return len(self._tallies)
+    def __len__(self) -> int:
+        return len(self._sums)
 
-    def of(self, interval, excluded, begun, scope):
-        """That of all that cover alike; nothing is asked for before tick `begun`."""
+    def of(self, interval: int, excluded: BoolArray, begun: int, scope: QueryScope) -> CoverageSums:
+        """Find or make the sums for one way to cover. No tick before `begun` will be queried."""
         key = interval, excluded.tobytes(), scope
-        if key not in self._tallies:
-            self._tallies[key] = CoverageSums(self._census, self._epochs, interval, excluded, begun, scope)
-        return self._tallies[key]
+        if key not in self._sums:
+            self._sums[key] = CoverageSums(self._site_use, self._epochs, interval, excluded, begun, scope)
+        return self._sums[key]
 
-    def changed(self, tick):
-        """At no earlier tick has anything changed."""
-        for tally in self._tallies.values():
-            tally.changed(tick)
+    def changed(self, tick: int) -> None:
+        """Drop all sums from a tick on."""
+        for sums in self._sums.values():
+            sums.changed(tick)
 
-    def forget(self, before):
-        """No tick before is asked for any more. What nobody asked for since then goes."""
-        for tally in self._tallies.values():
-            tally.forget(before)
-        self._tallies = {key: tally for key, tally in self._tallies.items() if not tally.blank}
+    def forget(self, before: int) -> None:
+        """Drop all sums before a tick, and the CoverageSums that were not used since the last call."""
+        for sums in self._sums.values():
+            sums.forget(before)
+        self._sums = {key: sums for key, sums in self._sums.items() if not sums.blank}

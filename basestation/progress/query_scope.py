@@ -1,7 +1,7 @@
-"""Heeds: what of all that is known of an extent says something about a query, and what about others only.
+"""Query scope: which readings and filter reports of an extent count for one query.
 
-Motes send what they were asked for when they measured. A reading that came without a column that a query reads was sent for
-others, and is none of its readings; so is a report that one was filtered by conditions that are not its own.
+A mote sends the columns that its queries needed when it measured. A reading without a column of this query was sent for other
+queries and does not count here. Neither does a filter report that predates the conditions of this query.
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,11 @@ from basestation.progress.watermark import NEVER
 
 @dataclass(frozen=True, slots=True)
 class QueryScope:
-    """Readings that came with all of these columns, and reports of ticks from `find_report_starts` on."""
+    """Readings that have all `columns`, and filter reports for ticks from `reports_from` on."""
 
     columns: frozenset[str] = frozenset()
     reports_from: int = -NEVER
 
 
 WHOLE_SCOPE = QueryScope()
+"""Every reading and every report counts."""
