@@ -5,7 +5,7 @@ STAMP  := $(VENV)/.ready
 COVERED := language algebra planner progress execution
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check coverage mutants bench bench-peers bench-diff lint clean
+.PHONY: help setup demo test check one golden rewrite coverage mutants typecheck lint sim sizes bench bench-peers bench-diff clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,15 @@ test: $(STAMP) ## set up, then run every test at small counts (MOTELOOM_SEED=n r
 check: $(STAMP) ## the same tests at full counts
 	@MOTELOOM_COUNTS=full $(PYTEST) $(ARGS)
 
+one: $(STAMP) ## one file, folder or test: make one T=tests/gateway/test_link.py (ARGS="-k late -x" as pytest takes them)
+	@MOTELOOM_COUNTS=$${MOTELOOM_COUNTS:-small} $(VENV)/bin/python -m pytest $(T) $(ARGS)
+
+golden: $(STAMP) ## the golden files: queries, errors, plans, frames
+	@MOTELOOM_COUNTS=small $(PYTEST) tests/golden $(ARGS)
+
+rewrite: $(STAMP) ## write golden files and generated pages anew where the oracle agrees; read the diff before you commit
+	@bash tools/rewrite.sh $(VENV) $(T)
+
 coverage: $(STAMP) ## the tests at small counts; at least 95 % of the lines of each package of COVERED must run
 	@MOTELOOM_COUNTS=small $(PYTEST) -o timeout=900 $(COVERED:%=--cov=basestation.%) --cov-report= $(ARGS)
 	@for package in $(COVERED); do echo "coverage: basestation.$$package"; \
@@ -33,6 +42,23 @@ coverage: $(STAMP) ## the tests at small counts; at least 95 % of the lines of e
 
 mutants: $(STAMP) ## change operators line by line; each change must be caught by a test (ARGS=words chooses some)
 	@$(VENV)/bin/python tools/mutants.py $(ARGS)
+
+typecheck: $(STAMP) ## mypy --strict over all packages
+	@$(VENV)/bin/mypy
+
+lint: $(STAMP) ## style, types, the import contract, private language, commit messages
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports --config importlinter.ini
+	@$(VENV)/bin/python tools/ratchet.py
+	@$(VENV)/bin/python tools/commits.py
+
+sim: $(STAMP) ## run a scenario of simulated motes: make sim S=examples/lab54/calm.scenario.toml
+	@$(VENV)/bin/moteloom sim run $(or $(S),examples/lab54/calm.scenario.toml) $(ARGS)
+
+sizes: $(STAMP) ## lines of each package, longest modules, size of the wheel's packages
+	@$(VENV)/bin/python tools/sizes.py
 
 bench: $(STAMP) ## measure against hand-written ceilings and peers (FULL=1 every size, ARGS="W2 flat" chooses)
 	@$(VENV)/bin/python -m bench $(if $(FULL),--full) $(ARGS)
@@ -43,12 +69,7 @@ bench-peers: $(STAMP) ## make an environment for each peer that pip can get
 bench-diff: $(STAMP) ## what the last run of each case found that the run before it did not
 	@$(VENV)/bin/python -m bench.diff
 
-lint: $(STAMP) ## style and the import contract
-	@$(VENV)/bin/ruff check .
-	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/lint-imports --config importlinter.ini
-
 clean: ## remove .venv and everything that was generated beside the sources
-	@rm -rf $(VENV) bench/peers/.venv .pytest_cache .hypothesis .ruff_cache .import_linter_cache .coverage htmlcov build dist
+	@rm -rf $(VENV) bench/peers/.venv .pytest_cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache .coverage htmlcov build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "clean: done"

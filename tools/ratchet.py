@@ -34,6 +34,9 @@ SPEECH = re.compile(
 )
 RELATIVE = re.compile(r"(?:^|(?<=[.:!?] )|(?<=\n\n))(What|Who)\b(?![^.!?\n]*\?)", re.MULTILINE)
 
+CLASS = re.compile(r"(?<![\w.])_?[A-Z]\w*[a-z]\w*\b(?![.(])")
+QUOTED = re.compile(r"`([^`]+)`")
+
 
 class Place(NamedTuple):
     """One line that breaks a rule."""
@@ -75,30 +78,47 @@ def words(path: str) -> Iterator[Place]:
                 yield Place(rule, path, line, text.splitlines()[line - 1].strip())
 
 
-def old_names() -> dict[str, set[str]]:
-    """By package, the class names, functions and modules that the naming page retired: rows `package:Name` of its tables."""
-    retired: dict[str, set[str]] = {}
-    for cell in re.findall(r"^\| `([\w./]+):(\w+)`", NAMING.read_text(encoding="utf-8"), re.MULTILINE):
-        retired.setdefault(cell[0], set()).add(cell[1])
-    return retired
+class Section(NamedTuple):
+    """One table of the naming page: its folders, the names before and the names now."""
+
+    folders: tuple[str, ...]
+    before: frozenset[str]
+    now: frozenset[str]
 
 
-def names(path: str, retired: dict[str, set[str]]) -> Iterator[Place]:
-    """Definitions of one module that have a name which the naming page retired in its package."""
-    forbidden = set().union(*(found for folder, found in retired.items() if path.startswith(folder)), set())
+def classes(cells: str) -> frozenset[str]:
+    """The names of classes in backticks. `Class.member` names the member."""
+    return frozenset(name for quoted in QUOTED.findall(cells) for name in CLASS.findall(quoted))
+
+
+def sections() -> list[Section]:
+    """The tables of docs/naming.md."""
+    found = []
+    for part in re.split(r"^## ", NAMING.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        opening = re.search(r"^In ((?:`[\w/]+`(?:, )?)+)\.$", part, re.MULTILINE)
+        if opening is None:
+            continue
+        rows = [line.split("|")[1:3] for line in part.splitlines() if line.startswith("| ")]
+        before, now = (classes(" ".join(row[column] for row in rows)) for column in (0, 1))
+        found.append(Section(tuple(re.findall(r"`([\w/]+)`", opening[1])), before - now, now))
+    return found
+
+
+def names(path: str, tables: list[Section]) -> Iterator[Place]:
+    """Classes of one module that have a name which the naming page retired in its folder."""
+    forbidden = {name for table in tables if path.startswith(table.folders) for name in table.before}
     if not forbidden:
         return
     text = (ROOT / path).read_text(encoding="utf-8")
-    if Path(path).stem in forbidden:
-        yield Place("old names", path, 1, f"module {Path(path).stem}")
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in forbidden:
+        if isinstance(node, ast.ClassDef) and node.name in forbidden:
             yield Place("old names", path, node.lineno, text.splitlines()[node.lineno - 1].strip())
 
 
 def shared_classes() -> Iterator[Place]:
-    """Classes whose name another package has too, unless the naming page states the cause (`shared: Name`)."""
-    excused = set(re.findall(r"^\| `(\w+)` \| shared", NAMING.read_text(encoding="utf-8"), re.MULTILINE))
+    """Classes whose name another package has too, unless the naming page states the cause under "Shared names"."""
+    shared = NAMING.read_text(encoding="utf-8").partition("## Shared names")[2]
+    excused = classes(" ".join(line.split("|")[1] for line in shared.splitlines() if line.startswith("| ")))
     found: dict[str, list[tuple[str, int]]] = {}
     for path in tracked(*(f"{package}/*.py" for package in PACKAGES)):
         for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
@@ -120,10 +140,10 @@ def long_test_names() -> Iterator[Place]:
 
 def places() -> list[Place]:
     """Every place of the tree that breaks a rule."""
-    retired = old_names()
+    tables = sections()
     python, pages = tracked("*.py"), tracked("*.md")
     found = [place for path in (*python, *pages) for place in words(path)]
-    found += [place for path in python if path.startswith(PACKAGES) for place in names(path, retired)]
+    found += [place for path in python if path.startswith(PACKAGES) for place in names(path, tables)]
     return [*found, *shared_classes(), *long_test_names()]
 
 
@@ -156,7 +176,7 @@ def main(arguments: list[str] | None = None) -> int:
     found = places()
     if options.list is not None:
         for place in found:
-            if place.path.startswith(options.list):
+            if options.list == "." or place.path.startswith(options.list):
                 print(f"{place.path}:{place.line}: {place.rule}: {place.text[:110]}")
         return 0
     now, allowed = counts(found), limits()

@@ -27,14 +27,14 @@ NOT_MIGRATABLE = Converter | StreamUnion | LandmarkWindow | RowWindow | LoopWind
 
 
 @dataclass(frozen=True, slots=True)
-class WorkloadCost:
+class RunningCost:
     """Of all motes, in an hour; endless where they cannot do it."""
 
     joules: float
     messages: float
 
     @classmethod
-    def of(cls, world: World) -> "WorkloadCost":
+    def of(cls, world: World) -> "RunningCost":
         try:
             found = make_forecast(world)
         except INFEASIBLE:
@@ -51,8 +51,8 @@ class PlanComparison:
     """Queries as they would be fed, what the network uses now and what it would use then."""
 
     feedings: Mapping[int, AggregatePlacement]
-    now: WorkloadCost
-    then: WorkloadCost
+    now: RunningCost
+    then: RunningCost
 
 
 def plan_jointly(
@@ -100,7 +100,7 @@ class _Candidate:
 
     world: World
     feedings: Mapping[int, AggregatePlacement]
-    cost: WorkloadCost | None = None
+    cost: RunningCost | None = None
 
     def without(self, numbers: Collection[int]) -> "_Candidate":
         live = {number: query for number, query in self.world.live.items() if number not in numbers}
@@ -114,7 +114,7 @@ class _Candidate:
         return _Candidate(world, {**self.feedings, query.number: feeding})
 
     def weighed(self) -> "_Candidate":
-        return replace(self, cost=WorkloadCost.of(self.world))
+        return replace(self, cost=RunningCost.of(self.world))
 
     def folds(self, number: int) -> list:
         return [each.fold for each in self.world.live[number].partial_sources]

@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 
 from basestation.controller.forecast import add_query, initial_world
-from basestation.controller.reoptimization import WorkloadCost, find_cheaper, plan_jointly
+from basestation.controller.reoptimization import RunningCost, find_cheaper, plan_jointly
 from basestation.controller.what_if import plan_what_if
 from basestation.explain.marginal_cost import HourlyCost
 from basestation.planner.binder import bind_text
@@ -65,13 +65,13 @@ def asked_apart(office, texts):
 
 def test_a_fold_of_readings_that_somebody_wants_anyway_gives_way(office):
     world = asked_apart(office, [MEAN, ALL])
-    assert world.live[1].partial_sources and WorkloadCost.of(world).messages > 1.2 * hourly(office, [ALL]).messages
+    assert world.live[1].partial_sources and RunningCost.of(world).messages > 1.2 * hourly(office, [ALL]).messages
     found = find_cheaper(world, 3, 0.0)
     assert list(found.feedings) == [1] and not found.feedings[1].query.partial_sources
     changed = world.with_query(found.feedings[1].query)
     assert (
-        found.now == WorkloadCost.of(world)
-        and found.then == WorkloadCost.of(changed)
+        found.now == RunningCost.of(world)
+        and found.then == RunningCost.of(changed)
         and found.then.joules < found.now.joules
     )
     assert find_cheaper(changed, 3, 0.0) is None

@@ -1,0 +1,35 @@
+"""docs/naming.md is true: retired names are gone, the names that replace them exist, and the ratchet holds."""
+
+import ast
+
+from tests.docs.pages import ROOT
+from tools import ratchet
+
+
+def defined(*folders: str) -> set[str]:
+    """The names of all classes below some folders."""
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def test_tables_have_names_before_and_now():
+    assert len(ratchet.sections()) >= 8
+    assert sum(len(table.before) for table in ratchet.sections()) >= 200
+
+
+def test_names_now_exist():
+    everything = defined(*ratchet.PACKAGES)
+    assert {name for table in ratchet.sections() for name in table.now} - everything == set()
+
+
+def test_no_count_of_the_ratchet_is_above_its_limit():
+    counts = ratchet.counts(ratchet.places())
+    assert {rule: count for rule, count in counts.items() if count > ratchet.limits().get(rule, 0)} == {}
+
+
+def test_ratchet_finds_each_kind_of_private_language(tmp_path, monkeypatch):
+    (tmp_path / "page.md").write_text("What comes late is revised. Nobody was told of it. Who is there?\n")
+    monkeypatch.setattr(ratchet, "ROOT", tmp_path)
+    rules = [place.rule for place in ratchet.words("page.md")]
+    assert rules == ["people", "speech", "relative"]
