@@ -1,7 +1,14 @@
-"""Often: how values are declared of which each step makes many."""
+"""record: declares the values of which each step makes many."""
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-record = dataclass(slots=True)
-"""Nobody writes to such a value once it is made, as to any other. It is not frozen, since to make one that is takes four to eight
-times as long: a step of few tuples is mostly the making of such values, and so is cutting answers apart."""
+if TYPE_CHECKING:
+    from dataclasses import dataclass as record  # type checkers know this one by name
+else:
+    from dataclasses import dataclass
+
+    record = dataclass(slots=True)
+
+__all__ = ["record"]
+"""Treat a record as immutable. It is not declared frozen, because to create a frozen value takes four to eight times as long, and
+a step of few tuples spends most of its time creating such values."""

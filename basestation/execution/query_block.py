@@ -27,7 +27,7 @@ from basestation.execution.columns.window_combinations import (
 from basestation.execution.columns.window_contents import WindowContents, diff_windows
 from basestation.execution.graph import BLOCK, Operator
 from basestation.execution.joins.join_delta import make_join_delta
-from basestation.execution.query_failure import QueryFailedError, QueryFailure
+from basestation.execution.query_failure import QueryFailedError, QueryHalt
 from basestation.execution.relational import row_operators, table_operators
 from basestation.execution.relational.aggregation import aggregate
 from basestation.execution.relational.sliding_delta import make_sliding_delta
@@ -306,7 +306,7 @@ class QueryBlock(Operator):
             try:
                 self.node = self._subqueries.substitute_into(self._written)
             except QueryFailedError as why:
-                self.halt = QueryFailure(self.clock, why.code, why.message)
+                self.halt = QueryHalt(self.clock, why.code, why.message)
 
     # --- what is in them ---------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from gateway.errors import MoteloomError
 
 
 @dataclass(frozen=True, slots=True)
-class QueryFailure:
+class QueryHalt:
     """Why a query ends. Its windows up to `tick` are still answered."""
 
     tick: int

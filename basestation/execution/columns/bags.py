@@ -1,7 +1,7 @@
-"""Bags: which rows are left when others take equal ones away, each the first one (SEMANTICS 6.1, 6.4).
+"""Bag difference: the rows that remain when other rows each remove the first equal one (SEMANTICS 6.1, 6.4).
 
-Rows are told by keys, equal where the rows are. Few of many rows are equal mostly: a sieve finds those that may be, and only
-they are sorted.
+Rows are given as integer keys that are equal exactly where the rows are. Usually few rows have an equal one on the other
+side: a cheap filter finds the candidates, and only these are sorted.
 """
 
 import numpy as np
@@ -9,16 +9,17 @@ import numpy as np
 from basestation.execution.columns.integer_arrays import stable_argsort
 from basestation.execution.columns.window_batch import expand_ranges
 
-LOOSE, SMALL = 4, 1024  # so many numbers for each row, and some more, are fewer than it costs to sort rows
+_DENSE_FACTOR, _DENSE_SLACK = 4, 1024
+"""A table of at most FACTOR * rows + SLACK entries is cheaper than to sort the rows."""
 
 
-def fits_table(room, rows):
-    """Whether keys below `room` are counted in a table, and not sorted."""
-    return room <= LOOSE * rows + SMALL
+def fits_table(room: int, rows: int) -> bool:
+    """Return whether to count keys below `room` in a table instead of sorting them."""
+    return room <= _DENSE_FACTOR * rows + _DENSE_SLACK
 
 
-def number_occurrences(keys):
-    """For each row how many equal keys stand before it."""
+def number_occurrences(keys: np.ndarray) -> np.ndarray:
+    """Return for each key how many equal keys stand before it."""
     if (keys[1:] > keys[:-1]).all():
         return np.zeros(len(keys), np.int64)
     order = stable_argsort(keys)
@@ -30,23 +31,29 @@ def number_occurrences(keys):
     return out
 
 
-def subtract_bag(keys, others, room):
-    """Where the keys are that are left when each of the others has taken the first equal one; all are below `room`."""
+def subtract_bag(keys: np.ndarray, others: np.ndarray, room: int) -> np.ndarray:
+    """Return the ascending positions of the keys that remain when each of `others` removes the first equal key.
+
+    All keys are at least 0 and below `room`.
+    """
     if not len(keys) or not len(others):
         return np.arange(len(keys))
     if fits_table(room, len(keys)):
         return subtract_by_counts(keys, np.bincount(keys, minlength=room), np.bincount(others, minlength=room))
-    met, theirs = _sieved(keys, others, room)
+    met, theirs = _find_candidates(keys, others, room)
     if not len(met):
         return np.arange(len(keys))
     stays = np.ones(len(keys), bool)
     stays[met] = False
-    stays[met[_left_by_order(keys[met], others[theirs])]] = True
+    stays[met[_subtract_by_sorting(keys[met], others[theirs])]] = True
     return np.flatnonzero(stays)
 
 
-def _left_by_order(keys, others):
-    """The same, in no order: of those that are equal the others stand first and then the keys; of these so many go."""
+def _subtract_by_sorting(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the positions of the keys that remain, in no order.
+
+    The stable sort puts the equal others before the keys; of a run, twice as many entries go as it has others.
+    """
     both = np.concatenate([others, keys])
     order = stable_argsort(both)
     ordered = both.take(order)
@@ -54,40 +61,41 @@ def _left_by_order(keys, others):
     is_key = order >= len(others)
     sizes = np.diff(begins, append=len(both))
     behind = begins + 2 * (sizes - np.add.reduceat(is_key, begins, dtype=np.int64))
-    return order[is_key & (np.arange(len(both)) >= np.repeat(behind, sizes))] - len(others)
+    return np.asarray(order[is_key & (np.arange(len(both)) >= np.repeat(behind, sizes))] - len(others))
 
 
-def subtract_by_counts(keys, own, away):
-    """The same where it is known of each key how many rows have it, and how many of them are taken away."""
+def subtract_by_counts(keys: np.ndarray, own: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """Like `subtract_bag`, from tables by key: `own` counts the rows of each key, `away` the rows to remove."""
     left = np.flatnonzero((own > away).take(keys))
     keys = keys.take(left)
-    gone = away.take(keys)
-    some = np.flatnonzero(gone > 0)
+    removed = away.take(keys)
+    some = np.flatnonzero(removed > 0)
     if not len(some):
         return left
-    # Of the rows of each of these keys the first ones go.
+    # The first rows of each of these keys go.
     keys = keys.take(some)
     order = stable_argsort(keys)
     ordered = keys.take(order)
     begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    away = gone.take(some.take(order.take(begins)))
+    away = removed.take(some.take(order.take(begins)))
     stays = np.ones(len(left), bool)
     stays[some.take(order.take(expand_ranges(begins, away)))] = False
     return left[stays]
 
 
-def _sieved(keys, others, room):
-    """Where keys, and others, are that may have an equal one on the other side: all that have one, and a few more.
+def _find_candidates(keys: np.ndarray, others: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions of keys, and of others, that may have an equal one on the other side.
 
-    Keys share a slot with those next to them: so what stands together, as the rows of a window do, is looked up together.
+    All that have one are found, and a few more. Neighbouring keys share a slot, so rows of one window share cache lines.
     """
-    shift = max(0, room.bit_length() - (LOOSE * (len(keys) + len(others))).bit_length())
+    shift = max(0, room.bit_length() - (_DENSE_FACTOR * (len(keys) + len(others))).bit_length())
     slot, theirs, slots = keys >> shift, others >> shift, (room >> shift) + 1
-    met = np.flatnonzero(_marked(theirs, slots).take(slot))
-    return met, np.flatnonzero(_marked(slot[met], slots).take(theirs))
+    met = np.flatnonzero(_mark(theirs, slots).take(slot))
+    return met, np.flatnonzero(_mark(slot[met], slots).take(theirs))
 
 
-def _marked(slot, slots):
+def _mark(slot: np.ndarray, slots: int) -> np.ndarray:
+    """Return a mask over all slots that is true at the given ones."""
     marked = np.zeros(slots, bool)
     marked[slot] = True
     return marked

@@ -1,8 +1,9 @@
-"""Cells: the states of groups in slices, a row for each, by slice.
+"""Cells: partial aggregate states as columns, one row for each (slice, group), ordered by slice.
 
-The order of entry of a group's first tuple is kept with them, because groups stand in that order (SEMANTICS 6.4).
+Each row also says when the group's first tuple entered, because groups stand in that order (SEMANTICS 6.4).
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -11,65 +12,70 @@ import numpy as np
 
 from basestation.algebra.record import record
 from basestation.algebra.vector import as_positions, take_at
-from innet.aggregates.state import IdentityMemo
+from innet.aggregates.state import AggregateState, IdentityMemo
 
 
 @record
 class Cells:
-    """`arrival` and `place` say when the first tuple enters; `states` has one state for each aggregate, counts first.
+    """Rows of partial states.
 
-    In a matrix of cells slice and group are known by the place, None here. `place` is the rank of the first tuple among all
-    (`ranks`) there, or None where all cells stand in the order of entry.
+    `slice` and `group` number the slice and the group of each row. Both are None in a full matrix, where the position says them.
+    `arrival` and `place` order the first tuples of the groups. In a matrix, `arrival` is None, and `place` is the rank of the
+    first tuple, or None if all rows are in the order of entry. `states` has one state for each aggregate, the row count first.
 
-    `width` is told of cells that are known to be all of a matrix as they are, in the order of entry: in each slice there are
-    all groups up to it. 0: nobody knows.
+    A positive `width` says that the rows are a matrix in the order of entry: each slice has groups 0 to width - 1. With 0,
+    nothing is known.
     """
 
     slice: np.ndarray | None
     group: np.ndarray | None
     arrival: np.ndarray | None
     place: np.ndarray | None
-    states: list
+    states: list[AggregateState]
     width: int = 0
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.states[0].n_groups
 
-    def take(self, which):
-        """Those at positions, in a slice, or under a mask; they may share memory with these."""
+    def take(self, which: "np.ndarray | builtins.slice") -> "Cells":
+        """Return the rows at positions, in a slice, or under a mask; they may share memory with these."""
         which = as_positions(which)
         return self._mapped(lambda array: take_at(array, which))
 
-    def _mapped(self, change):
-        """What an array becomes it becomes once."""
+    def _mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> "Cells":
+        """Apply a function to each array, once to an array that several columns share."""
         once = IdentityMemo()
         columns = (None if column is None else once(change, column) for column in self._columns)
         return Cells(*columns, [state.mapped(partial(once, change)) for state in self.states])
 
-    def between(self, begin, end):
-        """Those of whole slices, from one place to before another; they share memory with these."""
+    def between(self, begin: int, end: int) -> "Cells":
+        """Return the rows from `begin` to before `end`, which are whole slices; they share memory with these."""
         return self if end - begin == len(self) else replace(self.take(slice(begin, end)), width=self.width)
 
-    def copied(self):
-        """The same in memory of their own."""
+    def copied(self) -> "Cells":
+        """Return the same rows in memory of their own."""
         return replace(self._mapped(np.copy), width=self.width)
 
-    def follows(self, others):
-        """Whether they are a matrix together with those before them, which are one."""
-        if not self.width == others.width > 0 or self.slice[0] <= others.slice[-1]:
+    def follows(self, others: "Cells") -> bool:
+        """Return whether these rows and the matrix before them are one matrix together."""
+        if not self.width == others.width > 0:
             return False
-        return (self.arrival[0], self.place[0]) >= (others.arrival[-1], others.place[-1])
+        assert self.slice is not None and self.arrival is not None and self.place is not None
+        assert others.slice is not None and others.arrival is not None and others.place is not None
+        if self.slice[0] <= others.slice[-1]:
+            return False
+        return bool((self.arrival[0], self.place[0]) >= (others.arrival[-1], others.place[-1]))
 
     @property
-    def _columns(self):
+    def _columns(self) -> tuple[np.ndarray | None, ...]:
         return self.slice, self.group, self.arrival, self.place
 
 
-def form_matrix(parts):
-    """Whether parts are a matrix together."""
+def form_matrix(parts: Sequence[Cells]) -> bool:
+    """Return whether the parts, one after another, are a matrix."""
     return parts[0].width > 0 and all(b.follows(a) for a, b in pairwise(parts))
 
 
-def make_matrix(states, ranks=None):
-    """A matrix of cells with such states, and the ranks of their first tuples if they are not in the order of entry."""
+def make_matrix(states: list[AggregateState], ranks: np.ndarray | None = None) -> Cells:
+    """Return a matrix of cells with these states, and the ranks of first tuples if they are not in the order of entry."""
     return Cells(None, None, None, ranks, states)

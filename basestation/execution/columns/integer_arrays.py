@@ -1,33 +1,38 @@
-"""Distinct: the different values of integers, in order. Ticks and numbers are mostly in order already, which is seen sooner
-than sorted."""
+"""Operations on integer arrays: distinct values, ranks, searches and stable sorting.
+
+Ticks and tuple numbers are usually in order already. Each function checks that first, because a check is cheaper than a sort.
+"""
 
 import numpy as np
 
+_DENSE_FACTOR, _DENSE_SLACK = 4, 1024
+"""A table of at most FACTOR * len(values) + SLACK entries is filled faster than the values are sorted."""
 
-def distinct(values):
-    """The different values, ascending."""
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """Return the distinct values in ascending order."""
     if (values[1:] > values[:-1]).all():
         return values
     ordered = values if (values[1:] >= values[:-1]).all() else np.sort(values, kind="stable")
-    return ordered[_new(ordered)]
+    return ordered[_starts_run(ordered)]
 
 
-def is_consecutive(numbers):
-    """Whether some integers, one at least, are each the next one: then a slice says as much."""
+def is_consecutive(numbers: np.ndarray) -> bool:
+    """Return whether the array is non-empty and each number is the one before plus 1."""
     count = len(numbers)
     return count > 0 and int(numbers[-1]) - int(numbers[0]) == count - 1 and bool((numbers[1:] > numbers[:-1]).all())
 
 
-def as_slice(numbers):
-    """The numbers as a slice where they are each the next one: what is taken by it is no copy."""
+def as_slice(numbers: np.ndarray) -> np.ndarray | slice:
+    """Return consecutive numbers as a slice, which selects without a copy; other numbers as they are."""
     return slice(int(numbers[0]), int(numbers[-1]) + 1) if is_consecutive(numbers) else numbers
 
 
-def locate_ranges(ascending, left, right):
-    """Of ranges of numbers: where each begins among some ascending ones, and how many of these it holds."""
+def locate_ranges(ascending: np.ndarray, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each closed range [left, right], return where it begins among ascending numbers and how many it contains."""
     count = len(ascending)
     step = int(ascending[1] - ascending[0]) if count > 1 else 1
-    if count and step and (ascending[1:] - ascending[:-1] == step).all():  # evenly apart
+    if count and step and (ascending[1:] - ascending[:-1] == step).all():  # evenly spaced: divide, don't search
         first = int(ascending[0])
         begin = np.clip(-((first - left) // step), 0, count)
         return begin, np.maximum(np.clip((right - first) // step + 1, 0, count) - begin, 0)
@@ -35,9 +40,12 @@ def locate_ranges(ascending, left, right):
     return begin, np.maximum(np.searchsorted(ascending, right, "right") - begin, 0)
 
 
-def find_in(keys, values):
-    """(where values are in ascending keys, which of them are there)."""
-    if len(keys) and int(keys[-1]) - int(keys[0]) == len(keys) - 1:  # keys are each the next one
+def find_in(keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Look values up in ascending keys.
+
+    Returns (position of each value, mask of the values that are present). A position counts only under the mask.
+    """
+    if len(keys) and int(keys[-1]) - int(keys[0]) == len(keys) - 1:  # consecutive keys
         at = values - keys[0]
         return at, (at >= 0) & (at < len(keys))
     at = np.searchsorted(keys, values)
@@ -46,45 +54,42 @@ def find_in(keys, values):
     return at, known
 
 
-def rank_distinct(values):
-    """(the different values, ascending; and for each value its place among them)."""
+def rank_distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (the distinct values in ascending order, the position of each value among them)."""
     if (values[1:] > values[:-1]).all():
         return values, np.arange(len(values))
     if (values[1:] >= values[:-1]).all():
-        new = _new(values)
+        new = _starts_run(values)
         return values[new], np.cumsum(new) - 1
     low = values.min()
     span = int(values.max()) - int(low) + 1
-    if span > _LOOSE * len(values) + _SMALL:
+    if span > _DENSE_FACTOR * len(values) + _DENSE_SLACK:
         return np.unique(values, return_inverse=True)
     there = np.zeros(span, bool)
     there[values - low] = True
     return np.flatnonzero(there) + low, (np.cumsum(there) - 1)[values - low]
 
 
-# So many numbers for each value, and some more, are gone through sooner than values are sorted.
-_LOOSE, _SMALL = 4, 1024
-
-
-def _new(ordered):
+def _starts_run(ordered: np.ndarray) -> np.ndarray:
+    """Return a mask of the entries that differ from the one before them."""
     new = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     return new
 
 
-def stable_argsort(values):
-    """The order of integers, equal ones as they stand.
+def stable_argsort(values: np.ndarray) -> np.ndarray:
+    """Return the positions that sort int64 values; equal values keep their order.
 
-    Where there are bits left beside the value for the place, both are sorted as one number, which numpy does many at once;
-    else sixteen bits at a time.
+    If value and position fit into 63 bits together, numpy sorts both as one number with vector instructions. Otherwise a
+    radix sort goes through the values 16 bits at a time.
     """
     if not len(values) or (values[1:] >= values[:-1]).all():
         return np.arange(len(values))
     least = int(values.min())
     bits, places = (int(values.max()) - least).bit_length(), len(values).bit_length()
     if bits + places < 64:
-        narrow = bits + places <= 32  # of these numpy does twice as many at once
-        order = (values - least).astype(np.uint32 if narrow else np.int64) << places
+        narrow = bits + places <= 32  # numpy sorts twice as many of these at once
+        order: np.ndarray = (values - least).astype(np.uint32 if narrow else np.int64) << places
         order |= np.arange(len(values), dtype=order.dtype)
         order.sort()
         order &= (1 << places) - 1

@@ -1,4 +1,4 @@
-"""Excepted: a truth about tuples, by their numbers, that holds for all but a few: only those are noted."""
+"""SparseFlags: a flag for each tuple number that is true for all but a few; only the exceptions are stored."""
 
 import numpy as np
 
@@ -8,21 +8,24 @@ _NONE = np.empty(0, np.int64)
 
 
 class SparseFlags:
-    def __init__(self):
-        self._numbers = _NONE  # ascending
+    """Flags by tuple number. Every flag is true until `clear` is called for its number."""
 
-    def __getitem__(self, numbers):
-        if not len(self._numbers):
+    def __init__(self) -> None:
+        self._cleared = _NONE  # ascending
+
+    def __getitem__(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the flags of an array of numbers, in its shape."""
+        if not len(self._cleared):
             return constant(True, len(numbers)) if numbers.ndim == 1 else np.ones(numbers.shape, bool)
-        at = np.minimum(np.searchsorted(self._numbers, numbers), len(self._numbers) - 1)
-        return self._numbers[at] != numbers
+        at = np.minimum(np.searchsorted(self._cleared, numbers), len(self._cleared) - 1)
+        return np.asarray(self._cleared[at] != numbers)
 
-    def note(self, numbers):
-        """From now on it does not hold for these."""
+    def clear(self, numbers: np.ndarray) -> None:
+        """Set the flags of these numbers to false for good."""
         if len(numbers):
-            self._numbers = np.union1d(self._numbers, numbers)
+            self._cleared = np.union1d(self._cleared, numbers)
 
-    def drop_before(self, number):
-        """Nobody asks for earlier ones any more."""
-        if len(self._numbers) and self._numbers[0] < number:
-            self._numbers = self._numbers[np.searchsorted(self._numbers, number) :].copy()
+    def drop_before(self, number: int) -> None:
+        """Drop the flags of smaller numbers; they must not be read again."""
+        if len(self._cleared) and self._cleared[0] < number:
+            self._cleared = self._cleared[np.searchsorted(self._cleared, number) :].copy()

@@ -28,7 +28,6 @@ from basestation.execution.ingest.site_coverage import SiteCoverage
 from basestation.execution.ingest.step_delta import StepDelta
 from basestation.execution.ingest.tuple_builder import TupleBuilder
 from basestation.execution.ingest.tuple_log import TupleLog
-from basestation.progress.query_scope import WHOLE_SCOPE
 from basestation.progress.watermark import NEVER, EpochProgress
 
 _NONE = np.empty(0, np.int64)
@@ -80,7 +79,7 @@ class Intake:
         self.tuple_builder = TupleBuilder(extent)
         self.log = TupleLog(self.tuple_builder.none())
         self._admission = Admission(extent, self.tuple_builder, self.epochs, self.log, self.counts)
-        self.site_coverage = SiteCoverage(extent, self.epochs, self.log) if self.sensed else None
+        self.site_coverage = SiteCoverage(extent, self.epochs, self.log, begun) if self.sensed else None
         self.history = None  # kept where a query reads it
         self._pending = WatermarkBuffer()
         self.last = None  # what the last Step did
@@ -315,10 +314,6 @@ class Intake:
             self.history.begin_step()
         return self.history
 
-    def tally(self, interval, excluded, scope=WHOLE_SCOPE):
-        """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone."""
-        return self.site_coverage.tally(interval, excluded, self.begun, scope)
-
     @property
     def held(self):
         """How many tuples."""
@@ -336,7 +331,7 @@ class Intake:
         self.log.forget(before, self.watermark)
         if self.sensed:
             self.epochs.forget(before)
-            self.site_coverage.tallies.forget(before)
+            self.site_coverage.forget(before)
 
     def forget_history(self, before):
         """Let go of what no scan from a tick on sees; of all of it where nobody reads it (None)."""

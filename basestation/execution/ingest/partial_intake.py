@@ -199,6 +199,10 @@ class FoldSiteCoverage:
         """How many sites are used: those of a slice at the first of its ticks. Excluded ones have no part in the fold."""
         return self._merged.used(ticks) + int(excluded.sum())
 
+    def known_at(self, tick, at, scope):
+        """Partials do not say which sites their readings are of; all coverage of a fold is counted by tick."""
+        raise TypeError("coverage of partials is known by tick, not by site")
+
     def tally(self, interval, excluded, scope):
         """The Tally of all that cover alike; bare partials are of the fold itself, whenever they came."""
         return self.tallies.of(interval, excluded, self._merged.begun, scope)

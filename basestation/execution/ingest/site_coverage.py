@@ -9,13 +9,15 @@ from basestation.progress.watermark import NEVER
 
 
 class SiteCoverage:
-    def __init__(self, extent, epochs, log):
-        self._late, self._epochs, self._log = extent.late, epochs, log
+    def __init__(self, extent, epochs, log, begun):
+        """Nothing is asked for before tick `begun`."""
+        self._late, self.epochs, self._log = extent.late, epochs, log
+        self._kept_from = begun
         self.tallies = SharedCoverageSums(self, epochs)
 
     def known_sites(self, ticks, scope=WHOLE_SCOPE):
         """Which sites' readings of due ticks are known to who heeds so much: a row for each tick."""
-        reported = (self._epochs.filtered_at(ticks) != NEVER) & (ticks >= scope.reports_from)[:, None]
+        reported = (self.epochs.filtered_at(ticks) != NEVER) & (ticks >= scope.reports_from)[:, None]
         return self._seen_sites(ticks, scope) | reported
 
     def used(self, ticks, excluded, scope):
@@ -23,7 +25,7 @@ class SiteCoverage:
         return (self.known_sites(ticks, scope) | excluded).sum(axis=1)
 
     def _seen_sites(self, ticks, scope):
-        numbers = self._epochs.seen_at(ticks)
+        numbers = self.epochs.seen_at(ticks)
         return self._log.sees(numbers) & self._log.column_sets.all_of(scope.columns, numbers)
 
     def known_at(self, tick, at, scope):
@@ -33,13 +35,17 @@ class SiteCoverage:
             return self.known_sites(ticks, scope)[0]
         known = self._seen_sites(ticks, scope)[0]
         if known.any():
-            known[known] = self._log.arrivals(self._epochs.seen_at(ticks)[0][known]) <= at
-        reported = self._epochs.filtered_at(ticks)[0]
+            known[known] = self._log.arrivals(self.epochs.seen_at(ticks)[0][known]) <= at
+        reported = self.epochs.filtered_at(ticks)[0]
         return known | ((reported <= at) & (reported != NEVER) & (tick >= scope.reports_from))
 
-    def tally(self, interval, excluded, begun, scope):
-        """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone.
+    def tally(self, interval, excluded, scope):
+        """The Tally of all that cover alike; None where what is used depends on the window, not on the tick alone."""
+        if self._late is LatePolicy.APPEND:
+            return None
+        return self.tallies.of(interval, excluded, max(self._kept_from, self.epochs.begun), scope)
 
-        Nothing is asked for before tick `begun`.
-        """
-        return None if self._late is LatePolicy.APPEND else self.tallies.of(interval, excluded, begun, scope)
+    def forget(self, before):
+        """No tick before is asked for any more."""
+        self._kept_from = max(self._kept_from, before)
+        self.tallies.forget(before)

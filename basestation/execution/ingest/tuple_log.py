@@ -39,7 +39,7 @@ class TupleLog:
         self.next += len(tuples)
         for excepted, holds in ((self.live, live), (self.there, there)):
             if not all_true(holds):
-                excepted.note(tuples.ident[~holds])
+                excepted.clear(tuples.ident[~holds])
 
     def enter(self, tuples):
         """Tuples, at least one, take the next indexes, in this order."""
@@ -49,8 +49,8 @@ class TupleLog:
 
     def delete(self, numbers, said):
         """Tuples are there no more; those under the mask `said` are seen no more either."""
-        self.live.note(numbers[said])
-        self.there.note(numbers)
+        self.live.clear(numbers[said])
+        self.there.clear(numbers)
 
     def revise(self, tuples):
         """Tuples have these values."""

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from basestation.execution.columns.change import NO_TICKS, Change
+from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.ingest.partial_batch import make_cells
 from basestation.execution.slices.slice_windows import SharedSlices
-from basestation.execution.streams.coverage import CoverageRanges
 from basestation.execution.streams.stream import Stream
 
 

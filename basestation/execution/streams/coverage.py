@@ -1,56 +1,8 @@
 """Coverage: which readings windows should have had, and which they had (SEMANTICS 12.3 and its corners in 14)."""
 
-from dataclasses import dataclass, field, replace
-
 import numpy as np
 
-from basestation.execution.columns.window_batch import expand_ranges
-from basestation.progress.query_scope import WHOLE_SCOPE, QueryScope
-
-
-def _none():
-    return np.empty(0, np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class CoverageRanges:
-    """One occurrence of an extent below some windows: for `owner`, a window, the readings due from tick low to high.
-
-    A window may own several ranges, or none. `intake` is None for a pushed extent. `at` is the window's tick: a `late
-    append` tuple counts from its arrival on. `excludes` are masks over the sites: those that a conjunct over `site` alone
-    leaves out. What the query does not heed was sent for others.
-    """
-
-    extent: str
-    intake: object = None
-    interval: int = 1
-    excludes: tuple = ()
-    scope: QueryScope = WHOLE_SCOPE
-    owner: np.ndarray = field(default_factory=_none)
-    low: np.ndarray = field(default_factory=_none)
-    high: np.ndarray = field(default_factory=_none)
-    at: np.ndarray = field(default_factory=_none)
-
-    @property
-    def excluded(self):
-        mask = np.zeros(len(self.intake.epochs.sites), bool)
-        for exclude in self.excludes:
-            mask |= exclude
-        return mask
-
-    def owned(self, owner, which):
-        """The same ranges for other owners: each of `owner` owns what window `which` did."""
-        order = np.argsort(self.owner, kind="stable")
-        ordered = self.owner[order]
-        first = np.searchsorted(ordered, which)
-        counts = np.searchsorted(ordered, which, "right") - first
-        rows = order[expand_ranges(first, counts)]
-        return replace(self, owner=np.repeat(owner, counts), low=self.low[rows], high=self.high[rows], at=self.at[rows])
-
-    @property
-    def tally(self):
-        """The counts of used readings by tick, which all that cover alike share; None where there are none by tick alone."""
-        return self.intake.tally(self.interval, self.excluded, self.scope)
+from basestation.execution.columns.coverage_ranges import CoverageRanges
 
 
 def count_coverage(covers, windows):
@@ -103,21 +55,19 @@ def _one_by_one(covers, windows):
     """Occurrences that count differently: every tick of every window is looked at."""
     holding = [{} for _ in range(windows)]
     for each in covers:
-        begun, step = each.intake.epochs.begun, each.interval
+        begun, step = each.source.epochs.begun, each.interval
         for owner, low, high, at in zip(*(a.tolist() for a in (each.owner, each.low, each.high, each.at)), strict=True):
             first = max(low, begun)
             for tick in range(first + -first % step, high + 1, step):
                 holding[owner].setdefault(tick, []).append((at, each))
-    sites = len(covers[0].intake.epochs.sites)
+    sites = len(covers[0].source.epochs.sites)
     used = [sum(_used(tick, held) for tick, held in at_tick.items()) for at_tick in holding]
     return np.array(used, np.int64), np.array([sites * len(at_tick) for at_tick in holding], np.int64)
 
 
 def _used(tick, held):
     """How many sites are used at one tick: known, or excluded by every occurrence whose range holds it."""
-    intake = held[0][1].intake
-    known = np.logical_or.reduce(
-        [intake.site_coverage.known_at(tick, at, held[0][1].scope) for at in {at for at, _ in held}]
-    )
+    source = held[0][1].source
+    known = np.logical_or.reduce([source.known_at(tick, at, held[0][1].scope) for at in {at for at, _ in held}])
     excluded = np.logical_and.reduce([each.excluded for _, each in held])
     return int((known | excluded).sum())

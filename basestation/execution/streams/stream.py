@@ -13,11 +13,11 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expressions import Attr, columns_of
 from basestation.algebra.vector import Vector, all_true, any_true, as_positions, take_at
 from basestation.execution.columns.change import NO_KEYS, NO_TICKS, Change
+from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.next_due import DUE_NOW
 from basestation.execution.columns.tuples import concatenate_tuples, empty_like
 from basestation.execution.columns.window_batch import NEVER
 from basestation.execution.graph import STREAM, Operator
-from basestation.execution.streams.coverage import CoverageRanges
 from basestation.progress.query_scope import WHOLE_SCOPE
 
 REVISION_RANK = 2**62
@@ -139,7 +139,7 @@ class ExtentStream(Stream):
         """The extents below, covered nowhere."""
         if not self.intake.sensed:
             return [CoverageRanges(self.extent.name)]
-        return [CoverageRanges(self.extent.name, self.intake, self.interval, self._excludes, self._scope)]
+        return [CoverageRanges(self.extent.name, self.intake.site_coverage, self.interval, self._excludes, self._scope)]
 
     def all(self):
         """Everything that is here already, as a Change: for a query that begins later than the engine."""

@@ -10,7 +10,7 @@ import numpy as np
 from basestation.algebra import expressions as ex
 from basestation.execution.columns.growable_array import GrowableArray
 from basestation.execution.columns.window_batch import NEVER, NO_WINDOW, make_windows
-from basestation.execution.query_failure import QueryFailedError, QueryFailure
+from basestation.execution.query_failure import QueryFailedError, QueryHalt
 from basestation.execution.windowing.stream_windows import RowWindows, TimeWindows
 from basestation.execution.windowing.window_product import WindowProduct, WindowSequence
 
@@ -110,7 +110,7 @@ class ForLoop:
 
     def _halt(self, message):
         self._next = None
-        self.halt = QueryFailure(self._before, "SN512", f"the loop cannot go on: {message}")
+        self.halt = QueryHalt(self._before, "SN512", f"the loop cannot go on: {message}")
 
     def _made_at(self, ends):
         """max(ST, the largest right end or that row's arrival, the tick before); None where that is not known yet."""

@@ -157,7 +157,7 @@ def test_a_few_do_not_hold_on_to_the_arrays_of_many():
 def test_what_it_does_not_hold_for_is_noted(noted):
     excepted, dead = SparseFlags(), set()
     for numbers in noted:
-        excepted.note(np.array(numbers, np.int64))
+        excepted.clear(np.array(numbers, np.int64))
         dead |= set(numbers)
         assert excepted[np.arange(31)].tolist() == [number not in dead for number in range(31)]
     excepted.drop_before(10)
