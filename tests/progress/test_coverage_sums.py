@@ -5,6 +5,7 @@ import numpy as np
 from basestation.execution.engine import Engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
+from basestation.progress.query_scope import WHOLE_SCOPE
 from basestation.replay.inputs import read_recording
 from basestation.updates.update import split_singly
 from tests.execution.test_sharing import plainly
@@ -45,14 +46,14 @@ def test_where_windows_begin_for_ever_is_remembered_though_nobody_asked_for_days
     engine.on_clock(300)
     engine.ledger()  # what waits is taken in
     intake = engine._intakes["road"]
-    intake.tally(2, everybody).anchor(0)
+    intake.site_coverage.tally(2, everybody, WHOLE_SCOPE).anchor(0)
     begin, behind = np.array([0]), np.array([100])
-    used = intake.tally(2, everybody).between(begin, behind).tolist()
+    used = intake.site_coverage.tally(2, everybody, WHOLE_SCOPE).between(begin, behind).tolist()
     assert used[0] > 0
     engine.on_clock(3 * DAY)
     engine.ledger()
     assert intake.begun > 300
-    assert intake.tally(2, everybody).between(begin, behind).tolist() == used
+    assert intake.site_coverage.tally(2, everybody, WHOLE_SCOPE).between(begin, behind).tolist() == used
 
 
 def test_queries_that_come_and_go_leave_no_tallies_behind():

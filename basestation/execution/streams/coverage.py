@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from basestation.execution.columns.coverage_ranges import CoverageRanges
-
 
 def count_coverage(covers, windows):
     """{extent: (used, due)}, each an array with an entry for each window; None for a pushed extent.
