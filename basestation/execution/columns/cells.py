@@ -14,6 +14,9 @@ from basestation.algebra.record import record
 from basestation.algebra.vector import as_positions, take_at
 from innet.aggregates.state import AggregateState, IdentityMemo
 
+Selection = np.ndarray | slice
+"""Positions, a mask, or a slice of rows."""
+
 
 @record
 class Cells:
@@ -37,7 +40,7 @@ class Cells:
     def __len__(self) -> int:
         return self.states[0].n_groups
 
-    def take(self, which: "np.ndarray | builtins.slice") -> "Cells":
+    def take(self, which: Selection) -> "Cells":
         """Return the rows at positions, in a slice, or under a mask; they may share memory with these."""
         which = as_positions(which)
         return self._mapped(lambda array: take_at(array, which))
