@@ -10,12 +10,14 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("gateway", "acquisition", "innet", "basestation")
 
 
+@pytest.mark.promise("predicted-energy", "checked")
 def test_the_import_contract_holds(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     code = lint_imports(config_filename="importlinter.ini", no_cache=True, verbose=False)
     assert code == 0, capsys.readouterr().out
 
 
+@pytest.mark.promise("checked")
 @pytest.mark.parametrize("door", ["uplink", "downlink"])
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_package_has_both_doors(package, door):
@@ -24,6 +26,7 @@ def test_every_package_has_both_doors(package, door):
     assert any(isinstance(node, ast.FunctionDef) for node in tree.body), "a door is functions"
 
 
+@pytest.mark.promise("checked")
 def test_doors_stay_short():
     """A door reads like a table of contents; one that needs scrolling has taken in rules that belong elsewhere."""
     for package in PACKAGES:

@@ -47,6 +47,7 @@ def inner(folder, **environment):
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=100).stdout
 
 
+@pytest.mark.promise("checked")
 def test_a_skip_is_a_skip_unless_strict(tmp_path):
     assert "2 passed, 3 skipped, 1 xfailed" in inner(tmp_path)
     strict = inner(tmp_path, STRICT="1")
@@ -66,6 +67,7 @@ def test_a_module_that_skips_itself_fails_under_strict(tmp_path):
         assert done.returncode == code, done.stdout
 
 
+@pytest.mark.promise("checked")
 def test_a_seed_replays_a_run(tmp_path):
     first = inner(tmp_path)
     seed = re.search(r"MOTELOOM_SEED=(\d+)", first).group(1)

@@ -20,6 +20,7 @@ def answered(made, **options):
         return e
 
 
+@pytest.mark.promise("oracle")
 @pytest.mark.timeout(900)  # a case in thousands has products that take the oracle a minute
 def test_the_generator_makes_what_it_promises(counts, rng, tally):
     seed, many = rng.randrange(2**32), counts(1500, 4000)

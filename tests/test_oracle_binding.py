@@ -18,6 +18,7 @@ def test_the_examples_of_the_catalogue_are_refused_for_the_same_kind_of_reason(c
     assert rejection_kind(ROAD, CATALOGUE[code].example, until=0) == CATALOGUE[code].kind
 
 
+@pytest.mark.promise("oracle")
 def test_generated_queries_have_the_same_columns(counts, rng):
     for _ in range(counts(150, 3000)):
         made = case(rng.randrange(2**32))

@@ -2,6 +2,8 @@
 
 import operator
 
+import pytest
+
 from tests.oracles import figures
 from tests.oracles.shortcuts import ask
 
@@ -111,6 +113,7 @@ class Pair:
         return f"{kind}({text})", made
 
 
+@pytest.mark.promise("oracle")
 def test_the_figures_agree_also_in_order_and_index(counts, rng):
     said = 0
     for _ in range(counts(150, 3000)):

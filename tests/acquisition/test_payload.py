@@ -65,6 +65,7 @@ def told(found):
     return sorted([*here, *((site, tick, None) for site, tick in out)], key=lambda one: one[:2])
 
 
+@pytest.mark.promise("frames")
 @given(sent(), st.integers(1, 65534))
 def test_readings_survive(case, mote):
     sampling, first, rows = case
@@ -75,6 +76,7 @@ def test_readings_survive(case, mote):
     assert told(found) == [(mote, sampling.epochs.tick(first + at), row) for at, row in enumerate(rows)]
 
 
+@pytest.mark.promise("frames")
 @given(st.lists(sent(), min_size=1, max_size=12), st.data())
 def test_many_frames_at_once_are_decoded_as_one_by_one(cases, data):
     """Frames of one sampling with any counts, widths, nulls and filters; some of them damaged."""
@@ -136,6 +138,7 @@ def test_a_frame_of_nonsense_is_told_and_leaves_the_others_alone(payload, code):
     assert [r.value.tolist() for r in readings] == [[[7]]]
 
 
+@pytest.mark.promise("frames")
 @given(st.binary(max_size=MAX_PAYLOAD), samplings)
 def test_fuzz_readings(payload, sampling):
     """The invariant: readings within the widths, or one error; never an exception, never a value from nowhere."""
@@ -151,6 +154,7 @@ def test_fuzz_readings(payload, sampling):
 schedules = st.builds(Schedule, st.just(3), st.integers(1, 0xFFFF), st.lists(samplings, max_size=3).map(tuple))
 
 
+@pytest.mark.promise("frames")
 @given(schedules)
 def test_schedules_survive_or_are_refused_for_their_size(schedule):
     try:
@@ -162,6 +166,7 @@ def test_schedules_survive_or_are_refused_for_their_size(schedule):
     assert decode_schedule(image, 3) == schedule
 
 
+@pytest.mark.promise("frames")
 @given(st.binary(min_size=1, max_size=MAX_SCHEDULE))
 def test_fuzz_schedules(content):
     """The invariant: a schedule that encodes to the very same bytes, or PayloadError."""

@@ -38,6 +38,7 @@ def test_one_need():
     assert {site: s.samplings for site, s in scheduled.schedules.items()} == {3: (sampling,), 4: (sampling,)}
 
 
+@pytest.mark.promise("sampled-once")
 def test_what_several_queries_want_is_sampled_once():
     scheduled = build_schedules([need("temp", every=20), need("volt", every=30)], CATALOG, NO_SCHEDULES, now=0)
     [sampling] = scheduled.samplings.values()
@@ -55,6 +56,7 @@ def test_what_is_not_changed_stays_the_same_object():
     assert [s.extent for s in road.schedules[4].samplings] == ["field", "road"]
 
 
+@pytest.mark.promise("placement")
 def test_who_sends_something_else_does_so_under_another_number():
     """What a reading came with is known by its number alone."""
 
@@ -88,6 +90,7 @@ def test_numbers_come_round_after_256():
         assert len(scheduled.samplings) == min(turn + 1, 256)
 
 
+@pytest.mark.promise("sampled-once")
 def test_a_sampling_that_stays_keeps_its_number_when_they_come_round():
     """Else its readings would be taken for those of another extent."""
     scheduled = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=0)
@@ -101,6 +104,7 @@ def test_a_sampling_that_stays_keeps_its_number_when_they_come_round():
         assert scheduled.schedules[4].samplings == (stays, comes)
 
 
+@pytest.mark.promise("sampled-once")
 def test_no_two_samplings_have_one_number_however_many_there_are():
     many = {f"e{n}": sensed(f"e{n}", sites=(n + 1,)) for n in range(257)}
     needs = [need("temp", extent=name) for name in many]
@@ -118,6 +122,7 @@ def test_a_site_that_nobody_needs_any_more_is_silenced():
     assert build_schedules([], CATALOG, silent, now=20).schedules == silent.schedules
 
 
+@pytest.mark.promise("placement")
 def test_a_site_of_which_nothing_is_wanted_is_silent_and_the_others_keep_what_they_have():
     first = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=0)
     less = build_schedules([need("temp")], CATALOG, first, now=10, wanted_of={"field": {3}})
@@ -134,6 +139,7 @@ TWINS = (Attribute("a", Type.INTEGER, sensor="s"), Attribute("b", Type.INTEGER, 
 MANY = tuple(Attribute(f"a{n}", Type.INTEGER) for n in range(9))
 
 
+@pytest.mark.promise("sampled-once")
 @pytest.mark.parametrize(
     ("extent", "asked", "said"),
     [

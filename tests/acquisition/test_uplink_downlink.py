@@ -1,6 +1,7 @@
 """The acquisition doors: frames to batches, schedules to messages."""
 
 import numpy as np
+import pytest
 
 from acquisition import downlink, uplink
 from acquisition.payload import decode_schedule, decode_time, encode_readings
@@ -44,6 +45,7 @@ def test_readings_of_an_earlier_sampling_are_still_understood():
     assert measured.errors == ()
 
 
+@pytest.mark.promise("placement")
 def test_what_a_site_computes_with_and_does_not_send_is_absent_and_a_sensor_that_has_failed_is_null():
     sent = {"field": {"temp": (3,), "volt": (3, 4)}}
     scheduled = build_schedules([need("temp", "volt")], CATALOG, NO_SCHEDULES, 100, sent_of=sent)

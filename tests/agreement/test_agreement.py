@@ -17,6 +17,7 @@ PAST = ("asked_of_history", "scanning_history", "since", "within")
 LEFT_OUT = ("not yet", "not covered", "too slow")
 
 
+@pytest.mark.promise("live-is-replay", "oracle")
 @pytest.mark.parametrize("shard", range(count_of(500, 20_500) // SHARD))  # 2 % may be left out
 def test_engine_and_oracle_agree_on_generated_cases(shard, rng, tally):
     reports = []
@@ -27,6 +28,7 @@ def test_engine_and_oracle_agree_on_generated_cases(shard, rng, tally):
     assert sum(verdicts[verdict] for verdict in LEFT_OUT) < 0.02 * SHARD, shares(verdicts, reasons, traits)
 
 
+@pytest.mark.promise("oracle")
 @pytest.mark.parametrize("maker", PAST)
 @pytest.mark.parametrize("shard", range(count_of(1, 20)))
 def test_engine_and_oracle_agree_on_queries_about_the_past_and_in_a_hurry(shard, maker, rng, tally):

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def in_range(value, range_):
     return (range_.begin is None or value >= range_.begin) and (range_.stop is None or value < range_.stop)
 
 
+@pytest.mark.promise("queries-apart")
 @given(asked())
 @example(
     (

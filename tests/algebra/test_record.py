@@ -3,10 +3,13 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(path for room in ("basestation", "bench") for path in (ROOT / room).rglob("*.py"))
 
 
+@pytest.mark.promise("bounded-memory")
 def test_nobody_writes_to_a_value_that_is_made_often():
     """Where an attribute has the name of a field of such a value, it is written to by its own object only."""
     trees = {path: ast.parse(path.read_text()) for path in MODULES}

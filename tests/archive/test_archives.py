@@ -113,6 +113,7 @@ def test_files_lie_by_extent_and_utc_day_and_a_second_start_goes_on_counting(tmp
     ]
 
 
+@pytest.mark.promise("end-to-end")
 def test_a_file_that_was_not_finished_is_not_in_the_archive(tmp_path, monkeypatch):
     """Power fails before the rename: what lies aside is seen by nobody, and the next append is not in its way."""
     archive = ParquetArchive(tmp_path, 1000)
@@ -146,6 +147,7 @@ def test_files_carry_their_schema(tmp_path):
     assert found.metadata[b"moteloom.tick_ms"] == b"1000"
 
 
+@pytest.mark.promise("end-to-end")
 def test_nobody_imports_spark_before_it_is_needed():
     """A gateway without Java runs everything else: importing the whole station must not import pyspark."""
     script = (

@@ -55,6 +55,7 @@ def test_none_at_all_is_said_with_the_remedy(tmp_path):
     assert "sudo apt install openjdk-17-jre-headless" in str(caught.value)
 
 
+@pytest.mark.promise("end-to-end")
 def test_without_pyspark_the_extra_is_named(tmp_path, monkeypatch):
     from basestation.archive.spark.session import start_session
 

@@ -14,6 +14,7 @@ def small():
     return network.random_network(12, "30 sec")
 
 
+@pytest.mark.promise("sampled-once")
 def test_what_is_collected_and_what_is_folded(small):
     collected = network.ran(small, MEAN, PushdownPolicy.NOTHING, GUESS)
     folded = network.ran(small, MEAN, PushdownPolicy.EVERYTHING, CountedStatistics.of(collected.found.made))
@@ -41,6 +42,7 @@ def test_tables_say_what_was_found():
     assert not any("missed" in line for line in told) and network_table.lines([]) == []
 
 
+@pytest.mark.promise("sampled-once")
 @pytest.mark.parametrize(
     "changed", [{"prediction off at most, no loss": 0.11}, {"prediction off at most, a fifth lost": 0.3},
                 {"frames a hop and slice, a fifth lost": 1.01}],

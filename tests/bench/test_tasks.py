@@ -30,6 +30,7 @@ def digests(case):
         yield tuple(map(str, sums))
 
 
+@pytest.mark.promise("speed")
 @pytest.mark.parametrize("task", ceiling.FILES)
 @pytest.mark.parametrize(("sites", "readings", "batch"), SIZES)
 def test_the_engine_and_the_ceiling_hand_out_the_same_after_every_batch(task, sites, readings, batch):
@@ -38,12 +39,14 @@ def test_the_engine_and_the_ceiling_hand_out_the_same_after_every_batch(task, si
     assert int(said[-1][0].split(":")[0]) > readings // 50, "hardly anything was said"
 
 
+@pytest.mark.promise("speed")
 @pytest.mark.parametrize("task", ceiling.FILES)
 def test_how_data_are_cut_is_not_seen_in_the_answer(task):
     sums = [list(digests(Case(TASKS[task], 5, 600, batch, queries=8)))[-1] for batch in (11, 600, 5_000)]
     assert len(set(sums)) == 1
 
 
+@pytest.mark.promise("speed")
 @pytest.mark.parametrize("task", ceiling.OTHERS)
 def test_polars_and_duckdb_hand_out_what_numpy_does(task):
     case = Case(TASKS[task], 20, 3_000, 250)
@@ -121,6 +124,7 @@ def digest(*given):
     return str(found)
 
 
+@pytest.mark.promise("speed")
 def test_a_digest_tells_answers_apart_and_not_the_order_of_a_bag():
     tick, index = np.array([1, 1, 2]), np.array([1, 2, 3])
     values = np.array([1.0, 2.0, 3.0])
@@ -180,6 +184,7 @@ def rows(when, seconds, peak=1 << 20, agrees=1_000, system="ours", batch=65_536)
         }  # fmt: skip
 
 
+@pytest.mark.promise("speed")
 def test_results_are_kept_under_one_header(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "RESULTS", tmp_path)
     record.keep("some", list(rows("t1", [1.0, 2.0])))
@@ -192,6 +197,7 @@ def test_results_are_kept_under_one_header(tmp_path, monkeypatch):
     assert record.kept("none") == []
 
 
+@pytest.mark.promise("speed")
 def test_the_difference_of_two_runs_is_told_where_it_is_larger_than_their_spread():
     before = list(rows("t1", [1.0, 1.2, 1.1]))
     lines = {

@@ -7,6 +7,7 @@ from bench.tasks import TASKS, Case
 from bench.where import REST, STAGES, by_stage, profiled
 
 
+@pytest.mark.promise("speed")
 def test_every_room_of_the_engine_is_in_one_stage():
     told = [room for rooms in STAGES.values() for room in rooms]
     engine = record.ROOT / "basestation/execution"
@@ -15,6 +16,7 @@ def test_every_room_of_the_engine_is_in_one_stage():
     assert all((record.ROOT / room).is_dir() for room in told)
 
 
+@pytest.mark.promise("speed")
 @pytest.mark.parametrize(("task", "stage"), [("W2", "aggregates"), ("W6", "who wants it"), ("W7", "joins")])
 def test_all_that_is_spent_is_told_and_a_task_spends_it_on_what_it_asks(task, stage):
     shares = by_stage(profiled(Case(TASKS[task], 100, 20_000, 5_000, 100)))

@@ -58,6 +58,7 @@ def test_what_is_asked_in_the_same_moment_is_in_it():
     assert both.agenda == other.agenda and both.agenda.first == 0
 
 
+@pytest.mark.promise("agenda")
 def test_another_one_begins_in_a_round_in_which_all_have_been_told_and_nobody_is_told_a_third():
     first = asking(sleeping(), "SELECT temp FROM hall")
     second = asking(first, "SELECT supply FROM hall", NOW + 95)
@@ -76,6 +77,7 @@ def test_another_one_begins_in_a_round_in_which_all_have_been_told_and_nobody_is
     assert again.agenda.sites == first.agenda.sites and again.agenda.begin > second.agenda.begin
 
 
+@pytest.mark.promise("agenda")
 def test_motes_count_no_more_rounds_than_they_can():
     """Rounds of ten seconds, counted from tick 0 on: after 1,361 years there are too many."""
     last = 10 * MAX_FIRST_ROUND
@@ -88,6 +90,7 @@ def test_motes_count_no_more_rounds_than_they_can():
                 asking(first, "SELECT supply FROM hall", now)
 
 
+@pytest.mark.promise("agenda")
 def test_in_another_tree_it_begins_at_once():
     first = asking(sleeping(), "SELECT temp FROM hall")
     second = asking(first, "SELECT supply FROM hall", NOW + 95)

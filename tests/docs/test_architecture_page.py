@@ -39,6 +39,7 @@ def lists():
         yield NAME.match(head)[1], [NAME.match(item)[1] for item in items]
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize("name", sorted(set(NAME.findall(PAGE))))
 def test_what_is_named_exists(name):
     assert found(name) is not None
@@ -79,6 +80,7 @@ def _callee(func, module, owner):
     return func.attr, target
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize(("door", "names"), list(lists()), ids=lambda value: value if isinstance(value, str) else "")
 def test_a_list_is_in_the_order_of_the_source(door, names):
     function = found(door)

@@ -37,6 +37,7 @@ def test_the_radio_is_read():
     assert read(text).links
 
 
+@pytest.mark.promise("pages-are-true")
 def test_every_key_of_the_page_is_read():
     """A key that nobody reads is told as unknown (SN702), so a deployment with all of them has none."""
     names = {row[0].strip("`").rpartition(".")[2] for row in KEYS[1:]}
@@ -77,6 +78,7 @@ def test_the_figures_of_the_radio_are_its_own():
     }
 
 
+@pytest.mark.promise("pages-are-true")
 def test_the_hardware_is_that_of_the_tables():
     shown = []
     for name in list_hardware():

@@ -39,6 +39,7 @@ def renewed(text):
     return text
 
 
+@pytest.mark.promise("frames")
 def test_the_page_is_up_to_date():
     if os.environ.get("MOTELOOM_REWRITE"):
         PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
@@ -68,6 +69,7 @@ def rows(heading):
     return re.findall(r"^\| (\d+) \| (\w+)", section, flags=re.M)
 
 
+@pytest.mark.promise("frames")
 @pytest.mark.parametrize(("heading", "enum"), [("## Kinds", FrameKind), ("### PROGRAM", Section)])
 def test_the_specification_numbers_as_the_code_does(heading, enum):
     assert [(int(number), name) for number, name in rows(heading)] == [(int(one), one.name) for one in enum]

@@ -32,6 +32,7 @@ def catalog():
     return read_schema(SCHEMA)
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize("block", QUERIES, ids=lambda b: b.id)
 def test_an_example_is_accepted(block, catalog):
     assert bind_text(block.text, catalog)
@@ -44,6 +45,7 @@ def test_an_example_is_the_same_after_it_was_printed(block):
         assert parse(Source(printed)).statements == (statement,), printed
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize(("text", "codes", "line"), list(refusals(PAGE, "sneeql-error")))
 def test_what_is_wrong_is_refused(text, codes, line, catalog):
     with pytest.raises(DiagnosticError) as refused:
@@ -78,6 +80,7 @@ def answers():
             yield pytest.param(query, inputs, block.text, id=block.id)
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize(("query", "inputs", "expected"), list(answers()))
 def test_an_answer_is_right(query, inputs, expected):
     [schema] = [block.text for block in blocks(PAGE, "schema") if block.about == "answers"]
@@ -87,6 +90,7 @@ def test_an_answer_is_right(query, inputs, expected):
     assert "".join(f"{_shown(u)}\n" for u in updates) == expected
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize(("query", "inputs", "expected"), list(answers()))
 def test_a_replay_says_the_same(query, inputs, expected, tmp_path):
     """Unless it says that it cannot yet."""
@@ -165,6 +169,7 @@ def keywords_the_parser_asks_for():
     return found
 
 
+@pytest.mark.promise("pages-are-true")
 def test_every_keyword_of_queries_stands_in_an_example():
     known = (
         keywords_the_parser_asks_for()
@@ -199,11 +204,13 @@ def test_every_word_of_schemas_stands_in_an_example():
     assert known - words_on_the_page("schema") == set()
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize("name", sorted([*FUNCTIONS, *AGGREGATES]))
 def test_every_function_and_aggregate_stands_in_an_example(name):
     assert name in words_on_the_page("sneeql")
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize("word", UNIT_WORDS)
 def test_every_spelling_of_a_unit_stands_in_an_example(word):
     assert word.upper() in words_on_the_page("sneeql")

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from acquisition.schedule import Sampling, Schedule, channel_of
 from acquisition.ticks import EpochGrid
 from basestation.explain import explain_statement, render_statement
@@ -56,6 +58,7 @@ def program_of(*queries):
     return next(program for program in programs if program.site == 2).disassemble() + "\n"
 
 
+@pytest.mark.promise("pages-are-true")
 def test_every_reason_to_stay_is_on_the_page_and_no_other():
     said = "".join((ROOT / f"basestation/planner/{name}.py").read_text() for name in ("pushdown", "lowering"))
     codes = set(re.findall(r'NotPushableError\(\s*"(\w+)"', said))
@@ -66,10 +69,12 @@ def test_the_example_is_decided_as_the_page_says():
     assert decisions_of(*QUERIES) == block("decisions")
 
 
+@pytest.mark.promise("pages-are-true")
 def test_the_example_is_compiled_as_the_page_says():
     assert program_of(*QUERIES[:2]) == block("program")
 
 
+@pytest.mark.promise("explain")
 def test_what_the_bridge_will_use_is_explained_as_the_page_says():
     deployment = read_deployment(ROOT / "examples/roadbridge/deployment.toml")
     catalog = read_deployed_catalog(deployment)

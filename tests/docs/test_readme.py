@@ -19,6 +19,7 @@ PAGES = [
 SHOWN = [pytest.param(*each[:2], id=f"{page.name}:{each[2]}") for page in PAGES for each in shown(page)]
 
 
+@pytest.mark.promise("predicted-energy", "explain", "pages-are-true")
 @pytest.mark.parametrize(("command", "expected"), SHOWN)
 def test_what_is_shown_is_what_the_command_says(command, expected):
     told = said(command)

@@ -32,6 +32,7 @@ def catalog(schema):
     return read_schema(schema)
 
 
+@pytest.mark.promise("paper-queries")
 @pytest.mark.parametrize("path", QUERIES, ids=lambda p: p.stem)
 def test_a_query_is_accepted_and_stays_a_plan(path, catalog):
     for plan in bind_text(path.read_text(encoding="utf-8"), catalog):
@@ -45,6 +46,7 @@ def test_a_query_says_in_its_first_line_what_it_is_for(path):
     assert first.startswith("-- ") and not second.startswith("--")
 
 
+@pytest.mark.promise("paper-queries")
 def test_the_paper_s_queries_are_there_to_the_letter():
     corpus = (ROOT / "tests/language/queries.txt").read_text(encoding="utf-8").split("----\n")
     for name, printed in zip(PAPER, corpus, strict=False):
@@ -59,6 +61,7 @@ def test_there_are_ten_more():
 # --- the recorded day --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("paper-queries")
 def test_the_day_is_made_from_its_seed_to_the_byte():
     made = runpy.run_path(str(BRIDGE / "make_recording.py"))["recording"]()
     assert set(made) == {"recording/road.csv", "recording/traffic.csv", "temp_class.csv"}
@@ -67,6 +70,7 @@ def test_the_day_is_made_from_its_seed_to_the_byte():
     assert sum(map(len, made.values())) < 500_000
 
 
+@pytest.mark.promise("paper-queries")
 def test_the_day_has_in_it_what_the_readme_says(catalog):
     road = rows_of((BRIDGE / "recording/road.csv").read_text())
     traffic = rows_of((BRIDGE / "recording/traffic.csv").read_text())
@@ -92,6 +96,7 @@ def test_every_temperature_has_its_class():
     assert measured <= set(classes)
 
 
+@pytest.mark.promise("paper-queries")
 @pytest.mark.parametrize(
     ("name", "seconds"),
     [("Q1", 600), ("Q3", 600), ("heavy_on_ice", 600), ("silent_sensor", 1800), ("ice_risk", 600),
@@ -145,6 +150,7 @@ def demo(environment, *arguments):
     )
 
 
+@pytest.mark.promise("paper-queries")
 def test_the_demo_shows_every_query_and_succeeds(environment, need):
     need("bash", "awk", "sed")
     done = demo(environment)
@@ -157,6 +163,7 @@ def test_the_demo_shows_every_query_and_succeeds(environment, need):
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.promise("paper-queries")
 def test_the_demo_fails_where_a_query_is_refused(environment, tmp_path, need):
     need("bash", "awk", "sed")
     copy = shutil.copytree(BRIDGE, tmp_path / "bridge")
@@ -168,6 +175,7 @@ def test_the_demo_fails_where_a_query_is_refused(environment, tmp_path, need):
     assert "SN202" in done.stderr and "demo: queries/Q1.sneeql is not accepted" in done.stderr
 
 
+@pytest.mark.promise("checked")
 def test_the_demo_does_not_mind_a_reader_that_leaves(environment, need):
     need("bash", "awk", "sed", "head")
     done = subprocess.run(

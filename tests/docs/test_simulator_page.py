@@ -3,6 +3,8 @@
 import ast
 import re
 
+import pytest
+
 from simulator.scenario import FAULTS
 from tests.docs.pages import DOCS, ROOT, tables
 
@@ -28,12 +30,14 @@ def recorded():
                 yield from ([what.body.value, what.orelse.value] if isinstance(what, ast.IfExp) else [what.value])
 
 
+@pytest.mark.promise("pages-are-true")
 def test_every_event_is_named_and_no_other():
     named = [name for cell, *_ in rows("event") for name in re.findall(r"`(\w+)`", cell)]
     assert len(named) == len(set(named))
     assert set(named) == set(recorded())
 
 
+@pytest.mark.promise("pages-are-true")
 def test_every_fault_is_named_with_what_it_takes():
     named = {cell.strip("`"): set(re.findall(r"`(\w+)[` ]", takes)) - {"back"} for cell, takes, _ in rows("`what`")}
     assert named == {what: set(takes) for what, takes in FAULTS.items()}

@@ -2,6 +2,8 @@
 
 from itertools import count
 
+import pytest
+
 from basestation.execution.engine import Engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
@@ -45,6 +47,7 @@ def test_queries_that_are_looked_up_together_are_counted_one_by_one():
     assert {each.operator: each.queries for each in engine.counts(2)}["SharedFilterOutput"] == 3
 
 
+@pytest.mark.promise("speed")
 def test_what_goes_into_state_comes_out_of_it():
     engine = engine_with("SELECT v FROM hits [FROM NOW-2 TO NOW SLIDE 1 SEC]")
     for tick in range(20):
@@ -66,6 +69,7 @@ def test_a_join_probes_the_state_of_the_other_side():
     assert counted(engine)["QueryBlock"].probed >= 1 + 2 + 3 + 3 + 3  # each window's rows of one side at least
 
 
+@pytest.mark.promise("speed")
 def test_time_is_what_the_clock_handed_in_says():
     ticks = count()
     engine = engine_with("SELECT v FROM hits WHERE v > 1", "SELECT v + 1 FROM hits", timer=lambda: next(ticks))
@@ -77,6 +81,7 @@ def test_time_is_what_the_clock_handed_in_says():
     assert all(c.time == 0 for c in counted(engine_with("SELECT v FROM hits")).values())
 
 
+@pytest.mark.promise("speed")
 def test_a_query_is_told_with_how_many_it_shares_an_operator():
     window = "[FROM NOW-2 TO NOW SLIDE 1 SEC]"
     engine = engine_with(

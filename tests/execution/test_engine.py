@@ -88,6 +88,7 @@ def play(text, deliveries, until, **more):
 # --- watermarks, late readings, what became of each --------------------------------------------------------------------
 
 
+@pytest.mark.promise("clock-and-schedule")
 def test_a_window_is_answered_as_soon_as_all_is_here():
     run, out = play("SELECT temp FROM field [NOW]", {1: [(0, 3, 1), (0, 4, 2)], 6: [(5, 3, 3)], 13: [(10, 4, 4)]}, 20)
     assert [(clock, u.tick, u.revision, u.coverage["field"], run.rows(u)) for clock, u in out] == [
@@ -103,12 +104,14 @@ def test_a_silent_mote_holds_each_window_for_its_wait_and_no_longer():
     assert [(clock, u.tick, u.coverage["field"]) for clock, u in out] == [(t + 7, t, (1, 2)) for t in range(0, 101, 5)]
 
 
+@pytest.mark.promise("clock-and-schedule")
 def test_a_mote_whose_clock_runs_ahead_closes_nothing():
     deliveries = {0: [(0, 3, 1), (5, 3, 2)], 1: [(0, 4, 3)]}
     _, out = play("SELECT temp FROM field [NOW]", deliveries, 11)
     assert [(clock, u.tick, u.coverage["field"]) for clock, u in out] == [(1, 0, (2, 2))]
 
 
+@pytest.mark.promise("late-readings")
 def test_late_is_a_revision_of_every_window_that_holds_the_tick():
     deliveries = {0: [(0, 3, 1)], 5: [(5, 3, 2)], 10: [(10, 3, 3)], 20: [(5, 4, 9)]}
     run, out = play("SELECT temp FROM field [FROM NOW-5 TO NOW SLIDE 5 SEC]", deliveries, 21)
@@ -136,6 +139,7 @@ def test_the_tick_that_the_watermark_has_just_reached_is_late():
     assert run.ledger()["late"] == 1
 
 
+@pytest.mark.promise("late-readings")
 def test_what_is_delivered_in_one_clock_tick_is_one_revision():
     run = Run("SELECT temp FROM field [NOW]")
     run.until(11)
@@ -144,6 +148,7 @@ def test_what_is_delivered_in_one_clock_tick_is_one_revision():
     assert [(u.tick, u.revision, u.coverage["field"]) for _, u in run.until(12)] == [(0, 1, (2, 2)), (5, 0, (0, 2))]
 
 
+@pytest.mark.promise("ledger")
 def test_what_became_of_every_reading_is_counted():
     deliveries = {
         5: [(5, 3, 1), (5, 3, 1), (5, 4, 2)],  # the second is a copy
@@ -283,6 +288,7 @@ def test_queries_come_and_go():
         run.engine.deliver("road", readings((0, 3, 1)))
 
 
+@pytest.mark.promise("bounded-memory")
 def test_memory_is_bounded_by_horizon_and_reach(monkeypatch):
     """What is held at the end is what was held half way."""
     monkeypatch.setattr(intake, "KEYS_MS", 50_000)
@@ -364,6 +370,7 @@ def deliveries_of(came):
     return found
 
 
+@pytest.mark.promise("oracle")
 @given(COMING, st.sampled_from(WINDOWS))
 def test_the_sum_of_the_updates_is_the_answer_from_scratch(came, window):
     """Law 2, with readings in any order."""
@@ -384,6 +391,7 @@ def test_the_sum_of_the_updates_is_the_answer_from_scratch(came, window):
     assert [answer.tick for answer in run.windows()] == list(range(0, max(revisions) + 1, slide))
 
 
+@pytest.mark.promise("live-is-replay")
 @given(COMING, st.sampled_from(WINDOWS), st.sampled_from(["site, temp", "COUNT(temp) AS n, SUM(temp) AS s"]),
        st.integers(0, 45))  # fmt: skip
 def test_a_query_that_comes_later_has_the_windows_of_one_that_was_there(came, window, items, clock):
@@ -412,6 +420,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.promise("live-is-replay")
 @given(COMING, st.sampled_from(QUERIES))
 def test_live_says_at_noon_what_a_replay_says_at_its_beginning(came, text):
     """Live, the clock is large: the same readings so much later give the same answers so much later."""

@@ -59,6 +59,7 @@ def said(catalog, text, came, on_motes, steps=1, anew=False):
     return found, engine.ledger()["field"]
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("late", LATE)
 @given(COMING, st.sampled_from(QUERIES), st.sampled_from([1, 4, 20]), st.booleans())
 def test_a_report_says_as_much_as_a_reading_that_does_not_pass(late, came, text, steps, anew):
@@ -76,6 +77,7 @@ def without_index(update):
     return told if not hasattr(update, "index") else (told[0], *told[2:])
 
 
+@pytest.mark.promise("placement")
 def test_a_report_completes_an_epoch_and_a_late_one_corrects_its_coverage():
     catalog = read_schema(SCHEMA + LATE[0])
     came = {(0, 4): (1, 7), (0, 3): (2, -1), (5, 4): (0, 2), (5, 3): (12, -3)}
@@ -84,6 +86,7 @@ def test_a_report_completes_an_epoch_and_a_late_one_corrects_its_coverage():
     assert marks == [(0, (2, 2)), (5, (1, 2)), (5, (2, 2))]
 
 
+@pytest.mark.promise("placement")
 def test_reports_are_counted_once_and_off_the_schedule_not_at_all():
     engine = Engine(read_schema(SCHEMA + LATE[0]))
     for pair in ((0, 4), (0, 4), (1, 4), (0, 9)):
@@ -97,6 +100,7 @@ def test_reports_are_counted_once_and_off_the_schedule_not_at_all():
     }  # fmt: skip
 
 
+@pytest.mark.promise("placement")
 def test_a_query_cannot_begin_before_what_motes_filtered():
     """They asked the conditions of others: what this query would have wanted of it is gone."""
     catalog = read_schema(SCHEMA + LATE[0])

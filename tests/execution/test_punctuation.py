@@ -64,6 +64,7 @@ def sequence(said, number=1):
     return found
 
 
+@pytest.mark.promise("live-is-replay")
 def test_a_mark_stands_where_it_was_put_between_the_tuples_of_a_stream():
     engine = engine_with("SELECT v FROM hits", "SELECT v FROM hits WHERE v <> 2")
     said = played(engine, [(9, {"hits": batch([(1, 1), (1, 2), (3, 3)], [(0, "a"), (1, "b"), (2, "c"), (3, "d")])})])
@@ -91,6 +92,7 @@ def test_before_windows_that_are_made_when_it_arrives_or_later():
         ("window", 0), ("window", 2), ("mark", "three"), ("mark", "four"), ("window", 4), ("window", 6)]  # fmt: skip
 
 
+@pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize(
     "text",
     [
@@ -121,6 +123,7 @@ TEXTS = (
 )
 
 
+@pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("text", TEXTS)
 def test_nothing_else_can_tell_that_they_are_there(text, rng, counts):
     """However batches are cut, late tuples among them, saved and restored between any two."""

@@ -175,6 +175,7 @@ def generated(seed):
     return Case(recording, queries, corrections)
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("shard", range(count_of(4, 40)))
 def test_what_a_query_says_is_what_it_says_alone(shard, rng):
     for _ in range(count_of(2, 10)):
@@ -219,6 +220,7 @@ LATER = {
 }
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("what", LATER)
 def test_who_comes_later_finds_what_the_others_needed_no_more(what):
     found = Case(recorded(61), LATER[what]).difference(tidy_every=1)
@@ -248,6 +250,7 @@ def operators(texts):
     return len(engine._graph)
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize(
     "text",
     [

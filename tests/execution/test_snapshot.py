@@ -29,6 +29,7 @@ def running():
     return engine
 
 
+@pytest.mark.promise("snapshot")
 def test_it_goes_on_where_it_stopped():
     engine = running()
     other = restore_engine(save_engine(engine))
@@ -40,6 +41,7 @@ def test_it_goes_on_where_it_stopped():
     assert other.ledger() == engine.ledger()
 
 
+@pytest.mark.promise("snapshot")
 def test_damaged_bytes_are_refused(rng, counts):
     whole = save_engine(running())
     for _ in range(counts(200, 5_000)):
@@ -67,6 +69,7 @@ class Names:
         return eval, ("1",)
 
 
+@pytest.mark.promise("snapshot")
 @pytest.mark.parametrize(
     "data", [b"", b"moteloom engine x\n", HEAD, sealed(pickle.dumps(Runs())), sealed(pickle.dumps(Names())),
              sealed(b"\x80\x04\x8c\x0egateway.source\x8c\x0cbisect_right\x93."),
@@ -78,6 +81,7 @@ def test_bytes_from_elsewhere_name_nothing_to_run(data):
         restore_engine(data)
 
 
+@pytest.mark.promise("snapshot")
 @pytest.mark.parametrize("version", [b"12", b"13"])
 def test_what_another_version_saved_is_refused_as_that(version):
     other = save_engine(running()).replace(HEAD, b"moteloom engine " + version + b"\n", 1)

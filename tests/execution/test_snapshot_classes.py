@@ -7,6 +7,7 @@ import io
 import textwrap
 
 import numpy as np
+import pytest
 
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
@@ -35,6 +36,7 @@ NUMBER = b"moteloom engine 14\n"
 DIGEST = "26ac7e10c4bbb165"
 
 
+@pytest.mark.promise("snapshot")
 def test_a_change_of_what_a_saved_state_keeps_comes_with_another_number():
     """Where a class of such a state is another than it was, the number in `snapshot.py` is raised, and both are written here.
 

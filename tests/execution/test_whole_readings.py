@@ -5,6 +5,7 @@ reads the same windows of them shares what can be shared.
 """
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,6 +82,7 @@ def said(found, reads, at_once):
     }
 
 
+@pytest.mark.promise("placement")
 @given(readings(), st.booleans())
 def test_what_came_without_a_column_that_a_query_reads_is_no_reading_of_its_own(found, at_once):
     together = said(found, QUERIES, at_once)

@@ -80,6 +80,7 @@ def hold_schema(text):
     return parsed
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_any_text_gives_a_tree_or_diagnostics(shard, rng, counts):
@@ -99,6 +100,7 @@ def test_any_text_gives_a_tree_or_diagnostics(shard, rng, counts):
         raise
 
 
+@pytest.mark.promise("errors-point")
 def test_any_schema_gives_a_tree_or_diagnostics(rng, counts):
     text = ""
     try:
@@ -112,6 +114,7 @@ def test_any_schema_gives_a_tree_or_diagnostics(rng, counts):
         raise
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.parametrize(
     "piece", [*"()[]{},;.-'", "SELECT ", "FROM ", "a ", "NOT ", "CASE WHEN ", "UNION ", "FOR (", "x y ", "{;"]
 )

@@ -69,6 +69,7 @@ def test_interrupted_is_130(verbs, monkeypatch):
     assert main(["double", "1"]) == 130
 
 
+@pytest.mark.promise("checked")
 def test_a_reader_that_goes_away_is_no_error():
     """`moteloom … | head -0`: nothing on standard error, and the exit code of a program that SIGPIPE ended."""
     script = "import sys; from gateway import cli; cli.dispatch = lambda *_: print('x' * 10**6); sys.exit(cli.main([]))"
@@ -87,6 +88,7 @@ def test_a_closed_standard_error_swallows_what_it_is_told(need):
     assert done.stdout == b""
 
 
+@pytest.mark.promise("checked")
 def test_help_loads_nothing_that_takes_long():
     script = "import sys; from gateway.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60)

@@ -45,6 +45,7 @@ def three_ways(stream):
     return expected
 
 
+@pytest.mark.promise("frames")
 @given(st.lists(frames, max_size=5))
 def test_frames_survive_a_stream(sent):
     assert three_ways(b"".join(encode_stream(frame) for frame in sent)) == sent
@@ -55,18 +56,21 @@ def test_a_frame_survives_a_message(frame):
     assert decode(encode(frame)) == frame
 
 
+@pytest.mark.promise("frames")
 def test_the_header_is_small_and_leaves_room_for_a_seal():
     assert HEADER_SIZE <= 12
     largest = Frame(FrameKind.READING, 1, 2, 3, bytes(MAX_PAYLOAD), seal=bytes(8))
     assert len(encode(largest)) == MAX_FRAME
 
 
+@pytest.mark.promise("frames")
 @given(st.binary(max_size=300))
 def test_fuzz_streams(noise):
     events = three_ways(noise)
     assert all(isinstance(event, Frame) or event[0] is FrameError for event in events)
 
 
+@pytest.mark.promise("frames")
 @given(st.binary(max_size=150))
 def test_fuzz_messages(noise):
     """The invariant: a frame that encodes to the very bytes it came from, or FrameError."""
@@ -77,6 +81,7 @@ def test_fuzz_messages(noise):
     assert encode(frame) == noise
 
 
+@pytest.mark.promise("frames")
 @given(frames, st.data())
 def test_one_flipped_bit_is_always_found(frame, data):
     """Before stuffing, where the checksum promises it; on the stuffed stream damage may look like anything."""
@@ -89,6 +94,7 @@ def test_one_flipped_bit_is_always_found(frame, data):
     assert caught.value.code == "checksum"
 
 
+@pytest.mark.promise("frames")
 @given(st.binary(max_size=200).filter(lambda noise: b"\x00" not in noise), frames)
 def test_a_good_frame_after_noise_is_found(noise, frame):
     assert three_ways(noise + b"\x00" + encode_stream(frame))[-1] == frame
@@ -164,6 +170,7 @@ def test_frames_that_cannot_be(wrong):
         Frame(**{"kind": FrameKind.READING, "mote": 1, "boot": 1, "seq": 1, **wrong})
 
 
+@pytest.mark.promise("frames")
 @pytest.mark.parametrize(("mtu", "room"), [(64, 44), (102, 82), (244, 224), (2048, 2028)])
 def test_a_link_with_more_room_carries_more(mtu, room):
     largest = Frame(FrameKind.PROGRAM, 1, 2, 3, bytes(room), down=True, seal=bytes(8))

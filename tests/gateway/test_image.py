@@ -32,6 +32,7 @@ def frame(chunk, seq=0, boot=1, kind=FrameKind.PROGRAM):
     return Frame(kind, 3, boot, seq, encode_chunk(chunk), down=True)
 
 
+@pytest.mark.promise("delivery")
 @given(images, st.lists(rooms, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_chunks_of_any_size_in_any_order_make_the_image(image, sizes, random):
     """Some come twice, and in chunks of several sizes: the room changes with the way."""
@@ -55,6 +56,7 @@ def test_only_the_blocks_that_are_wanted_are_sent(image, room, data):
         assert chunk.content == image.content[chunk.first * BLOCK :][: len(chunk.content)]
 
 
+@pytest.mark.promise("frames")
 @given(st.binary(max_size=120))
 def test_fuzz_chunks(payload):
     """The invariant: a chunk that lies in its image and encodes to the very bytes, or FrameError."""
@@ -84,6 +86,7 @@ def test_chunks_of_two_images_are_not_put_together():
     assert installer.take(frame(d, seq=6)) == Image(1, b"c" * 100)
 
 
+@pytest.mark.promise("delivery")
 @given(st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=6))
 def test_fuzz_installers(payloads):
     """The invariant: whatever chunks strangers send, nothing comes out but what has the digest that was announced."""

@@ -85,6 +85,7 @@ def test_what_is_lost_is_missing_no_longer_and_counted_once():
     assert (ours.missing(), ours.lost) == ({1: ((2, 2),)}, 3)
 
 
+@pytest.mark.promise("delivery")
 def test_what_was_written_off_and_comes_all_the_same_has_come():
     ours = link()
     ours.accept(Frame(FrameKind.READING, 7, 1, 2))
@@ -124,6 +125,7 @@ def test_numbers_go_on_in_the_next_boot():
     assert [(f.boot, f.seq) for f in (ours.post(message()), ours.post(message()))] == [(4, 0xFFFF), (5, 0)]
 
 
+@pytest.mark.promise("delivery")
 def test_partials_leave_no_gaps_and_are_known_again():
     ours = link()
     some = [
@@ -199,6 +201,7 @@ def test_links_are_made_when_first_needed():
     assert (links.of(7).boot, links.of(7).down) == (2, True)
 
 
+@pytest.mark.promise("delivery")
 @given(st.data())
 def test_whatever_the_air_does_each_message_arrives_once_or_is_given_up(data):
     """Two links, an air that loses what Hypothesis says: received = posted, each once, or reported as given up."""

@@ -79,6 +79,7 @@ def test_gaps_survive(found):
     assert sum(size for size, _ in annotate_selective_ack(SelectiveAck(found))) == len(payload)
 
 
+@pytest.mark.promise("frames")
 @pytest.mark.parametrize(
     ("decode", "encode"),
     [(decode_hello, encode_hello), (decode_event, encode_event), (decode_selective_ack, encode_selective_ack)],

@@ -70,6 +70,7 @@ def test_the_time_is_told_after_each_hello_and_again_after_a_while():
     assert all(at - 1000 <= said <= at for at, said in world.mote.times)  # it was true when it was sent
 
 
+@pytest.mark.promise("delivery")
 def test_a_gap_among_the_chunks_is_asked_for_by_its_blocks():
     world = World(lambda frame: [] if frame.down and frame.seq == 3 and frame.kind is FrameKind.PROGRAM else [0])
     world.reconciler.set_desired(DESIRED, 0)
@@ -103,6 +104,7 @@ def test_a_mote_whose_hello_was_lost_is_asked():
     assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: LONG}
 
 
+@pytest.mark.promise("reconciled")
 def test_a_base_station_that_restarts_asks_before_it_tells():
     world = World(perfect)
     world.reconciler.set_desired(DESIRED, 0)
@@ -163,6 +165,7 @@ def test_late_lost_and_found():
     assert world.reconciler.state is MoteState.RUNNING
 
 
+@pytest.mark.promise("delivery")
 @pytest.mark.parametrize(("keeps", "found", "lost"), [(8, 1, 0), (0, 0, 1)])
 def test_numbers_that_are_missing_are_asked_for_and_come_or_are_written_off(keeps, found, lost):
     """One frame is still kept by the mote; another, of a mote that keeps none, is lost and told to be."""
@@ -181,6 +184,7 @@ def test_numbers_that_are_missing_are_asked_for_and_come_or_are_written_off(keep
     assert (came.count(b"given up"), came.count(b"there"), world.reconciler.link.lost) == (found, 1, lost)
 
 
+@pytest.mark.promise("ledger")
 def test_what_motes_count_is_added_up_once():
     world = World(lambda frame: [0, 10])  # all comes twice
     world.run(3)
@@ -266,6 +270,7 @@ def test_nothing_is_due_where_nothing_differs(desired):
     assert plan_messages(desired, reported, MOTE) == []
 
 
+@pytest.mark.promise("reconciled")
 @given(desires, st.integers(7 + BLOCK, 200))
 def test_what_is_due_to_an_empty_mote_makes_it_agree(desired, room):
     """Whatever the room in a frame, the messages together are the images."""
@@ -305,6 +310,7 @@ class Chaos:
         return [self.random.choice((0, 0, 500, 3000, 20_000)) for _ in range(copies)]
 
 
+@pytest.mark.promise("reconciled")
 @given(st.lists(desires, min_size=1, max_size=4), st.integers(0, 2**32))
 def test_in_the_end_a_mote_has_what_it_should_and_never_half_of_it(wanted, seed):
     random = Random(seed)
@@ -350,6 +356,7 @@ def test_an_impossible_event_is_an_error():
         next_state(MoteState.GREETED, MoteEvent.DATA)
 
 
+@pytest.mark.promise("agenda")
 def test_a_mote_whose_data_is_stamped_with_another_time_is_told_the_time_but_not_again_and_again():
     world = World(perfect)
     world.reconciler.set_desired(DESIRED, 0)
@@ -362,6 +369,7 @@ def test_a_mote_whose_data_is_stamped_with_another_time_is_told_the_time_but_not
     assert len(times) == 3
 
 
+@pytest.mark.promise("agenda")
 def test_a_mote_of_which_another_says_that_its_clock_differs_is_told_the_time_as_that_one_is_and_who_is_unknown_stays_so():
     reconcilers = MoteReconcilers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), pace=PACE)
     reconcilers.set_desired(dict.fromkeys((MOTE, 8, 9), DesiredState()), 0)
@@ -404,6 +412,7 @@ def said(reconcilers, begin, end):
 FAR = (0, 1, 2, 3, 4, 5, 6, MOTE)
 
 
+@pytest.mark.promise("delivery")
 def test_what_is_said_the_other_way_is_cut_for_that_way():
     """Nobody answers, so the map's way and the one its frames came take turns; each has another room."""
     reconcilers = behind(FAR)
@@ -415,6 +424,7 @@ def test_what_is_said_the_other_way_is_cut_for_that_way():
     assert all(longest <= room for room, longest in rooms)
 
 
+@pytest.mark.promise("delivery")
 def test_what_was_cut_for_a_shorter_way_is_cut_anew():
     reconcilers = behind((0, MOTE))
     said(reconcilers, 0, 1)
@@ -423,6 +433,7 @@ def test_what_was_cut_for_a_shorter_way_is_cut_anew():
     assert max(said(reconcilers, 1, 300)) > 0
 
 
+@pytest.mark.promise("delivery")
 def test_more_gaps_than_a_long_way_has_room_for_are_asked_for_in_turn():
     reconcilers = behind(FAR)
     mote = reconcilers.links.of(MOTE)

@@ -1,11 +1,14 @@
 """Frames that are kept for a while in case they are missing."""
 
+import pytest
+
 from gateway.frame import Frame, FrameKind
 from gateway.resend_buffer import ResendBuffer
 
 ROOM = 4
 
 
+@pytest.mark.promise("delivery")
 def test_what_was_measured_outlasts_what_is_said_again_anyway():
     """A mote without a parent says hello again and again, and what it measured meanwhile is all that will be asked for."""
     kept = ResendBuffer()

@@ -5,6 +5,7 @@ import pytest
 from gateway.source import Source, Span, did_you_mean
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.parametrize(
     ("text", "of", "shown", "carets"),
     [

@@ -36,12 +36,14 @@ def judge(name, choice, rng):
     assert what is None, f"{choice.name}: {what}"
 
 
+@pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("name", CASES)
 def test_a_query_under_a_random_choice(name, rng):
     case = choice_case(name)
     judge(name, rng.choice([choice for choice in CHOICES if choice.suits(case)]), rng)
 
 
+@pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("name", CASES if FULL else SAMPLE)
 def test_a_query_under_every_choice(name, rng):
     case = choice_case(name)

@@ -11,6 +11,7 @@ CASES = [
 ]
 
 
+@pytest.mark.promise("errors-point", "bad-files")
 @pytest.mark.parametrize("block", CASES)
 def test_what_is_reported(block):
     assert block.reported() == block.said

@@ -18,11 +18,13 @@ def _cases(word):
     return [pytest.param(g, c, id=f"{g.path.stem}:{c.name}") for g in GOLDEN for c in g.cases if c.word == word]
 
 
+@pytest.mark.promise("explain")
 @pytest.mark.parametrize(("golden", "case"), _cases("query"))
 def test_a_query_is_planned_as_its_file_says(golden, case):
     assert plan_of(golden, case) == case.expected.get("plan")
 
 
+@pytest.mark.promise("explain")
 @pytest.mark.parametrize(("golden", "case"), _cases("query"))
 def test_a_plan_stays_a_plan_under_each_rewrite(golden, case):
     for bound in bind_text(case.text, read_schema(golden.schema)):
@@ -34,11 +36,13 @@ def test_a_plan_stays_a_plan_under_each_rewrite(golden, case):
             assert [(c.label, c.type) for c in better.root.columns] == [(c.label, c.type) for c in bound.root.columns]
 
 
+@pytest.mark.promise("oracle")
 @pytest.mark.parametrize(("golden", "case"), _cases("query"))
 def test_a_query_is_answered_as_its_file_says(golden, case):
     assert answer_of(golden, case) == case.expected.get("answer")
 
 
+@pytest.mark.promise("oracle")
 @pytest.mark.parametrize(("golden", "case"), _cases("query"))
 def test_engine_and_oracle_say_the_same(golden, case):
     outcome = compare_with_oracle(golden, case)
@@ -57,6 +61,7 @@ def test_the_ledger_is_as_the_file_says(golden):
     assert ledger_of(golden) == next(c.expected[""] for c in golden.cases if c.word == "ledger")
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.parametrize(("golden", "case"), _cases("error"))
 def test_an_error_is_told_as_its_file_says(golden, case):
     assert refusal_of(golden, case) == case.expected.get("")

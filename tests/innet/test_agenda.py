@@ -61,6 +61,7 @@ def test_who_is_heard_where_another_is_listened_to_waits(speaks, hears):
     assert [agenda.sites[site].of(Activity.SEND)[0].start_ms for site in (2, 12)] == [0, 5]
 
 
+@pytest.mark.promise("agenda")
 def test_who_is_too_faint_to_be_in_a_full_report_waits_as_well():
     count = 2 * MAX_NEIGHBOURS
     motes = range(count)
@@ -83,6 +84,7 @@ def star(count):
     return RoutingTree((0,), {1: 0, **dict.fromkeys(range(2, count + 2), 1)})
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize(
     ("tree", "send_ms", "period", "said"),
     [
@@ -158,6 +160,7 @@ def networks(draw):
     return Topology.of_ratios(ratios), work
 
 
+@pytest.mark.promise("agenda")
 @given(networks(), st.booleans())
 def test_of_every_agenda(network, told):
     topology, work = network
@@ -189,6 +192,7 @@ def test_of_every_agenda(network, told):
                 assert topology.ratio(two, tree.parent[one]) == 0
 
 
+@pytest.mark.promise("agenda")
 @given(st.integers(1, 6), st.sampled_from([1.0, 0.6]), st.sampled_from([None, 15_000, 61_000]))
 def test_of_a_placement(count, ratio, within):
     world = world_of(line(count, ratio))

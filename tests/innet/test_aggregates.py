@@ -47,6 +47,7 @@ def test_they_agree_with_the_oracle(type_, data):
         check(name, type_, rows, aggregate.evaluate(N_GROUPS, **arrays(type_, rows)))
 
 
+@pytest.mark.promise("exact-aggregates")
 @every_type
 @given(st.data())
 def test_batches_and_merges_do_not_show(type_, data):
@@ -104,6 +105,7 @@ def test_rows_of_a_matrix_are_brought_together_as_merging_does(type_, data, rows
         assert dumped_bytes(aggregate, found) == dumped_bytes(aggregate, states[0])
 
 
+@pytest.mark.promise("exact-aggregates")
 @every_type
 @given(st.data())
 def test_rows_that_are_groups_of_their_own_need_not_say_so(type_, data):
@@ -120,6 +122,7 @@ def test_rows_that_are_groups_of_their_own_need_not_say_so(type_, data):
         assert dumped_bytes(aggregate, found) == dumped_bytes(aggregate, alone)
 
 
+@pytest.mark.promise("exact-aggregates")
 @every_type
 @given(st.data(), st.randoms(use_true_random=False))
 def test_order_does_not_show(type_, data, random):
@@ -133,6 +136,7 @@ def test_order_does_not_show(type_, data, random):
             assert dumped_bytes(aggregate, one) == dumped_bytes(aggregate, other)
 
 
+@pytest.mark.promise("exact-aggregates")
 @every_type
 @given(st.data())
 def test_what_was_undone_was_never_there(type_, data):
@@ -155,6 +159,7 @@ def test_what_was_undone_was_never_there(type_, data):
             assert dumped_bytes(aggregate, state) == dumped_bytes(aggregate, fold(aggregate, type_, kept))
 
 
+@pytest.mark.promise("exact-aggregates")
 @pytest.mark.parametrize("name", ["MIN", "MAX", "FIRST", "LAST"])
 def test_what_cannot_be_undone_says_so(name):
     aggregate = made(name, "integer")
@@ -225,6 +230,7 @@ def test_count_of_tuples_needs_no_values():
 # --- extremes --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("exact-aggregates")
 @pytest.mark.parametrize(
     "values, total, mean",
     [

@@ -31,6 +31,7 @@ def every_course(there, back, limit, frames, room):
     return rest(frames, 0, False, room)
 
 
+@pytest.mark.promise("predicted-energy")
 @given(ratios, ratios, st.integers(1, 4), st.integers(1, 4), st.integers(0, 17))
 def test_what_a_slot_has_room_for_is_every_course_it_can_take(there, back, limit, frames, room):
     found = expect_in_slot(there, back, limit, frames, room)

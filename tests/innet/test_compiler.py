@@ -52,6 +52,7 @@ def text(program):
     return [line.split(None, 2)[2] for line in program.disassemble().splitlines()]
 
 
+@pytest.mark.promise("placement")
 def test_each_value_is_sent_once_for_all_queries():
     first, second = sent(field("temp"), "temp"), sent(field("temp", "volt", interval=20), "temp", "volt")
     third = Deliver(Acquire("road", 10, ("load",)), "road", ("load",))
@@ -98,6 +99,7 @@ def test_a_join_asks_both_samplings():
     assert run(programs[4, 0], TickSample(0, (5, 1)), TableMemory()).filtered  # the other one was not sampled
 
 
+@pytest.mark.promise("placement")
 def test_what_is_only_looked_at_has_a_program_that_does_nothing():
     """By which a mote counts its readings as folded, as they are; half a pair is neither folded nor filtered."""
     joined = SiteJoin(field("temp"), Acquire("road", 10, ("load",)), make_instruction("EQ", TEMP, LOAD))
@@ -133,6 +135,7 @@ def deep(depth):
     return TEMP if depth == 0 else make_instruction("ADD", TEMP, deep(depth - 1))
 
 
+@pytest.mark.promise("reconciled")
 @pytest.mark.parametrize(
     ("operator", "processor", "said"),
     [
@@ -216,6 +219,7 @@ def value_of(expression, known):
 VALUE = st.one_of(st.none(), st.integers(-4, 4))
 
 
+@pytest.mark.promise("placement")
 @given(operators(), st.lists(st.tuples(VALUE, VALUE, VALUE, st.booleans()), min_size=1, max_size=8))
 def test_every_operator_gets_what_it_would_get_alone(placed, rows):
     program = next(p for p in compile_programs(placed, SCHEDULES[1:]) if p.sampling == 0)

@@ -27,6 +27,7 @@ SHARES = st.floats(0, 1)
 # --- hardware ---
 
 
+@pytest.mark.promise("predicted-energy")
 @pytest.mark.parametrize("name", list_hardware())
 def test_every_figure_of_a_table_says_where_it_is_from(name):
     found = load_hardware(name)
@@ -67,6 +68,7 @@ def test_known_times_and_energies():
 # --- one hop ---
 
 
+@pytest.mark.promise("predicted-energy")
 @given(there=SHARES, back=SHARES, limit=st.integers(1, 12))
 def test_a_hop_is_what_its_attempts_add_up_to(there, back, limit):
     """Against the obvious: go through the attempts one by one."""
@@ -137,6 +139,7 @@ def slots(network, traffic):
     return {mote: MoteWorkload(176.0, 50.0, ms, 2.0 if ms else 1.0) for mote, ms in listen.items()}
 
 
+@pytest.mark.promise("predicted-energy")
 def test_by_hand_what_one_mote_uses_in_a_minute():
     """One sample of 320 ms at 0.55 mA, 100 instructions, one frame of 30 bytes to a gateway that always hears it."""
     network = line(1)
@@ -218,6 +221,7 @@ def test_losses_leave_less_to_pass_on(ratio, length):
         assert share == pytest.approx(expected)
 
 
+@pytest.mark.promise("predicted-energy")
 def test_prediction_against_motes_that_count_their_time(rng, counts):
     """Against chance: motes on a tree that hand frames over attempt by attempt and count the milliseconds in each state."""
     for ratio, allowed in ((1.0, 1e-9), (0.8, 0.03), (0.5, 0.03)):

@@ -38,6 +38,7 @@ def read(text):
 # --- what is read ---
 
 
+@pytest.mark.promise("bad-files")
 def test_a_deployment_is_what_its_file_says():
     tank = read(TANK)
     level = SensorSpec(0, 4095, 2, "m", sample_ms=320.0, sample_ma=0.55)
@@ -47,6 +48,7 @@ def test_a_deployment_is_what_its_file_says():
     assert tank.topology.cost(1, 0) == pytest.approx(1 / (0.98 * 0.95), rel=0.01)
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize(
     ("kinds", "mtu"), [((), 102), (("telosb",), 102), (("esp32",), 250), (("esp32", "nrf52840", "esp32"), 102)]
 )
@@ -56,6 +58,7 @@ def test_frames_are_as_long_as_all_radios_carry(kinds, mtu):
     assert replace(tank, motes=motes).mtu == mtu
 
 
+@pytest.mark.promise("bad-files")
 def test_a_number_that_is_too_long_is_pointed_at():
     for digits, said in (
         (4_300, "SN704: `battery_mah` is"),
@@ -145,6 +148,7 @@ def written(value):
     return quoted(value) if isinstance(value, str) else str(value).lower()
 
 
+@pytest.mark.promise("bad-files")
 @given(st.dictionaries(keys, values, max_size=4), st.lists(st.dictionaries(keys, values, max_size=3), max_size=3))
 def test_every_value_is_where_it_is_said_to_be(top, tables):
     """Whatever is cut out of the text at the place of a value, read by itself, is that value."""
@@ -167,6 +171,7 @@ def test_every_value_is_where_it_is_said_to_be(top, tables):
     check(expected, ())
 
 
+@pytest.mark.promise("bad-files")
 @given(st.lists(st.sampled_from(TANK.splitlines()) | st.text(max_size=12), max_size=16), st.text(max_size=30))
 def test_fuzz_descriptions(lines, beside):
     """The invariant: any text gives a deployment, or faults that have places."""
@@ -178,6 +183,7 @@ def test_fuzz_descriptions(lines, beside):
         assert isinstance(found, Deployment)
 
 
+@pytest.mark.promise("bad-files")
 @given(st.data())
 def test_fuzz_one_slip(data):
     """A deployment with one character changed is still one, or is told what is wrong with it."""
@@ -221,6 +227,7 @@ def test_at_the_level_of_half_a_half_arrives():
 # --- the examples ---
 
 
+@pytest.mark.promise("bad-files")
 @pytest.mark.parametrize("name", ["lab54", "roadbridge"])
 def test_an_example_is_a_deployment_whose_extents_fit_it(name):
     found = read_deployment(EXAMPLES / name / "deployment.toml")
@@ -246,6 +253,7 @@ def test_the_queries_of_the_office_are_accepted_and_say_why():
         assert bind_text(text, catalog) and text.startswith("-- ")
 
 
+@pytest.mark.promise("bad-files")
 def test_the_office_is_made_from_its_seed_to_the_byte():
     made = runpy.run_path(str(EXAMPLES / "lab54" / "make_lab.py"))["lab"]()
     assert set(made) == {"deployment.toml", "links.csv", "rooms.csv"}
@@ -275,6 +283,7 @@ def furthest_apart(some, others):
     )
 
 
+@pytest.mark.promise("bad-files")
 def test_links_of_the_office_spread_as_those_that_were_measured(shared_data):
     """Mote 5 and the base are left out: one was broken, the other heard from a place of its own."""
     ours = spread(read_deployment(EXAMPLES / "lab54" / "deployment.toml").links, range(1, 55))

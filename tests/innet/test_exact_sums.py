@@ -9,6 +9,7 @@ from innet.aggregates.exact_sums import HEADROOM, INTEGER_ORIGIN, ExactSums
 from tests.innet.aggregate_fixtures import answers, made
 
 
+@pytest.mark.promise("exact-aggregates")
 @pytest.mark.parametrize("type_, value", [("float", 0.1), ("integer", 2**62 + 12345)])
 def test_many_rows_use_up_no_headroom(type_, value):
     """Far more is added than the digits have room for: a large batch, then merges that double each time."""
@@ -28,6 +29,7 @@ def test_many_rows_use_up_no_headroom(type_, value):
     assert found * Fraction(2) ** exponent == total
 
 
+@pytest.mark.promise("exact-aggregates")
 @pytest.mark.parametrize(
     ("type_", "unit"), [("integer", 1), ("integer", -1), ("float", 2.0**-22), ("float", -(2.0**-22))]
 )

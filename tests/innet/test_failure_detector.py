@@ -19,6 +19,7 @@ def heard(frames, until=100, tree=TREE, due=DUE):
     return silence.motes
 
 
+@pytest.mark.promise("network-heals")
 @pytest.mark.parametrize(
     ("frames", "silent"),
     [
@@ -35,6 +36,7 @@ def test_the_one_at_the_top_of_those_who_are_not_heard_is_silent(frames, silent)
     assert heard(frames, until=60) == silent
 
 
+@pytest.mark.promise("network-heals")
 def test_who_is_below_gets_time_to_be_heard_through_another_and_is_silent_itself_only_then():
     silence, tree = FailureDetector(), TREE
     silence.begin(tree.parent, 0)

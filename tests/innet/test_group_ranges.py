@@ -1,6 +1,7 @@
 """Aggregates over stretches of groups against the same aggregates with a row for each group."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,11 +40,13 @@ def check(type_, dtype, told):
                 assert mine.tobytes() == theirs.tobytes()
 
 
+@pytest.mark.promise("joins")
 @given(stretches(WHOLE))
 def test_of_integers(told):
     check("integer", np.int64, told)
 
 
+@pytest.mark.promise("joins")
 @given(stretches(FLOAT))
 def test_of_floats(told):
     check("float", np.float64, told)

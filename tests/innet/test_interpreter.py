@@ -33,6 +33,7 @@ def computed(*words, values=(), tick=0, peers=None):
     return run(program, TickSample(tick, values, peers or {}), TableMemory()).reading[0]
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize(
     ("words", "result"),
     [
@@ -289,6 +290,7 @@ def test_a_null_is_a_key_but_is_not_folded_and_what_is_in_no_group_has_no_key():
     ]
 
 
+@pytest.mark.promise("placement")
 @given(programs(), ROWS)
 def test_the_vectorised_interpreter_says_the_same(text, rows):
     try:

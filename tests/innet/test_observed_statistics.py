@@ -26,6 +26,7 @@ def heard_of(values, asked=()):
     return ObservedStatistics(counted, {"field": asked} if asked else {}, {})
 
 
+@pytest.mark.promise("cheapest-placement")
 @given(st.floats(0.01, 1.0), st.floats(0.5, 20.0), st.sampled_from([(BY_VOLT,), (BY_VOLT, BY_SITE)]))
 def test_what_came_of_a_fold_is_told_of_it_again(share, groups, keys):
     fold = mean(*keys, child=WARM)

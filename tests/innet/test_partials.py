@@ -113,6 +113,7 @@ def test_edges_between_two_ticks_are_moved_to_the_later_one(slide):
                 assert not inside & outside
 
 
+@pytest.mark.promise("placement")
 @given(st.integers(1, 40), st.integers(1, 12), st.integers(-80, 0), st.integers(0, 40))
 def test_nothing_is_kept_of_slices_that_no_window_holds(slide, interval, begin, length):
     slices = SlicePattern.cut(slide, (begin, begin + length + 1), interval, gap=length + 1 < slide)
@@ -199,6 +200,7 @@ def risen(tree, contributing, readings, room, rng):
     return came
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("asked", ASKED)
 @given(networks(), st.integers(1, 30), st.randoms(use_true_random=False))
 def test_any_tree_finishes_to_what_the_base_would_have_found(asked, network, room, rng):
@@ -219,6 +221,7 @@ def test_any_tree_finishes_to_what_the_base_would_have_found(asked, network, roo
         assert found.tobytes() == wanted.tobytes()
 
 
+@pytest.mark.promise("placement")
 @given(networks(), st.integers(1, 5), st.randoms(use_true_random=False))
 def test_every_reading_is_in_one_partial_and_its_contributor_is_named(network, room, rng):
     tree, contributing, readings = network
@@ -231,6 +234,7 @@ def test_every_reading_is_in_one_partial_and_its_contributor_is_named(network, r
         assert who == sum(1 << contributing.index(s) for s in {r[0] for r in readings if r[1] // PERIOD + 1 == number})
 
 
+@pytest.mark.promise("placement")
 @given(networks(), st.randoms(use_true_random=False))
 def test_how_it_was_handed_over_does_not_show(network, rng):
     """One group at a time or all at once, on this tree or with every mote beside the base station."""

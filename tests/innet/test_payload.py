@@ -63,6 +63,7 @@ def order(partial):
     return partial.slice, partial.bare, repr(partial)
 
 
+@pytest.mark.promise("frames")
 @given(told())
 def test_partials_survive(case):
     """In as few frames as they take: no two neighbours would have fitted into one."""
@@ -94,6 +95,7 @@ def of_columns(found):
         yield int(found.sender[at]), Partial(*partial, group, states)
 
 
+@pytest.mark.promise("frames")
 @given(told(), st.data())
 def test_partials_of_many_frames_are_decoded_as_one_by_one(case, data):
     """Some of the frames are damaged."""
@@ -118,6 +120,7 @@ def test_partials_of_many_frames_are_decoded_as_one_by_one(case, data):
 SHAPE = PartialShape(4, (3, 4), 0, ("SUM", "VARIANCE", "MIN"), SlicePattern(10, 0, 0))
 
 
+@pytest.mark.promise("frames")
 def test_columns_become_the_states_of_the_base_station_s_aggregates():
     large = (2**31 - 1) ** 2 * 3
     rows = [((2, -7), (3, 9, large), (1, -5)), ((0, 0), (0, 0, 0), (0, 0))]
@@ -195,6 +198,7 @@ def test_orders_that_are_none(content):
         decode_assignment(Image(1, content), site=7)
 
 
+@pytest.mark.promise("frames")
 @given(st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=13)), max_size=4), st.binary(max_size=3))
 def test_fuzz_orders(sections, tail):
     """The invariant: orders that a mote can follow, or PayloadError."""

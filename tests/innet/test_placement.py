@@ -59,6 +59,7 @@ def test_a_group_for_each_site_saves_only_frames():
     assert weighed.messages[0] > 0 and weighed.joules[0] > 0
 
 
+@pytest.mark.promise("lifetime")
 def test_each_way_is_weighed_with_the_rounds_that_it_can_have():
     """Three epochs could wait for each other, but for how long what is collected takes to get here; partials are faster."""
     network = replace(world_of(line(12)), round=longest_round(10, 1_000, 20_150))
@@ -73,6 +74,7 @@ def test_each_way_is_weighed_with_the_rounds_that_it_can_have():
         assert joules == pytest.approx(used / found.epoch_ms * 3_600_000)
 
 
+@pytest.mark.promise("lifetime")
 def test_what_no_agenda_has_time_for_is_not_chosen():
     network = world_of(line(12))
     wanted = [deliver()]  # somebody wants the readings anyway, so a fold saves nothing
@@ -257,6 +259,7 @@ def worlds(draw):
     return world_of(ratios, draw(st.integers(1, 4)), sorted(sites))
 
 
+@pytest.mark.promise("cheapest-placement")
 @given(worlds(), st.lists(st.sampled_from(CHOICES), max_size=4), st.booleans())
 def test_every_operator_gets_its_tuples_and_nobody_loses_any(world, choices, collected):
     delivered = [deliver()] if collected else []
@@ -279,6 +282,7 @@ def test_every_operator_gets_its_tuples_and_nobody_loses_any(world, choices, col
     assert place(delivered, choices, world) == (placement, weighed)
 
 
+@pytest.mark.promise("cheapest-placement")
 @given(worlds(), st.lists(st.sampled_from(CHOICES), max_size=4))
 def test_it_is_never_dearer_than_all_or_nothing(world, choices):
     placement, _ = place((), choices, world)
@@ -291,6 +295,7 @@ def test_it_is_never_dearer_than_all_or_nothing(world, choices):
         assert joules(placement) <= joules(build_placement((), found, running, world)) * (1 + 1e-12)
 
 
+@pytest.mark.promise("sampled-once")
 @given(worlds(), st.sampled_from(CHOICES))
 def test_a_slice_costs_at_most_one_message_for_each_mote(world, choice):
     """Where a partial fits into a frame: the measure of the whole idea."""

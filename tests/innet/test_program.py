@@ -27,6 +27,7 @@ def code(*words):
 DECLARED = code("TABLE 4 2 1 1 3 60 0 0", "KEEP 1", "KEEP 3")
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize("path", opcodes.generate_files())
 def test_generated_files_are_up_to_date(path):
     """If this fails: python -m innet.program.opcodes"""
@@ -107,6 +108,7 @@ def test_what_a_program_says_of_itself():
     assert (relay.sends, relay.tables[0].slot) == (False, None)
 
 
+@pytest.mark.promise("reconciled")
 @given(st.binary(max_size=80))
 def test_fuzz_programs_from_the_air(payload):
     """The invariant: a program that runs to its end and is encoded to the very same bytes, or PayloadError."""
@@ -127,6 +129,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.promise("reconciled")
 @given(st.lists(st.sampled_from(PIECES), max_size=16), st.booleans())
 def test_a_program_that_passes_the_check_runs(parts, declared):
     text = (DECLARED if declared else b"") + b"".join(parts) + bytes([HALT])

@@ -92,6 +92,7 @@ def networks(draw):
     return world_of(ratios, draw(st.integers(1, 5)), sorted(sites), ("temp", "volt"))
 
 
+@pytest.mark.promise("sampled-once")
 @given(networks(), st.lists(st.sampled_from(FOLDS), max_size=3), st.booleans(), st.data())
 def test_what_has_to_go_out_fits_into_its_slot(world, folds, collected, data):
     delivered = [deliver(WARM, "temp", "volt")] if collected else []
@@ -119,6 +120,7 @@ def test_what_has_to_go_out_fits_into_its_slot(world, folds, collected, data):
         assert held >= over * len(reached & set(shape.slots))  # those of slices that are not over may have gone early
 
 
+@pytest.mark.promise("sampled-once")
 @pytest.mark.parametrize("epochs", [1, 4])
 def test_a_mean_costs_one_frame_for_each_mote_and_slice(epochs):
     ratios = {pair: 1.0 for n in range(5) for pair in ((n, n + 1), (n + 1, n))}

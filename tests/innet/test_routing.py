@@ -71,6 +71,7 @@ def test_who_is_not_in_a_report_that_has_room_is_not_heard():
         )
 
 
+@pytest.mark.promise("agenda")
 def test_whom_a_full_report_leaves_out_is_taken_to_be_anybody_within_two_hops():
     full = tuple(NeighbourLink(n, 200) for n in range(10, 10 + MAX_NEIGHBOURS))
     others = [LinksReport(2, (NeighbourLink(10, 90), NeighbourLink(11, 0))), LinksReport(3, (NeighbourLink(2, 90),))]
@@ -86,12 +87,14 @@ def test_a_direction_that_nobody_reported_is_as_good_as_the_other():
     assert one_sided.cost(1, 3) == float("inf")
 
 
+@pytest.mark.promise("network-heals")
 @pytest.mark.parametrize("parent", [{1: 2, 2: 1}, {1: 1}, {0: 1, 1: 0}, {1: 7}])
 def test_what_is_no_tree(parent):
     with pytest.raises(RoutingError):
         RoutingTree((0,), parent)
 
 
+@pytest.mark.promise("network-heals")
 def test_a_mote_that_two_gateways_hear_is_one_mote():
     found = topology((100, 1, 255), (101, 1, 254), (1, 2, 255), (101, 3, 255))
     tree = choose_tree(found, [100, 101])
@@ -170,6 +173,7 @@ def price(found, tree, mote):
     return sum(found.cost(a, b) for a, b in pairwise(tree.path(mote)))
 
 
+@pytest.mark.promise("network-heals")
 @given(edges, some)
 def test_trees_are_the_cheapest(links, roots):
     found = topology(*links)
@@ -185,6 +189,7 @@ def test_trees_are_the_cheapest(links, roots):
         assert parent == min(others)
 
 
+@pytest.mark.promise("network-heals")
 @given(edges, edges, some, st.sets(st.integers(0, 8), max_size=3), st.floats(0, 0.99))
 def test_what_is_rebuilt_is_a_tree_that_covers_and_is_nearly_the_cheapest(before, after, roots, silent, switching):
     """Whatever was before: all that can be reached is, silent motes pass on what has no other way only, no hop wastes more
@@ -213,6 +218,7 @@ good_edges = st.lists(
 )
 
 
+@pytest.mark.promise("network-heals")
 @given(good_edges, st.lists(st.integers(-1, 1), min_size=300, max_size=300))
 def test_small_changes_move_nobody(links, changes):
     """Qualities that wander by one step of 255 change no path of these by half a transmission."""
@@ -239,6 +245,7 @@ def measured(folder):
     return ratios
 
 
+@pytest.mark.promise("network-heals")
 def test_the_measured_office_has_a_tree_and_one_mote_without(shared_data):
     found = Topology.of_ratios(measured(shared_data))
     tree = choose_tree(found, [0])

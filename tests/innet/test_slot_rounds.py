@@ -35,6 +35,7 @@ def slices(draw):
     return SlicePattern.cut(period, tuple(edges), INTERVAL, gap=draw(st.booleans()))
 
 
+@pytest.mark.promise("agenda")
 @given(st.lists(slices(), min_size=1, max_size=3), st.integers(1, 4))
 def test_something_is_due_in_a_round_in_which_a_slice_is_over_and_in_no_rarer_ones(found, epochs):
     round = Round(epochs, INTERVAL)
@@ -50,6 +51,7 @@ def test_something_is_due_in_a_round_in_which_a_slice_is_over_and_in_no_rarer_on
     assert rounds.every == (gcd(*(b - a for a, b in pairwise(over))) if aligned else 1)
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize(
     "placed",
     [
@@ -67,6 +69,7 @@ def test_what_may_be_due_at_any_time_has_slots_in_each_round(placed):
     assert due(*placed, round=Round(16, 10)) == due(round=Round(16, 10)) == RoundPattern(1, 0, 1)
 
 
+@pytest.mark.promise("agenda")
 @given(st.integers(1, 12), st.integers(0, 11), st.integers(0, 6), st.integers(0, 20))
 def test_shares_are_those_that_are_counted(every, phase, asks, hops):
     rounds = RoundPattern(every, phase % every, asks)

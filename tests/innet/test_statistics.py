@@ -75,6 +75,7 @@ def test_a_lane_has_what_each_reading_gives(expression, site, temp, volt):
     assert found == [one_by_one(expression, at, reading) for (at, _), reading in readings.items()]
 
 
+@pytest.mark.promise("predicted-energy")
 @given(recordings(), st.sampled_from([[WARM], [WARM, COLD], [ACQUIRE]]), st.sampled_from([10, 20]))
 def test_wanted_is_the_share_that_some_operator_takes(readings, children, every):
     for site in {site for site, _ in readings}:
@@ -90,6 +91,7 @@ def test_wanted_is_the_share_that_some_operator_takes(readings, children, every)
             assert said == GUESS.wanted(operators, site, every)
 
 
+@pytest.mark.promise("predicted-energy")
 @given(
     recordings(), st.sampled_from([(), (BY_SITE,), (BY_VOLT,), (BY_SITE, BY_VOLT)]), st.sampled_from([ACQUIRE, WARM])
 )
@@ -113,6 +115,7 @@ def test_contents_are_the_groups_of_each_slice(readings, keys, child):
         assert found.whole == GUESS.contents(fold, ()).whole
 
 
+@pytest.mark.promise("predicted-energy")
 @pytest.mark.parametrize("keys", [(), (BY_SITE,), (BY_VOLT,), (BY_SITE, BY_VOLT)])
 @pytest.mark.parametrize("child", [ACQUIRE, WARM])
 @pytest.mark.parametrize("sites", [1, 5])

@@ -45,6 +45,7 @@ A, B, C = col("a"), col("b"), col("c")
 ONE, TWO = s.Number(1), s.Number(2)
 
 
+@pytest.mark.promise("paper-queries")
 @pytest.mark.parametrize("text", QUERIES)
 def test_texts_of_the_corpus_have_no_errors(text):
     parsed = parse(Source(text))
@@ -250,6 +251,7 @@ def test_every_node_knows_its_place():
 # --- errors ---
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("code", [code for code, entry in CATALOGUE.items() if entry.kind == "syntax"])
 def test_the_example_of_each_error_causes_it_and_nothing_else(code):
     entry = CATALOGUE[code]
@@ -257,6 +259,7 @@ def test_the_example_of_each_error_causes_it_and_nothing_else(code):
     assert [d.code for d in parsed.diagnostics] == [code]
 
 
+@pytest.mark.promise("errors-point")
 def test_independent_errors_come_in_one_go():
     text = (
         "SELECT a + , temp tmp x, SUM(*) FROM road [FROM NOW-0 TO NOW SLIDE 5 FORTNIGHTS], (SELECT b FROM c WHERE) d "
@@ -267,6 +270,7 @@ def test_independent_errors_come_in_one_go():
     ]  # fmt: skip
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.parametrize(
     "text",
     [
@@ -312,6 +316,7 @@ NESTED = {
 }
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("shape", NESTED)
 def test_nesting_ends_at_a_hundred_with_one_clear_error(shape):
     frame, opening, inside, closing = NESTED[shape]
@@ -338,6 +343,7 @@ def test_flat_chains_may_be_long(operator):
     assert hash(first) == hash(again)
 
 
+@pytest.mark.promise("errors-point")
 def test_a_text_that_is_twice_as_long_is_read_in_twice_the_steps():
     text = "\n;\n".join(text for text in QUERIES if not text.rstrip().endswith(";")) + "\n;\n"
     once, twice = _steps(text), _steps(text * 2)

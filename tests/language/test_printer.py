@@ -18,6 +18,7 @@ def read(text):
     return parsed.statements
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_trees_survive_the_way_through_text(shard, rng, counts):
     trees = Trees(rng)
@@ -27,6 +28,7 @@ def test_trees_survive_the_way_through_text(shard, rng, counts):
         assert read(text) == (tree,), text
 
 
+@pytest.mark.promise("errors-point")
 def test_schemas_survive_the_way_through_text(rng, counts):
     trees = Trees(rng)
     for _ in range(counts(300, 10_000)):

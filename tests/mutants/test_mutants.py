@@ -2,10 +2,13 @@
 
 from collections import Counter
 
+import pytest
+
 from tests.conftest import ROOT
 from tools import mutants
 
 
+@pytest.mark.promise("checked")
 def test_there_are_as_many_as_promised():
     recorded = mutants.recorded()
     assert len(recorded) >= 60 and len({(m.file, m.before, m.after) for m in recorded}) == len(recorded)
@@ -15,6 +18,7 @@ def test_there_are_as_many_as_promised():
     assert [(m.file, m.before) for m in recorded if m.made_in((ROOT / m.file).read_text()) is None] == []
 
 
+@pytest.mark.promise("checked")
 def test_verdicts(tmp_path):
     (tmp_path / "innet").mkdir()
     (tmp_path / "innet" / "__init__.py").touch()  # else the installed package of that name is found before it

@@ -13,6 +13,7 @@ from basestation.planner.rewriter import rewrite
 from tests.planner.binder_helpers import only
 
 
+@pytest.mark.promise("placement")
 @given(st.integers(1, 12), st.integers(1, 20), st.integers(0, 40), st.integers(0, 40))
 def test_an_extent_is_sampled_at_the_coarsest_interval_that_has_all_that_windows_hold(every, slide, reach, until):
     begin, end = -max(reach, until), -min(reach, until)
@@ -25,6 +26,7 @@ def test_an_extent_is_sampled_at_the_coarsest_interval_that_has_all_that_windows
     assert sampled == (gcd(common, *held) if held else every)
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize(
     "text",
     [

@@ -64,6 +64,7 @@ def on_motes(capsys, deployment, query):
     return motes
 
 
+@pytest.mark.promise("explain")
 def test_a_deployment_says_what_its_motes_would_do(capsys):
     office = ROOT / "examples/lab54/deployment.toml"
     [some, few] = (on_motes(capsys, office, f"SELECT temp FROM lab WHERE {w}") for w in ("temp > 20", "temp = 20"))
@@ -79,6 +80,7 @@ def test_a_deployment_says_what_its_motes_would_do(capsys):
             assert all(more[figure] > less[figure] for figure in figures)
 
 
+@pytest.mark.promise("explain")
 def test_more_time_to_deliver_lets_epochs_share_frames(capsys):
     office, query = ROOT / "examples/lab54/deployment.toml", "SELECT temp FROM lab DELIVER WITHIN {} SEC"
     told = [on_motes(capsys, office, query.format(seconds)) for seconds in (30, 60, 300)]

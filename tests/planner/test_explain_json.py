@@ -28,6 +28,7 @@ def near(value):
     return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
 
 
+@pytest.mark.promise("predicted-energy")
 def test_it_is_what_it_was(capsys):
     assert verb.run(parser_of("explain", verb).parse_args(ARGUMENTS)) == 0
     told = capsys.readouterr().out.splitlines()

@@ -32,6 +32,7 @@ def hourly(office, texts):
     return HourlyCost.of(plan_what_if(plans, deployment, catalog).predicted())
 
 
+@pytest.mark.promise("cheapest-placement")
 @pytest.mark.parametrize("texts", [MIXED, MIXED[::-1], MIXED[:9]], ids=["folds first", "folds last", "folds alone"])
 def test_twenty_queries_cost_at_most_1_2_times_one_that_asks_for_all_in_whichever_order_they_come(office, texts):
     one, many = hourly(office, CASES["collect"]), hourly(office, texts)
@@ -39,6 +40,7 @@ def test_twenty_queries_cost_at_most_1_2_times_one_that_asks_for_all_in_whicheve
         assert getattr(many, figure) <= MOST * getattr(one, figure)
 
 
+@pytest.mark.promise("cheapest-placement")
 def test_a_fold_that_keeps_more_feeds_who_wants_less_in_whichever_order_they_come():
     deployment = read_deployment(ROOT / "examples/roadbridge/deployment.toml")
     bridge = deployment, read_deployed_catalog(deployment)
@@ -63,6 +65,7 @@ def asked_apart(office, texts):
     return world
 
 
+@pytest.mark.promise("cheapest-placement")
 def test_a_fold_of_readings_that_somebody_wants_anyway_gives_way(office):
     world = asked_apart(office, [MEAN, ALL])
     assert world.live[1].partial_sources and RunningCost.of(world).messages > 1.2 * hourly(office, [ALL]).messages
@@ -77,6 +80,7 @@ def test_a_fold_of_readings_that_somebody_wants_anyway_gives_way(office):
     assert find_cheaper(changed, 3, 0.0) is None
 
 
+@pytest.mark.promise("cheapest-placement")
 def test_many_folds_give_way_though_none_would_by_itself(office):
     world = asked_apart(office, MIXED[:9])
     assert sum(bool(query.partial_sources) for query in world.live.values()) > 1

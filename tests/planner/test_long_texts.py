@@ -12,6 +12,7 @@ from tests.planner.binder_helpers import bound
 CATALOG = read_schema("r: sensed (site:integer, v:integer) every 10 sec at sites 1, 2")
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("op", ["+", "-", "*"])
 def test_a_sum_of_five_thousand_terms(op):
     text = f"SELECT {f' {op} '.join(['v'] * 5_000)} FROM r"
@@ -31,6 +32,7 @@ def test_five_thousand_terms_of_a_condition(word):
     assert "memory" in render_statement(explain_statement(bound(f"SELECT v FROM r [NOW] WHERE {terms}", CATALOG)))
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("place", ["t = ST{}; t < 5; t++", "; t < 5{}; t++", "; t < 5; t = t{}"])
 def test_five_thousand_terms_of_a_loop(place):
     header = place.format(" + 1" * 5_000)
@@ -44,6 +46,7 @@ def test_five_thousand_terms_of_the_condition_of_a_loop():
     assert "memory" in render_statement(explain_statement(bound(text, CATALOG)))
 
 
+@pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "FULL JOIN"])
 def test_three_hundred_joins_in_a_row(kind):
     joins = "".join(f" {kind} k AS a{i} ON a{i - 1}.n = a{i}.n" for i in range(1, 301))
@@ -52,6 +55,7 @@ def test_three_hundred_joins_in_a_row(kind):
     assert "memory" in render_statement(explain_statement(plan))
 
 
+@pytest.mark.promise("errors-point")
 def test_ninety_nine_nested_queries():
     text = "SELECT v FROM r"
     for i in range(99):

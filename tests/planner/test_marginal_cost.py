@@ -33,6 +33,7 @@ def asked(texts, catalog):
     return dict(enumerate((plan for text in texts for plan in bind_text(text, catalog)), 1))
 
 
+@pytest.mark.promise("explain")
 def test_what_the_others_pay_for_already_costs_nothing_more(office):
     deployment, catalog = office
     found = predict_workload(asked([ALL, ODD, ODD], catalog), deployment, catalog)
@@ -43,6 +44,7 @@ def test_what_the_others_pay_for_already_costs_nothing_more(office):
     assert HourlyCost.of(found.placed.predicted()).messages == pytest.approx(found.each[1].alone.messages)
 
 
+@pytest.mark.promise("explain")
 @pytest.mark.parametrize("texts", [[MEAN, ODD], [ALL, MEAN, "SELECT light FROM lab WHERE light > 5"]])
 def test_what_a_query_adds_is_what_all_cost_less_the_others(office, texts):
     """It comes last: what runs for the others goes on as it is."""
@@ -61,6 +63,7 @@ def test_what_a_query_adds_is_what_all_cost_less_the_others(office, texts):
         assert each.alone == HourlyCost.of(plan_what_if([queries[number]], deployment, catalog).predicted())
 
 
+@pytest.mark.promise("explain")
 def test_a_fold_that_runs_goes_on_and_one_that_keeps_as_much_needs_no_other(office):
     """A mean that runs for one query is there for the next; a variance that comes later cannot widen it."""
     deployment, catalog = office
@@ -91,6 +94,7 @@ def test_who_cannot_be_run_says_why_and_the_others_have_figures(office):
     assert render_workload(told).startswith("together on the motes\n  cannot be run there: what is sampled arrives")
 
 
+@pytest.mark.promise("explain")
 def test_memory_is_what_programs_tables_and_waiting_readings_take(office):
     deployment, catalog = office
     placed = plan_what_if(
@@ -113,6 +117,7 @@ def test_memory_is_what_programs_tables_and_waiting_readings_take(office):
     assert {each.tables for each in kept.values()} == {sum(rooms)}
 
 
+@pytest.mark.promise("explain")
 def test_where_conditions_have_no_room_nobody_asks_any(capsys):
     terms = " AND ".join("temp <> {0}.{1} AND light <> {0}{1}".format("{0}", n) for n in range(5))
     query = "; ".join(f"SELECT site, temp FROM lab WHERE {terms.format(n)}" for n in range(20, 30))

@@ -2,12 +2,14 @@
 
 from math import gcd
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from basestation.planner.multiple_search import find_least_multiple
 
 
+@pytest.mark.promise("lifetime")
 @given(st.integers(1, 60), st.integers(1, 90), st.integers(0, 90), st.data())
 def test_it_is_the_least_that_is_enough(beside, first, more, data):
     """Each kind begins to be enough somewhere, or nowhere; and some divisors are enough all the same."""

@@ -22,6 +22,7 @@ def told(text, **asked):
 WINDOW = "[FROM NOW-60 TO NOW SLIDE 30 SEC]"
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize(
     ("text", "codes"),
     [

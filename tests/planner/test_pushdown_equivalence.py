@@ -5,6 +5,7 @@ import random
 import re
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -119,6 +120,7 @@ def streamed(node, tuples):
     return below.with_columns({column.id: evaluation.as_type(e, column.type) for column, e in node.outputs})
 
 
+@pytest.mark.promise("placement")
 @given(predicates(), ROWS, st.sampled_from(RAW))
 def test_a_mote_sends_what_the_base_station_would_select(text, rows, raw):
     found, root = pushdown_of(f"SELECT v, u, x, y FROM f WHERE {text}", raw)
@@ -157,6 +159,7 @@ def comparisons(draw):
     return name, f"{draw(st.sampled_from(['', 'NOT ']))}{term} {op} {draw(CONSTANT)}"
 
 
+@pytest.mark.promise("placement")
 @given(comparisons())
 @example(("x", "x % 0.5 > 0.2"))
 @example(("x", "NOT x = 0.005"))
@@ -207,6 +210,7 @@ def aggregations(draw):
     return text + (f" GROUP BY {', '.join(groups)}" if groups else "")
 
 
+@pytest.mark.promise("placement")
 @given(aggregations(), ROWS, st.randoms(use_true_random=False))
 @example(
     "SELECT COUNT(*) FROM f [FROM NOW TO NOW SLIDE 3 SEC]", [(3, 1, *[None] * 4), (3, 0, *[None] * 4)], random.Random(1)

@@ -34,6 +34,7 @@ def drawn(capsys, tmp_path):
     return called
 
 
+@pytest.mark.promise("explain")
 @pytest.mark.parametrize(
     ("path", "query"), [(OFFICE, MEAN), (BRIDGE, "SELECT temp FROM road; SELECT vibration FROM road")]
 )
@@ -54,10 +55,12 @@ def test_every_mote_is_where_it_is_and_darker_if_it_uses_more(drawn, path, query
     assert sum(d.get("stroke") == "black" for d in discs.values()) == 1
 
 
+@pytest.mark.promise("explain")
 def test_the_drawing_of_the_walk_is_what_the_command_draws(drawn):
     assert drawn(OFFICE, MEAN) == (DOCS / "walks/office.svg").read_text(encoding="utf-8")
 
 
+@pytest.mark.promise("explain")
 def test_what_cannot_be_drawn_is_told(capsys, tmp_path):
     file = tmp_path / "map.svg"
     code, out, err = call(capsys, "-c", OFFICE, "--map", file, f"{MEAN} DELIVER WITHIN 1 SEC")
@@ -72,6 +75,7 @@ def test_what_cannot_be_drawn_is_told(capsys, tmp_path):
     assert code == 3 and err == f"SN501: {tmp_path / 'no/map.svg'}: cannot be written: No such file or directory\n"
 
 
+@pytest.mark.promise("explain")
 def test_discs_that_would_overlap_are_drawn_apart_and_the_gateway_stays():
     """Motes in one place, some of them at the gateway."""
     at = {0: (100.0, 100.0), **{mote: (100.0 + mote // 4, 100.0) for mote in range(1, 12)}, 12: (300.0, 300.0)}
@@ -81,6 +85,7 @@ def test_discs_that_would_overlap_are_drawn_apart_and_the_gateway_stays():
     assert all(dist(apart[mote], at[mote]) < 80 for mote in at)
 
 
+@pytest.mark.promise("explain")
 def test_the_legend_says_how_long_a_piece_of_the_paper_is(drawn):
     tree = ElementTree.fromstring(drawn(OFFICE, MEAN))
     metres = float(next(t.text for t in tree.iter(f"{SVG}text") if t.text.endswith(" m")).split()[0])

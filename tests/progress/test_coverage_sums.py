@@ -1,6 +1,7 @@
 """Tally: what nobody asks for any more is let go of, and nobody sees that it was counted again."""
 
 import numpy as np
+import pytest
 
 from basestation.execution.engine import Engine
 from basestation.planner.binder import bind_text
@@ -40,6 +41,7 @@ def test_what_is_counted_again_is_what_it_was():
     assert told(tidy_every=1) == told(tidy_every=10_000)
 
 
+@pytest.mark.promise("queries-apart")
 def test_where_windows_begin_for_ever_is_remembered_though_nobody_asked_for_days():
     engine, everybody = Engine(CATALOG, tidy_every=1), np.zeros(3, bool)
     engine.deliver("road", came().take(came().tick < DAY))
@@ -56,6 +58,7 @@ def test_where_windows_begin_for_ever_is_remembered_though_nobody_asked_for_days
     assert intake.site_coverage.tally(2, everybody, WHOLE_SCOPE).between(begin, behind).tolist() == used
 
 
+@pytest.mark.promise("queries-apart")
 def test_queries_that_come_and_go_leave_no_tallies_behind():
     engine = Engine(CATALOG, tidy_every=1)
     for number in range(30):

@@ -1,6 +1,7 @@
 """Epochs against the sentences of SEMANTICS 1.5, word for word."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def obvious(clock, begun, interval, sites, wait, here):
     return min(blocking) - 1 if blocking else clock
 
 
+@pytest.mark.promise("clock-and-schedule")
 @given(st.data())
 def test_the_watermark_is_what_the_semantics_say(data):
     interval, sites = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 3))
@@ -51,6 +53,7 @@ def test_the_watermark_is_what_the_semantics_say(data):
         found.forget(clock - wait)
 
 
+@pytest.mark.promise("bounded-memory")
 @given(st.data())
 def test_a_key_is_held_by_its_first_until_it_is_free_again(data):
     """Against dictionaries: who holds a key, who is seen, who was heard of."""
@@ -80,6 +83,7 @@ def test_a_key_is_held_by_its_first_until_it_is_free_again(data):
                 assert row[place] == wanted
 
 
+@pytest.mark.promise("bounded-memory")
 @given(st.data())
 def test_many_keys_at_once_are_the_same_as_one_by_one(data):
     """In any order, with copies among what is asked for, of sites that are near to each other or far apart."""
@@ -128,6 +132,7 @@ def test_many_keys_at_once_are_the_same_as_one_by_one(data):
     assert [together.watermark(clock) for clock in range(30)] == [singly.watermark(clock) for clock in range(30)]
 
 
+@pytest.mark.promise("clock-and-schedule")
 def test_a_silent_site_holds_no_longer_than_wait():
     found = epochs()
     take(found, [(0, 3), (0, 4), (10, 4)])

@@ -114,12 +114,14 @@ def test_problems_have_one_form(client, path, status, code):
     assert response.json()["title"]
 
 
+@pytest.mark.promise("resume")
 def test_what_is_gone_says_where_to_begin(client):
     problem = client.get("/v1/queries/1/results").json()
     assert problem["detail"] == "begin with after=2"
     assert client.get("/v1/queries/1/results", params={"after": 2}).status_code == 200
 
 
+@pytest.mark.promise("resume")
 @pytest.mark.parametrize("header", [None, "Bearer wrong", "open sesame", "Bearer é"])
 def test_nobody_enters_without_the_token(feed, header):
     client = Client(make_api(feed, 1000, TOKEN))

@@ -23,6 +23,7 @@ def opened(limit=10_000):
     return feed
 
 
+@pytest.mark.promise("resume")
 def test_a_feed_goes_on_where_one_stopped():
     feed = opened()
     assert feed.read(1) == []
@@ -43,6 +44,7 @@ def stream(*ticks):
     return tuples(*((tick, tick, 1, (0.5, tick, "a")) for tick in ticks))
 
 
+@pytest.mark.promise("resume")
 def test_each_tuple_has_a_number_of_its_own():
     feed = opened()
     feed.publish([stream(1, 2, 3), as_columns(EpochMark(1, 3, {})), stream(4)])
@@ -85,6 +87,7 @@ def test_pages_of_any_size_make_the_whole(published, size, limit):
     assert after == len(wanted)
 
 
+@pytest.mark.promise("resume")
 @given(st.lists(st.booleans(), min_size=1), st.integers(1, 5))
 def test_tuples_and_the_marks_between_them_are_one_sequence(marked, size):
     """What stands where is a mark or a tuple; pages of any size have each once, in its place."""

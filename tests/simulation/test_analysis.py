@@ -39,6 +39,7 @@ def office():
     return read_deployment(OFFICE)
 
 
+@pytest.mark.promise("predicted-energy")
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize(
     ("ratio", "allowed"), [(1.0, 0.02), (0.8, 0.06), (None, 0.08)], ids=["calm", "a fifth lost", "office"]
@@ -62,6 +63,7 @@ def test_who_knows_what_was_measured_predicts_it_mote_by_mote(office, ratio, all
     assert told["delivered_ms"]["measured"] <= told["delivered_ms"]["predicted"]
 
 
+@pytest.mark.promise("predicted-energy")
 @pytest.mark.parametrize("text", ["collect", "aggregate", "late"])
 @pytest.mark.parametrize(
     ("ratio", "delivery", "bursts"),
@@ -97,6 +99,7 @@ def call(capsys, *arguments):
     return code, told.out, told.err
 
 
+@pytest.mark.promise("predicted-energy")
 def test_the_analysis_is_the_last_line_and_the_same_for_the_same_seed(capsys):
     arguments = "-c", OFFICE, "-o", "json", "--analyze", "--for", "10min", "--seed"
     query = f"{QUERIES['grouped']}; {QUERIES['filter often']}"
@@ -110,6 +113,7 @@ def test_the_analysis_is_the_last_line_and_the_same_for_the_same_seed(capsys):
     assert {each["mote"]: each["joules"]["predicted"] for each in told[-1]["motes"]} == alone
 
 
+@pytest.mark.promise("predicted-energy")
 def test_whose_battery_is_empty_first_is_told_as_predicted_and_as_measured(office, capsys):
     code, out, _ = call(capsys, "-c", OFFICE, "-o", "json", "--analyze", "--for", "10min", QUERIES["collect"])
     told = json.loads(out.splitlines()[-1])
@@ -131,6 +135,7 @@ def test_a_fold_is_weighed_for_the_rounds_it_then_has(office, minutes):
     assert weighed.messages[not weighed.runs] == pytest.approx(used.total.attempts / used.epoch_ms * 3_600_000)
 
 
+@pytest.mark.promise("explain")
 def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     code, out, err = call(capsys, "--schema", ROOT / "examples/lab54/schema.sneeql", "--analyze", QUERIES["collect"])
     assert (code, out) == (2, "") and "--analyze, --readings and --map are about the motes of a deployment" in err
@@ -148,6 +153,7 @@ def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
     assert code == 2 and "simulated on the motes of lab54\n  cannot be run there: what is sampled arrives after" in out
 
 
+@pytest.mark.promise("explain")
 @pytest.mark.parametrize(
     "text", [*QUERIES.values(), f"{QUERIES['grouped']}; {QUERIES['aggregate']}; {QUERIES['several']}"]
 )

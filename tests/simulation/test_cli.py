@@ -49,6 +49,7 @@ def test_one_seed_is_a_table_and_a_folder(tmp_path, capsys):
     assert len(sent) == told["figures"]["frames"]
 
 
+@pytest.mark.promise("deterministic")
 def test_the_same_seed_writes_the_same_bytes(tmp_path, capsys):
     for name in ("a", "b"):
         assert (
@@ -71,6 +72,7 @@ def test_several_seeds_have_means_and_intervals(capsys):
     assert [int(row[header.index("frames")]) for row in rows] == frames
 
 
+@pytest.mark.promise("deterministic")
 def test_an_interval_is_missed_as_rarely_as_it_says(rng):
     """Of many means of five numbers with mean 0, one in twenty is farther from 0 than its margin."""
     missed = 0
@@ -86,6 +88,7 @@ def test_student_s_t_goes_on_behind_its_table():
     assert abs(student_t(10**6) - 1.96) < 0.001
 
 
+@pytest.mark.promise("bad-files")
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
@@ -159,6 +162,7 @@ def test_a_query_that_is_refused_is_told_and_the_rest_goes_on(tmp_path, capsys):
     assert "query `strange` was refused" in err and "heat" in err
 
 
+@pytest.mark.promise("explain")
 def test_errors_are_json_where_answers_are(tmp_path, capsys):
     text = (FOLDER / "calm.toml").read_text().replace('"hall.toml"', f'"{FOLDER / "hall.toml"}"')
     (tmp_path / "asks.toml").write_text(text + '\n[queries.strange]\ntext = "SELECT heat FROM hall [NOW]"\n')
@@ -198,6 +202,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path, capsys):
     assert capsys.readouterr().err == f"SN501: {tmp_path / 'file' / 'seed-1'}: cannot be written: Not a directory\n"
 
 
+@pytest.mark.promise("bad-files")
 @pytest.mark.parametrize("name", ["trace.txt", "answers.jsonl", "motes.csv", "ledger.json"])
 def test_where_a_disk_is_full_is_told(tmp_path, capsys, name):
     (tmp_path / "seed-1").mkdir()
@@ -206,6 +211,7 @@ def test_where_a_disk_is_full_is_told(tmp_path, capsys, name):
     assert capsys.readouterr().err == f"SN501: {tmp_path}: cannot be written: No space left on device\n"
 
 
+@pytest.mark.promise("bad-files")
 def test_a_run_that_ends_early_leaves_no_bar_behind(tmp_path, monkeypatch):
     """What is told next stands at the beginning of a line of its own."""
     (tmp_path / "seed-1").mkdir()
@@ -220,6 +226,7 @@ def test_a_run_that_ends_early_leaves_no_bar_behind(tmp_path, monkeypatch):
     assert re.search(r"\[#*\.+] +\d+%.*\r +\rSN501: ", shown)
 
 
+@pytest.mark.promise("bad-files")
 def test_a_sensor_of_which_the_world_says_nothing_measures_nothing_and_fails_like_any_other(tmp_path, capsys):
     text = (FOLDER / "calm.toml").read_text().replace('"hall.toml"', f'"{FOLDER / "hall.toml"}"')
     fault = '[faults.broken]\nwhat = "sensor_fails"\nmote = 3\nsensor = "supply"\nat = "25 sec"\n'
@@ -237,6 +244,7 @@ def test_before_the_first_reading_none_is_received(capsys):
     assert (run["figures"]["readings received"], run["figures"]["now: answers"]) == (0, 0)
 
 
+@pytest.mark.promise("ledger")
 def test_what_came_merged_is_told_apart_from_what_came_one_by_one(capsys):
     assert moteloom_sim(ROOT / "examples/lab54/day.scenario.toml", "--for", "30min", "--swept", "-o", "json") == 0
     assert moteloom_sim(FOLDER / "calm.toml", "--for", "2min", "-o", "json") == 0

@@ -28,6 +28,7 @@ def ran(kind, *queries):
     return bed, {(e.mote, e["tick"] - begin) for what in ("produced", "wasted") for e in bed.trace.of(what)}
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_is_asked_by_nobody_measures_nothing_and_is_not_missed(kind):
     bed, measured = ran(kind, SOME)
@@ -37,6 +38,7 @@ def test_who_is_asked_by_nobody_measures_nothing_and_is_not_missed(kind):
     assert complete.count({"hall": (8, 8)}) >= 57
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize(("kind", "told"), [("awake", 30), ("by agenda", 150)])  # who sleeps hears late of it
 def test_who_is_asked_later_begins_then_and_stops_when_that_is_over(kind, told):
     bed, measured = ran(kind, SOME, ALL)
@@ -49,6 +51,7 @@ def test_who_is_asked_later_begins_then_and_stops_when_that_is_over(kind, told):
     assert len(bed.trace.of("produced")) == len({(e.mote, e["tick"]) for e in bed.trace.of("produced")})
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("kind", ["awake", "by agenda"])
 def test_who_excludes_every_site_is_answered_and_nobody_measures_for_it(kind, moves):
@@ -70,6 +73,7 @@ def test_who_excludes_every_site_is_answered_and_nobody_measures_for_it(kind, mo
     assert judge(bed, others.name) >= 8
 
 
+@pytest.mark.promise("placement")
 def test_where_every_site_is_excluded_there_is_nothing_to_sweep():
     asked = ScenarioQuery("nobody", NOBODY[0], 0, None)
     with pytest.raises(testbed.not_vectorisable_error(), match="no mote has anything to do"):

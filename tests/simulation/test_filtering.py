@@ -24,6 +24,7 @@ def ran(name, kind, seconds=SECONDS):
     return run_scenario(read_scenario(FOLDER / f"{name}.toml"), seconds, kind=KINDS[kind])
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_answers_are_those_of_a_replay_of_every_reading(kind):
     bed = ran("filtering", kind)
@@ -41,6 +42,7 @@ def test_the_answers_are_those_of_a_replay_of_every_reading(kind):
         assert known == {1.0}
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_with_loss_they_are_those_of_a_replay_of_what_was_delivered_or_reported(seed):
     scenario, lossy = read_scenario(FOLDER / "filtering.toml"), read_scenario(FOLDER / "calm.toml").deployment
@@ -50,6 +52,7 @@ def test_with_loss_they_are_those_of_a_replay_of_what_was_delivered_or_reported(
         assert judge(bed, name) >= 10
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_filtered_costs_no_message(kind):
     scenario = read_scenario(FOLDER / "filtering.toml")
@@ -77,6 +80,7 @@ def test_each_condition_moves():
         assert deliver_everything(rewrite(query.plan)[0].root) != query.deliveries
 
 
+@pytest.mark.promise("placement")
 def test_what_motes_filter_before_they_have_heard_of_a_query_does_not_count_for_it():
     """A wall stands between half of the motes and the station while a query comes that wants everything."""
     scenario = read_scenario(FOLDER / "filtering.toml")
@@ -118,6 +122,7 @@ power: sensed (site:integer, supply:integer {sensor 'supply'}) every 10 sec at s
         assert sorted(rows) == sorted((temp / 100, supply) for temp, supply in pairs if temp > 2000)
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("kind", ["awake", "by agenda"])
 def test_what_was_filtered_before_a_query_was_known_says_nothing_of_it_though_it_comes_when_yet_another_is_known(kind):
     """A mote is cut off while two queries come, and then says what it has filtered by the conditions before both."""

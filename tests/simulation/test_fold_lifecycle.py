@@ -42,6 +42,7 @@ def windows(bed, name, extent="hall"):
     return {tick - begin: coverage[extent] for (tick, _), (coverage, _) in answers(bed, name).items()}
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_a_query_that_stays_has_every_reading_while_others_come_and_go(agenda):
     bed = ran(agenda, STAYS, WIDER, SAME)
@@ -52,6 +53,7 @@ def test_a_query_that_stays_has_every_reading_while_others_come_and_go(agenda):
     assert list(bed.station.world.running) == [1]
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_no_reading_is_in_two_partials_that_came(agenda):
     bed = ran(agenda, STAYS, WIDER, SAME)
@@ -62,6 +64,7 @@ def test_no_reading_is_in_two_partials_that_came(agenda):
         assert len(readings) == len(set(readings)) > 100
 
 
+@pytest.mark.promise("queries-apart")
 def test_a_fold_begins_with_a_slice_and_what_was_before_it_is_not_used():
     bed = ran(False, STAYS, WIDER, SAME)
     assert folds_of(bed, "spread") == {"hall": 2}
@@ -79,6 +82,7 @@ def test_what_a_fold_keeps_already_is_there_at_once():
     assert set(map(tuple, windows(bed, "sum").values())) == {(48, 48)}
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_another_sampling_of_the_same_readings_costs_none_of_them(agenda):
     """Programs come before the schedules that they are for."""
@@ -88,6 +92,7 @@ def test_another_sampling_of_the_same_readings_costs_none_of_them(agenda):
     assert len({e["sampling"] for e in bed.trace.of("produced")}) == 3
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_another_sampling_of_one_of_two_costs_no_pair(agenda):
     """What folds pairs runs by one of the samplings, and looks at the other."""

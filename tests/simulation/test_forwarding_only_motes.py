@@ -24,6 +24,7 @@ def far_away(**more):
     return replace(scenario, deployment=deployment, queries=(asked,), **more)
 
 
+@pytest.mark.promise("delivery")
 @pytest.mark.parametrize("kind", [testbed.Testbed, testbed.VectorTestbed])
 def test_who_only_passes_on_is_told_to_whom(kind):
     bed = run_scenario(far_away(), 300, kind=kind)
@@ -37,6 +38,7 @@ def test_who_only_passes_on_is_told_to_whom(kind):
         assert all(bed.built.motes[mote].forwarder.parent != BROADCAST for mote in ways)
 
 
+@pytest.mark.promise("delivery")
 def test_a_frame_does_not_run_in_circles_where_a_parent_has_none_itself():
     """A mote on the way loses its memory: for a while it gives what its children send to whoever hears it, them too."""
     bed = run_scenario(far_away(faults=(InjectedFault("again", "reboots", 100_000, motes=(1, 2)),)), 300)

@@ -54,6 +54,7 @@ def asked(name, world):
     return world(GOLDEN.index(golden)), texts_of(golden, case)
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("name", CHOSEN)
 def test_without_loss_it_says_what_a_replay_says(name, moves, world, tally):
@@ -68,6 +69,7 @@ def test_without_loss_it_says_what_a_replay_says(name, moves, world, tally):
         assert all(counts["sent"] == counts["measured"] > 0 for counts in found.values())
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("name", CHOSEN)
 def test_with_loss_it_says_what_a_replay_says_of_what_was_delivered_or_merged(name, world, rng, tally):
     of, texts = asked(name, world)
@@ -76,6 +78,7 @@ def test_with_loss_it_says_what_a_replay_says_of_what_was_delivered_or_merged(na
     tally("windows and epochs of golden queries with loss", {moves.value: judge(of, bed)})
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("name", CHOSEN)
 def test_whatever_goes_wrong_it_says_what_a_replay_says(name, world, rng, tally):
     """Beside some others of its file, which its motes have to serve, too."""
@@ -91,6 +94,7 @@ def test_whatever_goes_wrong_it_says_what_a_replay_says(name, world, rng, tally)
     tally(title, {", ".join(sorted({fault.what for fault in wrong["faults"]})) or "nothing": judge(of, bed)})
 
 
+@pytest.mark.promise("deterministic", "placement")
 @pytest.mark.parametrize("name", HERE)
 def test_swept_it_leaves_the_trace_of_motes_one_by_one_and_says_what_a_replay_says(name, world, rng, tally):
     of, texts = asked(name, world)
@@ -110,6 +114,7 @@ def test_where_a_plan_says_that_all_is_folded_no_reading_is_sent():
     assert not sent
 
 
+@pytest.mark.promise("placement")
 def test_nothing_is_left_out_without_a_reason():
     out = {name: case.expected["motes"].removeprefix(NOT_HERE) for name, (_, case) in CASES.items() if name not in HERE}
     # What a replay refuses, too, is no other answer.

@@ -55,6 +55,7 @@ def lost(bed, since=AT):
     return [e for e in bed.trace.of("given_up") if e.time >= (bed.scenario.begin_ms + since * 1_000) * 1_000]
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("stays, comes", PAIRS)
 def test_who_stays_loses_nothing_by_who_comes_and_goes(stays, comes):
     bed = ran(coming(stays, later(comes, until=GONE)), 1_300)
@@ -67,6 +68,7 @@ def test_who_stays_loses_nothing_by_who_comes_and_goes(stays, comes):
     assert set(measured.values()) == {1}
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("radio", [{}, {"delivery": 0.6}], ids=["as it is", "40 % more loss"])
 def test_who_comes_begins_with_the_agenda_that_has_room_for_it_with_all_motes_in_the_same_tick(radio):
     bed = ran(replace(coming(MEAN, later(ALL)), **radio), 600)
@@ -79,6 +81,7 @@ def test_who_comes_begins_with_the_agenda_that_has_room_for_it_with_all_motes_in
     assert bed.station.world.queries[bed.numbers["comes"]].state is QueryState.RUNNING
 
 
+@pytest.mark.promise("agenda")
 def test_who_comes_while_motes_are_told_of_an_agenda_waits_for_it_and_who_goes_meanwhile_is_never_told():
     brief = later("SELECT site, supply FROM hall [NOW]", "brief", 325, 395)
     bed = ran(coming(MEAN, later(MINUTE), brief, later(ALL, "waits", 345)), 800)
@@ -93,6 +96,7 @@ def test_who_comes_while_motes_are_told_of_an_agenda_waits_for_it_and_who_goes_m
     assert sorted({e["sampling"] for e in bed.trace.of("produced") if e["tick"] <= until}) == [0, 1, 2]
 
 
+@pytest.mark.promise("agenda")
 def test_where_the_tree_changes_meanwhile_motes_begin_with_what_they_are_told_for_the_new_one():
     at, gone = 400, InjectedFault("gone", "dies", 380_000, motes=(4,))
     bed = ran(replace(coming(MEAN, later(ALL, at=at)), faults=(gone,)), 760)
@@ -104,6 +108,7 @@ def test_where_the_tree_changes_meanwhile_motes_begin_with_what_they_are_told_fo
         assert {each for second, each in covered(bed, name).items() if 700 <= second < 750} == {(7, 8)}
 
 
+@pytest.mark.promise("agenda")
 def test_a_query_is_not_running_before_its_agenda_has_begun():
     bed = testbed.Testbed(coming(MEAN, later(ALL)), 1, agenda=True)
     bed.run_until((AT + 5) * 1_000)
@@ -115,6 +120,7 @@ def test_a_query_is_not_running_before_its_agenda_has_begun():
     assert (state, bed.station.world.queries[bed.numbers["comes"]].state) == (QueryState.DEPLOYING, QueryState.RUNNING)
 
 
+@pytest.mark.promise("agenda")
 def test_in_the_office_the_mean_stays_what_it_was_while_all_is_collected_besides():
     office = read_scenario(ROOT / "examples/lab54/calm.scenario.toml")
     bed = ran(office, 35 * 60)

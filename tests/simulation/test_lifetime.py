@@ -46,6 +46,7 @@ def asked(text, catalog):
     return plan
 
 
+@pytest.mark.promise("lifetime")
 @pytest.mark.parametrize("before", [(), (MEAN,)], ids=["alone", "beside a mean"])
 @pytest.mark.parametrize(("text", "step"), [(READINGS, 30), (MEAN, 30), (f"{READINGS} ACQUIRE EVERY 2 MIN", 120)])
 @pytest.mark.parametrize("days", [200, 400, 630])
@@ -68,6 +69,7 @@ def test_it_is_the_shortest_multiple_that_lasts(office, catalog, before, text, s
 BRIDGE = "SELECT {} FROM road"
 
 
+@pytest.mark.promise("lifetime")
 @pytest.mark.parametrize(
     ("before", "text"),
     [
@@ -93,6 +95,7 @@ def test_it_is_the_shortest_multiple_also_where_a_longer_one_may_be_worse(before
         assert found.options.acquire_every == 60 * first
 
 
+@pytest.mark.promise("lifetime")
 def test_who_lasts_only_in_step_with_others_is_not_refused(office, catalog):
     """Beside three minutes, those lasts longest that are sampled at multiples of them: of the others none reaches 900 days."""
     world, _ = add_query(
@@ -105,6 +108,7 @@ def test_who_lasts_only_in_step_with_others_is_not_refused(office, catalog):
         )
 
 
+@pytest.mark.promise("lifetime")
 @pytest.mark.parametrize("text", [READINGS, MEAN])
 def test_motes_last_as_long_as_was_promised(office, catalog, text):
     plan = asked(f"{text} LIFETIME 1000 DAY", catalog)
@@ -122,6 +126,7 @@ def station(office, *queries):
     return VectorTestbed(scenario, 1, traced=False).station
 
 
+@pytest.mark.promise("lifetime")
 def test_a_station_samples_that_rarely_and_keeps_its_promise(office):
     running = station(office, f"{READINGS} LIFETIME 600 DAY")
     [sampling] = {s for schedule in running.world.scheduled.schedules.values() for s in schedule.samplings}
@@ -137,6 +142,7 @@ def test_a_station_samples_that_rarely_and_keeps_its_promise(office):
     assert running.submit("SELECT humidity FROM lab", 4).number == 3
 
 
+@pytest.mark.promise("agenda")
 def test_a_promise_is_judged_again_when_the_tree_has_changed(office):
     """Half of the frames are lost from some day on, and then no more: nobody has asked for anything else."""
     running = station(office, f"{READINGS} LIFETIME 600 DAY", "SELECT humidity FROM lab ACQUIRE EVERY 10 MIN")
@@ -166,6 +172,7 @@ def _numbered(reports, number):
     return [LinksReport(mote, tuple(heard.values()), (1, number)) for mote, heard in reports]
 
 
+@pytest.mark.promise("lifetime")
 def test_what_cannot_be_promised_is_refused_with_what_could_be(office):
     with pytest.raises(DiagnosticError) as refused:
         station(office, MEAN).submit(f"{READINGS} LIFETIME 9999 DAY", 1)

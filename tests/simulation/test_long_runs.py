@@ -35,6 +35,7 @@ COMING = (
 )
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.timeout(1_800)
 def test_a_query_that_comes_and_goes_every_minute_disturbs_none_that_stays(counts):
     minutes = counts(8, 1_440)
@@ -97,6 +98,7 @@ def _said_around(minute, bed, inputs, text):
     return {(what, (tick + base, *n)): said for (what, (tick, *n)), said in said_of(around, moved, text).items()}
 
 
+@pytest.mark.promise("bounded-memory", "ledger")
 @pytest.mark.timeout(1_800)
 def test_weeks_go_by_and_memory_does_not_grow(counts, tmp_path):
     days = counts(2, 30)

@@ -53,6 +53,7 @@ def ran(hall):
     return run
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_partials_that_count_answer_as_a_replay_of_what_was_merged(ran, agenda):
     bed = ran(agenda)
@@ -63,6 +64,7 @@ def test_partials_that_count_answer_as_a_replay_of_what_was_merged(ran, agenda):
     assert used[180] == [MOTES, MOTES] and used[300] == [MOTES - 1, MOTES]
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_of_whom_partials_do_not_tell_nobody_says_that_nothing_has_come(ran, agenda):
     """Else those below would be silent for ever, and their parents be given up. Those near the gateway are as everywhere."""

@@ -35,6 +35,7 @@ def judged(bed):
     return [judge(bed, name) for name in bed.numbers]
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("first", [(), ((FOLD, 0),)], ids=["collected", "beside a fold"])
 def test_a_query_for_another_column_has_no_nulls_while_motes_are_told_of_it(first, agenda):
@@ -49,6 +50,7 @@ def test_a_query_for_another_column_has_no_nulls_while_motes_are_told_of_it(firs
     assert used == sorted(used) and used.count(8) >= (8 if agenda else 12)
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("moves", [PushdownPolicy.PLANNED, PushdownPolicy.EVERYTHING])
 def test_motes_that_are_cut_off_before_they_are_told_give_readings_to_who_asked_before_alone(moves, agenda):
@@ -58,6 +60,7 @@ def test_motes_that_are_cut_off_before_they_are_told_give_readings_to_who_asked_
     assert rows(bed, "2") and all(value == ("int", 2950) for value, _ in rows(bed, "2"))
 
 
+@pytest.mark.promise("placement")
 def test_what_some_sites_do_not_send_is_no_reading_of_a_later_query_that_reaches_back():
     """All measure the supply; three of them send it, and with it everybody the temperature."""
     back = "SELECT COUNT(*) AS n, MEDIAN(supply) AS middle FROM hall [FROM NOW-110 TO NOW SLIDE 30 SEC]"

@@ -85,6 +85,7 @@ def case(rng):
     return replace(scenario, queries=queries, **wrong), rng.random() < 0.3
 
 
+@pytest.mark.promise("no-double-count")
 @pytest.mark.parametrize("number", range(count_of(8, 500)))
 def test_whatever_goes_wrong_each_reading_counts_once_at_most(number, tally):
     rng = random.Random(f"{SEED}:counts twice:{number}")

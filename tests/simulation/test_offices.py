@@ -36,6 +36,7 @@ def ran(scenario, text, seconds, moves):
     return bed, judge(bed, "asked")
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_office_of_the_examples(name, moves, counts, tally):
@@ -60,6 +61,7 @@ def real(shared_data, tmp_path_factory):
     return _real(shared_data, tmp_path_factory.getbasetemp())
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("moves", PushdownPolicy)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_real_office_with_its_real_readings(name, moves, real, counts, tally):
@@ -74,6 +76,7 @@ def test_a_real_office_with_its_real_readings(name, moves, real, counts, tally):
             assert value == readings[f"m{site}"][tick // 30].as_py()  # each is the one that was recorded
 
 
+@pytest.mark.promise("placement")
 def test_motes_that_are_to_last_say_what_a_replay_says_of_as_rare_readings():
     bed = run_scenario(
         asking(lab54(), "SELECT site, temp, light FROM lab [NOW] LIFETIME 600 DAY"), 1_200, kind=VectorTestbed

@@ -63,6 +63,7 @@ def too_large(bed):
     return found
 
 
+@pytest.mark.promise("reconciled")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_who_comes_to_be_on_the_way_of_a_fold_and_has_no_room_for_it_passes_partials_on_as_they_are(hall, agenda):
     dies = InjectedFault("dies", "dies", 200_000, None, (LARGE,))
@@ -80,6 +81,7 @@ def test_who_comes_to_be_on_the_way_of_a_fold_and_has_no_room_for_it_passes_part
         assert all(coverage["hall"][0] == coverage["hall"][1] for _, (coverage, _) in last)
 
 
+@pytest.mark.promise("reconciled")
 @pytest.mark.parametrize("terms", [21, 22, 24, 25])
 def test_what_leaves_no_room_for_what_is_folded_already_is_refused_with_the_numbers(hall, terms):
     """A fold that just fits goes on; one that has no room itself is collected."""

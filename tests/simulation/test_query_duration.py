@@ -29,6 +29,7 @@ def ran(kind, text, *others, **radio):
     return bed, {(e.mote, e["tick"] - begin) for what in ("produced", "wasted") for e in bed.trace.of(what)}
 
 
+@pytest.mark.promise("lifetime")
 @pytest.mark.parametrize("text", [COLLECTED, FILTERED, FOLDED])
 @pytest.mark.parametrize(("kind", "told"), [("awake", 150), ("by agenda", 270)])  # who sleeps hears late of it
 def test_motes_stop_when_the_last_windows_are_there_and_each_is_whole(kind, told, text):
@@ -40,6 +41,7 @@ def test_motes_stop_when_the_last_windows_are_there_and_each_is_whole(kind, told
     assert bed.station.world.queries[1].state is QueryState.FINISHED
 
 
+@pytest.mark.promise("lifetime")
 @pytest.mark.parametrize("text", [COLLECTED, FILTERED, FOLDED])
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_asks_on_misses_nothing_and_what_comes_late_still_revises(kind, text):

@@ -3,6 +3,8 @@
 from collections import Counter
 from functools import cache, partial
 
+import pytest
+
 from basestation.testbed import testbed
 from gateway.frame import FrameKind
 from innet.costs.hardware import MAX_ATTEMPTS
@@ -27,11 +29,13 @@ def said(kind):
     return [(e.mote, e["origin"], e["seq"]) for e in events]
 
 
+@pytest.mark.promise("delivery")
 def test_nothing_is_asked_for_since_nothing_is_missing_that_could_be_sent_again():
     assert said(FrameKind.ACK) == []
     assert {each.lost for each in office().station.reconcilers.links.by_mote.values()} == {0}
 
 
+@pytest.mark.promise("delivery")
 def test_a_mote_says_a_partial_in_five_minutes_and_twice_in_an_hour_what_became_of_its_readings():
     motes, windows = set(office().built.motes), (HOUR - TOLD) // 300
     assert Counter(mote for mote, _, _ in said(FrameKind.PARTIAL)) == dict.fromkeys(motes, windows)
@@ -40,6 +44,7 @@ def test_a_mote_says_a_partial_in_five_minutes_and_twice_in_an_hour_what_became_
     assert said(FrameKind.HELLO) == said(FrameKind.PROGRAM) == said(FrameKind.SCHEDULE) == []
 
 
+@pytest.mark.promise("delivery")
 def test_all_that_is_lost_are_partials_that_the_air_swallowed_as_often_as_one_is_tried():
     sent = [e for e in office().trace.of("sent") if e["kind"] == FrameKind.PARTIAL.name]
     assert all(e["attempts"] == MAX_ATTEMPTS for e in sent if not e["known"])

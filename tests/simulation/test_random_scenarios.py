@@ -15,6 +15,7 @@ from tests.simulation.scenario_judge import judge, received, remembering
 from tests.simulation.test_program_memory_limits import too_large
 
 
+@pytest.mark.promise("faults", "ledger")
 @pytest.mark.parametrize("number", range(count_of(8, 400)))
 def test_whatever_is_asked_of_any_network_it_says_what_a_replay_says_of_what_was_heard(number, tmp_path, tally):
     rng = random.Random(f"{SEED}:anything:{number}")

@@ -45,6 +45,7 @@ def messages(bed, begin, end):
     return sum(e["attempts"] for e in sent if e["kind"] in ("READING", "PARTIAL"))
 
 
+@pytest.mark.promise("cheapest-placement")
 def test_the_planner_changes_its_mind_twice_messages_fall_and_the_answers_are_those_of_a_replay():
     bed = ran("selection_guessed_wrong", 12 * HOUR)
     begin = bed.scenario.begin_ms // 1_000
@@ -60,6 +61,7 @@ def test_the_planner_changes_its_mind_twice_messages_fall_and_the_answers_are_th
     assert messages(bed, 10 * HOUR, 11 * HOUR) < folded / 3
 
 
+@pytest.mark.promise("cheapest-placement")
 def test_each_tick_is_answered_once_and_by_all_sites_while_programs_are_exchanged():
     bed = ran("selection_guessed_wrong", 12 * HOUR)
     first = Counter(key for what, key in said_by(bed, "warm") if what == "window")
@@ -110,6 +112,7 @@ def exchanged(text, agenda, *others, **radio):
     return bed
 
 
+@pytest.mark.promise("cheapest-placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("radio", [{}, {"delivery": 0.7}], ids=["no loss", "loss"])
 @pytest.mark.parametrize("window", WINDOWS)
@@ -157,6 +160,7 @@ def test_a_fold_gives_way_to_who_wants_the_readings_and_runs_again_when_he_has_g
     assert judge(bed, "0") >= 140
 
 
+@pytest.mark.promise("cheapest-placement")
 def test_what_is_not_clearly_cheaper_stays_as_it_is():
     """Half of the readings pass: folding them would cost about the same."""
     text = "SELECT AVG(temp) AS mean FROM hall [NOW] WHERE supply >= 2950"

@@ -36,6 +36,7 @@ def ledger(bed):
     return Counter(bed.station.engine.ledger()["hall"])
 
 
+@pytest.mark.promise("faults")
 @pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))
 def test_the_answers_are_those_of_a_replay_of_what_was_delivered(name, agenda):
     bed = ran(name, SECONDS, agenda=agenda)
@@ -43,6 +44,7 @@ def test_the_answers_are_those_of_a_replay_of_what_was_delivered(name, agenda):
     assert judge(bed, "minute") >= 5
 
 
+@pytest.mark.promise("ledger")
 @pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))
 def test_the_ledger_of_the_station_agrees_with_the_trace(name, agenda):
     bed = ran(name, SECONDS, agenda=agenda)
@@ -51,6 +53,7 @@ def test_the_ledger_of_the_station_agrees_with_the_trace(name, agenda):
     assert set(delivered(bed)) <= produced(bed)
 
 
+@pytest.mark.promise("ledger")
 @pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))
 def test_the_station_accounts_for_each_reading_of_each_mote_as_the_trace_does(name, agenda):
     bed = ran(name, SECONDS, agenda=agenda)
@@ -59,6 +62,7 @@ def test_the_station_accounts_for_each_reading_of_each_mote_as_the_trace_does(na
     assert sum(sums["delivered"] for sums in told.values()) >= 0.3 * compared
 
 
+@pytest.mark.promise("ledger")
 def test_what_is_wrong_by_one_in_the_ledger_of_readings_is_found():
     """In any one number, and in any two that leave the sums as they are."""
     bed = ran("loses_forty_percent_in_bursts", SECONDS)
@@ -76,6 +80,7 @@ def test_what_is_wrong_by_one_in_the_ledger_of_readings_is_found():
     assert len(wrong) > 60
 
 
+@pytest.mark.promise("ledger")
 def test_counters_tell_what_was_folded_on_motes_and_never_came():
     """Once the query has gone, all counts are told: what was made is what is produced, whatever became of it."""
     asked = ScenarioQuery("sum", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, 1_200_000)
@@ -93,6 +98,7 @@ def test_counters_tell_what_was_folded_on_motes_and_never_came():
     assert folded > 50
 
 
+@pytest.mark.promise("predicted-energy")
 @pytest.mark.parametrize("name, agenda", RUNS, ids=lambda each: {False: "awake", True: "by agenda"}.get(each, each))
 def test_motes_have_used_what_the_frames_and_samples_of_the_trace_cost(name, agenda):
     bed = ran(name, SECONDS, agenda=agenda)
@@ -113,6 +119,7 @@ def times_on(bed, mote):
     return [*found, *([] if on is None else [(on, float("inf"))])]
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("name", [name for name, agenda in RUNS if agenda])
 def test_who_sleeps_hears_nothing(name):
     """Whatever came to a mote came while its radio was on, and that was paid for."""
@@ -126,6 +133,7 @@ def test_who_sleeps_hears_nothing(name):
         assert any(begin <= event.time and since <= end for begin, end in on[mote]), (event, mote)
 
 
+@pytest.mark.promise("agenda")
 def test_a_radio_is_on_in_the_slots_of_an_agenda_and_at_no_other_time_once_all_is_told():
     bed = ran("calm", SECONDS, agenda=True)
     agenda, startup = bed.station.world.agenda, round(table_of("telosb")["radio"]["startup_ms"] * 1_000)
@@ -146,6 +154,7 @@ def test_a_radio_is_on_in_the_slots_of_an_agenda_and_at_no_other_time_once_all_i
             assert startup < max(left) <= sends
 
 
+@pytest.mark.promise("deterministic")
 @pytest.mark.parametrize("name", ["calm", "loses_forty_percent_in_bursts"])
 def test_the_same_scenario_and_seed_give_the_same_trace_byte_for_byte(name):
     first, second, other = (str(run(name, 60, seed).built.trace) for seed in (1, 1, 2))
@@ -169,6 +178,7 @@ FOLDED = (
 )
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize(
     "kind", [partial(testbed.Testbed, agenda=True), testbed.VectorTestbed], ids=["by agenda", "swept"]
 )
@@ -188,6 +198,7 @@ def test_where_all_radios_carry_more_frames_are_longer_and_nothing_else_changes(
     assert not told or 102 < max(told) <= 250  # swept motes begin with their programs
 
 
+@pytest.mark.promise("network-heals")
 def test_the_children_of_a_parent_that_dies_find_another_and_give_it_what_they_saved():
     bed = ran("parent_dies_mid_epoch", SECONDS)
     assert max(tick for site, tick in produced(bed) if site == 1) == 120
@@ -200,6 +211,7 @@ def test_the_children_of_a_parent_that_dies_find_another_and_give_it_what_they_s
     assert not any(site in (3, 6) and 125 <= second < 180 for site, second in late)
 
 
+@pytest.mark.promise("network-heals")
 def test_the_children_of_a_parent_that_dies_among_sleepers_call_until_they_have_another():
     bed = ran("parent_dies_mid_epoch", 600, agenda=True)
     assert 3 in {e.mote for e in bed.trace.of("forsaken")}
@@ -211,6 +223,7 @@ def test_the_children_of_a_parent_that_dies_among_sleepers_call_until_they_have_
     assert all(mote.forwarder._slots for mote in bed.built.motes.values() if mote.alive)
 
 
+@pytest.mark.promise("network-heals")
 @pytest.mark.parametrize("agenda", [False, True])
 def test_a_mote_that_is_carried_away_says_whom_it_hears_now_and_nothing_is_lost_for_long(agenda):
     bed = ran("mote_moves", SECONDS, agenda=agenda)
@@ -222,6 +235,7 @@ def test_a_mote_that_is_carried_away_says_whom_it_hears_now_and_nothing_is_lost_
     assert all(found[tick] == [8, 8] for tick in range(300, SECONDS - 20, 10))
 
 
+@pytest.mark.promise("network-heals")
 def test_a_parent_that_acknowledges_and_passes_nothing_on_is_found_by_its_silence():
     bed = ran("parent_hangs", SECONDS)
     assert 1 in bed.station.world.topology.heard[3]  # its neighbours hear it: no report tells that something is wrong
@@ -232,6 +246,7 @@ def test_a_parent_that_acknowledges_and_passes_nothing_on_is_found_by_its_silenc
     assert {bed.station.reconcilers.of(mote).state for mote in range(1, 9)} == {MoteState.LATE, MoteState.RUNNING}
 
 
+@pytest.mark.promise("delivery")
 def test_what_a_mote_has_acknowledged_and_not_passed_on_is_asked_for_and_comes_from_where_it_was_measured():
     bed = ran("parent_hangs", SECONDS)
     came = {(site, tick): arrival for (site, tick), arrival in delivered(bed).items()}
@@ -272,6 +287,7 @@ def test_under_an_agenda_motes_hardly_use_anything_once_all_is_told():
         assert asleep.spent()[mote] < 0.05 * awake.spent()[mote]
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("by", [-86_400_000, -7_000, 7_000])
 def test_a_clock_that_jumps_within_a_round_leaves_the_agenda_standing(by):
     """Back by more than half a round, slots that are planned lie in the past; back by a day, before the beginning."""
@@ -283,6 +299,7 @@ def test_a_clock_that_jumps_within_a_round_leaves_the_agenda_standing(by):
     assert {1, 3, 6} <= {site for site, tick in delivered(bed) if tick > 300}
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("mote, hops", [(1, 1), (6, 3)])
 @pytest.mark.parametrize("by", [-60_000, -10_000, 10_000, 60_000])
 def test_a_clock_that_is_wrong_by_whole_rounds_is_set_right_as_soon_as_its_mote_has_spoken(mote, hops, by):
@@ -299,6 +316,7 @@ def test_a_clock_that_is_wrong_by_whole_rounds_is_set_right_as_soon_as_its_mote_
     assert judge(bed, "now") >= 34
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 @pytest.mark.parametrize("mote", [2, 8])
 @pytest.mark.parametrize("by", [30_000, 86_400_000])
@@ -345,6 +363,7 @@ def test_what_came_while_the_base_station_was_away_is_not_lost():
     assert ledger(bed)["late"] > 60
 
 
+@pytest.mark.promise("network-heals")
 def test_a_mote_that_two_gateways_hear_is_one_mote():
     bed = ran("two_gateways", SECONDS)
     assert {e.mote for e in bed.trace.of("delivered") if e["kind"] == "READING"} == {0, 9}
@@ -355,6 +374,7 @@ def test_a_mote_that_two_gateways_hear_is_one_mote():
     assert all(coverage["hall"][0] <= 8 for coverage, _ in answers(bed, "now").values())
 
 
+@pytest.mark.promise("ledger")
 def test_what_comes_merged_for_one_and_by_itself_for_another_is_told_apart():
     each = ScenarioQuery("each", "SELECT site, temp FROM hall [NOW]", 0, None)
     total = ScenarioQuery("total", "SELECT SUM(temp) AS total FROM hall [NOW]", 0, None)
@@ -387,6 +407,7 @@ def test_batteries_end_when_they_have_given_what_they_had():
     assert len(died) == 8
 
 
+@pytest.mark.promise("agenda")
 def test_motes_for_which_no_agenda_has_time_stay_awake_and_that_is_told_with_its_reason(tmp_path):
     """With a slow radio a round of one second has no room for a query that wants every reading; when it goes, motes sleep again."""
     for name in ("hall.toml", "calm.toml"):

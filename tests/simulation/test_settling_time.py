@@ -31,6 +31,7 @@ def since(bed, ms, what):
     return [e for e in bed.trace.of(what) if e.time >= (bed.scenario.begin_ms + ms) * 1_000]
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_query_that_comes_later_where_rounds_are_a_minute_is_run_by_all_motes_within_ten_of_them(seed):
     bed = testbed.Testbed(hall_of_minutes(), seed, agenda=True)
@@ -50,6 +51,7 @@ def test_a_query_that_comes_later_where_rounds_are_a_minute_is_run_by_all_motes_
     assert judge(bed, "later") >= 20
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_a_network_that_only_folds_every_ten_rounds_is_told_another_program_within_eight(seed):
     """Five until all have asked, one for each of three hops."""
@@ -67,6 +69,7 @@ def test_a_network_that_only_folds_every_ten_rounds_is_told_another_program_with
     assert len(bed.station.world.queries) == 2
 
 
+@pytest.mark.promise("delivery")
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_every_reading_comes_after_all_when_half_of_all_frames_were_lost_for_two_hundred_seconds(seed):
     calm = read_scenario(FOLDER / "calm.toml")
@@ -84,6 +87,7 @@ def test_every_reading_comes_after_all_when_half_of_all_frames_were_lost_for_two
     assert measured <= set(delivered(bed))
 
 
+@pytest.mark.promise("agenda")
 def test_where_motes_hear_more_than_their_reports_can_name_no_slot_is_disturbed_and_nobody_is_forsaken():
     day = replace(read_scenario(ROOT / "examples/lab54/day.scenario.toml"), begin_ms=0)
     heard = [sum(map(bool, links.values())) for links in day.deployment.topology.heard.values()]

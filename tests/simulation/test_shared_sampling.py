@@ -40,6 +40,7 @@ RUNS = pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda
 MOVES = pytest.mark.parametrize("moves", ["planned", "nothing"])
 
 
+@pytest.mark.promise("sampled-once")
 @RUNS
 @MOVES
 def test_no_tick_is_measured_twice_and_none_that_nobody_wants(agenda, moves):
@@ -53,6 +54,7 @@ def test_no_tick_is_measured_twice_and_none_that_nobody_wants(agenda, moves):
     assert all(tick % 30 == 0 for tick in ticks if not FROM <= tick < UNTIL + told)
 
 
+@pytest.mark.promise("sampled-once")
 @RUNS
 @MOVES
 def test_a_reading_is_in_one_frame_which_crosses_each_link_once(agenda, moves):
@@ -70,6 +72,7 @@ def test_a_reading_is_in_one_frame_which_crosses_each_link_once(agenda, moves):
     assert len({mote for mote, origin, _, _ in handed if mote != origin}) > 1  # some are handed on
 
 
+@pytest.mark.promise("sampled-once")
 @RUNS
 @MOVES
 def test_who_stays_misses_no_tick_while_others_come_and_go(agenda, moves):

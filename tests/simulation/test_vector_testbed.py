@@ -16,6 +16,7 @@ def produced(bed):
     return {(e.mote, e["tick"]) for e in bed.trace.of("produced")}
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("delivery, bursts", [(1.0, None), (0.7, Bursts(begin=0.05, end=0.3, left=0.2))])
 def test_a_hall_that_is_swept_answers_what_a_replay_does(delivery, bursts):
     scenario = replace(read_scenario(FOLDER / "calm.toml"), delivery=delivery, bursts=bursts)
@@ -53,6 +54,7 @@ def test_what_cannot_be_swept_is_refused_with_the_reason(name):
         VectorTestbed(read_scenario(FOLDER / f"{name}.toml"), 1)
 
 
+@pytest.mark.promise("predicted-energy")
 def test_what_was_filtered_is_told_though_it_waited_from_one_sweep_to_the_next():
     scenario = replace(
         read_scenario(FOLDER / "calm.toml"), delivery=1.0, queries=(ScenarioQuery("rare", RARELY, 0, None),)
@@ -67,6 +69,7 @@ def test_what_was_filtered_is_told_though_it_waited_from_one_sweep_to_the_next()
     assert sum(sums["delivered"] for sums in motes) == told - ledger["filtered"]
 
 
+@pytest.mark.promise("ledger")
 @pytest.mark.parametrize("window", ["NOW", "FROM NOW-50 TO NOW SLIDE 60 SEC"])
 def test_what_is_merged_in_a_swept_hall_is_accounted_for_mote_by_mote(window):
     query = ScenarioQuery("sum", f"SELECT SUM(temp) AS total FROM hall [{window}]", 0, None)

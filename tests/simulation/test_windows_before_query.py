@@ -29,6 +29,7 @@ def windows(bed, name):
     return {tick - begin: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, name).items()}
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_what_was_filtered_for_others_is_missed_by_who_comes_later(agenda):
     bed = ran(agenda, WARM, ALL)
@@ -43,6 +44,7 @@ def test_what_was_filtered_for_others_is_missed_by_who_comes_later(agenda):
     assert found[360][0] < 96 and [found[second] for second in (600, 660)] == [FULL] * 2
 
 
+@pytest.mark.promise("placement")
 @pytest.mark.parametrize("agenda", [False, True], ids=["awake", "by agenda"])
 def test_who_wants_the_same_misses_nothing(agenda):
     bed = ran(agenda, WARM, SAME)
@@ -50,6 +52,7 @@ def test_who_wants_the_same_misses_nothing(agenda):
     assert set(map(tuple, windows(bed, "same").values())) == {(96, 96)}
 
 
+@pytest.mark.promise("placement")
 def test_while_somebody_wants_all_nothing_is_filtered_and_whoever_comes_then_knows_it():
     bed = ran(False, WARM, ALL, AFTER)
     assert judge(bed, "after") >= 3
@@ -57,6 +60,7 @@ def test_while_somebody_wants_all_nothing_is_filtered_and_whoever_comes_then_kno
     assert found[480] == FULL and list(found) == [480, 540, 600, 660]
 
 
+@pytest.mark.promise("placement")
 def test_who_wants_more_than_those_that_went_has_nothing_of_what_they_filtered():
     gone = replace(WARM, until_ms=290_000)
     bed = ran(False, gone, replace(AFTER, at_ms=305_000))

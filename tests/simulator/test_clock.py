@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def test_a_crystal_is_wrong_by_its_millionths(ppm, at, ms):
     assert clock.local_time(at + 10**9) - clock.local_time(at) == 10**9 + ppm * 1_000
 
 
+@pytest.mark.promise("agenda")
 def test_clocks_differ_where_something_is_stamped_with_what_ours_does_not_show_yet_which_is_told_once_a_minute():
     clock, comparing, second = Clock(), SkewDetector(), 1_000_000
     assert not comparing.detect_skew(clock, 0, 100 * second)  # who has no time does not know

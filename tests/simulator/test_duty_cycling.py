@@ -55,6 +55,7 @@ class Line:
         return [e for e in self.trace.of("delivered") if e["kind"] == kind.name]
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("mote", [1, 2, 3])
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
 def test_a_frame_goes_down_a_hop_each_round(mote, ratio):
@@ -69,6 +70,7 @@ def test_a_frame_goes_down_a_hop_each_round(mote, ratio):
     assert clock.local_time(line.kernel.now) == pytest.approx(line.kernel.now, abs=3_000)
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("mote", [1, 2, 3])
 @pytest.mark.parametrize("begun", range(2, 7))
 @pytest.mark.parametrize("every", [1, 10])
@@ -94,6 +96,7 @@ def test_who_has_nothing_to_say_asks_and_what_waits_is_a_hop_further_with_each_r
     assert [event["seq"] for event in follows.trace.of("received")] == [0, 1]
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
 def test_a_question_is_asked_in_its_turn_only_and_costs_little(ratio):
     line, silent = Line(ratio, RoundPattern(asks=5)), Line(ratio, RoundPattern())
@@ -107,6 +110,7 @@ def test_a_question_is_asked_in_its_turn_only_and_costs_little(ratio):
     assert line.trace.of("sent") == line.trace.of("asked") == line.trace.of("forsaken") == []
 
 
+@pytest.mark.promise("agenda")
 def test_where_something_is_due_in_one_of_ten_rounds_motes_are_awake_in_that_one_and_in_turns():
     def awake(rounds):
         line = Line(1.0, rounds=rounds)
@@ -120,6 +124,7 @@ def test_where_something_is_due_in_one_of_ten_rounds_motes_are_awake_in_that_one
     assert each[3] == rarely[3] == 0 < turns[3]
 
 
+@pytest.mark.promise("network-heals")
 def test_a_parent_is_left_after_three_rounds_in_vain_however_much_was_tried_in_each():
     line = Line(1.0, RoundPattern(7))
     line.kernel.run_until(ROUND_US)
@@ -136,6 +141,7 @@ def test_a_parent_is_left_after_three_rounds_in_vain_however_much_was_tried_in_e
     assert [(event.mote, event.time // ROUND_US) for event in line.trace.of("forsaken")] == [(3, 21)]
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("ratio", [1.0, 0.7])
 def test_all_that_a_mote_has_to_say_of_itself_goes_out_in_one_round(ratio):
     """Its slot has room for some frames more than its readings; it comes again until nothing is left."""
@@ -159,6 +165,7 @@ def test_all_that_a_mote_has_to_say_of_itself_goes_out_in_one_round(ratio):
         assert later[0] == pytest.approx(later[1], abs=0 if ratio == 1 else 60_000)
 
 
+@pytest.mark.promise("agenda")
 def test_a_parent_that_never_hears_that_there_is_more_is_not_called_at_another_time():
     line = Line(1.0)
     line.kernel.run_until(ROUND_US * 3 // 2)

@@ -45,6 +45,7 @@ def sorted_rows(made):
     return [column.tolist() for column in (made.site[order], made.tick[order], *lanes)]
 
 
+@pytest.mark.promise("predicted-energy")
 @pytest.mark.parametrize("text", QUERIES.values(), ids=QUERIES)
 def test_both_speeds_measure_the_same(office, text):
     outlook = placed(office, text)

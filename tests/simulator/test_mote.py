@@ -174,6 +174,7 @@ def test_a_clock_set_back_samples_no_epoch_twice():
     assert len(set(ticks)) == len(ticks)
 
 
+@pytest.mark.promise("no-double-count")
 @pytest.mark.parametrize("ahead, told", [(25_000, 0), (0, -25_000), (25_000, -25_000)])
 def test_who_starts_anew_measures_no_tick_again_whatever_its_clock_was_and_whatever_time_it_is_told(ahead, told):
     base = Base()
@@ -191,6 +192,7 @@ def test_who_starts_anew_measures_no_tick_again_whatever_its_clock_was_and_whate
     assert before and after == list(range(max(before) + 10, 186 + told // 1_000, 10))
 
 
+@pytest.mark.promise("no-double-count")
 def test_a_clock_set_back_samples_no_tick_under_another_number():
     base = Base()
     base.deploy()
@@ -232,6 +234,7 @@ def test_it_says_what_it_has_installed_and_again_to_whoever_does_not_know():
     assert told(base, FrameKind.HELLO, decode_hello)[-1].reason is HelloReason.ASKED
 
 
+@pytest.mark.promise("delivery")
 def test_without_a_parent_it_introduces_itself_again_ever_more_slowly():
     base = Base()
     base.run_for(100_000)
@@ -277,6 +280,7 @@ def test_it_says_of_what_it_is_asked_for_and_has_no_more_that_it_is_lost():
     assert told(base, FrameKind.EVENT, decode_event) == [LostFrames(1, ((7, 9),))]
 
 
+@pytest.mark.promise("delivery")
 def test_it_sends_again_what_it_is_asked_for_once_and_forgets_what_has_come():
     base = Base()
     base.mote.forwarder.parent = COORDINATOR
@@ -295,6 +299,7 @@ def test_it_sends_again_what_it_is_asked_for_once_and_forgets_what_has_come():
         assert lost == ([] if times == 2 else [LostFrames(1, gaps)])
 
 
+@pytest.mark.promise("ledger")
 def test_it_says_what_became_of_its_readings_and_that_its_clock_was_moved():
     base = Base()
     base.mote.forwarder.parent = COORDINATOR

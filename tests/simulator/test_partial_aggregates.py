@@ -103,6 +103,7 @@ def test_partials_are_numbered_from_the_other_end_until_numbers_meet():
     assert numbers(FrameKind.EVENT, FrameKind.PARTIAL, FrameKind.EVENT) == [(5, 0xFFFD), (6, 0xFFFF), (6, 0)]
 
 
+@pytest.mark.promise("no-double-count")
 @pytest.mark.parametrize("told", TOLD)
 def test_a_copy_of_a_partial_counts_once_whatever_its_parent_was_told_meanwhile(told):
     """The child has not heard that its frame was taken, and sends it again when its parent has other orders."""
@@ -114,6 +115,7 @@ def test_a_copy_of_a_partial_counts_once_whatever_its_parent_was_told_meanwhile(
     assert home(trace).count("2:0") == 1 < len(home(trace))
 
 
+@pytest.mark.promise("no-double-count")
 def test_a_copy_of_what_was_handed_on_before_the_memory_was_lost_is_dropped_and_told():
     """The child's partial has come home in its parent's; then the parent starts anew, and is offered the copy."""
     kernel, trace, parent, frame = parent_and_partial()
@@ -130,6 +132,7 @@ def test_a_copy_of_what_was_handed_on_before_the_memory_was_lost_is_dropped_and_
     assert "EVENT" in {e["kind"] for e in trace.of("delivered")}
 
 
+@pytest.mark.promise("no-double-count")
 def test_what_cannot_have_been_here_before_is_taken_also_by_who_has_lost_its_memory():
     kernel, trace, parent, frame = parent_and_partial()
     parent.reboot()
@@ -140,6 +143,7 @@ def test_what_cannot_have_been_here_before_is_taken_also_by_who_has_lost_its_mem
     assert home(trace).count("2:0") == 1
 
 
+@pytest.mark.promise("no-double-count")
 def test_who_had_no_room_for_all_that_it_took_doubts_what_is_offered_again_for_as_long_as_it_may_be():
     copies = DuplicateFilter(None)
     assert not copies.may_be_forgotten((1, 1, 500), 0)

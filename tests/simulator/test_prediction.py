@@ -63,6 +63,7 @@ def predicted(links, tree, duties):
     return energy_model.predict(network, does, traffic, ROUND_MS)
 
 
+@pytest.mark.promise("predicted-energy")
 @pytest.mark.parametrize(
     "loss, share, allowed",
     [(0.0, 1.0, 0.001), (0.2, 1.0, 0.05), (0.2, 0.5, 0.05), (None, 1.0, 0.1), (None, 0.5, 0.2)],

@@ -90,6 +90,7 @@ def test_a_frame_is_tried_until_it_is_acknowledged_and_never_taken_twice(there, 
     assert len(bench.ears[2].heard) == came
 
 
+@pytest.mark.promise("deterministic")
 def test_losses_are_as_frequent_as_the_links_say():
     bench = Bench(2, LossyChannel({(1, 2): 0.7, (2, 1): 0.8}, seed=3))
     for seq in range(4_000):
@@ -101,6 +102,7 @@ def test_losses_are_as_frequent_as_the_links_say():
     assert sum(not came for _, came, _ in bench.outcomes) <= 10  # 0.3 to the 8th is one in 15,000
 
 
+@pytest.mark.promise("deterministic")
 @given(seed=st.integers(0, 2**32), others=st.lists(st.sampled_from([(1, 3), (3, 2), (2, 1), (3, 1)]), max_size=4))
 def test_what_else_is_sent_leaves_the_luck_of_a_link_as_it_was(seed, others):
     """Before it, in the same second, by the same sender and to the same receiver; in bad times, too."""
@@ -172,6 +174,7 @@ def test_what_does_not_fit_into_a_slot_is_given_up():
     assert carrier.idle
 
 
+@pytest.mark.promise("delivery")
 def test_what_was_asked_for_has_the_room_that_is_left_in_a_slot_and_waits_for_another():
     """Slots have room for what is due, so without that it would be given up in each of them, and asked for until nobody does."""
     bench = Bench(2, NullChannel())
@@ -190,6 +193,7 @@ def test_what_was_asked_for_has_the_room_that_is_left_in_a_slot_and_waits_for_an
     assert not carrier.idle  # the fourth still waits
 
 
+@pytest.mark.promise("deterministic")
 @given(seed=st.integers(0, 2**32), link=st.integers(0, 2**32))
 def test_bad_times_begin_and_end_as_often_as_they_should(seed, link):
     bursts = Bursts(begin=0.05, end=0.2, left=0.1)

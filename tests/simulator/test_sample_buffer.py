@@ -1,5 +1,6 @@
 """What a mote keeps until it goes into frames, and what it counts of it."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def test_what_is_kept_comes_out_once_in_order_and_in_runs(rows, taken):
         assert len(held) < filter_report_interval(SAMPLINGS[number]) and all(row is None for _, row in held)
 
 
+@pytest.mark.promise("agenda")
 def test_what_was_filtered_waits_for_no_more_when_it_is_sampled_no_more():
     waiting = SampleBuffer()
     for sampling in SAMPLINGS:
@@ -55,6 +57,7 @@ def test_where_there_is_no_room_the_oldest_is_dropped():
     assert (first, len(rows), rows[0], rows[-1]) == (4, CAPACITY, (4,), (CAPACITY + 3,))
 
 
+@pytest.mark.promise("ledger")
 def test_counts_are_told_when_there_are_enough_epochs_or_the_sampling_has_ended():
     counting = ReadingCounters()
     for epoch, outcome in enumerate([SENT, FILTERED, MERGED] * (REPORT_EPOCHS // 3)):
@@ -68,6 +71,7 @@ def test_counts_are_told_when_there_are_enough_epochs_or_the_sampling_has_ended(
     assert counting.due(SAMPLINGS[:1]) == [ReadingCounts(1, 3, 3, 2, 0, 0, 0)]
 
 
+@pytest.mark.promise("ledger")
 def test_counts_of_more_epochs_than_a_frame_can_say_are_told_in_two():
     """A clock that jumps a day, where readings are due every second; the mote may have to wait until it can tell."""
     counting = ReadingCounters()

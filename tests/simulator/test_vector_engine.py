@@ -1,5 +1,6 @@
 """The two speeds leave the same trace, byte for byte, and use the same energy."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from tests.simulator.join_networks import TEMPERATURE, VOLTAGE, Side, joining_ne
 from tests.simulator.networks import TICK_MS, Made, collecting, duties_along, networks
 
 
+@pytest.mark.promise("placement", "deterministic")
 @given(made=networks(), chunks=st.integers(1, 3))
 def test_both_speeds_leave_the_same_trace_and_use_the_same_energy(made, chunks):
     trace, spent = made.one_by_one()
@@ -20,6 +22,7 @@ def test_both_speeds_leave_the_same_trace_and_use_the_same_energy(made, chunks):
     assert spent_too == spent
 
 
+@pytest.mark.promise("deterministic")
 @given(made=joining_networks(), chunks=st.integers(1, 3))
 def test_both_speeds_leave_the_same_trace_where_motes_look_at_two_samplings_together(made, chunks):
     trace, spent = made.one_by_one()
@@ -28,6 +31,7 @@ def test_both_speeds_leave_the_same_trace_where_motes_look_at_two_samplings_toge
     assert spent_too == spent
 
 
+@pytest.mark.promise("deterministic")
 def test_readings_leave_by_the_numbers_of_their_samplings_where_another_mote_lacks_the_first():
     left, right = (Side(Sampling(number, "", EpochGrid(0, 10), (channel,)), other, True, False, None)
                    for number, other, channel in ((3, 1, TEMPERATURE), (1, 3, VOLTAGE)))  # fmt: skip

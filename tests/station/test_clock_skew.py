@@ -15,6 +15,7 @@ def stamped(*stamps):
     return [tuple(np.array(column) for column in zip(*stamps, strict=True))]
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize(("last", "now", "late"), [
     (110_000, 119_999, False), (119_000, 120_300, False), (119_000, 120_301, True), (50_000, 120_301, True),
 ])  # fmt: skip
@@ -31,6 +32,7 @@ def test_what_comes_again_because_it_was_missing_says_nothing_of_a_clock():
     assert clocks.find_skewed_sites(stamped((3, 20_000, 20_000), (3, 30_000, 30_000)), 125_000, ROUND) == []
 
 
+@pytest.mark.promise("agenda")
 @pytest.mark.parametrize("rounds", [ROUND, None])
 def test_what_is_of_a_time_that_has_not_come_is_from_a_clock_that_is_ahead(rounds):
     clocks = ClockSkewDetector(500)
@@ -42,6 +44,7 @@ def test_what_is_of_a_time_that_has_not_come_is_from_a_clock_that_is_ahead(round
     assert clocks.find_skewed_sites(stamped((3, 150_000, 150_000)), 170_000, rounds) == ([3] if rounds else [])
 
 
+@pytest.mark.promise("placement")
 def test_what_nobody_is_told_to_have_stamped_says_nothing_of_clocks():
     """Partials of many sites count who is in them."""
     nobodys = tuple(np.zeros(0, np.int64) for _ in range(3))

@@ -149,6 +149,7 @@ def merged(ledger, number, partials, now, slices=SlicePattern(EVERY, 0, 0)):
     ledger.merge(PlacedOperator(fold, (5, 6), number), slices.number(np.array(slice_)), bits, np.array(readings), now)
 
 
+@pytest.mark.promise("ledger")
 @given(st.data())
 def test_of_each_reading_what_is_known_is_said_and_nothing_else(data):
     mote = Mote(data.draw)
@@ -179,6 +180,7 @@ def check(mote):
     return sums
 
 
+@pytest.mark.promise("ledger")
 @given(st.data())
 def test_once_all_is_told_nothing_is_under_way(data):
     """Frames come or are lost, counts come, and the mote goes on: what was lost is known as well as what was dropped; where some of
@@ -216,6 +218,7 @@ def test_once_all_is_told_nothing_is_under_way(data):
         assert (sums["lost"], sums["under way"]) == (len(mote.gone), 0)
 
 
+@pytest.mark.promise("ledger")
 @pytest.mark.parametrize("name", ["MOST_PIECES", "MOST_COUNTS", "MOST_FENCES"])
 @given(st.data())
 def test_of_the_oldest_only_sums_are_kept_and_they_are_the_same(name, data):
@@ -303,6 +306,7 @@ def test_schedules_that_change_at_any_time_balance(changes, ticks):
         balanced(sums)
 
 
+@pytest.mark.promise("ledger")
 @given(st.lists(st.tuples(*[st.integers(0, 20)] * 6), max_size=10))
 def test_counters_that_make_no_sense_leave_the_sums_standing(said):
     mote = Mote(None, ("comes",))
@@ -313,6 +317,7 @@ def test_counters_that_make_no_sense_leave_the_sums_standing(said):
     assert mote.sums()["due"] == 30
 
 
+@pytest.mark.promise("ledger")
 @pytest.mark.parametrize("schedule, expected", [(NO_IMAGE, (3, 2)), (Stamp(1, 7), (0, 5))])
 def test_who_says_hello_for_the_first_time_and_has_no_schedule_has_sampled_nothing(schedule, expected):
     """Before it said so, at tick 22; what an earlier station has told it is nobody's business but its own."""

@@ -1,5 +1,6 @@
 """What anybody may say to a station: motes of other networks nearby, and frames that look like true ones and are none."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def links_of(mote, heard):
     return encode_links(LinksReport(mote, tuple(NeighbourLink(other, quality) for other, quality in heard.items())))
 
 
+@pytest.mark.promise("network-heals")
 def test_a_neighbour_of_another_network_is_nobodys_parent():
     for agenda in (False, True):
         wire = Wire(agenda)
@@ -93,6 +95,7 @@ def frames(draw):
     return Frame(kind, draw(MOTES), boot, seq, payload[:MAX_PAYLOAD], want_ack=draw(st.booleans()), sender=draw(MOTES))
 
 
+@pytest.mark.promise("network-heals")
 @given(st.booleans(), st.lists(st.tuples(frames(), st.sampled_from((0, 250, 1_000, 60_000, 4_000_000))), max_size=30))
 def test_whatever_anybody_says_the_station_stands(agenda, said):
     wire = Wire(agenda)

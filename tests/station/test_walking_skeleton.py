@@ -98,6 +98,7 @@ def get(url, token=TOKEN):
         return error.code, json.load(error)
 
 
+@pytest.mark.promise("end-to-end")
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 def test_one_reading_crosses_everything(world, tmp_path):
@@ -170,6 +171,7 @@ def test_one_reading_crosses_everything(world, tmp_path):
         assert get(f"{server.url}/v1/queries/1/results", token="wrong")[0] == 401
 
 
+@pytest.mark.promise("clock-and-schedule")
 def test_a_silent_mote_holds_no_window_and_what_it_saved_revises_the_answers(world):
     world.station.submit(QUERY, world.now_ms)
     world.run(7)
@@ -192,6 +194,7 @@ def test_a_silent_mote_holds_no_window_and_what_it_saved_revises_the_answers(wor
     assert counts["accepted"] == counts["received"] == len(produced)
 
 
+@pytest.mark.promise("faults")
 def test_a_failed_sensor_is_null_and_the_reading_still_counts(tmp_path):
     world = World(
         tmp_path, failing=FailingSensor(Wave(21.5), site=4, begin=(BEGIN + 10) * 1000, end=(BEGIN + 20) * 1000)
@@ -207,6 +210,7 @@ def test_a_failed_sensor_is_null_and_the_reading_still_counts(tmp_path):
     assert (batch.columns["temp"].tolist(), batch.valid["temp"].tolist()) == ([2150, 0], [True, False])
 
 
+@pytest.mark.promise("sampled-once")
 def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
     world.station.submit(QUERY, world.now_ms)
     world.run(7)
@@ -227,6 +231,7 @@ def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
     assert not world.station.errors
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize(
     ("text", "said", "place"),
     [
@@ -259,6 +264,7 @@ LATER = {
 }
 
 
+@pytest.mark.promise("sampled-once")
 @pytest.mark.parametrize("code", [code for code, entry in CATALOGUE.items() if entry.kind == "later"])
 def test_each_error_of_this_kind_is_caused_by_the_example_of_the_catalogue(code):
     example = CATALOGUE[code].example
@@ -338,6 +344,7 @@ def test_a_query_that_cannot_go_on_says_so_and_its_motes_stop(world):
     assert [u.coverage["field"] for u in world.said(2)] == [(2, 2)]
 
 
+@pytest.mark.promise("deterministic")
 def test_the_same_run_gives_the_same_trace(tmp_path):
     traces = []
     for name in ("a", "b"):
@@ -349,6 +356,7 @@ def test_the_same_run_gives_the_same_trace(tmp_path):
     assert "produced" in traces[0]
 
 
+@pytest.mark.promise("reconciled")
 def test_a_mote_out_of_reach_is_told_and_heard_through_another(tmp_path):
     hops = {(0, 3): 1.0, (3, 0): 1.0, (3, 4): 1.0, (4, 3): 1.0}
     world = World(tmp_path, channel=LossyChannel(hops, seed=1))
@@ -361,6 +369,7 @@ def test_a_mote_out_of_reach_is_told_and_heard_through_another(tmp_path):
     assert not world.station.errors
 
 
+@pytest.mark.promise("reconciled")
 def test_a_mote_that_reboots_without_its_program_gets_it_again(world):
     world.station.submit(QUERY, world.now_ms)
     world.run(7)
@@ -370,6 +379,7 @@ def test_a_mote_that_reboots_without_its_program_gets_it_again(world):
     assert not world.station.errors
 
 
+@pytest.mark.promise("reconciled")
 def test_a_station_that_restarts_asks_before_it_tells_and_motes_that_have_what_they_should_are_told_nothing(world):
     world.station.submit(QUERY, world.now_ms)
     world.run(7)
@@ -384,6 +394,7 @@ def test_a_station_that_restarts_asks_before_it_tells_and_motes_that_have_what_t
     assert world.station.reconcilers.up_to_date_motes() == {3, 4}
 
 
+@pytest.mark.promise("delivery")
 @pytest.mark.parametrize("seed", [1, 3])
 def test_with_two_of_five_frames_lost_all_motes_are_told_and_each_reading_comes_or_is_known_to_be_lost(tmp_path, seed):
     hops = {(0, 3): 0.6, (3, 0): 0.6, (3, 4): 0.6, (4, 3): 0.6}

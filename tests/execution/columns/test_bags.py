@@ -1,6 +1,7 @@
 """What is left of bags, ranges and what is known by number, against the slow and obvious."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def taken_away(rows, others):
     return [at for at, _ in left]
 
 
+@pytest.mark.promise("late-readings")
 @given(few, few, st.sampled_from([1, 7, 2**31 + 11]))
 def test_each_of_the_others_takes_the_first_equal_row(keys, others, apart):
     """Near to each other keys are counted in a table; far apart a sieve finds those that may be equal."""
@@ -76,6 +78,7 @@ def windows_in(frame):
     return [listed[bounds[at] : bounds[at + 1]] for at in range(frame.windows)]
 
 
+@pytest.mark.promise("late-readings")
 @given(st.lists(st.lists(rows, max_size=5), min_size=1, max_size=6), st.data(), st.booleans())
 def test_windows_among_each_other(windows, data, placed):
     number = st.integers(0, len(windows) - 1)
@@ -86,6 +89,7 @@ def test_windows_among_each_other(windows, data, placed):
     assert windows_in(found) == left
 
 
+@pytest.mark.promise("late-readings")
 @given(
     st.lists(st.tuples(st.lists(rows, max_size=5), st.lists(rows, max_size=5)), min_size=1, max_size=5), st.booleans()
 )
@@ -96,6 +100,7 @@ def test_windows_of_two_frames(pairs, placed):
     assert windows_in(went) == [[b[at] for at in taken_away(b, a)] for a, b in pairs]
 
 
+@pytest.mark.promise("late-readings")
 @given(texts, texts, st.lists(st.booleans(), min_size=12, max_size=12), st.data())
 def test_what_is_placed_is_what_is_written(some, more, there, data):
     table = Dictionary(np.array([*some, "z"], object), np.array([*there[: len(some)], True]))
@@ -117,6 +122,7 @@ def test_what_is_placed_is_what_is_written(some, more, there, data):
 spans = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6)), max_size=12)
 
 
+@pytest.mark.promise("late-readings")
 @given(spans)
 def test_ranges_that_overlap_are_gone_through_once(given_spans):
     first, counts = (ints([span[at] for span in given_spans]) for at in (0, 1))

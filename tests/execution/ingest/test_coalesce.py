@@ -69,6 +69,7 @@ def _counted(engine):
     return [(each.operator, each.counts.rows_out) for each in engine.counts(1)]
 
 
+@pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("text", WINDOWS + AT_ONCE)
 def test_what_waits_cannot_be_told_from_what_does_not(text, rng, counts, monkeypatch):
     for _ in range(counts(2, 30)):
@@ -100,6 +101,7 @@ def steps(text, ticks, replaces=None):
     return taken
 
 
+@pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("text", WINDOWS)
 def test_where_nothing_is_due_there_is_no_step(text):
     assert len(steps(text, 60)) <= 45
@@ -113,6 +115,7 @@ def test_a_batch_that_could_name_others_and_names_none_waits_like_any_other():
     )
 
 
+@pytest.mark.promise("live-is-replay")
 def test_what_is_wanted_at_once_is_told_at_once():
     assert steps(AT_ONCE[0], 20) == list(range(20))
 

@@ -10,6 +10,7 @@ from basestation.planner.catalog import read_schema
 LEAST, LAST = -(2**63), 2**63 - 1
 
 
+@pytest.mark.promise("clock-and-schedule")
 @pytest.mark.parametrize(
     ("clause", "tick", "becomes"),
     [

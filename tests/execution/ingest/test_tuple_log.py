@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ class Known:
         self.tick, self.index, self.there, self.live, self.value, self.said = tick, 0, True, True, None, None
 
 
+@pytest.mark.promise("bounded-memory")
 @given(st.data())
 def test_it_knows_of_each_tuple_what_became_of_it(data):
     log, known, entered, clock = TupleLog(NONE), {}, 0, 0
@@ -127,6 +129,7 @@ def test_parts_end_with_all_that_are_young_or_wait(batches, before, watermark):
     assert 0 <= needless <= max(map(len, batches), default=0) // 2
 
 
+@pytest.mark.promise("bounded-memory")
 @given(st.lists(st.integers(0, 30), max_size=20), st.lists(st.integers(1, 4), max_size=8), st.integers(0, 31))
 def test_what_is_known_to_be_in_order_ends_with_the_same(ticks, sizes, before):
     known, looked_at, first = SegmentedLog(), SegmentedLog(), 0
@@ -142,6 +145,7 @@ def test_what_is_known_to_be_in_order_ends_with_the_same(ticks, sizes, before):
         assert held[0] == held[1]
 
 
+@pytest.mark.promise("bounded-memory")
 def test_a_few_do_not_hold_on_to_the_arrays_of_many():
     parts, many = SegmentedLog(), tuples(0, range(1000))
     parts.add(many)
@@ -184,6 +188,7 @@ def test_indexes_are_the_order_of_entry(order, sizes, rising):
     assert indexes.find(np.arange(len(entered)) + 1).tolist() == entered
 
 
+@pytest.mark.promise("bounded-memory")
 @given(st.lists(st.tuples(st.lists(st.integers(0, 9), max_size=4), st.integers(-1, 12)), max_size=6), st.data())
 def test_they_come_in_order_when_the_watermark_reaches_them(steps, data):
     arrivals, waiting, first = WatermarkBuffer(), {}, 0

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ def check(rows, count, asked):
     ]
 
 
+@pytest.mark.promise("joins")
 @given(ROWS, probes())
 def test_a_run_is_a_list_that_is_searched(rows, asked):
     check(rows, 6, asked)

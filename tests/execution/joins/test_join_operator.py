@@ -125,6 +125,7 @@ def formerly(monkeypatch, text, given, **more):
 # --- plans -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("joins")
 @pytest.mark.parametrize("inputs", [2, 3, 4])
 def test_every_plan_gives_the_same_answers(inputs, rng, counts, monkeypatch):
     plans = list(enumerate_join_plans(inputs))
@@ -140,6 +141,7 @@ def test_every_plan_gives_the_same_answers(inputs, rng, counts, monkeypatch):
         assert play(query(inputs), given, begin) == expected, str(plan)
 
 
+@pytest.mark.promise("joins")
 @pytest.mark.parametrize("inputs", [2, 3, 4])
 @pytest.mark.parametrize("kind", ["{}", "ISTREAM({})", "DSTREAM({})"])
 def test_plans_are_exchanged_after_every_step(inputs, kind, rng, monkeypatch):

@@ -1,6 +1,7 @@
 """Codes against a dictionary."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ LISTS = st.lists(HASHES, max_size=60) | st.lists(NEAR, max_size=60) | st.lists(F
 CALLS = st.lists(st.tuples(st.booleans(), LISTS), max_size=8)
 
 
+@pytest.mark.promise("joins")
 @given(CALLS)
 def test_a_key_has_one_number_and_no_other_key_has_it(calls):
     codes, known = KeyCodes(), {}

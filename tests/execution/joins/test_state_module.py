@@ -1,6 +1,7 @@
 """State modules against a list that is searched from its beginning."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +54,7 @@ class Slow:
                     yield number, ident
 
 
+@pytest.mark.promise("joins")
 @given(DOINGS)
 def test_a_module_is_a_list_that_is_searched(doings):
     held, slow, count = TupleStore(tuples([])), Slow(), 0

@@ -80,6 +80,7 @@ def spread(coming):
     return {(3 * tick, site): of for (tick, site), of in coming.items()}
 
 
+@pytest.mark.promise("cheapest-placement")
 @given(COMING, st.sampled_from(WINDOWS), st.booleans(), PAUSES, st.sampled_from([False] * 7 + [True]))
 def test_windows_are_those_of_either_way_whenever_they_are_exchanged(coming, text, first, pauses, anew):
     coming, exchanged = spread(coming), Exchanged(text, first, pauses)

@@ -103,6 +103,7 @@ class Case:
         return said
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("extent", EXTENTS)
 @pytest.mark.parametrize("shard", range(count_of(3, 30)))
 def test_many_at_once_say_what_each_says_by_itself(shard, extent, rng):

@@ -57,6 +57,7 @@ def generated(seed):
     return Case(recording, [each for each in queries if each.comes < each.goes], corrections)
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("shard", range(count_of(3, 40)))
 def test_what_a_query_shows_is_what_it_says_alone(shard, rng):
     seed = rng.randrange(2**32)

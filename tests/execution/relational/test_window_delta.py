@@ -17,6 +17,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.promise("late-readings")
 @pytest.mark.parametrize("kind", ["ISTREAM({})", "DSTREAM({})"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_came_and_went_is_what_whole_windows_differ_in(kind, shape, rng, counts, monkeypatch):

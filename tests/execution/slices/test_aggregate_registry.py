@@ -41,6 +41,7 @@ def run(rng, standing, others, ends):
     return said, len(save_engine(engine))
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize(
     ("standing", "other"),
     [

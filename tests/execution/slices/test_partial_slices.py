@@ -169,6 +169,7 @@ def windows(found):
             for w in current_windows(update for _, update in found)}  # fmt: skip
 
 
+@pytest.mark.promise("placement")
 @given(COMING, st.sampled_from(QUERIES), st.sampled_from([(1, False), (4, False), (20, True)]))
 def test_partials_say_what_their_readings_say(coming, text, how):
     asked, (steps, anew) = Asked(text), how
@@ -183,6 +184,7 @@ def test_partials_say_what_their_readings_say(coming, text, how):
         assert merged.get("accepted", 0) + merged.get("filtered", 0) == collected.get("accepted", 0)
 
 
+@pytest.mark.promise("placement")
 @given(COMING, st.sampled_from(QUERIES))
 def test_nothing_more_is_waited_for_than_wait(coming, text):
     """A window is answered when its slices are whole, or their time is over; each once."""
@@ -196,6 +198,7 @@ def test_nothing_more_is_waited_for_than_wait(coming, text):
     assert all(tick <= clock <= tick + WAIT for (tick, _), clock in first.items())
 
 
+@pytest.mark.promise("placement")
 def test_a_whole_slice_is_not_waited_for():
     asked = Asked(QUERIES[0])
     coming = {key: (0, 1, 1) for key in KEYS}
@@ -207,6 +210,7 @@ def test_a_whole_slice_is_not_waited_for():
     assert (first[25] - 25, first[30] - 30, first[35] - 35) == (1, WAIT, 2)
 
 
+@pytest.mark.promise("queries-apart")
 def test_a_fold_begins_with_a_slice_and_what_is_before_counts_as_missing():
     """Another query has the extent sampled already when it comes."""
     engine = Engine(CATALOG, live=True)
@@ -265,6 +269,7 @@ def test_a_query_cannot_begin_before_what_was_folded():
     assert caught.value.first == 11
 
 
+@pytest.mark.promise("queries-apart")
 def test_partials_are_let_go_of_when_nothing_can_ask_for_them():
     asked = Asked(QUERIES[0])
     engine = Engine(CATALOG, live=True, tidy_every=1)

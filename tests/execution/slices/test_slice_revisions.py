@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
@@ -117,12 +118,14 @@ ANOTHER = (
 )
 
 
+@pytest.mark.promise("late-readings")
 @given(coming(), st.lists(st.sampled_from(QUERIES), min_size=1, max_size=2, unique=True), LATE, CUTS)
 def test_clock_ticks_that_end_together_say_what_each_says_by_itself(came, texts, late, cuts):
     schema = f"p: pushed (site:integer, v:integer) {late}"
     assert said(schema, texts, came, [*sorted(cuts), END]) == said(schema, texts, came, EVERY)
 
 
+@pytest.mark.promise("live-is-replay")
 @given(coming(), st.lists(st.sampled_from(QUERIES), min_size=1, max_size=2, unique=True), LATE, st.integers(1, 9))
 def test_what_comes_in_one_batch_is_said_as_it_is_in_portions(came, texts, late, portion):
     schema = f"p: pushed (site:integer, v:integer) {late}"
@@ -132,6 +135,7 @@ def test_what_comes_in_one_batch_is_said_as_it_is_in_portions(came, texts, late,
     assert portions == said(schema, texts, came, [END])
 
 
+@pytest.mark.promise("late-readings")
 @given(coming(), st.sampled_from(QUERIES[:-1]), CUTS, st.sets(st.integers(0, 20), max_size=3))
 def test_marks_keep_their_places_among_revisions(came, text, cuts, marked):
     schema = "p: pushed (site:integer, v:integer) wait 3 sec late revise"
@@ -139,6 +143,7 @@ def test_marks_keep_their_places_among_revisions(came, text, cuts, marked):
     assert together == said(schema, [text], came, EVERY, marked)
 
 
+@pytest.mark.promise("late-readings")
 @given(coming(), st.sampled_from(QUERIES[:2]), st.sampled_from(ANOTHER), CUTS, st.integers(0, END - 1))
 def test_a_query_that_comes_later_and_an_engine_that_is_restored_tell_them_as_well(came, text, other, cuts, comes):
     schema = "p: pushed (site:integer, v:integer) wait 1 sec late revise by 30 sec"

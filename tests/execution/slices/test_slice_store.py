@@ -1,6 +1,7 @@
 """The cells of slices in parts, against a list of all of them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def slices_of(parts):
     return [number for part in parts for number in part.slice.tolist()]
 
 
+@pytest.mark.promise("exact-aggregates")
 @given(st.data())
 def test_what_is_held_is_in_order_whatever_is_cut_off(data):
     held, wanted = SliceStore(), []
@@ -57,6 +59,7 @@ def test_between_two_slices_of_one_part_there_is_nothing():
     assert held.between(2, 4) == []
 
 
+@pytest.mark.promise("exact-aggregates")
 def test_what_stays_of_a_part_keeps_nothing_of_the_rest_alive():
     held, part = SliceStore(), cells(range(1000))
     held.add(part)

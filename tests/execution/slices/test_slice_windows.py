@@ -1,5 +1,7 @@
 """Aggregates from slices: groups that come, go and stay away, each in few of many slices; what is taken back from them."""
 
+import pytest
+
 from tests.agreement.compare import replayed
 
 SCHEMA = "r: sensed (v:integer) every 1 sec at sites 1"
@@ -17,6 +19,7 @@ def test_a_group_that_lost_its_only_tuple_is_gone_from_every_window():
         assert sorted(rows) == left
 
 
+@pytest.mark.promise("exact-aggregates")
 def test_what_is_taken_back_from_one_aggregate_is_not_taken_back_from_those_that_share_its_counts():
     readings = [{"_tick": tick, "_site": 1, "v": tick % 2} for tick in range(25)]
     query = (

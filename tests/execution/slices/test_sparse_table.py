@@ -1,6 +1,7 @@
 """Windows of rows of a matrix, against each of them put together row by row."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ def windows(draw):
     return rows, width, begin, end
 
 
+@pytest.mark.promise("exact-aggregates")
 @given(windows(), st.data())
 def test_each_window_is_what_its_rows_are_together(found, data):
     rows, width, begin, end = found
@@ -34,6 +36,7 @@ def test_each_window_is_what_its_rows_are_together(found, data):
         assert got.tolist() == [row.tolist() for row in wanted]
 
 
+@pytest.mark.promise("exact-aggregates")
 @given(windows(), st.data())
 def test_what_does_not_fold_cell_by_cell_is_put_together_alike(found, data):
     rows, width, begin, end = found

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def answers(found):
     return [made.finalize(state)[0].tolist() for made, state in zip((COUNT, LEAST), found.states(), strict=True)]
 
 
+@pytest.mark.promise("exact-aggregates")
 @given(st.data())
 def test_a_window_is_what_its_slices_are_together(data):
     sliding, parts, of, first = TwoStacks(), [], [], 0
@@ -60,6 +62,7 @@ def test_a_window_is_what_its_slices_are_together(data):
                 assert answers(found) == [[len(inside)] * rows.shape[1], rows.min(axis=0).tolist()]
 
 
+@pytest.mark.promise("exact-aggregates")
 def test_a_slice_is_put_together_with_others_three_times_at_most(monkeypatch):
     times, merged = 0, state_bundle.StateBundle.merged
 

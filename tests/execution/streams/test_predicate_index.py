@@ -48,6 +48,7 @@ def lies(row, asked):
     )
 
 
+@pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("shard", range(4))
 def test_each_finds_what_it_would_find_alone(shard, rng, monkeypatch):
     """Those who ask come and go between batches, over few columns, so that many ask of the same."""
@@ -80,6 +81,7 @@ def test_each_finds_what_it_would_find_alone(shard, rng, monkeypatch):
             assert len(grouped) == len(asked)
 
 
+@pytest.mark.promise("queries-apart")
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=30),
     st.lists(st.integers(0, 39), max_size=30),
@@ -100,6 +102,7 @@ def test_a_place_lies_in_the_spans_that_begin_at_it_or_before_and_end_behind_it(
 _FAR = [-(2**63), -(2**62), -5, 0, 3, 4, 9, 2**62, 2**63 - 1]
 
 
+@pytest.mark.promise("queries-apart")
 @given(st.sets(st.sampled_from(_FAR) | st.integers(-3, 12), min_size=1), st.lists(st.sampled_from(_FAR), min_size=1))
 def test_the_place_of_an_integer_is_how_many_ends_are_not_above_it_however_far_it_is(asked, values):
     found = Boundaries([ValueRange(end, None) for end in asked]).places(Vector(np.array(values, np.int64)))
@@ -116,6 +119,7 @@ def test_what_is_known_has_its_place_and_all_else_none(known, asked):
 _ENDS = st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 2.5, 7.0, np.inf])
 
 
+@pytest.mark.promise("queries-apart")
 @given(st.lists(st.tuples(st.integers(0, 3), st.none() | _ENDS, st.none() | _ENDS), min_size=1), st.lists(_ENDS))
 def test_a_value_lies_in_the_ranges_of_its_group_whose_pieces_hold_it(ranges, values):
     asked = [each for each in ranges if None in each[1:] or each[1] < each[2]] or [(0, None, None)]
@@ -131,6 +135,7 @@ def test_a_value_lies_in_the_ranges_of_its_group_whose_pieces_hold_it(ranges, va
             assert held == lies
 
 
+@pytest.mark.promise("speed")
 def test_spans_that_overlap_take_no_room_for_each_piece():
     many = 4096
     begin = np.arange(many)

@@ -333,6 +333,7 @@ def test_which_way_an_end_moves(text, expected):
     assert find_slope(bound.left, bound.loop.t) == expected
 
 
+@pytest.mark.promise("bounded-memory")
 def test_what_no_window_can_reach_is_let_go_of(monkeypatch):
     from basestation.execution.engine import Engine
     from basestation.execution.windowing.window_store import TickOrderedStore

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ def sequences(draw):
     return [(of, draw(st.integers(0, 3))) for of in ticks]
 
 
+@pytest.mark.promise("joins")
 @given(sequences())
 def test_at_each_tick_all_combinations_of_the_most_recent(told):
     recent = [np.arange(count) for _, count in told]

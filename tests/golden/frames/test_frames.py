@@ -158,6 +158,7 @@ def cases():
     }  # fmt: skip
 
 
+@pytest.mark.promise("frames")
 @pytest.mark.parametrize("name", cases())
 def test_frames_are_what_they_were(name):
     frame, payload = cases()[name]
