@@ -1,7 +1,7 @@
-"""RStream, IStream, DStream: from windows back to a stream (figure 8): one concept, three differences.
+"""RStream, IStream, DStream: from windows back to a stream (figure 8, semantics 6).
 
-RStream gives all tuples of each window, IStream those that were not in the window before, DStream those of the window
-before that are gone. Tick and arrival are those of the window being processed (SEMANTICS 6).
+RStream gives all tuples of each window, IStream those that the window before does not have, DStream those of the window
+before that this one does not have. A tuple gets the tick and arrival of the window being processed.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class Converter(UnaryOperator, StreamNode):
     tag_columns: tuple[Column, Column]
 
     @property
-    def columns(self):
+    def columns(self) -> tuple[Column, ...]:
         return self.child.columns
 
     @property
-    def tags(self):
+    def tags(self) -> tuple[Column, Column]:
         return self.tag_columns
 
 

@@ -1,17 +1,20 @@
-"""Expressions as text, in the paper's hand: `road.temp<50 and road.vibration>20`."""
+"""Expressions as text in the notation of the paper: `road.temp<50 and road.vibration>20`."""
+
+from collections.abc import Iterable
 
 from basestation.algebra import expressions as ex
+from basestation.algebra.expression import Expression
 
 _RANK = {"or": 1, "and": 2, "not": 3, "compare": 4, "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "minus": 7, "atom": 8}
 
 
-def format_expression(expression):
+def format_expression(expression: Expression) -> str:
     """An expression on one line, with no more parentheses than it needs."""
     return _text(expression)[0]
 
 
-def _text(e):
-    """The text and how tightly it binds."""
+def _text(e: Expression) -> tuple[str, int]:
+    """The text, and the rank of its outermost operator: a higher rank binds more tightly."""
     match e:
         case ex.Literal(value=None):
             return "null", _RANK["atom"]
@@ -57,21 +60,23 @@ def _text(e):
             return f"{name}({_list(arguments)})", _RANK["atom"]
         case ex.Aggregate():
             return _aggregate(e), _RANK["atom"]
-        case ex.SubqueryExpression(how="IN", operand=operand):
+        case ex.SubqueryExpression(how="IN", operand=Expression() as operand):
             return f"{_within(operand, 'compare', True)} in (subquery)", _RANK["compare"]
         case ex.SubqueryExpression(how=how):
             return f"{how}(subquery)", _RANK["atom"]
     raise TypeError(f"no text for {e!r}")
 
 
-def _within(e, place, strictly=False):
+def _within(e: Expression, place: str, strictly: bool = False) -> str:
+    """The text as an operand at `place`, in parentheses if its rank is lower (or, if `strictly`, equal)."""
     text, rank = _text(e)
     return f"({text})" if rank < _RANK[place] + strictly else text
 
 
-def _chain(e):
-    """A left-deep chain of one rank, walked: it may be long."""
-    rank, pieces = _RANK[e.op], []
+def _chain(chain: ex.Arithmetic) -> str:
+    """A left-deep chain of operators of one rank, without recursion: it may be long."""
+    rank, pieces = _RANK[chain.op], []
+    e: Expression = chain
     while isinstance(e, ex.Arithmetic) and _RANK[e.op] == rank:
         right, right_rank = _text(e.right)
         pieces.append(f"{e.op}({right})" if right_rank <= rank or right.startswith("-") else f"{e.op}{right}")
@@ -81,11 +86,11 @@ def _chain(e):
     return "".join(reversed(pieces))
 
 
-def _list(items):
+def _list(items: Iterable[Expression]) -> str:
     return ", ".join(format_expression(item) for item in items)
 
 
-def _aggregate(e):
+def _aggregate(e: ex.Aggregate) -> str:
     inner = "*" if e.argument is None else format_expression(e.argument)
     share = "" if e.share is None else f", {e.share}"
     return f"{e.name}({'distinct ' if e.distinct else ''}{inner}{share})"

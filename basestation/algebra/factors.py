@@ -1,73 +1,80 @@
-"""Factors: a predicate taken apart into ranges of single columns, and what is left of it.
+"""Factors: a predicate split into ranges of single columns and a residual (the boolean factors of CACQ).
 
-Every comparison of a column with a constant is a range of the values that the column is held in: from a least one on, up
-to one that is outside. A strict bound is that of the next value, whatever the type: integers, doubles and strings all
-have one. So whoever looks values up in ranges has one case, and compares nothing but values of one type.
+Every comparison of a column with a constant is a half-open range of the column's values. Integers, doubles and strings
+all have a next value, so a strict bound is the next value, inclusive. An index of ranges therefore has one case to
+handle, and compares only values of one type.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from acquisition.schema import Type
+from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expressions import Attr, Between, Compare, Literal, conjuncts
 
-_LEAST, _BEYOND = -(2**63), 2**63  # what an integer may be, and the first that is none
-_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+Bound: TypeAlias = Any
+"""An int, float or str; the bounds of one column have one type."""
+
+_LEAST, _BEYOND = -(2**63), 2**63  # the least integer, and the first that is too large
+_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
-    """The values from `begin` on, without it from the least; up to `behind`, which is outside.
+    """The values from `begin` (None: the least) to `stop`, exclusive (None: no end).
 
-    A `point` is asked for by one value; of one column, two of them are equal or have nothing in common.
+    `is_point` marks the range of an equality. Two points of one column are equal or disjoint.
     """
 
-    begin: int | float | str | None = None
-    stop: int | float | str | None = None
+    begin: Bound = None
+    stop: Bound = None
     is_point: bool = False
 
     @property
-    def empty(self):
+    def is_empty(self) -> bool:
         return self.begin is not None and self.stop is not None and not self.begin < self.stop
 
-    def intersect(self, other):
-        """What lies in both."""
+    def intersect(self, other: "ValueRange") -> "ValueRange":
+        """The values in both ranges."""
         begins = [each.begin for each in (self, other) if each.begin is not None]
-        ends = [each.stop for each in (self, other) if each.stop is not None]
-        return ValueRange(max(begins, default=None), min(ends, default=None), self.is_point or other.is_point)
+        stops = [each.stop for each in (self, other) if each.stop is not None]
+        return ValueRange(max(begins, default=None), min(stops, default=None), self.is_point or other.is_point)
 
 
 EMPTY_RANGE = ValueRange(0, 0)
-"""Where no number lies, within whatever it is put."""
+"""Holds no number; its intersection with any range is empty too."""
 
 
-def extract_ranges(predicate):
-    """({column: its Range}, the other conjuncts). A null lies in no range, as no comparison with it is true."""
-    ranges, others = {}, []
+def extract_ranges(predicate: Expression) -> tuple[dict[Column, ValueRange], list[Expression]]:
+    """({column: its range}, the other conjuncts). A null lies in no range, as no comparison with it is true."""
+    ranges: dict[Column, ValueRange] = {}
+    residual = []
     for term in conjuncts(predicate):
-        found = _ranges_of(term)
+        found = _range_of(term)
         if found is None:
-            others.append(term)
+            residual.append(term)
             continue
         column, range_ = found
         ranges[column] = ranges[column].intersect(range_) if column in ranges else range_
-    return ranges, others
+    return ranges, residual
 
 
-def _ranges_of(term):
-    """(column, Range) of a comparison with a constant; None of anything else."""
+def _range_of(term: Expression) -> tuple[Column, ValueRange] | None:
+    """(column, range) of a comparison with a constant; None for any other term."""
     match term:
-        case Compare(op=op, left=Attr(column=column), right=Literal(value=value)) if op in _TURNED:
+        case Compare(op=op, left=Attr(column=column), right=Literal(value=value)) if op in _MIRRORED:
             return _compared(column, op, value)
-        case Compare(op=op, left=Literal(value=value), right=Attr(column=column)) if op in _TURNED:
-            return _compared(column, _TURNED[op], value)
+        case Compare(op=op, left=Literal(value=value), right=Attr(column=column)) if op in _MIRRORED:
+            return _compared(column, _MIRRORED[op], value)
         case Between(operand=Attr(column=column), low=Literal(value=low), high=Literal(value=high)):
             above, below = _compared(column, ">=", low), _compared(column, "<=", high)
             return None if above is None or below is None else (column, above[1].intersect(below[1]))
     return None
 
 
-def _compared(column, op, value):
+def _compared(column: Column, op: str, value: Bound) -> tuple[Column, ValueRange] | None:
     if value is None:
         return None
     begin = None if op in ("<", "<=") else (_above if op == ">" else _from)(column, value)
@@ -79,36 +86,36 @@ def _compared(column, op, value):
     return column, ValueRange(begin, stop, op == "=")
 
 
-def _from(column, value):
+def _from(column: Column, value: Bound) -> Bound:
     """The least value of a column that is not less than a constant."""
     if column.type is Type.STRING:
         return value
     if column.type is Type.FLOAT and column.scale is None:
         near = _double(value)
         return math.nextafter(near, math.inf) if near < value else near
-    return _least(column.scale, lambda held: held >= value)
+    return _least(column.scale, lambda candidate: candidate >= value)
 
 
-def _above(column, value):
+def _above(column: Column, value: Bound) -> Bound:
     """The least value of a column that is greater than a constant."""
     if column.type is Type.STRING:
         return value + "\0"
     if column.type is Type.FLOAT and column.scale is None:
         near = _double(value)
         return math.nextafter(near, math.inf) if near <= value else near
-    return _least(column.scale, lambda held: held > value)
+    return _least(column.scale, lambda candidate: candidate > value)
 
 
-def _double(value):
-    """A double as near to a number as there is one."""
+def _double(value: float) -> float:
+    """The double nearest to a number; infinity beyond the largest."""
     try:
         return float(value)
     except OverflowError:
         return math.copysign(math.inf, value)
 
 
-def _least(scale, holds):
-    """The least integer for which a condition holds that holds for all greater ones, too; one too large if there is none.
+def _least(scale: int | None, holds: Callable[[float], bool]) -> int:
+    """The least integer for which a monotone condition holds; 2^63 if it holds for none.
 
     Multiples of a scale are compared as the doubles that they stand for. Python divides integers of any size correctly.
     """

@@ -1,35 +1,37 @@
-"""Mapping: a plan with every expression changed, or with other columns asked for; operators stay where they are."""
+"""Mapping: a plan with every expression changed; the operators stay where they are."""
 
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
 
 from basestation.algebra.expression import Expression
 from basestation.algebra.expressions import Aggregate
-from basestation.algebra.node import rebuild
+from basestation.algebra.node import PlanNode, copy_with, rebuild
 
 
-def map_expressions(root, change):
-    """The plan with `change` applied to each whole expression of each operator; the same object where nothing changed."""
-    return rebuild(root, lambda node: _mapped(node, change))
+def map_expressions(root: PlanNode, change: Callable[[Expression], Expression]) -> PlanNode:
+    """The plan with `change` applied to each whole expression of each operator; the same object if nothing changed."""
+    return rebuild(root, lambda node: _map_node(node, change))
 
 
-def _mapped(node, change):
+def _map_node(node: PlanNode, change: Callable[[Expression], Expression]) -> PlanNode:
     new = {}
     for field in fields(node):
         old = getattr(node, field.name)
-        changed = _value(old, change)
+        changed = _map_value(old, change)
         if changed is not old:
             new[field.name] = changed
-    return replace(node, **new) if new else node
+    return copy_with(node, **new) if new else node
 
 
-def _value(value, change):
-    """An expression, or a tuple (of tuples) that holds some."""
+def _map_value(value: Any, change: Callable[[Expression], Expression]) -> Any:
+    """A field of a node; it may be an expression, or a tuple (of tuples) that holds some."""
     if isinstance(value, Aggregate):  # its argument may change; it stays an aggregate
         argument = value.argument and change(value.argument)
-        return value if argument is value.argument else value.with_parts((argument,))
+        return value if argument is None or argument is value.argument else value.with_parts((argument,))
     if isinstance(value, Expression):
         return change(value)
     if isinstance(value, tuple):
-        changed = tuple(_value(inner, change) for inner in value)
+        changed = tuple(_map_value(inner, change) for inner in value)
         return changed if any(a is not b for a, b in zip(changed, value, strict=True)) else value
     return value

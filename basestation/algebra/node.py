@@ -1,36 +1,42 @@
-"""Node: what every operator of the algebra has in common.
+"""PlanNode: the base of every operator of the algebra.
 
-A node is a frozen value: it knows its children, the columns it gives, how to copy itself with other children, and its
-label. Streams carry two tags, tick and index, that selections and projections never touch (SEMANTICS 1.7).
+A node is a frozen value. It knows its children and the columns of its result, and copies itself with other children.
+Tuples of a stream carry two tags, tick and index, that selections and projections never change (semantics 1.7).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self, TypeVar
 
-from basestation.algebra.expression import Column
+from basestation.algebra.expression import Column, Expression
 
 
 @dataclass(frozen=True, slots=True)
 class PlanNode:
+    """The base of operators; the kinds are in the other modules of this room, one each."""
+
     @property
-    def children(self):
+    def children(self) -> "tuple[PlanNode, ...]":
+        """The nodes that it reads, in the order of FROM."""
         return ()
 
-    def with_children(self, children):
+    def with_children(self, children: "Sequence[PlanNode]") -> Self:
+        """This operator over other children, as many as before."""
         return self
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """What a tuple of the result consists of."""
-        raise TypeError(f"{type(self).__name__} does not say its columns")
+        """The columns of a tuple of the result."""
+        raise TypeError(f"{type(self).__name__} defines no columns")
 
     @property
-    def expressions(self):
+    def expressions(self) -> tuple[Expression, ...]:
         """The expressions that the operator itself evaluates."""
         return ()
 
     @property
-    def operator(self):
-        """The name in the paper's algebra."""
+    def operator(self) -> str:
+        """Its name in the paper's algebra."""
         return type(self).__name__
 
 
@@ -40,8 +46,8 @@ class StreamNode(PlanNode):
 
     @property
     def tags(self) -> tuple[Column, Column]:
-        """The tick and the index of its tuples, as columns that expressions may use."""
-        raise TypeError(f"{type(self).__name__} does not say its tags")
+        """The tick and the index of its tuples, as columns that expressions may read."""
+        raise TypeError(f"{type(self).__name__} defines no tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,16 @@ class WindowNode(PlanNode):
     """A node whose result is a stream of windows."""
 
 
-def walk(node):
-    """The node and everything below it, from the top, left before right."""
+_Node = TypeVar("_Node", bound=PlanNode)
+
+
+def copy_with(node: _Node, **fields: object) -> _Node:
+    """The node with other values of some fields."""
+    return replace(node, **fields)
+
+
+def walk(node: PlanNode) -> Iterator[PlanNode]:
+    """The node and everything below it, top-down, left before right."""
     pending = [node]
     while pending:
         found = pending.pop()
@@ -58,12 +72,13 @@ def walk(node):
         pending.extend(reversed(found.children))
 
 
-def rebuild(node, change):
-    """The plan with `change` applied to every node from below; the same object where nothing changed.
+def rebuild(node: PlanNode, change: Callable[[PlanNode], PlanNode]) -> PlanNode:
+    """The plan with `change` applied to every node, bottom-up; the same object if nothing changed.
 
     Without recursion: a chain of joins is as deep as it is long.
     """
-    done, pending = [], [(node, False)]
+    done: list[PlanNode] = []
+    pending = [(node, False)]
     while pending:
         found, below_done = pending.pop()
         children = found.children

@@ -1,12 +1,15 @@
-"""The algebra on paper: a plan in the notation of sections 5 and 6 of the SNEEql paper, operator by operator.
+"""Notation: a plan as text in the notation of sections 5 and 6 of the SNEEql paper.
 
-What the paper has is written as the paper writes it; operators that it lacks follow its manner. The paper's slips are
-mended as SEMANTICS 9.13 says (`TimeScope (Tick (-300)) (Tick 0)`).
+Operators of the paper are written as the paper writes them; other operators follow its style. Errors of the paper are
+corrected as in semantics 9.13 (`TimeScope (Tick (-300)) (Tick 0)`).
 """
 
+from collections.abc import Iterable, Sequence
+
 from basestation.algebra import converters, one_off, table, window
+from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expression_text import format_expression
-from basestation.algebra.node import StreamNode
+from basestation.algebra.node import PlanNode, StreamNode
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_join import StreamJoin
@@ -22,13 +25,13 @@ from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 
 
-def notation(node):
+def notation(node: PlanNode) -> str:
     """The plan as the paper prints it: `evaluateStream (…)` or `evaluateWindow (…)` around nested operators."""
     evaluate = "evaluateStream" if isinstance(node, StreamNode) else "evaluateWindow"
     return "\n".join(_lines(f"{evaluate} (", [node], 0)) + ")"
 
 
-def _lines(head, children, depth):
+def _lines(head: str, children: Sequence[PlanNode], depth: int) -> list[str]:
     """`head` and the children inside its parentheses, each on lines of its own, one step further in."""
     lines = ["  " * depth + head]
     for number, child in enumerate(children):
@@ -43,7 +46,7 @@ def _lines(head, children, depth):
     return lines
 
 
-def outline(node, depth=0):
+def outline(node: PlanNode, depth: int = 0) -> list[tuple[int, str]]:
     """The operators of a plan as (depth, label), leaves with the columns they read."""
     columns = [] if node.children else [f" of {', '.join(c.label for c in node.columns) or 'no columns'}"]
     lines = [(depth, label(node) + "".join(columns))]
@@ -52,7 +55,7 @@ def outline(node, depth=0):
     return lines
 
 
-def label(node):
+def label(node: PlanNode) -> str:
     """One operator with its arguments, without its children."""
     match node:
         case StreamAcquire(extent=extent, interval=interval):
@@ -107,15 +110,15 @@ def label(node):
     raise TypeError(f"no notation for {type(node).__name__}")
 
 
-def _tick(n):
+def _tick(n: int) -> str:
     return f"Tick ({n})" if n < 0 else f"Tick {n}"
 
 
-def _index(n):
+def _index(n: int) -> str:
     return f"Index ({n})" if n < 0 else f"Index {n}"
 
 
-def _sites(sites):
+def _sites(sites: tuple[int, ...] | None) -> str:
     if sites is None:
         return "all"
     if len(sites) > 8 and sites == tuple(range(sites[0], sites[-1] + 1)):
@@ -123,26 +126,26 @@ def _sites(sites):
     return f"[{','.join(map(str, sites))}]"
 
 
-def _output(column, expression):
+def _output(column: Column, expression: Expression) -> str:
     text = f'Attr "{format_expression(expression)}"'
     plain = getattr(expression, "column", None)
     named = column.name if plain is None or plain.name != column.name else None
     return f'{text} as "{named}"' if named else text
 
 
-def _key(left, right):
+def _key(left: Expression, right: Expression) -> str:
     return f'"{format_expression(left)}={format_expression(right)}"'
 
 
-def _grouping(groups):
+def _grouping(groups: Iterable[tuple[Column, Expression]]) -> str:
     return f"[{', '.join(format_expression(e) for _, e in groups)}]"
 
 
-def _aggregates(aggregates):
+def _aggregates(aggregates: Iterable[tuple[Column, Expression]]) -> str:
     return f"[{', '.join(format_expression(e) for _, e in aggregates)}]"
 
 
-def _sort_key(expression, descending, nulls_first):
+def _sort_key(expression: Expression, descending: bool, nulls_first: bool) -> str:
     return (
         f"{format_expression(expression)} {'desc' if descending else 'asc'} nulls {'first' if nulls_first else 'last'}"
     )

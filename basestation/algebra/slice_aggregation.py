@@ -1,7 +1,7 @@
-"""SliceAggregation: WindowAggregation over a window of time, computed from slices; made by a rewrite only.
+"""SliceAggregation: WindowAggregation over a window of time, computed from slices; created by a rewrite only.
 
-The stream is cut at the edges of the windows; each slice keeps one partial state per group; a window is the merge of
-the slices in its range.
+The stream is cut at the edges of the windows. Each slice keeps one partial state per group. A window merges the slices
+in its range.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class SliceAggregation(AggregateMixin, WindowNode):
     grouped: bool
 
     @property
-    def edges(self):
-        """How many slices a slide is cut into: both ends of a window are edges (a closed range ends one tick on)."""
+    def edges(self) -> int:
+        """The number of slices per slide. Both ends of a window are edges; a closed range ends one tick later."""
         aligned = self.begin is None or (self.end + 1 - self.begin) % self.slide == 0
         return 1 if aligned else 2

@@ -9,10 +9,10 @@ from basestation.algebra.node import StreamNode
 
 @dataclass(frozen=True, slots=True)
 class StreamAcquire(StreamNode):
-    """Every site of the extent sampled at 0, interval, 2 interval, …; the interval may be coarser than declared (11).
+    """Every site of the extent sampled at 0, interval, 2 interval, … (ticks); the interval may be coarser than declared (semantics 11).
 
-    `attributes` are the columns taken, each with the declared attribute's name; dead ones are dropped by a rewrite. Readings
-    that came without one of those named by `reads` were sent for others, and are left out.
+    `attributes` are the columns that it reads, each with the name of the declared attribute; a rewrite drops dead ones.
+    It leaves out readings that lack an attribute named in `reads`: motes sent those for other queries.
     """
 
     extent: Extent
@@ -22,9 +22,9 @@ class StreamAcquire(StreamNode):
     reads: tuple[str, ...] = ()
 
     @property
-    def columns(self):
+    def columns(self) -> tuple[Column, ...]:
         return self.attributes
 
     @property
-    def tags(self):
+    def tags(self) -> tuple[Column, Column]:
         return self.tag_columns

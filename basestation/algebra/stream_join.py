@@ -1,13 +1,15 @@
-"""StreamJoin: pairs of tuples of the same tick from two streams; made by rewrites only.
+"""StreamJoin: pairs of tuples of the same tick from two streams; created by rewrites only.
 
-Where both sides of a window join are cut by equal time windows and joined on their ticks, the pairs can be found tick
-by tick, before the windows: each pair is found once, however many windows hold it.
+If both sides of a window join have equal time windows and are joined on their ticks, the pairs can be found tick by
+tick, below the windows. Each pair is then found once, however many windows hold it.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 
 from basestation.algebra.expression import Column, Expression
-from basestation.algebra.node import StreamNode
+from basestation.algebra.node import PlanNode, StreamNode, copy_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,20 +22,20 @@ class StreamJoin(StreamNode):
     tag_columns: tuple[Column, Column]
 
     @property
-    def children(self):
+    def children(self) -> tuple[PlanNode, ...]:
         return self.left, self.right
 
-    def with_children(self, children):
-        return replace(self, left=children[0], right=children[1])
+    def with_children(self, children: Sequence[PlanNode]) -> Self:
+        return copy_with(self, left=children[0], right=children[1])
 
     @property
-    def columns(self):
+    def columns(self) -> tuple[Column, ...]:
         return self.left.columns + self.right.columns
 
     @property
-    def tags(self):
+    def tags(self) -> tuple[Column, Column]:
         return self.tag_columns
 
     @property
-    def expressions(self):
+    def expressions(self) -> tuple[Expression, ...]:
         return tuple(side for key in self.keys for side in key)

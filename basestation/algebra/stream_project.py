@@ -13,5 +13,5 @@ class StreamProject(ProjectMixin, StreamNode):
     child: StreamNode
 
     @property
-    def tags(self):
+    def tags(self) -> tuple[Column, Column]:
         return self.child.tags

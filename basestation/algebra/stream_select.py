@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from basestation.algebra.expression import Expression
+from basestation.algebra.expression import Column, Expression
 from basestation.algebra.node import StreamNode
 from basestation.algebra.operator_mixins import SelectMixin
 
@@ -13,5 +13,5 @@ class StreamSelect(SelectMixin, StreamNode):
     child: StreamNode
 
     @property
-    def tags(self):
+    def tags(self) -> tuple[Column, Column]:
         return self.child.tags

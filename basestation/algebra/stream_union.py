@@ -1,4 +1,4 @@
-"""StreamUnion: several streams as one; ticks and arrivals stay, indexes are counted anew (SEMANTICS 10.6)."""
+"""StreamUnion: several streams as one; ticks and arrivals stay, indexes are counted anew (semantics 10.6)."""
 
 from dataclasses import dataclass
 
@@ -16,5 +16,5 @@ class StreamUnion(UnionMixin, StreamNode):
     tag_columns: tuple[Column, Column]
 
     @property
-    def tags(self):
+    def tags(self) -> tuple[Column, Column]:
         return self.tag_columns

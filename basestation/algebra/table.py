@@ -1,6 +1,6 @@
-"""The two ways to read a stored extent: Scan every so often (figure 5), Once at the query's start (SEMANTICS 2.6).
+"""The two ways to read a stored extent: Scan at regular ticks (figure 5), Once at the query's start (semantics 2.6).
 
-The history of a stream is a stored extent too (10.7).
+The history of a stream is a stored extent too (semantics 10.7).
 """
 
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ class Scan(WindowNode):
     history: bool = False
 
     @property
-    def columns(self):
+    def columns(self) -> tuple[Column, ...]:
         return self.attributes
 
 
 @dataclass(frozen=True, slots=True)
 class Once(WindowNode):
-    """The table at the start of the query; in a loop, at the tick of each window (10.8)."""
+    """The table at the start of the query; in a loop, at the tick of each window (semantics 10.8)."""
 
     extent: Extent
     attributes: tuple[Column, ...]
     history: bool = False
 
     @property
-    def columns(self):
+    def columns(self) -> tuple[Column, ...]:
         return self.attributes

@@ -1,6 +1,6 @@
 """Windows over a stream: TimeWindow and RowWindow (figures 4 and 6), the landmark window, and the for-loop's.
 
-Each is a sequence of (instant, left, right), both ends inside; what lies between is a bag of tuples.
+Each is a sequence of (instant, left, right). The tuples from left to right, both inside, form a bag.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from basestation.algebra.operator_mixins import UnaryOperator
 
 @dataclass(frozen=True, slots=True)
 class StreamWindow(UnaryOperator, WindowNode):
-    """The base: a window keeps the attributes of its tuples and loses tick and index (1.7)."""
+    """The base: a window keeps the attributes of its tuples and loses tick and index (semantics 1.7)."""
 
     child: StreamNode
 
     @property
-    def columns(self):
+    def columns(self) -> tuple[Column, ...]:
         return self.child.columns
 
 
@@ -32,7 +32,7 @@ class TimeWindow(StreamWindow):
 
 @dataclass(frozen=True, slots=True)
 class RowWindow(StreamWindow):
-    """At row k = slide, 2 slide, …: rows k+begin to k+end of the stream it is written on (3.7)."""
+    """At row k = slide, 2 slide, …: rows k+begin to k+end of its stream (semantics 3.7)."""
 
     begin: int
     end: int
@@ -41,7 +41,7 @@ class RowWindow(StreamWindow):
 
 @dataclass(frozen=True, slots=True)
 class LandmarkWindow(StreamWindow):
-    """Every slide, all tuples since the query's start (10.3); by rows where `rows`."""
+    """Every slide, all tuples since the query's start (semantics 10.3); `slide` counts ticks, or rows if `rows`."""
 
     slide: int
     rows: bool = False
@@ -49,7 +49,7 @@ class LandmarkWindow(StreamWindow):
 
 @dataclass(frozen=True, slots=True)
 class LoopRange:
-    """One for-loop of TelegraphCQ (10.8): how t moves. Expressions are over `t` and `ST`, which are columns."""
+    """One for-loop of TelegraphCQ (semantics 10.8): how t moves. Expressions are over `t` and `ST`, which are columns."""
 
     t: Column
     start: Column

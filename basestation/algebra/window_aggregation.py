@@ -1,4 +1,4 @@
-"""WindowAggregation: one tuple for each group of each window; without grouping exactly one (5.5 to 5.7).
+"""WindowAggregation: one tuple for each group of each window; without grouping exactly one (semantics 5.5 to 5.7).
 
 HAVING is a WindowSelect above, the SELECT list a WindowProject above that, so an aggregate used twice is computed once.
 """

@@ -1,4 +1,4 @@
-"""WindowProject: new attributes for each tuple of each window; duplicates stay (5.4)."""
+"""WindowProject: new attributes for each tuple of each window; duplicates stay (semantics 5.4)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""WindowSelect: in each window the tuples for which a predicate is true; a window stays a window (3.5)."""
+"""WindowSelect: in each window the tuples for which a predicate is true; a window stays a window (semantics 3.5)."""
 
 from dataclasses import dataclass
 

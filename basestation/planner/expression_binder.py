@@ -43,7 +43,7 @@ class ExpressionBinder:
     def value(self, written):
         """A value; a predicate here is an error."""
         found = self._bind(written)
-        if found is not UNKNOWN and found.predicate:
+        if found is not UNKNOWN and found.is_predicate:
             self.report.error(
                 "SN303",
                 "a value is needed here, this is a predicate",
@@ -56,7 +56,7 @@ class ExpressionBinder:
     def predicate(self, written, clause="WHERE"):
         """A predicate; a value here is an error. NULL is one too (14)."""
         found = self._bind(written)
-        if found is not UNKNOWN and not found.predicate:
+        if found is not UNKNOWN and not found.is_predicate:
             self.report.error(
                 "SN304",
                 f"{clause} needs a predicate, this is a value",

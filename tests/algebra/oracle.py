@@ -35,7 +35,7 @@ def evaluated(expression, columns, rows):
         for i, (column, type_) in enumerate(zip(columns, TYPES.values(), strict=True))
     }
     evaluation = Evaluation(vectors, len(rows))
-    if expression.predicate:
+    if expression.is_predicate:
         return evaluation.of(expression).to_list()
     return evaluation.as_type(expression, expression.type or Type.INTEGER).to_list()
 

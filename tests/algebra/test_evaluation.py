@@ -91,7 +91,7 @@ def test_folding_parts_changes_no_outcome_and_no_type(bound, rows):
     expression, columns = bound
     parts = folded(expression)
     assert evaluated(parts, columns, rows) == evaluated(expression, columns, rows)
-    assert parts.predicate == expression.predicate
+    assert parts.is_predicate == expression.is_predicate
     assert (parts.type or Type.INTEGER) is (expression.type or Type.INTEGER)
 
 

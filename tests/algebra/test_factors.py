@@ -102,7 +102,7 @@ def test_ranges_for_one_value_each_have_all_or_nothing_in_common(case):
     points = [range_ for t in terms for range_ in extract_ranges(t)[0].values() if range_.is_point]
     for one in points:
         for other in points:
-            assert (one.begin, one.stop) == (other.begin, other.stop) or one.intersect(other).empty
+            assert (one.begin, one.stop) == (other.begin, other.stop) or one.intersect(other).is_empty
 
 
 def test_null_and_what_is_no_comparison_with_a_constant_is_left():

@@ -32,7 +32,20 @@ CATALOG = read_schema("""
 r: sensed (site:integer, time:integer, v:integer) every 10 sec at sites 1, 2
 t: stored (a:integer, s:string)
 """)
-_BASES = {"PlanNode", "StreamNode", "WindowNode", "StreamWindow", "Converter", "ResultModifier"}
+_BASES = {
+    "PlanNode",
+    "StreamNode",
+    "WindowNode",
+    "StreamWindow",
+    "Converter",
+    "ResultModifier",
+    "UnaryOperator",
+    "SelectMixin",
+    "ProjectMixin",
+    "AggregateMixin",
+    "ProductMixin",
+    "UnionMixin",
+}
 
 
 def plan(text):
@@ -93,18 +106,18 @@ def test_a_plan_as_it_is_bound_is_not_broken():
     [
         (
             StreamSelect(ex.IsNull(ex.Attr(ELSEWHERE)), STREAM),
-            "StreamSelect reads elsewhere, which nothing below gives",
+            "StreamSelect reads elsewhere, which no child gives",
         ),
-        (StreamProject(((V, ex.Attr(ELSEWHERE)),), STREAM), "StreamProject reads elsewhere, which nothing below gives"),
+        (StreamProject(((V, ex.Attr(ELSEWHERE)),), STREAM), "StreamProject reads elsewhere, which no child gives"),
         (WindowSelect(ex.Attr(WINDOW.columns[2]), WINDOW), "WindowSelect selects by a value"),
         (StreamProject(((V, ex.Attr(V)), (V, ex.Attr(V))), STREAM), "StreamProject gives a column twice"),
         (
             WindowProject(((ELSEWHERE, ex.Aggregate("COUNT", None, Type.INTEGER)),), WINDOW),
             "WindowProject evaluates an aggregate",
         ),
-        (window.TimeWindow(WINDOW, 0, 0, 10), "TimeWindow stands on TimeWindow, which is no stream"),
-        (StreamSelect(HOLDS, TABLE), "StreamSelect stands on Once, which is no stream"),
-        (WindowCrossProduct((STREAM, TABLE)), "WindowCrossProduct stands on StreamAcquire, which has no windows"),
+        (window.TimeWindow(WINDOW, 0, 0, 10), "TimeWindow reads TimeWindow, which is no stream"),
+        (StreamSelect(HOLDS, TABLE), "StreamSelect reads Once, which is no stream"),
+        (WindowCrossProduct((STREAM, TABLE)), "WindowCrossProduct reads StreamAcquire, which has no windows"),
         (WindowCrossProduct((WINDOW, WINDOW)), "WindowCrossProduct gives a column twice"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, PlanNode) else value[:40],

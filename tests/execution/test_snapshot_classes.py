@@ -33,7 +33,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 14\n"
-DIGEST = "26ac7e10c4bbb165"
+DIGEST = "a34cf89017dfaa88"
 
 
 @pytest.mark.promise("snapshot")

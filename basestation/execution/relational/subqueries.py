@@ -55,7 +55,7 @@ class Subqueries:
             return e
         block = next(block for plan, block in self._asked if plan is e.plan)
         if not self.answered:
-            return ex.Truth(None) if e.predicate else ex.Literal(None, e.type)
+            return ex.Truth(None) if e.is_predicate else ex.Literal(None, e.type)
         frame = block.frame_of(block.answered.all())
         if e.how == "EXISTS":
             return ex.Truth(len(frame) > 0)

@@ -25,7 +25,7 @@ def _fold(e):
     if not all(isinstance(part, ex.Literal | ex.Truth) for part in e.parts):
         return e
     outcome = Evaluation({}, 1).of(e).to_list()[0]
-    if e.predicate:
+    if e.is_predicate:
         return ex.Truth(outcome)
     if isinstance(e, ex.Arithmetic | ex.Negative) and e.type.whole and _may_overflow(e):
         return e

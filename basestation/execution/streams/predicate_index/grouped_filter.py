@@ -27,7 +27,7 @@ class GroupedFilter:
 
     def add(self, slot, ranges):
         """`ranges` are by column; there is at least one."""
-        if any(range_.empty for range_ in ranges.values()):
+        if any(range_.is_empty for range_ in ranges.values()):
             self._form_of[slot] = None
             return
         key = tuple(sorted((not range_.is_point, column.id) for column, range_ in ranges.items()))
