@@ -9,7 +9,7 @@ from tools.commits import faults
     ("subject", "word"),
     [
         ("Added a file", "imperative"),
-        ("What comes late is revised", "imperative"),
+        ("The late reading is revised", "imperative"),
         ("Expire queries at the end of FOR, then release the readings that wait for it", "characters"),
         ("expire queries", "capital"),
         ("Expire queries.", "full stop"),

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIMITS = ROOT / "tools" / "ratchet.toml"
 NAMING = ROOT / "docs" / "naming.md"
 PACKAGES = ("gateway", "acquisition", "innet", "basestation", "simulator")
-LEFT_OUT = ("docs/naming.md", "docs/decisions/", "tools/ratchet", "LICENSE", "bench/results/")
+LEFT_OUT = ("docs/naming.md", "docs/decisions/", "tools/ratchet", "tests/docs/test_naming_page.py", "bench/results/")
 """The naming page lists the old words, decision pages quote them."""
 
 PEOPLE = re.compile(r"\b(nobody|somebody|whoever|whom|everybody|anybody)\b", re.IGNORECASE)
