@@ -5,8 +5,6 @@ is found when it is asked the next time; runs of the index are merged small ones
 few times only, and there are few runs to look into.
 """
 
-from zlib import crc32
-
 import numpy as np
 
 from basestation.algebra.comparison import compare
@@ -14,13 +12,12 @@ from basestation.algebra.vector import cached_arange, unique_by_identity
 from basestation.execution.columns.growable_array import GrowableArray
 from basestation.execution.columns.integer_arrays import stable_argsort
 from basestation.execution.joins.index_run import KeyRun, TickRun
-from basestation.execution.joins.key_codes import KeyCodes
+from basestation.execution.joins.key_codes import KeyCodes, make_secrets
 
 _FEW = 512
 """A run with fewer positions than this is not worth looking into by itself."""
-_MIX = np.uint64(
-    0x9E3779B900000001
-)  # odd, and 1 in its last bits: what is near in all parts has numbers that are near there
+_HALF = np.uint64(32)
+_FIRST, _SECOND = make_secrets(2, "moteloom: parts of keys")
 
 
 class StateModule:
@@ -38,7 +35,12 @@ class StateModule:
         self._generation, self._runs, self._seen = self.source.generation, [], 0
         if len(self._codes) > self.source.count:
             self._codes = KeyCodes()
-        self._code = GrowableArray(np.empty(0, np.int32))  # of each position; -1 where a part of the key is null
+        self._code = _no_codes()  # of each position; -1 where a part of the key is null
+
+    def __getstate__(self):
+        """Without the index: hashes hold within one process, so another one builds it from the source."""
+        kept = {"source": self.source, "key": self.key, "_whole": self._whole}
+        return kept | {"_generation": None, "_runs": [], "_seen": 0, "_codes": KeyCodes(), "_code": _no_codes()}
 
     @property
     def used(self):
@@ -141,6 +143,10 @@ class StateModule:
         return code
 
 
+def _no_codes():
+    return GrowableArray(np.empty(0, np.int32))
+
+
 def _numbers(positions):
     return (
         cached_arange(positions.stop - positions.start, positions.start) if isinstance(positions, slice) else positions
@@ -150,7 +156,9 @@ def _numbers(positions):
 def hash_keys(vectors):
     """A number for each row; where values are equal, an integer and a float too, so are the numbers.
 
-    Where all parts but one are equal, those of that one are equal if the numbers are: it was multiplied by odd numbers.
+    Where all parts but one are equal, those of that one are equal if the numbers are: each step can be undone. Secrets of
+    the process mix all parts but the last, so that no stranger can choose keys that share a number. The last part is added
+    as it is: rising times stay near to each other.
     """
     code = None
     for vector in vectors:
@@ -158,18 +166,20 @@ def hash_keys(vectors):
         if code is None:
             code = part
         else:
-            code = code * _MIX
+            code = code * _FIRST
+            code ^= code >> _HALF
+            code *= _SECOND
             code += part
     return code
 
 
 def _whole(values):
-    """Integers as they are, floats that are whole as integers, others by their bits, strings by their check sums."""
+    """Integers as they are, floats that are whole as integers, others by their bits, strings by Python's seeded hash."""
     if values.dtype == np.int64:
         return values.view(np.uint64)
     if values.dtype == object:
         some, place = unique_by_identity(values)
-        return np.array([crc32(s.encode("utf-8", "surrogatepass")) for s in some], np.uint64)[place]
+        return np.array([hash(s) for s in some], np.int64).view(np.uint64)[place]
     whole = (np.trunc(values) == values) & (values >= -(2.0**63)) & (values < 2.0**63)
     bits = values.view(np.int64)
     bits = bits ^ (bits >> 32)  # of short ones only the first half says anything
