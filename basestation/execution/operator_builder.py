@@ -176,7 +176,7 @@ class _Building:
 
     def _alone(self, root):
         stream = self._stream(root, self._limit)
-        keys = max(intake.keys for intake in self._intakes.values())
+        keys = max((intake.keys for intake in self._intakes.values()), default=0)
         return StreamOutput(stream, root.columns, self._limit, self._start, self._since, keys)
 
     def _member(self, root):
