@@ -1,0 +1,126 @@
+"""Descriptions: what an operator is, how it works, and which state it holds, as EXPLAIN prints it.
+
+`Engine.describe(number)` gives the operators that run for a query, each above those that it reads. An operator that does
+several things in turn (a query block has windows, a join, aggregations) names them as `parts`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from basestation.execution.counters import OperatorCounters
+
+
+@dataclass(frozen=True, slots=True)
+class StateDescription:
+    """The state of one operator.
+
+    `what` names one kind of entry in the plural ("tuples", "partial states"). `limit` is the most entries at the declared
+    rates and horizons; None where nothing is declared. `entry_bytes` is what one entry takes.
+    `entries` and `bytes` are what is there now: 0 before the query runs.
+    """
+
+    what: str
+    limit: int | None
+    entry_bytes: int
+    entries: int = 0
+    bytes: int = 0
+
+    @property
+    def limit_bytes(self) -> int | None:
+        """The most bytes at the declared rates and horizons."""
+        return None if self.limit is None else self.limit * self.entry_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDescription:
+    """One operator: `name` is what it is, `how` the way in which it works.
+
+    `parts` are its stages, the last one first; each reads those below it, in its own `parts`.
+    """
+
+    name: str
+    how: str = ""
+    state: StateDescription | None = None
+    parts: tuple["OperatorDescription", ...] = ()
+
+
+class Describable(Protocol):
+    """Whatever EXPLAIN can show."""
+
+    def describe(self) -> OperatorDescription:
+        """What it is, how it works, and which state it holds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunningOperator:
+    """One line of EXPLAIN: an operator or a stage of one, at its depth below the output.
+
+    `counters` are of the operator; None for a stage. `queries` is how many share it. `repeated` marks an operator that
+    stands elsewhere in the same plan already: what is below it is not listed again.
+    """
+
+    depth: int
+    name: str
+    how: str
+    state: StateDescription | None
+    counters: OperatorCounters | None
+    queries: int
+    repeated: bool = False
+
+
+@dataclass(slots=True)
+class DescribedOperator:
+    """An operator of the graph with those that it reads: what `flatten` makes lines of."""
+
+    operator: Describable
+    counters: OperatorCounters
+    queries: int
+    inputs: list["DescribedOperator"] = field(default_factory=list)
+
+
+def flatten(top: DescribedOperator) -> tuple[RunningOperator, ...]:
+    """The lines of EXPLAIN from the output down, each operator before those that it reads."""
+    lines: list[RunningOperator] = []
+    seen: set[int] = set()
+
+    def visit(each: DescribedOperator, depth: int) -> None:
+        found = each.operator.describe()
+        repeated = id(each.operator) in seen
+        seen.add(id(each.operator))
+        shown = None if repeated else found.state
+        lines.append(RunningOperator(depth, found.name, found.how, shown, each.counters, each.queries, repeated))
+        if repeated:
+            return
+        below = depth + 1 + max((_visit_part(part, depth + 1) for part in found.parts), default=0)
+        for child in each.inputs:
+            visit(child, below)
+
+    def _visit_part(part: OperatorDescription, depth: int) -> int:
+        """Add a stage and those below it; how many levels they take."""
+        lines.append(RunningOperator(depth, part.name, part.how, part.state, None, 1))
+        return 1 + max((_visit_part(each, depth + 1) for each in part.parts), default=0)
+
+    visit(top, 0)
+    return tuple(lines)
+
+
+def sum_state(lines: Sequence[RunningOperator]) -> tuple[int, tuple[StateDescription, ...]]:
+    """(the most bytes of all states with a limit, the states without one)."""
+    states = [line.state for line in lines if line.state is not None]
+    known = sum(limit for state in states if (limit := state.limit_bytes) is not None)
+    return known, tuple(state for state in states if state.limit is None)
+
+
+def array_bytes(*arrays: Any) -> int:
+    """The bytes of numpy arrays, each counted once; None and arrays that repeat one value count as nothing."""
+    found: dict[int, int] = {}
+    for array in arrays:
+        if isinstance(array, np.ndarray) and array.strides != (0,):
+            owner = array if array.base is None else array.base
+            size = array.nbytes if not isinstance(owner, np.ndarray) else min(array.nbytes, owner.nbytes)
+            found[array.__array_interface__["data"][0]] = size
+    return sum(found.values())
