@@ -11,6 +11,7 @@ from basestation.algebra.node import rebuild, walk
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_merged import StreamMerged
 from basestation.execution.columns.next_due import find_earliest
+from basestation.execution.description import RunningOperator
 from basestation.execution.graph import OperatorGraph
 from basestation.execution.ingest.coalesce import CoalescingBuffer, can_wait
 from basestation.execution.ingest.corrections import make_correction
@@ -207,6 +208,11 @@ class Engine:
         """What each operator below a query has done so far, and with how many it is shared; those below first."""
         self._catch_up()
         return self._graph.counted(self._answering(number).key)
+
+    def describe(self, number) -> tuple[RunningOperator, ...]:
+        """The operators that run for a query, from its output down, as EXPLAIN prints them."""
+        self._catch_up()
+        return self._graph.describe(self._answering(number).key)
 
     def remove(self, number):
         """Stop a query. KeyError if there is none of that number."""

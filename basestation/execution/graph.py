@@ -7,8 +7,10 @@ level. Nothing asks who reads it.
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 from basestation.execution.counters import OperatorCounters, OperatorReport
+from basestation.execution.description import DescribedOperator, OperatorDescription, RunningOperator, flatten
 
 STREAM, STORE, BLOCK, OUTPUT, MEMBER = range(5)
 """The kinds of operators, in the order in which those of one level stand on each other. Members take no steps."""
@@ -23,6 +25,10 @@ class Operator:
 
     def __init__(self, level):
         self.level, self.counts = level, OperatorCounters()
+
+    def describe(self) -> OperatorDescription:
+        """What it is, how it works and which state it holds, as EXPLAIN prints it."""
+        return OperatorDescription(type(self).__name__)
 
     def close(self):
         """Nobody uses it any more; what it stands on is there still."""
@@ -96,6 +102,20 @@ class OperatorGraph:
             OperatorReport(type(operator).__name__, replace(operator.counts), self._uses[each])
             for each, operator in below
         ]
+
+    def describe(self, key) -> tuple[RunningOperator, ...]:
+        """An operator and all that it reads, each above those that it reads, as lines of EXPLAIN."""
+        made: dict[Any, DescribedOperator] = {}
+        for each in self._keys_below(key):  # those that are read come first
+            operator = self._operators[each]
+            below = dict.fromkeys(self._below[each])
+            covered = set().union(*(self._keys_below(one)[:-1] for one in below))  # read by way of another input
+            inputs = [made[one] for one in below if one not in covered]
+            if operator.kind == MEMBER:  # one reader of an output is not shown beside it
+                made[each] = inputs[0]
+                continue
+            made[each] = DescribedOperator(operator, replace(operator.counts), self._uses[each], inputs)
+        return flatten(made[key])
 
     def __len__(self):
         return len(self._operators)
