@@ -1,58 +1,66 @@
-"""The clock of a mote: what it was told, plus what its crystal made of the time since then; and whether others show another time."""
+"""The clock of a mote: the time it was set to, plus what its crystal counted since then; and the detection of clock skew."""
 
 from simulator.kernel import MS
 
 MILLION = 1_000_000
 SKEW_LIMIT_US, REPORT_PAUSE_US = 500 * MS, 60_000 * MS
-"""By how much clocks may differ, and after how long it is told again that some do."""
+"""The skew between two clocks above which a mote reports it, and the least time between two reports."""
 
 
 class Clock:
-    """Counts `ppm` millionths too fast (or, below 0, too slow). Knows no time before it was told one."""
+    """A clock that counts `ppm` millionths too fast (below 0: too slow). It shows no time before it is set."""
 
     def __init__(self, ppm: int = 0) -> None:
         self._ppm = ppm
-        self._told: tuple[int, int] | None = None  # (the true time, what it was set to), microseconds
+        self._set: tuple[int, int] | None = None  # (the true time, the time it was set to), microseconds
 
     def set(self, now: int, ms: int) -> None:
-        """It is `ms` milliseconds after tick 0, somebody says; `now` is the true time."""
-        self._told = (now, ms * MS)
+        """Set the clock to `ms` milliseconds after tick 0; `now` is the true time in microseconds."""
+        self._set = (now, ms * MS)
 
     def jump(self, now: int, by_ms: int) -> None:
-        """It goes wrong all at once; it counts from tick 0, and shows nothing before that."""
-        if self._told:
-            self._told = (now, max(0, self.local_time(now) + by_ms * MS))
+        """Add an error of `by_ms`; the clock never shows a time before tick 0."""
+        if self._set:
+            self._set = (now, max(0, self.local_time(now) + by_ms * MS))
 
     def stop(self) -> None:
-        """Lost with the power."""
-        self._told = None
+        """Lose the time, as at a power failure."""
+        self._set = None
 
     @property
     def is_set(self) -> bool:
-        return self._told is not None
+        return self._set is not None
 
     def local_time(self, now: int) -> int:
-        """What it shows, in microseconds after tick 0."""
-        at, shown = self._told
+        """The time it shows, in microseconds after tick 0. Raises TypeError before it is set."""
+        at, shown = self._reference
         return shown + (now - at) * (MILLION + self._ppm) // MILLION
 
     def true_time(self, shows: int) -> int:
-        """The first true time at which it shows that much, or more."""
-        at, shown = self._told
+        """The first true time at which it shows `shows` microseconds, or more."""
+        at, shown = self._reference
         return at - (-(shows - shown) * MILLION // (MILLION + self._ppm))
+
+    @property
+    def _reference(self) -> tuple[int, int]:
+        if self._set is None:
+            raise TypeError("the clock is not set")
+        return self._set
 
 
 class SkewDetector:
-    """Of one start of a mote: when it was told the last time that clocks differ."""
+    """Notices that the clock of a neighbour is ahead, at most once in REPORT_PAUSE_US; a mote has a new one at each start."""
 
     def __init__(self) -> None:
-        self._told: int | None = None
+        self._reported: int | None = None
 
     def detect_skew(self, clock: Clock, now: int, stamp: int) -> bool:
-        """Whether it is to be told that somebody has handed over what begins at a time that our clock does not show yet: his is
-        ahead, or ours is behind."""
-        again = self._told is None or now >= self._told + REPORT_PAUSE_US
+        """Whether to report that a neighbour handed over data of a time that `clock` does not show yet.
+
+        `stamp` is the time of the data in microseconds after tick 0. Either the neighbour's clock is ahead or ours is behind.
+        """
+        again = self._reported is None or now >= self._reported + REPORT_PAUSE_US
         if not (again and clock.is_set and stamp > clock.local_time(now) + SKEW_LIMIT_US):
             return False
-        self._told = now
+        self._reported = now
         return True

@@ -1,29 +1,34 @@
-"""What a mote did with its electricity: time in each state, counted while it happens.
+"""The energy of a mote: time in each state, counted while the simulation runs.
 
-The measured twin of innet.costs: it shares the tables of hardware with it and nothing else. Times are whole
-microseconds and charges whole nanocoulombs, so that their sum is the same in whatever order they come.
+The measured counterpart of innet.costs, which shares the hardware tables with it and nothing else. Times are whole
+microseconds and charges whole nanocoulombs, so that their sum does not depend on their order.
 """
 
 from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
 
 from innet.costs.hardware import Hardware
 
 
 @dataclass(slots=True)
 class EnergyAccount:
-    """The states of innet.costs.hardware. `awake_us` is the time with the radio on, `send_us` the sending part of it."""
+    """Time by the states of innet.costs.hardware: `awake_us` with the radio on, `send_us` the part of it spent sending."""
 
     awake_us: int = 0
     send_us: int = 0
     compute_us: int = 0  # computing while the radio sleeps
-    sampled_nc: int = 0  # what the sensors drew
+    sampled_nc: int = 0  # charge that the sensors drew, nanocoulombs
 
     def clear(self) -> None:
         self.awake_us = self.send_us = self.compute_us = self.sampled_nc = 0
 
 
-def compute_joules(hardware: Hardware, life_us, awake_us, send_us, compute_us, sampled_nc):
-    """The energy of a life of `life_us` with that account; for single numbers and for arrays of motes alike."""
+def compute_joules(
+    hardware: Hardware, life_us: int, awake_us: int, send_us: int, compute_us: int, sampled_nc: int
+) -> float:
+    """The energy in joules of a mote that lived `life_us`, with the times and the charge of an EnergyAccount."""
     radio, processor = hardware.radio, hardware.processor
     listen_us, asleep_us, idle_us = awake_us - send_us, life_us - awake_us, life_us - awake_us - compute_us
     nanocoulombs = (
@@ -38,8 +43,10 @@ def compute_joules(hardware: Hardware, life_us, awake_us, send_us, compute_us, s
 
 
 def spent(hardware: Hardware, life_us: int, account: EnergyAccount) -> float:
-    """What one mote has used of its battery, in joules."""
-    return compute_joules(hardware, life_us, account.awake_us, account.send_us, account.compute_us, account.sampled_nc)
+    """The energy in joules that a mote has used."""
+    return compute_joules(
+        hardware, life_us, account.awake_us, account.send_us, account.compute_us, account.sampled_nc
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,7 @@ class Timing:
     turnaround: int
     ack: int
     byte_ns: int
-    overhead: int
+    overhead: int  # bytes
 
     @classmethod
     def of(cls, hardware: Hardware) -> "Timing":
@@ -63,10 +70,18 @@ class Timing:
             radio.overhead_bytes,
         )
 
-    def airtime(self, frame_bytes):
-        """How long a frame of ours occupies the air."""
+    @overload
+    def airtime(self, frame_bytes: int) -> int: ...
+    @overload
+    def airtime(self, frame_bytes: np.ndarray) -> np.ndarray: ...
+    def airtime(self, frame_bytes: Any) -> Any:
+        """How long a frame of `frame_bytes` occupies the air."""
         return (self.overhead + frame_bytes) * self.byte_ns // 1_000
 
-    def attempt(self, frame_bytes):
-        """How long one attempt to hand a frame over takes, whether it is acknowledged or not."""
+    @overload
+    def attempt(self, frame_bytes: int) -> int: ...
+    @overload
+    def attempt(self, frame_bytes: np.ndarray) -> np.ndarray: ...
+    def attempt(self, frame_bytes: Any) -> Any:
+        """How long one attempt to hand over a frame takes, acknowledged or not."""
         return self.airtime(frame_bytes) + 2 * self.turnaround + self.ack

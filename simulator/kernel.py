@@ -5,11 +5,11 @@ from collections.abc import Callable
 from itertools import count
 
 MS = 1_000
-"""The microseconds of a millisecond, in which everybody else counts."""
+"""The microseconds of a millisecond; frames and scenarios count in milliseconds."""
 
 
 class Kernel:
-    """Events at the same time run by priority (low first), then in the order in which they were planned."""
+    """A discrete-event scheduler. Events at one time run by priority (low first), then in the order of their scheduling."""
 
     def __init__(self, now: int = 0) -> None:
         self.now = now
@@ -17,16 +17,16 @@ class Kernel:
         self._serial = count()
 
     def at(self, time: int, action: Callable[[], None], priority: int = 0) -> None:
-        """Plan an action. What is planned for the past would never have happened, so it is an error."""
+        """Schedule `action` for `time` (microseconds). Raises ValueError for a time in the past."""
         if time < self.now:
-            raise ValueError(f"an event at {time} us cannot be planned at {self.now} us")
+            raise ValueError(f"an event at {time} us cannot be scheduled at {self.now} us")
         heapq.heappush(self._queue, (time, priority, next(self._serial), action))
 
     def after(self, delay: int, action: Callable[[], None], priority: int = 0) -> None:
         self.at(self.now + delay, action, priority)
 
     def run_until(self, end: int) -> None:
-        """Run every event up to `end`, that included, also those that are planned meanwhile."""
+        """Run every event up to and including `end`, also those that are scheduled meanwhile."""
         while self._queue and self._queue[0][0] <= end:
             self.now, _, _, action = heapq.heappop(self._queue)
             action()

@@ -1,4 +1,4 @@
-"""Standing: all that one mote has been told and keeps to: what it samples, what it runs, when its radio is on."""
+"""The configuration of one mote: what it samples, which programs it runs, when its radio is on."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from simulator.radio_slots import RadioSlots, make_radio_slots
 
 @dataclass(frozen=True, slots=True)
 class MoteConfig:
-    """Orders say whether there is an agenda; without one the radio is always on."""
+    """A schedule and the orders that go with it. Orders without a radio schedule leave the radio on."""
 
     schedule: Schedule
     orders: MoteAssignment

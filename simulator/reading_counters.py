@@ -1,4 +1,4 @@
-"""Counting: what became of a mote's readings, by its own counters; told to the base station every so many epochs."""
+"""The counters of a mote: how many of its readings it sampled, filtered, merged and dropped. It reports them to the station."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from gateway.payload import ReadingCounts
 from innet.program.interpreter import ProgramOutcome
 
 REPORT_EPOCHS = 60
-"""The epochs of a sampling after which its counts are told."""
+"""The epochs of a sampling after which a mote reports its counts."""
 LONGEST_SPAN = 0xFFFF
-"""A Counts has 16 bits for how many epochs it is about; a clock that jumps leaves out more."""
+"""The epochs that one report can cover: the frame has 16 bits for them. A clock that jumps may leave out more."""
 
 
 @dataclass(slots=True)
@@ -23,17 +23,17 @@ class _Counts:
 
 
 class ReadingCounters:
-    """By the number of a sampling, since its counts were told last."""
+    """Counts by the number of a sampling, since its last report."""
 
     def __init__(self) -> None:
-        self._of: dict[int, _Counts] = {}
+        self._counts: dict[int, _Counts] = {}
         self._full: list[ReadingCounts] = []
 
     def count(self, sampling: Sampling, epoch: int, outcome: ProgramOutcome, dropped: int) -> None:
-        """One reading, and how many were dropped to make room for it."""
-        if sampling.number in self._of and epoch - self._of[sampling.number].first >= LONGEST_SPAN:
-            self._full.append(self._told(sampling.number))
-        counted = self._of.setdefault(sampling.number, _Counts(epoch, epoch))
+        """Count the reading of one epoch, and the readings that were dropped to make room for it."""
+        if sampling.number in self._counts and epoch - self._counts[sampling.number].first >= LONGEST_SPAN:
+            self._full.append(self._report(sampling.number))
+        counted = self._counts.setdefault(sampling.number, _Counts(epoch, epoch))
         counted.last = epoch
         counted.sampled += 1
         counted.filtered += outcome.filtered
@@ -41,15 +41,15 @@ class ReadingCounters:
         counted.dropped += dropped
 
     def due(self, samplings: tuple[Sampling, ...]) -> list[ReadingCounts]:
-        """What is to be told: of whose epochs there are enough, or who is not among the samplings of now."""
+        """Remove and return the counts to report: those of enough epochs, and those of samplings that have ended."""
         now = {sampling.number for sampling in samplings}
         full, self._full = self._full, []
         return full + [
-            self._told(number)
-            for number, counted in sorted(self._of.items())
+            self._report(number)
+            for number, counted in sorted(self._counts.items())
             if number not in now or counted.last - counted.first + 1 >= REPORT_EPOCHS
         ]
 
-    def _told(self, number: int) -> ReadingCounts:
-        c = self._of.pop(number)
+    def _report(self, number: int) -> ReadingCounts:
+        c = self._counts.pop(number)
         return ReadingCounts(number, c.first, c.last - c.first + 1, c.sampled, c.filtered, c.merged, c.dropped)

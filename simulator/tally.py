@@ -1,4 +1,4 @@
-"""What a simulation came to: counts, for each mote, of what the trace says, whether the trace is kept or not."""
+"""Totals of a simulation by mote, counted from the events of its trace, whether the trace is kept or not."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,17 +8,18 @@ from simulator.trace import Event
 
 @dataclass(slots=True)
 class Tally:
-    """By mote: readings produced; frames handed over, attempts and bytes of them, and those that never came."""
+    """By mote: readings produced; frames handed over, their attempts and bytes, and the frames that never arrived."""
 
     produced: Counter[int] = field(default_factory=Counter)
     frames: Counter[int] = field(default_factory=Counter)
     attempts: Counter[int] = field(default_factory=Counter)
     bytes: Counter[int] = field(default_factory=Counter)
     lost: Counter[int] = field(default_factory=Counter)
-    delivered: Counter[str] = field(default_factory=Counter)  # by kind
-    died: dict[int, tuple[int, str]] = field(default_factory=dict)  # when (microseconds), and why
+    delivered: Counter[str] = field(default_factory=Counter)  # frames at a gateway, by kind
+    died: dict[int, tuple[int, str]] = field(default_factory=dict)  # (microseconds, cause)
 
     def watch(self, event: Event) -> None:
+        """Count one event."""
         match event.what:
             case "sent":
                 self.frames[event.mote] += 1

@@ -1,32 +1,33 @@
-"""The trace: what really happened, one event a line. The same scenario and seed give the same trace, byte for byte.
+"""The trace: the events of a simulation, one a line. The same scenario and seed give the same trace, byte for byte.
 
-Lines are ordered by time, then by mote, then by what they say, so that it does not show in which order a simulation came
-to know what happened at the same moment in different places.
+Lines are ordered by time, then by mote, then by text. Two simulators that compute the events of one moment in different
+orders therefore write the same trace.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
+from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Event:
+    """One event: `event["detail"]` is the value of a detail."""
+
     time: int  # microseconds
     mote: int
     what: str
-    details: tuple[tuple[str, object], ...] = ()
+    details: tuple[tuple[str, Any], ...] = ()
 
     def __str__(self) -> str:
         at = f"{self.time // 1_000}.{self.time % 1_000:03}"
         return " ".join([f"{at:>14}", f"mote={self.mote}", self.what, *(f"{k}={v}" for k, v in self.details)])
 
-    def __getitem__(self, detail: str) -> object:
+    def __getitem__(self, detail: str) -> Any:
         return dict(self.details)[detail]
 
 
 @dataclass(slots=True)
 class Trace:
-    """Kept in memory and given out by `str()`; or, with a `sink`, written line by line as time goes by and forgotten.
-
+    """The events in memory, as text by `str()`. With a `sink`, `flush` writes their lines and forgets them.
     `watch` sees each event when it is recorded; a trace that is not `wanted` forgets it at once.
     """
 
@@ -43,10 +44,11 @@ class Trace:
             self.watch(event)
 
     def of(self, what: str) -> list[Event]:
+        """The events of one kind."""
         return [event for event in self.events if event.what == what]
 
     def flush(self, until: int) -> None:
-        """Nothing will be recorded before `until` any more: what is older may go to the sink."""
+        """Write the events before `until` (microseconds) to the sink: no event of that time is still to come."""
         if self.sink:
             self.sink(_text([event for event in self.events if event.time < until]))
             self.events = [event for event in self.events if event.time >= until]

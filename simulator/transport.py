@@ -1,4 +1,4 @@
-"""Shows simulated motes as a gateway transport: the base station cannot tell them from real ones."""
+"""Connects a simulated network to a base station through a gateway transport, as a real network is."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from simulator.network import MoteNetwork
 
 
 def connect(make_network: Callable[[Transport], MoteNetwork]) -> tuple[MemoryTransport, MoteNetwork]:
-    """The base station's end of a memory link (still to be opened), and the started network at the other end."""
+    """The base station's end of a memory link, which the caller opens, and the started network at the other end."""
     ours, theirs = connected_pair()
     theirs.open()
     network = make_network(theirs)

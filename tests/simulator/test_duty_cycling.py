@@ -130,7 +130,7 @@ def test_a_parent_is_left_after_three_rounds_in_vain_however_much_was_tried_in_e
     line.kernel.run_until(ROUND_US)
     line.motes[2].hang()
     line.motes[2].forwarder.switch_off()
-    line.motes[3]._memory.association._tell_links()
+    line.motes[3]._memory.association._send_links()
     for seq in range(30):
         line.say(3, 100 + seq)
     line.kernel.run_until(20 * ROUND_US)

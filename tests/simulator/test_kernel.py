@@ -26,5 +26,5 @@ def test_what_an_event_plans_for_now_still_happens_now():
 
 def test_the_past_is_over():
     kernel = Kernel(now=7)
-    with pytest.raises(ValueError, match="6 us cannot be planned at 7 us"):
+    with pytest.raises(ValueError, match="6 us cannot be scheduled at 7 us"):
         kernel.at(6, lambda: None)
