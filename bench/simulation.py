@@ -86,10 +86,10 @@ def levels(parents):
 def one_by_one(motes, epochs, loss):
     configs, ratios = network(motes, loss)
     kernel, trace = Kernel(0), Trace(sink=lambda text: None)
-    air = RadioMedium(kernel, trace, Links(ratios, seed=1))
-    Gateway(COORDINATOR, Timing.of(KIND), kernel, air, trace)
+    medium = RadioMedium(kernel, trace, Links(ratios, seed=1))
+    Gateway(COORDINATOR, Timing.of(KIND), kernel, medium, trace)
     for site, told in configs.items():
-        Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND).install(told)
+        Mote(site, 1, kernel, medium, trace, SENSORS, kind=KIND).install(told)
     begun = time.perf_counter()
     for epoch in range(1, epochs + 1):
         kernel.run_until(epoch * EPOCH_S * 1_000 * MS - 1)

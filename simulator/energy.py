@@ -5,9 +5,6 @@ microseconds and charges whole nanocoulombs, so that their sum does not depend o
 """
 
 from dataclasses import dataclass
-from typing import Any, overload
-
-import numpy as np
 
 from innet.costs.hardware import Hardware
 
@@ -70,18 +67,10 @@ class Timing:
             radio.overhead_bytes,
         )
 
-    @overload
-    def airtime(self, frame_bytes: int) -> int: ...
-    @overload
-    def airtime(self, frame_bytes: np.ndarray) -> np.ndarray: ...
-    def airtime(self, frame_bytes: Any) -> Any:
+    def airtime(self, frame_bytes: int) -> int:
         """How long a frame of `frame_bytes` occupies the air."""
         return (self.overhead + frame_bytes) * self.byte_ns // 1_000
 
-    @overload
-    def attempt(self, frame_bytes: int) -> int: ...
-    @overload
-    def attempt(self, frame_bytes: np.ndarray) -> np.ndarray: ...
-    def attempt(self, frame_bytes: Any) -> Any:
+    def attempt(self, frame_bytes: int) -> int:
         """How long one attempt to hand over a frame takes, acknowledged or not."""
         return self.airtime(frame_bytes) + 2 * self.turnaround + self.ack

@@ -42,12 +42,12 @@ def _reboot(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
 
 def _cut(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
     for mote in fault.motes:
-        built.air.cut(mote)
+        built.medium.cut(mote)
 
 
 def _mend(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
     for mote in fault.motes:
-        built.air.mend(mote)
+        built.medium.mend(mote)
 
 
 def _jump(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
@@ -66,13 +66,13 @@ def _move(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
 def _relink(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
     for sender, receiver, ratio in fault.links:
         built.channel.ratios[sender, receiver] = ratio
-    built.air.changed()
+    built.medium.changed()
 
 
 def _as_before(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
     for sender, receiver, _ratio in fault.links:
         built.channel.ratios[sender, receiver] = built.declared.get((sender, receiver), 0.0)
-    built.air.changed()
+    built.medium.changed()
 
 
 def _away(_fault: InjectedFault, _built: SimulatedWorld, base: Callable[[bool], None]) -> None:

@@ -1,4 +1,4 @@
-"""The radio of a mote: hears what is meant for it, passes on what is on its way, and sleeps where an agenda lets it."""
+"""The forwarder of a mote: accepts frames for the mote, forwards all others along the tree, and keeps to the radio slots."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -14,39 +14,39 @@ from simulator.clock import Clock
 from simulator.energy import EnergyAccount, Timing
 from simulator.indirect_queue import IndirectQueue
 from simulator.kernel import MS, Kernel
-from simulator.mac import MacLayer, RetryPolicy, keep_unchanged
+from simulator.mac import MacLayer, RetryPolicy, keep_unchanged, sender_of
 from simulator.radio_medium import RadioMedium
 from simulator.radio_slots import RadioSlots, Slot
 from simulator.trace import Trace
 
 POLL_WINDOW_US = 100 * MS
-"""Who stays awake for what its parent has goes to sleep when nothing has come for so long."""
+"""A mote that polls its parent sleeps again when no frame has come for so long."""
 FRUITLESS, FRUITLESS_US = 3, 60_000 * MS
-"""A parent that has acknowledged none of so many hand-overs, for so long, is none any more."""
+"""A mote leaves a parent that has acknowledged none of so many hand-overs in a row, over at least so long a time."""
 
 
 class ForwarderOwner(Protocol):
-    """The mote whose radio it is."""
+    """The mote that a forwarder belongs to."""
 
     def receive(self, frame: Frame) -> bool:
-        """Do what a frame says; whether it makes sense."""
+        """Process a frame for this mote; returns whether it is valid."""
 
     def merge(self, frame: Frame) -> bool:
-        """Keep a frame that is on its way up; False where it is to go on."""
+        """Keep a frame that is on its way up; False if it is to be forwarded."""
 
     def on_slot_begin(self, next_round: int) -> None:
-        """Our slot begins."""
+        """The mote's own slot begins; `next_round` is the begin of the next round, in microseconds of its clock."""
 
     def report_neighbours(self) -> None:
-        """Whom we hear may not be what it was."""
+        """The mote's links may have changed."""
 
     def orphaned(self) -> None:
-        """Our parent has taken nothing for long."""
+        """The parent acknowledges nothing any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """One round of some orders, by a clock."""
+    """One round of an agenda, by the mote's clock."""
 
     duty: int
     slots: RadioSlots
@@ -54,200 +54,205 @@ class _Round:
     number: int
 
     def true_time(self, us: int) -> int:
-        """The moment that is so long after its beginning."""
+        """The true time `us` microseconds after the round begins."""
         return self.clock.true_time(self.number * self.slots.round_us + us)
 
 
 class Forwarder:
-    """`forsaken` is who has left a parent that takes nothing, and was told no other yet."""
+    """The radio of a mote under an agenda or without one.
 
-    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: RadioMedium, trace: Trace, owner: ForwarderOwner,
-                 patience: RetryPolicy) -> None:  # fmt: skip
+    `orphaned` is set while the mote has left a parent that takes nothing, until the station assigns it another.
+    """
+
+    def __init__(self, number: int, timing: Timing, kernel: Kernel, medium: RadioMedium, trace: Trace, owner: ForwarderOwner,
+                 retry: RetryPolicy) -> None:  # fmt: skip
         self.number, self.timing, self.account = number, timing, EnergyAccount()
         self.parent: int = BROADCAST
         self.orphaned = False
-        self._kernel, self._air, self._trace, self._owner = kernel, air, trace, owner
-        self._carrier = MacLayer(self, kernel, air, trace, patience, tried=self._tried,
-                                more=lambda: bool(self._more))  # fmt: skip
-        self._down = MacLayer(self, kernel, air, trace, replace(patience, again=0), self._awake_for)
-        self._held = IndirectQueue(self._down)
-        self._below: dict[int, int] = {}  # whoever was heard through a child, and through which
-        self._awake: set[int] = set()  # neighbours that have no agenda, as far as was heard
-        self._passed: set[tuple[int, int, int]] = set()  # what was sent to whoever hears it, so that it ends somewhere
+        self._kernel, self._medium, self._trace, self._owner = kernel, medium, trace, owner
+        self._mac = MacLayer(self, kernel, medium, trace, retry, on_outcome=self._note_outcome,
+                             expects_more=lambda: bool(self._children_with_more))  # fmt: skip
+        self._downward_mac = MacLayer(self, kernel, medium, trace, replace(retry, again=0), self._count_awake)
+        self._indirect = IndirectQueue(self._downward_mac)
+        self._routes: dict[int, int] = {}  # by mote below: the child through which its frames came
+        self._always_on: set[int] = set()  # neighbours without an agenda, by the frames received from them
+        self._broadcasts: set[tuple[int, int, int]] = set()  # frames that were sent to all: no frame runs in circles
         self.on = False
-        self._told: RadioSlots | None = None  # the agenda to keep to …
+        self._next_slots: RadioSlots | None = None  # the agenda to keep to …
         self._slots: RadioSlots | None = None  # … from its first round on
-        self._duty = 0  # the number of our orders: what was planned under others is void
-        self._ears = 0  # slots of children that are open now
-        self._more: set[int] = set()  # children that have said in their last slot that more is to follow
-        self._since = 0  # when the radio went on to stay on, or when our own slot began
+        self._duty = 0  # the number of the agenda: events that were scheduled under others are void
+        self._open_receive_slots = 0
+        self._children_with_more: set[int] = set()  # children whose last frame announced another one
+        self._since = 0  # when the radio went on to stay on, or when the mote's own slot began
         self._sending = False
-        self.taken_at = 0  # when our parent has taken something the last time
-        self._fruitless, self._fruitless_since = 0, 0  # hand-overs to our parent, one after the other …
-        self._number, self._vain = 0, -1  # … but one a round: the present one, and the last with one in vain
+        self.taken_at = 0  # when the parent last acknowledged a frame
+        self._fruitless, self._fruitless_since = 0, 0  # hand-overs in a row that the parent did not acknowledge …
+        self._number, self._fruitless_round = 0, -1  # … at most one a round: the present one, and the last that counted
         self._hung = False
-        self._called = False  # the parent has something for us
-        self._lively = 0  # in so many rounds more we ask, because something came down to us and more may follow …
-        self._calls: Counter[int] = Counter()  # … and listen to children, to whom something went down
-        self._asks = False  # in this round
-        self._staying: tuple[int, int] | None = None  # awake for it since, and until
+        self._parent_has_frames = False
+        self._polls_left = 0  # rounds in which the mote polls, because a frame came down and more may follow …
+        self._listens_left: Counter[int] = Counter()  # … and rounds in which it listens to a child that took a frame
+        self._polls = False  # in this round
+        self._awaiting: tuple[int, int] | None = None  # awake after a poll: since, and until
 
     # --- on and off ---
 
     def switch_on(self) -> None:
-        """The radio stays on until there is an agenda."""
-        self.on, self._told, self._slots, self._since = True, None, None, self._kernel.now
+        """Switch the radio on. It stays on until there is an agenda."""
+        self.on, self._next_slots, self._slots, self._since = True, None, None, self._kernel.now
         self._hung = False
-        self._carrier.use_slots(False)
-        self._air.changed()
+        self._mac.use_slots(False)
+        self._medium.changed()
 
     def switch_off(self) -> None:
-        """All that was in memory is gone."""
+        """Switch the radio off and lose all memory."""
         self.settle()
-        self.on, self._told, self._slots, self._ears, self._sending = False, None, None, 0, False
+        self.on, self._next_slots, self._slots, self._sending = False, None, None, False
+        self._open_receive_slots = 0
         self._duty += 1
-        self._below.clear()
-        self._awake.clear()
-        self._passed.clear()
-        self._held.forget()
-        self._down.forget()
-        self._called, self._lively, self._staying = False, 0, None
-        self._calls.clear()
-        self._carrier.forget()
+        self._routes.clear()
+        self._always_on.clear()
+        self._broadcasts.clear()
+        self._indirect.forget()
+        self._downward_mac.forget()
+        self._parent_has_frames, self._polls_left, self._awaiting = False, 0, None
+        self._listens_left.clear()
+        self._mac.forget()
         self.adopt(BROADCAST)
-        self._air.changed()
+        self._medium.changed()
 
     def hang(self) -> None:
-        """Take everything and do nothing with it."""
+        """Acknowledge every frame and process none."""
         self._hung = True
         self._duty += 1
-        self._told = None
-        self._keep_on()
-        self._carrier.forget()
-        self._down.forget()
-        self._held.forget()
+        self._next_slots = None
+        self._end_agenda()
+        self._mac.forget()
+        self._downward_mac.forget()
+        self._indirect.forget()
 
     def follow(self, slots: RadioSlots | None, clock: Clock) -> None:
-        """Keep to an agenda from the next of its rounds on, or its first; until then to the one before. None ends it.
+        """Keep to an agenda from its first round on, or from the next round if that is over. None ends the agenda.
 
-        A clock that was set counts from then, too.
+        The agenda before it holds until then. A clock that was set takes effect at that round, too.
         """
-        if slots == self._told:
+        if slots == self._next_slots:
             return
-        self._told = slots
+        self._next_slots = slots
         if slots is None:
             self._duty += 1
-            self._keep_on()
+            self._end_agenda()
             return
         self.parent = slots.parent
         first = max(slots.first, -(-clock.local_time(self._kernel.now) // slots.round_us))
         time = max(clock.true_time(first * slots.round_us), self._kernel.now)
         self._kernel.at(time, partial(self._start, slots, clock), priority=-1)
 
-    def _keep_on(self) -> None:
+    def _end_agenda(self) -> None:
         if self._slots:
-            self._rest()
-            self._leave_off()
+            self._end_sending()
+            self._stop_waiting()
             self._trace.record(self._kernel.now, self.number, "listens")
-            self._slots, self._ears, self._since = None, 0, self._kernel.now
-            self._carrier.use_slots(False)
+            self._slots, self._open_receive_slots, self._since = None, 0, self._kernel.now
+            self._mac.use_slots(False)
 
     def _start(self, slots: RadioSlots, clock: Clock) -> None:
-        if slots is self._told:
+        if slots is self._next_slots:
             self._duty += 1
             if self.is_always_on:
                 self.settle()
                 self._trace.record(self._kernel.now, self.number, "sleeps")
-            self._slots, self._ears = slots, 0
-            self._carrier.use_slots(True)
-            self._round(self._duty, slots, clock)
+            self._slots, self._open_receive_slots = slots, 0
+            self._mac.use_slots(True)
+            self._begin_round(self._duty, slots, clock)
 
-    def _round(self, duty: int, slots: RadioSlots, clock: Clock) -> None:
-        """Plan the slots of the round that begins, and the next round, by the clock as it is now."""
+    def _begin_round(self, duty: int, slots: RadioSlots, clock: Clock) -> None:
+        """Schedule the slots of the round that begins, and the next round, by the clock as it is now."""
         if duty != self._duty:
             return
         number = (clock.local_time(self._kernel.now) + slots.round_us // 2) // slots.round_us
-        round = _Round(duty, slots, clock, number)
-        self._more.clear()
+        current = _Round(duty, slots, clock, number)
+        self._children_with_more.clear()
         self._number = number
-        self._asks = self._lively > 0 or slots.asks(number)
-        listens = slots.due(number) or slots.children_ask(number)
+        self._polls = self._polls_left > 0 or slots.polls(number)
+        listens = slots.due(number) or slots.children_poll(number)
         for child, slot in slots.listen.items():
-            if listens or child in self._calls:
-                self._plan_listening(round, child, slot)
-        if self._asks or slots.due(number):
-            self._plan_sending(round, slots.send)
-        self._lively = max(0, self._lively - 1)
-        self._calls -= Counter(self._calls.keys())
-        self._plan(round.true_time(slots.round_us), self._round, duty, slots, clock, priority=-1)
+            if listens or child in self._listens_left:
+                self._schedule_receiving(current, child, slot)
+        if self._polls or slots.due(number):
+            self._schedule_sending(current, slots.send)
+        self._polls_left = max(0, self._polls_left - 1)
+        self._listens_left -= Counter(self._listens_left.keys())
+        self._schedule(current.true_time(slots.round_us), self._begin_round, duty, slots, clock, priority=-1)
 
-    def _plan(self, time: int, action: Callable[..., None], *arguments: object, priority: int = 0) -> None:
+    def _schedule(self, time: int, action: Callable[..., None], *arguments: object, priority: int = 0) -> None:
         self._kernel.at(max(time, self._kernel.now), partial(action, *arguments), priority)
 
-    def _plan_listening(self, round: _Round, child: int, slot: Slot) -> None:
-        self._plan(round.true_time(slot[0]), self._listen, round, child, slot, round.true_time(slot[1]), priority=-1)
+    def _schedule_receiving(self, current: _Round, child: int, slot: Slot) -> None:
+        begin, end = current.true_time(slot[0]), current.true_time(slot[1])
+        self._schedule(begin, self._begin_receiving, current, child, slot, end, priority=-1)
 
-    def _listen(self, round: _Round, child: int, slot: Slot, until: int) -> None:
-        if round.duty == self._duty:
-            self._ears += 1
-            self._more.discard(child)
-            self._plan(until, self._listen_no_more, round, child, slot, self._kernel.now, priority=1)
+    def _begin_receiving(self, current: _Round, child: int, slot: Slot, until: int) -> None:
+        if current.duty == self._duty:
+            self._open_receive_slots += 1
+            self._children_with_more.discard(child)
+            self._schedule(until, self._end_receiving, current, child, slot, self._kernel.now, priority=1)
 
-    def _listen_no_more(self, round: _Round, child: int, slot: Slot, since: int) -> None:
-        if round.duty == self._duty:
-            self._ears -= 1
-            self._awake_since(since)
-            if child in self._more and (again := round.slots.next_in_round(slot)):
-                self._plan_listening(round, child, again)
+    def _end_receiving(self, current: _Round, child: int, slot: Slot, since: int) -> None:
+        if current.duty == self._duty:
+            self._open_receive_slots -= 1
+            self._count_awake_since(since)
+            if child in self._children_with_more and (again := current.slots.next_in_round(slot)):
+                self._schedule_receiving(current, child, again)
 
-    def _plan_sending(self, round: _Round, slot: Slot) -> None:
-        until = round.true_time(slot[1])
-        self._plan(round.true_time(slot[0]), self._open, round, slot, until)
-        self._plan(until, self._close, round, slot, priority=1)
+    def _schedule_sending(self, current: _Round, slot: Slot) -> None:
+        until = current.true_time(slot[1])
+        self._schedule(current.true_time(slot[0]), self._open, current, slot, until)
+        self._schedule(until, self._close, current, slot, priority=1)
 
-    def _open(self, round: _Round, slot: Slot, until: int) -> None:
-        if round.duty != self._duty:
+    def _open(self, current: _Round, slot: Slot, until: int) -> None:
+        if current.duty != self._duty:
             return
-        if slot == round.slots.send:
-            self._owner.on_slot_begin((round.number + 1) * round.slots.round_us)
-            if self._carrier.idle and self._asks:
-                self._hand_over(self._question, lambda _: None)
-        if not self._carrier.idle:
+        if slot == current.slots.send:
+            self._owner.on_slot_begin((current.number + 1) * current.slots.round_us)
+            if self._mac.idle and self._polls:
+                self._hand_over(self._poll_frame, lambda _: None)
+        if not self._mac.idle:
             self._sending, self._since = True, self._kernel.now
-            self._carrier.open(round.number, until)
+            self._mac.open(current.number, until)
 
     @property
-    def _question(self) -> Frame:
-        """What is said where there is nothing else to say, so as to be told something (SPEC.md: ACK)."""
+    def _poll_frame(self) -> Frame:
+        """The frame that a mote sends if it has no other, so that its parent can answer with the frames it keeps (SPEC.md: ACK)."""
         return Frame(FrameKind.ACK, MoteId(self.number), 0, 0, receiver=MoteId(self.parent))
 
-    def _close(self, round: _Round, slot: Slot) -> None:
-        if round.duty != self._duty:
+    def _close(self, current: _Round, slot: Slot) -> None:
+        if current.duty != self._duty:
             return
-        expected = self._carrier.close()
-        if not self._carrier.idle:  # some waits for another slot
-            self._slot_over()
-        if expected and (again := round.slots.next_in_round(slot)):
-            self._plan_sending(round, again)
+        expected = self._mac.close()
+        if not self._mac.idle:  # some frames wait for another slot
+            self._end_slot()
+        if expected and (again := current.slots.next_in_round(slot)):
+            self._schedule_sending(current, again)
 
-    def _rest(self) -> None:
-        """Nothing more is to be sent in our slot."""
+    def _end_sending(self) -> None:
+        """Nothing more is to be sent in the mote's slot."""
         if self._sending:
             self._sending = False
-            self._awake_since(self._since)
+            self._count_awake_since(self._since)
 
-    def _awake_since(self, since: int) -> None:
-        """Starting the radio comes before."""
-        self._awake_for(self.timing.startup + self._kernel.now - since)
+    def _count_awake_since(self, since: int) -> None:
+        """Count the time from `since` on, and the start of the radio before it."""
+        self._count_awake(self.timing.startup + self._kernel.now - since)
 
-    def _awake_for(self, us: int) -> None:
-        """In our slots, for what our parent has for us, or for a frame to a child."""
+    def _count_awake(self, us: int) -> None:
+        """Count time with the radio on under an agenda: in a slot, after a poll, or for a frame to a child."""
         if self._slots:
             self.account.awake_us += us
             self._trace.record(self._kernel.now, self.number, "awake", us=us)
 
     def settle(self) -> None:
-        """Count the time that the radio has been on until now."""
+        """Count the time that an always-on radio has been on until now."""
         if self.on and self._slots is None:
             self.account.awake_us += self._kernel.now - self._since
             self._since = self._kernel.now
@@ -261,68 +266,69 @@ class Forwarder:
 
     @property
     def listening(self) -> bool:
-        return self.on and (self._slots is None or self._ears > 0 or self._staying is not None)
+        return self.on and (self._slots is None or self._open_receive_slots > 0 or self._awaiting is not None)
 
     def has_frames_for(self, number: int) -> bool:
-        return self._held.has_frames_for(number)
+        return self._indirect.has_frames_for(number)
 
     def release(self, number: int) -> None:
-        self._held.release(number)
+        self._indirect.release(number)
 
-    def pending(self) -> None:
-        self._called = True
+    def note_pending(self) -> None:
+        self._parent_has_frames = True
 
-    def _ask(self) -> None:
-        """Our own frames are out: stay awake for what the parent has, until nothing comes for a while."""
-        self._called = False
-        if self._slots and self._staying is None:
-            self._staying = self._kernel.now, self._kernel.now + POLL_WINDOW_US
-            self._kernel.after(POLL_WINDOW_US, partial(self._stay, self._kernel.now))
-        self._air.ask(self, self.parent)
+    def _poll(self) -> None:
+        """The mote's own frames are out: stay awake for those that the parent keeps, until none comes for a while."""
+        self._parent_has_frames = False
+        if self._slots and self._awaiting is None:
+            self._awaiting = self._kernel.now, self._kernel.now + POLL_WINDOW_US
+            self._kernel.after(POLL_WINDOW_US, partial(self._keep_awake, self._kernel.now))
+        self._medium.poll(self, self.parent)
 
-    def _stay(self, since: int) -> None:
-        """As long as something comes, whatever our orders are by then."""
-        if self._staying is None or self._staying[0] != since:
+    def _keep_awake(self, since: int) -> None:
+        """Stay awake as long as frames come, even if the agenda changes meanwhile."""
+        if self._awaiting is None or self._awaiting[0] != since:
             return
-        if self._kernel.now < self._staying[1]:
-            self._kernel.at(self._staying[1], partial(self._stay, since))
+        if self._kernel.now < self._awaiting[1]:
+            self._kernel.at(self._awaiting[1], partial(self._keep_awake, since))
         else:
-            self._leave_off()
+            self._stop_waiting()
 
-    def _leave_off(self) -> None:
-        if self._staying:
-            self._awake_since(self._staying[0])
-            self._staying = None
+    def _stop_waiting(self) -> None:
+        if self._awaiting:
+            self._count_awake_since(self._awaiting[0])
+            self._awaiting = None
 
     def accept(self, message: bytes) -> bool:
         if self._hung:
             return True
         try:
-            frame = decode(message, self._air.mtu)
+            frame = decode(message, self._medium.mtu)
         except FrameError as error:
             self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
             return False
+        sender = sender_of(frame)
         if frame.receiver == BROADCAST:
-            self._awake.add(frame.sender)
+            self._always_on.add(sender)
         else:
-            self._awake.discard(frame.sender)
+            self._always_on.discard(sender)
         if frame.down:
-            if self._staying:
-                self._staying = self._staying[0], self._kernel.now + POLL_WINDOW_US
-            self._lively = self._slots.rounds.asks if self._slots else 0
-            return self._descend(frame)
+            if self._awaiting:
+                self._awaiting = self._awaiting[0], self._kernel.now + POLL_WINDOW_US
+            self._polls_left = self._slots.rounds.asks if self._slots else 0
+            return self._route_down(frame)
         if self.orphaned and frame.receiver == BROADCAST:
-            return False  # who has no way itself is no help
-        for_all = BROADCAST in (frame.receiver, self.parent)
-        (self._more.add if frame.pending else self._more.discard)(frame.sender)
+            return False  # an orphan has no way up to offer
+        is_broadcast = BROADCAST in (frame.receiver, self.parent)
+        (self._children_with_more.add if frame.pending else self._children_with_more.discard)(sender)
         if frame.is_poll:
             return True
-        again = frame.mote == self.number or (for_all and frame.identity in self._passed)
+        again = frame.mote == self.number or (is_broadcast and frame.identity in self._broadcasts)
         if not again:
-            self._below[frame.mote] = frame.sender
+            self._routes[frame.mote] = sender
             if not self._owner.merge(frame):
                 if frame.kind is FrameKind.PARTIAL and self.parent == BROADCAST:
-                    return False  # several might have it then
+                    return False  # several motes might take it
                 self.send_up(frame, lambda _: None)
         return True
 
@@ -331,37 +337,37 @@ class Forwarder:
             self._owner.report_neighbours()
 
     def adopt(self, parent: int) -> None:
-        """From now on that one is our parent."""
+        """Make a neighbour the parent from now on; frames for the one before go to it."""
         before, self.parent = self.parent, parent
         self.orphaned, self._fruitless = False, 0
         if before != parent and BROADCAST not in (before, parent):
-            self._carrier.redirect(MoteId(before), MoteId(parent))
+            self._mac.redirect(MoteId(before), MoteId(parent))
 
     def leave_parent(self) -> None:
-        """Our parent is none any more: listen to anybody until we are told another."""
+        """End the agenda and listen to all neighbours until the station assigns another parent."""
         self._duty += 1
-        self._told = None
-        self._keep_on()
+        self._next_slots = None
+        self._end_agenda()
         self.orphaned = True
 
     def broadcast(self, frame: Frame, done: Callable[[bool], None]) -> None:
-        """Give a frame of our own to whoever hears it."""
+        """Send a frame of this mote to all neighbours."""
         if self.on and not self._hung:
-            self._passed.add(frame.identity)
+            self._broadcasts.add(frame.identity)
             sent = replace(frame, sender=MoteId(self.number), receiver=MoteId(BROADCAST))
-            self._down.hand_over(sent, done)
+            self._downward_mac.hand_over(sent, done)
 
-    def _tried(self, receiver: int, known: bool) -> None:
-        """What became of a hand-over."""
+    def _note_outcome(self, receiver: int, known: bool) -> None:
+        """Count the hand-overs in a row that the parent did not acknowledge."""
         if receiver != self.parent or receiver == BROADCAST:
             return
         if known:
             self.orphaned, self._fruitless, self.taken_at = False, 0, self._kernel.now
             return
         if self._slots:
-            if self._vain == self._number:
+            if self._fruitless_round == self._number:
                 return
-            self._vain = self._number
+            self._fruitless_round = self._number
         if not self._fruitless:
             self._fruitless_since = self._kernel.now
         self._fruitless += 1
@@ -369,51 +375,51 @@ class Forwarder:
             self._owner.orphaned()
 
     def send_up(self, frame: Frame, done: Callable[[bool], None]) -> None:
-        """Give a frame to the parent in its turn; without a parent, to whoever hears it."""
+        """Send a frame to the parent in its turn; without a parent, to all neighbours."""
         if self.parent == BROADCAST:
-            self._passed.add(frame.identity)
-        again = frame.repeated and frame.kind is not FrameKind.PARTIAL  # which says so of each hop by itself
+            self._broadcasts.add(frame.identity)
+        again = frame.repeated and frame.kind is not FrameKind.PARTIAL  # a partial is marked anew on each hop
         onward = replace(frame, sender=MoteId(self.number), receiver=MoteId(self.parent), repeated=again, pending=False)
         self._hand_over(onward, done)
 
-    def _descend(self, frame: Frame) -> bool:
+    def _route_down(self, frame: Frame) -> bool:
         if frame.mote in (self.number, BROADCAST):
             return self._owner.receive(frame)
-        following = frame.route[0] if frame.route else self._below.get(frame.mote)
-        if following is None:
+        next_hop = frame.route[0] if frame.route else self._routes.get(frame.mote)
+        if next_hop is None:
             self._trace.record(
                 self._kernel.now, self.number, "stuck", kind=frame.kind.name, to=frame.mote, seq=frame.seq
             )
             return False
-        onward = replace(frame, sender=MoteId(self.number), receiver=following, route=frame.route[1:])
-        ageing = (
-            partial(advance_time, self.timing, self._kernel.now) if frame.kind is FrameKind.TIME else keep_unchanged
-        )
-        self._held.send(onward, self._slots is None or following in self._awake, partial(self._lead, following), ageing)
+        onward = replace(frame, sender=MoteId(self.number), receiver=MoteId(next_hop), route=frame.route[1:])
+        is_time = frame.kind is FrameKind.TIME
+        refresh = partial(advance_time, self.timing, self._kernel.now) if is_time else keep_unchanged
+        at_once = self._slots is None or next_hop in self._always_on
+        self._indirect.send(onward, at_once, partial(self._expect_reply, next_hop), refresh)
         return True
 
-    def _lead(self, child: int) -> None:
-        """It has taken something from us."""
+    def _expect_reply(self, child: int) -> None:
+        """A child has taken a frame: listen to it in the rounds in which it polls."""
         if self._slots:
-            self._calls[child] = self._slots.rounds.asks
+            self._listens_left[child] = self._slots.rounds.asks
 
     def _hand_over(self, frame: Frame, done: Callable[[bool], None]) -> None:
         if self.on and not self._hung:
-            self._carrier.hand_over(frame, partial(self._handed_over, done))
+            self._mac.hand_over(frame, partial(self._end_hand_over, done))
 
-    def _handed_over(self, done: Callable[[bool], None], taken: bool) -> None:
-        if self._carrier.idle:
-            self._slot_over()
+    def _end_hand_over(self, done: Callable[[bool], None], taken: bool) -> None:
+        if self._mac.idle:
+            self._end_slot()
         done(taken)
 
-    def _slot_over(self) -> None:
-        self._rest()
-        if self._called:
-            self._ask()
+    def _end_slot(self) -> None:
+        self._end_sending()
+        if self._parent_has_frames:
+            self._poll()
 
 
 def advance_time(timing: Timing, since: int, frame: Frame, now: int) -> Frame:
-    """A TIME as it is passed on: by then it will be so much later (gateway/SPEC.md)."""
+    """The TIME frame of an attempt at `now`: its time is that of its arrival (gateway/SPEC.md). `since` is when it came."""
     ms, tick_ms = decode_time(frame.payload, frame.mote)
     on_the_way = now - since + timing.turnaround + timing.airtime(len(encode(frame)))
     return replace(frame, payload=encode_time(ms + round(on_the_way / MS), tick_ms))

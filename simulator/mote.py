@@ -77,15 +77,15 @@ class Mote:
     """One mote. `boot` is how often it was started; its frames carry it. That number and the last tick that it has measured are
     all that it keeps when it is switched off."""
 
-    def __init__(self, site: int, boot: int, kernel: Kernel, air: RadioMedium, trace: Trace, sensors: Iterable[Sensor],
-                 patience: RetryPolicy | None = None, kind: Hardware | None = None, ppm: int = 0, battery: float = inf,
+    def __init__(self, site: int, boot: int, kernel: Kernel, medium: RadioMedium, trace: Trace, sensors: Iterable[Sensor],
+                 retry: RetryPolicy | None = None, kind: Hardware | None = None, ppm: int = 0, battery: float = inf,
                  provenance: Provenance | None = None) -> None:  # fmt: skip
         self.site, self.clock, self.battery = site, Clock(ppm), battery
         self.kind = kind or load_hardware("telosb")
-        self._kernel, self._air, self._trace = kernel, air, trace
+        self._kernel, self._medium, self._trace = kernel, medium, trace
         self._sensors: Mapping[int, Sensor] = {sensor_code(sensor.name): sensor for sensor in sensors}
         self._provenance = Provenance() if provenance is None else provenance
-        self.forwarder = Forwarder(site, Timing.of(self.kind), kernel, air, trace, self, patience or RetryPolicy())  # fmt: skip
+        self.forwarder = Forwarder(site, Timing.of(self.kind), kernel, medium, trace, self, retry or RetryPolicy())  # fmt: skip
         self.alive = False
         self._measured = -1
         self._born = kernel.now
@@ -93,7 +93,7 @@ class Mote:
         self._plans = 0  # what was planned under an earlier schedule or clock, or before a reboot, is void
         self._slots: RadioSlots | None = None
         self._memory = self._empty(boot, None)
-        air.join(self.forwarder)
+        medium.join(self.forwarder)
 
     # --- its life ---
 
@@ -158,7 +158,7 @@ class Mote:
     def _empty(self, boot: int, forgot: int | None) -> VolatileState:
         outbox = Outbox(self.site, boot, self.forwarder, self._kernel, self._trace, self._handed_over)
         association = Association(
-            self.site, self._kernel, self._air, self.forwarder, outbox, self._hello, lambda: self._slots is not None
+            self.site, self._kernel, self._medium, self.forwarder, outbox, self._hello, lambda: self._slots is not None
         )
         return VolatileState(
             Schedule(self.site, 0, ()),
@@ -404,7 +404,7 @@ class Mote:
             self._post_readings(sampling, first, rows)
 
     def _post_readings(self, sampling: Sampling, first: int, rows: list[Row | None]) -> None:
-        room = epochs_per_frame(sampling, payload_room(self._air.mtu))
+        room = epochs_per_frame(sampling, payload_room(self._medium.mtu))
         for at in range(0, len(rows), room):
             some = rows[at : at + room]
             frame = self._post(FrameKind.READING, encode_readings(sampling, first + at, some))
@@ -415,7 +415,7 @@ class Mote:
         """Those of slices that are over at a tick; of who has no parent they wait, so that no two can have them."""
         if self.forwarder.parent == BROADCAST:
             return
-        for payload, parts in self._memory.partials.take(tick, payload_room(self._air.mtu)):
+        for payload, parts in self._memory.partials.take(tick, payload_room(self._medium.mtu)):
             self._provenance.carry(self._post(FrameKind.PARTIAL, payload), parts)
 
     def report_neighbours(self) -> None:

@@ -1,10 +1,10 @@
-"""A network: motes on the air, and the gateways that join air and byte stream, as a radio stick on a serial line does."""
+"""A network: motes on the radio medium, and gateways between the medium and the byte stream to the base station."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from gateway.codec import NEED_DATA, FrameDecoder, decode, encode_stream
+from gateway.codec import FrameDecoder, NeedData, decode, encode_stream
 from gateway.errors import FrameError
 from gateway.frame import COORDINATOR, LARGEST_FRAME, Frame, FrameKind, MoteId
 from gateway.link import make_ack
@@ -23,107 +23,110 @@ from simulator.trace import Trace
 
 
 class Gateway:
-    """A radio of the base station. It keeps a frame until the base station has answered it, and sends it there again
-    after a while; it says whom it hears. Without a wire it is where frames end."""
+    """A radio of the base station, as a radio stick on a serial line is.
 
-    PATIENCE_MS = 10_000
+    It keeps a frame until the base station answers it, and sends it again after RETRY_MS. It reports its own links.
+    Without a wire it records the frames that reach it and drops them.
+    """
+
+    RETRY_MS = 10_000
     BOOT = 1
 
-    def __init__(self, number: int, timing: Timing, kernel: Kernel, air: RadioMedium, trace: Trace,
+    def __init__(self, number: int, timing: Timing, kernel: Kernel, medium: RadioMedium, trace: Trace,
                  provenance: Provenance | None = None) -> None:  # fmt: skip
         self.number, self.timing, self.account = number, timing, EnergyAccount()
         self.on = self.listening = True
         self._provenance = Provenance() if provenance is None else provenance
         self._kernel, self._trace = kernel, trace
-        self._down = IndirectQueue(MacLayer(self, kernel, air, trace, RetryPolicy(again=0)))
-        self._held: dict[tuple[int, int, int], tuple[Frame, int]] = {}  # each since when
-        self._answered = True  # whether the base station has said anything since it was last reminded
+        self._indirect = IndirectQueue(MacLayer(self, kernel, medium, trace, RetryPolicy(again=0)))
+        self._unanswered: dict[tuple[int, int, int], tuple[Frame, int]] = {}  # (frame, since when)
+        self._answered = True  # whether the base station has answered any frame since the last retry
         self.wire: Transport | None = None
-        self._air, self._told, self._next_seq = air, LinksReport(number, ()), 0
-        air.join(self)
+        self._medium, self._reported, self._next_seq = medium, LinksReport(number, ()), 0
+        medium.join(self)
 
     def report_neighbours(self) -> None:
-        """Tell whom we hear, where that is something else than what was told."""
-        heard = LinksReport(self.number, tuple(NeighbourLink(*each) for each in self._air.neighbours(self.number)))
-        if self.wire and heard.differs(self._told):
-            self._told = heard
-            self._hold(Frame(FrameKind.LINKS, MoteId(self.number), self.BOOT, self._next_seq, encode_links(heard)))
+        """Send LINKS if the neighbours differ from those of the last report."""
+        links = LinksReport(self.number, tuple(NeighbourLink(*each) for each in self._medium.neighbours(self.number)))
+        if self.wire and links.differs(self._reported):
+            self._reported = links
+            frame = Frame(FrameKind.LINKS, MoteId(self.number), self.BOOT, self._next_seq, encode_links(links))
+            self._keep_until_answered(frame)
             self._next_seq += 1
 
     def accept(self, message: bytes) -> bool:
-        """A frame for the base station came by air."""
+        """Record a frame for the base station and pass it on."""
         try:
-            frame = decode(message, self._air.mtu)
+            frame = decode(message, self._medium.mtu)
         except FrameError as error:
             self._trace.record(self._kernel.now, self.number, "rejected", code=error.code)
             return False
         if frame.down or frame.is_poll:
             return frame.is_poll
-        if frame.identity not in self._held:
+        if frame.identity not in self._unanswered:
             self._trace.record(self._kernel.now, self.number, "delivered", kind=frame.kind.name, origin=frame.mote,
                                boot=frame.boot, seq=frame.seq, bytes=len(message))  # fmt: skip
             if frame.kind is FrameKind.PARTIAL:
-                self._tell_what_is_in(frame)
+                self._record_contents(frame)
             if self.wire:
-                self._hold(frame)
+                self._keep_until_answered(frame)
         return True
 
-    def _tell_what_is_in(self, frame: Frame) -> None:
+    def _record_contents(self, frame: Frame) -> None:
+        """Record the readings in each partial of a frame."""
         for (table, slice_, bare, group), readings in self._provenance.deliver(frame):
             of = ",".join(f"{site}:{tick}" for site, tick in sorted(readings))
             self._trace.record(self._kernel.now, self.number, "merged", origin=frame.mote, boot=frame.boot, seq=frame.seq,
                                table=table, slice=slice_, bare=int(bare), group=group, readings=of)  # fmt: skip
 
     def send_down(self, frame: Frame) -> None:
-        """A frame came from the base station."""
+        """Send a frame of the base station, or take its acknowledgement of one."""
         if frame.kind is FrameKind.ACK and not frame.payload:
             self._answered = True
-            self._held.pop(frame.identity, None)
+            self._unanswered.pop(frame.identity, None)
             return
         sent = replace(frame, sender=MoteId(self.number))
-        ageing = (
-            partial(advance_time, self.timing, self._kernel.now) if frame.kind is FrameKind.TIME else keep_unchanged
-        )
-        self._down.send(sent, True, partial(self._answer, frame), ageing)
+        is_time = frame.kind is FrameKind.TIME
+        refresh = partial(advance_time, self.timing, self._kernel.now) if is_time else keep_unchanged
+        self._indirect.send(sent, True, partial(self._answer, frame), refresh)
 
     def has_frames_for(self, number: int) -> bool:
-        return self._down.has_frames_for(number)
+        return self._indirect.has_frames_for(number)
 
     def release(self, number: int) -> None:
-        self._down.release(number)
+        self._indirect.release(number)
 
-    def pending(self) -> None:
-        """Nobody keeps anything for a gateway, which never sleeps."""
+    def note_pending(self) -> None:
+        """No frames wait for a gateway: it never sleeps."""
 
     def _answer(self, frame: Frame) -> None:
-        """The next hop has taken it: tell the base station."""
-        if frame.want_ack:
+        """The next hop has taken a frame: acknowledge it to the base station."""
+        if frame.want_ack and self.wire:
             self.wire.send(encode_stream(make_ack(frame)))
 
-    def _hold(self, frame: Frame) -> None:
-        """To the base station, until it answers."""
-        self._give(frame)
+    def _keep_until_answered(self, frame: Frame) -> None:
+        """Send a frame to the base station, again and again until it answers."""
+        self._forward(frame)
         if frame.want_ack:
-            if not self._held:
-                self._kernel.after(self.PATIENCE_MS * MS, self._remind)
-            self._held[frame.identity] = frame, self._kernel.now
+            if not self._unanswered:
+                self._kernel.after(self.RETRY_MS * MS, self._retry)
+            self._unanswered[frame.identity] = frame, self._kernel.now
 
-    def _give(self, frame: Frame) -> None:
-        self.wire.send(encode_stream(replace(frame, receiver=MoteId(self.number)), self._air.mtu))
+    def _forward(self, frame: Frame) -> None:
+        if self.wire:
+            self.wire.send(encode_stream(replace(frame, receiver=MoteId(self.number)), self._medium.mtu))
 
-    def _remind(self) -> None:
-        """Say again what was not answered; only the oldest of it while nothing is answered at all."""
-        overdue = self._kernel.now - self.PATIENCE_MS * MS
-        waiting = [frame for frame, since in self._held.values() if since <= overdue]
+    def _retry(self) -> None:
+        """Send unanswered frames again; only the oldest one while the base station answers none."""
+        overdue = self._kernel.now - self.RETRY_MS * MS
+        waiting = [frame for frame, since in self._unanswered.values() if since <= overdue]
         for frame in waiting if self._answered else waiting[:1]:
-            self._give(frame)
+            self._forward(frame)
         self._answered = False
-        if self._held:
-            self._kernel.after(self.PATIENCE_MS * MS, self._remind)
-
-
+        if self._unanswered:
+            self._kernel.after(self.RETRY_MS * MS, self._retry)
 class MoteNetwork:
-    """Owns nothing but the joints; kernel, air and trace are handed in."""
+    """Motes and gateways on one kernel and trace, and their wire to the base station."""
 
     def __init__(self, kernel: Kernel, trace: Trace, motes: Sequence[Mote], gateways: Sequence[Gateway],
                  wire: Transport) -> None:  # fmt: skip
@@ -135,24 +138,25 @@ class MoteNetwork:
             gateway.wire = wire
 
     def start(self) -> None:
-        """Switch all on; who hears whom is known as soon as everybody is there."""
+        """Switch all motes on. Gateways report their links when all motes are there."""
         for mote in self.motes.values():
             mote.start()
         for gateway in self._gateways.values():
             self.kernel.after(0, gateway.report_neighbours, priority=1)
 
     def run_until(self, ms: int) -> None:
-        """Let the world go on until then."""
+        """Run the simulation until `ms` milliseconds after tick 0, that moment included."""
         self.kernel.run_until(ms * MS)
 
     def from_wire(self) -> None:
-        """Bytes came from the base station: put their frames on the air."""
+        """Send the frames of the base station that have arrived on the wire."""
         self._decoder.receive_bytes(self._wire.receive())
-        while (event := self._decoder.next_event()) is not NEED_DATA:
+        while not isinstance(event := self._decoder.next_event(), NeedData):
             if isinstance(event, FrameError):
                 self.trace.record(self.kernel.now, COORDINATOR, "rejected", code=event.code)
             else:
-                self._gateways.get(event.sender, self._first).send_down(event)
+                sender = COORDINATOR if event.sender is None else event.sender
+                self._gateways.get(sender, self._first).send_down(event)
 
     @property
     def _first(self) -> Gateway:

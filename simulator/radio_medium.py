@@ -1,14 +1,15 @@
-"""The air between motes: what a frame on it costs, whether it comes through, who disturbs whom.
+"""The radio medium: the cost of a frame on the air, which radios receive it, and which frames collide.
 
-`NullChannel` is a channel that loses nothing and lets all hear each other; `Channel` has a ratio for each link and
-direction, and bursts. `RadioMedium` is the same for both.
+`LossyChannel` has a delivery ratio for each link and direction, and bursts of loss. `NullChannel` loses nothing and links all
+radios. `RadioMedium` works with both.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from acquisition.arrays import AnyArray
 from gateway.frame import BROADCAST, MAX_FRAME
 from simulator.counter_rng import Purpose, draw, uniform
 from simulator.energy import EnergyAccount, Timing
@@ -17,42 +18,48 @@ from simulator.trace import Trace
 
 PERFECT = 255
 AUDIBLE = 0.5 / PERFECT
-"""Of a link with a ratio below this motes report that it does not exist, and it disturbs nobody."""
+"""Motes report a link with a lower ratio as absent, and its frames collide with no other."""
 ATTEMPT_LIMIT = 64
 """The most attempts at one hand-over, for the numbering of draws."""
 NOTICE_US = 60_000 * MS
-"""So long it takes a station to notice that it hears somebody better, worse, for the first time, or no more."""
+"""The time after which a radio notices that its links have changed."""
+
+Number = TypeVar("Number", int, AnyArray)
 
 
 class RadioNode(Protocol):
-    """Whoever takes part: a mote, or the radio of a gateway."""
+    """A radio on the medium: that of a mote or of a gateway."""
 
     number: int
     account: EnergyAccount
     timing: Timing
     on: bool
-    listening: bool
+
+    @property
+    def listening(self) -> bool: ...
 
     def accept(self, message: bytes) -> bool:
-        """A frame for it (or for all) was heard, for the first time. True if it takes the responsibility for it."""
+        """Process a frame for this radio, or for all, at its first reception. True acknowledges it: the radio has taken it."""
 
     def has_frames_for(self, number: int) -> bool:
-        """Whether something waits here for that neighbour, which is asleep most of the time."""
+        """Whether frames wait here for that neighbour, which sleeps most of the time."""
 
     def release(self, number: int) -> None:
-        """That neighbour listens now."""
+        """That neighbour polls: send it the frames that wait."""
 
-    def pending(self) -> None:
-        """Somebody who acknowledged our frame has something for us."""
+    def note_pending(self) -> None:
+        """A neighbour that acknowledged our frame has frames for us."""
 
     def report_neighbours(self) -> None:
-        """Whom it hears may not be what it was."""
+        """The links of this radio may have changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bursts:
-    """Bad times of a link: in each epoch a good link turns bad with `begin`, a bad one good with `end`; in a bad time
-    only `left` of its frames come through."""
+    """Bursts of loss: in each epoch a good link turns bad with chance `begin`, a bad one good with chance `end`.
+
+    A bad link delivers the share `left` of the frames that it delivers in good times.
+    """
 
     begin: float
     end: float
@@ -61,27 +68,28 @@ class Bursts:
     def __post_init__(self) -> None:
         if not (0 <= self.begin and 0 < self.end and self.begin + self.end <= 1 and 0 <= self.left <= 1):
             raise ValueError(
-                f"{self} cannot be: begin and end are chances that add up to at most 1, end is more than 0, left is a share"
+                "expected chances `begin` and `end` that add up to at most 1, an `end` above 0 and a share `left`, found "
+                f"begin {self.begin:g}, end {self.end:g}, left {self.left:g}"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class NullChannel:
-    """Everything comes through, between everybody."""
+    """Delivers every frame between all radios."""
 
     mtu = MAX_FRAME
 
     def ratio(self, sender: int, receiver: int) -> float:
         return 1.0
 
-    def comes_through(self, purpose: Purpose, sender: int, receiver: int, epoch: int, attempt: int) -> bool:
+    def is_received(self, purpose: Purpose, sender: int, receiver: int, epoch: int, attempt: int) -> bool:
         return True
 
 
 class LossyChannel:
-    """The share of frames that come through, for each link and direction; it may be changed while time goes by.
+    """The delivery ratio of each link and direction, which may change during the simulation.
 
-    `mtu` is how long frames may be on all of them.
+    `mtu` is the largest frame in bytes.
     """
 
     def __init__(self, ratios: Mapping[tuple[int, int], float], seed: int, bursts: Bursts | None = None,
@@ -90,28 +98,29 @@ class LossyChannel:
         self.seed, self.bursts = seed, bursts
 
     def ratio(self, sender: int, receiver: int) -> float:
-        """Without bursts."""
+        """The share of frames that a link delivers in good times."""
         return self.ratios.get((sender, receiver), 0.0)
 
-    def comes_through(self, purpose: Purpose, sender: int, receiver: int, epoch: int, attempt: int) -> bool:
+    def is_received(self, purpose: Purpose, sender: int, receiver: int, epoch: int, attempt: int) -> bool:
+        """Whether one attempt in an epoch is received."""
         ratio = self.ratio(sender, receiver)
         if not ratio:
-            return False  # as most are: nobody needs luck to hear nothing
+            return False  # as for most pairs: skip the draw
         if self.bursts and is_bad(self.bursts, self.seed, link_of(sender, receiver), epoch):
             ratio *= self.bursts.left
         return uniform(draw(self.seed, purpose, link_of(sender, receiver), epoch, attempt)) < ratio
 
 
-def link_of(sender, receiver):
-    """The number by which a link and direction is known to chance."""
+def link_of(sender: Number, receiver: Number) -> Number:
+    """The number that names a link and direction in draws; for single numbers and for arrays."""
     return sender << 16 | receiver
 
 
 def is_bad(bursts: Bursts, seed: int, link: int, epoch: int) -> bool:
-    """Whether a link has a bad time (Gilbert and Elliott's chain).
+    """Whether a link is bad in an epoch (the Gilbert-Elliott model).
 
-    A draw below `begin` makes the link bad whatever it was, one in the last `end` makes it good, any other leaves it as
-    it was: the same chances as those of the chain, but the last draw that decided is all that one has to know.
+    A draw below `begin` makes the link bad in either state, one in the last `end` makes it good, any other leaves its state.
+    These are the transition probabilities of the chain, but its state follows from the last decisive draw alone.
     """
     while epoch >= 0:
         luck = uniform(draw(seed, Purpose.BURST, link, epoch))
@@ -125,7 +134,7 @@ def is_bad(bursts: Bursts, seed: int, link: int, epoch: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AttemptKey:
-    """One attempt at a hand-over: the number of the hand-over, and what names its luck."""
+    """One attempt at a hand-over: the number of the hand-over, and the epoch and the number that name its draw."""
 
     number: int
     epoch: int
@@ -133,110 +142,110 @@ class AttemptKey:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sending:
+class _Transmission:
     sender: int
     begin: int
     end: int
 
 
 class RadioMedium:
-    """Carries frames between stations. `cut` and `mend` silence one, both ways."""
+    """Carries frames between radios. `cut` isolates a radio in both directions, `mend` reconnects it."""
 
     def __init__(self, kernel: Kernel, trace: Trace, channel: NullChannel | LossyChannel) -> None:
         self.channel = channel
         self._kernel, self._trace = kernel, trace
-        self._stations: dict[int, RadioNode] = {}
+        self._nodes: dict[int, RadioNode] = {}
         self._cut: set[int] = set()
-        self._slotted: list[_Sending] = []
-        self._numbers = 0
+        self._slotted: list[_Transmission] = []
+        self._hand_overs = 0
         self._noticed_at = -1
-        self._last: dict[tuple[int, int], int] = {}  # by sender and receiver: the last hand-over that was taken
+        self._last_taken: dict[tuple[int, int], int] = {}  # by sender and receiver: the last hand-over that was taken
 
     @property
     def mtu(self) -> int:
-        """How long frames may be."""
+        """The largest frame in bytes."""
         return self.channel.mtu
 
-    def join(self, station: RadioNode) -> None:
-        """Take part, under a number of one's own."""
-        if station.number in self._stations:
-            raise ValueError(f"there are two motes with the number {station.number}")
-        self._stations[station.number] = station
+    def join(self, node: RadioNode) -> None:
+        """Add a radio. Raises ValueError if its number is in use."""
+        if node.number in self._nodes:
+            raise ValueError(f"there are two radios with the number {node.number}")
+        self._nodes[node.number] = node
 
     def number(self) -> int:
-        """A number for a hand-over, so that a copy is known as one."""
-        self._numbers += 1
-        return self._numbers
+        """A new number for a hand-over, by which the medium recognises its copies."""
+        self._hand_overs += 1
+        return self._hand_overs
 
-    def attempt(self, message: bytes, sender: RadioNode, receiver: int, turn: AttemptKey, slotted: bool,
+    def attempt(self, message: bytes, sender: RadioNode, receiver: int, key: AttemptKey, slotted: bool,
                 done: Callable[[bool, bool], None]) -> None:  # fmt: skip
-        """Send once. `done` hears whether somebody has taken it, and whether that is known.
+        """Transmit once. Calls `done(came, known)`: whether a receiver took the frame, and whether the sender knows.
 
-        A receiver acknowledges what it has taken, also when it comes again: the first acknowledgement was lost.
+        A receiver acknowledges a copy of a frame that it has taken: its first acknowledgement was lost.
 
-        What is sent in a slot of an agenda disturbs and is disturbed by other such frames at the same time; outside
-        of agendas, radios are taken to wait for each other.
+        Transmissions in slots of an agenda collide with others at the same time. Outside of agendas radios are taken to
+        wait for each other.
         """
         begin = self._kernel.now + sender.timing.turnaround
-        sending = _Sending(sender.number, begin, begin + sender.timing.airtime(len(message)))
-        sender.account.send_us += sending.end - begin
+        transmission = _Transmission(sender.number, begin, begin + sender.timing.airtime(len(message)))
+        sender.account.send_us += transmission.end - begin
         if slotted:
             self._slotted = [other for other in self._slotted if other.end > self._kernel.now]
-            self._slotted.append(sending)
-        self._kernel.at(sending.end, partial(self._arrive, message, sender, receiver, turn, sending, done))
+            self._slotted.append(transmission)
+        self._kernel.at(transmission.end, partial(self._arrive, message, sender, receiver, key, transmission, done))
 
-    def _arrive(self, message: bytes, sender: RadioNode, receiver: int, turn: AttemptKey, sending: _Sending,
+    def _arrive(self, message: bytes, sender: RadioNode, receiver: int, key: AttemptKey, transmission: _Transmission,
                 done: Callable[[bool, bool], None]) -> None:  # fmt: skip
         came = known = False
-        for number in self._hearers(sender.number) if receiver == BROADCAST else (receiver,):
-            station = self._stations.get(number)
-            if station is None or not station.listening or self._cut & {sender.number, number}:
+        for number in self._all_but(sender.number) if receiver == BROADCAST else (receiver,):
+            node = self._nodes.get(number)
+            if node is None or not node.listening or self._cut & {sender.number, number}:
                 continue
-            if self._disturbed(sending, number):
-                self._trace.record(sending.end, number, "disturbed", sender=sender.number)
-            elif self.channel.comes_through(Purpose.FRAME, sender.number, number, turn.epoch, turn.draw):
-                taken = self._taken(message, sender.number, station, turn.number)
+            if self._collides(transmission, number):
+                self._trace.record(transmission.end, number, "disturbed", sender=sender.number)
+            elif self.channel.is_received(Purpose.FRAME, sender.number, number, key.epoch, key.draw):
+                taken = self._deliver(message, sender.number, node, key.number)
                 came = came or taken
                 if taken and receiver != BROADCAST:
-                    station.account.send_us += station.timing.ack
-                    known = self.channel.comes_through(Purpose.ACK, number, sender.number, turn.epoch, turn.draw)
-                    if known and station.has_frames_for(sender.number):
-                        sender.pending()
-        self._kernel.at(sending.end + sender.timing.turnaround + sender.timing.ack, partial(done, came, known))
+                    node.account.send_us += node.timing.ack
+                    known = self.channel.is_received(Purpose.ACK, number, sender.number, key.epoch, key.draw)
+                    if known and node.has_frames_for(sender.number):
+                        sender.note_pending()
+        self._kernel.at(transmission.end + sender.timing.turnaround + sender.timing.ack, partial(done, came, known))
 
-    def _taken(self, message: bytes, sender: int, station: RadioNode, number: int) -> bool:
-        """Whether a station has taken a frame, now or when it heard it before."""
-        if self._last.get((sender, station.number)) == number:
+    def _deliver(self, message: bytes, sender: int, node: RadioNode, hand_over: int) -> bool:
+        """Whether a radio takes a frame, now or at an earlier attempt of the same hand-over."""
+        if self._last_taken.get((sender, node.number)) == hand_over:
             return True
-        taken = station.accept(message)
+        taken = node.accept(message)
         if taken:
-            self._last[sender, station.number] = number
+            self._last_taken[sender, node.number] = hand_over
         return taken
 
-    def _disturbed(self, sending: _Sending, receiver: int) -> bool:
-        return sending in self._slotted and any(
-            other.begin < sending.end
-            and sending.begin < other.end
-            and other.sender != sending.sender
+    def _collides(self, transmission: _Transmission, receiver: int) -> bool:
+        return transmission in self._slotted and any(
+            other.begin < transmission.end
+            and transmission.begin < other.end
+            and other.sender != transmission.sender
             and (other.sender == receiver or self.channel.ratio(other.sender, receiver) > AUDIBLE)
             for other in self._slotted
         )
 
-    def _hearers(self, sender: int) -> Iterable[int]:
-        return [number for number in sorted(self._stations) if number != sender]
+    def _all_but(self, sender: int) -> Iterable[int]:
+        return [number for number in sorted(self._nodes) if number != sender]
 
-    def ask(self, sender: RadioNode, receiver: int) -> None:
-        """Who has something for us, and has heard us just now, may send it."""
+    def poll(self, sender: RadioNode, receiver: int) -> None:
+        """`sender` listens: `receiver`, which has just acknowledged its frame, may send the frames that wait for it."""
         self._trace.record(self._kernel.now, sender.number, "asked", of=receiver)
         sender.account.send_us += sender.timing.ack
-        if (station := self._stations.get(receiver)) and station.has_frames_for(sender.number):
-            station.release(sender.number)
+        if (node := self._nodes.get(receiver)) and node.has_frames_for(sender.number):
+            node.release(sender.number)
 
     def neighbours(self, number: int) -> list[tuple[int, int]]:
-        """Who a mote hears, and how well (0 to 255)."""
-        there = [] if number in self._cut else [n for n, station in sorted(self._stations.items()) if station.on]
-        heard = [(n, round(PERFECT * self.channel.ratio(n, number))) for n in there if n not in self._cut]
-        return [(other, quality) for other, quality in heard if other != number and quality]
+        """The radios that a radio receives, and the quality of these links (0 to 255)."""
+        there = [] if number in self._cut else [n for n, node in sorted(self._nodes.items()) if node.on]
+        links = [(n, round(PERFECT * self.channel.ratio(n, number))) for n in there if n not in self._cut]
+        return [(other, quality) for other, quality in links if other != number and quality]
 
     def cut(self, number: int) -> None:
         self._cut.add(number)
@@ -247,13 +256,13 @@ class RadioMedium:
         self.changed()
 
     def changed(self) -> None:
-        """Links, or who is there, are not what they were: after a while everybody notices."""
+        """Links or radios have changed: let all radios notice after NOTICE_US."""
         at = self._kernel.now + NOTICE_US
         if at != self._noticed_at:
             self._noticed_at = at
             self._kernel.at(at, self._notice, priority=1)
 
     def _notice(self) -> None:
-        for _, station in sorted(self._stations.items()):
-            if station.on:
-                station.report_neighbours()
+        for _, node in sorted(self._nodes.items()):
+            if node.on:
+                node.report_neighbours()

@@ -28,7 +28,8 @@ class Event:
 @dataclass(slots=True)
 class Trace:
     """The events in memory, as text by `str()`. With a `sink`, `flush` writes their lines and forgets them.
-    `watch` sees each event when it is recorded; a trace that is not `wanted` forgets it at once.
+
+    `watch` is called with each event when it is recorded. Without `is_kept` the trace forgets the event at once.
     """
 
     sink: Callable[[str], object] | None = None

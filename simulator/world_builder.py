@@ -35,7 +35,7 @@ class SimulatedWorld:
     tally: Tally
     declared: dict[tuple[int, int], float]  # the ratios of links as they were at the beginning
     channel: LossyChannel
-    air: RadioMedium
+    medium: RadioMedium
     motes: dict[int, Mote]
     gateways: list[Gateway]
 
@@ -47,18 +47,18 @@ def build_world(
     tally = Tally()
     kernel, trace, provenance = Kernel(scenario.begin_ms * MS), Trace(sink, tally.watch, traced), Provenance()
     channel = make_channel(scenario, seed)
-    air = RadioMedium(kernel, trace, channel)
+    medium = RadioMedium(kernel, trace, channel)
     kinds, sensors = hardware_by_mote(scenario.deployment), make_sensors(scenario, seed)
     motes = {
-        number: Mote(number, 1, kernel, air, trace, sensors[number], kind=kinds[number], battery=site.battery,
+        number: Mote(number, 1, kernel, medium, trace, sensors[number], kind=kinds[number], battery=site.battery,
                      ppm=_ppm(scenario.ppm, seed, number), provenance=provenance)
         for number, site in sorted(scenario.deployment.motes.items())
     }  # fmt: skip
     timing = Timing.of(next(iter(kinds.values())))
     gateways = [
-        Gateway(number, timing, kernel, air, trace, provenance) for number in sorted(scenario.deployment.gateways)
+        Gateway(number, timing, kernel, medium, trace, provenance) for number in sorted(scenario.deployment.gateways)
     ]
-    return SimulatedWorld(kernel, trace, tally, dict(channel.ratios), channel, air, motes, gateways)
+    return SimulatedWorld(kernel, trace, tally, dict(channel.ratios), channel, medium, motes, gateways)
 
 
 def make_channel(scenario: Scenario, seed: int) -> LossyChannel:

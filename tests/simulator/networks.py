@@ -74,10 +74,10 @@ class Made:
     def one_by_one(self):
         """The trace, and the joules of each mote."""
         kernel, trace, provenance = Kernel(self.begin_us), Trace(), Provenance()
-        air = RadioMedium(kernel, trace, self.channel())
-        Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance)
+        medium = RadioMedium(kernel, trace, self.channel())
+        Gateway(GATEWAY, Timing.of(KIND), kernel, medium, trace, provenance)
         sensors, kinds, batteries = self._motes()
-        motes = [Mote(site, 1, kernel, air, trace, sensors[site], kind=kinds[site], battery=batteries[site],
+        motes = [Mote(site, 1, kernel, medium, trace, sensors[site], kind=kinds[site], battery=batteries[site],
                       provenance=provenance) for site in self.configs]  # fmt: skip
         for mote in motes:
             mote.install(self.configs[mote.site])

@@ -28,9 +28,9 @@ class Line:
         links = {link: ratio for mote, parent in PARENTS.items() for link in ((mote, parent), (parent, mote))}
         made = collecting_network(PARENTS, links, rounds=1)
         self.kernel, self.trace = Kernel(0), Trace()
-        air = RadioMedium(self.kernel, self.trace, made.channel())
-        self.gateway = Gateway(GATEWAY, Timing.of(KIND), self.kernel, air, self.trace)
-        self.motes = {n: Mote(n, 1, self.kernel, air, self.trace, SENSORS, kind=KIND) for n in PARENTS}
+        medium = RadioMedium(self.kernel, self.trace, made.channel())
+        self.gateway = Gateway(GATEWAY, Timing.of(KIND), self.kernel, medium, self.trace)
+        self.motes = {n: Mote(n, 1, self.kernel, medium, self.trace, SENSORS, kind=KIND) for n in PARENTS}
         for number, mote in self.motes.items():
             configs = made.configs[number]
             if rounds is not None:

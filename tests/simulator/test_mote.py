@@ -51,13 +51,13 @@ class Base:
 
     def __init__(self, sensors=(Sensor("temperature", Wave(20.0), scale=1),)):
         self.kernel, self.trace = Kernel(BEGIN_US), Trace()
-        self.air = RadioMedium(self.kernel, self.trace, NullChannel())
+        self.medium = RadioMedium(self.kernel, self.trace, NullChannel())
         self.account, self.timing = EnergyAccount(), Timing.of(load_hardware("telosb"))
         self.received, self.answering, self.seq = [], True, 0
-        self.air.join(self)
-        self.carrier = MacLayer(self, self.kernel, self.air, self.trace, RetryPolicy(again=0))
-        patience = RetryPolicy(again=2, pause_ms=3_000, longest_ms=3_000)
-        self.mote = Mote(3, 1, self.kernel, self.air, self.trace, sensors, patience)
+        self.medium.join(self)
+        self.mac = MacLayer(self, self.kernel, self.medium, self.trace, RetryPolicy(again=0))
+        retry = RetryPolicy(again=2, pause_ms=3_000, longest_ms=3_000)
+        self.mote = Mote(3, 1, self.kernel, self.medium, self.trace, sensors, retry)
         self.mote.start()
 
     def accept(self, message):
@@ -75,7 +75,7 @@ class Base:
         frame = Frame(kind, 3, 1, self.seq if seq is None else seq, payload, True, want_ack, receiver=3)
         self.seq += 1
         taken = []
-        self.carrier.hand_over(frame, taken.append)
+        self.mac.hand_over(frame, taken.append)
         self.run_for(200)
         return taken == [True]
 
@@ -151,7 +151,7 @@ def test_unanswered_readings_are_kept_and_sent_together():
 
 def test_what_waits_while_a_frame_is_on_its_way_goes_into_one_frame():
     base = Base()
-    base.mote.forwarder._carrier._patience = RetryPolicy(again=5, pause_ms=25_000)
+    base.mote.forwarder._mac._retry = RetryPolicy(again=5, pause_ms=25_000)
     base.deploy()
     base.answering = False
     base.run_until_tick(124)
@@ -275,7 +275,7 @@ def test_it_says_of_what_it_is_asked_for_and_has_no_more_that_it_is_lost():
     account = Frame(
         FrameKind.ACK, 3, 1, 9, encode_selective_ack(BaseAccount(((0, 1), (7, 9)))), True, False, receiver=3
     )
-    base.carrier.hand_over(account, lambda _: None)
+    base.mac.hand_over(account, lambda _: None)
     base.run_for(200)
     assert told(base, FrameKind.EVENT, decode_event) == [LostFrames(1, ((7, 9),))]
 
@@ -291,7 +291,7 @@ def test_it_sends_again_what_it_is_asked_for_once_and_forgets_what_has_come():
         account = Frame(
             FrameKind.ACK, 3, 1, readings[-1], encode_selective_ack(BaseAccount(gaps)), True, False, receiver=3
         )
-        base.carrier.hand_over(account, lambda _: None)
+        base.mac.hand_over(account, lambda _: None)
         base.run_for(300)
         again = [frame.seq for _, frame in base.received if frame.kind is FrameKind.READING]
         assert [again.count(seq) for seq in readings[:4]] == [2, 1, 2, 1]
@@ -331,10 +331,10 @@ def test_nonsense_is_neither_obeyed_nor_answered(kind, payload):
 
 def test_frames_on_their_way_down_are_passed_on_along_their_route():
     base = Base()
-    other = Mote(4, 1, base.kernel, base.air, base.trace, ())
+    other = Mote(4, 1, base.kernel, base.medium, base.trace, ())
     other.start()
     route = Frame(FrameKind.TIME, 4, 1, 0, encode_time(95_000, 1000), down=True, receiver=3, route=(4,))
-    base.carrier.hand_over(route, lambda _: None)
+    base.mac.hand_over(route, lambda _: None)
     base.run_for(100)
     [(mote, kind)] = [(e.mote, e["kind"]) for e in base.trace.of("received")]
     assert (mote, kind) == (4, "TIME")
@@ -344,7 +344,7 @@ def test_frames_on_their_way_down_are_passed_on_along_their_route():
 
 def test_frames_on_their_way_up_are_passed_on_to_the_parent():
     base = Base()
-    other = Mote(4, 1, base.kernel, base.air, base.trace, ())
+    other = Mote(4, 1, base.kernel, base.medium, base.trace, ())
     base.mote.forwarder.parent, other.forwarder.parent = COORDINATOR, 3
     other.start()
     base.run_for(100)
@@ -376,5 +376,5 @@ def test_a_mote_without_the_sensor_reads_null():
 
 def test_two_motes_cannot_have_one_number():
     base = Base()
-    with pytest.raises(ValueError, match="two motes with the number 3"):
-        Mote(3, 1, base.kernel, base.air, base.trace, ())
+    with pytest.raises(ValueError, match="two radios with the number 3"):
+        Mote(3, 1, base.kernel, base.medium, base.trace, ())

@@ -44,10 +44,10 @@ def test_a_partial_that_arrives_says_what_the_readings_in_it_say(made):
     tables = {t.number: t for each in made.configs.values() for p in each.orders.programs for t in p.tables}
     assume(tables)
     kernel, trace, provenance, wire = Kernel(made.begin_us), Trace(), Provenance(), Listening()
-    air = RadioMedium(kernel, trace, made.channel())
-    Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance).wire = wire
+    medium = RadioMedium(kernel, trace, made.channel())
+    Gateway(GATEWAY, Timing.of(KIND), kernel, medium, trace, provenance).wire = wire
     for site in made.configs:
-        Mote(site, 1, kernel, air, trace, SENSORS, kind=KIND, provenance=provenance).install(made.configs[site])
+        Mote(site, 1, kernel, medium, trace, SENSORS, kind=KIND, provenance=provenance).install(made.configs[site])
     kernel.run_until(made.end_us - 1)
 
     measured = {(e.mote, e["tick"]): e["values"][0] for e in trace.of("produced")}
@@ -157,9 +157,9 @@ def test_who_had_no_room_for_all_that_it_took_doubts_what_is_offered_again_for_a
 def parent_and_partial():
     """A kernel, its trace, a mote that is told nothing yet, and a partial of its child with the reading of tick 0."""
     kernel, trace, provenance, wire = Kernel(0), Trace(), Provenance(), Listening()
-    air = RadioMedium(kernel, trace, Links({(1, GATEWAY): 1.0, (GATEWAY, 1): 1.0}, 1))
-    Gateway(GATEWAY, Timing.of(KIND), kernel, air, trace, provenance).wire = wire
-    parent = Mote(1, 1, kernel, air, trace, SENSORS, kind=KIND, provenance=provenance)
+    medium = RadioMedium(kernel, trace, Links({(1, GATEWAY): 1.0, (GATEWAY, 1): 1.0}, 1))
+    Gateway(GATEWAY, Timing.of(KIND), kernel, medium, trace, provenance).wire = wire
+    parent = Mote(1, 1, kernel, medium, trace, SENSORS, kind=KIND, provenance=provenance)
     [table] = FOLDS.programs[0].tables
     [payload] = encode_partials(table.shape, [Partial(0, 0b10, 1, (), ((1, 7), (1, 7)))])
     frame = Frame(FrameKind.PARTIAL, 2, 1, 0, payload, sender=2, receiver=1)

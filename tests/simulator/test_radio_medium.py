@@ -47,18 +47,18 @@ class Bench:
 
     def __init__(self, count, channel):
         self.kernel, self.trace = Kernel(), Trace()
-        self.air = RadioMedium(self.kernel, self.trace, channel)
+        self.medium = RadioMedium(self.kernel, self.trace, channel)
         self.ears = {number: Ear(number) for number in range(1, count + 1)}
         for ear in self.ears.values():
-            self.air.join(ear)
-        self.carriers = {
-            n: MacLayer(ear, self.kernel, self.air, self.trace, RetryPolicy(again=0)) for n, ear in self.ears.items()
+            self.medium.join(ear)
+        self.macs = {
+            n: MacLayer(ear, self.kernel, self.medium, self.trace, RetryPolicy(again=0)) for n, ear in self.ears.items()
         }
 
     def send(self, sender, receiver, seq=0, payload=b"x" * 20, repeated=False):
         frame = Frame(FrameKind.READING, MoteId(sender), 1, seq, payload, sender=MoteId(sender), receiver=MoteId(receiver),
                       repeated=repeated)  # fmt: skip
-        self.carriers[sender].hand_over(frame, lambda known: None)
+        self.macs[sender].hand_over(frame, lambda known: None)
         return frame
 
     @property
@@ -132,12 +132,12 @@ def test_a_broadcast_is_heard_by_all_who_hear_and_not_repeated():
 def test_who_sleeps_or_is_cut_off_hears_nothing():
     bench = Bench(3, NullChannel())
     bench.ears[2].listening = False
-    bench.air.cut(3)
+    bench.medium.cut(3)
     bench.send(1, 2)
     bench.send(1, 3)
     bench.kernel.run_until(10**9)
     assert [came for _, came, _ in bench.outcomes] == [False, False]
-    bench.air.mend(3)
+    bench.medium.mend(3)
     bench.send(1, 3, 1)
     bench.kernel.run_until(2 * 10**9)
     assert len(bench.ears[3].heard) == 1
@@ -147,10 +147,10 @@ def test_slots_that_overlap_disturb_each_other_only_within_earshot():
     def both(links):
         bench = Bench(4, LossyChannel(dict.fromkeys(links, 1.0), seed=1))
         for sender, receiver in ((1, 2), (3, 4)):
-            bench.carriers[sender].use_slots(True)
+            bench.macs[sender].use_slots(True)
             bench.send(sender, receiver)
-            bench.carriers[sender].open(0, 10_000)
-            bench.kernel.at(10_000, bench.carriers[sender].close)
+            bench.macs[sender].open(0, 10_000)
+            bench.kernel.at(10_000, bench.macs[sender].close)
         bench.kernel.run_until(10**6)
         return [came for _, came, _ in bench.outcomes], len(bench.trace.of("disturbed"))
 
@@ -161,36 +161,36 @@ def test_slots_that_overlap_disturb_each_other_only_within_earshot():
 
 def test_what_does_not_fit_into_a_slot_is_given_up():
     bench = Bench(2, NullChannel())
-    carrier = bench.carriers[1]
-    carrier.use_slots(True)
+    mac = bench.macs[1]
+    mac.use_slots(True)
     frames = [bench.send(1, 2, seq) for seq in range(5)]
     bench.kernel.run_until(1_000_000)
     assert bench.outcomes == []
     slot = 3 * TIMING.attempt(len(encode(frames[0])))
-    carrier.open(epoch=7, until=1_000_000 + slot)
-    bench.kernel.at(1_000_000 + slot, carrier.close, priority=1)
+    mac.open(epoch=7, until=1_000_000 + slot)
+    bench.kernel.at(1_000_000 + slot, mac.close, priority=1)
     bench.kernel.run_until(2_000_000)
     assert bench.outcomes == [(1, True, True)] * 3 + [(0, False, False)] * 2
-    assert carrier.idle
+    assert mac.idle
 
 
 @pytest.mark.promise("delivery")
 def test_what_was_asked_for_has_the_room_that_is_left_in_a_slot_and_waits_for_another():
     """Slots have room for what is due, so without that it would be given up in each of them, and asked for until nobody does."""
     bench = Bench(2, NullChannel())
-    carrier = bench.carriers[1]
-    carrier.use_slots(True)
+    mac = bench.macs[1]
+    mac.use_slots(True)
     for seq in range(4):
         bench.send(1, 2, seq, repeated=True)
     for epoch in (1, 2, 3):
         bench.kernel.run_until(epoch * 1_000_000)
         fresh = [bench.send(1, 2, 10 * epoch + n) for n in range(2)]
         slot = 3 * TIMING.attempt(len(encode(fresh[0])))
-        carrier.open(epoch, until=epoch * 1_000_000 + slot)
-        bench.kernel.at(epoch * 1_000_000 + slot, carrier.close, priority=1)
+        mac.open(epoch, until=epoch * 1_000_000 + slot)
+        bench.kernel.at(epoch * 1_000_000 + slot, mac.close, priority=1)
     bench.kernel.run_until(9_000_000)
     assert [frame.seq for frame in bench.ears[2].heard] == [10, 11, 0, 20, 21, 1, 30, 31, 2]
-    assert not carrier.idle  # the fourth still waits
+    assert not mac.idle  # the fourth still waits
 
 
 @pytest.mark.promise("deterministic")

@@ -89,7 +89,7 @@ def test_whoever_moves_has_its_new_links_and_no_other():
     """)
     built = ratios_at(told, 2)
     built.motes[7].start()
-    assert built.air.neighbours(6) == [(7, round(0.8 * 255))]
+    assert built.medium.neighbours(6) == [(7, round(0.8 * 255))]
     assert not [link for link in built.channel.ratios if 6 in link and 7 not in link]
     assert built.channel.ratio(3, 5) == 0.8
 
