@@ -41,9 +41,7 @@ def compute_joules(
 
 def spent(hardware: Hardware, life_us: int, account: EnergyAccount) -> float:
     """The energy in joules that a mote has used."""
-    return compute_joules(
-        hardware, life_us, account.awake_us, account.send_us, account.compute_us, account.sampled_nc
-    )
+    return compute_joules(hardware, life_us, account.awake_us, account.send_us, account.compute_us, account.sampled_nc)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,93 +1,98 @@
-"""What goes wrong, at its time."""
+"""Fault injection: schedules the faults of a scenario on its kernel."""
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 from simulator.kernel import MS
 from simulator.scenario import InjectedFault, Scenario
 from simulator.world_builder import SimulatedWorld
 
+SetBase: TypeAlias = Callable[[bool], None]
+"""Called with False when the base station goes away, and with True when it comes back."""
+Action: TypeAlias = Callable[[InjectedFault, SimulatedWorld, SetBase], None]
 
-def schedule_faults(scenario: Scenario, built: SimulatedWorld, base: Callable[[bool], None]) -> None:
-    """Put all faults of a scenario on its kernel. `base` is told when the base station goes away, and comes back."""
+
+def schedule_faults(scenario: Scenario, built: SimulatedWorld, base: SetBase) -> None:
+    """Schedule all faults of a scenario, and the ends of those that end."""
     for fault in scenario.faults:
         begin, end = _ACTIONS[fault.what]
         at = (scenario.begin_ms + fault.at_ms) * MS
-        built.kernel.at(at, partial(_happen, begin, fault, built, base), priority=-2)
+        built.kernel.at(at, partial(_begin, begin, fault, built, base), priority=-2)
         if fault.until_ms is not None and end:
             until = (scenario.begin_ms + fault.until_ms) * MS
             built.kernel.at(until, partial(end, fault, built, base), priority=-2)
 
 
-def _happen(begin: Callable, fault: InjectedFault, built: SimulatedWorld, base: Callable[[bool], None]) -> None:
+def _begin(action: Action, fault: InjectedFault, built: SimulatedWorld, base: SetBase) -> None:
     for mote in fault.motes or (0,):
         built.trace.record(built.kernel.now, mote, "fault", name=fault.name)
-    begin(fault, built, base)
+    action(fault, built, base)
 
 
-def _die(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
+def _die(fault: InjectedFault, built: SimulatedWorld, _: SetBase) -> None:
     for mote in fault.motes:
         built.motes[mote].die("fault")
 
 
-def _hang(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
+def _hang(fault: InjectedFault, built: SimulatedWorld, _: SetBase) -> None:
     for mote in fault.motes:
         built.motes[mote].hang()
 
 
-def _reboot(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
+def _reboot(fault: InjectedFault, built: SimulatedWorld, _: SetBase) -> None:
     for mote in fault.motes:
         built.motes[mote].reboot()
 
 
-def _cut(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
+def _cut(fault: InjectedFault, built: SimulatedWorld, _: SetBase) -> None:
     for mote in fault.motes:
         built.medium.cut(mote)
 
 
-def _mend(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
+def _mend(fault: InjectedFault, built: SimulatedWorld, _: SetBase) -> None:
     for mote in fault.motes:
         built.medium.mend(mote)
 
 
-def _jump(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
+def _jump(fault: InjectedFault, built: SimulatedWorld, _: SetBase) -> None:
     for mote in fault.motes:
         built.motes[mote].jump(fault.by_ms)
 
 
-def _move(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
-    """Whoever moves hears and is heard by those of `links`, and nobody else."""
+def _move(fault: InjectedFault, built: SimulatedWorld, base: SetBase) -> None:
+    """Replace all links of the motes by the `links` of the fault."""
     ratios = built.channel.ratios
     for link in [link for link in ratios if set(link) & set(fault.motes)]:
         del ratios[link]
-    _relink(fault, built, _)
+    _relink(fault, built, base)
 
 
-def _relink(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
+def _relink(fault: InjectedFault, built: SimulatedWorld, _: SetBase) -> None:
     for sender, receiver, ratio in fault.links:
         built.channel.ratios[sender, receiver] = ratio
     built.medium.changed()
 
 
-def _as_before(fault: InjectedFault, built: SimulatedWorld, _: object) -> None:
+def _restore_links(fault: InjectedFault, built: SimulatedWorld, _: SetBase) -> None:
     for sender, receiver, _ratio in fault.links:
         built.channel.ratios[sender, receiver] = built.declared.get((sender, receiver), 0.0)
     built.medium.changed()
 
 
-def _away(_fault: InjectedFault, _built: SimulatedWorld, base: Callable[[bool], None]) -> None:
+def _away(_fault: InjectedFault, _built: SimulatedWorld, base: SetBase) -> None:
     base(False)
 
 
-def _back(_fault: InjectedFault, _built: SimulatedWorld, base: Callable[[bool], None]) -> None:
+def _back(_fault: InjectedFault, _built: SimulatedWorld, base: SetBase) -> None:
     base(True)
 
 
-def _nothing(*_: object) -> None:
-    """The sensors know by themselves (`simulator.world_builder`)."""
+def _nothing(_fault: InjectedFault, _built: SimulatedWorld, _base: SetBase) -> None:
+    """The fields of the sensors contain their failures (`simulator.world_builder`)."""
 
 
-_ACTIONS = {
+_ACTIONS: dict[str, tuple[Action, Action | None]] = {
     "dies": (_die, None),
     "hangs": (_hang, None),
     "reboots": (_reboot, None),
@@ -95,6 +100,6 @@ _ACTIONS = {
     "sensor_fails": (_nothing, None),
     "clock_jumps": (_jump, None),
     "moves": (_move, None),
-    "links_change": (_relink, _as_before),
+    "links_change": (_relink, _restore_links),
     "base_away": (_away, _back),
 }

@@ -1,6 +1,6 @@
-"""A simulated mote: keeps its clock by TIME, wakes by its SCHEDULE, measures, runs its PROGRAM, sends what that gives.
+"""A simulated mote: sets its clock by TIME, wakes by its SCHEDULE, measures, runs its PROGRAM and sends the output.
 
-It speaks the frames of a real mote and knows as little: no extent's name, no query.
+It speaks the frames of a real mote and knows no more than one: no name of an extent, and no query.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -53,29 +53,31 @@ from simulator.trace import Trace
 
 @dataclass(slots=True)
 class VolatileState:
-    """What a mote forgets when it is switched off."""
+    """The state that a mote loses when it is switched off."""
 
-    schedule: Schedule  # that it keeps to
+    schedule: Schedule  # in effect
     partials: PartialAggregates
     outbox: Outbox
-    copies: DuplicateFilter
+    duplicates: DuplicateFilter
     association: Association
-    coming: Schedule | None = None  # that it was told of, and that has not begun
+    next_schedule: Schedule | None = None  # received, and not in effect yet
     orders: MoteAssignment = field(default_factory=MoteAssignment)
-    version: int = 0  # of the orders: that of the schedule that they are for
-    programs: tuple[MoteProgram, ...] = ()  # of the orders, and those before for what is still sampled by them
+    version: int = 0  # of the orders, and of the schedule that belongs to them
+    programs: tuple[MoteProgram, ...] = ()  # of the orders, and earlier ones for samplings that still need them
     installer: Installer = field(default_factory=Installer)
-    chunks: int = 0  # that came
+    chunks: int = 0  # received
     tick_ms: int = 0
     samples: SampleBuffer = field(default_factory=SampleBuffer)
     counters: ReadingCounters = field(default_factory=ReadingCounters)
     skew_detector: SkewDetector = field(default_factory=SkewDetector)
-    received: dict[int, SequenceSet] = field(default_factory=dict)  # what came from above, by its boot
+    received: dict[int, SequenceSet] = field(default_factory=dict)  # frames from the station, by its boot
 
 
 class Mote:
-    """One mote. `boot` is how often it was started; its frames carry it. That number and the last tick that it has measured are
-    all that it keeps when it is switched off."""
+    """One mote. `boot` counts its starts, and its frames carry it.
+
+    When it is switched off it keeps that number and the last tick that it has measured, and loses the rest.
+    """
 
     def __init__(self, site: int, boot: int, kernel: Kernel, medium: RadioMedium, trace: Trace, sensors: Iterable[Sensor],
                  retry: RetryPolicy | None = None, kind: Hardware | None = None, ppm: int = 0, battery: float = inf,
@@ -90,15 +92,15 @@ class Mote:
         self._measured = -1
         self._born = kernel.now
         self._spent_before = 0.0  # in earlier lives
-        self._plans = 0  # what was planned under an earlier schedule or clock, or before a reboot, is void
+        self._plans = 0  # events scheduled under an earlier schedule, clock or boot are void
         self._slots: RadioSlots | None = None
         self._memory = self._empty(boot, None)
         medium.join(self.forwarder)
 
-    # --- its life ---
+    # --- start and stop ---
 
     def start(self) -> None:
-        """Switch on, say hello, and tell who is heard as soon as everybody is there."""
+        """Switch on and announce the mote; it reports its links when all motes are there."""
         self.alive, self._born = True, self._kernel.now
         self.forwarder.switch_on()
         reason = HelloReason.RESET if self._plans else HelloReason.SWITCHED_ON
@@ -117,28 +119,28 @@ class Mote:
         self.start()
 
     def hang(self) -> None:
-        """Its processor stands still; the radio goes on to acknowledge."""
+        """Stop the processor; the radio goes on to acknowledge frames."""
         self._plans += 1
         self._slots = None
         self.forwarder.hang()
 
     def jump(self, by_ms: int) -> None:
-        """Its clock goes wrong."""
+        """Add an error to the clock."""
         self.clock.jump(self._kernel.now, by_ms)
         self._arm()
 
     def install(self, config: MoteConfig) -> None:
-        """Begin as if all had been told before, with a clock that is right."""
+        """Switch on with a configuration and the right time, as if the station had sent them before."""
         self.alive, self._born = True, self._kernel.now
         self.forwarder.switch_on()
         self._memory.schedule, self._memory.tick_ms = config.schedule, config.tick_ms
-        self._obey(config.orders, config.schedule.version)
+        self._adopt(config.orders, config.schedule.version)
         self.clock.set(self._kernel.now, self._kernel.now // MS)
         self._arm()
 
     @property
     def spent(self) -> float:
-        """Joules so far, in all its lives."""
+        """Joules so far, since it was first switched on."""
         if not self.alive:
             return self._spent_before
         self.forwarder.settle()
@@ -172,25 +174,25 @@ class Mote:
     def boot(self) -> int:
         return self._memory.outbox.boot
 
-    # --- what comes in ---
+    # --- frames of the station, partials of children ---
 
     def receive(self, frame: Frame) -> bool:
-        """Do what a frame says, once; say whether it made sense, however often it comes."""
+        """Carry out a frame of the station, once; returns whether it is valid, however often it comes."""
         try:
             if frame.kind is FrameKind.ACK:
-                self._account(frame)
+                self._process_ack(frame)
                 return True
-            obey = self._understand(frame)
+            execute = self._interpret(frame)
             if self._memory.received.setdefault(frame.boot, SequenceSet()).add(frame.seq):
                 self._trace.record(self._kernel.now, self.site, "received", kind=frame.kind.name, seq=frame.seq)
-                obey()
+                execute()
         except (FrameError, AcquisitionPayloadError, InnetPayloadError) as error:
             self._trace.record(self._kernel.now, self.site, "rejected", code=error.code)
             return False
         return True
 
-    def _understand(self, frame: Frame) -> Callable[[], None]:
-        """What a frame asks for, still to be done."""
+    def _interpret(self, frame: Frame) -> Callable[[], None]:
+        """The action that a frame stands for. Raises FrameError or PayloadError if it is invalid."""
         match frame.kind:
             case FrameKind.TIME:
                 return partial(self._set_clock, *decode_time(frame.payload, self.site))
@@ -199,7 +201,7 @@ class Mote:
                 return partial(self._take_chunk, frame)
             case FrameKind.HELLO:
                 return partial(self._memory.association.send_hello, HelloReason.ASKED)
-        raise FrameError("kind", f"a mote does not know what to do with {frame.kind.name}")
+        raise FrameError("kind", f"a mote does not process frames of kind {frame.kind.name}")
 
     def _set_clock(self, ms: int, tick_ms: int) -> None:
         before = self.clock.local_time(self._kernel.now) if self.clock.is_set else None
@@ -207,10 +209,10 @@ class Mote:
         self._memory.tick_ms = tick_ms
         self._arm()
         if before is not None and abs(by := ms - before // MS) > tick_ms:
-            self._say(ClockMoved(by))
+            self._send_event(ClockMoved(by))
 
     def _take_chunk(self, frame: Frame) -> None:
-        """Install an image when it is whole, and as a whole; say so, also to somebody who does not know."""
+        """Install an image when all its chunks are there, and confirm it, again if the station repeats a chunk."""
         memory = self._memory
         if memory.installer.has(frame.kind, decode_chunk(frame.payload)):
             self._memory.association.send_hello(HelloReason.INSTALLED)
@@ -218,19 +220,19 @@ class Mote:
         if image := memory.installer.take(frame):
             self._install(frame.kind, image)
         memory.chunks += 1
-        self._kernel.after(CHUNK_WAIT, partial(self._say_wants, memory, memory.chunks))
+        self._kernel.after(CHUNK_WAIT, partial(self._request_chunks, memory, memory.chunks))
 
     def _install(self, kind: FrameKind, image: Image) -> None:
         try:
             if kind is FrameKind.PROGRAM:
-                self._obey(decode_assignment(image, self.site), image.version)
+                self._adopt(decode_assignment(image, self.site), image.version)
             else:
-                self._memory.coming = decode_schedule(image, self.site)
+                self._memory.next_schedule = decode_schedule(image, self.site)
                 if self.clock.is_set:
                     self._change_schedule(self._earliest)
         except (AcquisitionPayloadError, InnetPayloadError) as error:
             self._trace.record(self._kernel.now, self.site, "rejected", code=error.code)
-            self._say(RefusedImage(kind, image.stamp))
+            self._send_event(RefusedImage(kind, image.stamp))
             return
         self._memory.installer.install(kind, image)
         self._arm()
@@ -238,93 +240,94 @@ class Mote:
         if self._slots:
             self._memory.association.begin(CALL_PAUSE_US, HelloReason.INSTALLED, 2 * CALL_PAUSE_US)
 
-    def _account(self, frame: Frame) -> None:
-        """The base station misses some of our frames."""
+    def _process_ack(self, frame: Frame) -> None:
+        """Send the frames that the station misses again; report those that are lost."""
         if (lost := self._memory.outbox.account(frame)).gaps:
-            self._say(lost)
+            self._send_event(lost)
 
-    def _obey(self, orders: MoteAssignment, version: int) -> None:
+    def _adopt(self, orders: MoteAssignment, version: int) -> None:
         self._memory.orders, self._memory.version = orders, version
         self._take_programs()
         self.forwarder.adopt(orders.parent)
         self._slots = make_radio_slots(orders)
 
     def _change_schedule(self, tick: int) -> None:
-        """Keep to the schedule that is coming, if it has begun at a tick."""
+        """Switch to the next schedule if it has begun at a tick."""
         memory = self._memory
-        if memory.coming and tick >= self._begin(memory.coming):
-            memory.schedule, memory.coming = memory.coming, None
+        if memory.next_schedule and tick >= self._first_tick(memory.next_schedule):
+            memory.schedule, memory.next_schedule = memory.next_schedule, None
             self._take_programs()
-            self._say_counts()
+            self._send_counts()
 
-    def _begin(self, coming: Schedule) -> int:
-        """With the first of those samplings that we do not take yet, a schedule takes the place of the one before."""
+    def _first_tick(self, schedule: Schedule) -> int:
+        """The tick from which on a schedule replaces the one in effect: the first of its new samplings."""
         taken = self._memory.schedule.samplings
-        return min((each.epochs.start for each in coming.samplings if each not in taken), default=0)
+        return min((each.epochs.start for each in schedule.samplings if each not in taken), default=0)
 
     def _take_programs(self) -> None:
-        """A new program comes before its schedule: as long as we sample by the old one, the old program runs.
+        """Choose the program of each sampling.
 
-        Also where the new one looks at another sampling that we do not take yet.
+        A new program arrives before its schedule. As long as the mote samples by the old schedule it runs the old program,
+        also if the new program reads another sampling that the mote does not take yet.
         """
         memory = self._memory
         still: tuple[MoteProgram, ...] = ()
         if memory.schedule.version != memory.version:
             sampled = {sampling.number for sampling in memory.schedule.samplings}
-            told = {program.sampling for program in memory.orders.programs if program.peers <= sampled}
-            still = tuple(program for program in memory.programs if program.sampling in sampled - told)
+            ready = {program.sampling for program in memory.orders.programs if program.peers <= sampled}
+            still = tuple(program for program in memory.programs if program.sampling in sampled - ready)
         kept = {program.sampling for program in still}
         memory.programs = (*still, *(program for program in memory.orders.programs if program.sampling not in kept))
         memory.partials.install(memory.programs)
 
     def merge(self, frame: Frame) -> bool:
-        """Take the partials of a child into our own, where we keep such and will send some; else they are passed on.
+        """Merge the partials of a child with the mote's own; False if it keeps no such table: they are forwarded then.
 
-        A copy of what was taken, or passed on, goes nowhere: whatever we have been told since, it would count twice. What
-        may be one, of before we lost our memory, is dropped as well, and told.
+        A copy of partials that the mote merged or forwarded is dropped, even if its orders have changed since: it would count
+        twice. A frame that may be such a copy, from before the mote lost its memory, is dropped and reported.
         """
         if frame.kind is not FrameKind.PARTIAL:
             return False
-        copies, now = self._memory.copies, self._kernel.now
-        if copies.is_known(frame.identity):
+        duplicates, now = self._memory.duplicates, self._kernel.now
+        if duplicates.is_known(frame.identity):
             return True
-        if frame.repeated and copies.may_be_forgotten(frame.identity, now):
+        if frame.repeated and duplicates.may_be_forgotten(frame.identity, now):
             self._drop(frame)
             return True
         merges = (self._slots or self._memory.schedule.samplings) and self._memory.partials.merge(frame)
         if merges or self.forwarder.parent != BROADCAST:
-            copies.remember(frame.identity, now)
+            duplicates.remember(frame.identity, now)
         elif not frame.repeated:
-            copies.refuse(frame.identity)
+            duplicates.refuse(frame.identity)
         if merges and self._memory.skew_detector.detect_skew(self.clock, now, self._stamp(frame)):
-            self._say(ClocksDiffer(frame.mote))
+            self._send_event(ClocksDiffer(frame.mote))
         return bool(merges)
 
     def _stamp(self, frame: Frame) -> int:
         return self._memory.partials.first_tick(frame) * self._memory.tick_ms * MS
 
     def _drop(self, frame: Frame) -> None:
-        self._memory.copies.remember(frame.identity, self._kernel.now)
+        self._memory.duplicates.remember(frame.identity, self._kernel.now)
         self._trace.record(self._kernel.now, self.site, "dropped", kind=frame.kind.name, origin=frame.mote,
                            boot=frame.boot, seq=frame.seq, why="it may be a copy")  # fmt: skip
-        self._say(DroppedCopy(*frame.identity))
+        self._send_event(DroppedCopy(*frame.identity))
 
-    # --- what happens by the clock ---
+    # --- by the clock ---
 
     def _arm(self) -> None:
-        """Plan the next wake-up, and the slots, once clock and schedule are known."""
+        """Schedule the next wake-up, and the radio slots, once clock and schedule are known."""
         self._plans += 1
         if self.clock.is_set:
             self._change_schedule(self._earliest)
-            self._plan_wake()
+            self._schedule_wake()
             self.forwarder.follow(self._slots, self.clock)
 
-    def _plan_wake(self) -> None:
-        """Plan the first tick from now on at which a sampling is due, or another schedule begins."""
+    def _schedule_wake(self) -> None:
+        """Wake at the first tick from now on at which a sampling is due or another schedule begins."""
         memory = self._memory
         ticks = [self._next_tick()] if memory.schedule.samplings else []
-        if memory.coming:
-            ticks.append(self._begin(memory.coming))
+        if memory.next_schedule:
+            ticks.append(self._first_tick(memory.next_schedule))
         if ticks:
             tick = min(ticks)
             time = max(self.clock.true_time(tick * self._memory.tick_ms * MS), self._kernel.now)
@@ -332,13 +335,16 @@ class Mote:
 
     @property
     def _earliest(self) -> int:
-        """None is measured twice: not where the clock is set back, and not where all that was sampled is forgotten. What was
-        folded of it may be on its way, or wait for its time somewhere."""
+        """The first tick that may be measured.
+
+        No tick is measured twice, not even after the clock was set back or the mote lost its memory: partials with its
+        readings may be on their way, or wait in a mote above.
+        """
         now = -(-self.clock.local_time(self._kernel.now) // (self._memory.tick_ms * MS))
         return max(now, self._measured + 1)
 
     def _next_tick(self) -> int:
-        """The first at which a sampling is due."""
+        """The first tick at which a sampling is due."""
         return min(each.epochs.first_from(self._earliest) for each in self._memory.schedule.samplings)
 
     def _wake(self, plans: int, tick: int) -> None:
@@ -354,8 +360,8 @@ class Mote:
         measured = {sampling.number: self._measure(sampling) for sampling in due}
         for sampling in due:
             self._compute(sampling, tick, measured)
-        self._plan_wake()
-        self._say_counts()
+        self._schedule_wake()
+        self._send_counts()
         if not self._slots:
             self._send_readings()
             self._send_partials(self._next_tick())
@@ -383,19 +389,19 @@ class Mote:
             self._kernel.now, self.site, "produced", sampling=sampling.number, tick=tick, values=own,
             sent=int(outcome.reading is not None), filtered=int(outcome.filtered), steps=steps,
         )  # fmt: skip
-        epoch = sampling.epochs.epoch(tick)
+        epoch = (tick - sampling.epochs.start) // sampling.epochs.interval
         dropped = memory.samples.keep(sampling, epoch, outcome.reading) if outcome.wanted else 0
         memory.counters.count(sampling, epoch, outcome, dropped)
 
-    # --- what goes out ---
+    # --- outgoing frames ---
 
     def on_slot_begin(self, next_round: int) -> None:
-        """Our slot begins; all that waits goes out, as far as no more comes to it before the next round."""
+        """The mote's slot begins: send all readings, and the partials that are complete before the next round."""
         self._post_waiting()
         self._send_partials(next_round // (self._memory.tick_ms * MS))
 
     def _send_readings(self) -> None:
-        """Readings wait while a frame is on its way, so that a slow link gets fewer, fuller frames."""
+        """Send readings unless a frame is under way: a slow link gets fewer and fuller frames."""
         if self._memory.outbox.idle:
             self._post_waiting()
 
@@ -412,7 +418,10 @@ class Mote:
                                sampling=sampling.number, first=first + at, count=len(some))  # fmt: skip
 
     def _send_partials(self, tick: int) -> None:
-        """Those of slices that are over at a tick; of who has no parent they wait, so that no two can have them."""
+        """Send the partials of slices that are over at a tick.
+
+        Without a parent they wait: a broadcast would give them to several motes.
+        """
         if self.forwarder.parent == BROADCAST:
             return
         for payload, parts in self._memory.partials.take(tick, payload_room(self._medium.mtu)):
@@ -422,7 +431,7 @@ class Mote:
         self._memory.association.report_neighbours()
 
     def orphaned(self) -> None:
-        """Our parent takes nothing: say hello as one that has no program, so as to be told another (SPEC.md: HELLO)."""
+        """The parent takes nothing: announce the mote as one without a program, to get another parent (SPEC.md: HELLO)."""
         if self._memory.association.has_reported_links and not self.forwarder.orphaned:
             self._trace.record(self._kernel.now, self.site, "forsaken", by=self.forwarder.parent)
             self.forwarder.leave_parent()
@@ -437,42 +446,42 @@ class Mote:
                       tuple(sorted(self._sensors)))  # fmt: skip
         return encode_hello(hello)
 
-    def _say_wants(self, memory: VolatileState, chunks: int) -> None:
-        """No chunk came for a while: say which are missing."""
+    def _request_chunks(self, memory: VolatileState, chunks: int) -> None:
+        """Request the missing chunks if none has arrived for a while."""
         if memory is self._memory and memory.chunks == chunks:
-            for wants in list(memory.installer.missing_blocks()):
-                self._say(wants)
-                self._kernel.after(CHUNK_WAIT, partial(self._say_wants, memory, chunks))
+            for missing in list(memory.installer.missing_blocks()):
+                self._send_event(missing)
+                self._kernel.after(CHUNK_WAIT, partial(self._request_chunks, memory, chunks))
 
-    def _say_counts(self) -> None:
+    def _send_counts(self) -> None:
         for counts in (
             self._memory.counters.due(self._memory.schedule.samplings)
             if self._memory.association.has_reported_links
             else ()
         ):
-            self._say(counts)
+            self._send_event(counts)
 
-    def _say(self, event: EventPayload) -> None:
+    def _send_event(self, event: EventPayload) -> None:
         self._post(FrameKind.EVENT, encode_event(event))
 
     def _post(self, kind: FrameKind, payload: bytes) -> Frame:
         return self._memory.outbox.post(kind, payload)
 
     def _handed_over(self) -> None:
-        """A frame of ours has left."""
+        """A frame of this mote has left, or was given up."""
         if not self._slots:
             self._send_readings()
 
 
 CHUNK_WAIT = 20_000 * MS
-"""So long after the last chunk of an image a mote says which are missing, and again."""
+"""The time after the last chunk of an image after which a mote requests those that are missing, again and again."""
 
 
 def count_steps(program: MoteProgram) -> int:
-    """The instructions of one run; what a SKIP leaves out counts too."""
+    """The instructions of one run of a program. Instructions that a SKIP leaves out count, too."""
     return sum(opcode.name not in DECLARING for _, opcode, _ in decode_instructions(program.code))
 
 
 def compute_time_us(steps: int, kind: Hardware) -> int:
-    """How long they take."""
+    """The time in microseconds that so many instructions take."""
     return round(steps * kind.processor.instruction_us)

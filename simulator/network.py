@@ -125,6 +125,8 @@ class Gateway:
         self._answered = False
         if self._unanswered:
             self._kernel.after(self.RETRY_MS * MS, self._retry)
+
+
 class MoteNetwork:
     """Motes and gateways on one kernel and trace, and their wire to the base station."""
 

@@ -1,26 +1,27 @@
-"""A scenario's TOML file -> Scenario, or everything that is wrong with the file, each with its place.
+"""Reads a scenario's TOML file: a Scenario, or every fault of the file with its place.
 
-A scenario names a deployment and says what the world is like around it, what goes wrong, and what is asked;
-docs/simulator.md says what may stand in it. It is frozen: the same scenario and seed are the same simulation.
+A scenario names a deployment and describes the world around it, the faults that are injected, and the queries.
+docs/simulator.md lists the keys. A Scenario is frozen: the same scenario and seed give the same simulation.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from acquisition.units import milliseconds_of
 from gateway.source import Source
 from gateway.toml import ConfigError, TomlTable, is_number, is_whole, read_toml
-from innet.deployment import Deployment, Position
+from innet.deployment import Deployment
 from innet.deployment.toml_reader import read_deployment
 from simulator.radio_medium import Bursts
 
-_WANTED = 'a span of time, as "90 sec" or "2h"'
+_SPAN = 'a span of time, as "90 sec" or "2h"'
 
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Something that comes and goes. `phase_ms` is when it passes its mean upwards."""
+    """A periodic part of a quantity. `phase_ms` is when it passes its mean upwards."""
 
     swing: float
     period_ms: int
@@ -29,22 +30,22 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What a kind of sensor measures: a formula, or a recording (a file with `_tick`, `_site` and a column)."""
+    """The values that a kind of sensor measures: a formula, or a recording (a file with `_tick`, `_site` and a column)."""
 
     mean: float = 0.0
     noise: float = 0.0
-    east: float = 0.0  # for each metre, as are the next two
+    east: float = 0.0  # per metre, as are the next two
     north: float = 0.0
     up: float = 0.0
     cycles: tuple[Cycle, ...] = ()
     file: Path | None = None
-    column: str | None = None
+    column: str = ""
     hold_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WireFaults:
-    """What happens to frames between the gateways and the base station: shares, and the longest delay."""
+    """The faults of the wire between gateways and base station: shares of frames, and the longest delay."""
 
     duplicated: float = 0.0
     delayed: float = 0.0
@@ -54,7 +55,7 @@ class WireFaults:
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """Something that goes wrong, `at_ms` after the beginning, and until when, where it ends."""
+    """A fault that begins `at_ms` after the scenario begins, and ends at `until_ms` if that is given."""
 
     name: str
     what: str
@@ -63,12 +64,12 @@ class InjectedFault:
     motes: tuple[int, ...] = ()
     by_ms: int = 0
     links: tuple[tuple[int, int, float], ...] = ()
-    sensor: str | None = None
+    sensor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioQuery:
-    """A query, when it is submitted, and when it is stopped."""
+    """A query, and when it is submitted and stopped."""
 
     name: str
     text: str
@@ -78,8 +79,8 @@ class ScenarioQuery:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`delivery` is what all links are worse by: each ratio is multiplied with it. `look_ms` is how often the station looks
-    at what came; None for a few times in each tick."""
+    """`delivery` is a factor on the ratio of every link. `look_ms` is how often the station processes what has arrived; None
+    for a few times in each tick."""
 
     name: str
     source: Source
@@ -97,12 +98,12 @@ class Scenario:
 
     @property
     def links(self) -> dict[tuple[int, int], float]:
-        """As they are heard in good times."""
+        """The ratio of each link in good times."""
         return {link: ratio * self.delivery for link, ratio in self.deployment.links.items()}
 
 
 def default_scenario(deployment: Deployment) -> Scenario:
-    """For a deployment of whose world nobody says anything: each sensor measures anything within its range."""
+    """The scenario of a deployment without a description of its world: noise within the range of each sensor."""
     sensors = {name: spec for site in deployment.motes.values() for name, spec in site.sensors.items()}
     world = {}
     for name, spec in sorted(sensors.items()):
@@ -122,44 +123,40 @@ FAULTS = {
     "links_change": ("links", "until"),
     "base_away": ("until",),
 }
-"""What can go wrong, and what is said of it besides when; all must be, but `until`."""
+"""The kinds of fault, and the keys of each besides `at`. All are required but `until`."""
 GATEWAY_FAULTS = ("cut", "moves")
-"""What goes wrong with gateways as with motes."""
+"""The faults that gateways can have, too."""
 
 
 def read_scenario(path: str | Path) -> Scenario:
-    """The scenario that a file describes; raises Faulty with everything that is wrong with it, and OSError."""
+    """The scenario in a file. Raises ConfigError with every fault of the file, and OSError."""
     path = Path(path)
     return parse_scenario(path.read_text(encoding="utf-8-sig"), path)
 
 
 def parse_scenario(text: str, path: Path) -> Scenario:
-    """The same from a text; files that it names are found beside `path`."""
+    """The scenario in a text; files that it names are found beside `path`. Raises ConfigError."""
     top = read_toml(Source(text, str(path)))
     deployment = _deployment(top, path)
     motes, gateways, sensors = _known(deployment)
     bursts, delivery, wire = _radio(top)
-    scenario = Scenario(
-        name=top.text("name", path.name.removesuffix(".toml").removesuffix(".scenario")),
-        source=top.source,
-        deployment=deployment,
-        begin_ms=_span(top, "begin", 0),
-        seed=top.integer("seed", 0, 2**63 - 1, 1),
-        world={name: _quantity(table, path) for name, table in _named(top, "world", sensors)},
-        delivery=delivery,
-        bursts=bursts,
-        wire=wire,
-        ppm=_clocks(top),
-        faults=tuple(_fault(name, table, motes, gateways, sensors) for name, table in _named(top, "faults")),
-        queries=tuple(_query(name, table, path) for name, table in _named(top, "queries")),
-        look_ms=_span(top, "look", None),
-    )
-    if scenario.look_ms == 0:
-        top.fault("SN704", "`look` is longer than nothing", "look")
+    name = top.text("name", path.name.removesuffix(".toml").removesuffix(".scenario"))
+    begin_ms, look_ms = _span(top, "begin", 0), _span(top, "look", None)
+    if look_ms == 0:
+        top.fault("SN704", "expected a `look` above 0", "look")
+    seed = top.integer("seed", 0, 2**63 - 1, 1)
+    world = {sensor: _quantity(table, path) for sensor, table in _named(top, "world", sensors)}
+    ppm = _clocks(top)
+    faults = tuple(_fault(each, table, motes, gateways, sensors) for each, table in _named(top, "faults"))
+    queries = tuple(_query(each, table, path) for each, table in _named(top, "queries"))
     top.close()
-    if top.faults:
+    if top.faults or deployment is None:
         raise ConfigError(top.faults)
-    return scenario
+    return Scenario(name or "", top.source, deployment, begin_ms or 0, seed or 0, world, delivery, bursts, wire, ppm,
+                    faults, queries, look_ms)  # fmt: skip
+
+
+# From here on a value with a fault is replaced by some value of its type: `parse_scenario` raises for the fault.
 
 
 def _deployment(top: TomlTable, path: Path) -> Deployment | None:
@@ -174,7 +171,7 @@ def _deployment(top: TomlTable, path: Path) -> Deployment | None:
 
 
 def _known(deployment: Deployment | None) -> tuple[set[int], set[int], set[str]]:
-    """The motes, the gateways and the sensors there are."""
+    """The motes, the gateways and the sensors of a deployment."""
     if deployment is None:
         return set(), set(), set()
     sensors = {name for site in deployment.motes.values() if site for name in site.sensors}
@@ -182,7 +179,7 @@ def _known(deployment: Deployment | None) -> tuple[set[int], set[int], set[str]]
 
 
 def _named(top: TomlTable, key: str, known: set[str] | None = None) -> list[tuple[str, TomlTable]]:
-    """The tables under a key; where names are known, only those."""
+    """The tables under a key. Their names must be `known`, if names are."""
     tables = top.table(key)
     found = list(tables.tables()) if tables else []
     for name, table in found:
@@ -191,35 +188,36 @@ def _named(top: TomlTable, key: str, known: set[str] | None = None) -> list[tupl
     return found
 
 
-def _span(table: TomlTable, key: str, default: int | None = ...) -> int | None:
-    """Milliseconds."""
+def _span(table: TomlTable, key: str, default: Any = ...) -> int | None:
+    """Milliseconds; None for a fault, and for a default of None."""
 
-    def checked(value) -> bool:
+    def is_span(value: object) -> bool:
         return isinstance(value, str) and milliseconds_of(value) is not None
 
-    value = table.get(key, _WANTED, checked, default)
+    value = table.get(key, _SPAN, is_span, default)
     return milliseconds_of(value) if isinstance(value, str) else value
 
 
-def _from_to(table: TomlTable, otherwise: int = ..., ends: bool = True) -> tuple[int | None, int | None]:
-    """`at`, and of what `ends`, `until`, which comes later."""
-    at, until = _span(table, "at", otherwise), _span(table, "until", None) if ends else None
-    if None not in (at, until) and until <= at:
-        table.fault("SN704", "`until` comes after `at`", "until")
-    return at, until
+def _from_to(table: TomlTable, at_default: Any = ..., ends: bool = True) -> tuple[int, int | None]:
+    """`at` and, for entries that end, `until`, which must be later."""
+    at, until = _span(table, "at", at_default), _span(table, "until", None) if ends else None
+    if at is not None and until is not None and until <= at:
+        table.fault("SN704", "expected an `until` later than `at`", "until")
+    return at or 0, until
 
 
 def _quantity(table: TomlTable, path: Path) -> Quantity:
+    file = table.text("file", None)
     quantity = Quantity(
-        mean=table.number("mean", -1e12, 1e12, 0.0),
-        noise=table.number("noise", 0, 1e12, 0.0),
-        east=table.number("east", -1e6, 1e6, 0.0),
-        north=table.number("north", -1e6, 1e6, 0.0),
-        up=table.number("up", -1e6, 1e6, 0.0),
+        mean=table.number("mean", -1e12, 1e12, 0.0) or 0.0,
+        noise=table.number("noise", 0, 1e12, 0.0) or 0.0,
+        east=table.number("east", -1e6, 1e6, 0.0) or 0.0,
+        north=table.number("north", -1e6, 1e6, 0.0) or 0.0,
+        up=table.number("up", -1e6, 1e6, 0.0) or 0.0,
         cycles=tuple(_cycle(inner) for _, inner in _named(table, "cycles")),
-        file=path.parent / name if (name := table.text("file", None)) is not None else None,
-        column=table.text("column") if "file" in table else None,
-        hold_ms=_span(table, "hold", 3_600_000) if "file" in table else 0,
+        file=None if file is None else path.parent / file,
+        column=(table.text("column") or "") if "file" in table else "",
+        hold_ms=(_span(table, "hold", 3_600_000) or 0) if "file" in table else 0,
     )
     if "file" in table and {"mean", "noise", "east", "north", "up", "cycles"} & table.values.keys():
         table.fault("SN705", "a quantity is a formula or a recording, not both", "file")
@@ -230,9 +228,10 @@ def _quantity(table: TomlTable, path: Path) -> Quantity:
 
 
 def _cycle(table: TomlTable) -> Cycle:
-    cycle = Cycle(table.number("swing", -1e12, 1e12), _span(table, "period"), _span(table, "phase", 0))
-    if cycle.period_ms == 0:
-        table.fault("SN704", "`period` is longer than nothing", "period")
+    swing, period_ms = table.number("swing", -1e12, 1e12), _span(table, "period")
+    cycle = Cycle(swing or 0.0, period_ms or 1, _span(table, "phase", 0) or 0)
+    if period_ms == 0:
+        table.fault("SN704", "expected a `period` above 0", "period")
     table.close()
     return cycle
 
@@ -241,19 +240,19 @@ def _radio(top: TomlTable) -> tuple[Bursts | None, float, WireFaults]:
     radio, wire = top.table("radio"), top.table("wire")
     bursts, delivery = None, 1.0
     if radio is not None:
-        delivery = radio.number("delivery", 0, 1, 1.0)
+        delivery = radio.number("delivery", 0, 1, 1.0) or 0.0
         bursts = _bursts(radio)
         radio.close()
     if wire is None:
         return bursts, delivery, WireFaults()
     found = WireFaults(
-        duplicated=wire.number("duplicated", 0, 1, 0.0),
-        delayed=wire.number("delayed", 0, 1, 0.0),
-        delay_ms=_span(wire, "delay", 0),
-        damaged=wire.number("damaged", 0, 1, 0.0),
+        duplicated=wire.number("duplicated", 0, 1, 0.0) or 0.0,
+        delayed=wire.number("delayed", 0, 1, 0.0) or 0.0,
+        delay_ms=_span(wire, "delay", 0) or 0,
+        damaged=wire.number("damaged", 0, 1, 0.0) or 0.0,
     )
     if found.delayed and "delay" not in wire:
-        wire.fault("SN703", "`wire` says how many are `delayed` and not `delay`, by how long at most", "delayed")
+        wire.fault("SN703", "`wire` has `delayed` but no `delay`, the longest delay", "delayed")
     wire.close()
     return bursts, delivery, found
 
@@ -261,12 +260,12 @@ def _radio(top: TomlTable) -> tuple[Bursts | None, float, WireFaults]:
 def _bursts(radio: TomlTable) -> Bursts | None:
     if (table := radio.table("bursts")) is None:
         return None
-    said = [table.number(name, 0, 1) for name in ("begin", "end", "left")]
+    begin, end, left = (table.number(name, 0, 1) for name in ("begin", "end", "left"))
     table.close()
-    if None in said:
+    if begin is None or end is None or left is None:
         return None
     try:
-        return Bursts(*said)
+        return Bursts(begin, end, left)
     except ValueError as error:
         table.fault("SN704", str(error))
         return None
@@ -277,17 +276,17 @@ def _clocks(top: TomlTable) -> int:
         return 0
     ppm = table.integer("ppm", 0, 10_000, 0)
     table.close()
-    return ppm
+    return ppm or 0
 
 
 def _fault(name: str, table: TomlTable, motes: set[int], gateways: set[int], sensors: set[str]) -> InjectedFault:
-    what = table.one_of("what", "fault", FAULTS)
+    what = table.one_of("what", "fault", FAULTS) or ""
     needs, both = FAULTS.get(what, ("mote", "until")), motes | gateways
     found = table.get("mote", "the number of a mote, or a list of some", _is_motes) if "mote" in needs else None
     some = tuple(found) if isinstance(found, list) else () if found is None else (found,)
-    if motes and (strange := sorted(set(some) - (both if what in GATEWAY_FAULTS else motes))):
-        why = f"{strange[0]} is a gateway, and `{what}` is about motes" if strange[0] in gateways else None
-        table.fault("SN706", why or f"there is no mote {strange[0]}", "mote")
+    if motes and (unknown := sorted(set(some) - (both if what in GATEWAY_FAULTS else motes))):
+        why = f"{unknown[0]} is a gateway, and `{what}` is a fault of motes" if unknown[0] in gateways else None
+        table.fault("SN706", why or f"there is no mote {unknown[0]}", "mote")
     at, until = _from_to(table, ends="until" in needs)
     fault = InjectedFault(
         name,
@@ -295,11 +294,9 @@ def _fault(name: str, table: TomlTable, motes: set[int], gateways: set[int], sen
         at_ms=at,
         until_ms=until,
         motes=some,
-        by_ms=_span(table, "by") * (1 if table.get("back", "true or false", _is_truth, False) is False else -1)
-        if "by" in needs and "by" in table
-        else 0,
+        by_ms=_jump(table) if "by" in needs and "by" in table else 0,
         links=_links(table, both) if "links" in needs else (),
-        sensor=table.one_of("sensor", "sensor", sensors) if "sensor" in needs else None,
+        sensor=(table.one_of("sensor", "sensor", sensors) or "") if "sensor" in needs else "",
     )
     for key in needs:
         if key not in table and key not in ("until", "links", "sensor", "mote"):
@@ -308,11 +305,14 @@ def _fault(name: str, table: TomlTable, motes: set[int], gateways: set[int], sen
     return fault
 
 
-def _is_truth(value) -> bool:
-    return isinstance(value, bool)
+def _jump(table: TomlTable) -> int:
+    """The milliseconds by which a clock jumps, below 0 for a jump `back`."""
+    by_ms = _span(table, "by") or 0
+    back = table.get("back", "true or false", lambda value: isinstance(value, bool), False)
+    return by_ms if back is False else -by_ms
 
 
-def _is_motes(value) -> bool:
+def _is_motes(value: object) -> bool:
     return is_whole(value) or (isinstance(value, list) and bool(value) and all(map(is_whole, value)))
 
 
@@ -322,8 +322,8 @@ def _links(table: TomlTable, motes: set[int]) -> tuple[tuple[int, int, float], .
     for index, row in enumerate(rows or ()):
         if not (isinstance(row, list) and len(row) == 3 and all(map(is_whole, row[:2])) and is_number(row[2])):
             table.fault("SN704", "a link is sender, receiver and ratio", "links", index, help="for example 1, 2, 0.95")
-        elif motes and (strange := sorted(set(row[:2]) - motes)):
-            table.fault("SN706", f"there is no mote or gateway {strange[0]}", "links", index)
+        elif motes and (unknown := sorted(set(row[:2]) - motes)):
+            table.fault("SN706", f"there is no mote or gateway {unknown[0]}", "links", index)
         elif not 0 <= row[2] <= 1:
             table.fault("SN704", "the ratio of a link is from 0 to 1", "links", index)
         else:
@@ -334,17 +334,12 @@ def _links(table: TomlTable, motes: set[int]) -> tuple[tuple[int, int, float], .
 def _query(name: str, table: TomlTable, path: Path) -> ScenarioQuery:
     text, file = table.text("text", None), table.text("file", None)
     if (text is None) == (file is None):
-        table.fault("SN705" if text else "SN703", "a query is said by `text` or by `file`")
+        table.fault("SN705" if text else "SN703", "a query has either a `text` or a `file`")
     if file is not None:
         try:
             text = (path.parent / file).read_text(encoding="utf-8-sig")
         except OSError as error:
             table.fault("SN708", f"`{file}` cannot be read: {error.strerror}", "file")
-    asked = ScenarioQuery(name, text, *_from_to(table, 0))
+    query = ScenarioQuery(name, text or "", *_from_to(table, 0))
     table.close()
-    return asked
-
-
-def positions(deployment: Deployment) -> dict[int, Position]:
-    """Where the motes are."""
-    return {number: site.position for number, site in deployment.motes.items()}
+    return query

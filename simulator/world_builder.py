@@ -1,7 +1,8 @@
-"""From a scenario to a network that stands and waits: the world, the air, motes with their sensors, gateways."""
+"""Builds the world of a scenario: the physical fields, the radio medium, motes with their sensors, gateways."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -28,12 +29,12 @@ from simulator.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class SimulatedWorld:
-    """What a scenario is made of, before anybody is switched on."""
+    """The parts of a scenario, before any mote is switched on."""
 
     kernel: Kernel
     trace: Trace
     tally: Tally
-    declared: dict[tuple[int, int], float]  # the ratios of links as they were at the beginning
+    declared: dict[tuple[int, int], float]  # the ratios of links at the beginning
     channel: LossyChannel
     medium: RadioMedium
     motes: dict[int, Mote]
@@ -43,7 +44,10 @@ class SimulatedWorld:
 def build_world(
     scenario: Scenario, seed: int, sink: Callable[[str], object] | None = None, traced: bool = True
 ) -> SimulatedWorld:
-    """Motes one by one. The trace goes to `sink`, or is kept; or, if it is not to be `traced`, it is counted only."""
+    """Build motes that are simulated event by event.
+
+    The trace goes to `sink`, or stays in memory without one. If it is not `traced`, its events are only counted.
+    """
     tally = Tally()
     kernel, trace, provenance = Kernel(scenario.begin_ms * MS), Trace(sink, tally.watch, traced), Provenance()
     channel = make_channel(scenario, seed)
@@ -70,20 +74,20 @@ def hardware_by_mote(deployment: Deployment) -> dict[int, Hardware]:
 
 
 def make_sensors(scenario: Scenario, seed: int) -> dict[int, tuple[Sensor, ...]]:
-    """Of each mote; what is the same for several is one object, so that they can be read together."""
-    nothing = Wave(0.0)
+    """The sensors of each mote. Equal sensors are one object, so that they can be read together."""
+    zero = Wave(0.0)
     world = {name: make_field(name, quantity, scenario, seed) for name, quantity in scenario.world.items()}
     for fault in scenario.faults:
         if fault.what == "sensor_fails":
             begin = scenario.begin_ms + fault.at_ms
             end = 2**62 if fault.until_ms is None else scenario.begin_ms + fault.until_ms
             for mote in fault.motes:
-                world[fault.sensor] = FailingSensor(world.get(fault.sensor, nothing), mote, begin, end)
+                world[fault.sensor] = FailingSensor(world.get(fault.sensor, zero), mote, begin, end)
     made: dict[tuple[str, SensorSpec], Sensor] = {}
     for site in scenario.deployment.motes.values():
         for name, spec in site.sensors.items():
             if (name, spec) not in made:
-                made[name, spec] = Sensor(name, world.get(name, nothing), spec.scale, spec.raw_min, spec.raw_max,
+                made[name, spec] = Sensor(name, world.get(name, zero), spec.scale, spec.raw_min, spec.raw_max,
                                           round(spec.sample_ma * spec.sample_ms * 1_000))  # fmt: skip
     return {
         number: tuple(made[name, spec] for name, spec in site.sensors.items())
@@ -92,9 +96,9 @@ def make_sensors(scenario: Scenario, seed: int) -> dict[int, tuple[Sensor, ...]]
 
 
 def make_field(name: str, quantity: Quantity, scenario: Scenario, seed: int) -> PhysicalField:
-    """The quantity that a kind of sensor measures."""
+    """The physical field of a quantity."""
     if quantity.file is not None:
-        return _recording(quantity, scenario)
+        return _read_recording(quantity.file, quantity, scenario)
     places = {
         number: quantity.east * site.position[0] + quantity.north * site.position[1] + quantity.up * site.position[2]
         for number, site in scenario.deployment.motes.items()
@@ -104,16 +108,16 @@ def make_field(name: str, quantity: Quantity, scenario: Scenario, seed: int) -> 
     return SumField((Wave(quantity.mean), SiteOffsets(places), *cycles, *noise))
 
 
-def _recording(quantity: Quantity, scenario: Scenario) -> RecordedField:
-    recorded = read_file(quantity.file)
+def _read_recording(file: Path, quantity: Quantity, scenario: Scenario) -> RecordedField:
+    recorded = read_file(file)
     tick_ms = scenario.deployment.tick_ms
     columns = {}
-    wanted = (("_tick", Type.INTEGER), ("_site", Type.INTEGER), (quantity.column, Type.FLOAT))
-    for name, type_ in wanted:
+    needed = (("_tick", Type.INTEGER), ("_site", Type.INTEGER), (quantity.column, Type.FLOAT))
+    for name, type_ in needed:
         if name not in recorded.columns:
-            raise InputError("SN505", f"the column `{name}` is missing: a recorded quantity has it", recorded.name)
+            raise InputError("SN505", f"a recorded quantity needs the column `{name}`", recorded.name)
         columns[name] = convert_column(recorded, name, Attribute(name, type_), tick_ms)
-    (tick, _), (site, _), (values, mask) = (columns[name] for name, _ in wanted)
+    (tick, _), (site, _), (values, mask) = (columns[name] for name, _ in needed)
     there = np.ones(len(tick), bool) if mask is None else mask
     order = np.argsort(tick, kind="stable")
     tick, site, values = tick[order], site[order], np.where(there, values, np.nan)[order]
@@ -124,5 +128,5 @@ def _recording(quantity: Quantity, scenario: Scenario) -> RecordedField:
 
 
 def _ppm(most: int, seed: int, mote: int) -> int:
-    """How wrong a mote's crystal is: anything up to the most, in both directions."""
+    """The error of a mote's crystal in millionths: uniform from -`most` to `most`."""
     return round((2 * uniform(draw(seed, Purpose.DRIFT, mote)) - 1) * most)

@@ -4,15 +4,15 @@ The C interpreter of the firmware is tested against it, and simulated motes run 
 same for many motes and ticks at once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from innet.aggregates.state_fields import EMPTY_FIELDS, Fields, make_fields, merge_fields
 from innet.operators.scalar_evaluation import BINARY, UNARY, Value, choose_value
 from innet.partials import Key, Partial
 from innet.program.mote_program import MoteProgram, PartialTable, decode_instructions
 from innet.program.opcodes import CELLS, DECLARING
-from innet.program.table_memory import TableMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,13 @@ class TickSample:
     tick: int
     values: Sequence[Value]
     peers: Mapping[int, Sequence[Value]] = field(default_factory=dict)
+
+
+class PartialSink(Protocol):
+    """The tables that a program folds into, such as a `TableMemory`."""
+
+    def add(self, number: int, partials: Iterable[Partial], /) -> object:
+        """Merge partials into the table of that number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class ProgramOutcome:
         return self.wanted and self.reading is None
 
 
-def run(program: MoteProgram, sampled: TickSample, memory: TableMemory) -> ProgramOutcome:
+def run(program: MoteProgram, sampled: TickSample, memory: PartialSink) -> ProgramOutcome:
     """One epoch. What it folds is in the memory afterwards."""
     frame = _Frame(program, sampled)
     skipped_to = 0

@@ -95,7 +95,7 @@ def test_student_s_t_goes_on_behind_its_table():
         ("mean = 20.0", "maen = 20.0", ["SN702: `world.temperature` has no `maen`", "did you mean `mean`?"]),
         ('period = "1 hour"', 'period = "1 our"', ["SN704: `period` is a span of time"]),
         ("[world.supply]", "[world.suply]", ["SN706: no mote has a sensor `suply`"]),
-        ("text =", "txt =", ["SN703: a query is said by `text` or by `file`", "SN702: `queries.now` has no `txt`"]),
+        ("text =", "txt =", ["SN703: a query has either a `text` or a `file`", "SN702: `queries.now` has no `txt`"]),
         (
             "[queries.now]",
             '[faults.a]\nwhat = "dyes"\nat = "1 sec"\n[queries.now]',
@@ -109,18 +109,22 @@ def test_student_s_t_goes_on_behind_its_table():
         (
             "[queries.now]",
             '[faults.a]\nwhat = "reboots"\nmote = [1, 0]\nat = "1 sec"\n[queries.now]',
-            ["SN706: 0 is a gateway, and `reboots` is about motes"],
+            ["SN706: 0 is a gateway, and `reboots` is a fault of motes"],
         ),
         (
             "[queries.now]",
             '[faults.a]\nwhat = "cut"\nmote = 0\nat = "2 sec"\nuntil = "2s"\n[queries.now]',
-            ["SN704: `until` comes after `at`"],
+            ["SN704: expected an `until` later than `at`"],
         ),
-        ("[queries.now]", '[queries.now]\nat = "1 min"\nuntil = "30 sec"', ["SN704: `until` comes after `at`"]),
+        (
+            "[queries.now]",
+            '[queries.now]\nat = "1 min"\nuntil = "30 sec"',
+            ["SN704: expected an `until` later than `at`"],
+        ),
         (
             "[queries.now]",
             "[wire]\ndelayed = 0.5\n[queries.now]",
-            ["SN703: `wire` says how many are `delayed` and not"],
+            ["SN703: `wire` has `delayed` but no `delay`"],
         ),
         ("[queries.now]", '[faults.a]\nwhat = "clock_jumps"\nmote = 1\nat = "1 sec"\n[queries.now]', ["needs `by`"]),
         (

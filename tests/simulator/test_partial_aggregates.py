@@ -99,7 +99,7 @@ def test_partials_are_numbered_from_the_other_end_until_numbers_meet():
         (5, 0xFFFE),
         (5, 1),
     ]
-    out._numbered = 0xFFFD
+    out._others = 0xFFFD
     assert numbers(FrameKind.EVENT, FrameKind.PARTIAL, FrameKind.EVENT) == [(5, 0xFFFD), (6, 0xFFFF), (6, 0)]
 
 
