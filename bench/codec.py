@@ -9,7 +9,7 @@ from acquisition.payload import decode_readings, encode_readings
 from acquisition.schedule import Sampling, SensorChannel
 from acquisition.ticks import EpochGrid
 from bench import record
-from gateway.codec import NEED_DATA, FrameDecoder, encode_stream
+from gateway.codec import FrameDecoder, encode_stream
 from gateway.frame import Frame, FrameKind
 from innet.operators.slices import SlicePattern
 from innet.partials import Partial, PartialShape
@@ -51,7 +51,7 @@ def decode_stream(stream):
     for at in range(0, len(stream), 4096):
         decoder.receive_bytes(stream[at : at + 4096])
     frames = []
-    while (event := decoder.next_event()) is not NEED_DATA:
+    for event in decoder.events():
         frames.append(event)
     return frames
 

@@ -1,12 +1,12 @@
-"""Bytes <-> frames, without any input or output of its own.
+"""Encode and decode frames, without input or output.
 
-`encode` and `decode` are for transports that keep messages apart (MQTT, radio); `FrameDecoder` and `encode_stream` are
-for byte streams (serial lines, memory). SPEC.md has the bits.
+`encode` and `decode` are for transports that keep messages apart (MQTT, radio). `encode_stream` and `FrameDecoder` are
+for byte streams (serial lines, memory). SPEC.md defines every bit.
 """
 
 import struct
 from collections import deque
-from typing import Final
+from collections.abc import Iterator
 
 from gateway import framing
 from gateway.errors import FrameError, LinkError
@@ -29,18 +29,8 @@ KNOWN_FLAGS = SEALED | DOWN | WANT_ACK | ROUTED | PENDING | REPEATED
 KINDS = {int(kind): kind for kind in FrameKind}
 
 
-class NeedData:
-    """The decoder has given all it has."""
-
-    def __repr__(self) -> str:
-        return "NEED_DATA"
-
-
-NEED_DATA: Final = NeedData()
-
-
 def encode(frame: Frame, mtu: int = MAX_FRAME) -> bytes:
-    """A frame as one message; LinkError if the link has no room for it."""
+    """Encode a frame as one message of at most `mtu` bytes. Raises LinkError if it does not fit."""
     if len(frame.payload) > payload_room(mtu, len(frame.route)):
         raise LinkError(f"a payload of {len(frame.payload)} bytes does not fit into a frame of {mtu}")
     flags = (SEALED if frame.seal else 0) | (DOWN if frame.down else 0) | (WANT_ACK if frame.want_ack else 0)
@@ -54,41 +44,41 @@ def encode(frame: Frame, mtu: int = MAX_FRAME) -> bytes:
 
 
 def decode(message: bytes, mtu: int = MAX_FRAME) -> Frame:
-    """One message -> its frame, or FrameError `short`, `long`, `version`, `kind`, `flags` or `route`."""
+    """Decode one message. Raises FrameError with code `short`, `long`, `version`, `kind`, `flags` or `route`."""
     if len(message) < HEADER_SIZE:
-        raise FrameError("short", f"{len(message)} bytes are no frame: the header alone has {HEADER_SIZE}", message)
+        raise FrameError("short", f"expected at least {HEADER_SIZE} bytes of header, found {len(message)}", message)
     if len(message) > mtu:
-        raise FrameError("long", f"{len(message)} bytes are more than a frame's {mtu}", message)
+        raise FrameError("long", f"expected a frame of at most {mtu} bytes, found {len(message)}", message)
     first, flags, mote, boot, seq, sender, receiver = HEADER.unpack_from(message)
     version, number = first >> 4, first & 0x0F
     if version != VERSION:
-        raise FrameError("version", f"frame of version {version}; this is version {VERSION}", message)
+        raise FrameError("version", f"expected a frame of version {VERSION}, found {version}", message)
     if (kind := KINDS.get(number)) is None:
-        raise FrameError("kind", f"there is no kind {number} of frames", message)
+        raise FrameError("kind", f"unknown kind of frame {number}", message)
     if flags & ~KNOWN_FLAGS:
-        raise FrameError("flags", f"flags {flags:#04x} have bits without a meaning", message)
+        raise FrameError("flags", f"flags {flags:#04x} have undefined bits", message)
     end = len(message) - (SEAL_SIZE if flags & SEALED else 0)
     if end < HEADER_SIZE:
-        raise FrameError("short", f"{len(message)} bytes cannot hold a header and a seal", message)
+        raise FrameError("short", f"{len(message)} bytes are too few for a header and a seal", message)
     if end > mtu - SEAL_SIZE:
         raise FrameError("long", "the payload leaves no room for a seal", message)
     route = _route(message, end) if flags & ROUTED else ()
     start = HEADER_SIZE + route_size(len(route))
     if flags & PENDING and flags & DOWN and (kind is not FrameKind.ACK or start < end):
-        raise FrameError("flags", "something pending is told upwards, or in the answer to a frame", message)
+        raise FrameError("flags", "PENDING is allowed in upward frames and in an ACK without payload", message)
     if flags & REPEATED and flags & DOWN:
-        raise FrameError("flags", "only what goes up is told to be repeated", message)
+        raise FrameError("flags", "REPEATED is allowed in upward frames only", message)
     return Frame(
         kind=kind,
-        mote=MoteId(mote),
+        mote=mote,
         boot=boot,
         seq=seq,
         payload=bytes(message[start:end]),
         down=bool(flags & DOWN),
         want_ack=bool(flags & WANT_ACK),
         seal=bytes(message[end:]),
-        sender=MoteId(sender),
-        receiver=MoteId(receiver),
+        sender=sender,
+        receiver=receiver,
         route=route,
         pending=bool(flags & PENDING),
         repeated=bool(flags & REPEATED),
@@ -96,22 +86,23 @@ def decode(message: bytes, mtu: int = MAX_FRAME) -> Frame:
 
 
 def _route(message: bytes, end: int) -> tuple[MoteId, ...]:
+    """Return the route behind the header; `end` is where the payload ends."""
     hops = message[HEADER_SIZE] if end > HEADER_SIZE else 0
     if not 1 <= hops <= MAX_ROUTE or HEADER_SIZE + route_size(hops) > end:
-        raise FrameError("route", f"{end - HEADER_SIZE} bytes hold no route of {hops} hops", message)
+        raise FrameError("route", f"{end - HEADER_SIZE} bytes are too few for a route of {hops} hops", message)
     return struct.unpack_from(f"<{hops}H", message, HEADER_SIZE + 1)
 
 
 def encode_stream(frame: Frame, mtu: int = MAX_FRAME) -> bytes:
-    """A frame as it goes onto a byte stream."""
+    """Encode a frame of at most `mtu` bytes for a byte stream. Raises LinkError if it does not fit."""
     return framing.stuff(encode(frame, mtu))
 
 
 class FrameDecoder:
-    """Finds the frames in a byte stream, however it was cut into chunks.
+    """Finds the frames in a byte stream that arrives in chunks of any size.
 
-    A damaged frame is an event like any other: the next delimiter starts afresh. At most one frame's worth of
-    unfinished bytes is kept, so noise cannot fill the memory.
+    A damaged frame becomes a FrameError, and the decoder resynchronizes at the next delimiter. It keeps at most one
+    frame of unfinished bytes, so noise cannot exhaust memory.
     """
 
     def __init__(self, mtu: int = MAX_FRAME) -> None:
@@ -121,6 +112,7 @@ class FrameDecoder:
         self._events: deque[Frame | FrameError] = deque()
 
     def receive_bytes(self, chunk: bytes) -> None:
+        """Decode what the next chunk of the stream completes; `events` returns it."""
         *finished, rest = (self._unfinished + chunk).split(framing.DELIMITER)
         for stuffed in finished:
             self._finish(stuffed)
@@ -129,19 +121,20 @@ class FrameDecoder:
             rest = rest[: self.limit]
         self._unfinished = rest
 
-    def next_event(self) -> Frame | FrameError | NeedData:
-        """The next frame, or what was found instead of one, or NEED_DATA."""
-        return self._events.popleft() if self._events else NEED_DATA
+    def events(self) -> Iterator[Frame | FrameError]:
+        """Yield, each once and in order, the decoded frames and the errors found instead of frames."""
+        while self._events:
+            yield self._events.popleft()
 
     @property
     def trailing(self) -> bytes:
-        """Bytes after the last delimiter: the beginning of a frame, or noise."""
+        """The bytes after the last delimiter: the beginning of a frame, or noise."""
         return self._unfinished
 
     def _finish(self, stuffed: bytes) -> None:
         overlong, self._overlong = self._overlong or len(stuffed) > self.limit, False
         if not stuffed:
-            return  # Two delimiters in a row: senders may put one in front to end what noise began.
+            return  # Two delimiters in a row: a sender may send one first to end what noise began.
         try:
             if overlong:
                 raise FrameError("long", f"more than {self.limit} bytes without a delimiter", stuffed)

@@ -1,7 +1,7 @@
-"""What a mote should have and what it says it has, and the messages that bring the one to the other.
+"""Desired and reported state of a mote, and the messages that turn one into the other.
 
-Two records and a pure function. Nothing here remembers what was sent before: whatever was lost, doubled or forgotten,
-the next look says again what is missing, and says nothing once nothing is.
+Two records and a pure function, which remembers nothing. Frames may be lost, repeated or late: the next comparison
+again finds what is missing, and finds nothing once the states agree.
 """
 
 from collections.abc import Mapping
@@ -12,26 +12,27 @@ from gateway.image import NO_IMAGE, Image, Stamp, encode_chunk, split_into_chunk
 from gateway.payload import Hello, MissingBlocks, RefusedImage
 
 ORDER = (FrameKind.PROGRAM, FrameKind.SCHEDULE)
-"""A program goes first: a sampling that is begun without its code measures in vain."""
+"""The program goes first: a sampling that starts without its code measures in vain."""
 
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """What a mote should have; None where it may have what it likes."""
+    """The images a mote should have; None if any image is fine."""
 
     schedule: Image | None = None
     program: Image | None = None
 
     def image(self, kind: FrameKind) -> Image | None:
+        """Return the desired image of a kind (SCHEDULE or PROGRAM)."""
         return self.schedule if kind is FrameKind.SCHEDULE else self.program
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedState:
-    """What a mote has said since its start number `boot`; None: it has said nothing, and is to be asked.
+    """What a mote has reported since its restart number `boot`; None if it has not reported and must be asked.
 
-    `seq` is the number of the hello that said so; `clock_off_ms` is by how much its clock was then ahead of ours, None
-    if it had no time. `arriving` is what it lacks of an image on its way, `refused` what it cannot take.
+    `seq` is the number of the HELLO with the report. `clock_off_ms` is how far its clock was then ahead of ours, None
+    if it had no time. `arriving` holds the missing blocks of incomplete images, `refused` the images it cannot install.
     """
 
     boot: int | None = None
@@ -42,7 +43,7 @@ class ReportedState:
     refused: frozenset[RefusedImage] = frozenset()
 
     def after_hello(self, frame: Frame, hello: Hello, now_ms: int) -> "ReportedState":
-        """What it says now takes the place of what it said before; what it said before and comes late does not."""
+        """Return the state after a HELLO; unchanged if the HELLO is older than the last one."""
         boot = frame.boot
         if self.boot is not None and (boot, frame.seq) < (self.boot, self.seq):
             return self
@@ -53,20 +54,24 @@ class ReportedState:
         return ReportedState(boot, frame.seq, installed, off, arriving, self.refused if same else frozenset())
 
     def after_event(self, event: MissingBlocks | RefusedImage) -> "ReportedState":
+        """Return the state after an event about an image."""
         if isinstance(event, MissingBlocks):
             return replace(self, arriving={**self.arriving, event.kind: event})
         return replace(self, refused=self.refused | {event})
 
 
 def is_up_to_date(desired: DesiredState, reported: ReportedState) -> bool:
-    """Whether the mote has what it should have."""
+    """Return whether the mote has reported all desired images."""
     return reported.boot is not None and not any(_outdated_image(desired, reported, kind) for kind in ORDER)
 
 
 def plan_messages(
     desired: DesiredState, reported: ReportedState, mote: MoteId, room: int = MAX_PAYLOAD
 ) -> list[Message]:
-    """What is to be said to the mote now: the question who it is, or the chunks that it lacks, or nothing."""
+    """Return the messages that the mote needs: a request for a HELLO, or the missing chunks, or nothing.
+
+    `room` is the most bytes of a payload.
+    """
     if reported.boot is None:
         return [Message(FrameKind.HELLO, mote, b"")]
     return [
@@ -79,10 +84,11 @@ def plan_messages(
 
 
 def _outdated_image(desired: DesiredState, reported: ReportedState, kind: FrameKind) -> Image | None:
-    """The image that the mote should have and has not."""
+    """Return the desired image of a kind if the mote does not have it."""
     image = desired.image(kind)
     return image if image and reported.installed.get(kind, NO_IMAGE) != image.stamp else None
 
 
-def _missing_blocks(image: Image, wants: MissingBlocks | None) -> frozenset[int] | None:
-    return wants.missing if wants and wants.stamp == image.stamp else None
+def _missing_blocks(image: Image, report: MissingBlocks | None) -> frozenset[int] | None:
+    """Return the blocks of an image that the mote has reported missing; None if all are to be sent."""
+    return report.missing if report and report.stamp == image.stamp else None

@@ -1,4 +1,4 @@
-"""DOOR DOWN: what motes should have -> bytes on a transport, until they say that they have it."""
+"""Downlink of the gateway: desired states of motes become bytes on a transport, until the motes report them."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,28 +10,28 @@ from gateway.transports import Transport
 
 
 def set_desired(desired: Mapping[MoteId, DesiredState], reconcilers: MoteReconcilers, now: int) -> None:
-    """From now on motes should have this; what lacks is queued on their links."""
+    """Set the desired states of motes; missing images are queued on their links."""
     reconcilers.set_desired(desired, now)
 
 
 def maintain(reconcilers: MoteReconcilers, transport: Transport, now: int) -> None:
-    """Look after each mote: what the clock brings about is sent at once, or queued on its link."""
+    """Run the timers of all motes at `now` (ms): send TIME and gap requests, queue repeated messages."""
     _send(reconcilers.run_timers(now), reconcilers, transport)
 
 
 def send_due(reconcilers: MoteReconcilers, transport: Transport, now: int) -> list[Frame]:
-    """Send what is due on any link at `now` (ms): new frames, and those nobody answered in time."""
+    """Send and return the frames that are due on any link at `now` (ms): new ones, and retransmissions."""
     sent = [frame for link in reconcilers.links.by_mote.values() for frame in link.due(now)]
     _send(sent, reconcilers, transport)
     return sent
 
 
-def send_acks(answers: Iterable[Frame], transport: Transport) -> None:
-    """Send acknowledgements; they go to whoever handed the frame over, and are never repeated by themselves."""
-    for frame in answers:
+def send_acks(acks: Iterable[Frame], transport: Transport) -> None:
+    """Send acknowledgements to the neighbours that handed the frames over; they are never retransmitted."""
+    for frame in acks:
         transport.send(encode_stream(frame))
 
 
 def _send(frames: Iterable[Frame], reconcilers: MoteReconcilers, transport: Transport) -> None:
     for frame in frames:
-        transport.send(encode_stream(frame.along(reconcilers.way(frame.mote)), reconcilers.mtu))
+        transport.send(encode_stream(frame.along(reconcilers.path_to(frame.mote)), reconcilers.mtu))

@@ -1,56 +1,61 @@
-"""What a frame is: an envelope with twelve bytes of header around a payload that stays opaque. SPEC.md has the bits."""
+"""Frames: an envelope with a header of twelve bytes around an opaque payload. SPEC.md defines every bit."""
 
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import NewType
+from typing import TypeAlias
 
 from gateway.errors import LinkError
 
-MoteId = NewType("MoteId", int)
+MoteId: TypeAlias = int
+"""The number of a mote or gateway on the air, 16 bits."""
+HopPath: TypeAlias = tuple[MoteId, ...]
+"""The path to a mote: gateway, forwarding motes, the mote itself. Empty if no path is known."""
 
 VERSION = 2
 LAST_SEQ = 0xFFFF
-"""After it comes seq 0 of the next boot; the partials of a mote are numbered from it down."""
+"""The greatest sequence number; seq 0 of the next boot follows. PARTIAL frames count down from it."""
 HEADER_SIZE = 12
 SEAL_SIZE = 8
 # IEEE 802.15.4 carries 127 octets; addressing, its own security header and checksum may take 25 of them.
 MAX_FRAME = 102
 LARGEST_FRAME = 2048
-"""What a link with more room may carry at most: the checksum finds any three wrong bits up to here."""
+"""The most bytes of a frame on any link: up to here the checksum detects any three wrong bits."""
 MAX_ROUTE = 16
-BROADCAST = MoteId(0xFFFF)
-"""All who hear it; no mote has this number."""
-COORDINATOR = MoteId(0)
-"""The number of the base station where motes count it among their neighbours; no mote has it."""
+"""The most hops of a route."""
+BROADCAST = 0xFFFF
+"""The receiver of a frame for all neighbours. No mote has this number."""
+COORDINATOR = 0
+"""The number of the base station among the neighbours of a mote. No mote has it."""
+_DEFAULT_END = -(1 << 31)
+"""Stands for the default end of a hop until `Frame.__post_init__` replaces it; no number on the air is that small."""
 
 
 def payload_room(mtu: int = MAX_FRAME, hops: int = 0) -> int:
-    """The bytes a payload may have on a link, behind a route of so many hops; there is always room for a seal."""
+    """Return the most payload bytes in a frame of `mtu` bytes with a route of `hops` hops; a seal always fits, too.
+
+    Raises LinkError if `mtu` is too small for a header and a seal, or larger than `LARGEST_FRAME`.
+    """
     if not HEADER_SIZE + SEAL_SIZE < mtu <= LARGEST_FRAME:
-        raise LinkError(f"a link for frames of {mtu} bytes is of no use; {LARGEST_FRAME} is the most")
+        raise LinkError(f"expected frames of {HEADER_SIZE + SEAL_SIZE + 1} to {LARGEST_FRAME} bytes, found {mtu}")
     return mtu - HEADER_SIZE - SEAL_SIZE - route_size(hops)
 
 
 def route_size(hops: int) -> int:
-    """The bytes that a route of so many hops takes behind the header."""
+    """Return the bytes that a route of `hops` hops takes behind the header."""
     return 1 + 2 * hops if hops else 0
 
 
-HopPath = tuple[MoteId, ...]
-"""How a mote is reached: the gateway, the motes that hand a frame on, the mote itself. Empty where it is not known."""
-
-
-def route_of(way: HopPath) -> tuple[MoteId, ...]:
-    """What of a way goes behind the header: all but the first hop, up to what a route may have."""
-    return way[2 : 2 + MAX_ROUTE]
+def route_of(path: HopPath) -> tuple[MoteId, ...]:
+    """Return the part of a path that goes behind the header: all but the first hop, at most `MAX_ROUTE` hops."""
+    return path[2 : 2 + MAX_ROUTE]
 
 
 MAX_PAYLOAD = payload_room()
-"""What fits on every link: what is made without knowing the way keeps to this."""
+"""Payload bytes that fit on every link. Payloads made without knowledge of the path keep to this."""
 
 
 class FrameKind(IntEnum):
-    """What a payload is about. The gateway understands HELLO, ACK and EVENT; the others belong to the layers above."""
+    """What a payload is about. The gateway reads HELLO, ACK and EVENT; the layers above read the others."""
 
     HELLO = 1
     SCHEDULE = 2
@@ -65,13 +70,13 @@ class FrameKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One message between a mote and the base station, on one hop of its way.
+    """One message between a mote and the base station, on one hop of its path.
 
-    `mote` is where an upward frame began and where a downward frame is to end. (`boot`, `seq`) number the frames of
-    one sender and never repeat: who has none left goes on with the next `boot`. Those four stay the same
-    from hop to hop; `sender` and `receiver` are the two ends of this hop, `route` the hops that follow it. Where
-    nothing is said of the hop, it is the only one, between the mote and the base station. An answer may say that
-    something is `pending` for the one that it answers, and what goes up that more is to follow, or that it is `repeated`.
+    `mote` is the source of an upward frame and the destination of a downward frame. (`boot`, `seq`) is its number,
+    given by its source; numbers never repeat, because the next `boot` follows the last `seq`. Kind, mote, boot and
+    seq stay the same from hop to hop. `sender` and `receiver` are the ends of this hop (default: mote and base
+    station), `route` the receivers of the hops that follow. `pending` says that more is waiting: in an ACK for its
+    receiver, in an upward frame behind it. `repeated` marks an upward frame that may be a second copy.
     """
 
     kind: FrameKind
@@ -82,8 +87,8 @@ class Frame:
     down: bool = False
     want_ack: bool = True
     seal: bytes = field(default=b"", repr=False)
-    sender: MoteId | None = None
-    receiver: MoteId | None = None
+    sender: MoteId = _DEFAULT_END
+    receiver: MoteId = _DEFAULT_END
     route: tuple[MoteId, ...] = ()
     pending: bool = False
     repeated: bool = False
@@ -91,40 +96,40 @@ class Frame:
     def __post_init__(self) -> None:
         ends = (COORDINATOR, self.mote) if self.down else (self.mote, COORDINATOR)
         for name, end in zip(("sender", "receiver"), ends, strict=True):
-            if getattr(self, name) is None:
+            if getattr(self, name) == _DEFAULT_END:
                 object.__setattr__(self, name, end)
         for name in ("mote", "boot", "seq", "sender", "receiver"):
             if not 0 <= getattr(self, name) <= 0xFFFF:
-                raise LinkError(f"{name} {getattr(self, name)} of a frame does not fit into 16 bits")
+                raise LinkError(f"expected a {name} of 16 bits, found {getattr(self, name)}")
         if len(self.route) > MAX_ROUTE or not all(0 <= hop <= 0xFFFF for hop in self.route):
-            raise LinkError(f"a route has at most {MAX_ROUTE} hops of 16 bits each, not {self.route}")
+            raise LinkError(f"expected a route of at most {MAX_ROUTE} hops of 16 bits each, found {self.route}")
         if len(self.payload) > payload_room(LARGEST_FRAME, len(self.route)):
             raise LinkError(f"a payload of {len(self.payload)} bytes fits on no link")
         if self.pending and self.down and (self.kind is not FrameKind.ACK or self.payload):
-            raise LinkError("only what goes up, or the answer to a frame, says that something is pending")
+            raise LinkError("`pending` is allowed in upward frames and in an ACK without payload")
         if self.repeated and self.down:
-            raise LinkError("only what goes up says that it is repeated")
+            raise LinkError("`repeated` is allowed in upward frames only")
         if len(self.seal) not in (0, SEAL_SIZE):
-            raise LinkError(f"a seal has {SEAL_SIZE} bytes, not {len(self.seal)}")
+            raise LinkError(f"expected a seal of {SEAL_SIZE} bytes, found {len(self.seal)}")
 
-    def along(self, way: HopPath) -> "Frame":
-        """The frame as it sets out on a way down; where none is known, to the mote itself."""
-        return replace(self, sender=way[0], receiver=way[1], route=route_of(way)) if len(way) > 1 else self
+    def along(self, path: HopPath) -> "Frame":
+        """Return the frame as it starts on a downward path; unchanged if no path is known."""
+        return replace(self, sender=path[0], receiver=path[1], route=route_of(path)) if len(path) > 1 else self
 
     @property
     def is_poll(self) -> bool:
-        """Whether a mote that has nothing else to say asks its parent whether something waits for it."""
+        """Whether an idle mote asks its parent with this frame whether anything is pending for it."""
         return self.kind is FrameKind.ACK and self.want_ack
 
     @property
     def identity(self) -> tuple[int, int, int]:
-        """What makes two receptions of a frame the same frame."""
+        """(mote, boot, seq): equal for all copies of a frame."""
         return self.mote, self.boot, self.seq
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What somebody above wants sent to a mote; the link makes a numbered frame of it."""
+    """A payload for a mote, not yet numbered; the link makes a frame of it."""
 
     kind: FrameKind
     mote: MoteId

@@ -1,6 +1,6 @@
-"""A frame as annotated hex, one field a line: what explain, logs and golden files show.
+"""Frames as annotated hex, one field a line, for explain, logs and golden files.
 
-The gateway cannot read payloads, so whoever can hands in what their bytes mean, as (size in bytes, meaning) in order.
+The gateway cannot read all payloads. Callers that can pass the fields as (size in bytes, meaning), in order.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from gateway.frame import BROADCAST, COORDINATOR, HEADER_SIZE, LARGEST_FRAME, VE
 
 
 def annotate_frame(frame: Frame, payload: Iterable[tuple[int, str]] = ()) -> str:
-    """One line per field: `from-to  x bytes  meaning`. Payload bytes nobody explained are shown as `payload`."""
+    """Return one line for each field: `from-to  x bytes  meaning`. Unexplained payload bytes appear as `payload`."""
     message = encode(frame, LARGEST_FRAME)
     flags = [word for word, on in (("down", frame.down), ("up", not frame.down), ("ack wanted", frame.want_ack),
                                    ("routed", frame.route), ("more is pending", frame.pending),
@@ -21,8 +21,8 @@ def annotate_frame(frame: Frame, payload: Iterable[tuple[int, str]] = ()) -> str
         (2, f"{'to' if frame.down else 'from'} mote {frame.mote}"),
         (2, f"boot {frame.boot}"),
         (2, f"seq {frame.seq}"),
-        (2, f"sent by {_end(frame.sender)}"),
-        (2, f"to be taken by {_end(frame.receiver)}"),
+        (2, f"sender: {_end(frame.sender)}"),
+        (2, f"receiver: {_end(frame.receiver)}"),
         *_route(frame),
         *payload,
     ]
@@ -39,11 +39,11 @@ def annotate_frame(frame: Frame, payload: Iterable[tuple[int, str]] = ()) -> str
 
 
 def _end(number: MoteId) -> str:
-    return {COORDINATOR: "the base station", BROADCAST: "whoever hears it"}.get(number, f"mote {number}")
+    return {COORDINATOR: "the base station", BROADCAST: "all neighbours"}.get(number, f"mote {number}")
 
 
 def _route(frame: Frame) -> Iterator[tuple[int, str]]:
     if frame.route:
-        yield 1, f"{len(frame.route)} hops after this one"
+        yield 1, f"{len(frame.route)} more hops"
     for hop in frame.route:
         yield 2, f"then mote {hop}"

@@ -1,8 +1,8 @@
-"""Image: what SCHEDULE and PROGRAM carry, too long for a frame; cut into chunks here, put together there, whole or not.
+"""Images: the bytes of a schedule or a program, sent in chunks and installed as a whole or not at all.
 
-An image is known by its version and its digest, so one that was made by a base station without memory of the last is
-not taken for it. Chunks are whole blocks, and any block may come in any chunk: a gap is asked for by its blocks,
-whatever the links on the way have room for.
+Version and digest identify an image, so a base station that lost its memory cannot take another image for its own. A
+chunk carries whole blocks, and any block may arrive in any chunk. A gap is therefore requested by block numbers,
+whatever room the frames on the path have.
 """
 
 import struct
@@ -14,24 +14,26 @@ from gateway.framing import checksum
 
 CHUNK = struct.Struct("<HHHB")
 BLOCK = 16
+"""Bytes of a block."""
 MAX_IMAGE = 256 * BLOCK
+"""Bytes of the largest image: a block number is one byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """By what an image is known."""
+    """The identity of an image: its version, and the CRC-16 of its content."""
 
     version: int
     digest: int
 
 
 NO_IMAGE = Stamp(0, 0)
-"""What a mote has that was never given an image, or lost it."""
+"""The stamp that a mote reports if it never had an image, or lost it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The bytes of a schedule or of a program, under a version from 1 on."""
+    """The bytes of a schedule or of a program, with a version from 1 on."""
 
     version: int
     content: bytes
@@ -39,21 +41,21 @@ class Image:
 
     def __post_init__(self) -> None:
         if not 1 <= self.version <= 0xFFFF:
-            raise LinkError(f"an image has a version from 1 to 65535, not {self.version}")
+            raise LinkError(f"expected an image version from 1 to 65535, found {self.version}")
         if not 1 <= len(self.content) <= MAX_IMAGE:
-            raise LinkError(f"an image has 1 to {MAX_IMAGE} bytes, not {len(self.content)}")
+            raise LinkError(f"expected an image of 1 to {MAX_IMAGE} bytes, found {len(self.content)}")
         digest = int.from_bytes(checksum(self.content), "little")
         object.__setattr__(self, "stamp", Stamp(self.version, digest))
 
     @property
     def blocks(self) -> frozenset[int]:
-        """The numbers of all its blocks."""
+        """The numbers of all blocks."""
         return frozenset(range(block_count(len(self.content))))
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some neighbouring blocks of an image of `size` bytes, `first` being the number of the first one."""
+    """Consecutive blocks of an image of `size` bytes; `first` is the number of the first block."""
 
     stamp: Stamp
     size: int
@@ -62,44 +64,50 @@ class Chunk:
 
     @property
     def blocks(self) -> range:
+        """The numbers of its blocks."""
         return range(self.first, self.first + block_count(len(self.content)))
 
 
 def block_count(size: int) -> int:
+    """Return how many blocks `size` bytes take."""
     return -(-size // BLOCK)
 
 
 def encode_chunk(chunk: Chunk) -> bytes:
+    """Return the payload of a SCHEDULE or PROGRAM frame."""
     return CHUNK.pack(chunk.stamp.version, chunk.stamp.digest, chunk.size, chunk.first) + chunk.content
 
 
 def decode_chunk(payload: bytes) -> Chunk:
-    """FrameError `chunk` for one that cannot be part of an image."""
+    """Decode the payload of a SCHEDULE or PROGRAM frame. Raises FrameError with code `chunk`."""
     if len(payload) <= CHUNK.size:
-        raise FrameError("chunk", f"{len(payload)} bytes hold no chunk", payload)
+        raise FrameError("chunk", f"{len(payload)} bytes are too few for a chunk", payload)
     version, digest, size, first = CHUNK.unpack_from(payload)
     chunk = Chunk(Stamp(version, digest), size, first, payload[CHUNK.size :])
     end = first * BLOCK + len(chunk.content)
     if version == 0 or size > MAX_IMAGE or end > size or (end < size and end % BLOCK):
-        raise FrameError("chunk", f"bytes {first * BLOCK} to {end} are no blocks of an image of {size} bytes", payload)
+        raise FrameError("chunk", f"bytes {first * BLOCK} to {end} are not blocks of an image of {size} bytes", payload)
     return chunk
 
 
 def annotate_chunk(chunk: Chunk, what: str) -> Iterator[tuple[int, str]]:
-    """What the bytes before a chunk's content mean, for `gateway.frame_annotation`."""
+    """Yield (size in bytes, meaning) of the fields before a chunk's content, for `gateway.frame_annotation`."""
     yield 2, f"{what} version {chunk.stamp.version}"
     yield 2, f"digest {chunk.stamp.digest:#06x}"
     yield 2, f"of {chunk.size} bytes"
     yield 1, f"from block {chunk.first} on"
 
 
-def split_into_chunks(image: Image, room: int, wanted: Iterable[int] | None = None) -> list[Chunk]:
-    """The chunks that bring the wanted blocks (all, if none are named) in payloads of at most `room` bytes."""
+def split_into_chunks(image: Image, room: int, blocks: Iterable[int] | None = None) -> list[Chunk]:
+    """Split the given blocks of an image (default: all) into chunks whose payloads have at most `room` bytes.
+
+    Raises LinkError if `room` is too small for one block.
+    """
     most = (room - CHUNK.size) // BLOCK
     if most < 1:
-        raise LinkError(f"{room} bytes have no room for a block of {BLOCK}")
+        raise LinkError(f"a payload of {room} bytes has no room for a block of {BLOCK} bytes")
     runs: list[list[int]] = []
-    for block in sorted(image.blocks if wanted is None else image.blocks.intersection(wanted)):
+    for block in sorted(image.blocks if blocks is None else image.blocks.intersection(blocks)):
         if runs and runs[-1][-1] == block - 1 and len(runs[-1]) < most:
             runs[-1].append(block)
         else:
@@ -110,33 +118,36 @@ def split_into_chunks(image: Image, room: int, wanted: Iterable[int] | None = No
 
 @dataclass(slots=True)
 class ImageReassembly:
-    """An image on its way into a mote. It is whole when every block is there and the digest is right, never before."""
+    """An image of which a mote has received some blocks."""
 
     stamp: Stamp
     size: int
-    have: set[int] = field(default_factory=set)
+    received: set[int] = field(default_factory=set)
     content: bytearray = field(default_factory=bytearray)
 
     @classmethod
     def of(cls, chunk: Chunk) -> "ImageReassembly":
+        """Start the reassembly of a chunk's image, without the chunk itself."""
         return cls(chunk.stamp, chunk.size, content=bytearray(chunk.size))
 
     def fits(self, chunk: Chunk) -> bool:
-        """Whether the chunk is one of this image."""
+        """Return whether the chunk belongs to this image."""
         return (chunk.stamp, chunk.size) == (self.stamp, self.size)
 
     def add(self, chunk: Chunk) -> None:
+        """Store the blocks of a chunk of this image."""
         start = chunk.first * BLOCK
         self.content[start : start + len(chunk.content)] = chunk.content
-        self.have.update(chunk.blocks)
+        self.received.update(chunk.blocks)
 
     @property
     def missing(self) -> frozenset[int]:
-        return frozenset(range(block_count(self.size))) - self.have
+        """The numbers of the blocks that have not arrived."""
+        return frozenset(range(block_count(self.size))) - self.received
 
     def image(self) -> Image:
-        """The image, once nothing is missing. FrameError `digest` if its bytes are not those that were sent."""
+        """Return the complete image. Raises FrameError with code `digest` if its bytes do not match the digest."""
         image = Image(self.stamp.version, bytes(self.content))
         if image.stamp != self.stamp:
-            raise FrameError("digest", f"an image of version {self.stamp.version} is not what was sent")
+            raise FrameError("digest", f"the content of image version {self.stamp.version} does not match its digest")
         return image

@@ -1,4 +1,4 @@
-"""Installer: how a mote takes images, whole or not at all. Simulated motes run it, and firmware is tested against it."""
+"""How a mote receives and installs images. Simulated motes run this class; firmware is tested against it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,22 +7,26 @@ from gateway.frame import Frame, FrameKind
 from gateway.image import NO_IMAGE, Chunk, Image, ImageReassembly, Stamp, decode_chunk
 from gateway.payload import IMAGES, MissingBlocks
 
-Number = tuple[int, int]
-"""(boot, seq) of a frame: what was numbered later was meant later."""
+FrameNumber = tuple[int, int]
+"""(boot, seq) of a frame. The image with the greater number is the newer one."""
 
 
 @dataclass(slots=True)
 class Installer:
-    """`installed` is what runs. Whoever runs it calls `install` with what `take` gives, if it makes sense there."""
+    """The images of one mote: `installed` is what runs, the rest is incomplete.
+
+    `take` returns an image when it is complete. The caller validates it and then calls `install`.
+    """
 
     installed: dict[FrameKind, Stamp] = field(default_factory=lambda: dict.fromkeys(IMAGES, NO_IMAGE))
     _arriving: dict[FrameKind, ImageReassembly] = field(default_factory=dict)
-    _begun: dict[FrameKind, Number] = field(default_factory=dict)
+    _begun: dict[FrameKind, FrameNumber] = field(default_factory=dict)
 
     def take(self, frame: Frame) -> Image | None:
-        """The image, if this chunk makes it whole. FrameError `chunk` or `digest` if it is none.
+        """Store a chunk; return the image if this chunk completes it.
 
-        A chunk of an image that was begun before the present one is left over from then, and does nothing.
+        A chunk of an image that was started before the present one is ignored. Raises FrameError with code `chunk` or
+        `digest`.
         """
         kind, number, chunk = frame.kind, (frame.boot, frame.seq), decode_chunk(frame.payload)
         assembly = self._arriving.get(kind)
@@ -38,18 +42,18 @@ class Installer:
         return assembly.image()
 
     def has(self, kind: FrameKind, chunk: Chunk) -> bool:
-        """Whether a chunk is of what is installed already: whoever sent it does not know, and is to be told."""
+        """Return whether the image of a chunk is already installed, so the sender needs a new HELLO."""
         return chunk.stamp == self.installed[kind]
 
     def install(self, kind: FrameKind, image: Image) -> None:
-        """From now on this one is what runs."""
+        """Record that this image now runs."""
         self.installed[kind] = image.stamp
 
     def forget(self, kind: FrameKind) -> None:
-        """What runs goes on, and is to be told anew."""
+        """Report no image of this kind from now on, so that it is sent again; the running one goes on."""
         self.installed[kind] = NO_IMAGE
 
     def missing_blocks(self) -> Iterator[MissingBlocks]:
-        """What is still missing of the images on their way."""
+        """Yield the missing blocks of each incomplete image."""
         for kind, assembly in self._arriving.items():
             yield MissingBlocks(kind, assembly.stamp, assembly.missing)

@@ -1,17 +1,17 @@
-"""One link between two ends that number their frames: what was seen already, what is acknowledged, what to send again.
+"""One link between two peers that number their frames: duplicates, acknowledgements, gaps and retransmission.
 
-The base station holds one link per mote, a mote holds one to the base station; both are this class. A link does
-nothing by itself: bytes, time (`now`, in milliseconds) and numbers are arguments.
+The base station holds one link for each mote, and a mote holds one to the base station. Both are this class. A link
+does no input or output: bytes and time (`now`, in milliseconds) are arguments.
 
-An outgoing frame's life, as a table:
+The states of an outgoing frame:
 
     QUEUED ──SENT──▶ IN_FLIGHT ──ACKED──▶ DONE
       ▲                │   └──EXHAUSTED──▶ GIVEN_UP
-      └────TIMEOUT─────┘     a frame that wants no acknowledgement: QUEUED ──SENT_UNANSWERED──▶ DONE
+      └────TIMEOUT─────┘     a frame without acknowledgement: QUEUED ──SENT_WITHOUT_ACK──▶ DONE
 
-One frame is in flight at a time. Motes have one receive buffer, and a window of one already fills a link whose round
-trip is shorter than the pause between frames, which sensor networks' are. To a mote that sleeps nothing is sent before
-it is heard: it listens for a moment after it has spoken.
+One frame is in flight at a time. Motes have one receive buffer, and a window of one frame fills a link whose round trip
+is shorter than the pause between frames, as in sensor networks. A duty-cycled mote listens for a moment after it has
+transmitted, so the link sends to it only then.
 """
 
 from bisect import bisect_left, bisect_right
@@ -27,6 +27,8 @@ from gateway.resend_buffer import ResendBuffer, expand_gaps
 
 
 class SendState(Enum):
+    """How far an outgoing frame has come."""
+
     QUEUED = auto()
     IN_FLIGHT = auto()
     DONE = auto()
@@ -34,8 +36,10 @@ class SendState(Enum):
 
 
 class SendEvent(Enum):
+    """What can happen to an outgoing frame."""
+
     SENT = auto()
-    SENT_UNANSWERED = auto()
+    SENT_WITHOUT_ACK = auto()
     ACKED = auto()
     TIMEOUT = auto()
     EXHAUSTED = auto()
@@ -43,7 +47,7 @@ class SendEvent(Enum):
 
 TRANSITIONS = {
     (SendState.QUEUED, SendEvent.SENT): SendState.IN_FLIGHT,
-    (SendState.QUEUED, SendEvent.SENT_UNANSWERED): SendState.DONE,
+    (SendState.QUEUED, SendEvent.SENT_WITHOUT_ACK): SendState.DONE,
     (SendState.IN_FLIGHT, SendEvent.ACKED): SendState.DONE,
     (SendState.IN_FLIGHT, SendEvent.TIMEOUT): SendState.QUEUED,
     (SendState.IN_FLIGHT, SendEvent.EXHAUSTED): SendState.GIVEN_UP,
@@ -51,7 +55,7 @@ TRANSITIONS = {
 
 
 def next_state(state: SendState, event: SendEvent) -> SendState:
-    """The state that an event leads to; an impossible event is an error of ours."""
+    """Return the state after an event. Raises LinkError if the event is impossible in this state."""
     try:
         return TRANSITIONS[state, event]
     except KeyError:
@@ -60,28 +64,30 @@ def next_state(state: SendState, event: SendEvent) -> SendState:
 
 @dataclass(frozen=True, slots=True)
 class LinkPolicy:
-    """How patient a link is.
+    """Timeouts and limits of a link.
 
-    Ten seconds, because a duty-cycled mote may sleep through several; the pause grows with each attempt by `growth`, so
-    that a link that is down is not shouted at. `listens_ms` is how long the peer listens after it was heard, None for a
-    peer that never sleeps. `keeps` is how many frames are kept after they left, in case their gaps are asked for.
+    `timeout_ms` is the wait for an acknowledgement: ten seconds, because a duty-cycled mote may sleep for several. The
+    wait grows by `backoff_factor` with each attempt, up to `max_timeout_ms`. `listen_window_ms` is how long the peer
+    listens after it has transmitted, None if it never sleeps. `resend_capacity` is the number of sent frames to keep
+    for gap requests.
     """
 
     timeout_ms: int = 10_000
-    attempts: int = 6
-    growth: int = 2
-    longest_ms: int = 300_000
-    listens_ms: int | None = None
-    keeps: int = 0
+    max_attempts: int = 6
+    backoff_factor: int = 2
+    max_timeout_ms: int = 300_000
+    listen_window_ms: int | None = None
+    resend_capacity: int = 0
 
-    def pause(self, attempt: int) -> int:
-        """How long to wait for the answer to an attempt, counted from 1."""
-        return min(self.timeout_ms * self.growth ** (attempt - 1), self.longest_ms)
+    def timeout_of(self, attempt: int) -> int:
+        """Return how long (ms) to wait for the acknowledgement of an attempt, counted from 1."""
+        grown: int = self.timeout_ms * self.backoff_factor ** (attempt - 1)
+        return min(grown, self.max_timeout_ms)
 
 
 @dataclass(slots=True)
 class OutgoingFrame:
-    """An outgoing frame and how far it has come."""
+    """A frame in the queue; `deadline` (ms) is when its acknowledgement is overdue."""
 
     frame: Frame
     state: SendState = SendState.QUEUED
@@ -90,7 +96,7 @@ class OutgoingFrame:
 
 
 class SequenceSet:
-    """A set of sequence numbers as disjoint ranges: exact for ever, and small as long as little is lost."""
+    """A set of sequence numbers, stored as disjoint ranges: exact, and small as long as few numbers are missing."""
 
     __slots__ = ("_ends", "_starts")
 
@@ -99,7 +105,7 @@ class SequenceSet:
         self._ends: list[int] = []  # inclusive
 
     def add(self, number: int) -> bool:
-        """Put a number in; False if it was in already."""
+        """Add a number; return False if it was there already."""
         at = bisect_right(self._starts, number)  # ranges before `at` start at or below the number
         if at and number <= self._ends[at - 1]:
             return False
@@ -118,22 +124,22 @@ class SequenceSet:
         return True
 
     def fill(self, first: int, last: int) -> int:
-        """Put all numbers of an inclusive range in; how many were not in."""
+        """Add all numbers of an inclusive range; return how many were new."""
         before, behind = bisect_left(self._ends, first - 1), bisect_right(self._starts, last + 1)
-        fresh = last - first + 1 - self.count(first, last)
+        added = last - first + 1 - self.count(first, last)
         if before < behind:
             first, last = min(first, self._starts[before]), max(last, self._ends[behind - 1])
         self._starts[before:behind], self._ends[before:behind] = [first], [last]
-        return fresh
+        return added
 
     def count(self, first: int, last: int) -> int:
-        """How many there are in an inclusive range; none where it ends before it begins."""
+        """Return how many numbers lie in an inclusive range; 0 if `last` is below `first`."""
         before, behind = bisect_left(self._ends, first), bisect_right(self._starts, last)
-        within = zip(self._starts[before:behind], self._ends[before:behind], strict=True)
-        return sum(max(0, min(end, last) - max(start, first) + 1) for start, end in within)
+        overlaps = zip(self._starts[before:behind], self._ends[before:behind], strict=True)
+        return sum(max(0, min(end, last) - max(start, first) + 1) for start, end in overlaps)
 
     def forget(self, below: int) -> None:
-        """Leave out all that are less."""
+        """Remove all numbers less than `below`."""
         before = bisect_left(self._ends, below)
         del self._starts[:before], self._ends[:before]
         if self._starts:
@@ -141,27 +147,31 @@ class SequenceSet:
 
     @property
     def pieces(self) -> int:
-        """How many ranges there are."""
+        """The number of ranges."""
         return len(self._starts)
 
     @property
     def greatest(self) -> int:
-        """-1 if there is none."""
+        """The greatest number; -1 if the set is empty."""
         return self._ends[-1] if self._ends else -1
 
     def ranges(self) -> Gaps:
-        """The numbers, as inclusive ranges."""
+        """Return the numbers as inclusive ranges, ascending."""
         return tuple(zip(self._starts, self._ends, strict=True))
 
     def missing(self) -> list[tuple[int, int]]:
-        """The gaps below the greatest number, from 0, as inclusive ranges: frames lost or still on their way."""
+        """Return the gaps from 0 to the greatest number as inclusive ranges: frames lost or still on their way."""
         befores = [-1, *self._ends]
         return [(end + 1, start - 1) for end, start in zip(befores, self._starts, strict=False) if end + 1 < start]
 
 
 @dataclass(slots=True)
 class Link:
-    """The link to one peer. `down` says which way we send; `boot` is the number of our own start."""
+    """The link to one peer.
+
+    `down` is the direction in which we send. `boot` counts our own restarts. `duplicates` and `lost` count received
+    and lost frames of the peer, `given_up` holds our frames that it never acknowledged.
+    """
 
     mote: MoteId
     boot: int
@@ -171,14 +181,14 @@ class Link:
     lost: int = 0
     given_up: list[Frame] = field(default_factory=list)
     _next_seq: int = 0
-    _heard_until: int = -1
-    _kept: ResendBuffer = field(default_factory=ResendBuffer)
+    _listens_until: int = -1
+    _sent: ResendBuffer = field(default_factory=ResendBuffer)
     _outgoing: deque[OutgoingFrame] = field(default_factory=deque)
     _received: dict[int, SequenceSet] = field(default_factory=dict)
-    _settled: dict[int, SequenceSet] = field(default_factory=dict)  # what was received, or written off
+    _settled: dict[int, SequenceSet] = field(default_factory=dict)  # received, or written off as lost
 
     def make_frame(self, message: Message) -> Frame:
-        """A message as a frame, for whoever sends it at once."""
+        """Number a message without queueing it, for a caller that sends it at once."""
         frame = Frame(message.kind, self.mote, self.boot, self._next_seq, message.payload, self.down, message.want_ack)
         self._next_seq += 1
         if self._next_seq > LAST_SEQ:
@@ -186,119 +196,121 @@ class Link:
         return frame
 
     def post(self, message: Message) -> Frame:
-        """Number a message and put it into the queue."""
+        """Number a message and queue it."""
         frame = self.make_frame(message)
         self._outgoing.append(OutgoingFrame(frame))
         return frame
 
     def withdraw(self, kind: FrameKind) -> None:
-        """Forget the frames of a kind that were not acknowledged: they need not arrive any more."""
-        self._outgoing = deque(sending for sending in self._outgoing if sending.frame.kind is not kind)
+        """Remove the queued frames of a kind, also one in flight."""
+        self._outgoing = deque(outgoing for outgoing in self._outgoing if outgoing.frame.kind is not kind)
 
     def due(self, now: int) -> Iterator[Frame]:
-        """The frames to put on the wire now, each counted as sent when it is taken; none to a peer that sleeps."""
+        """Yield the frames to send at `now`; each counts as sent when it is taken. Nothing is due to a sleeping peer."""
         while self._outgoing and self.is_listening(now):
-            sending = self._outgoing[0]
-            if sending.state is SendState.IN_FLIGHT:
-                if now < sending.deadline:
+            outgoing = self._outgoing[0]
+            if outgoing.state is SendState.IN_FLIGHT:
+                if now < outgoing.deadline:
                     return
-                exhausted = sending.attempts >= self.policy.attempts
-                sending.state = next_state(sending.state, SendEvent.EXHAUSTED if exhausted else SendEvent.TIMEOUT)
-            if sending.state is SendState.GIVEN_UP:
+                exhausted = outgoing.attempts >= self.policy.max_attempts
+                outgoing.state = next_state(outgoing.state, SendEvent.EXHAUSTED if exhausted else SendEvent.TIMEOUT)
+            if outgoing.state is SendState.GIVEN_UP:
                 self.given_up.append(self._leave())
                 continue
-            sending.attempts += 1
-            sending.deadline = now + self.policy.pause(sending.attempts)
-            event = SendEvent.SENT if sending.frame.want_ack else SendEvent.SENT_UNANSWERED
-            sending.state = next_state(sending.state, event)
-            if sending.state is SendState.DONE:
+            outgoing.attempts += 1
+            outgoing.deadline = now + self.policy.timeout_of(outgoing.attempts)
+            event = SendEvent.SENT if outgoing.frame.want_ack else SendEvent.SENT_WITHOUT_ACK
+            outgoing.state = next_state(outgoing.state, event)
+            if outgoing.state is SendState.DONE:
                 self._leave()
-            yield sending.frame
+            yield outgoing.frame
 
     def _leave(self) -> Frame:
-        """The first frame leaves the queue; the last few of them are kept, should somebody ask for a gap."""
+        """Remove the first frame from the queue and keep it for gap requests."""
         frame = self._outgoing.popleft().frame
-        self._kept.keep(frame, self.policy.keeps)
+        self._sent.keep(frame, self.policy.resend_capacity)
         return frame
 
     def note_heard(self, now: int) -> None:
-        """The peer was heard: it listens for a moment."""
-        if self.policy.listens_ms is not None:
-            self._heard_until = max(self._heard_until, now + self.policy.listens_ms)
+        """Record that the peer transmitted at `now`, so it listens for a moment."""
+        if self.policy.listen_window_ms is not None:
+            self._listens_until = max(self._listens_until, now + self.policy.listen_window_ms)
 
     def is_listening(self, now: int) -> bool:
-        """Whether the peer can hear us now."""
-        return self.policy.listens_ms is None or now < self._heard_until
+        """Return whether the peer can receive at `now`."""
+        return self.policy.listen_window_ms is None or now < self._listens_until
 
     def next_deadline(self) -> int | None:
-        """When `due` has something to say again, if nothing happens before; None if nothing waits for an answer."""
+        """Return when (ms) the frame in flight times out; None if no frame is in flight."""
         first = self._outgoing[0] if self._outgoing else None
         return first.deadline if first and first.state is SendState.IN_FLIGHT else None
 
     @property
     def idle(self) -> bool:
+        """Whether no frame is queued or in flight."""
         return not self._outgoing
 
     @property
     def longest_payload(self) -> int:
-        """The bytes of the longest payload that is queued or in flight."""
-        return max((len(sending.frame.payload) for sending in self._outgoing), default=0)
+        """Bytes of the longest payload that is queued or in flight."""
+        return max((len(outgoing.frame.payload) for outgoing in self._outgoing), default=0)
 
     @property
     def outstanding(self) -> frozenset[tuple[int, int, int]]:
         """The identities of the frames that are queued or in flight."""
-        return frozenset(sending.frame.identity for sending in self._outgoing)
+        return frozenset(outgoing.frame.identity for outgoing in self._outgoing)
 
     def take_ack(self, ack: Frame) -> bool:
-        """Take an acknowledgement; False if it answers nothing that is in flight (a second copy, or too late)."""
+        """Process an acknowledgement; return False if it is not for the frame in flight (a duplicate, or too late)."""
         if not self._outgoing or self._outgoing[0].state is not SendState.IN_FLIGHT:
             return False
-        sending = self._outgoing[0]
-        if (sending.frame.boot, sending.frame.seq) != (ack.boot, ack.seq):
+        outgoing = self._outgoing[0]
+        if (outgoing.frame.boot, outgoing.frame.seq) != (ack.boot, ack.seq):
             return False
-        sending.state = next_state(sending.state, SendEvent.ACKED)
+        outgoing.state = next_state(outgoing.state, SendEvent.ACKED)
         self._leave()
         return True
 
     def accept(self, frame: Frame) -> bool:
-        """Take a frame from the peer; False, and counted, if it was here before.
+        """Record a frame of the peer; return False, and count it, if it is a duplicate.
 
-        One that was written off may come all the same: somebody on the way had it when its sender believed it lost.
-        Of partials nothing is missed: they are numbered apart, because most of them end where they are merged.
+        A frame that was written off may arrive all the same: another mote had it when its sender believed it lost. It
+        is then lost no longer. PARTIAL frames are numbered apart and leave no gaps, because most of them end where
+        they are merged.
         """
-        fresh = self._received.setdefault(frame.boot, SequenceSet()).add(frame.seq)
-        self.duplicates += not fresh
+        is_new = self._received.setdefault(frame.boot, SequenceSet()).add(frame.seq)
+        self.duplicates += not is_new
         if frame.kind is not FrameKind.PARTIAL:
-            missed = self._settled.setdefault(frame.boot, SequenceSet()).add(frame.seq)
-            self.lost -= fresh and not missed
-        return fresh
+            was_missing = self._settled.setdefault(frame.boot, SequenceSet()).add(frame.seq)
+            self.lost -= is_new and not was_missing
+        return is_new
 
     def missing(self) -> dict[int, Gaps]:
-        """Per boot of the peer, the sequence numbers that have not come (yet)."""
+        """Return, by boot of the peer, the sequence numbers that have neither arrived nor been written off."""
         return {boot: gaps for boot, numbers in self._settled.items() if (gaps := tuple(numbers.missing()))}
 
     def last_received(self, boot: int) -> int:
-        """The greatest number of a boot that came; -1 if none did."""
+        """Return the greatest sequence number of a boot that arrived; -1 if none did."""
         return self._settled[boot].greatest if boot in self._settled else -1
 
     def write_off(self, lost: LostFrames) -> None:
-        """The peer says that these will not come: they are missing no longer, but lost."""
+        """Count frames as lost that the peer can no longer send."""
         numbers = self._settled.setdefault(lost.boot, SequenceSet())
         for first, last in lost.gaps:
             self.lost += numbers.fill(first, last)
 
     def resend(self, boot: int, gaps: Gaps) -> LostFrames:
-        """Queue what is still kept of the gaps that the peer asks for. What is neither kept nor waiting is lost."""
-        asked = expand_gaps(gaps)
-        self._outgoing.extend(OutgoingFrame(frame) for frame in self._kept.take(boot, asked))
+        """Queue the requested frames that are still in the resend buffer; return those that are lost."""
+        requested = expand_gaps(gaps)
+        self._outgoing.extend(OutgoingFrame(frame) for frame in self._sent.take(boot, requested))
         numbers = SequenceSet()
-        for number in asked - {s.frame.seq for s in self._outgoing if s.frame.boot == boot}:
+        for number in requested - {s.frame.seq for s in self._outgoing if s.frame.boot == boot}:
             numbers.add(number)
         return LostFrames(boot, numbers.ranges())
 
 
 def make_ack(frame: Frame) -> Frame:
-    """The answer to a frame, on the hop it came by. It has no number of its own: it repeats the one that it answers."""
+    """Return the acknowledgement of a frame, for the hop on which it came. An ACK repeats the number that it answers."""
     return Frame(
         FrameKind.ACK, frame.mote, frame.boot, frame.seq, down=not frame.down, want_ack=False,
         sender=frame.receiver, receiver=frame.sender,
@@ -307,13 +319,14 @@ def make_ack(frame: Frame) -> Frame:
 
 @dataclass(slots=True)
 class Links:
-    """The base station's links, one for each mote that was sent to or heard of."""
+    """The base station's links, one for each mote that it has sent to or received from."""
 
     boot: int
     policy: LinkPolicy = field(default_factory=LinkPolicy)
     by_mote: dict[MoteId, Link] = field(default_factory=dict)
 
     def of(self, mote: MoteId) -> Link:
+        """Return the link to a mote; make it on first use."""
         if mote not in self.by_mote:
             self.by_mote[mote] = Link(mote, self.boot, down=True, policy=self.policy)
         return self.by_mote[mote]

@@ -1,7 +1,6 @@
-"""Life: the link to a mote as the base station sees it, from the first hello to the last, as one table.
+"""The lifecycle of a mote as the base station sees it, from the first HELLO to the last, as one state table.
 
-The table is all there is: `gateway/reconciler.py` finds out what happened and does what the table says; the picture in
-docs/frames.md is made from it.
+`gateway.reconciler` detects the events and performs the actions. The diagram in docs/frames.md is made from this table.
 """
 
 from enum import Enum
@@ -10,83 +9,106 @@ from gateway.errors import LinkError
 
 
 class MoteState(Enum):
-    UNHEARD = "it has not said hello since we started, or since it did"
-    GREETED = "it has said what it has"
-    LOADING = "it is sent what it should have"
-    INSTALLED = "it has said that it has what it should have"
-    RUNNING = "its data comes"
-    LATE = "something due has not come"
-    LOST = "it is silent for too long"
+    """What the base station knows about a mote; the value is the meaning."""
+
+    UNKNOWN = "has sent no HELLO since the base station or the mote started"
+    IDENTIFIED = "has sent a HELLO with its installed images"
+    INSTALLING = "receives the desired images"
+    INSTALLED = "has reported the desired images"
+    RUNNING = "sends data"
+    LATE = "has not sent data that was due"
+    LOST = "has been silent for too long"
 
 
 class MoteEvent(Enum):
-    HELLO = "it says hello"
-    STRANGER = "a frame of a start that has said no hello"
-    DIFFERS = "what it has is not what it should have"
-    AGREES = "what it has is what it should have"
-    DATA = "a reading or a partial"
-    OVERDUE = "something due did not come"
-    GAP = "a number is missing"
-    CLOCK_DUE = "it was not told the time for long"
-    MISTIMED = "its data is stamped with another time than ours"
-    PAUSE_OVER = "nothing changed since we said something"
-    SILENCE = "nothing was heard for too long"
+    """What can happen to a mote; the value is the meaning."""
+
+    HELLO = "a HELLO arrived"
+    UNKNOWN_BOOT = "a frame arrived from a boot of the mote that has sent no HELLO"
+    OUT_OF_DATE = "reported and desired images differ"
+    UP_TO_DATE = "reported and desired images are the same"
+    DATA = "a READING or PARTIAL arrived"
+    OVERDUE = "data that was due did not arrive"
+    GAP = "a sequence number is missing"
+    CLOCK_DUE = "the last TIME was sent long ago"
+    CLOCK_WRONG = "data carries time stamps that disagree with our clock"
+    RETRY_DUE = "no progress since the last message"
+    SILENCE = "no frame arrived for too long"
 
 
 class MoteAction(Enum):
-    ASK = "ask for a hello"
-    TELL_TIME = "tell it the time"
-    LOAD = "send the chunks that it does not have"
-    ASK_GAPS = "ask for what is missing"
+    """What the base station does; the value is the meaning."""
+
+    REQUEST_HELLO = "request a HELLO"
+    SEND_TIME = "send the time"
+    SEND_IMAGES = "send the missing chunks of the desired images"
+    REQUEST_GAPS = "request the missing frames"
 
 
 S, E, A = MoteState, MoteEvent, MoteAction
-GREETING = {E.HELLO: (S.GREETED, A.TELL_TIME), E.STRANGER: (S.UNHEARD, A.ASK)}
-KNOWN = {**GREETING, E.DIFFERS: (S.LOADING, A.LOAD), E.SILENCE: (S.LOST, A.ASK)}
+Row = dict[MoteEvent, tuple[MoteState, MoteAction | None]]
+ON_REPORT: Row = {E.HELLO: (S.IDENTIFIED, A.SEND_TIME), E.UNKNOWN_BOOT: (S.UNKNOWN, A.REQUEST_HELLO)}
+WHILE_KNOWN: Row = {
+    **ON_REPORT,
+    E.OUT_OF_DATE: (S.INSTALLING, A.SEND_IMAGES),
+    E.SILENCE: (S.LOST, A.REQUEST_HELLO),
+}
 
 
-def _same_state(state: MoteState) -> dict[MoteEvent, tuple[MoteState, MoteAction | None]]:
-    """What leaves a mote in its state."""
-    return {E.GAP: (state, A.ASK_GAPS), E.CLOCK_DUE: (state, A.TELL_TIME), E.MISTIMED: (state, A.TELL_TIME)}
+def _same_state(state: MoteState) -> Row:
+    """Return the transitions that leave a mote in its state."""
+    return {
+        E.GAP: (state, A.REQUEST_GAPS),
+        E.CLOCK_DUE: (state, A.SEND_TIME),
+        E.CLOCK_WRONG: (state, A.SEND_TIME),
+    }
 
 
-ROWS: dict[MoteState, dict[MoteEvent, tuple[MoteState, MoteAction | None]]] = {
-    S.UNHEARD: {**GREETING, E.PAUSE_OVER: (S.UNHEARD, A.ASK)},
-    S.GREETED: {E.DIFFERS: (S.LOADING, A.LOAD), E.AGREES: (S.INSTALLED, None)},
-    S.LOADING: {
-        **KNOWN,
-        **_same_state(S.LOADING),
-        E.AGREES: (S.INSTALLED, None),
-        E.DATA: (S.LOADING, None),
-        E.OVERDUE: (S.LOADING, None),
-        E.PAUSE_OVER: (S.LOADING, A.LOAD),
+ROWS: dict[MoteState, Row] = {
+    S.UNKNOWN: {**ON_REPORT, E.RETRY_DUE: (S.UNKNOWN, A.REQUEST_HELLO)},
+    S.IDENTIFIED: {E.OUT_OF_DATE: (S.INSTALLING, A.SEND_IMAGES), E.UP_TO_DATE: (S.INSTALLED, None)},
+    S.INSTALLING: {
+        **WHILE_KNOWN,
+        **_same_state(S.INSTALLING),
+        E.UP_TO_DATE: (S.INSTALLED, None),
+        E.DATA: (S.INSTALLING, None),
+        E.OVERDUE: (S.INSTALLING, None),
+        E.RETRY_DUE: (S.INSTALLING, A.SEND_IMAGES),
     },
     S.INSTALLED: {
-        **KNOWN,
+        **WHILE_KNOWN,
         **_same_state(S.INSTALLED),
         E.DATA: (S.RUNNING, None),
         E.OVERDUE: (S.LATE, None),
     },
     S.RUNNING: {
-        **KNOWN,
+        **WHILE_KNOWN,
         **_same_state(S.RUNNING),
         E.DATA: (S.RUNNING, None),
         E.OVERDUE: (S.LATE, None),
     },
     S.LATE: {
-        **KNOWN,
+        **WHILE_KNOWN,
         **_same_state(S.LATE),
         E.DATA: (S.RUNNING, None),
         E.OVERDUE: (S.LATE, None),
     },
-    # What a lost mote has may have changed meanwhile; that it still speaks shows that it was not started anew.
-    S.LOST: {**GREETING, E.DATA: (S.GREETED, A.TELL_TIME), E.OVERDUE: (S.LOST, None), E.PAUSE_OVER: (S.LOST, A.ASK)},
+    # The images of a lost mote may have changed. Data of the same boot shows that it did not restart.
+    S.LOST: {
+        **ON_REPORT,
+        E.DATA: (S.IDENTIFIED, A.SEND_TIME),
+        E.OVERDUE: (S.LOST, None),
+        E.RETRY_DUE: (S.LOST, A.REQUEST_HELLO),
+    },
 }
 TRANSITIONS = {(state, event): outcome for state, row in ROWS.items() for event, outcome in row.items()}
 
 
 def next_state(state: MoteState, event: MoteEvent) -> tuple[MoteState, MoteAction | None]:
-    """The state that an event leads to, and what is to be done. An impossible event is an error of ours."""
+    """Return the state after an event, and the action to take.
+
+    Raises LinkError if the event is impossible in this state.
+    """
     try:
         return TRANSITIONS[state, event]
     except KeyError:
@@ -94,12 +116,12 @@ def next_state(state: MoteState, event: MoteEvent) -> tuple[MoteState, MoteActio
 
 
 def render_state_diagram() -> str:
-    """The table as a state diagram in the language of Mermaid: events above the line, what is done for them below."""
-    lines = ["stateDiagram-v2", f"    [*] --> {MoteState.UNHEARD.name}"]
+    """Return the table as a Mermaid state diagram, with arrows labelled `events / action`."""
+    lines = ["stateDiagram-v2", f"    [*] --> {MoteState.UNKNOWN.name}"]
     arrows: dict[tuple[MoteState, MoteState, MoteAction | None], list[str]] = {}
     for (state, event), (next_, action) in TRANSITIONS.items():
         arrows.setdefault((state, next_, action), []).append(event.name)
     for (state, next_, action), events in arrows.items():
-        said = f"{', '.join(events)} / {action.name}" if action else ", ".join(events)
-        lines.append(f"    {state.name} --> {next_.name}: {said}")
+        label = f"{', '.join(events)} / {action.name}" if action else ", ".join(events)
+        lines.append(f"    {state.name} --> {next_.name}: {label}")
     return "\n".join(lines) + "\n"

@@ -1,28 +1,28 @@
-"""A TOML file somebody wrote: its values are asked for one by one, and what is wrong with them is pointed at.
+"""The reader of TOML files (deployments, scenarios): checks values one by one and points at each fault in the text.
 
-Python's reader says where a text is no TOML and forgets where the values stood. So a text that it has accepted is looked
-through once more, only for places: of each key and each value, by the path to it.
+Python's `tomllib` reports where a text is not TOML, but not where the values of a valid text stand. So a second pass over
+a valid text finds the position of each key and value.
 """
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from gateway.errors import MoteloomError
 from gateway.source import Source, Span, did_you_mean
 
-DIGITS = 4_300
-"""Python reads no longer numbers."""
+MAX_DIGITS = 4_300
+"""Python refuses to read longer numbers."""
 
-Path = tuple[str | int, ...]
+Path: TypeAlias = tuple[str | int, ...]
 """The keys and indexes that lead from the top of a document to a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigFault:
-    """One thing that is wrong with a file. `code` is of the catalogue of errors, which is kept above."""
+    """One fault in a file. `code` is a code of the error catalogue (`basestation.errors`)."""
 
     code: str
     message: str
@@ -31,15 +31,16 @@ class ConfigFault:
     help: str | None = None
 
     def render(self) -> str:
+        """Return code, message, excerpt and help as lines of text."""
         lines = [f"{self.code}: {self.message}", *self.source.excerpt(self.span)]
         return "\n".join([*lines, f"  help: {self.help}"] if self.help else lines)
 
 
 class ConfigError(MoteloomError):
-    """A file that cannot be taken, with everything that is wrong with it, each once, in the order of the text."""
+    """A file cannot be used. `faults` has all its faults, each once, in the order of the text."""
 
     def __init__(self, faults: list[ConfigFault]) -> None:
-        # What several others refer to may have been looked at, and found wrong, for each of them.
+        # A table that several others refer to is checked, and its faults are noted, once for each of them.
         self.faults = tuple(
             sorted(dict.fromkeys(faults), key=lambda fault: (fault.source.name or "", fault.span.start, fault.code))
         )
@@ -47,7 +48,7 @@ class ConfigError(MoteloomError):
 
 
 def read_toml(source: Source) -> "TomlTable":
-    """The whole document; raises Faulty where it is no TOML at all."""
+    """Parse a document. Raises ConfigError with SN701 if the text is not TOML."""
     try:
         values, places = tomllib.loads(source.text), _KeyLocations(source.text).found
     except (ValueError, RecursionError) as error:
@@ -55,23 +56,24 @@ def read_toml(source: Source) -> "TomlTable":
         found = re.fullmatch(r"line (\d+), column (\d+)\)", place)
         at = source.offset(int(found[1]), int(found[2])) if found else len(source.text.rstrip())
         reason = message or str(error)
-        # A number of thousands of digits is no TOMLDecodeError, and nobody says where it is.
-        if not found and (number := re.search(rf"\d(?:_?\d){{{DIGITS},}}", source.text)):
-            reason, at = f"a number has at most {DIGITS:,} digits", number.start()
-        raise ConfigError([ConfigFault("SN701", f"this is no TOML: {reason}", source, Span(at, at + 1))]) from error
+        # For a number with thousands of digits Python raises a plain ValueError without a position.
+        if not found and (number := re.search(rf"\d(?:_?\d){{{MAX_DIGITS},}}", source.text)):
+            reason, at = f"a number has at most {MAX_DIGITS:,} digits", number.start()
+        raise ConfigError([ConfigFault("SN701", f"invalid TOML: {reason}", source, Span(at, at + 1))]) from error
     return TomlTable(source, values, places, [])
 
 
 @dataclass(slots=True)
 class TomlTable:
-    """One table of a document. Asking for a key checks its value and says None where a fault was noted.
+    """One table of a document. Reading a key checks its value; it returns None where it has noted a fault.
 
-    All tables of a document note their faults in one list; `close` tells which keys nobody asked for.
+    All tables of a document note their faults in one list. `places` has the spans of key and value by path. `close`
+    reports the keys that were never read.
     """
 
     source: Source
     values: dict[str, Any]
-    places: dict[Path, tuple[Span, Span]]
+    places: Mapping[Path, tuple[Span, Span]]
     faults: list[ConfigFault]
     path: Path = ()
     read_keys: set[str] = field(default_factory=set)
@@ -80,62 +82,73 @@ class TomlTable:
         return key in self.values
 
     def fault(self, code: str, message: str, key: str | None = None, *more: str | int, help: str | None = None) -> None:
-        """Note what is wrong with this table, with the value of a key, or with what is further in."""
+        """Note a fault of this table, of the value of a key, or of a value further inside (`more`)."""
         path = self.path if key is None else (*self.path, key, *more)
         name, value = self.places[path] if path else (Span(0, 1),) * 2
         self.faults.append(ConfigFault(code, message, self.source, name if key is None else value, help))
 
-    def get(self, key: str, wanted: str, check: Callable[[Any], bool], default: Any = ...) -> Any:
-        """The value of a key if it is `wanted`; a default is not checked."""
+    def get(self, key: str, expected: str, check: Callable[[Any], bool], default: Any = ...) -> Any:
+        """Return the value of a key if it passes `check`; `expected` describes such values in a fault.
+
+        A missing key gives the default, unchecked. Without a default the key is required.
+        """
         self.read_keys.add(key)
         if key not in self.values:
             if default is ...:
-                self.fault("SN703", f"{self._name()} does not say `{key}`, {wanted}")
+                self.fault("SN703", f"{self._name()} has no `{key}`; expected {expected}")
                 return None
             return default
         if not check(self.values[key]):
-            self.fault("SN704", f"`{key}` is {wanted}", key)
+            self.fault("SN704", f"`{key}`: expected {expected}, found {_shown(self.values[key])}", key)
             return None
         return self.values[key]
 
     def text(self, key: str, default: Any = ...) -> str | None:
-        return self.get(key, "a text in quotes", lambda value: isinstance(value, str), default)
+        """Return a string."""
+        value: str | None = self.get(key, "a text in quotes", lambda value: isinstance(value, str), default)
+        return value
 
     def integer(self, key: str, least: int, most: int, default: Any = ...) -> int | None:
-        wanted = f"a whole number from {least:,} to {most:,}"
-        return self.get(key, wanted, lambda value: is_whole(value) and least <= value <= most, default)
+        """Return a whole number between two limits, inclusive."""
+        expected = f"a whole number from {least:,} to {most:,}"
+        value: int | None = self.get(key, expected, lambda value: is_whole(value) and least <= value <= most, default)
+        return value
 
     def number(self, key: str, least: float, most: float, default: Any = ...) -> float | None:
-        wanted = f"a number from {_plain(least)} to {_plain(most)}"
-        return self.get(key, wanted, lambda value: is_number(value) and least <= value <= most, default)
+        """Return a number between two limits, inclusive."""
+        expected = f"a number from {_plain(least)} to {_plain(most)}"
+        value: float | None = self.get(
+            key, expected, lambda value: is_number(value) and least <= value <= most, default
+        )
+        return value
 
     def table(self, key: str) -> "TomlTable | None":
-        """The table of that name; None where there is none, or something else."""
+        """Return the table of a key; None if the key is missing or holds something else."""
         self.read_keys.add(key)
         if key in self.values and not isinstance(self.values[key], dict):
-            self.fault("SN704", f"`{key}` is a table", key)
+            self.fault("SN704", f"`{key}`: expected a table, found {_shown(self.values[key])}", key)
         return self._inner(key) if isinstance(self.values.get(key), dict) else None
 
     def tables(self) -> Iterator[tuple[str, "TomlTable"]]:
-        """Every key of this table, whose values are tables themselves."""
+        """Yield every key of a table whose values are all tables."""
         for key in self.values:
             if (table := self.table(key)) is not None:
                 yield key, table
 
-    def one_of(self, key: str, what: str, known: Any, default: Any = ...) -> str | None:
-        """A text that is among the known ones."""
+    def one_of(self, key: str, what: str, known: Collection[str], default: Any = ...) -> str | None:
+        """Return a string that is one of the known names of `what`."""
         name = self.text(key, default)
         if name is not None and name is not default and name not in known:
-            self.fault("SN706", f"there is no {what} `{name}`", key, help=did_you_mean(name, known) or _known(known))
+            self.fault("SN706", f"unknown {what} `{name}`", key, help=did_you_mean(name, known) or _known(known))
             return None
         return name
 
     def close(self) -> None:
-        """Note every key that nobody asked for."""
+        """Note a fault for every key that was never read."""
         for key in self.values.keys() - self.read_keys:
             name, _ = self.places[*self.path, key]
             help = did_you_mean(key, self.read_keys - self.values.keys()) or _known(self.read_keys)
-            self.faults.append(ConfigFault("SN702", f"{self._name()} has no `{key}`", self.source, name, help))
+            self.faults.append(ConfigFault("SN702", f"unknown key `{key}` in {self._name()}", self.source, name, help))
 
     def _inner(self, key: str) -> "TomlTable":
         return TomlTable(self.source, self.values[key], self.places, self.faults, (*self.path, key))
@@ -145,11 +158,12 @@ class TomlTable:
 
 
 def is_whole(value: Any) -> bool:
+    """Return whether a value is an integer, and not a boolean."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Not a truth value, and neither infinite nor undefined."""
+    """Return whether a value is a finite number, and not a boolean."""
     return is_whole(value) or (isinstance(value, float) and abs(value) < float("inf"))
 
 
@@ -157,7 +171,19 @@ def _plain(number: float) -> str:
     return f"{number:,.15g}" if abs(number) < 1e15 else f"{number:g}"
 
 
-def _known(names: Any) -> str | None:
+def _shown(value: Any) -> str:
+    """Return a value as it looks in a file, at most 30 characters."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        text = f"[{', '.join(map(_shown, value))}]"
+        return text if len(text) <= 40 else f"a list of {len(value)} values"
+    text = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:31])
+    return text if len(text) <= 30 else f"{text[:30]}…"
+
+
+def _known(names: Collection[str]) -> str | None:
     return f"known here: {', '.join(f'`{name}`' for name in sorted(names))}" if names else None
 
 
@@ -169,12 +195,12 @@ _BARE = re.compile(r"[^,\]}#\n]*[^,\]}#\s]")
 
 
 class _KeyLocations:
-    """Where keys and values stand in a text that is TOML. Nothing is checked: that was done before."""
+    """The spans of keys and values in a text that is valid TOML; nothing is checked again."""
 
     def __init__(self, text: str) -> None:
         self.found: dict[Path, tuple[Span, Span]] = {}
         self._text, self._at = text, 0
-        self._counts: dict[Path, int] = {}  # how many tables an array of tables has so far
+        self._counts: dict[Path, int] = {}  # tables so far in each array of tables
         table: Path = ()
         self._blank()
         while self._at < len(text):
@@ -211,12 +237,12 @@ class _KeyLocations:
         self._value((*table, *keys), span)
 
     def _keys(self) -> tuple[list[str], Span]:
-        """A key, dotted or not, and where it stands."""
-        start, keys = self._at, []
+        """Read a key, dotted or not; return its parts and its span."""
+        start = self._at
+        keys: list[str] = []
         while True:
-            written = _KEY.match(self._text, self._at)[0]
+            written = self._match(_KEY).group()
             keys.append(next(iter(tomllib.loads(f"{written}=0"))) if written[0] in "\"'" else written)
-            self._at += len(written)
             if not (dot := _DOT.match(self._text, self._at)):
                 return keys, Span(start, self._at)
             self._at = dot.end()
@@ -237,13 +263,22 @@ class _KeyLocations:
                     self._at += 1
             self._at += 1
         else:
-            self._at = (_STRING if first in "\"'" else _BARE).match(self._text, self._at).end()
+            self._match(_STRING if first in "\"'" else _BARE)
         value = Span(start, self._at)
         self.found[path] = (key or value, value)
 
     def _skipped(self) -> str:
+        """Skip blanks; return the next character."""
         self._blank()
         return self._text[self._at]
 
     def _blank(self) -> None:
-        self._at = _BLANK.match(self._text, self._at).end()
+        """Skip blanks, line ends and comments."""
+        self._match(_BLANK)
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        """Match a pattern here and go behind it; it matches, because the text is valid TOML."""
+        found = pattern.match(self._text, self._at)
+        assert found is not None
+        self._at = found.end()
+        return found

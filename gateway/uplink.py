@@ -1,8 +1,8 @@
-"""DOOR UP: bytes from a transport -> the frames that were not here before."""
+"""Uplink of the gateway: bytes from a transport become new frames, acknowledgements to send, and errors."""
 
 from dataclasses import dataclass
 
-from gateway.codec import NEED_DATA, FrameDecoder
+from gateway.codec import FrameDecoder
 from gateway.errors import FrameError
 from gateway.frame import Frame, FrameKind
 from gateway.link import Links, make_ack
@@ -10,7 +10,7 @@ from gateway.link import Links, make_ack
 
 @dataclass(frozen=True, slots=True)
 class DecodedFrames:
-    """What a chunk of bytes brought. Send `answers` once `frames` are in safe hands; `copies` were here before."""
+    """The frames in a chunk of bytes. The caller sends `acks` after it has stored `frames` durably."""
 
     frames: tuple[Frame, ...]
     duplicates: tuple[Frame, ...]
@@ -19,18 +19,24 @@ class DecodedFrames:
 
 
 def receive(chunk: bytes, decoder: FrameDecoder, links: Links) -> DecodedFrames:
-    """Decode, take acknowledgements, leave out duplicates (they are answered again: the first answer was lost)."""
+    """Decode bytes, process acknowledgements, and separate duplicates.
+
+    Duplicates are acknowledged again, because the first acknowledgement may have been lost.
+    """
     decoder.receive_bytes(chunk)
-    frames, copies, answers, errors = [], [], [], []
-    while (event := decoder.next_event()) is not NEED_DATA:
+    frames: list[Frame] = []
+    duplicates: list[Frame] = []
+    acks: list[Frame] = []
+    errors: list[FrameError] = []
+    for event in decoder.events():
         if isinstance(event, FrameError):
             errors.append(event)
         elif event.down:
-            errors.append(FrameError("direction", f"a frame to mote {event.mote} came from the motes"))
+            errors.append(FrameError("direction", f"a frame to mote {event.mote} arrived from the motes"))
         elif event.kind is FrameKind.ACK:
             links.of(event.mote).take_ack(event)
         else:
             if event.want_ack:
-                answers.append(make_ack(event))
-            (frames if links.of(event.mote).accept(event) else copies).append(event)
-    return DecodedFrames(tuple(frames), tuple(copies), tuple(answers), tuple(errors))
+                acks.append(make_ack(event))
+            (frames if links.of(event.mote).accept(event) else duplicates).append(event)
+    return DecodedFrames(tuple(frames), tuple(duplicates), tuple(acks), tuple(errors))

@@ -19,7 +19,7 @@ from gateway.link import SequenceSet
 from gateway.payload import (
     ClockMoved,
     ClocksDiffer,
-    DroppedCopy,
+    DroppedPartial,
     EventPayload,
     Hello,
     HelloReason,
@@ -310,7 +310,7 @@ class Mote:
         self._memory.duplicates.remember(frame.identity, self._kernel.now)
         self._trace.record(self._kernel.now, self.site, "dropped", kind=frame.kind.name, origin=frame.mote,
                            boot=frame.boot, seq=frame.seq, why="it may be a copy")  # fmt: skip
-        self._send_event(DroppedCopy(*frame.identity))
+        self._send_event(DroppedPartial(*frame.identity))
 
     # --- by the clock ---
 
@@ -437,7 +437,7 @@ class Mote:
             self.forwarder.leave_parent()
             self._slots = None
             self._memory.installer.forget(FrameKind.PROGRAM)
-            self._memory.association.begin(0, HelloReason.FORSAKEN, CALL_PAUSE_US)
+            self._memory.association.begin(0, HelloReason.ORPHANED, CALL_PAUSE_US)
 
     def _hello(self, reason: HelloReason) -> bytes:
         has, clock = self._memory.installer.installed, self.clock

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from gateway.codec import FrameDecoder, NeedData, decode, encode_stream
+from gateway.codec import FrameDecoder, decode, encode_stream
 from gateway.errors import FrameError
 from gateway.frame import COORDINATOR, LARGEST_FRAME, Frame, FrameKind, MoteId
 from gateway.link import make_ack
@@ -153,7 +153,7 @@ class MoteNetwork:
     def from_wire(self) -> None:
         """Send the frames of the base station that have arrived on the wire."""
         self._decoder.receive_bytes(self._wire.receive())
-        while not isinstance(event := self._decoder.next_event(), NeedData):
+        for event in self._decoder.events():
             if isinstance(event, FrameError):
                 self.trace.record(self.kernel.now, COORDINATOR, "rejected", code=event.code)
             else:

@@ -59,7 +59,7 @@ class Station:
         mtu = MAX_FRAME if deployment is None else deployment.mtu
         self.reconcilers = MoteReconcilers(self.links, self._clock, lambda mote: self.world.way(mote), mtu=mtu)
         self.failure_detector = FailureDetector()
-        self.clocks = ClockSkewDetector(self.reconcilers.pace.off_ms)
+        self.clocks = ClockSkewDetector(self.reconcilers.policy.clock_tolerance_ms)
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
         self.incidents = OperationalEventLog()
@@ -102,7 +102,7 @@ class Station:
             self._tick,
         )
         of_motes = [frame for frame in frames if frame.mote not in self.world.tree.roots]
-        strange = self.reconcilers.take(of_motes, now_ms)
+        strange = self.reconcilers.receive(of_motes, now_ms)
         self.reconcilers.note_alive((mote for mote, _ in risen.merged), now_ms)
         for mote in self.clocks.find_skewed_sites(risen.stamps, now_ms, self.world.agenda):
             self.reconcilers.of(mote).note_clock_wrong(now_ms)

@@ -11,7 +11,7 @@ from gateway.frame import Frame, FrameKind, Message
 from gateway.link import TRANSITIONS, Link, LinkPolicy, Links, SendEvent, SendState, SequenceSet, make_ack, next_state
 from gateway.payload import LostFrames
 
-POLICY = LinkPolicy(timeout_ms=100, attempts=3, longest_ms=300)
+POLICY = LinkPolicy(timeout_ms=100, max_attempts=3, max_timeout_ms=300)
 
 
 def link(boot=1):
@@ -43,11 +43,17 @@ def test_a_frame_is_sent_again_and_then_given_up_and_the_next_one_follows():
 
 
 def test_the_pause_grows_up_to_a_limit():
-    assert [LinkPolicy(timeout_ms=10, longest_ms=50).pause(attempt) for attempt in range(1, 6)] == [10, 20, 40, 50, 50]
+    assert [LinkPolicy(timeout_ms=10, max_timeout_ms=50).timeout_of(attempt) for attempt in range(1, 6)] == [
+        10,
+        20,
+        40,
+        50,
+        50,
+    ]
 
 
 def test_nothing_is_sent_to_a_peer_that_sleeps():
-    ours = Link(7, 1, down=True, policy=LinkPolicy(timeout_ms=100, attempts=3, listens_ms=50))
+    ours = Link(7, 1, down=True, policy=LinkPolicy(timeout_ms=100, max_attempts=3, listen_window_ms=50))
     frame = ours.post(message())
     assert list(ours.due(0)) == []
     ours.note_heard(10)
@@ -58,7 +64,7 @@ def test_nothing_is_sent_to_a_peer_that_sleeps():
 
 
 def test_what_is_kept_is_sent_again_when_it_is_asked_for():
-    ours = Link(7, 1, down=False, policy=LinkPolicy(timeout_ms=100, attempts=1, keeps=2))
+    ours = Link(7, 1, down=False, policy=LinkPolicy(timeout_ms=100, max_attempts=1, resend_capacity=2))
     frames = [ours.post(message(bytes([n]), want_ack=False)) for n in range(4)]
     waiting = ours.post(message(b"waiting"))
     assert list(ours.due(0)) == [*frames, waiting]

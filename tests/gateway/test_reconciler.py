@@ -19,7 +19,7 @@ from gateway.payload import (
     IMAGES,
     ClockMoved,
     ClocksDiffer,
-    DroppedCopy,
+    DroppedPartial,
     Hello,
     HelloReason,
     LostFrames,
@@ -65,7 +65,7 @@ def test_the_time_is_told_after_each_hello_and_again_after_a_while():
     world = World(perfect)
     world.run(150)
     times = [at for at, _ in world.mote.times]
-    assert {later - earlier for earlier, later in pairwise(times)} == {PACE.clock_ms}
+    assert {later - earlier for earlier, later in pairwise(times)} == {PACE.time_ms}
     assert len(times) >= 3
     assert all(at - 1000 <= said <= at for at, said in world.mote.times)  # it was true when it was sent
 
@@ -77,7 +77,7 @@ def test_a_gap_among_the_chunks_is_asked_for_by_its_blocks():
     world.run(60)
     assert is_up_to_date(world.reconciler.desired, world.reconciler.reported)
     first = [frame.seq for _, frame in world.sent if frame.kind is FrameKind.PROGRAM and frame.boot == 1]
-    assert first.count(3) == world.policy.attempts
+    assert first.count(3) == world.policy.max_attempts
     assert len({seq for seq in first if seq > 3}) <= 3  # the one after it, the gap, and perhaps one too many
 
 
@@ -151,7 +151,7 @@ def test_late_lost_and_found():
     deaf.append(True)
     world.reconciler.note_overdue(world.now)
     assert world.reconciler.state is MoteState.LATE
-    world.run(PACE.silent_ms // 1000)
+    world.run(PACE.silence_ms // 1000)
     assert world.reconciler.state is MoteState.LOST
     asked = kinds(world).count(FrameKind.HELLO)
     world.run(200)
@@ -171,7 +171,7 @@ def test_numbers_that_are_missing_are_asked_for_and_come_or_are_written_off(keep
     """One frame is still kept by the mote; another, of a mote that keeps none, is lost and told to be."""
     deaf = []
     world = World(lambda frame: [] if deaf and frame.kind is FrameKind.READING else [0])
-    world.mote.link.policy = replace(world.mote.link.policy, keeps=keeps)
+    world.mote.link.policy = replace(world.mote.link.policy, resend_capacity=keeps)
     world.run(3)
     deaf.append(True)
     world.mote.measure(b"given up")
@@ -192,7 +192,7 @@ def test_what_motes_count_is_added_up_once():
         ReadingCounts(0, 0, 60, 58, 3, 2, 1),
         ReadingCounts(1, 60, 7, 7, 0, 0, 0),
         ClockMoved(-5_000),
-        DroppedCopy(4, 1, 27),
+        DroppedPartial(4, 1, 27),
     )
     for counts in said:
         world.mote.event(counts)
@@ -204,19 +204,19 @@ def test_what_motes_count_is_added_up_once():
 def test_a_mote_whose_data_others_bring_is_not_lost():
     world = World(perfect)
     world.reconciler.note_alive(0)
-    assert world.reconciler.state is MoteState.UNHEARD  # that it lives does not say what it has
+    assert world.reconciler.state is MoteState.UNKNOWN  # that it lives does not say what it has
     world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
     for _ in range(5):
-        world.run(PACE.silent_ms // 2000)
+        world.run(PACE.silence_ms // 2000)
         world.reconciler.note_alive(world.now)
         assert world.reconciler.state is MoteState.RUNNING
-    world.run(PACE.silent_ms // 1000)
+    world.run(PACE.silence_ms // 1000)
     assert world.reconciler.state is not MoteState.RUNNING
 
 
 def test_a_mote_that_sleeps_is_spoken_to_when_it_was_heard():
-    world = World(perfect, listens_ms=500)
+    world = World(perfect, listen_window_ms=500)
     world.reconciler.set_desired(DESIRED, 0)
     world.mote.link.withdraw(FrameKind.HELLO)
     world.run(20)
@@ -237,9 +237,9 @@ def test_a_mote_that_sleeps_is_spoken_to_when_it_was_heard():
 def test_nonsense_changes_nothing(kind):
     reconciler = World(perfect).reconciler
     with pytest.raises(FrameError):
-        reconciler.take(Frame(kind, MOTE, 1, 0, b"\xff"), 5)
+        reconciler.receive(Frame(kind, MOTE, 1, 0, b"\xff"), 5)
     assert reconciler.reported == ReportedState()
-    assert reconciler.state is MoteState.UNHEARD
+    assert reconciler.state is MoteState.UNKNOWN
 
 
 def test_a_hello_of_before_that_comes_late_is_not_believed():
@@ -249,13 +249,13 @@ def test_a_hello_of_before_that_comes_late_is_not_believed():
     world.reconciler.set_desired(DESIRED, world.now)
     world.run(30)
     before = world.reconciler.reported
-    world.reconciler.take(hello, world.now)
+    world.reconciler.receive(hello, world.now)
     assert world.reconciler.reported is before
 
 
 def test_what_is_written_off_is_missing_no_longer():
     world = World(perfect)
-    world.reconciler.take(Frame(FrameKind.EVENT, MOTE, 1, 5, encode_event(LostFrames(1, ((0, 2), (4, 4))))), 0)
+    world.reconciler.receive(Frame(FrameKind.EVENT, MOTE, 1, 5, encode_event(LostFrames(1, ((0, 2), (4, 4))))), 0)
     assert world.reconciler.link.lost == 4
 
 
@@ -352,8 +352,8 @@ def test_every_state_is_reached_and_left():
 
 
 def test_an_impossible_event_is_an_error():
-    with pytest.raises(LinkError, match="DATA cannot happen to a mote that is GREETED"):
-        next_state(MoteState.GREETED, MoteEvent.DATA)
+    with pytest.raises(LinkError, match="DATA cannot happen to a mote that is IDENTIFIED"):
+        next_state(MoteState.IDENTIFIED, MoteEvent.DATA)
 
 
 @pytest.mark.promise("agenda")
@@ -365,19 +365,23 @@ def test_a_mote_whose_data_is_stamped_with_another_time_is_told_the_time_but_not
     for _ in range(5):
         world.reconciler.note_clock_wrong(world.now)
         times += [frame for frame in world.reconciler.run_timers(world.now) if frame.kind is FrameKind.TIME]
-        world.now += PACE.wrong_ms // 2
+        world.now += PACE.clock_retry_ms // 2
     assert len(times) == 3
 
 
 @pytest.mark.promise("agenda")
 def test_a_mote_of_which_another_says_that_its_clock_differs_is_told_the_time_as_that_one_is_and_who_is_unknown_stays_so():
-    reconcilers = MoteReconcilers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), pace=PACE)
+    reconcilers = MoteReconcilers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), policy=PACE)
     reconcilers.set_desired(dict.fromkeys((MOTE, 8, 9), DesiredState()), 0)
     for mote in (MOTE, 8, 9):
-        reconcilers.take([Frame(FrameKind.HELLO, mote, 1, 0, encode_hello(Hello(HelloReason.SWITCHED_ON, 1, 3000)))], 0)
+        reconcilers.receive(
+            [Frame(FrameKind.HELLO, mote, 1, 0, encode_hello(Hello(HelloReason.SWITCHED_ON, 1, 3000)))], 0
+        )
     assert len(reconcilers.run_timers(0)) == 3
-    for number, (now, other) in enumerate(((1_000, 8), (PACE.wrong_ms, 8), (2 * PACE.wrong_ms, 10)), start=1):
-        reconcilers.take([Frame(FrameKind.EVENT, MOTE, 1, number, encode_event(ClocksDiffer(other)))], now)
+    for number, (now, other) in enumerate(
+        ((1_000, 8), (PACE.clock_retry_ms, 8), (2 * PACE.clock_retry_ms, 10)), start=1
+    ):
+        reconcilers.receive([Frame(FrameKind.EVENT, MOTE, 1, number, encode_event(ClocksDiffer(other)))], now)
         told = {frame.mote for frame in reconcilers.run_timers(now) if frame.kind is FrameKind.TIME}
         assert told == (set(), {MOTE, 8}, {MOTE})[number - 1]
     assert 10 not in reconcilers.by_mote
@@ -392,7 +396,7 @@ def behind(mapped):
     mote = Mote(1)
     mote.hello(HelloReason.SWITCHED_ON)
     [hello] = mote.link.due(0)
-    reconcilers.take([replace(hello, sender=MOTE, receiver=0)], 0)
+    reconcilers.receive([replace(hello, sender=MOTE, receiver=0)], 0)
     return reconcilers
 
 
@@ -429,7 +433,7 @@ def test_what_was_cut_for_a_shorter_way_is_cut_anew():
     reconcilers = behind((0, MOTE))
     said(reconcilers, 0, 1)
     assert reconcilers.of(MOTE).link.longest_payload > 27
-    reconcilers.ways = {MOTE: FAR}.get
+    reconcilers.paths = {MOTE: FAR}.get
     assert max(said(reconcilers, 1, 300)) > 0
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway import downlink, uplink
-from gateway.codec import NEED_DATA, FrameDecoder, encode_stream
+from gateway.codec import FrameDecoder, encode_stream
 from gateway.desired_state import DesiredState
 from gateway.errors import TransportError
 from gateway.frame import MAX_FRAME, Frame, FrameKind
@@ -26,7 +26,7 @@ def frames_in(data, mtu=MAX_FRAME):
     decoder = FrameDecoder(mtu)
     decoder.receive_bytes(data)
     found = []
-    while (event := decoder.next_event()) is not NEED_DATA:
+    for event in decoder.events():
         found.append(event)
     return found
 
@@ -75,7 +75,7 @@ def test_down_until_it_is_there(ends):
         encode_stream(Frame(FrameKind.HELLO, 3, 1, 0, hello)) + encode_stream(Frame(FrameKind.EVENT, 3, 1, 1, b"?"))
     )
     arrivals = uplink.receive(ours.receive(), FrameDecoder(), links)
-    assert [error.code for error in reconcilers.take(arrivals.frames, 10)] == ["payload"]
+    assert [error.code for error in reconcilers.receive(arrivals.frames, 10)] == ["payload"]
     assert spoken(10) == [FrameKind.TIME, FrameKind.PROGRAM]
     assert spoken(110) == [FrameKind.PROGRAM]
     theirs.send(encode_stream(Frame(FrameKind.ACK, 3, 5, 1, want_ack=False)))
@@ -83,7 +83,7 @@ def test_down_until_it_is_there(ends):
     assert spoken(1000) == []
     has = encode_hello(Hello(HelloReason.INSTALLED, 1, 3000, program=Image(1, b"p").stamp))
     theirs.send(encode_stream(Frame(FrameKind.HELLO, 3, 1, 2, has)))
-    assert reconcilers.take(uplink.receive(ours.receive(), FrameDecoder(), links).frames, 1000) == []
+    assert reconcilers.receive(uplink.receive(ours.receive(), FrameDecoder(), links).frames, 1000) == []
     assert reconcilers.up_to_date_motes() == {3}
 
 
@@ -92,10 +92,10 @@ def test_down_along_the_way(ends, mtu, blocks):
     """The chunks are as large as the way leaves room for, and each frame knows its way."""
     ours, theirs = ends
     links, image = Links(boot=5), Image(1, bytes(300))
-    reconcilers = MoteReconcilers(links, lambda ms: b"", ways=lambda mote: tuple(range(12)), mtu=mtu)
+    reconcilers = MoteReconcilers(links, lambda ms: b"", paths=lambda mote: tuple(range(12)), mtu=mtu)
     downlink.set_desired({11: DesiredState(program=image)}, reconcilers, 0)
     hello = Frame(FrameKind.HELLO, 11, 1, 0, encode_hello(Hello(HelloReason.SWITCHED_ON, 1, 3000)), sender=1)
-    assert reconcilers.take([hello], 0) == []
+    assert reconcilers.receive([hello], 0) == []
     downlink.maintain(reconcilers, ours, 0)
     downlink.send_due(reconcilers, ours, 0)
     time, chunk = frames_in(theirs.receive(), mtu)
@@ -106,10 +106,10 @@ def test_down_along_the_way(ends, mtu, blocks):
 
 def test_a_mote_that_is_on_no_map_is_looked_for_where_its_last_frame_came_from():
     reconcilers = MoteReconcilers(Links(boot=5), lambda ms: b"")
-    assert reconcilers.way(3) == (0, 3)
-    reconcilers.take([Frame(FrameKind.READING, 3, 1, 0, sender=8)], 0)
-    assert reconcilers.way(3) == (0, 8)
-    sent = Frame(FrameKind.TIME, 3, 5, 0, down=True).along(reconcilers.way(3))
+    assert reconcilers.path_to(3) == (0, 3)
+    reconcilers.receive([Frame(FrameKind.READING, 3, 1, 0, sender=8)], 0)
+    assert reconcilers.path_to(3) == (0, 8)
+    sent = Frame(FrameKind.TIME, 3, 5, 0, down=True).along(reconcilers.path_to(3))
     assert (sent.mote, sent.receiver, sent.route) == (3, 8, ())
 
 

@@ -18,9 +18,9 @@ from gateway.payload import (
 from gateway.reconciler import MoteReconciler, ReconcilePolicy
 
 MOTE = 7
-POLICY = LinkPolicy(timeout_ms=1000, attempts=4, longest_ms=4000, keeps=8)
+POLICY = LinkPolicy(timeout_ms=1000, max_attempts=4, max_timeout_ms=4000, resend_capacity=8)
 PACE = ReconcilePolicy(
-    pause_ms=5000, longest_ms=60_000, silent_ms=120_000, clock_ms=60_000, wrong_ms=20_000, gap_ms=5000
+    retry_ms=5000, max_retry_ms=60_000, silence_ms=120_000, time_ms=60_000, clock_retry_ms=20_000, gap_ms=5000
 )
 REFUSED = b"refuse"
 
@@ -46,7 +46,7 @@ class Mote:
         return self.link.post(Message(FrameKind.READING, MOTE, what))
 
     def receive(self, frame, now):
-        """What to answer. Its clock stands still between two frames, which does for less than `off_ms`."""
+        """What to answer. Its clock stands still between two frames, which does for less than `clock_tolerance_ms`."""
         if frame.kind is FrameKind.ACK:
             if frame.payload:
                 if (lost := self.link.resend(frame.boot, decode_selective_ack(frame.payload).gaps)).gaps:
@@ -87,9 +87,11 @@ class Mote:
 class World:
     """`air(frame)` says after how many milliseconds each copy of a frame arrives: none, one or several."""
 
-    def __init__(self, air, listens_ms=None):
+    def __init__(self, air, listen_window_ms=None):
         self.now, self.air, self.on_air, self.serial = 0, air, [], 0
-        self.policy = LinkPolicy(timeout_ms=1000, attempts=4, longest_ms=4000, listens_ms=listens_ms)
+        self.policy = LinkPolicy(
+            timeout_ms=1000, max_attempts=4, max_timeout_ms=4000, listen_window_ms=listen_window_ms
+        )
         self.reconciler = self.new_keeper(boot=1)
         self.mote = Mote(boot=1)
         self.received, self.sent = [], []
@@ -146,7 +148,7 @@ class World:
             return []
         if self.reconciler.link.accept(frame):
             self.received.append(frame)
-            self.reconciler.take(frame, self.now)
+            self.reconciler.receive(frame, self.now)
         return [make_ack(frame)] if frame.want_ack else []
 
     def run(self, seconds):

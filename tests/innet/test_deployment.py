@@ -61,8 +61,8 @@ def test_frames_are_as_long_as_all_radios_carry(kinds, mtu):
 @pytest.mark.promise("bad-files")
 def test_a_number_that_is_too_long_is_pointed_at():
     for digits, said in (
-        (4_300, "SN704: `battery_mah` is"),
-        (4_301, "SN701: this is no TOML: a number has at most 4,300 digits"),
+        (4_300, "SN704: `battery_mah`: expected a number from 0.001 to 1,000,000,000, found 9999"),
+        (4_301, "SN701: invalid TOML: a number has at most 4,300 digits"),
     ):
         text = TANK.replace("battery_mah = 2900", f"battery_mah = {'9' * digits}")
         with pytest.raises(ConfigError) as caught:

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 
 from acquisition.schedule import Sampling, Schedule, SensorChannel, sensor_code
 from acquisition.ticks import EpochGrid
-from gateway.codec import NEED_DATA, FrameDecoder, encode
+from gateway.codec import FrameDecoder, encode
 from gateway.frame import LARGEST_FRAME, Frame, FrameKind
 from innet.partials import Partial
 from innet.payload import MoteAssignment, decode_partials, encode_partials
@@ -35,7 +35,7 @@ class Listening:
 
     def send(self, data):
         self.decoder.receive_bytes(data)
-        while (frame := self.decoder.next_event()) is not NEED_DATA:
+        for frame in self.decoder.events():
             self.frames[frame.identity] = frame  # again and again, as nobody answers
 
 

@@ -30,7 +30,7 @@ from gateway.link import make_ack
 from gateway.payload import (
     ClockMoved,
     ClocksDiffer,
-    DroppedCopy,
+    DroppedPartial,
     Hello,
     HelloReason,
     LostFrames,
@@ -97,13 +97,13 @@ PARTIALS = [
     Partial(1201, 0b1000, 1),
 ]
 EVENTS = {
-    "wants": MissingBlocks(FrameKind.PROGRAM, Stamp(7, 0x5678), frozenset({1, 2, 9})),
-    "refused": RefusedImage(FrameKind.SCHEDULE, Stamp(7, 0x1234)),
-    "lost": LostFrames(1, ((3, 3), (8, 9))),
-    "counts": ReadingCounts(2, 6, 10, sampled=10, filtered=3, merged=0, dropped=1),
+    "missing_blocks": MissingBlocks(FrameKind.PROGRAM, Stamp(7, 0x5678), frozenset({1, 2, 9})),
+    "refused_image": RefusedImage(FrameKind.SCHEDULE, Stamp(7, 0x1234)),
+    "lost_frames": LostFrames(1, ((3, 3), (8, 9))),
+    "reading_counts": ReadingCounts(2, 6, 10, sampled=10, filtered=3, merged=0, dropped=1),
     "clock_moved": ClockMoved(-86_400_000),
     "clocks_differ": ClocksDiffer(9),
-    "dropped_copy": DroppedCopy(9, 1, 0xFFFC),
+    "dropped_partial": DroppedPartial(9, 1, 0xFFFC),
 }
 
 
@@ -131,7 +131,7 @@ def cases():
     }
     return {
         "hello": (Frame(FrameKind.HELLO, 3, 1, 0, encode_hello(HELLO), receiver=0xFFFF), annotate_hello(HELLO)),
-        "hello_asked_for": (Frame(FrameKind.HELLO, 3, 9, 3, down=True), ()),
+        "hello_request": (Frame(FrameKind.HELLO, 3, 9, 3, down=True), ()),
         "schedule": chunk(FrameKind.SCHEDULE, encode_schedule(SCHEDULE), 0, annotate_schedule(SCHEDULE), 0),
         "program": chunk(FrameKind.PROGRAM, program, 0, annotate_assignment(ORDERS), 1),
         "program_with_agenda": chunk(FrameKind.PROGRAM, encode_assignment(8, TIMED), 0, annotate_assignment(TIMED), 5),
@@ -142,18 +142,18 @@ def cases():
         "reading_with_nulls": nulls,
         "reading_wide": wide,
         "reading_filtered": reading([None, (2010, 2987), None]),
-        "reading_more_follows": (replace(answered, pending=True), annotate_reading(answered.payload, SAMPLING)),
-        "reading_handed_on": (answered, annotate_reading(answered.payload, SAMPLING)),
+        "reading_more_pending": (replace(answered, pending=True), annotate_reading(answered.payload, SAMPLING)),
+        "reading_forwarded": (answered, annotate_reading(answered.payload, SAMPLING)),
         "partial": (Frame(FrameKind.PARTIAL, 3, 1, 0xFFFC, partial), annotate_partials(AVERAGES, PARTIALS)),
         "partial_repeated": (Frame(FrameKind.PARTIAL, 3, 1, 0xFFFC, partial, repeated=True), annotate_partials(AVERAGES, PARTIALS)),
         "links": (Frame(FrameKind.LINKS, 3, 1, 0, encode_links(REPORT)), annotate_links(REPORT)),
         "ack": (make_ack(answered), ()),
         "ack_pending": (replace(make_ack(answered), sender=8, pending=True), ()),
-        "ack_question": (Frame(FrameKind.ACK, 3, 0, 0, receiver=4), ()),
+        "ack_poll": (Frame(FrameKind.ACK, 3, 0, 0, receiver=4), ()),
         "ack_with_gaps": (
             Frame(FrameKind.ACK, 3, 1, 25, encode_selective_ack(ACCOUNT), down=True, want_ack=False), annotate_selective_ack(ACCOUNT)),
-        "sealed": (Frame(FrameKind.EVENT, 3, 1, 26, encode_event(EVENTS["lost"]), seal=bytes(range(8))),
-                   annotate_event(EVENTS["lost"])),
+        "sealed": (Frame(FrameKind.EVENT, 3, 1, 26, encode_event(EVENTS["lost_frames"]), seal=bytes(range(8))),
+                   annotate_event(EVENTS["lost_frames"])),
         **events,
     }  # fmt: skip
 
