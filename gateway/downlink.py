@@ -1,4 +1,4 @@
-"""Downlink of the gateway: desired states of motes become bytes on a transport, until the motes report them."""
+"""DOOR DOWN: desired states of motes become bytes on a transport, until the motes report them."""
 
 from collections.abc import Iterable, Mapping
 

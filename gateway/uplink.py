@@ -1,4 +1,4 @@
-"""Uplink of the gateway: bytes from a transport become new frames, acknowledgements to send, and errors."""
+"""DOOR UP: bytes from a transport become new frames, acknowledgements to send, and errors."""
 
 from dataclasses import dataclass
 
