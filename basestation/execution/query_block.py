@@ -337,7 +337,7 @@ class QueryBlock(Operator):
         parts = np.where(nowhere[:, None], NO_WINDOW, windows.parts) if nowhere.any() else windows.parts
         if self.join is None:
             return [given.of(parts[:, i]) for i, given in enumerate(self._given)]
-        return [given.standing(parts[:, i]) for i, given in enumerate(self._given)]
+        return [given.repeated(parts[:, i]) for i, given in enumerate(self._given)]
 
     def _placed(self, windows):
         """The windows' tuples, numbered by their places among `windows`."""

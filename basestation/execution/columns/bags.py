@@ -6,19 +6,18 @@ side: a cheap filter finds the candidates, and only these are sorted.
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
+from basestation.execution import thresholds
 from basestation.execution.columns.integer_arrays import stable_argsort
 from basestation.execution.columns.window_batch import expand_ranges
-
-_DENSE_FACTOR, _DENSE_SLACK = 4, 1024
-"""A table of at most FACTOR * rows + SLACK entries is cheaper than to sort the rows."""
 
 
 def fits_table(room: int, rows: int) -> bool:
     """Return whether to count keys below `room` in a table instead of sorting them."""
-    return room <= _DENSE_FACTOR * rows + _DENSE_SLACK
+    return room <= thresholds.DENSE_FACTOR * rows + thresholds.DENSE_SLACK
 
 
-def number_occurrences(keys: np.ndarray) -> np.ndarray:
+def number_occurrences(keys: IntArray) -> IntArray:
     """Return for each key how many equal keys stand before it."""
     if (keys[1:] > keys[:-1]).all():
         return np.zeros(len(keys), np.int64)
@@ -31,7 +30,7 @@ def number_occurrences(keys: np.ndarray) -> np.ndarray:
     return out
 
 
-def subtract_bag(keys: np.ndarray, others: np.ndarray, room: int) -> np.ndarray:
+def subtract_bag(keys: IntArray, others: IntArray, room: int) -> IntArray:
     """Return the ascending positions of the keys that remain when each of `others` removes the first equal key.
 
     All keys are at least 0 and below `room`.
@@ -49,7 +48,7 @@ def subtract_bag(keys: np.ndarray, others: np.ndarray, room: int) -> np.ndarray:
     return np.flatnonzero(stays)
 
 
-def _subtract_by_sorting(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
+def _subtract_by_sorting(keys: IntArray, others: IntArray) -> IntArray:
     """Return the positions of the keys that remain, in no order.
 
     The stable sort puts the equal others before the keys; of a run, twice as many entries go as it has others.
@@ -64,7 +63,7 @@ def _subtract_by_sorting(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
     return np.asarray(order[is_key & (np.arange(len(both)) >= np.repeat(behind, sizes))] - len(others))
 
 
-def subtract_by_counts(keys: np.ndarray, own: np.ndarray, away: np.ndarray) -> np.ndarray:
+def subtract_by_counts(keys: IntArray, own: IntArray, away: IntArray) -> IntArray:
     """Like `subtract_bag`, from tables by key: `own` counts the rows of each key, `away` the rows to remove."""
     left = np.flatnonzero((own > away).take(keys))
     keys = keys.take(left)
@@ -83,18 +82,18 @@ def subtract_by_counts(keys: np.ndarray, own: np.ndarray, away: np.ndarray) -> n
     return left[stays]
 
 
-def _find_candidates(keys: np.ndarray, others: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+def _find_candidates(keys: IntArray, others: IntArray, room: int) -> tuple[IntArray, IntArray]:
     """Return the positions of keys, and of others, that may have an equal one on the other side.
 
     All that have one are found, and a few more. Neighbouring keys share a slot, so rows of one window share cache lines.
     """
-    shift = max(0, room.bit_length() - (_DENSE_FACTOR * (len(keys) + len(others))).bit_length())
+    shift = max(0, room.bit_length() - (thresholds.DENSE_FACTOR * (len(keys) + len(others))).bit_length())
     slot, theirs, slots = keys >> shift, others >> shift, (room >> shift) + 1
     met = np.flatnonzero(_mark(theirs, slots).take(slot))
     return met, np.flatnonzero(_mark(slot[met], slots).take(theirs))
 
 
-def _mark(slot: np.ndarray, slots: int) -> np.ndarray:
+def _mark(slot: IntArray, slots: int) -> BoolArray:
     """Return a mask over all slots that is true at the given ones."""
     marked = np.zeros(slots, bool)
     marked[slot] = True

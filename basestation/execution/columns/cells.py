@@ -12,9 +12,10 @@ import numpy as np
 
 from basestation.algebra.record import record
 from basestation.algebra.vector import as_positions, take_at
+from acquisition.arrays import AnyArray, BoolArray, IntArray
 from innet.aggregates.state import AggregateState, IdentityMemo
 
-Selection = np.ndarray | slice
+Selection = IntArray | BoolArray | slice
 """Positions, a mask, or a slice of rows."""
 
 
@@ -30,10 +31,10 @@ class Cells:
     nothing is known.
     """
 
-    slice: np.ndarray | None
-    group: np.ndarray | None
-    arrival: np.ndarray | None
-    place: np.ndarray | None
+    slice: IntArray | None
+    group: IntArray | None
+    arrival: IntArray | None
+    place: IntArray | None
     states: list[AggregateState]
     width: int = 0
 
@@ -45,7 +46,7 @@ class Cells:
         which = as_positions(which)
         return self._mapped(lambda array: take_at(array, which))
 
-    def _mapped(self, change: Callable[[np.ndarray], np.ndarray]) -> "Cells":
+    def _mapped(self, change: Callable[[AnyArray], AnyArray]) -> "Cells":
         """Apply a function to each array, once to an array that several columns share."""
         once = IdentityMemo()
         columns = (None if column is None else once(change, column) for column in self._columns)
@@ -70,7 +71,7 @@ class Cells:
         return bool((self.arrival[0], self.place[0]) >= (others.arrival[-1], others.place[-1]))
 
     @property
-    def _columns(self) -> tuple[np.ndarray | None, ...]:
+    def _columns(self) -> tuple[IntArray | None, ...]:
         return self.slice, self.group, self.arrival, self.place
 
 
@@ -79,6 +80,6 @@ def form_matrix(parts: Sequence[Cells]) -> bool:
     return parts[0].width > 0 and all(b.follows(a) for a, b in pairwise(parts))
 
 
-def make_matrix(states: list[AggregateState], ranks: np.ndarray | None = None) -> Cells:
+def make_matrix(states: list[AggregateState], ranks: IntArray | None = None) -> Cells:
     """Return a matrix of cells with these states, and the ranks of first tuples if they are not in the order of entry."""
     return Cells(None, None, None, ranks, states)

@@ -1,53 +1,59 @@
-"""Change: what happened to a stream in one step, as a difference: tuples that came, tuples that are gone.
+"""Change: the difference that one step makes to a stream, as inserted and removed tuples."""
 
-A tuple whose values were corrected is in both, under one ident. `touched` are the ticks whose coverage may have changed,
-whether or not a tuple passed; `watermark` is how far the stream's time is complete now.
-"""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.record import record
 from basestation.execution.columns.integer_arrays import distinct
 from basestation.execution.columns.tuple_versions import TupleVersions
 from basestation.execution.columns.tuples import Tuples
 from basestation.execution.columns.window_batch import NEVER
 
-NO_TICKS = np.empty(0, np.int64)
-NO_KEYS = np.empty((0, 2), np.int64)
-"""Keys of windows or epochs: tick, and which one of those of that tick."""
+if TYPE_CHECKING:
+    from basestation.execution.columns.punctuation import Punctuation
+
+NO_TICKS: IntArray = np.empty(0, np.int64)
+NO_KEYS: IntArray = np.empty((0, 2), np.int64)
+"""Keys of windows or epochs: the tick, and the number among those of the same tick."""
 
 
 @record
 class Change:
-    """`fresh` marks those of `come` that the stream did not have before; `gone` have the values that they had.
+    """A corrected tuple is in both `inserted` and `removed`, under one ident; `removed` has the former values.
 
-    Where many clock ticks are one step, and tuples were amended in it, their `versions` say in which of them. These tuples
-    are not in `come`.
+    `is_new` masks the inserted tuples that the stream did not have before. `dirty_ticks` are ascending ticks whose coverage may
+    have changed, even if no tuple passed. `watermark` is the last complete tick.
+
+    If one step ends several clock ticks and tuples were corrected in them, `versions` says which in what tick. Those tuples are
+    not in `inserted`.
     """
 
     inserted: Tuples
-    is_new: np.ndarray
+    is_new: BoolArray
     removed: Tuples
-    dirty_ticks: np.ndarray
+    dirty_ticks: IntArray
     watermark: int
-    marks: tuple = ()
+    marks: "Sequence[Punctuation]" = ()
     versions: TupleVersions | None = None
 
     @property
-    def arrived(self):
-        """How many tuples came."""
-        return len(self.inserted) + (0 if self.versions is None else self.versions.stand)
+    def inserted_count(self) -> int:
+        """How many tuples the step inserted, versions included."""
+        return len(self.inserted) + (0 if self.versions is None else self.versions.live_count)
 
-    def ticks(self, upto):
-        """The ticks up to one at which anything may look different now."""
+    def ticks(self, upto: int) -> IntArray:
+        """Return the distinct ticks up to `upto` at which anything may differ now."""
         return distinct(np.concatenate([ticks[ticks <= upto] for ticks in self._ticks]))
 
     @property
-    def first(self):
-        """The first of them; NEVER where there are none."""
+    def first(self) -> int:
+        """The first tick at which anything may differ now; NEVER if there is none."""
         return min((int(ticks.min()) for ticks in self._ticks if len(ticks)), default=NEVER)
 
     @property
-    def _ticks(self):
+    def _ticks(self) -> tuple[IntArray, ...]:
         versions = () if self.versions is None else (self.versions.tuples.tick,)
         return self.inserted.tick, self.removed.tick, self.dirty_ticks, *versions

@@ -1,69 +1,73 @@
-"""Numbered: a value for each tuple, by its number; those of old numbers are let go of."""
+"""DenseIdMap: a value for each number of a dense, growing range, such as tuple or window numbers; old numbers are dropped."""
+
+from typing import Any
 
 import numpy as np
 
+from acquisition.arrays import AnyArray, IntArray
+from basestation.execution import thresholds
+from basestation.execution.columns.growable_array import spare_length
 from basestation.execution.columns.integer_arrays import is_consecutive
-
-_FEW = 16
-_SPARSE = 4  # an array of so many times the places that were asked for is too long
 
 
 class DenseIdMap:
-    """Values that were never set are zero. Numbers below `base` were dropped and may not be asked for."""
+    """Values by number, zero until set. Numbers below `base` were dropped and must not be read."""
 
-    def __init__(self, dtype):
-        self.base, self._behind = 0, 0  # so many places were asked for
-        self._values = np.zeros(_FEW, dtype)
+    def __init__(self, dtype: type) -> None:
+        self.base, self._end = 0, 0  # entries up to _end were read or set
+        self._values: AnyArray = np.zeros(spare_length(0), dtype)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         used = np.flatnonzero(self._values)
-        behind = int(used[-1]) + 1 if len(used) else 0
-        return {"base": self.base, "_behind": behind, "_values": self._values[:behind].copy()}
+        end = int(used[-1]) + 1 if len(used) else 0
+        return {"base": self.base, "_end": end, "_values": self._values[:end].copy()}
 
-    def __getitem__(self, numbers):
+    def __getitem__(self, numbers: IntArray | slice) -> AnyArray:
         places = self._places(numbers)
         return self._values[places].copy() if isinstance(places, slice) else self._values[places]
 
-    def __setitem__(self, numbers, values):
-        places = self._places(numbers)  # before the array is looked at: it may be another then
+    def __setitem__(self, numbers: IntArray | slice, values: Any) -> None:
+        places = self._places(numbers)  # first, because it may replace the array
         self._values[places] = values
 
-    def _places(self, numbers):
-        """Where numbers, or those in a slice, are."""
+    def _places(self, numbers: IntArray | slice) -> IntArray | slice:
+        """Return where the entries of numbers are; make room for them."""
         if not isinstance(numbers, slice):
             numbers = np.asarray(numbers)
             if numbers.ndim and is_consecutive(numbers):
                 numbers = slice(int(numbers[0]), int(numbers[-1]) + 1)
+        places: IntArray | slice
         if isinstance(numbers, slice):
-            places = slice(numbers.start - self.base, numbers.stop - self.base)
-            behind = places.stop
+            end = numbers.stop - self.base
+            places = slice(numbers.start - self.base, end)
         else:
             places = numbers - self.base
-            behind = int(places.max()) + 1 if places.size else 0
-        if behind > len(self._values):
-            more = np.zeros(2 * behind + _FEW, self._values.dtype)
+            end = int(places.max()) + 1 if places.size else 0
+        if end > len(self._values):
+            more = np.zeros(spare_length(end), self._values.dtype)
             more[: len(self._values)] = self._values
             self._values = more
-        self._behind = max(self._behind, behind)
+        self._end = max(self._end, end)
         return places
 
-    def find(self, values):
-        """The numbers that have some values, which no other has; -1 where none has."""
-        if not len(self._values):  # as it may be when a state was restored
+    def find(self, values: AnyArray) -> IntArray:
+        """Return the number that has each value, -1 if none has. Each value is set at most once."""
+        if not len(self._values):  # as in a restored state
             return np.full(len(values), -1)
         order = np.argsort(self._values, kind="stable")
         at = np.minimum(np.searchsorted(self._values, values, sorter=order), len(order) - 1)
         return np.where(self._values[order[at]] == values, order[at] + self.base, -1)
 
-    def drop_before(self, number):
+    def drop_before(self, number: int) -> None:
+        """Drop the values of smaller numbers."""
         if number > self.base:
-            kept = self._values[number - self.base : self._behind]
-            if not self._behind:  # nobody asked for any
+            kept = self._values[number - self.base : self._end]
+            if not self._end:  # no entry was ever used
                 self.base = number
                 return
-            if _SPARSE * self._behind < len(self._values):
-                self._values = np.concatenate([kept, np.zeros(len(kept) + _FEW, self._values.dtype)])
-            else:  # as much will be asked for again: the array is used again
+            if thresholds.SPARSE_FACTOR * self._end < len(self._values):
+                self._values = np.concatenate([kept, np.zeros(spare_length(len(kept)), self._values.dtype)])
+            else:  # as many entries will be used again: keep the array
                 self._values[: len(kept)] = kept
-                self._values[len(kept) : self._behind] = 0
-            self.base, self._behind = number, len(kept)
+                self._values[len(kept) : self._end] = 0
+            self.base, self._end = number, len(kept)

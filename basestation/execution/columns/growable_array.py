@@ -1,65 +1,78 @@
-"""Grown: an array that grows at its end and is let go of from its beginning, without a copy each time; of one with columns,
-each is in one piece.
+"""Arrays that grow at the end and shrink at the front, amortized: neither operation copies the whole array each time.
 
-The array that it begins with is not copied, nor written to.
+A `GrowableArray` may be two-dimensional; each of its columns is contiguous. A `ConstantOrArray` stores equal values once.
 """
+
+from typing import Any
 
 import numpy as np
 
+from acquisition.arrays import AnyArray
 from basestation.algebra.vector import constant
+from basestation.execution import thresholds
 
-_SPARE = 8
-"""A part of so many of what is held is room for more: less is copied more often, more is memory that waits."""
+
+def spare_length(size: int) -> int:
+    """Return how long to make an array that has to hold `size` entries now."""
+    return size + size // thresholds.GROWTH_DIVISOR + thresholds.MIN_SPARE
 
 
 class GrowableArray:
-    def __init__(self, values):
+    """An array with spare room behind the last entry. The initial array is neither copied nor written to."""
+
+    def __init__(self, values: AnyArray) -> None:
         self._array, self._first, self._size = values, 0, len(values)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._size - self._first
 
-    def extend(self, values):
+    def extend(self, values: Any) -> None:
+        """Append entries: an array, or a sequence of numbers."""
         size = self._size + len(values)
         if size > len(self._array):
             held = self._array[self._first : self._size]
             room = len(held) + len(values)
-            self._array = np.empty((room + room // _SPARE + 8, *held.shape[1:]), held.dtype, order="F")
+            self._array = np.empty((spare_length(room), *held.shape[1:]), held.dtype, order="F")
             self._array[: len(held)] = held
             self._first, self._size, size = 0, len(held), len(held) + len(values)
         self._array[self._size : size] = values
         self._size = size
 
-    def drop(self, count):
-        """Let go of the first ones."""
+    def drop(self, count: int) -> None:
+        """Remove the first `count` entries."""
         self._first += count
-        if 2 * self._first > len(self._array) > 64:
+        if 2 * self._first > len(self._array) > thresholds.MIN_COMPACTED:
             self._array = self._array[self._first : self._size].copy(order="K")
             self._first, self._size = 0, len(self._array)
 
-    def cut(self, size):
-        """Let go of the last ones, down to so many: of those that were added, not of those it began with."""
+    def cut(self, size: int) -> None:
+        """Keep the first `size` entries. Only appended entries may be removed, not those of the initial array."""
         self._size = self._first + size
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {"_array": self.values.copy(), "_first": 0, "_size": len(self)}
 
     @property
-    def values(self):
+    def values(self) -> AnyArray:
+        """The entries, as a view."""
         return self._array[self._first : self._size]
 
 
 class ConstantOrArray:
-    """The same of values that mostly are all one: as long as they are, it is held once."""
+    """A growable array that stores a single value and a count as long as all entries are equal."""
 
-    def __init__(self, values):
-        self._none, self._value, self._count, self._grown = values[:0], None, 0, None
+    def __init__(self, values: AnyArray) -> None:
+        self._none = values[:0]
+        self._value: Any = None
+        self._count = 0
+        self._grown: GrowableArray | None = None
         self.extend(values)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._count if self._grown is None else len(self._grown)
 
-    def extend(self, values):
+    def extend(self, values: AnyArray) -> None:
+        """Append entries. Only an array that is one repeated value (stride 0) keeps the constant form."""
         if self._grown is None:
             one = values[:1].tolist()
             if not one or (values.strides == (0,) and (not self._count or self._value == one[0])):
@@ -68,14 +81,15 @@ class ConstantOrArray:
             self._grown = GrowableArray(self.values)
         self._grown.extend(values)
 
-    def drop(self, count):
-        """Let go of the first ones."""
+    def drop(self, count: int) -> None:
+        """Remove the first `count` entries."""
         self._count -= count
         if self._grown is not None:
             self._grown.drop(count)
 
     @property
-    def values(self):
+    def values(self) -> AnyArray:
+        """The entries; not to be written to."""
         if self._grown is not None:
             return self._grown.values
         return constant(self._value, self._count) if self._count else self._none

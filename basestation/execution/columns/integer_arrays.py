@@ -5,11 +5,11 @@ Ticks and tuple numbers are usually in order already. Each function checks that 
 
 import numpy as np
 
-_DENSE_FACTOR, _DENSE_SLACK = 4, 1024
-"""A table of at most FACTOR * len(values) + SLACK entries is filled faster than the values are sorted."""
+from acquisition.arrays import AnyArray, BoolArray, IntArray
+from basestation.execution import thresholds
 
 
-def distinct(values: np.ndarray) -> np.ndarray:
+def distinct(values: IntArray) -> IntArray:
     """Return the distinct values in ascending order."""
     if (values[1:] > values[:-1]).all():
         return values
@@ -17,18 +17,18 @@ def distinct(values: np.ndarray) -> np.ndarray:
     return ordered[_starts_run(ordered)]
 
 
-def is_consecutive(numbers: np.ndarray) -> bool:
+def is_consecutive(numbers: IntArray) -> bool:
     """Return whether the array is non-empty and each number is the one before plus 1."""
     count = len(numbers)
     return count > 0 and int(numbers[-1]) - int(numbers[0]) == count - 1 and bool((numbers[1:] > numbers[:-1]).all())
 
 
-def as_slice(numbers: np.ndarray) -> np.ndarray | slice:
+def as_slice(numbers: IntArray) -> IntArray | slice:
     """Return consecutive numbers as a slice, which selects without a copy; other numbers as they are."""
     return slice(int(numbers[0]), int(numbers[-1]) + 1) if is_consecutive(numbers) else numbers
 
 
-def locate_ranges(ascending: np.ndarray, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def locate_ranges(ascending: IntArray, left: IntArray, right: IntArray) -> tuple[IntArray, IntArray]:
     """For each closed range [left, right], return where it begins among ascending numbers and how many it contains."""
     count = len(ascending)
     step = int(ascending[1] - ascending[0]) if count > 1 else 1
@@ -40,7 +40,7 @@ def locate_ranges(ascending: np.ndarray, left: np.ndarray, right: np.ndarray) ->
     return begin, np.maximum(np.searchsorted(ascending, right, "right") - begin, 0)
 
 
-def find_in(keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def find_in(keys: IntArray, values: IntArray) -> tuple[IntArray, BoolArray]:
     """Look values up in ascending keys.
 
     Returns (position of each value, mask of the values that are present). A position counts only under the mask.
@@ -54,7 +54,7 @@ def find_in(keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return at, known
 
 
-def rank_distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def rank_distinct(values: IntArray) -> tuple[IntArray, IntArray]:
     """Return (the distinct values in ascending order, the position of each value among them)."""
     if (values[1:] > values[:-1]).all():
         return values, np.arange(len(values))
@@ -63,21 +63,21 @@ def rank_distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return values[new], np.cumsum(new) - 1
     low = values.min()
     span = int(values.max()) - int(low) + 1
-    if span > _DENSE_FACTOR * len(values) + _DENSE_SLACK:
+    if span > thresholds.DENSE_FACTOR * len(values) + thresholds.DENSE_SLACK:
         return np.unique(values, return_inverse=True)
     there = np.zeros(span, bool)
     there[values - low] = True
     return np.flatnonzero(there) + low, (np.cumsum(there) - 1)[values - low]
 
 
-def _starts_run(ordered: np.ndarray) -> np.ndarray:
+def _starts_run(ordered: IntArray) -> BoolArray:
     """Return a mask of the entries that differ from the one before them."""
     new = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
     return new
 
 
-def stable_argsort(values: np.ndarray) -> np.ndarray:
+def stable_argsort(values: IntArray) -> IntArray:
     """Return the positions that sort int64 values; equal values keep their order.
 
     If value and position fit into 63 bits together, numpy sorts both as one number with vector instructions. Otherwise a
@@ -89,7 +89,7 @@ def stable_argsort(values: np.ndarray) -> np.ndarray:
     bits, places = (int(values.max()) - least).bit_length(), len(values).bit_length()
     if bits + places < 64:
         narrow = bits + places <= 32  # numpy sorts twice as many of these at once
-        order: np.ndarray = (values - least).astype(np.uint32 if narrow else np.int64) << places
+        order: AnyArray = (values - least).astype(np.uint32 if narrow else np.int64) << places
         order |= np.arange(len(values), dtype=order.dtype)
         order.sort()
         order &= (1 << places) - 1

@@ -1,25 +1,33 @@
-"""Kinds: things that are alike by a signature, each there once and known by a number from 1, for as long as it is used."""
+"""InternTable: equal things are stored once, under a number from 1 on, for as long as they are used."""
 
 from collections import Counter
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+ThingT = TypeVar("ThingT")
 
 
-class InternTable:
-    def __init__(self):
-        self._numbers, self._things, self._uses = {}, {}, Counter()
+class InternTable(Generic[ThingT]):
+    """Counts the uses of each thing. Two things are equal if their signatures are."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}  # by signature
+        self._things: dict[int, tuple[Hashable, ThingT]] = {}
+        self._uses: Counter[int] = Counter()
         self._next = 1
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._things)
 
-    def __getitem__(self, number):
+    def __getitem__(self, number: int) -> ThingT:
         return self._things[number][1]
 
-    def items(self):
-        """(number, thing) of all."""
+    def items(self) -> list[tuple[int, ThingT]]:
+        """Return (number, thing) of all."""
         return [(number, thing) for number, (_, thing) in self._things.items()]
 
-    def take(self, signature, thing):
-        """The number of a thing that is like this one: it is used once more."""
+    def take(self, signature: Hashable, thing: ThingT) -> int:
+        """Add a use of the thing with this signature, which is stored if it is new, and return its number."""
         if signature not in self._numbers:
             self._numbers[signature], self._things[self._next] = self._next, (signature, thing)
             self._next += 1
@@ -27,8 +35,8 @@ class InternTable:
         self._uses[number] += 1
         return number
 
-    def release(self, number):
-        """It is used once less."""
+    def release(self, number: int) -> None:
+        """End one use; the last one drops the thing."""
         self._uses[number] -= 1
         if not self._uses[number]:
             signature, _ = self._things.pop(number)

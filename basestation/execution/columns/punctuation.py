@@ -1,19 +1,22 @@
-"""Marks: what rides beside tuples at places between them, opaque, and keeps its place through every operator.
+"""Punctuation: opaque values between tuples, which keep their place through every operator.
 
-A mark has an order of entry like a tuple (SEMANTICS 1.5) and enters where a tuple would. Streams pass it on; beyond a
-converter, and in windows, it stands before what is made of tuples that arrive as it does, or later.
+A punctuation has an order of entry like a tuple (semantics 1.5) and enters where a tuple would. Streams pass it on. After a
+converter, and among windows, it stands before everything that arrives at the same time or later.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from basestation.execution.columns.tuples import Tuples
+
 
 @dataclass(frozen=True, slots=True)
 class Punctuation:
-    """`source` tells it from all others: the extent, and a number."""
+    """One value. `source`, the extent and a number, identifies it; the next four fields are its order of entry."""
 
-    source: tuple
+    source: tuple[str, int]
     arrival: int
     part: int
     rank: int
@@ -21,17 +24,18 @@ class Punctuation:
     value: object
 
     @property
-    def key(self):
+    def key(self) -> tuple[int, int, int, float]:
+        """The order of entry."""
         return self.arrival, self.part, self.rank, self.place
 
-    def after_windows(self):
-        """The mark as it stands among what windows gave."""
+    def after_windows(self) -> "Punctuation":
+        """Return the punctuation as it stands in the stream of a converter."""
         return replace(self, part=0, rank=-1, place=0)
 
 
-def merge_punctuation(parts):
-    """All marks of several streams, each once."""
-    found = {}
+def merge_punctuation(parts: Iterable[Iterable[Punctuation]]) -> tuple[Punctuation, ...]:
+    """Return the punctuation of several streams, each once."""
+    found: dict[tuple[str, int], Punctuation] = {}
     for marks in parts:
         for mark in marks:
             found.setdefault(mark.source, mark)
@@ -39,16 +43,16 @@ def merge_punctuation(parts):
 
 
 class PendingPunctuation:
-    """Marks that wait for the watermark to reach their arrival, and then come in order."""
+    """Punctuation that waits for the watermark to reach its arrival."""
 
-    def __init__(self):
-        self._waiting = []
+    def __init__(self) -> None:
+        self._waiting: list[Punctuation] = []
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._waiting)
 
-    def ready(self, marks, watermark):
-        """Take marks in; those that enter now."""
+    def ready(self, marks: Sequence[Punctuation], watermark: int) -> Sequence[Punctuation]:
+        """Add punctuation, and remove and return all that enters now, in order."""
         if not marks and not self._waiting:
             return ()
         known = sorted((*self._waiting, *marks), key=lambda mark: mark.key)
@@ -56,8 +60,8 @@ class PendingPunctuation:
         return [mark for mark in known if mark.arrival <= watermark]
 
 
-def count_before(mark, tuples):
-    """How many of the tuples, which are in order, enter before a mark."""
+def count_before(mark: Punctuation, tuples: Tuples) -> int:
+    """Return how many of the ordered tuples enter before a punctuation."""
     same = np.ones(len(tuples), bool)
     columns = (tuples.arrival, tuples.part, tuples.rank, tuples.place)
     before = np.zeros(len(tuples), bool)

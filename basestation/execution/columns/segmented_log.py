@@ -1,50 +1,53 @@
-"""Parts: tuples with consecutive numbers, held in the batches in which they came, without a copy.
+"""SegmentedLog: tuples with consecutive numbers, stored without a copy in the batches in which they came.
 
-They are added at the end and let go of from the beginning. Small batches are put together when there are many.
+Tuples are appended at the end and dropped from the beginning. Many small batches are concatenated into one.
 """
 
 from bisect import bisect_right
 
 import numpy as np
 
-from basestation.execution.columns.tuples import concatenate_tuples
-
-_MANY, _SEVERAL = 256, 32
+from acquisition.arrays import IntArray
+from basestation.execution import thresholds
+from basestation.execution.columns.tuples import Tuples, concatenate_tuples
 
 
 class SegmentedLog:
-    def __init__(self):
-        self._parts, self._begins = [], []  # and the number of the first tuple of each
-        self._ordered = []  # of each whether it is known to be in the order of its ticks, in which it arrives
-        self._whole = 0  # how many tuples there are in the arrays that the first part is taken from
-        self._loose = 0  # how many of the parts, from the last on, were not put together
+    """A list of segments. Segment i starts with tuple number _begins[i]."""
 
-    def __bool__(self):
+    def __init__(self) -> None:
+        self._parts: list[Tuples] = []
+        self._begins: list[int] = []
+        self._ordered: list[bool] = []  # whether the segment is known to be in the order of ticks, each tuple on time
+        self._whole = 0  # the length of the arrays that the first segment is a slice of
+        self._loose = 0  # how many of the last segments were not concatenated yet
+
+    def __bool__(self) -> bool:
         return bool(self._parts)
 
-    def add(self, tuples, ordered=False):
-        """At least one, whose numbers follow on those that are here; `ordered`: it is known that they arrive tick by tick."""
+    def add(self, tuples: Tuples, ordered: bool = False) -> None:
+        """Append at least one tuple, numbered on; `ordered` says that they are in the order of their ticks and on time."""
         if not self._parts:
             self._whole = len(tuples)
         self._parts.append(tuples)
         self._begins.append(int(tuples.ident[0]))
         self._ordered.append(ordered)
         self._loose += 1
-        if self._loose > _MANY:
-            self._put_together(len(self._parts) - self._loose)
+        if self._loose > thresholds.LOG_PARTS:
+            self._concatenate(len(self._parts) - self._loose)
 
-    def is_last(self, tuples):
-        """Whether these are what was added last, all of it and in that order."""
+    def is_last(self, tuples: Tuples) -> bool:
+        """Return whether these are exactly the tuples that were appended last."""
         return bool(self._parts) and tuples.ident is self._parts[-1].ident
 
-    def all(self):
-        """All of them; there are some."""
+    def all(self) -> Tuples:
+        """Return all tuples; there is at least one."""
         if len(self._parts) > 1:
-            self._put_together(0)
+            self._concatenate(0)
         return self._parts[0]
 
-    def _put_together(self, first):
-        """Make one of the parts from one on."""
+    def _concatenate(self, first: int) -> None:
+        """Make one segment of all from `first` on."""
         self._parts[first:] = [concatenate_tuples(self._parts[first:])]
         self._ordered[first:] = [all(self._ordered[first:])]
         del self._begins[first + 1 :]
@@ -52,8 +55,8 @@ class SegmentedLog:
         if not first:
             self._whole = len(self._parts[0])
 
-    def of(self, numbers):
-        """The tuples of some numbers, at least one; all of them are here."""
+    def of(self, numbers: IntArray) -> Tuples:
+        """Return the tuples with these numbers, at least one, in this order; all of them are held."""
         low, high = int(numbers.min()), int(numbers.max())
         at = bisect_right(self._begins, low) - 1
         if high < self._begins[at] + len(self._parts[at]):
@@ -70,27 +73,26 @@ class SegmentedLog:
         back[order] = np.arange(len(order))
         return found.take(back)
 
-    def between(self, low, high):
-        """The tuples from tick low to tick high; there are some tuples."""
-        if len(self._parts) > _SEVERAL:  # it takes longer to ask each than to make one of them
-            self._put_together(0)
+    def between(self, low: int, high: int) -> Tuples:
+        """Return the tuples from tick low to tick high; at least one tuple is held."""
+        if len(self._parts) > thresholds.LOG_SCAN_PARTS:
+            self._concatenate(0)
         return concatenate_tuples([part.take((part.tick >= low) & (part.tick <= high)) for part in self._parts])
 
-    def forget(self, before, watermark):
-        """Let go of tuples of earlier ticks whose arrival the watermark has reached, up to the first that is none of them, or
-        some before it. The watermark is not before `before`.
+    def forget(self, before: int, watermark: int) -> int | None:
+        """Drop tuples of earlier ticks that have entered, up to the first that is not one, or some before it.
 
-        The number of the first that is held, or None where nothing was let go of.
+        `watermark` is at least `before`. Returns the number of the first tuple that is still held; None if none was dropped.
         """
         number = None
         while self._parts:
             part, middle = self._parts[0], len(self._parts[0]) // 2
             if part.tick[middle] >= before or part.arrival[middle] > watermark:
-                if 2 * len(part) < self._whole:  # a few that stay do not hold on to the arrays of many
+                if 2 * len(part) < self._whole:  # a few tuples must not keep large arrays alive
                     self._parts[0] = part.take(np.arange(len(part)))
                     self._whole = len(part)
-                return number  # a part is looked through when about half of it may go
-            first = self._first_young(before, watermark)
+                return number  # search a segment only when about half of it may go
+            first = self._find_first_kept(before, watermark)
             if not first:
                 return number
             if first < len(part):
@@ -103,8 +105,8 @@ class SegmentedLog:
             self._whole = len(self._parts[0]) if self._parts else 0
         return number
 
-    def _first_young(self, before, watermark):
-        """Where the first tuple of the first part is that has to stay; its length where none has."""
+    def _find_first_kept(self, before: int, watermark: int) -> int:
+        """Return the position of the first tuple of the first segment that has to stay; its length if none has."""
         part = self._parts[0]
         if self._ordered[0]:
             return int(part.tick.searchsorted(before))

@@ -1,54 +1,59 @@
-"""Overlay: other values for a few of many tuples, by their numbers."""
+"""ValueOverrides: newer values for a few of many tuples, by tuple number."""
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.vector import Vector
 from basestation.execution.columns.integer_arrays import find_in
-from basestation.execution.columns.tuples import TupleBuffer
+from basestation.execution.columns.tuples import TupleBuffer, Tuples
 
 
 class ValueOverrides:
-    def __init__(self):
-        self._held, self._in_order = TupleBuffer(), None
+    """The latest override of each tuple wins."""
 
-    def put(self, tuples):
-        """These have the values given from now on."""
+    def __init__(self) -> None:
+        self._held = TupleBuffer()
+        self._sorted: Tuples | None = None  # the latest override of each tuple, by number; None after a change
+
+    def put(self, tuples: Tuples) -> None:
+        """From now on these tuples have the given values."""
         self._held.add(tuples)
-        self._in_order = None
+        self._sorted = None
 
-    def holds(self, numbers):
-        """Which of the numbers have other values here."""
+    def holds(self, numbers: IntArray) -> BoolArray:
+        """Return a mask of the numbers that have an override."""
         held = self._latest()
         return np.zeros(len(numbers), bool) if held is None else find_in(held.ident, numbers)[1]
 
-    def over(self, tuples):
-        """The tuples, with the values from here where there are some."""
+    def over(self, tuples: Tuples) -> Tuples:
+        """Return the tuples with their overrides applied."""
         which = self.holds(tuples.ident)
-        if not which.any():
-            return tuples
         held = self._latest()
+        if held is None or not which.any():
+            return tuples
         other = held.take(np.searchsorted(held.ident, tuples.ident[which]))
-        columns = {name: _with(v, which, other.columns[name]) for name, v in tuples.columns.items()}
+        columns = {name: _replace_at(v, which, other.columns[name]) for name, v in tuples.columns.items()}
         return tuples.with_columns(columns)
 
-    def drop_before(self, number):
-        if len(self._held):
-            self._held.keep(self._held.all().ident >= number)
-            self._in_order = None
+    def drop_before(self, number: int) -> None:
+        """Drop the overrides of smaller numbers."""
+        held = self._held.all()
+        if held is not None and len(held):
+            self._held.keep(held.ident >= number)
+            self._sorted = None
 
-    def _latest(self):
-        """The newest values of each, by number; None where there are none."""
-        if self._in_order is None and len(self._held):
-            held = self._held.all()
+    def _latest(self) -> Tuples | None:
+        """Return the latest override of each tuple, by number; None if there is none."""
+        if self._sorted is None and (held := self._held.all()) is not None and len(held):
             held = held.take(np.argsort(held.ident, kind="stable"))
-            self._in_order = held.take(np.append(held.ident[1:] != held.ident[:-1], True))
+            self._sorted = held.take(np.append(held.ident[1:] != held.ident[:-1], True))
             self._held = TupleBuffer()
-            self._held.add(self._in_order)
-        return self._in_order
+            self._held.add(self._sorted)
+        return self._sorted
 
 
-def _with(vector, positions, new):
-    """A Vector with some entries changed; the old one stays as it was."""
+def _replace_at(vector: Vector, positions: BoolArray, new: Vector) -> Vector:
+    """Return a copy of a Vector with some entries changed."""
     values, valid = vector.values.copy(), vector.validity.copy()
     values[positions], valid[positions] = new.values, new.validity
     return Vector(values, None if valid.all() else valid)

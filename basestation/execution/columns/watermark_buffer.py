@@ -1,49 +1,51 @@
-"""Indexing: gives the tuples of a stream their indexes as they enter it (SEMANTICS 1.5, 6.3, 10.6)."""
+"""WatermarkBuffer: tuples that wait for the watermark to reach their arrival, and then enter in order (semantics 1.5).
+
+`IndexAssigner` gives the tuples of a stream their indexes as they enter (semantics 6.3, 10.6).
+"""
 
 from dataclasses import replace
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.vector import all_true
+from basestation.execution import thresholds
 from basestation.execution.columns.change import NO_TICKS
 from basestation.execution.columns.integer_arrays import is_consecutive
 from basestation.execution.columns.tuple_indexes import TupleIndexes
-from basestation.execution.columns.tuples import concatenate_tuples
-
-_MANY = 64
-"""Parts that wait are put together where there are more."""
+from basestation.execution.columns.tuples import Tuples, concatenate_tuples
 
 
 class WatermarkBuffer:
-    """Tuples that wait for the watermark to reach their arrival, and then come in order."""
+    """Waiting tuples, in parts each of which is in the order of entry."""
 
-    def __init__(self):
-        self._parts = []  # each in order
+    def __init__(self) -> None:
+        self._parts: list[Tuples] = []
 
-    def apply(self, inserted, is_new, removed, ordered=False):
-        """Take in a change: what is gone waits no longer, what was corrected waits with its new values.
+    def apply(self, inserted: Tuples, is_new: BoolArray, removed: Tuples, ordered: bool = False) -> None:
+        """Take in a change: removed tuples no longer wait, corrected ones wait with their new values.
 
-        `ordered`: it is known that what comes is in the order of entry.
+        `ordered` says that the inserted tuples are known to be in the order of entry.
         """
         if len(removed) and self._parts:
             waiting = concatenate_tuples(self._parts)
             kept = np.isin(inserted.ident, waiting.ident) & ~is_new
             left = [part.take(~np.isin(part.ident, removed.ident)) for part in self._parts]
             self._parts = [part for part in left if len(part)]
-            self._wait(_in_the_place_of(inserted.take(kept), waiting))
+            self._wait(_keep_order_of(inserted.take(kept), waiting))
         self._wait(inserted.take(is_new), ordered)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return sum(map(len, self._parts))
 
-    def _wait(self, tuples, ordered=False):
+    def _wait(self, tuples: Tuples, ordered: bool = False) -> None:
         if len(tuples):
             self._parts.append(tuples if ordered else tuples.in_order())
-            if len(self._parts) > _MANY:
+            if len(self._parts) > thresholds.PENDING_PARTS:
                 self._parts = [concatenate_tuples(self._parts).in_order()]
 
-    def ready(self, watermark):
-        """Those that enter now, in order; None where there are none."""
+    def ready(self, watermark: int) -> Tuples | None:
+        """Remove and return the tuples that enter now, in order; None if there are none."""
         found, waiting = [], []
         for part in self._parts:
             if part.arrival[-1] <= watermark:
@@ -60,26 +62,34 @@ class WatermarkBuffer:
         return found[0] if len(found) == 1 else concatenate_tuples(found).in_order()
 
     @property
-    def first(self):
-        """The first arrival that is waited for; None where there is none."""
+    def first(self) -> int | None:
+        """The earliest arrival of a waiting tuple; None if none waits."""
         return min((int(part.arrival[0]) for part in self._parts), default=None)
 
 
-def _in_the_place_of(tuples, waiting):
-    """Tuples in the order of entry that they had with their old values: one that was let pass arrived later than below."""
+def _keep_order_of(tuples: Tuples, waiting: Tuples) -> Tuples:
+    """Return corrected tuples with the order of entry that they had before.
+
+    A tuple that a correction lets pass a selection arrives later there than below, and keeps that arrival.
+    """
     by_ident = np.argsort(waiting.ident)
     at = by_ident[np.searchsorted(waiting.ident, tuples.ident, sorter=by_ident)]
-    order = {name: getattr(waiting, name)[at] for name in ("arrival", "part", "rank", "place")}
-    return replace(tuples, **order)
+    return replace(
+        tuples, arrival=waiting.arrival[at], part=waiting.part[at], rank=waiting.rank[at], place=waiting.place[at]
+    )
 
 
 class IndexAssigner:
-    def __init__(self):
+    """Indexes of a stream's tuples. `entering` are the tuples that entered in this step, `entered` their numbers."""
+
+    def __init__(self) -> None:
         self._arrivals = WatermarkBuffer()
         self._index = TupleIndexes()
-        self.entered, self.entering = NO_TICKS, None  # who entered in this step
+        self.entered: IntArray = NO_TICKS
+        self.entering: Tuples | None = None
 
-    def take(self, inserted, is_new, removed, watermark):
+    def take(self, inserted: Tuples, is_new: BoolArray, removed: Tuples, watermark: int) -> None:
+        """Take in the change of a step and give indexes to the tuples that enter."""
         self._index.leave(inserted.ident if all_true(is_new) else inserted.ident[is_new])
         self._arrivals.apply(inserted, is_new, removed)
         self.entering = self._arrivals.ready(watermark)
@@ -87,9 +97,10 @@ class IndexAssigner:
         if len(self.entered):
             self._index.enter(self.entered, is_consecutive(self.entered))
 
-    def forget(self, first):
-        """No tuple with a number below `first` is spoken of again."""
+    def forget(self, first: int) -> None:
+        """Drop the indexes of tuple numbers below `first`."""
         self._index.drop_before(first)
 
-    def of(self, idents):
+    def of(self, idents: IntArray) -> IntArray:
+        """Return the index of each tuple number; 0 if the tuple has not entered."""
         return self._index.of(idents)

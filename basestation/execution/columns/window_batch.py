@@ -1,91 +1,109 @@
-"""Wins: windows of one input as columns, and the table of those that were given and may still be asked for.
+"""WindowBatch: windows of one input as columns, and the table of those that were issued and may be asked for again.
 
-A window is known by its number among all of its input. What a block asks of its inputs it asks for many windows at once.
+A window is identified by its number among all windows of its input. A block asks its inputs for many windows at once.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.record import record
-from basestation.algebra.vector import as_positions, cached_arange, take_at
+from basestation.algebra.vector import Selection, as_positions, cached_arange, take_at
 from basestation.execution.columns.growable_array import ConstantOrArray, GrowableArray
 from basestation.execution.columns.integer_arrays import is_consecutive, stable_argsort
 
 NEVER = 2**62
+"""A tick or number after all that occur; -NEVER is before all."""
 NO_WINDOW = -1
-"""The number of the window that is not there: nothing is in it."""
-_COLUMNS = ("number", "tick", "n", "left", "right")
+"""The number of a window that does not exist; it has no tuples."""
 
 
 @record
 class WindowBatch:
-    """Made at `tick`, the n-th of it; the range of a window is left to right, of ticks or of rows."""
+    """Window `number[i]` is the n[i]-th one with tick[i]. Its range left[i] to right[i], of ticks or rows, is closed."""
 
-    number: np.ndarray
-    tick: np.ndarray
-    n: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
+    number: IntArray
+    tick: IntArray
+    n: IntArray
+    left: IntArray
+    right: IntArray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.tick)
 
-    def take(self, which):
-        which = as_positions(which)
-        return WindowBatch(*(take_at(getattr(self, name), which) for name in _COLUMNS))
+    def take(self, which: Selection) -> "WindowBatch":
+        """Return the windows at positions, in a slice, or under a mask."""
+        at = as_positions(which)
+        return WindowBatch(*(take_at(column, at) for column in self._columns))
 
     @property
-    def there(self):
-        return self.number != NO_WINDOW
+    def _columns(self) -> tuple[IntArray, ...]:
+        return self.number, self.tick, self.n, self.left, self.right
 
     @property
-    def all_there(self):
+    def exists(self) -> BoolArray:
+        """A mask of the windows that exist."""
+        return np.asarray(self.number != NO_WINDOW)
+
+    @property
+    def all_exist(self) -> bool:
+        """Whether all windows exist."""
         return int(self.number.min(initial=0)) != NO_WINDOW
 
 
 @record
 class RepeatedWindows:
-    """The windows of one input that stand in combinations. Where one stands in several that follow each other it is there once:
-    `at` has its number for each combination, which stays or goes on by one; None where there is a window for each."""
+    """The windows of one input in consecutive combinations. A window that stands in several of them is stored once.
+
+    `at` has the number of the window in each combination; it is ascending. None: each combination has a window of its own.
+    """
 
     windows: WindowBatch
-    at: np.ndarray | None = None
+    at: IntArray | None = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.windows) if self.at is None else len(self.at)
 
 
-def make_windows(tick, n, left, right):
-    """Windows that have no numbers yet."""
+def make_windows(tick: IntArray, n: IntArray, left: IntArray, right: IntArray) -> WindowBatch:
+    """Return windows that are not issued yet, numbered from 0."""
     return WindowBatch(np.arange(len(tick)), tick, n, left, right)
 
 
-_NONE = np.empty(0, np.int64)
+_NONE: IntArray = np.empty(0, np.int64)
 NO_WINDOWS = make_windows(_NONE, _NONE, _NONE, _NONE)
 
 
-def concatenate_windows(parts):
-    """All windows of all parts, one after another."""
+def concatenate_windows(parts: Sequence[WindowBatch]) -> WindowBatch:
+    """Concatenate windows."""
     some = [part for part in parts if len(part)]
     if len(some) == 1:
         return some[0]
-    return WindowBatch(*(np.concatenate([getattr(p, name) for p in parts]) for name in _COLUMNS))
+    return WindowBatch(
+        np.concatenate([part.number for part in parts]),
+        np.concatenate([part.tick for part in parts]),
+        np.concatenate([part.n for part in parts]),
+        np.concatenate([part.left for part in parts]),
+        np.concatenate([part.right for part in parts]),
+    )
 
 
 class IssuedWindows:
-    """The windows of one input that were given, in the order of their numbers; the oldest are let go of."""
+    """The windows of one input that were issued, in the order of their numbers; the oldest are dropped."""
 
-    def __init__(self):
-        self._base = 0
+    def __init__(self) -> None:
+        self._base = 0  # the number of the first one held
         self._tick, self._left, self._right = (GrowableArray(_NONE) for _ in range(3))
         self._n = ConstantOrArray(_NONE)
 
     @property
-    def next(self):
+    def next(self) -> int:
         """The number that the next window will have."""
         return self._base + len(self._tick)
 
-    def add(self, found):
-        """Take new windows in; their numbers."""
+    def add(self, found: WindowBatch) -> IntArray:
+        """Issue windows, and return their numbers."""
         first = self.next
         self._tick.extend(found.tick)
         self._n.extend(found.n)
@@ -93,41 +111,41 @@ class IssuedWindows:
         self._right.extend(found.right)
         return cached_arange(len(found), first)
 
-    def of(self, numbers):
-        """The windows of these numbers."""
+    def of(self, numbers: IntArray) -> WindowBatch:
+        """Return the windows with these numbers; for NO_WINDOW one with an empty range."""
         following = is_consecutive(numbers) and int(numbers[0]) != NO_WINDOW
         first = int(numbers[0]) - self._base if following else 0
         at = slice(first, first + len(numbers)) if following else numbers - self._base
         if following or int(numbers.min(initial=0)) != NO_WINDOW:
-            return WindowBatch(numbers, *(take_at(grown.values, at) for grown in self._columns))
-        found, there = [np.full(len(numbers), blank) for blank in (-NEVER, 1, 1, 0)], numbers != NO_WINDOW
-        for column, grown in zip(found, self._columns, strict=True):
-            column[there] = grown.values[at[there]]
+            return WindowBatch(numbers, *(take_at(column.values, at) for column in self._columns))
+        found, exists = [np.full(len(numbers), blank) for blank in (-NEVER, 1, 1, 0)], numbers != NO_WINDOW
+        for out, column in zip(found, self._columns, strict=True):
+            out[exists] = column.values[(numbers - self._base)[exists]]
         return WindowBatch(numbers, *found)
 
-    def standing(self, numbers):
-        """The same where they stand in combinations."""
-        more = (numbers[1:] - numbers[:-1]).view(np.uint64)  # what is less is very much more
+    def repeated(self, numbers: IntArray) -> RepeatedWindows:
+        """Return the windows with these numbers, one for each of consecutive combinations."""
+        more = (numbers[1:] - numbers[:-1]).view(np.uint64)  # a negative step becomes very large
         if not len(numbers) or int(numbers[0]) == NO_WINDOW or more.max(initial=0) > 1:
             return RepeatedWindows(self.of(numbers))
-        first, behind = int(numbers[0]), int(numbers[-1]) + 1
-        return RepeatedWindows(self._between(first, behind), None if behind - first == len(numbers) else numbers)
+        first, end = int(numbers[0]), int(numbers[-1]) + 1
+        return RepeatedWindows(self._between(first, end), None if end - first == len(numbers) else numbers)
 
-    def since(self, number):
-        """All windows from a number on."""
+    def since(self, number: int) -> WindowBatch:
+        """Return all windows from a number on."""
         return self._between(max(number, self._base), self.next)
 
-    def _between(self, first, behind):
-        """The windows from one number to before another."""
-        at = slice(first - self._base, behind - self._base)
-        return WindowBatch(cached_arange(behind - first, first), *(grown.values[at] for grown in self._columns))
+    def _between(self, first: int, end: int) -> WindowBatch:
+        """Return the windows numbered `first` to before `end`."""
+        at = slice(first - self._base, end - self._base)
+        return WindowBatch(cached_arange(end - first, first), *(column.values[at] for column in self._columns))
 
     @property
-    def _columns(self):
+    def _columns(self) -> tuple[GrowableArray, ConstantOrArray, GrowableArray, GrowableArray]:
         return self._tick, self._n, self._left, self._right
 
-    def forget(self, first):
-        """No window before this number is asked for again."""
+    def forget(self, first: int) -> None:
+        """Drop the windows with smaller numbers."""
         count = first - self._base
         if count > 0:
             for column in self._columns:
@@ -135,17 +153,18 @@ class IssuedWindows:
             self._base = first
 
 
-def expand_ranges(first, counts):
-    """first[0], first[0] + 1, … (counts[0] of them), first[1], …"""
+def expand_ranges(first: IntArray, counts: IntArray) -> IntArray:
+    """Return first[0], first[0] + 1, … (counts[0] numbers), first[1], …"""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     return cached_arange(total) + np.repeat(first - (ends - counts), counts)
 
 
-def merge_ranges(first, counts):
-    """(where each range begins among what all of them hold, each number once and ascending; and these numbers).
+def merge_ranges(first: IntArray, counts: IntArray) -> tuple[IntArray, IntArray | slice]:
+    """Merge ranges of counts[i] numbers from first[i] on.
 
-    Where ranges overlap so much that all from the least number to the greatest are fewer, they are all of these.
+    Returns (the position of the start of each range among the merged numbers, the merged numbers: distinct and ascending).
+    If all numbers from the least to the greatest are fewer than the ranges contain together, these are returned as a slice.
     """
     if not len(first):
         return first, slice(0, 0)
@@ -162,8 +181,8 @@ def merge_ranges(first, counts):
     return found, select_ranges(begins, sizes)
 
 
-def select_ranges(first, counts):
-    """The same as a slice, where each range begins behind the one before."""
+def select_ranges(first: IntArray, counts: IntArray) -> IntArray | slice:
+    """Return the numbers of ranges like `expand_ranges`; as a slice if each range begins where the one before ends."""
     if len(first) and (first[1:] == first[:-1] + counts[:-1]).all():
         return slice(int(first[0]), int(first[-1] + counts[-1]))
     return expand_ranges(first, counts)

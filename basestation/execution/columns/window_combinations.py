@@ -1,56 +1,69 @@
-"""Combined: the windows of a block as columns, and those of them that were answered, in order."""
+"""WindowCombinations: the windows of a block as columns, each a combination of windows of its inputs.
+
+`AnsweredWindows` is the list of those that were answered and may still change.
+"""
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.algebra.vector import as_positions, take_at
+from acquisition.arrays import AnyArray, BoolArray, IntArray
+from basestation.algebra.vector import Selection, as_positions, take_at
 from basestation.execution.columns.growable_array import ConstantOrArray, GrowableArray
 from basestation.execution.columns.integer_arrays import as_slice, is_consecutive, rank_distinct
 
-_NONE = np.empty(0, np.int64)
+_NONE: IntArray = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class WindowCombinations:
-    """Made at `tick`, the n-th of it; `parts` has the number of its window of each input, a column for each."""
+    """Window i is the n[i]-th one made at tick[i]; parts[i, k] is the number of its window of input k."""
 
-    number: np.ndarray  # among all windows of the block, from 0
-    tick: np.ndarray
-    n: np.ndarray
-    parts: np.ndarray
-    t: np.ndarray  # the variables of loops, None elsewhere
-    withdrawn: np.ndarray  # it was answered early (11), and then it turned out that there is no such window
+    number: IntArray  # among all windows of the block, from 0
+    tick: IntArray
+    n: IntArray
+    parts: IntArray  # shape (windows, inputs)
+    t: AnyArray  # the variables of loops, None elsewhere
+    withdrawn: BoolArray  # answered early (semantics 11), and then there was no such window
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.number)
 
-    def take(self, which):
-        """Those at positions, in a slice, or under a mask."""
-        which = as_positions(which)
-        which = which if isinstance(which, slice) else as_slice(which)
-        return WindowCombinations(*(take_at(getattr(self, name), which) for name in _COLUMNS))
+    def take(self, which: Selection) -> "WindowCombinations":
+        """Return the windows at positions, in a slice, or under a mask."""
+        at = as_positions(which)
+        at = at if isinstance(at, slice) else as_slice(at)
+        return WindowCombinations(*(take_at(column, at) for column in self.columns))
 
-    def keys(self):
+    @property
+    def columns(self) -> tuple[AnyArray, ...]:
+        """All columns, in the order of the fields."""
+        return self.number, self.tick, self.n, self.parts, self.t, self.withdrawn
+
+    def keys(self) -> list[tuple[int, int, object]]:
+        """Return (tick, n, t) of each window."""
         return list(zip(self.tick.tolist(), self.n.tolist(), self.t.tolist(), strict=True))
 
-    def in_order(self):
+    def in_order(self) -> "WindowCombinations":
+        """Return the windows ordered by (tick, n)."""
         order = np.lexsort((self.n, self.tick))
         return self if (order[1:] > order[:-1]).all() else self.take(order)
 
 
-_COLUMNS = tuple(field.name for field in fields(WindowCombinations))
-_KIND = dict.fromkeys(("n", "t", "withdrawn"), ConstantOrArray)
+def concatenate_combinations(parts: Sequence[WindowCombinations]) -> WindowCombinations:
+    """Concatenate windows."""
+    return WindowCombinations(*(np.concatenate(of) for of in zip(*(part.columns for part in parts), strict=True)))
 
 
-def concatenate_combinations(parts):
-    """All windows of all parts, one after another."""
-    return WindowCombinations(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
+def merge_with_positions(
+    windows: WindowCombinations, others: WindowCombinations
+) -> tuple[WindowCombinations, IntArray, IntArray]:
+    """Merge as many windows as others.
 
-
-def merge_with_positions(windows, others):
-    """(the windows of both, each once; the place of each of the windows; of each of the others), of as many others."""
+    Returns (all windows, each once; the position of each of `windows` there; the position of each of `others` there).
+    """
     count = len(windows)
     if (others.number[1:] == windows.number[:-1]).all():  # each with the one before it
         return concatenate_combinations([others.take(slice(0, 1)), windows]), np.arange(1, count + 1), np.arange(count)
@@ -62,48 +75,62 @@ def merge_with_positions(windows, others):
 
 
 class AnsweredWindows:
-    """The answered windows of a block in the order of their keys, (tick, n); the oldest are let go of."""
+    """The answered windows of a block in the order of their keys (tick, n); the oldest are dropped."""
 
-    def __init__(self, width):
-        blank = {"parts": np.empty((0, width), np.int64), "t": np.empty(0, object), "withdrawn": np.empty(0, bool)}
-        self._columns = [_KIND.get(name, GrowableArray)(blank.get(name, _NONE)) for name in _COLUMNS]
-        self._all = None
+    def __init__(self, width: int) -> None:
+        """`width` is the number of inputs."""
+        self._start_with(
+            WindowCombinations(
+                _NONE, _NONE, _NONE, np.empty((0, width), np.int64), np.empty(0, object), np.empty(0, bool)
+            )
+        )
         self.none = self.all()
-        self._numbered = True  # numbers ascend like keys
+        self._numbered = True  # numbers ascend as keys do
 
-    def __len__(self):
+    def _start_with(self, windows: WindowCombinations) -> None:
+        self._columns = (
+            GrowableArray(windows.number), GrowableArray(windows.tick), ConstantOrArray(windows.n),
+            GrowableArray(windows.parts), ConstantOrArray(windows.t), ConstantOrArray(windows.withdrawn),
+        )  # fmt: skip
+        self._all: WindowCombinations | None = None
+
+    def __len__(self) -> int:
         return len(self._columns[0])
 
-    def all(self):
+    def all(self) -> WindowCombinations:
+        """Return all windows that are held."""
         if self._all is None:
-            self._all = WindowCombinations(*(grown.values for grown in self._columns))
+            self._all = WindowCombinations(*(column.values for column in self._columns))
         return self._all
 
-    def add(self, windows):
-        """Take new windows in, in order; some may belong before older ones. They are given back, as they are held if they can be."""
+    def add(self, windows: WindowCombinations) -> WindowCombinations:
+        """Add new windows, which are in order; some may belong before older ones.
+
+        Returns the same windows, as views of the held columns if possible.
+        """
         last = len(self) - 1
         key = (self.all().tick[last], self.all().n[last]) if len(self) else None
-        for grown, name in zip(self._columns, _COLUMNS, strict=True):
-            grown.extend(getattr(windows, name))
+        for column, values in zip(self._columns, windows.columns, strict=True):
+            column.extend(values)
         self._all = None
         if key is not None and (windows.tick[0], windows.n[0]) < key:
             self.set(self.all().in_order())
             return windows
         return self.all().take(slice(last + 1, None))
 
-    def set(self, windows):
-        """These instead of all."""
-        self._columns = [_KIND.get(name, GrowableArray)(getattr(windows, name)) for name in _COLUMNS]
-        self._all = None
+    def set(self, windows: WindowCombinations) -> None:
+        """Hold these windows instead."""
+        self._start_with(windows)
         self._numbered = bool((windows.number[1:] > windows.number[:-1]).all())
 
-    def drop(self, count):
-        for grown in self._columns:
-            grown.drop(count)
+    def drop(self, count: int) -> None:
+        """Drop the first `count` windows."""
+        for column in self._columns:
+            column.drop(count)
         self._all = None
 
-    def find(self, ticks, n):
-        """Where the windows of some keys are; -1 where there is none."""
+    def find(self, ticks: IntArray, n: IntArray) -> IntArray:
+        """Return the position of the window with each key; -1 if there is none."""
         held = self.all()
         if not len(held):
             return np.full(len(ticks), -1)
@@ -117,21 +144,21 @@ class AnsweredWindows:
         at = np.minimum(at, len(held) - 1)
         return np.where((held.tick[at] == ticks) & (held.n[at] == n), at, -1)
 
-    def places(self, windows):
-        """Where windows are; where one that went away would be."""
-        return self._places(windows, 0)
+    def places(self, windows: WindowCombinations) -> IntArray:
+        """Return the position of each window; where a withdrawn one would be inserted."""
+        return self._places(windows, after=False)
 
-    def places_behind(self, windows):
-        """Where those that follow windows are."""
-        return self._places(windows, 1)
+    def places_behind(self, windows: WindowCombinations) -> IntArray:
+        """Return the position after each window."""
+        return self._places(windows, after=True)
 
-    def _places(self, windows, behind):
+    def _places(self, windows: WindowCombinations, after: bool) -> IntArray:
         held = self.all()
         if self._numbered and not windows.withdrawn.any():
             if is_consecutive(held.number):
-                return np.clip(windows.number - held.number[0], 0, len(held)) + behind
-            return np.searchsorted(held.number, windows.number) + behind
+                return np.clip(windows.number - held.number[0], 0, len(held)) + int(after)
+            return np.searchsorted(held.number, windows.number) + int(after)
         keys = list(zip(held.tick.tolist(), held.n.tolist(), strict=True))
         wanted = zip(windows.tick.tolist(), windows.n.tolist(), strict=True)
-        side = bisect_right if behind else bisect_left
-        return np.array([side(keys, key) for key in wanted], np.int64)
+        find = bisect_right if after else bisect_left
+        return np.array([find(keys, key) for key in wanted], np.int64)

@@ -5,8 +5,10 @@ Time windows have equally spaced edges, so a division finds them. Other edges ar
 
 import numpy as np
 
+from acquisition.arrays import IntArray
 
-def find_containing(left: np.ndarray, right: np.ndarray, ticks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+
+def find_containing(left: IntArray, right: IntArray, ticks: IntArray) -> tuple[IntArray, IntArray]:
     """Return for each tick the positions (first, last) of the windows [left, right] that contain it; several may be equal.
 
     If no window contains a tick, its last is smaller than its first.
@@ -22,7 +24,7 @@ def find_containing(left: np.ndarray, right: np.ndarray, ticks: np.ndarray) -> t
     return begins.take(_count_before(right, ticks)), begins.take(_count_before(left, ticks + 1)) - 1
 
 
-def _count_before(edges: np.ndarray, ticks: np.ndarray) -> np.ndarray:
+def _count_before(edges: IntArray, ticks: IntArray) -> IntArray:
     """Return how many of the ascending edges are less than each tick."""
     first, last = int(edges[0]), int(edges[-1])
     step = int(edges[1]) - first if len(edges) > 1 else 1

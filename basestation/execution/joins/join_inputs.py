@@ -228,7 +228,7 @@ class TableJoinInput(JoinInput):
                 self._numbers += 1
 
     def _seen(self, asked):
-        return self.input.table.seen(asked.tick if asked.all_there else asked.tick[asked.there])
+        return self.input.table.seen(asked.tick if asked.all_exist else asked.tick[asked.exists])
 
     def _number(self, version):
         return next((number for known, number in reversed(self._known) if known is version), None)
@@ -281,20 +281,20 @@ class TransientJoinInput(JoinInput):
     is_materializable = False
 
     def prepare(self, asked):
-        self._numbers, first = np.unique(asked.number[asked.there], return_index=True)
-        found = self.input.content(asked.take(np.flatnonzero(asked.there)[first])) if len(first) else None
+        self._numbers, first = np.unique(asked.number[asked.exists], return_index=True)
+        found = self.input.content(asked.take(np.flatnonzero(asked.exists)[first])) if len(first) else None
         self.held.begin_anew(self.none if found is None else self._passing(_tuples(found.window, found.columns)))
 
     def reach(self, asked):
-        return _numbered(asked, np.searchsorted(self._numbers, asked.number[asked.there]))
+        return _numbered(asked, np.searchsorted(self._numbers, asked.number[asked.exists]))
 
 
 def _numbered(asked, numbers):
     """The ranges of windows where a number stands for the tick: those of the windows that are there."""
-    if asked.all_there:
+    if asked.all_exist:
         return TickRanges(numbers, numbers)
     left, right = np.ones(len(asked), np.int64), np.zeros(len(asked), np.int64)
-    left[asked.there] = right[asked.there] = numbers
+    left[asked.exists] = right[asked.exists] = numbers
     return TickRanges(left, right)
 
 

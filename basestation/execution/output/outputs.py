@@ -260,7 +260,7 @@ def _between(updates, first, clock, versions, marks):
     """The same of what is told of many clock ticks: a mark stands behind the revisions of its own."""
     places = []
     for mark in marks:
-        before = np.where(first, updates.tick < mark.arrival, clock <= versions.answered(mark.arrival))
+        before = np.where(first, updates.tick < mark.arrival, clock <= versions.first_answered(mark.arrival))
         places.append((int(np.count_nonzero(before)), mark))
     return _placed_among(updates, places)
 

@@ -148,7 +148,7 @@ class SharedSlices(WindowStore):
 
     def __len__(self):
         """How many groups of slices there are, and tuples that wait to be folded in."""
-        stand = 0 if self._versions is None else self._versions.stand
+        stand = 0 if self._versions is None else self._versions.live_count
         return len(self._held) + len(self._waiting) + stand
 
     def take(self, change):
@@ -172,7 +172,7 @@ class SharedSlices(WindowStore):
 
     def _settle(self):
         if self._versions is not None:
-            self._wait(self._versions.standing)
+            self._wait(self._versions.live)
             self._versions = None
 
     def _no_longer_waiting(self, removed):
@@ -259,20 +259,20 @@ class SharedSlices(WindowStore):
         """What became in the step of windows at `ticks`, in order, of which the last `new` are answered for the first time."""
         key = left.tobytes(), right.tobytes(), new
         if key not in self._found:
-            self._found[key] = self._amended(left, right, self._versions.answered(ticks[len(ticks) - new :]))
+            self._found[key] = self._amended(left, right, self._versions.first_answered(ticks[len(ticks) - new :]))
         return self._found[key]
 
     def _amended(self, left, right, clocks):
         first, last = self._numbers(left), self._numbers(right)
         slices, tuples, held = self._held_of(self._folding.needed(self._versions.tuples))
-        versions = self._versions.seen(tuples, held)
+        versions = self._versions.select(tuples, held)
         over = () if len(clocks) else self._waiting_upto(int(last.max(initial=-NEVER)))
         if len(clocks) or len(over) * len(first) > _SOME:
             self._fold_waiting()
         elif len(over):  # to look at them costs less than to fold them in
             of, over, _ = self._held_of(over)
             among = np.isin(self._folding.groups_of(over), self._folding.groups_of(tuples))
-            slices, versions = np.concatenate([slices, of[among]]), versions.beside(over.take(among))
+            slices, versions = np.concatenate([slices, of[among]]), versions.with_constant(over.take(among))
         reached = self._held.between(int(first.min(initial=NEVER)), int(last.max(initial=-NEVER)))
         cells, first = self._folding.joined(reached), np.maximum(first, self._settled)
         return revise_windows(self._folding, self.stream, cells, slices, versions, first, last, clocks, len(clocks))

@@ -45,8 +45,8 @@ class Stream(Operator):
 
     def count(self, *given):
         """Count the rows of the Changes that it was given, and of that which it gives."""
-        self.counts.rows_in += sum(change.arrived + len(change.removed) for change in given)
-        self.counts.rows_out += self.change.arrived + len(self.change.removed)
+        self.counts.rows_in += sum(change.inserted_count + len(change.removed) for change in given)
+        self.counts.rows_out += self.change.inserted_count + len(self.change.removed)
 
 
 class ExtentStream(Stream):
@@ -111,7 +111,7 @@ class ExtentStream(Stream):
             removed = self._none
         versions = change.versions
         if versions is not None:
-            versions = versions.seen(*self._seen(versions.tuples))
+            versions = versions.select(*self._seen(versions.tuples))
         touched = self._sampled(change.dirty_ticks)
         self.change = Change(inserted, is_new, removed, touched, change.watermark, change.marks, versions)
         self._epochs = self._epochs_now()
@@ -329,7 +329,7 @@ class FilterStream(Stream):
             inserted, is_new = inserted.take(within), is_new[within]
         versions = below.versions
         if versions is not None:
-            versions = versions.seen(*self._passing(versions.tuples))
+            versions = versions.select(*self._passing(versions.tuples))
         self.change = Change(inserted, is_new, removed, below.dirty_ticks, below.watermark, below.marks, versions)
         self.count(below)
 

@@ -33,9 +33,9 @@ class WindowStore(Operator):
         """Take the stream's change in."""
         change, held = self.stream.change, len(self)
         self.take(change)
-        self.counts.rows_in += change.arrived + len(change.removed)
-        self.counts.inserted += change.arrived
-        self.counts.purged += max(0, held + change.arrived - len(self))
+        self.counts.rows_in += change.inserted_count + len(change.removed)
+        self.counts.inserted += change.inserted_count
+        self.counts.purged += max(0, held + change.inserted_count - len(self))
 
     def tidy(self):
         if self._needed < NEVER:

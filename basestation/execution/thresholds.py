@@ -1,0 +1,61 @@
+"""Thresholds of the engine: sizes from which on it takes another way to the same answer.
+
+No threshold shows in an answer. tests/golden/sizes.py replaces them with extreme values, so that small cases take every
+way. Read them as `thresholds.NAME` when they are needed; a copy made at import would not follow that replacement.
+
+Each comment says what the two ways are, and what was measured or reasoned when the value was set.
+"""
+
+# --- integer keys: a table by value instead of a sort or search ----------------------------------------------------------
+
+DENSE_FACTOR, DENSE_SLACK = 4, 1024
+"""A table with at most FACTOR * values + SLACK entries is filled and read sequentially. That costs less than to sort the values,
+as long as the table is a few times their size; the slack is what fits into the L1 cache anyway."""
+
+# --- growing arrays: one policy for all containers ------------------------------------------------------------------------
+
+GROWTH_DIVISOR, MIN_SPARE = 8, 8
+"""A full array grows to size + size // DIVISOR + MIN_SPARE entries. More spare room means fewer copies, but memory that stands idle:
+an eighth keeps a state of weeks flat (tests/bench) and costs 8 copies of an entry on average."""
+MIN_COMPACTED = 64
+"""An array of more than so many entries is copied to the front once half of it was dropped; a smaller one isn't worth a copy."""
+SPARSE_FACTOR = 4
+"""An array that is more than so many times as long as what was used of it is replaced by a shorter one when entries are dropped."""
+
+# --- tuples in parts: concatenate now or later -----------------------------------------------------------------------------
+
+PENDING_PARTS = 64
+"""Parts that wait for the watermark are merged when there are more: each step looks at the edges of each part."""
+BUFFER_SCAN_PARTS, BUFFER_PARTS = 64, 1024
+"""A buffer of more parts than the first is concatenated before each part is looked at. One of more than the second concatenates all
+parts but the first, which may be long."""
+LOG_SCAN_PARTS, LOG_PARTS = 32, 256
+"""The same for the log of an extent: more parts than the first are concatenated before a search by tick, and so many small ones
+that were added last are concatenated into one."""
+BINARY_SEARCH_ROWS = 16
+"""With more rows per window than this, binary search finds the edges of windows faster than counting the rows does."""
+
+# --- steps ------------------------------------------------------------------------------------------------------------------
+
+MAX_STEP_TUPLES = 1 << 16
+"""One step takes at most so many tuples of an extent, so that its arrays stay in the caches and a batch of any size takes the memory
+of this one."""
+COALESCED_BATCHES, COALESCED_TUPLES = 2**9, 2**14
+"""So many batches, or tuples, are taken in without waiting for more. A batch of so many tuples is not copied to coalesce it."""
+IDENTITY_CHECK_TUPLES = 1024
+"""Up to so many tuples, two columns are compared entry by entry; for more, only whether they are the same array."""
+PRUNE_AFTER_TUPLES = 2**13, 2**16
+"""State is pruned after half as many new tuples as are held, within these bounds, however few steps took them. So state never
+is much more than it has to be, and the allocator reuses its memory."""
+
+# --- outputs ----------------------------------------------------------------------------------------------------------------
+
+OUTPUT_WINDOWS = 2**14
+"""So many windows of several queries are answered together: temporary arrays of that size are reused from the caches."""
+
+# --- predicate index --------------------------------------------------------------------------------------------------------
+
+UNINDEXED_QUERIES, YOUNG_QUERIES = 4, 16
+"""Up to so many queries are checked one by one: without an index at all, and beside an index before it is built anew."""
+SPAN_FACTOR, SPAN_SLACK = 16, 2**12
+"""If spans cover at most FACTOR * spans + SLACK places in total, each place lists its spans; otherwise a segment tree does."""
