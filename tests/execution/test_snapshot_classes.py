@@ -33,7 +33,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 14\n"
-DIGEST = "73c208837f18db10"
+DIGEST = "e3d7ca8231806f66"
 
 
 @pytest.mark.promise("snapshot")

@@ -8,17 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from basestation.algebra import vector
-from basestation.execution import engine
-from basestation.execution.columns import (
-    bags,
-    dense_id_map,
-    growable_array,
-    integer_arrays,
-    segmented_log,
-    tuples,
-    watermark_buffer,
-    window_contents,
-)
+from basestation.execution import engine, thresholds
 from basestation.execution.ingest import coalesce, intake, step_plan
 from basestation.execution.joins import index_run, join_delta, join_operator, key_codes, state_module, tuple_store
 from basestation.execution.output import outputs
@@ -32,19 +22,17 @@ SIZES = (
     (vector, "_MANY", 0),
     (engine, "_PLENTY", (1, 2)),
     (outputs, "_AT_ONCE", 2),
-    (bags, "LOOSE", 0),
-    (bags, "SMALL", 0),
-    (integer_arrays, "_LOOSE", 0),
-    (integer_arrays, "_SMALL", 0),
-    (window_contents, "_MANY", 0),
-    (growable_array, "_SPARE", 2),
-    (watermark_buffer, "_MANY", 1),
-    (dense_id_map, "_FEW", 0),
-    (dense_id_map, "_SPARSE", 1),
-    (segmented_log, "_MANY", 2),
-    (segmented_log, "_SEVERAL", 1),
-    (tuples, "_SEVERAL", 1),
-    (tuples, "_MANY", 1),
+    (thresholds, "DENSE_FACTOR", 0),
+    (thresholds, "DENSE_SLACK", 0),
+    (thresholds, "BINARY_SEARCH_ROWS", 0),
+    (thresholds, "GROWTH_DIVISOR", 2),
+    (thresholds, "MIN_SPARE", 0),
+    (thresholds, "PENDING_PARTS", 1),
+    (thresholds, "SPARSE_FACTOR", 1),
+    (thresholds, "LOG_PARTS", 2),
+    (thresholds, "LOG_SCAN_PARTS", 1),
+    (thresholds, "BUFFER_SCAN_PARTS", 1),
+    (thresholds, "BUFFER_PARTS", 1),
     (group_ids, "_LOOSE", 0),
     (group_ids, "_SMALL", 0),
     (row_operators, "_AT_ONCE", 2),

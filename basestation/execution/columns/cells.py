@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from acquisition.arrays import AnyArray, BoolArray, IntArray
 from basestation.algebra.record import record
 from basestation.algebra.vector import as_positions, take_at
-from acquisition.arrays import AnyArray, BoolArray, IntArray
 from innet.aggregates.state import AggregateState, IdentityMemo
 
 Selection = IntArray | BoolArray | slice
@@ -49,8 +49,8 @@ class Cells:
     def _mapped(self, change: Callable[[AnyArray], AnyArray]) -> "Cells":
         """Apply a function to each array, once to an array that several columns share."""
         once = IdentityMemo()
-        columns = (None if column is None else once(change, column) for column in self._columns)
-        return Cells(*columns, [state.mapped(partial(once, change)) for state in self.states])
+        numbers, groups, arrival, place = (None if column is None else once(change, column) for column in self._columns)
+        return Cells(numbers, groups, arrival, place, [state.mapped(partial(once, change)) for state in self.states])
 
     def between(self, begin: int, end: int) -> "Cells":
         """Return the rows from `begin` to before `end`, which are whole slices; they share memory with these."""

@@ -89,7 +89,8 @@ def stable_argsort(values: IntArray) -> IntArray:
     bits, places = (int(values.max()) - least).bit_length(), len(values).bit_length()
     if bits + places < 64:
         narrow = bits + places <= 32  # numpy sorts twice as many of these at once
-        order: AnyArray = (values - least).astype(np.uint32 if narrow else np.int64) << places
+        order: AnyArray = (values - least).astype(np.uint32 if narrow else np.int64)
+        order <<= places
         order |= np.arange(len(values), dtype=order.dtype)
         order.sort()
         order &= (1 << places) - 1

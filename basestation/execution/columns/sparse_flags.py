@@ -3,7 +3,6 @@
 import numpy as np
 
 from acquisition.arrays import BoolArray, IntArray
-
 from basestation.algebra.vector import constant
 
 _NONE = np.empty(0, np.int64)

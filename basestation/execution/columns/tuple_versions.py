@@ -40,9 +40,7 @@ class TupleVersions:
             np.append(known, np.full(len(tuples), at))
             for known, at in ((self.valid_from, -NEVER), (self.valid_to, NEVER))
         )
-        return replace(
-            self, tuples=concatenate_tuples([self.tuples, tuples]), valid_from=valid_from, valid_to=valid_to
-        )
+        return replace(self, tuples=concatenate_tuples([self.tuples, tuples]), valid_from=valid_from, valid_to=valid_to)
 
     @property
     def live_count(self) -> int:

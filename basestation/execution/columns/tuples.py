@@ -5,6 +5,7 @@ may serve as several columns, and a stride-0 array may stand for one repeated va
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Tuples:
     place: IntArray
     site: IntArray
     append: BoolArray
-    columns: Mapping[int | str, Vector]
+    columns: Mapping[Any, Vector]
 
     def __len__(self) -> int:
         return len(self.ident)
@@ -46,7 +47,8 @@ class Tuples:
         """Return the tuples at positions, in a slice, or under a mask."""
         if not len(self.ident) or all_true(which):
             return self
-        positions, made = as_positions(which), {}
+        positions = as_positions(which)
+        made: dict[int, AnyArray] = {}
 
         def of(array: AnyArray) -> AnyArray:
             found = made.get(id(array))
@@ -62,7 +64,7 @@ class Tuples:
             of(self.rank), of(self.place), of(self.site), of(self.append), columns,
         )  # fmt: skip
 
-    def with_columns(self, columns: Mapping[int | str, Vector]) -> "Tuples":
+    def with_columns(self, columns: Mapping[Any, Vector]) -> "Tuples":
         """Return the same tuples with other columns."""
         return Tuples(
             self.ident, self.tick, self.arrival, self.part, self.rank, self.place, self.site, self.append, columns
@@ -132,7 +134,8 @@ def _concatenate_shared(parts: Sequence[Tuples]) -> Tuples:
         masked = any(vector.valid is not None for vector in vectors)
         valid = of([v.validity if v.valid is None else v.valid for v in vectors]) if masked else None
         columns[id_] = Vector(of([vector.values for vector in vectors]), valid)
-    return Tuples(*system, columns)
+    ident, tick, arrival, part, rank, place, site, append = system
+    return Tuples(ident, tick, arrival, part, rank, place, site, append, columns)
 
 
 def null_safe_equal(a: Vector, b: Vector) -> BoolArray:

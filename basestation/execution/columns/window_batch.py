@@ -141,7 +141,7 @@ class IssuedWindows:
         return WindowBatch(cached_arange(end - first, first), *(column.values[at] for column in self._columns))
 
     @property
-    def _columns(self) -> tuple[GrowableArray, ConstantOrArray, GrowableArray, GrowableArray]:
+    def _columns(self) -> tuple[GrowableArray | ConstantOrArray, ...]:
         return self._tick, self._n, self._left, self._right
 
     def forget(self, first: int) -> None:
@@ -157,7 +157,8 @@ def expand_ranges(first: IntArray, counts: IntArray) -> IntArray:
     """Return first[0], first[0] + 1, … (counts[0] numbers), first[1], …"""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    return cached_arange(total) + np.repeat(first - (ends - counts), counts)
+    numbers: IntArray = cached_arange(total) + np.repeat(first - (ends - counts), counts)
+    return numbers
 
 
 def merge_ranges(first: IntArray, counts: IntArray) -> tuple[IntArray, IntArray | slice]:

@@ -88,7 +88,7 @@ class AnsweredWindows:
         self._numbered = True  # numbers ascend as keys do
 
     def _start_with(self, windows: WindowCombinations) -> None:
-        self._columns = (
+        self._columns: tuple[GrowableArray | ConstantOrArray, ...] = (
             GrowableArray(windows.number), GrowableArray(windows.tick), ConstantOrArray(windows.n),
             GrowableArray(windows.parts), ConstantOrArray(windows.t), ConstantOrArray(windows.withdrawn),
         )  # fmt: skip
@@ -136,7 +136,7 @@ class AnsweredWindows:
             return np.full(len(ticks), -1)
         last = slice(max(0, len(held) - len(ticks)), None)
         if np.array_equal(held.tick[last], ticks) and np.array_equal(held.n[last], n):
-            return np.arange(len(held))[last]
+            return np.arange(max(0, len(held) - len(ticks)), len(held))
         at = np.searchsorted(held.tick, ticks)
         if (held.tick[1:] == held.tick[:-1]).any():
             room = max(int(held.n.max()), int(n.max(initial=0))) + 1
@@ -156,8 +156,10 @@ class AnsweredWindows:
         held = self.all()
         if self._numbered and not windows.withdrawn.any():
             if is_consecutive(held.number):
-                return np.clip(windows.number - held.number[0], 0, len(held)) + int(after)
-            return np.searchsorted(held.number, windows.number) + int(after)
+                at: IntArray = np.clip(windows.number - held.number[0], 0, len(held))
+            else:
+                at = np.searchsorted(held.number, windows.number)
+            return at + int(after)
         keys = list(zip(held.tick.tolist(), held.n.tolist(), strict=True))
         wanted = zip(windows.tick.tolist(), windows.n.tolist(), strict=True)
         find = bisect_right if after else bisect_left

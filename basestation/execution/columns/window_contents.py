@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from acquisition.arrays import AnyArray, BoolArray, IntArray
+from acquisition.arrays import AnyArray, IntArray
 from basestation.algebra.dictionary_vector import DictionaryVector
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.record import record
