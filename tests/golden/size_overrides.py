@@ -19,7 +19,7 @@ from basestation.progress import coverage_sums, epoch_keys
 from innet.aggregates import exact_sums, rounding
 
 SIZES = (
-    (vector, "_MANY", 0),
+    (vector, "_LARGE", 0),
     (engine, "_PLENTY", (1, 2)),
     (outputs, "_AT_ONCE", 2),
     (thresholds, "DENSE_FACTOR", 0),
