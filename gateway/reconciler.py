@@ -7,6 +7,7 @@ mote's link and sends nothing itself. Time is an argument, in milliseconds.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from gateway.desired_state import ORDER, DesiredState, ReportedState, is_up_to_date, plan_messages
 from gateway.errors import FrameError
@@ -265,7 +266,7 @@ class MoteReconcilers:
         """Return the reconciler of a mote; make it on first use."""
         if mote not in self.by_mote:
             self.by_mote[mote] = MoteReconciler(
-                self.links.of(mote), self.encode_time, self.policy, lambda: self.room(mote)
+                self.links.of(mote), self.encode_time, self.policy, partial(self.room, mote)
             )
         return self.by_mote[mote]
 

@@ -9,16 +9,18 @@ import hashlib
 import io
 import pickle
 from enum import EnumType
+from types import FunctionType
 
 from gateway.errors import MoteloomError
 
 _KIND = b"moteloom engine "
-_HEAD = _KIND + b"14\n"
+FORMAT = 14
 """The number is one more wherever a class of the state keeps something else, or is elsewhere: it would be misread, or not found."""
+_HEAD = _KIND + b"%d\n" % FORMAT
 _OURS = ("acquisition.", "basestation.", "gateway.", "innet.")
 _RULES = "basestation.planner.rules."
 _OTHERS = {
-    ("collections", "Counter"), ("builtins", "set"), ("builtins", "frozenset"), ("builtins", "range"),
+    ("collections", "Counter"), ("collections", "deque"), ("functools", "partial"), ("builtins", "set"), ("builtins", "frozenset"), ("builtins", "range"),
     ("builtins", "slice"), ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy._core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "scalar"), ("numpy._core.numeric", "_frombuffer"),
 }  # fmt: skip
@@ -43,7 +45,7 @@ def restore_engine(data):
     if hashlib.sha256(body).digest() != digest:
         raise SnapshotError("the saved state of an engine is damaged")
     try:
-        return _Reader(io.BytesIO(body)).load()
+        return StateReader(io.BytesIO(body)).load()
     except pickle.UnpicklingError as why:
         raise SnapshotError(f"this is not the saved state of an engine: {why}") from why
 
@@ -57,7 +59,7 @@ def _other(data):
     return "this is not the saved state of an engine"
 
 
-class _Reader(pickle.Unpickler):
+class StateReader(pickle.Unpickler):
     """Knows the classes that our packages define, the rewrites, numpy's arrays, and a few plain containers.
 
     A module of ours also has what it imports, and a name may be a path through that: so what is found must be a class,
@@ -66,7 +68,7 @@ class _Reader(pickle.Unpickler):
 
     def find_class(self, module, name):
         if (module, name) == ("builtins", "getattr"):  # how some versions of Python write a member of an Enum
-            return _member
+            return _member_or_method
         if (module, name) in _OTHERS:
             return super().find_class(module, name)
         if module.startswith(_OURS) and "." not in name:
@@ -79,8 +81,10 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} has no place in it")
 
 
-def _member(enum, name):
-    """A member of an Enum by its name, and nothing else."""
-    if isinstance(enum, EnumType) and name in enum.__members__:
-        return enum[name]
-    raise pickle.UnpicklingError(f"{name} is no member of {enum}")
+def _member_or_method(owner, name):
+    """A member of an Enum by its name, or a method of an object of ours, and nothing else."""
+    if isinstance(owner, EnumType) and name in owner.__members__:
+        return owner[name]
+    if type(owner).__module__.startswith(_OURS) and isinstance(getattr(type(owner), name, None), FunctionType):
+        return getattr(owner, name)
+    raise pickle.UnpicklingError(f"{name} is no member of {owner}")

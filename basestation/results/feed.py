@@ -5,7 +5,7 @@ number may read: a published state is never changed, only replaced.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +63,13 @@ class Feed:
             numbers = (*kept.numbers, *(kept.numbers[-1] + np.cumsum(lengths)).tolist())
             surplus = max(0, bisect_right(numbers, numbers[-1] - self._limit) - 1)
             self._kept[query] = RetainedUpdates(kept.shape, (*kept.updates, *new)[surplus:], numbers[surplus:])
+
+    def drain(self) -> Iterator[tuple[int, list[NumberedUpdate]]]:
+        """(query, its updates that are kept), of each query that has some; after that none of them is kept."""
+        for query, kept in self._kept.items():
+            if kept.updates:
+                yield query, [NumberedUpdate(*each) for each in zip(kept.numbers, kept.updates, strict=False)]
+                self._kept[query] = RetainedUpdates(kept.shape, (), kept.numbers[-1:])
 
     def shape(self, query: int) -> ResultSchema:
         """What the updates of a query are like. KeyError: no such query."""

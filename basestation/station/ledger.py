@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import partial
 
 import numpy as np
 
@@ -296,10 +297,13 @@ class Ledger:
         self._greeted: set[int] = set()
         self._unattributed: Counter[str] = Counter()  # by extent: merged, and nobody tells of whom
 
+    def _link_of(self, mote: MoteId) -> Link | None:
+        return self._links.get(mote)
+
     def _of(self, extent: str, site: int) -> _ReadingAccount:
         key = extent, site
         if key not in self._accounts:
-            self._accounts[key] = _ReadingAccount(lambda: self._links.get(MoteId(site)))
+            self._accounts[key] = _ReadingAccount(partial(self._link_of, MoteId(site)))
         return self._accounts[key]
 
     def desire(self, scheduled: ScheduleSet, now: int) -> None:

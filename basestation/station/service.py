@@ -33,12 +33,16 @@ from basestation.station.ledger import Ledger
 from basestation.station.operational_events import OperationalEventLog
 from basestation.station.statistics_collector import StatisticsCollector
 from gateway.codec import FrameDecoder
-from gateway.frame import MAX_FRAME
+from gateway.frame import MAX_FRAME, HopPath, MoteId
 from gateway.link import LinkPolicy, Links
 from gateway.reconciler import MoteReconcilers
 from gateway.transports import Transport
 from innet.deployment import Deployment
 from innet.routing.failure_detector import FailureDetector
+
+
+def ignore_migration(decided: migration.MigrationEvent) -> None:
+    """The listener of a station whose migrations interest nothing else."""
 
 
 class Station:
@@ -52,12 +56,12 @@ class Station:
     def __init__(self, catalog: Catalog, transport: Transport, archive: Archive, boot: int, now_ms: int,
                  policy: LinkPolicy | None = None, deployment: Deployment | None = None,
                  moves: PushdownPolicy = PushdownPolicy.PLANNED, agenda: bool = False,
-                 decided: migration.MigrationListener = lambda decided: None) -> None:  # fmt: skip
+                 decided: migration.MigrationListener = ignore_migration) -> None:  # fmt: skip
         self.world = World.initial(catalog, deployment, moves, agenda)
         self.feed = Feed()
         self.links = Links(boot, policy or LinkPolicy())
         mtu = MAX_FRAME if deployment is None else deployment.mtu
-        self.reconcilers = MoteReconcilers(self.links, self._clock, lambda mote: self.world.way(mote), mtu=mtu)
+        self.reconcilers = MoteReconcilers(self.links, self._clock, self._way, mtu=mtu)
         self.failure_detector = FailureDetector()
         self.clocks = ClockSkewDetector(self.reconcilers.policy.clock_tolerance_ms)
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
@@ -180,6 +184,9 @@ class Station:
         if world.scheduled is not self.world.scheduled:
             self.ledger.desire(world.scheduled, self._tick)
         self.world = world
+
+    def _way(self, mote: MoteId) -> HopPath:
+        return self.world.way(mote)
 
     def _clock(self, now_ms: int) -> bytes:
         return acquisition.downlink.encode_clock(now_ms, self.world.catalog.tick_ms)

@@ -11,7 +11,7 @@ import pytest
 
 from acquisition.batch import Batch
 from basestation.execution.engine import Engine
-from basestation.execution.snapshot import _HEAD, _Reader, save_engine
+from basestation.execution.snapshot import _HEAD, StateReader, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 
@@ -57,7 +57,7 @@ def classes():
         engine.deliver("road", Batch(one, 0 * one + 1, one, 0 * one + 1, {"site": 0 * one + 1, "temp": one}))
         engine.on_clock(clock)
 
-    class Noting(_Reader):
+    class Noting(StateReader):
         def find_class(self, module, name):
             named = super().find_class(module, name)
             if isinstance(named, type) and module.partition(".")[0] in ("acquisition", "basestation", "innet"):
