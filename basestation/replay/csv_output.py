@@ -15,7 +15,7 @@ from basestation.updates.update import TupleUpdates, WindowUpdates
 class CsvLines:
     def __init__(self, queries):
         self._queries = {query.number: query for query in queries}
-        self._loops = any(query.loops for query in queries)
+        self._loops = any(query.has_loops for query in queries)
         self._header, self._places = [], {}
         for query in queries:
             names = _told_apart([column.label for column in query.columns])

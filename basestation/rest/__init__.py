@@ -1,1 +1,1 @@
-"""The REST interface; the only package that imports the web framework. `api.py` puts the routes together."""
+"""The REST interface, the only package that imports the web framework. `api.py` puts the routes together."""

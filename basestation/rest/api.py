@@ -1,4 +1,4 @@
-"""The application: routes, who may use them, and errors in one form."""
+"""The application: its routes, the check of the access token, and errors as problem details."""
 
 import hmac
 
@@ -13,7 +13,7 @@ from basestation.results.feed import Feed
 
 
 def make_api(feed: Feed, tick_ms: int, token: str | None) -> FastAPI:
-    """`token` None lets everybody in; that is for whoever builds the station to decide, never a default."""
+    """The REST application. `token` None disables the check of the access token; the caller must decide that."""
 
     def authorised(request: Request) -> None:
         given = request.headers.get("authorization", "")

@@ -1,1 +1,1 @@
-"""What consumers get: the history of updates, and the current answer as its sum."""
+"""Results: the numbered history of a query's updates, the current answer as their sum, and both as JSON."""

@@ -1,7 +1,7 @@
-"""The feed: what each query says, numbered, so that a consumer who comes back goes on exactly where it stopped.
+"""The feed: the updates of each query, numbered, so that a client resumes exactly where it stopped.
 
-A window's update has one number, an epoch mark too; each tuple of a stream has one of its own. One thread publishes, any
-number may read: a published state is never changed, only replaced.
+A window update has one number, an epoch mark too; each tuple of a stream has its own. One thread publishes, any number
+of threads read: the feed replaces a published state and never changes it.
 """
 
 from bisect import bisect_right
@@ -18,7 +18,7 @@ _MANY = EpochMarks | Interleaved | TupleUpdates | WindowUpdates
 
 
 class UpdatesExpiredError(MoteloomError):
-    """What was asked for is no longer kept; `first` is the number of the oldest update that is."""
+    """The requested updates are no longer retained; `first` is the number of the oldest one that is."""
 
     def __init__(self, first: int) -> None:
         super().__init__(f"the feed begins at number {first} now")
@@ -27,7 +27,7 @@ class UpdatesExpiredError(MoteloomError):
 
 @dataclass(frozen=True, slots=True)
 class NumberedUpdate:
-    """An update and its number in the feed of its query, from 1; of several windows, tuples or marks, that of the first."""
+    """An update and its number in the feed of its query, from 1. Several windows, tuples or marks: the first's number."""
 
     number: int
     update: Update
@@ -35,58 +35,63 @@ class NumberedUpdate:
 
 @dataclass(frozen=True, slots=True)
 class RetainedUpdates:
-    """The newest updates of one query. `numbers` are theirs, with the number that the next one will have behind them."""
+    """The newest updates of one query. `numbers` has the number of each, and at the end the next free number."""
 
-    shape: ResultSchema
+    schema: ResultSchema
     updates: tuple[Update, ...] = ()
     numbers: tuple[int, ...] = (1,)
 
 
 class Feed:
-    """Keeps the newest `limit` numbers of each query, and what was said in one piece with the oldest of them."""
+    """Retains the newest `limit` numbers of each query, and all updates that were emitted in one piece with the oldest."""
 
     def __init__(self, limit: int = 10_000) -> None:
         self._limit = limit
-        self._kept: dict[int, RetainedUpdates] = {}
+        self._retained: dict[int, RetainedUpdates] = {}
 
-    def open(self, shape: ResultSchema) -> None:
-        """Begin the feed of a query, so that it can be read before there is anything in it."""
-        self._kept.setdefault(shape.number, RetainedUpdates(shape))
+    def open(self, schema: ResultSchema) -> None:
+        """Begin the feed of a query, so that clients can read it before its first update."""
+        self._retained.setdefault(schema.number, RetainedUpdates(schema))
 
     def publish(self, updates: Iterable[Update]) -> None:
+        """Append updates to the feeds of their queries."""
         by_query: dict[int, list[Update]] = {}
         for update in updates:
             by_query.setdefault(update.query, []).append(update)
         for query, new in by_query.items():
-            kept = self._kept[query]
+            retained = self._retained[query]
             lengths = [len(update) if isinstance(update, _MANY) else 1 for update in new]
-            numbers = (*kept.numbers, *(kept.numbers[-1] + np.cumsum(lengths)).tolist())
+            numbers = (*retained.numbers, *(retained.numbers[-1] + np.cumsum(lengths)).tolist())
             surplus = max(0, bisect_right(numbers, numbers[-1] - self._limit) - 1)
-            self._kept[query] = RetainedUpdates(kept.shape, (*kept.updates, *new)[surplus:], numbers[surplus:])
+            kept = (*retained.updates, *new)[surplus:]
+            self._retained[query] = RetainedUpdates(retained.schema, kept, numbers[surplus:])
 
     def drain(self) -> Iterator[tuple[int, list[NumberedUpdate]]]:
-        """(query, its updates that are kept), of each query that has some; after that none of them is kept."""
-        for query, kept in self._kept.items():
-            if kept.updates:
-                yield query, [NumberedUpdate(*each) for each in zip(kept.numbers, kept.updates, strict=False)]
-                self._kept[query] = RetainedUpdates(kept.shape, (), kept.numbers[-1:])
+        """Each query that has retained updates, with all of them; the feed forgets them."""
+        for query, retained in self._retained.items():
+            if retained.updates:
+                yield query, [NumberedUpdate(*each) for each in zip(retained.numbers, retained.updates, strict=False)]
+                self._retained[query] = RetainedUpdates(retained.schema, (), retained.numbers[-1:])
 
-    def shape(self, query: int) -> ResultSchema:
-        """What the updates of a query are like. KeyError: no such query."""
-        return self._kept[query].shape
+    def schema(self, query: int) -> ResultSchema:
+        """The schema of a query's updates. Raises KeyError: there is no such query."""
+        return self._retained[query].schema
 
     def read(self, query: int, after: int = 0, limit: int | None = None) -> list[NumberedUpdate]:
-        """What has numbers above `after`. KeyError: no such query. Gone: they are not kept any more."""
-        kept = self._kept[query]
-        first, behind = after + 1, kept.numbers[-1]
-        if first < kept.numbers[0]:
-            raise UpdatesExpiredError(kept.numbers[0])
+        """The updates with numbers above `after`, at most `limit` numbers.
+
+        Raises KeyError: there is no such query. UpdatesExpiredError: they are no longer retained.
+        """
+        retained = self._retained[query]
+        first, behind = after + 1, retained.numbers[-1]
+        if first < retained.numbers[0]:
+            raise UpdatesExpiredError(retained.numbers[0])
         end = behind if limit is None else min(behind, first + limit)
         found = []
-        at = bisect_right(kept.numbers, first) - 1
+        at = bisect_right(retained.numbers, first) - 1
         while first < end:
-            begin, upto = kept.numbers[at], min(kept.numbers[at + 1], end)
-            found.append(NumberedUpdate(first, _part(kept.updates[at], first - begin, upto - begin)))
+            begin, upto = retained.numbers[at], min(retained.numbers[at + 1], end)
+            found.append(NumberedUpdate(first, _part(retained.updates[at], first - begin, upto - begin)))
             first, at = upto, at + 1
         return found
 

@@ -1,19 +1,25 @@
-"""Shape: what a reader of a query's answers knows about it: windows or a stream, of which columns."""
+"""The schema of a query's answer: windows or a stream, of which columns."""
 
 from dataclasses import dataclass
+
+from basestation.algebra.expression import Column
+from basestation.planner.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
 class ResultSchema:
+    """`kind` is window or stream; `has_loops`: each window has a loop variable `t`."""
+
     number: int
-    kind: str  # window or stream
-    columns: tuple  # of the algebra: label, type, scale, unit
-    loops: bool = False  # windows have a `t`
+    kind: str
+    columns: tuple[Column, ...]
+    has_loops: bool = False
 
     @property
-    def scales(self):
+    def scales(self) -> list[int | None]:
         return [column.scale for column in self.columns]
 
 
-def schema_of(number, plan):
+def schema_of(number: int, plan: Plan) -> ResultSchema:
+    """The schema of the query with this number."""
     return ResultSchema(number, plan.kind, tuple(plan.root.columns), bool(getattr(plan.statement, "loops", ())))

@@ -1,13 +1,15 @@
-"""The current answer of a query: the sum of its updates (SEMANTICS 12.1), window by window or tuple by tuple."""
+"""The current answer of a query as a materialized view: the sum of its updates (semantics 12.1)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from acquisition.arrays import IntArray
 from basestation.algebra.vector import Vector
 from basestation.updates.update import (
     Coverage,
+    LoopVariable,
     Rows,
     TupleUpdates,
     Update,
@@ -19,11 +21,11 @@ from basestation.updates.update import (
 
 @dataclass(frozen=True, slots=True)
 class CurrentWindow:
-    """What a window holds after its latest revision."""
+    """A window after its latest revision."""
 
     tick: int
     n: int
-    t: int | tuple | None
+    t: LoopVariable
     revision: int
     coverage: Coverage
     rows: Rows
@@ -31,10 +33,10 @@ class CurrentWindow:
 
 @dataclass(frozen=True, slots=True)
 class CurrentTuples:
-    """The tuples of a stream that were given and not taken back, by index."""
+    """The tuples of a stream that no update has retracted, by index."""
 
-    tick: np.ndarray
-    index: np.ndarray
+    tick: IntArray
+    index: IntArray
     rows: Rows
 
 
@@ -43,61 +45,63 @@ def current_windows(updates: Iterable[Update]) -> list[CurrentWindow]:
     windows: dict[tuple[int, int], CurrentWindow] = {}
     for u in split_singly(updates):
         if not isinstance(u, WindowUpdate):
-            continue  # that the query has ended
+            continue  # the failure of the query
         before = windows.get((u.tick, u.n))
-        rows = u.added if before is None else _joined([_without(before.rows, u.removed, u), u.added])
+        rows = u.added if before is None else _concatenate([_remove(before.rows, u.removed, u), u.added])
         windows[u.tick, u.n] = CurrentWindow(u.tick, u.n, u.t, u.revision, u.coverage, rows)
     return [windows[key] for key in sorted(windows)]
 
 
 def current_tuples(updates: Iterable[Update]) -> CurrentTuples:
-    """The tuples of a stream query, which says marks of epochs as well; ValueError if it has not said any tuple."""
-    said = [u for u in split_interleaved(updates) if isinstance(u, TupleUpdates)]
-    if not said:
-        raise ValueError("the stream has said no tuples yet")
-    tick, index, weight = (np.concatenate([getattr(u, name) for u in said]) for name in ("tick", "index", "weight"))
+    """The tuples of a stream query. Raises ValueError: it has emitted no tuple yet."""
+    emitted = [u for u in split_interleaved(updates) if isinstance(u, TupleUpdates)]
+    if not emitted:
+        raise ValueError("the stream has emitted no tuples yet")
+    tick = np.concatenate([u.tick for u in emitted])
+    index = np.concatenate([u.index for u in emitted])
+    weight = np.concatenate([u.weight for u in emitted])
     numbers, place = np.unique(index, return_inverse=True)
     total = np.zeros(len(numbers), np.int64)
     np.add.at(total, place, weight)
     if not np.isin(total, (0, 1)).all():
-        raise AssertionError(f"query {said[0].query} gave or took back a tuple twice")
+        raise AssertionError(f"query {emitted[0].query} added or retracted a tuple twice")
     last = np.full(len(numbers), -1)
-    given = np.flatnonzero(weight > 0)
-    last[place[given]] = given  # of several replacements the latest holds
+    added = np.flatnonzero(weight > 0)
+    last[place[added]] = added  # of several replacements the latest is current
     kept = last[total == 1]
-    return CurrentTuples(tick[kept], index[kept], _joined([u.rows for u in said]).take(kept))
+    return CurrentTuples(tick[kept], index[kept], _concatenate([u.rows for u in emitted]).take(kept))
 
 
-def _joined(parts: list[Rows]) -> Rows:
+def _concatenate(parts: Sequence[Rows]) -> Rows:
     columns = zip(*(rows.columns for rows in parts), strict=True)
-    return Rows(tuple(_concatenated(vectors) for vectors in columns), sum(len(rows) for rows in parts))
+    return Rows(tuple(_concatenate_vectors(vectors) for vectors in columns), sum(len(rows) for rows in parts))
 
 
-def _concatenated(vectors: tuple[Vector, ...]) -> Vector:
+def _concatenate_vectors(vectors: Sequence[Vector]) -> Vector:
     return Vector(np.concatenate([v.values for v in vectors]), np.concatenate([v.validity for v in vectors]))
 
 
-def _without(rows: Rows, removed: Rows, update: WindowUpdate) -> Rows:
-    """The rows that are left. Of equal rows the last one goes (12.1); null equals null here."""
+def _remove(rows: Rows, removed: Rows, update: WindowUpdate) -> Rows:
+    """The remaining rows. Of equal rows the last one is removed (12.1); null equals null here."""
     if not len(removed):
         return rows
-    code = _codes(_joined([removed, rows]))
+    code = _row_codes(_concatenate([removed, rows]))
     gone, held = code[: len(removed)], code[len(removed) :][::-1]  # from the end
     todo = np.bincount(gone, minlength=int(code.max()) + 1)
     order = np.argsort(held, kind="stable")
     ordered = held[order]
-    nth = np.arange(len(held)) - np.searchsorted(ordered, ordered)  # how many equal rows stand behind it
+    nth = np.arange(len(held)) - np.searchsorted(ordered, ordered)  # how many equal rows follow it
     goes = np.zeros(len(held), bool)
     goes[order] = nth < todo[ordered]
     if goes.sum() != len(removed):
         raise AssertionError(
-            f"query {update.query} took back rows of the window at {update.tick} that it had not given"
+            f"query {update.query} removed rows of the window at tick {update.tick} that it had not added"
         )
     return rows.take(np.flatnonzero(~goes[::-1]))
 
 
-def _codes(rows: Rows) -> np.ndarray:
-    """For each row a number, the same for equal rows."""
+def _row_codes(rows: Rows) -> IntArray:
+    """A number for each row, equal for equal rows."""
     code = np.zeros(len(rows), np.int64)
     for column in rows.columns:
         _, of_value = np.unique(column.values, return_inverse=True)

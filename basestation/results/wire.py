@@ -1,4 +1,4 @@
-"""Wire: answers in the values that JSON has, one dictionary for each thing that is said. Replay and REST both say these.
+"""The wire format of answers: JSON dictionaries, one for each line of a replay and each result of REST.
 
     {"type":"schema","query":1,"kind":"window","columns":[{"name":"site","type":"integer"}, …]}
     {"type":"window","query":1,"tick":600,"n":1,"revision":0,"coverage":{"road":[44,44]},"rows":[[3,"hot"], …]}
@@ -8,24 +8,37 @@
     {"type":"mark","query":1,"tick":600,"value":…}
     {"type":"ended","query":1,"tick":660,"code":"SN511","message":"…"}
 
-Windows of a loop have "t". Coverage of a pushed extent is null. A column with a scale is told as the doubles it stands for.
+Windows of a loop have "t". The coverage of a pushed extent is null. Values of a scaled column are doubles.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from basestation.algebra.expression import Column
+from basestation.results.schema import ResultSchema
 from basestation.updates.update import (
+    Coverage,
     EpochMarks,
     Interleaved,
     PunctuationUpdate,
     QueryFailure,
     TupleUpdates,
+    Update,
+    WindowUpdate,
     WindowUpdates,
 )
 
+Json: TypeAlias = dict[str, Any]
+"""A JSON object. Its values are whatever JSON holds, so they have no narrower type."""
 
-def schema_as_json(shape):
-    return {"type": "schema", "query": shape.number, "kind": shape.kind, "columns": columns_as_json(shape.columns)}
+
+def schema_as_json(schema: ResultSchema) -> Json:
+    """The line that precedes the updates of a query."""
+    return {"type": "schema", "query": schema.number, "kind": schema.kind, "columns": columns_as_json(schema.columns)}
 
 
-def columns_as_json(columns):
+def columns_as_json(columns: Iterable[Column]) -> list[Json]:
+    """Name and type of each column; scale and unit where it has them."""
     return [
         {"name": c.label, "type": str(c.type)}
         | {key: value for key, value in (("scale", c.scale), ("unit", c.unit)) if value is not None}
@@ -33,8 +46,8 @@ def columns_as_json(columns):
     ]
 
 
-def update_as_json(update, scales):
-    """A dictionary for each line of an update: one for each window, mark, or tuple of a stream."""
+def update_as_json(update: Update, scales: Sequence[int | None]) -> Iterator[Json]:
+    """One dictionary for each window, mark, or tuple of an update."""
     match update:
         case WindowUpdates():
             yield from (_window(each, scales) for each in update)
@@ -57,8 +70,8 @@ def update_as_json(update, scales):
             yield {"type": "ended", "query": update.query, "tick": update.clock, "code": code, "message": message}
 
 
-def _window(update, scales):
-    line = {"type": "window", "query": update.query, "tick": int(update.tick), "n": int(update.n)}
+def _window(update: WindowUpdate, scales: Sequence[int | None]) -> Json:
+    line: Json = {"type": "window", "query": update.query, "tick": int(update.tick), "n": int(update.n)}
     if update.t is not None:
         line["t"] = update.t
     line |= {"revision": update.revision, "coverage": coverage_as_json(update.coverage)}
@@ -67,6 +80,6 @@ def _window(update, scales):
     return line | {"removed": update.removed.to_lists(scales), "added": update.added.to_lists(scales)}
 
 
-def coverage_as_json(coverage):
+def coverage_as_json(coverage: Coverage) -> dict[str, list[int] | None]:
     """[used, due] of each sensed extent, None of a pushed one."""
     return {name: None if of is None else [int(of[0]), int(of[1])] for name, of in coverage.items()}

@@ -162,7 +162,7 @@ class TrialRun:
         """Take what the queries said since the last time."""
         feed = self.bed.station.feed
         for name, number in self.bed.numbers.items():
-            shape = feed.shape(number)
+            shape = feed.schema(number)
             if name not in self._read:
                 self._read[name], self._windows[name], self._revisions[name] = 0, {}, 0
                 self._tell(write, schema_as_json(shape))

@@ -1,1 +1,1 @@
-"""Answers are histories of updates; what that means, and what may still change."""
+"""Updates: the history of a query's answer, as the engine emits it and as clients receive it."""

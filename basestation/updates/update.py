@@ -1,39 +1,47 @@
-"""Answers: what the engine says at the end of a clock tick: windows and their revisions, tuples of streams, marks, ends.
+"""What the engine emits at the end of a clock tick: windows and their revisions, tuples, epoch marks, failures.
 
-An answer is a history of these (SEMANTICS 12.1); the current answer is their sum. Rows are columnar: a tuple of Vectors
-in the order of the SELECT list, so that two columns may have one name. A column with a scale holds whole multiples.
+An answer is a history of updates (semantics 12.1); the current answer is their sum. Rows are columnar: one Vector for
+each entry of the SELECT list, in its order, so two columns may share a name. A scaled column holds whole multiples.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, repeat
+from typing import TypeAlias
 
 import numpy as np
 
+from acquisition.arrays import AnyArray, IntArray
 from basestation.algebra.record import record
 from basestation.algebra.vector import Vector
 
-Coverage = Mapping[str, tuple[int, int] | None]
-"""For each extent below: (used, due), or None for a pushed one."""
+Value: TypeAlias = int | float | str | None
+"""One value of a row; None is null."""
+LoopVariable: TypeAlias = "int | tuple[int, ...] | None"
+"""The `t` of a window: an integer in a loop, a tuple of them in several loops, None without a loop."""
+Coverage: TypeAlias = Mapping[str, tuple[int, int] | None]
+"""For each extent below: readings (used, due), or None for a pushed extent."""
+CoverageColumns: TypeAlias = Mapping[str, tuple[IntArray, IntArray] | None]
+"""The same of many windows or epochs: arrays with one entry for each."""
 
 
 @record
 class Rows:
-    """Tuples as columns; the length is told apart because there may be no columns."""
+    """Tuples as columns. The length is separate because there may be no columns."""
 
     columns: tuple[Vector, ...]
     length: int
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.length
 
-    def take(self, positions):
-        slice_ = isinstance(positions, slice)
-        length = len(range(*positions.indices(self.length))) if slice_ else len(positions)
+    def take(self, positions: slice | AnyArray) -> "Rows":
+        """The rows at positions, or in a slice."""
+        length = len(range(*positions.indices(self.length))) if isinstance(positions, slice) else len(positions)
         return Rows(tuple(c.take(positions) for c in self.columns), length)
 
-    def parts(self, begin, behind):
-        """The rows from each of some places to before another; itself where these always are all."""
+    def parts(self, begin: IntArray, behind: IntArray) -> Iterable["Rows"]:
+        """For each i the rows from begin[i] to before behind[i]; this object itself where all parts hold all rows."""
         counts = behind - begin
         if (counts == self.length).all():
             return repeat(self, len(counts))
@@ -41,20 +49,19 @@ class Rows:
         columns = [_parts(column, spans) for column in self.columns]
         return map(Rows, zip(*columns, strict=True) if columns else repeat(()), counts.tolist())
 
-    def to_lists(self, scales=None):
-        """The rows as Python tuples, None for null; scaled columns as the doubles they stand for."""
+    def to_lists(self, scales: Sequence[int | None] | None = None) -> list[tuple[Value, ...]]:
+        """The rows as Python tuples, None for null. With `scales`, scaled columns become doubles."""
         scales = scales or [None] * len(self.columns)
         listed = [_values(c, scale) for c, scale in zip(self.columns, scales, strict=True)]
         return list(zip(*listed, strict=True)) if listed else [()] * self.length
 
 
-def _parts(vector, spans):
-    """A column from each of some places to before another."""
+def _parts(vector: Vector, spans: list[slice]) -> Iterator[Vector]:
     values = map(vector.values.__getitem__, spans)
     return map(Vector, values) if vector.valid is None else map(Vector, values, map(vector.valid.__getitem__, spans))
 
 
-def _values(vector, scale):
+def _values(vector: Vector, scale: int | None) -> list[Value]:
     if scale is None:
         return vector.to_list()
     return [None if v is None else v / 10**scale for v in vector.to_list()]
@@ -62,12 +69,12 @@ def _values(vector, scale):
 
 @dataclass(frozen=True, slots=True)
 class WindowUpdate:
-    """One of WindowUpdates. Revision 0 is the first answer of the window (tick, n); later ones take rows back and give rows."""
+    """One entry of WindowUpdates. Revision 0 is the first answer of window (tick, n); later ones remove and add rows."""
 
     query: int
     tick: int
     n: int
-    t: int | tuple | None  # the variable of a loop
+    t: LoopVariable
     revision: int
     coverage: Coverage
     added: Rows
@@ -76,81 +83,83 @@ class WindowUpdate:
 
 @record
 class WindowUpdates:
-    """Updates of many windows in the order in which they are given; each of them is a WindowUpdate.
+    """Updates of many windows in order of emission; iteration gives WindowUpdate objects.
 
-    Window i has the rows of `added` from added_at[i] to added_at[i + 1], of `removed` likewise. Coverage has arrays with an
-    entry for each window.
+    Window i has the rows of `added` from added_offsets[i] to before added_offsets[i + 1]; `removed` likewise. All other
+    arrays, those of coverage included, have one entry for each window.
     """
 
     query: int
-    tick: np.ndarray
-    n: np.ndarray
-    t: np.ndarray  # of objects
-    revision: np.ndarray
-    coverage: Mapping[str, tuple[np.ndarray, np.ndarray] | None]
+    tick: IntArray
+    n: IntArray
+    t: AnyArray  # of LoopVariable objects
+    revision: IntArray
+    coverage: CoverageColumns
     added: Rows
-    added_offsets: np.ndarray
+    added_offsets: IntArray
     removed: Rows
-    removed_offsets: np.ndarray
+    removed_offsets: IntArray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.tick)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[WindowUpdate]:
         added, removed = _cut(self.added, self.added_offsets), _cut(self.removed, self.removed_offsets)
         tags = zip(self.tick.tolist(), self.n.tolist(), self.t.tolist(), self.revision.tolist(), strict=True)
         covered = each_coverage(self.coverage, len(self))
         for (tick, n, t, revision), cover, plus, minus in zip(tags, covered, added, removed, strict=True):
             yield WindowUpdate(self.query, tick, n, t, revision, cover, plus, minus)
 
-    def take(self, which):
+    def take(self, which: slice) -> "WindowUpdates":
         """The updates in a slice."""
         begin, end, _ = which.indices(len(self))
-        tags = (getattr(self, name)[which] for name in ("tick", "n", "t", "revision"))
         added, added_offsets = _part(self.added, self.added_offsets[begin : end + 1])
         removed, removed_offsets = _part(self.removed, self.removed_offsets[begin : end + 1])
         return WindowUpdates(
-            self.query, *tags, coverage_of(self.coverage, which), added, added_offsets, removed, removed_offsets
-        )
+            self.query, self.tick[which], self.n[which], self.t[which], self.revision[which],
+            coverage_of(self.coverage, which), added, added_offsets, removed, removed_offsets,
+        )  # fmt: skip
 
 
-def _cut(rows, bounds):
+def _cut(rows: Rows, bounds: IntArray) -> Iterator[Rows]:
     for begin, end in pairwise(bounds.tolist()):
         yield Rows(tuple(c.take(slice(begin, end)) for c in rows.columns), end - begin)
 
 
-def _part(rows, bounds):
+def _part(rows: Rows, bounds: IntArray) -> tuple[Rows, IntArray]:
     return next(_cut(rows, bounds[[0, -1]])), bounds - bounds[0]
 
 
-def coverage_of(coverage, which):
-    """Columns of coverage for some of their entries."""
+def coverage_of(coverage: CoverageColumns, which: slice | AnyArray) -> CoverageColumns:
+    """Coverage columns of some of their entries."""
     return {name: of and (of[0][which], of[1][which]) for name, of in coverage.items()}
 
 
-def each_coverage(coverage, count):
-    """The Coverage of each of so many windows or epochs."""
-    columns = [None if of is None else zip(of[0].tolist(), of[1].tolist(), strict=True) for of in coverage.values()]
-    columns = [repeat(None) if column is None else column for column in columns]
-    rows = zip(*columns, strict=False) if columns else repeat(())
+def each_coverage(coverage: CoverageColumns, count: int) -> Iterator[Coverage]:
+    """The Coverage of each of `count` windows or epochs."""
+    columns: list[Iterable[tuple[int, int] | None]] = [
+        repeat(None) if of is None else zip(of[0].tolist(), of[1].tolist(), strict=True) for of in coverage.values()
+    ]
+    rows: Iterable[tuple[tuple[int, int] | None, ...]] = zip(*columns, strict=False) if columns else repeat(())
     for row in islice(rows, count):
         yield dict(zip(coverage, row, strict=True))
 
 
 @record
 class TupleUpdates:
-    """Tuples of a stream in the order in which they are given (weight 1) or taken back (-1)."""
+    """Tuples of a stream in order of emission: weight 1 adds a tuple, weight -1 retracts it."""
 
     query: int
-    tick: np.ndarray
-    index: np.ndarray
-    weight: np.ndarray
+    tick: IntArray
+    index: IntArray
+    weight: IntArray
     rows: Rows
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.index)
 
-    def take(self, positions):
+    def take(self, positions: slice | AnyArray) -> "TupleUpdates":
+        """The tuples at positions, or in a slice."""
         tags = self.tick[positions], self.index[positions], self.weight[positions]
         return TupleUpdates(self.query, *tags, self.rows.take(positions))
 
@@ -166,39 +175,41 @@ class EpochMark:
 
 @dataclass(frozen=True, slots=True)
 class EpochMarks:
-    """Many marks, in order; each of them is an EpochMark."""
+    """Many epoch marks in order; iteration gives EpochMark objects."""
 
     query: int
-    tick: np.ndarray
-    coverage: Mapping[str, tuple[np.ndarray, np.ndarray] | None]
+    tick: IntArray
+    coverage: CoverageColumns
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.tick)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[EpochMark]:
         for tick, cover in zip(self.tick.tolist(), each_coverage(self.coverage, len(self)), strict=True):
             yield EpochMark(self.query, tick, cover)
 
-    def take(self, which):
+    def take(self, which: slice) -> "EpochMarks":
         """The marks in a slice."""
         return EpochMarks(self.query, self.tick[which], coverage_of(self.coverage, which))
 
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """Tuples of a stream, and marks of its epochs between them: `at[i]` tuples stand before mark i. In pieces they are
-    TupleUpdates and EpochMarks; counted and cut they are one sequence."""
+    """Tuples of a stream with epoch marks between them: `at[i]` tuples precede mark i.
+
+    `pieces` gives TupleUpdates and EpochMarks in turn. For `len` and `take`, tuples and marks are one sequence.
+    """
 
     query: int
     tuples: TupleUpdates
     marks: EpochMarks
-    at: np.ndarray
+    at: IntArray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.tuples) + len(self.marks)
 
-    def pieces(self):
-        """The tuples up to the next mark, the marks up to the next tuple, and so on; none is empty."""
+    def pieces(self) -> Iterator[TupleUpdates | EpochMarks]:
+        """The tuples up to the next mark, the marks up to the next tuple, and so on; no piece is empty."""
         begin = 0
         for first, behind in pairwise([*np.flatnonzero(np.diff(self.at, prepend=-1)).tolist(), len(self.at)]):
             place = int(self.at[first])
@@ -209,8 +220,8 @@ class Interleaved:
         if begin < len(self.tuples):
             yield replace(self.tuples.take(slice(begin, None)), query=self.query)
 
-    def take(self, which):
-        """A slice of the sequence."""
+    def take(self, which: slice) -> "Interleaved":
+        """A slice of the one sequence of tuples and marks."""
         begin, end, _ = which.indices(len(self))
         first, behind = np.searchsorted(self.at + np.arange(len(self.at)), (begin, end)).tolist()
         tuples, marks = self.tuples.take(slice(begin - first, end - behind)), self.marks.take(slice(first, behind))
@@ -219,18 +230,20 @@ class Interleaved:
 
 @record
 class SharedTupleUpdates:
-    """Tuples of a stream that are for many queries: those from begin[i] to behind[i] are for query i. In pieces they are
-    TupleUpdates."""
+    """Tuples of a stream for many queries: query i receives those from begin[i] to before behind[i].
+
+    `pieces` gives one TupleUpdates for each query.
+    """
 
     queries: list[int]
-    begin: np.ndarray
-    behind: np.ndarray
-    tick: np.ndarray
-    index: np.ndarray
-    weight: np.ndarray
+    begin: IntArray
+    behind: IntArray
+    tick: IntArray
+    index: IntArray
+    weight: IntArray
     rows: Rows
 
-    def pieces(self):
+    def pieces(self) -> Iterator[TupleUpdates]:
         spans = list(map(slice, self.begin.tolist(), self.behind.tolist()))
         tags = (map(array.__getitem__, spans) for array in (self.tick, self.index, self.weight))
         return map(TupleUpdates, self.queries, *tags, self.rows.parts(self.begin, self.behind))
@@ -238,29 +251,32 @@ class SharedTupleUpdates:
 
 @record
 class SharedWindowUpdates:
-    """First answers of the same windows for many queries: window j of query i has the rows from at[i, j] to at[i, j + 1], and
-    others may have the same. In pieces they are WindowUpdates."""
+    """First answers of the same windows for many queries.
+
+    Window j of query i has the rows from at[i, j] to before at[i, j + 1]; queries may share rows. `pieces` gives one
+    WindowUpdates for each query.
+    """
 
     queries: list[int]
-    tick: np.ndarray
-    n: np.ndarray
-    t: np.ndarray
-    coverage: Mapping[str, tuple[np.ndarray, np.ndarray] | None]
+    tick: IntArray
+    n: IntArray
+    t: AnyArray
+    coverage: CoverageColumns
     rows: Rows
-    at: np.ndarray
+    at: IntArray  # (queries, windows + 1)
 
-    def pieces(self):
+    def pieces(self) -> Iterator[WindowUpdates]:
         revision, nowhere = np.zeros(len(self.tick), np.int64), np.zeros(len(self.tick) + 1, np.int64)
         none = self.rows.take(slice(0, 0))
         begin, behind = self.at[:, 0], self.at[:, -1]
-        alike = map(repeat, (self.tick, self.n, self.t, revision, self.coverage))
+        shared = map(repeat, (self.tick, self.n, self.t, revision, self.coverage))
         rows, at = self.rows.parts(begin, behind), self.at - begin[:, None]
-        return map(WindowUpdates, self.queries, *alike, rows, at, repeat(none), repeat(nowhere))
+        return map(WindowUpdates, self.queries, *shared, rows, at, repeat(none), repeat(nowhere))
 
 
 @dataclass(frozen=True, slots=True)
 class PunctuationUpdate:
-    """A mark that came with a batch, at its place among what is said; what `value` is, knows who put it there."""
+    """A punctuation that came with a batch, at its place in the answer. `value` is opaque to the engine."""
 
     query: int
     tick: int
@@ -269,30 +285,42 @@ class PunctuationUpdate:
 
 @dataclass(frozen=True, slots=True)
 class QueryFailure:
-    """The query has ended with an error of kind input (14); nothing follows. `code` is one of the catalogue (SN5xx)."""
+    """The query ended with an error of kind input (14); no update follows. `code` is one of SN5xx."""
 
     query: int
     code: str
     message: str
-    clock: int
+    clock: int  # the clock tick in which it failed
 
 
-Update = WindowUpdates | TupleUpdates | EpochMarks | Interleaved | PunctuationUpdate | QueryFailure
+Update: TypeAlias = WindowUpdates | TupleUpdates | EpochMarks | Interleaved | PunctuationUpdate | QueryFailure
+SharedUpdate: TypeAlias = SharedTupleUpdates | SharedWindowUpdates
+PlainUpdate: TypeAlias = WindowUpdates | TupleUpdates | EpochMarks | PunctuationUpdate | QueryFailure
+SingleUpdate: TypeAlias = WindowUpdate | TupleUpdates | EpochMark | PunctuationUpdate | QueryFailure
 
 
-def split_by_query(said):
-    """What an engine said, with those updates one by one that were made for many queries together."""
-    for update in said:
-        yield from update.pieces() if isinstance(update, SharedTupleUpdates | SharedWindowUpdates) else (update,)
+def split_by_query(updates: Iterable[Update | SharedUpdate]) -> Iterator[Update]:
+    """The updates of an engine, with those for many queries cut into one for each query."""
+    for update in updates:
+        if isinstance(update, SharedTupleUpdates | SharedWindowUpdates):
+            yield from update.pieces()
+        else:
+            yield update
 
 
-def split_interleaved(updates):
-    """Updates with tuples and the marks between them in pieces."""
+def split_interleaved(updates: Iterable[Update | SharedUpdate]) -> Iterator[PlainUpdate]:
+    """The same, with tuples and the marks between them in separate updates."""
     for update in split_by_query(updates):
-        yield from update.pieces() if isinstance(update, Interleaved) else (update,)
+        if isinstance(update, Interleaved):
+            yield from update.pieces()
+        else:
+            yield update
 
 
-def split_singly(updates):
-    """Updates with each window and each mark by itself."""
+def split_singly(updates: Iterable[Update | SharedUpdate]) -> Iterator[SingleUpdate]:
+    """The same, with each window and each mark as an update of its own."""
     for update in split_interleaved(updates):
-        yield from update if isinstance(update, WindowUpdates | EpochMarks) else (update,)
+        if isinstance(update, WindowUpdates | EpochMarks):
+            yield from update
+        else:
+            yield update

@@ -37,7 +37,7 @@ def test_a_feed_goes_on_where_one_stopped():
     with pytest.raises(KeyError):
         feed.read(2)
     with pytest.raises(KeyError):
-        feed.shape(2)
+        feed.schema(2)
 
 
 def stream(*ticks):

@@ -22,7 +22,7 @@ def said_by(bed, name):
     """What is true now of a query, as the station has it."""
     number = bed.numbers[name]
     feed = bed.station.feed
-    return now_of(feed.shape(number), [each.update for each in feed.read(number)])
+    return now_of(feed.schema(number), [each.update for each in feed.read(number)])
 
 
 def said_of(bed, inputs, text, others=MappingProxyType({}), came=0, begun=MappingProxyType({}), silent=0):

@@ -296,7 +296,7 @@ def answers(bed, name):
     """What the station says now: (tick, n) -> coverage and rows."""
     number = bed.numbers[name]
     feed = bed.station.feed
-    scales = feed.shape(number).scales
+    scales = feed.schema(number).scales
     said = [numbered.update for numbered in feed.read(number, 0)]
     return {
         (w.tick, w.n): ({k: list(v) for k, v in w.coverage.items()}, sorted(w.rows.to_lists(scales), key=_by_value))

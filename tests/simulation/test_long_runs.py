@@ -116,7 +116,7 @@ def test_weeks_go_by_and_memory_does_not_grow(counts, tmp_path):
     assert len(held) == SPANS and grown * SPANS / 3 < held[SPANS // 2] * 0.1 + 200_000
     for name, number in bed.numbers.items():
         asked = next(asked for asked in bed.scenario.queries if asked.name == name)
-        got = now_of(bed.station.feed.shape(number), said[name])
+        got = now_of(bed.station.feed.schema(number), said[name])
         assert difference(said_of(bed, heard(bed, name), asked.text), got) is None
         windows = [
             used / due for (kind, _), told in got.items() if kind == "coverage of" for used, due in told.values()
