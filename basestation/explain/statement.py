@@ -51,7 +51,7 @@ def _plan(plan, number, deployment, catalog, statistics):
         "type": "plan",
         "query": number,
         "kind": plan.kind,
-        "once": plan.once,
+        "once": plan.is_one_off,
         "syntax": print_statement(plan.statement),
         "columns": [
             {"name": c.label, "type": str(c.type)}

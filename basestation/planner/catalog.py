@@ -1,10 +1,11 @@
-"""From a schema's text to a Catalog: what the clauses of section 13 mean, and which of them fit which kind of extent."""
+"""Reads the text of a schema as a Catalog: binds and checks the clauses of extents and attributes (semantics 13)."""
 
 from acquisition.extent import Catalog, Extent, ExtentKind, LatePolicy
 from acquisition.schema import Attribute, Schema, Type
 from acquisition.units import UCUM, ticks_of
 from basestation.language import syntax
 from basestation.language.schema_parser import parse_schema
+from basestation.language.schema_syntax import AttributeDecl, ExtentDecl, SitesClause
 from basestation.planner.diagnostic_report import Report
 from basestation.planner.functions import TYPES
 from gateway.source import Source, did_you_mean
@@ -16,11 +17,11 @@ _FITS = {
 _WORDS = {"sites": "at sites", "source": "from"}
 _MOST_SITES = 1_000_000
 _DAY_MS = 86_400_000
-MAX_TICKS = 2**62  # so that a tick and a span always add up within 64 bits
+MAX_TICKS = 2**62  # so that the sum of a tick and a span fits into 64 bits
 
 
-def read_schema(text, name=None, tick_ms=1_000):
-    """The Catalog that a schema's text declares; raises Refused with everything that is wrong in it."""
+def read_schema(text: str, name: str | None = None, tick_ms: int = 1_000) -> Catalog:
+    """The Catalog that a schema declares; ticks of `tick_ms` milliseconds. Raises DiagnosticError with all errors."""
     source = Source(text, name)
     parsed = parse_schema(source)
     report = Report(source, parsed.diagnostics)
@@ -33,7 +34,7 @@ def read_schema(text, name=None, tick_ms=1_000):
     return Catalog(extents, tick_ms)
 
 
-def _extent(declaration, report, tick_ms):
+def _extent(declaration: ExtentDecl, report: Report, tick_ms: int) -> Extent:
     kind = ExtentKind(declaration.kind)
     for clause, kinds in _FITS.items():
         written = getattr(declaration, clause)
@@ -61,7 +62,7 @@ def _extent(declaration, report, tick_ms):
             report.error("SN208", f"attribute `{written.name.text}` is declared twice", written.name)
         names.add(written.name.text)
 
-    def ticks(duration, otherwise):
+    def ticks(duration: syntax.Duration | None, otherwise: int | None) -> int | None:
         return otherwise if duration is None else whole_ticks(duration, report, tick_ms)
 
     sensed = kind is ExtentKind.SENSED
@@ -78,7 +79,7 @@ def _extent(declaration, report, tick_ms):
         schema=Schema(tuple(attributes)),
         interval=interval,
         sites=_sites(declaration.sites, report) if sensed else (),
-        wait=ticks(declaration.wait, interval if sensed else 0),
+        wait=ticks(declaration.wait, interval if sensed else 0) or 0,
         late=late,
         horizon=horizon,
         ahead=ticks(declaration.ahead, interval if sensed else None),
@@ -86,12 +87,12 @@ def _extent(declaration, report, tick_ms):
     )
 
 
-def whole_ticks(duration, report, tick_ms, why=""):
-    """A duration in ticks; an error and 1 where that is no whole number of them, or where it counts rows.
+def whole_ticks(duration: syntax.Duration, report: Report, tick_ms: int, why: str = "") -> int:
+    """A duration in ticks. Reports a fraction of a tick or a number of rows as an error, and returns 1.
 
-    `why` is added to the help: how the duration came to its unit.
+    `why` is appended to the help: how the duration got its unit.
     """
-    if report.has_error_in(duration.span):  # an unknown unit was taken for some other
+    if report.has_error_in(duration.span):  # the parser has replaced an unknown unit
         return 1
     if duration.unit == "ROW":
         report.error("SN411", "rows are no span of time", duration, expected=("MS", "SEC", "MIN", "HOUR", "DAY"))
@@ -111,7 +112,7 @@ def whole_ticks(duration, report, tick_ms, why=""):
     return ticks
 
 
-def _attribute(written, report):
+def _attribute(written: AttributeDecl, report: Report) -> Attribute:
     name = written.name.text
     if name in ("tick", "index"):
         report.error("SN210", f"`{name}` cannot be declared: every tuple of a stream has its own", written.name)
@@ -127,15 +128,16 @@ def _attribute(written, report):
         )
     scale = None
     if written.scale is not None:
-        scale = written.scale.value
+        value = written.scale.value
         if type_ is not Type.FLOAT:
-            report.error("SN426", f"only a float has a scale, `{name}` is {_a(type_)}", written.scale)
-        elif not isinstance(scale, int) or not 0 <= scale <= 18:
+            report.error("SN426", f"only a float has a scale, `{name}` is {_with_article(type_)}", written.scale)
+        elif not isinstance(value, int) or not 0 <= value <= 18:
             report.error("SN426", "a scale is a whole number from 0 to 18", written.scale)
-            scale = None
+        else:
+            scale = value
     range_ = None
     if written.range is not None:
-        range_ = tuple(_signed(end) for end in written.range)
+        range_ = _signed(written.range[0]), _signed(written.range[1])
         if not type_.numeric:
             report.error("SN426", f"only a number has a range, `{name}` is a string", written.range[0])
         elif range_[0] > range_[1]:
@@ -146,28 +148,31 @@ def _attribute(written, report):
     return Attribute(name, type_, written.unit.value if written.unit else None, sensor, scale, range_)
 
 
-def _a(type_):
+def _with_article(type_: Type) -> str:
     return f"an {type_}" if type_ is Type.INTEGER else f"a {type_}"
 
 
-def _signed(end):
-    return -_signed(end.operand) if isinstance(end, syntax.Unary) else end.value
+def _signed(end: syntax.Expr) -> int | float:
+    if isinstance(end, syntax.Unary):
+        return -_signed(end.operand)
+    if not isinstance(end, syntax.Number):
+        raise TypeError(f"no number: {end!r}")
+    return end.value
 
 
-def _sites(written, report):
+def _sites(written: SitesClause | None, report: Report) -> tuple[int, ...] | None:
     if written is None:
         return ()
     if written.all:
         return None
     count = sum(last - first + 1 for first, last in written.ranges)
-    if any(last < first for first, last in written.ranges):  # which the parser reports
+    if any(last < first for first, last in written.ranges):  # the parser reports it
         return ()
     if count > _MOST_SITES:
         report.error("SN427", f"{count:,} sites are more than {_MOST_SITES:,}", written)
         return ()
     sites = tuple(site for first, last in written.ranges for site in range(first, last + 1))
     if len(set(sites)) < len(sites):
-        seen = set()
-        twice = next(s for s in sites if s in seen or seen.add(s))
+        twice = next(site for place, site in enumerate(sites) if site in sites[:place])
         report.error("SN427", f"site {twice} stands twice", written)
     return sites

@@ -1,27 +1,36 @@
-"""Report: collects the diagnostics of one text, so that all independent errors are told in one go."""
+"""Collects the diagnostics of one text, so that the user sees all independent errors at once."""
+
+from collections.abc import Iterable, Sequence
 
 from basestation.language.diagnostics import Diagnostic, DiagnosticError
-from gateway.source import Span
+from basestation.language.node import SyntaxNode
+from gateway.source import Source, Span
 
 
 class Report:
-    def __init__(self, source, diagnostics=()):
+    """The errors of one source text."""
+
+    def __init__(self, source: Source, diagnostics: Iterable[Diagnostic] = ()) -> None:
         self.source = source
         self.diagnostics = list(diagnostics)
         self._misread = frozenset(d.span for d in diagnostics)
 
-    def error(self, code, message, place, expected=(), help=None):
-        """Add an error at a syntax node or a Span, unless the parser has complained about that very place."""
+    def error(
+        self, code: str, message: str, place: SyntaxNode | Span, expected: Sequence[str] = (), help: str | None = None
+    ) -> None:
+        """Add an error at a syntax node or a Span, unless the parser has reported that very place."""
         span = place if isinstance(place, Span) else place.span
         found = Diagnostic(code, message, self.source, span, tuple(expected), help)
-        if span not in self._misread and found not in self.diagnostics:  # a condition of a join is looked at twice
+        if (
+            span not in self._misread and found not in self.diagnostics
+        ):  # the binder visits the condition of a join twice
             self.diagnostics.append(found)
 
-    def has_error_in(self, span):
-        """Whether something inside this span is known to be wrong already."""
+    def has_error_in(self, span: Span) -> bool:
+        """Whether a reported error lies inside this span."""
         return any(span.start <= d.span.start and d.span.end <= span.end for d in self.diagnostics)
 
-    def raise_errors(self):
-        """Raise Refused if anything was wrong."""
+    def raise_errors(self) -> None:
+        """Raise DiagnosticError if there is any error."""
         if self.diagnostics:
             raise DiagnosticError(self.diagnostics)

@@ -1,47 +1,53 @@
-"""Typing: a written expression becomes a typed one over columns, or an error with its place (SEMANTICS 2.2, 5, 10.4).
+"""Binds an expression: names become columns and every part gets a type; errors have a place (semantics 2.2, 5, 10.4).
 
-After an error an expression is UNKNOWN; whatever is built on it is UNKNOWN too and says nothing more.
+After an error an expression is UNKNOWN. Every expression over it is UNKNOWN too and reports no further error.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
+from basestation.algebra.expression import Column, Expression
+from basestation.algebra.node import PlanNode
 from basestation.language import syntax
 from basestation.language.keywords import CONVERTERS, find_nearest, suggest_type
+from basestation.language.node import SyntaxNode
 from basestation.planner.diagnostic_report import Report
-from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES
+from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES, Signature
 from basestation.planner.scope import Scope
 from gateway.source import did_you_mean
 
 _ARITHMETIC = ("+", "-", "*", "/", "%")
 _CONVERTERS = tuple(sorted(CONVERTERS))
 _LEAST, _MOST = -(2**63), 2**63 - 1
-UNKNOWN = ex.Literal(None, None)
-"""What stands for an expression with an error; told from NULL by identity."""
+UNKNOWN: Expression = ex.Literal(None, None)
+"""Stands for an expression with an error. Compare by identity: NULL is an equal literal."""
+Subquery: TypeAlias = syntax.ScalarSubquery | syntax.Exists | syntax.InQuery
+BindSubquery: TypeAlias = Callable[[Subquery], PlanNode | None]
+"""Binds a subquery outside FROM, or reports that none may stand there and returns None."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpressionBinder:
-    """What an expression may be made of at its place.
+    """Binds the expressions of one clause.
 
-    `grouped` are the columns that may stand outside aggregates (None: all). `aggregates` says why no aggregate may
-    stand here (None: it may). `one_stream` tells whether FIRST and LAST have an order to go by. `subquery` binds the
-    query of a one-off expression, or reports that none may stand here.
+    `grouped` are the columns that may stand outside aggregates (None: all). `aggregates` is the reason why no aggregate
+    may stand here (None: it may). `one_stream`: FROM is one stream, so that FIRST and LAST have an order.
     """
 
     scope: Scope
     report: Report
-    subquery: Callable
-    grouped: frozenset | None = None
+    subquery: BindSubquery
+    grouped: frozenset[Column] | None = None
     aggregates: str | None = "only the SELECT list and HAVING of a window query aggregate"
     one_stream: bool = False
 
-    # --- what is wanted ----------------------------------------------------------------------------------------------
+    # --- by required kind --------------------------------------------------------------------------------------------
 
-    def value(self, written):
-        """A value; a predicate here is an error."""
+    def value(self, written: syntax.Expr) -> Expression:
+        """The bound expression, which must be a value."""
         found = self._bind(written)
         if found is not UNKNOWN and found.is_predicate:
             self.report.error(
@@ -53,8 +59,8 @@ class ExpressionBinder:
             return UNKNOWN
         return found
 
-    def predicate(self, written, clause="WHERE"):
-        """A predicate; a value here is an error. NULL is one too (14)."""
+    def predicate(self, written: syntax.Expr, clause: str = "WHERE") -> Expression:
+        """The bound expression, which must be a predicate. NULL is a predicate too (14)."""
         found = self._bind(written)
         if found is not UNKNOWN and not found.is_predicate:
             self.report.error(
@@ -66,7 +72,8 @@ class ExpressionBinder:
             return UNKNOWN
         return found
 
-    def number(self, written, what):
+    def number(self, written: syntax.Expr, what: str) -> Expression:
+        """The bound expression, which must be a number or NULL. `what` names the operator in an error."""
         found = self.value(written)
         if found is not UNKNOWN and found.type is Type.STRING:
             self.report.error(
@@ -80,16 +87,41 @@ class ExpressionBinder:
 
     # --- node by node ------------------------------------------------------------------------------------------------
 
-    def _bind(self, written):
-        return getattr(self, f"_{type(written).__name__.lower()}")(written)
+    def _bind(self, written: syntax.Expr) -> Expression:
+        match written:
+            case syntax.Number():
+                return self._constant(written.value, written)
+            case syntax.String():
+                return ex.Literal(written.value, Type.STRING)
+            case syntax.Null():
+                return ex.Literal(None, None)
+            case syntax.ColumnRef():
+                return self._column(written)
+            case syntax.Unary():
+                return self._unary(written)
+            case syntax.Binary():
+                return self._binary(written)
+            case syntax.IsNull():
+                return self._is_null(written)
+            case syntax.Between():
+                return self._between(written)
+            case syntax.InList():
+                return self._in_list(written)
+            case syntax.Like():
+                return self._like(written)
+            case syntax.Case():
+                return self._case(written)
+            case syntax.Cast():
+                return self._cast(written)
+            case syntax.Call():
+                return self._call(written)
+            case syntax.ScalarSubquery() | syntax.Exists() | syntax.InQuery():
+                return self._subquery(written)
+            case syntax.Bad():
+                return UNKNOWN
+        raise TypeError(f"no expression: {written!r}")
 
-    def _bad(self, written):
-        return UNKNOWN
-
-    def _number(self, written):
-        return self._constant(written.value, written)
-
-    def _constant(self, value, written):
+    def _constant(self, value: int | float, written: syntax.Expr) -> Expression:
         if isinstance(value, int):
             if not _LEAST <= value <= _MOST:
                 self.report.error(
@@ -107,13 +139,7 @@ class ExpressionBinder:
             return UNKNOWN
         return ex.Literal(value, Type.FLOAT)
 
-    def _string(self, written):
-        return ex.Literal(written.value, Type.STRING)
-
-    def _null(self, written):
-        return ex.Literal(None, None)
-
-    def _columnref(self, written):
+    def _column(self, written: syntax.ColumnRef) -> Expression:
         column = self.scope.find(written, self.report)
         if column is None:
             return UNKNOWN
@@ -127,16 +153,16 @@ class ExpressionBinder:
             return UNKNOWN
         return ex.Attr(column)
 
-    def _unary(self, written):
+    def _unary(self, written: syntax.Unary) -> Expression:
         if written.op == "NOT":
             term = self.predicate(written.operand, "NOT")
             return UNKNOWN if term is UNKNOWN else ex.Not(term)
-        if isinstance(written.operand, syntax.Number):  # so that the least integer can be written
+        if isinstance(written.operand, syntax.Number):  # so that users can write the least integer
             return self._constant(-written.operand.value, written)
         operand = self.number(written.operand, "`-`")
         return UNKNOWN if operand is UNKNOWN else ex.Negative(operand)
 
-    def _binary(self, written):
+    def _binary(self, written: syntax.Binary) -> Expression:
         if written.op in ("AND", "OR"):
             first, links = written.chain((written.op,))
             terms = [self.predicate(term, written.op) for term in (first, *(link.right for link in links))]
@@ -145,7 +171,7 @@ class ExpressionBinder:
             return ex.conjunction(terms) if written.op == "AND" else ex.disjunction(terms)
         if written.op in _ARITHMETIC:
             return self._arithmetic(written)
-        # A chain of comparisons or a sign of another language: the parser reports it.
+        # The parser has reported a chain of comparisons or an operator of another language.
         if self.report.has_error_in(written.op_span):
             self._bind(written.left)
             self._bind(written.right)
@@ -153,8 +179,8 @@ class ExpressionBinder:
         left, right = self.value(written.left), self.value(written.right)
         return ex.Compare(written.op, left, right) if self._comparable(left, right, written) else UNKNOWN
 
-    def _arithmetic(self, written):
-        """Chains are walked, not descended: `a + b + c + …` may be long."""
+    def _arithmetic(self, written: syntax.Binary) -> Expression:
+        """Without recursion: a chain `a + b + c + …` may be long."""
         first, links = written.chain(_ARITHMETIC)
         bound = self.number(first, f"`{links[0].op}`")
         for link in links:
@@ -162,7 +188,7 @@ class ExpressionBinder:
             bound = UNKNOWN if any_unknown((bound, right)) else ex.Arithmetic(link.op, bound, right)
         return bound
 
-    def _comparable(self, left, right, written):
+    def _comparable(self, left: Expression, right: Expression, written: SyntaxNode) -> bool:
         if any_unknown((left, right)):
             return False
         kinds = {e.type is Type.STRING for e in (left, right) if e.type is not None}
@@ -171,28 +197,28 @@ class ExpressionBinder:
             return False
         return True
 
-    def _isnull(self, written):
+    def _is_null(self, written: syntax.IsNull) -> Expression:
         operand = self.value(written.operand)
         return UNKNOWN if operand is UNKNOWN else _negated(ex.IsNull(operand), written.negated)
 
-    def _between(self, written):
+    def _between(self, written: syntax.Between) -> Expression:
         operand, low, high = (self.value(e) for e in (written.operand, written.low, written.high))
         fits = [self._comparable(operand, end, written) for end in (low, high)]
         if not all(fits):
             return UNKNOWN
         if isinstance(operand, ex.Attr | ex.Literal):
-            found = ex.conjunction((ex.Compare(">=", operand, low), ex.Compare("<=", operand, high)))
+            found: Expression = ex.conjunction((ex.Compare(">=", operand, low), ex.Compare("<=", operand, high)))
         else:
             found = ex.Between(operand, low, high)
         return _negated(found, written.negated)
 
-    def _inlist(self, written):
+    def _in_list(self, written: syntax.InList) -> Expression:
         operand = self.value(written.operand)
         items = [self.value(item) for item in written.items]
         fits = [self._comparable(operand, item, place) for item, place in zip(items, written.items, strict=True)]
         return _negated(ex.InItems(operand, tuple(items)), written.negated) if all(fits) else UNKNOWN
 
-    def _like(self, written):
+    def _like(self, written: syntax.Like) -> Expression:
         sides = [self.value(written.operand), self.value(written.pattern)]
         for side, place in zip(sides, (written.operand, written.pattern), strict=True):
             if side is not UNKNOWN and side.type not in (Type.STRING, None):
@@ -203,19 +229,19 @@ class ExpressionBinder:
                     help="CAST(… AS string) makes a string of it",
                 )
                 return UNKNOWN
-        return UNKNOWN if any_unknown(sides) else _negated(ex.Like(*sides), written.negated)
+        return UNKNOWN if any_unknown(sides) else _negated(ex.Like(sides[0], sides[1]), written.negated)
 
-    def _case(self, written):
+    def _case(self, written: syntax.Case) -> Expression:
         branches = [(self.predicate(when, "WHEN"), self.value(then)) for when, then in written.branches]
         otherwise = ex.Literal(None, None) if written.otherwise is None else self.value(written.otherwise)
         values = [then for _, then in branches] + [otherwise]
         if any_unknown([when for when, _ in branches] + values):
             return UNKNOWN
-        if not self._alike(values, written, "the branches of CASE"):
+        if not self._one_kind(values, written, "the branches of CASE"):
             return UNKNOWN
         return ex.Case(tuple(branches), otherwise)
 
-    def _alike(self, values, place, what):
+    def _one_kind(self, values: Sequence[Expression], place: SyntaxNode, what: str) -> bool:
         if len({v.type is Type.STRING for v in values if v.type is not None}) == 2:
             self.report.error(
                 "SN305", f"{what} are strings and numbers", place, help="CAST some of them, so that all are of one kind"
@@ -223,7 +249,7 @@ class ExpressionBinder:
             return False
         return True
 
-    def _cast(self, written):
+    def _cast(self, written: syntax.Cast) -> Expression:
         operand = self.value(written.operand)
         name = written.type.text.lower()
         if name not in TYPES:
@@ -237,7 +263,7 @@ class ExpressionBinder:
             return UNKNOWN
         return UNKNOWN if operand is UNKNOWN else ex.Cast(operand, TYPES[name])
 
-    def _call(self, written):
+    def _call(self, written: syntax.Call) -> Expression:
         name = written.function
         if name in AGGREGATES:
             return self._aggregate(written, name)
@@ -251,8 +277,8 @@ class ExpressionBinder:
                 written.name,
                 help=help or did_you_mean(name, known),
             )
-            return self._looked_into(written)
-        if written.star:  # which the parser reports: only COUNT takes it
+            return self._check_arguments(written)
+        if written.star:  # the parser reports it: only COUNT takes it
             return UNKNOWN
         if written.distinct:
             self.report.error(
@@ -261,14 +287,14 @@ class ExpressionBinder:
                 written,
                 help=f"usage: {FUNCTIONS[name].usage}",
             )
-            return self._looked_into(written)
+            return self._check_arguments(written)
         arguments = self._arguments(written, name, FUNCTIONS[name])
         if arguments is None:
             return UNKNOWN
         return ex.Function(name, arguments, FUNCTIONS[name].result_type([a.type for a in arguments]))
 
-    def _arguments(self, written, name, signature):
-        """The bound arguments, as many and of what types the signature says; None after an error."""
+    def _arguments(self, written: syntax.Call, name: str, signature: Signature) -> tuple[Expression, ...] | None:
+        """The bound arguments, with the number and types of the signature; None after an error."""
         count = len(written.arguments)
         if count < signature.min_arguments or (signature.max_arguments is not None and count > signature.max_arguments):
             self.report.error(
@@ -277,13 +303,13 @@ class ExpressionBinder:
                 written,
                 help=f"usage: {signature.usage}",
             )
-            self._looked_into(written)
+            self._check_arguments(written)
             return None
         arguments = [self.value(a) for a in written.arguments]
         if any_unknown(arguments):
             return None
         if signature.accepts == "alike":
-            return tuple(arguments) if self._alike(arguments, written, f"the arguments of {name}") else None
+            return tuple(arguments) if self._one_kind(arguments, written, f"the arguments of {name}") else None
         wrong = {
             "number": lambda t: t is Type.STRING,
             "string": lambda t: t not in (Type.STRING, None),
@@ -301,22 +327,22 @@ class ExpressionBinder:
                 return None
         return tuple(arguments)
 
-    def _looked_into(self, written):
-        """UNKNOWN, once the arguments of a call that cannot be were looked into for errors of their own."""
+    def _check_arguments(self, written: syntax.Call) -> Expression:
+        """Report the errors inside the arguments of a wrong call. Returns UNKNOWN."""
         for argument in written.arguments:
             replace(self, grouped=None, aggregates=None, one_stream=True).value(argument)
         return UNKNOWN
 
-    def _aggregate(self, written, name):
+    def _aggregate(self, written: syntax.Call, name: str) -> Expression:
         if self.aggregates is not None:
             self.report.error("SN405", f"no aggregate can stand here: {self.aggregates}", written)
-            return self._looked_into(written)
+            return self._check_arguments(written)
         if name in ("FIRST", "LAST") and not self.one_stream:
             self.report.error(
                 "SN422", f"{name} goes by the ticks of one stream; here is not exactly one stream in FROM", written
             )
-            return self._looked_into(written)
-        if written.star and name != "COUNT":  # which the parser reports
+            return self._check_arguments(written)
+        if written.star and name != "COUNT":  # the parser reports it
             return UNKNOWN
         if written.distinct and name != "COUNT":
             self.report.error(
@@ -325,7 +351,7 @@ class ExpressionBinder:
                 written,
                 help=f"usage: {AGGREGATES[name].usage}",
             )
-            return self._looked_into(written)
+            return self._check_arguments(written)
         if written.star:
             return ex.Aggregate(name, None, Type.INTEGER)
         inner = replace(self, grouped=None, aggregates="it is inside another aggregate")
@@ -335,7 +361,7 @@ class ExpressionBinder:
         share = None
         if name == "QUANTILE":
             q = arguments[1]
-            if not isinstance(q, ex.Literal) or q.value is None or not 0 <= q.value <= 1:
+            if not isinstance(q, ex.Literal) or not isinstance(q.value, int | float) or not 0 <= q.value <= 1:
                 self.report.error(
                     "SN423",
                     "the share of QUANTILE is a number from 0 to 1, written out",
@@ -350,36 +376,33 @@ class ExpressionBinder:
 
     # --- subqueries (one-off queries only) ---------------------------------------------------------------------------
 
-    def _scalarsubquery(self, written):
+    def _subquery(self, written: Subquery) -> Expression:
+        operand = self.value(written.operand) if isinstance(written, syntax.InQuery) else None
         node = self.subquery(written)
         if node is None:
             return UNKNOWN
-        return (
-            ex.SubqueryExpression("SCALAR", node, node.columns[0].type) if self._one_column(node, written) else UNKNOWN
-        )
-
-    def _exists(self, written):
-        node = self.subquery(written)
-        return UNKNOWN if node is None else ex.SubqueryExpression("EXISTS", node)
-
-    def _inquery(self, written):
-        operand, node = self.value(written.operand), self.subquery(written)
-        if operand is UNKNOWN or node is None or not self._one_column(node, written):
+        if isinstance(written, syntax.Exists):
+            return ex.SubqueryExpression("EXISTS", node)
+        if not isinstance(written, syntax.InQuery):
+            one = self._one_column(node, written)
+            return ex.SubqueryExpression("SCALAR", node, node.columns[0].type) if one else UNKNOWN
+        if operand is None or operand is UNKNOWN or not self._one_column(node, written):
             return UNKNOWN
         if not self._comparable(operand, ex.Attr(node.columns[0]), written):
             return UNKNOWN
         return _negated(ex.SubqueryExpression("IN", node, operand=operand), written.negated)
 
-    def _one_column(self, node, written):
+    def _one_column(self, node: PlanNode, written: SyntaxNode) -> bool:
         if len(node.columns) == 1:
             return True
         self.report.error("SN309", f"a subquery here gives one column, this one gives {len(node.columns)}", written)
         return False
 
 
-def any_unknown(bound):
+def any_unknown(bound: Iterable[Expression | None]) -> bool:
+    """Whether one of the expressions had an error."""
     return any(e is UNKNOWN for e in bound)
 
 
-def _negated(predicate, negated):
+def _negated(predicate: Expression, negated: bool) -> Expression:
     return ex.Not(predicate) if negated else predicate

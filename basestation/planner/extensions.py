@@ -1,5 +1,6 @@
-"""Additions: which constructs beyond the paper a statement uses, by their sections of SEMANTICS."""
+"""The constructs beyond the SNEEql paper that a statement uses, by the section that defines each."""
 
+from collections.abc import Iterator
 from dataclasses import fields
 
 from basestation.language import syntax
@@ -10,13 +11,13 @@ _PAPER_AGGREGATES = ("MIN", "MAX", "AVG", "SUM", "COUNT")
 _PAPER_UNITS = ("SEC", "MIN", "HOUR", "ROW")
 
 
-def parts_of(written):
+def parts_of(written: SyntaxNode) -> Iterator[SyntaxNode]:
     """The syntax nodes directly below a syntax node."""
     for field in fields(written):
         yield from _nodes(getattr(written, field.name))
 
 
-def _nodes(value):
+def _nodes(value: object) -> Iterator[SyntaxNode]:
     if isinstance(value, SyntaxNode):
         yield value
     elif isinstance(value, tuple):
@@ -24,8 +25,8 @@ def _nodes(value):
             yield from _nodes(inner)
 
 
-def walk(written):
-    """The node and all below, without recursion: written chains may be long."""
+def walk(written: SyntaxNode) -> Iterator[SyntaxNode]:
+    """The node and all nodes below it, without recursion: a chain of operators may be long."""
     pending = [written]
     while pending:
         found = pending.pop()
@@ -33,15 +34,15 @@ def walk(written):
         pending.extend(reversed(list(parts_of(found))))
 
 
-def list_extensions(statement):
-    """Each addition of part II that the statement uses, once: (section, what), in order of sections."""
-    found = set()
+def list_extensions(statement: SyntaxNode) -> tuple[tuple[str, str], ...]:
+    """Each extension that the statement uses, once: (section, construct), in order of sections."""
+    found: set[tuple[str, str]] = set()
     for node in walk(statement):
-        found.update(_additions(node))
+        found.update(_extensions(node))
     return tuple(sorted(found, key=lambda a: ([int(n) for n in a[0].split(".")], a[1])))
 
 
-def _additions(node):
+def _extensions(node: SyntaxNode) -> Iterator[tuple[str, str]]:
     match node:
         case syntax.Explain():
             yield "10.1", "EXPLAIN"
@@ -99,14 +100,14 @@ def _additions(node):
             yield "10.7", "SINCE"
         case syntax.Loop():
             yield "10.8", "a for-loop"
-        case syntax.StatementClauses(acquire_every=every, deliver_within=within, run_for=lasting, lifetime=lifetime):
-            for used, word in (
+        case syntax.StatementClauses(acquire_every=every, deliver_within=within, run_for=run_for, lifetime=lifetime):
+            for clause, word in (
                 (every, "ACQUIRE EVERY"),
                 (within, "DELIVER WITHIN"),
-                (lasting, "FOR"),
+                (run_for, "FOR"),
                 (lifetime, "LIFETIME"),
             ):
-                if used is not None:
+                if clause is not None:
                     yield "11", word
         case syntax.Revise() | syntax.Delete() | syntax.Insert():
             yield "12.2", type(node).__name__.upper()

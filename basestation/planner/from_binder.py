@@ -1,41 +1,51 @@
-"""FROM: what is read, which kind of query that makes it, and the windows on it (SEMANTICS 2.2, 2.6, 10.8)."""
+"""Binds FROM: its sources, their windows, and the kind of query that follows from them (semantics 2.2, 2.6, 10.8)."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from basestation.algebra.node import WindowNode
+from basestation.algebra.expression import Column
+from basestation.algebra.node import PlanNode, StreamNode, WindowNode
 from basestation.algebra.one_off import TableJoin
-from basestation.algebra.table import Scan
+from basestation.algebra.table import Once, Scan
 from basestation.algebra.window import LoopWindow
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.language import syntax
 from basestation.planner.aggregation import aggregate_calls
 from basestation.planner.catalog import whole_ticks
 from basestation.planner.expression_binder import UNKNOWN, ExpressionBinder, any_unknown
+from basestation.planner.loop_binder import LoopBinder
 from basestation.planner.scope import Scope, ScopeEntry, requalify
-from basestation.planner.source_binder import bind_source
+from basestation.planner.source_binder import BoundEntry, bind_source
 from basestation.planner.window_binder import bind_window
+
+if TYPE_CHECKING:
+    from basestation.planner.query_binder import QueryBinder
 
 
 @dataclass(frozen=True, slots=True)
 class BoundFrom:
-    """A bound FROM. `kind` is stream, windows or once; `node` is None where an error left none.
+    """A bound FROM. `kind` is stream, windows or once; `node` is None after an error. `interval` in ticks as in Bound.
 
     `one_stream`: exactly one entry, and it is a stream, so that its tuples have one order.
     """
 
     kind: str
     scope: Scope
-    node: WindowNode | None
+    node: PlanNode | None
     interval: int | None = None
     one_stream: bool = False
 
 
 class FromBinder:
-    def __init__(self, binder, select, loops):
+    """Binds the FROM of one SELECT; `loops` are its for-loops, if it has any."""
+
+    def __init__(self, binder: "QueryBinder", select: syntax.Select, loops: LoopBinder | None) -> None:
         self.binder, self.report = binder, binder.report
         self.select, self.loops = select, loops
 
-    def bind(self):
+    def bind(self) -> BoundFrom:
+        """The bound FROM. Errors go to the report."""
         written = [entry for tree in self.select.entries for entry in _entries(tree)]
         entries = [bind_source(entry, self.binder) for entry in written]
         known = [entry for entry in entries if entry is not None]
@@ -45,26 +55,28 @@ class FromBinder:
         named = tuple(ScopeEntry(e.name, e.bound.columns, _tags(e) if kind == "stream" else None) for e in known)
         scope = Scope(named, complete, twice)
         if self.loops is not None:
-            streams = {e.name for e in known if e.name and e.bound.streams}
+            streams = {e.name for e in known if e.name and e.bound.is_stream}
             if complete:
-                self.loops.check_names(streams, {e.name for e in known if e.table})
+                self.loops.check_names(streams, {e.name for e in known if e.is_table and e.name})
         if kind == "stream":
             return BoundFrom(kind, scope, known[0].bound.node, known[0].bound.interval)
         if kind == "once":
             return BoundFrom(kind, scope, self._tables(known, scope) if complete else None)
         self._no_joins()
-        nodes = [self._window(entry) for entry in known]
-        node = None
-        if complete and None not in nodes:
-            node = nodes[0] if len(nodes) == 1 else WindowCrossProduct(tuple(nodes))
-        one_stream = len(written) == 1 and bool(known) and known[0].bound.streams
+        bound = [self._window(entry) for entry in known]
+        nodes = tuple(node for node in bound if node is not None)
+        node = _product(nodes) if complete and len(nodes) == len(bound) else None
+        one_stream = len(written) == 1 and bool(known) and known[0].bound.is_stream
         return BoundFrom("windows", scope, node, one_stream=one_stream)
 
-    def _twice(self, entries):
-        """The names that more than one entry has; each entry that takes a name again is reported."""
-        seen, twice = set(), set()
+    def _twice(self, entries: Iterable[BoundEntry]) -> frozenset[str]:
+        """The names that more than one entry has. Each repetition of a name is an error."""
+        seen: set[str] = set()
+        twice: set[str] = set()
         for entry in entries:
-            if entry.name is not None and entry.name in seen:
+            if entry.name is None:
+                continue
+            if entry.name in seen:
                 place = entry.written.alias or entry.written.source
                 self.report.error(
                     "SN204",
@@ -76,17 +88,17 @@ class FromBinder:
             seen.add(entry.name)
         return frozenset(twice)
 
-    def _kind(self, entries, written, complete):
+    def _kind(self, entries: Sequence[BoundEntry], written: Sequence[syntax.FromEntry], complete: bool) -> str:
         if self.loops is not None:
             return "windows"
-        if complete and len(entries) == 1 and entries[0].bound.streams and entries[0].written.window is None:
+        if complete and len(entries) == 1 and entries[0].bound.is_stream and entries[0].written.window is None:
             return "stream"
         windowless = all(entry.window is None for entry in written)
-        if windowless and entries and all(entry.table for entry in entries):
+        if windowless and entries and all(entry.is_table for entry in entries):
             return "once"
         return "windows"
 
-    def _no_joins(self):
+    def _no_joins(self) -> None:
         for tree in self.select.entries:
             if isinstance(tree, syntax.Join):
                 self.report.error(
@@ -98,13 +110,13 @@ class FromBinder:
 
     # --- windows -----------------------------------------------------------------------------------------------------
 
-    def _window(self, entry):
+    def _window(self, entry: BoundEntry) -> WindowNode | None:
         """The window node of an entry, or None after an error."""
         written, bound = entry.written.window, entry.bound
         if self.loops is not None:
-            return self._looped(entry)
-        if entry.table:
-            return self._scanned(entry)
+            return self._looped(entry, self.loops)
+        if isinstance(bound.node, Once):
+            return self._scanned(entry, bound.node)
         if written is None:
             self.report.error(
                 "SN401",
@@ -121,13 +133,15 @@ class FromBinder:
                 help="for example [FROM NOW-5 TO NOW SLIDE 5 MIN]",
             )
             return None
+        if not isinstance(bound.node, StreamNode):
+            raise TypeError(f"no stream: {bound.node!r}")
         node = bind_window(bound.node, written, bound.interval, self.report, self.binder.catalog.tick_ms)
         if isinstance(written, syntax.UnboundedWindow) and node is not None:
             self._bounded(written)
         return node
 
-    def _bounded(self, written):
-        """A landmark window is legal where its state does not grow, or where FOR gives it an end (10.3, 14)."""
+    def _bounded(self, written: syntax.UnboundedWindow) -> None:
+        """A landmark window is legal if its state does not grow, or if FOR ends it (10.3, 14)."""
         if self.binder.options.lasting is None and not self._merges():
             self.report.error(
                 "SN413",
@@ -136,8 +150,8 @@ class FromBinder:
                 help="say how long the query runs, for example FOR 1 DAY, or use only aggregates that merge",
             )
 
-    def _merges(self):
-        """Whether this SELECT folds its one entry into aggregates that merge."""
+    def _merges(self) -> bool:
+        """Whether this SELECT has one entry and only aggregates that merge."""
         calls = aggregate_calls(self.select)
         folds = bool(calls) or bool(self.select.group_by)
         return (
@@ -146,8 +160,8 @@ class FromBinder:
             and not any(c.distinct or c.function in ("MEDIAN", "QUANTILE") for c in calls)
         )
 
-    def _scanned(self, entry):
-        written, table = entry.written.window, entry.bound.node
+    def _scanned(self, entry: BoundEntry, table: Once) -> WindowNode | None:
+        written = entry.written.window
         what = f"the history of `{table.extent.name}`" if table.history else f"table `{entry.name}`"
         if written is None:
             self.report.error(
@@ -172,7 +186,7 @@ class FromBinder:
             table.history,
         )
 
-    def _looped(self, entry):
+    def _looped(self, entry: BoundEntry, loops: LoopBinder) -> WindowNode | None:
         if entry.written.window is not None:
             self.report.error(
                 "SN415",
@@ -181,10 +195,10 @@ class FromBinder:
                 help="leave the window out",
             )
             return None
-        if entry.table:
+        if isinstance(entry.bound.node, Once):
             return entry.bound.node
-        if entry.name is None or entry.name not in self.loops.ranges:
-            if self.loops.complete:
+        if entry.name is None or entry.name not in loops.ranges:
+            if loops.complete:
                 what = f"stream `{entry.name}`" if entry.name else "a subquery without an alias"
                 self.report.error(
                     "SN415",
@@ -193,55 +207,74 @@ class FromBinder:
                     help="add WindowIs(name, left, right); to a loop",
                 )
             return None
-        loop, left, right = self.loops.ranges[entry.name]
+        loop, left, right = loops.ranges[entry.name]
         if any_unknown((loop.first, loop.condition, loop.change, left, right)):
             return None
+        if not isinstance(entry.bound.node, StreamNode):
+            raise TypeError(f"no stream: {entry.bound.node!r}")
         return LoopWindow(entry.bound.node, loop, left, right)
 
     # --- one-off -----------------------------------------------------------------------------------------------------
 
-    def _tables(self, entries, scope):
-        """The product of the entries, with the explicit joins among them; None after an error."""
+    def _tables(self, entries: Iterable[BoundEntry], scope: Scope) -> WindowNode | None:
+        """The product of the entries of a one-off query, with its explicit joins; None after an error."""
         of = {id(entry.written): entry for entry in entries}
-        nodes = [self._joined(tree, of, scope.twice) for tree in self.select.entries]
-        if None in nodes:
-            return None
-        return nodes[0] if len(nodes) == 1 else WindowCrossProduct(tuple(nodes))
+        bound = [self._joined(tree, of, scope.twice) for tree in self.select.entries]
+        nodes = tuple(node for node in bound if node is not None)
+        return _product(nodes) if len(nodes) == len(bound) else None
 
-    def _joined(self, tree, of, twice):
-        """An entry with all that is joined to it, from left to right; each ON sees what stands before it."""
+    def _joined(
+        self, tree: syntax.FromEntry | syntax.Join, of: Mapping[int, BoundEntry], twice: frozenset[str]
+    ) -> WindowNode | None:
+        """An entry and all that is joined to it, from left to right; each ON sees the entries before it."""
         first, joins = tree.chain() if isinstance(tree, syntax.Join) else (tree, ())
-        node, inside = of[id(first)].bound.node, [_named(of[id(first)])]
+        node: WindowNode | None = _table(of[id(first)])
+        inside = [_named(of[id(first)])]
         for join in joins:
             right = of[id(join.right)]
             inside.append(_named(right))
             condition = None
-            if join.kind != "CROSS":
+            if join.condition is not None:
                 scope = Scope(tuple(inside), twice=twice)
                 typing = ExpressionBinder(
                     scope, self.report, self.binder.subquery, aggregates="ON joins tuple by tuple"
                 )
                 condition = typing.predicate(join.condition, "ON")
-            if node is None or right.bound.node is None or condition is UNKNOWN:
+            if node is None or condition is UNKNOWN:
                 node = None
-            elif join.kind == "CROSS":
-                node = WindowCrossProduct((node, right.bound.node))
+            elif condition is None:
+                node = WindowCrossProduct((node, _table(right)))
             else:
-                node = TableJoin(join.kind, node, right.bound.node, condition)
+                node = TableJoin(join.kind, node, _table(right), condition)
         return node
 
 
-def _tags(entry):
-    """Tick and index as the entry shows them: by its name, if it has one."""
+def _product(nodes: tuple[WindowNode, ...]) -> WindowNode:
+    return nodes[0] if len(nodes) == 1 else WindowCrossProduct(nodes)
+
+
+def _table(entry: BoundEntry) -> WindowNode:
+    if not isinstance(entry.bound.node, WindowNode):
+        raise TypeError(f"no table: {entry.bound.node!r}")
+    return entry.bound.node
+
+
+def _tags(entry: BoundEntry) -> tuple[Column, Column]:
+    """Tick and index of a stream, qualified with the name of the entry if it has one."""
+    if not isinstance(entry.bound.node, StreamNode):
+        raise TypeError(f"no stream: {entry.bound.node!r}")
     tags = entry.bound.node.tags
-    return tags if entry.name is None else requalify(tags, entry.name)
+    if entry.name is None:
+        return tags
+    tick, index = requalify(tags, entry.name)
+    return tick, index
 
 
-def _named(entry):
+def _named(entry: BoundEntry) -> ScopeEntry:
     return ScopeEntry(entry.name, entry.bound.columns)
 
 
-def _entries(tree):
+def _entries(tree: syntax.FromEntry | syntax.Join) -> list[syntax.FromEntry]:
     """The entries of a join tree from left to right."""
     if isinstance(tree, syntax.Join):
         first, joins = tree.chain()

@@ -1,6 +1,6 @@
-"""The functions and aggregates of the language (SEMANTICS 10.4, 10.5): how many arguments, of what, giving what."""
+"""The functions and aggregates of the language and their signatures (semantics 10.4, 10.5)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from acquisition.schema import Type
@@ -17,22 +17,22 @@ class Signature:
     accepts: str
     min_arguments: int
     max_arguments: int | None
-    result_type: Callable
+    result_type: Callable[[Sequence[Type | None]], Type]
 
 
-def _same(types):
+def _same(types: Sequence[Type | None]) -> Type:
     return types[0] or INTEGER
 
 
-def _common(types):
+def _common(types: Sequence[Type | None]) -> Type:
     return common_type(*types) or INTEGER
 
 
-def _always(result):
+def _always(result: Type) -> Callable[[Sequence[Type | None]], Type]:
     return lambda types: result
 
 
-def _sum(types):
+def _sum(types: Sequence[Type | None]) -> Type:
     return FLOAT if types[0] is FLOAT else INTEGER
 
 

@@ -1,11 +1,16 @@
-"""Loops: TelegraphCQ's for-loop, bound (SEMANTICS 10.8): which stream each WindowIs is for, and how t moves."""
+"""Binds TelegraphCQ's for-loops: how t moves, and the stream of each WindowIs (semantics 10.8)."""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import TypeAlias
 
 from acquisition.schema import Type
 from acquisition.units import ticks_of
 from basestation.algebra import expressions as ex
+from basestation.algebra.expression import Column, Expression
 from basestation.algebra.window import LoopRange
 from basestation.language import syntax
 from basestation.planner.catalog import MAX_TICKS
+from basestation.planner.diagnostic_report import Report
 from basestation.planner.expression_binder import UNKNOWN, any_unknown
 from gateway.source import did_you_mean
 
@@ -13,29 +18,33 @@ _ARITHMETIC = ("+", "-", "*", "/")
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
+Written: TypeAlias = syntax.Expr | syntax.Duration
+"""An expression of a loop as it is written."""
+
+
 class LoopBinder:
     """Binds the loops of one statement; `ranges` maps a name of FROM to (LoopRange, left, right).
 
-    `complete` is False where a WindowIs could not be read: then nobody misses one.
+    `complete` is False after a WindowIs with a syntax error: then a missing WindowIs is no error.
     """
 
-    def __init__(self, loops, report, new_id, tick_ms):
+    def __init__(self, loops: Iterable[syntax.Loop], report: Report, new_id: Callable[[], int], tick_ms: int) -> None:
         self.report, self.new_id, self.tick_ms = report, new_id, tick_ms
-        self.ranges = {}
-        self.written = {}
+        self.ranges: dict[str, tuple[LoopRange, Expression, Expression]] = {}
+        self.written: dict[str, syntax.Name] = {}
         self.complete = not any(isinstance(window, syntax.Bad) for loop in loops for window in loop.windows)
         for loop in loops:
             self._bind(loop)
 
-    def _bind(self, loop):
+    def _bind(self, loop: syntax.Loop) -> None:
         windows = [window for window in loop.windows if isinstance(window, syntax.WindowIs)]
         rows = {window.rows for window in windows}
         if len(rows) == 2:
             odd = next(w for w in windows if w.rows != windows[0].rows)
             self.report.error("SN417", "a loop is all ticks or all ROWS", odd)
         self.rows = True in rows
-        self.t = ex.Column(self.new_id(), Type.INTEGER, "t")
-        self.start = ex.Column(self.new_id(), Type.INTEGER, "ST")
+        self.t = Column(self.new_id(), Type.INTEGER, "t")
+        self.start = Column(self.new_id(), Type.INTEGER, "ST")
         first = ex.Literal(0, Type.INTEGER) if loop.first is None else self._number(loop.first)
         bound = LoopRange(
             self.t, self.start, first, self._condition(loop.condition), self._number(loop.change), self.rows
@@ -47,7 +56,7 @@ class LoopBinder:
             self.ranges[name] = (bound, self._number(window.left), self._number(window.right))
             self.written[name] = window.name
 
-    def _condition(self, written):
+    def _condition(self, written: Written) -> Expression:
         if isinstance(written, syntax.Bad):
             return UNKNOWN
         if isinstance(written, syntax.Unary) and written.op == "NOT":
@@ -61,11 +70,11 @@ class LoopBinder:
             return ex.conjunction(terms) if written.op == "AND" else ex.disjunction(terms)
         if isinstance(written, syntax.Binary) and written.op in _COMPARISONS:
             sides = [self._number(written.left), self._number(written.right)]
-            return UNKNOWN if any_unknown(sides) else ex.Compare(written.op, *sides)
+            return UNKNOWN if any_unknown(sides) else ex.Compare(written.op, sides[0], sides[1])
         self.report.error("SN304", "the condition of a loop is a comparison", written, help="for example t < ST + 50")
         return UNKNOWN
 
-    def _number(self, written):
+    def _number(self, written: Written) -> Expression:
         match written:
             case syntax.Bad():
                 return UNKNOWN
@@ -86,16 +95,16 @@ class LoopBinder:
                 self.report.error("SN303", "a number is needed here: whole numbers, durations, t, ST, + - * /", written)
         return UNKNOWN
 
-    def _arithmetic(self, written):
-        """Chains are walked, not descended: `t + 1 + 1 + …` may be long."""
+    def _arithmetic(self, written: syntax.Binary) -> Expression:
+        """Without recursion: a chain `t + 1 + 1 + …` may be long."""
         first, links = written.chain(_ARITHMETIC)
         bound = self._number(first)
         for link in links:
             sides = [bound, self._number(link.right)]
-            bound = UNKNOWN if any_unknown(sides) else ex.Arithmetic(link.op, *sides)
+            bound = UNKNOWN if any_unknown(sides) else ex.Arithmetic(link.op, sides[0], sides[1])
         return bound
 
-    def _duration(self, written, unit):
+    def _duration(self, written: syntax.Duration, unit: str) -> Expression:
         if (unit == "ROW") != self.rows:
             self.report.error("SN417", "a loop is all ticks or all ROWS", written)
             return UNKNOWN
@@ -113,8 +122,8 @@ class LoopBinder:
             return UNKNOWN
         return ex.Literal(ticks, Type.INTEGER)
 
-    def check_names(self, streams, tables):
-        """Report each WindowIs that is not for a stream of FROM."""
+    def check_names(self, streams: Collection[str], tables: Collection[str]) -> None:
+        """Report each WindowIs that names no stream of FROM."""
         for name, written in self.written.items():
             if name in tables:
                 self.report.error(

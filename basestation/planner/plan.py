@@ -1,4 +1,4 @@
-"""Plan: what a statement became: a tree of the algebra with what is asked around it."""
+"""The plan of a query: a tree of the algebra and the query's options. The correction of a REVISE, DELETE or INSERT."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from basestation.language.syntax import Statement
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """What a query asks of the network and of time (SEMANTICS 10.7, 11). Durations in ticks."""
+    """The clauses of a query about time and the network (semantics 10.7, 11). Durations in ticks; None: no clause."""
 
-    since: int | None = None  # the tick it begins at
+    since: int | None = None  # the tick at which it begins
     since_ago: int | None = None  # or how long before now
     acquire_every: int | None = None
     deliver_within: int | None = None
@@ -22,18 +22,18 @@ class QueryOptions:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A query ready to be run."""
+    """A bound query. The engine can run it as it is; rewrites make it cheaper."""
 
     statement: Statement
     catalog: Catalog
     root: PlanNode
-    once: bool = False
+    is_one_off: bool = False
     options: QueryOptions = QueryOptions()
-    extensions: tuple[tuple[str, str], ...] = ()  # what part II adds that the query uses: (section, what)
+    extensions: tuple[tuple[str, str], ...] = ()  # used language extensions: (section, construct)
 
     @property
-    def kind(self):
-        """`stream` or `window`: what the result is a sequence of."""
+    def kind(self) -> str:
+        """`stream` for a sequence of tuples, `window` for a sequence of windows."""
         return "stream" if isinstance(self.root, StreamNode) else "window"
 
 

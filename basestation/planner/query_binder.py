@@ -1,19 +1,26 @@
-"""Queries: SELECT, converters and unions become trees of the algebra (section 5 of the paper, SEMANTICS 2.9).
+"""Binds SELECT, converters and unions to trees of the algebra (section 5 of the paper, semantics 2.9).
 
 The order is always: product of all of FROM, WHERE, grouping and aggregation, HAVING, SELECT list, converter.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from basestation.algebra import expressions as ex
+from acquisition.extent import Catalog, Extent
 from basestation.algebra.converters import DStream, IStream, RStream
+from basestation.algebra.expression import Column
+from basestation.algebra.node import PlanNode, StreamNode, WindowNode
 from basestation.algebra.one_off import TableUnion
 from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.stream_union import StreamUnion
 from basestation.language import syntax
+from basestation.language.node import SyntaxNode
+from basestation.planner.diagnostic_report import Report
 from basestation.planner.expression_binder import UNKNOWN, ExpressionBinder
-from basestation.planner.from_binder import FromBinder
+from basestation.planner.from_binder import BoundFrom, FromBinder
+from basestation.planner.loop_binder import LoopBinder
+from basestation.planner.plan import QueryOptions
 from basestation.planner.scope import tag_columns
 from basestation.planner.select_binder import (
     bind_one_off_select,
@@ -28,22 +35,29 @@ _CONVERTERS = {"RSTREAM": RStream, "ISTREAM": IStream, "DSTREAM": DStream}
 
 
 class QueryBinder:
-    """Binds the queries of one statement. `streams` collects the sensed and pushed extents met, nested ones too."""
+    """Binds the queries of one statement. `streams` collects the sensed and pushed extents that they read, nested ones too."""
 
-    def __init__(self, catalog, report, new_id, options, loops):
+    def __init__(
+        self,
+        catalog: Catalog,
+        report: Report,
+        new_id: Callable[[], int],
+        options: QueryOptions,
+        loops: LoopBinder | None,
+    ) -> None:
         self.catalog, self.report, self.new_id, self.options = catalog, report, new_id, options
         self.loops = loops
-        self.streams = []
+        self.streams: list[Extent] = []
 
-    def outermost(self, written):
-        """The statement's own query; its loops belong to the one SELECT that stands below its converters."""
+    def outermost(self, written: syntax.QueryExpression) -> Bound | None:
+        """The statement's own query; its loops belong to the one SELECT below its converters."""
         if self.loops is not None and isinstance(_below_converters(written), syntax.Union):
             self.report.error("SN415", "a loop belongs to one SELECT, here is a union", written)
             return None
         return self.query(written, self.loops)
 
-    def query(self, written, loops=None):
-        """The Bound of a query, or None after an error that leaves nothing to go on with."""
+    def query(self, written: syntax.QueryExpression, loops: LoopBinder | None = None) -> Bound | None:
+        """The bound query, or None after an error."""
         match written:
             case syntax.ConverterQuery():
                 return self._convert(written, loops)
@@ -55,13 +69,13 @@ class QueryBinder:
 
     # --- converters and unions ---------------------------------------------------------------------------------------
 
-    def _convert(self, written, loops):
+    def _convert(self, written: syntax.ConverterQuery, loops: LoopBinder | None) -> Bound | None:
         inner = self.query(written.query, loops)
         if inner is None:
             return None
-        if inner.streams:
+        if isinstance(inner.node, StreamNode):
             if self.report.has_error_in(Span(written.query.span.end, written.span.end)):
-                return None  # a loop inside of the parentheses may have made windows of it
+                return None  # a loop inside the parentheses may have made windows of it
             self.report.error(
                 "SN404",
                 f"{written.kind} makes a stream of windows; this query is a stream already",
@@ -69,19 +83,20 @@ class QueryBinder:
                 help=f"leave {written.kind} out, or give the stream in FROM a window",
             )
             return None
-        node = _CONVERTERS[written.kind](inner.node, tag_columns(None, self.new_id))
+        node = _CONVERTERS[written.kind](_window_node(inner.node), tag_columns(None, self.new_id))
         return Bound(node, inner.columns)
 
-    def _union(self, written):
-        parts = [self.query(part) for part in written.parts]
-        if any(part is not None and not part.once for part in parts):
+    def _union(self, written: syntax.Union) -> Bound | None:
+        bound = [self.query(part) for part in written.parts]
+        parts = [part for part in bound if part is not None]
+        if any(not part.is_one_off for part in parts):
             self._one_off_only("ORDER BY", written.order_by)
-            self._one_off_only("LIMIT", written.limit and (written.limit,))
-        if None in parts:
+            self._one_off_only("LIMIT", () if written.limit is None else (written.limit,))
+        if len(parts) < len(bound):
             return None
         first = parts[0]
         for part, place in zip(parts, written.parts, strict=True):
-            if not part.once and not part.streams:
+            if not part.is_one_off and not part.is_stream:
                 self.report.error(
                     "SN414",
                     "UNION ALL puts streams together, this is a window query",
@@ -89,19 +104,23 @@ class QueryBinder:
                     help="make a stream of it: RSTREAM(…), ISTREAM(…) or DSTREAM(…)",
                 )
                 return None
-            if part.once != first.once:
+            if part.is_one_off != first.is_one_off:
                 self.report.error("SN414", "UNION ALL puts streams together, or one-off queries, not both", place)
                 return None
             if not self._equal_types(first, part, place):
                 return None
-        columns = tuple(_united(self.new_id(), same) for same in zip(*(part.columns for part in parts), strict=True))
+        columns = tuple(
+            _union_column(self.new_id(), same) for same in zip(*(part.columns for part in parts), strict=True)
+        )
         nodes = tuple(part.node for part in parts)
-        if not first.once:
-            return Bound(StreamUnion(nodes, columns, tag_columns(None, self.new_id)), columns)
-        from_union = Bound(TableUnion(nodes, columns), columns, once=True)
+        if not first.is_one_off:
+            streams = tuple(node for node in nodes if isinstance(node, StreamNode))
+            return Bound(StreamUnion(streams, columns, tag_columns(None, self.new_id)), columns)
+        tables = tuple(map(_window_node, nodes))
+        from_union = Bound(TableUnion(tables, columns), columns, is_one_off=True)
         return bind_order_and_limit(from_union, written, self)
 
-    def _equal_types(self, first, part, place):
+    def _equal_types(self, first: Bound, part: Bound, place: SyntaxNode) -> bool:
         ours, theirs = ([c.type for c in side.columns] for side in (first, part))
         if len(ours) != len(theirs):
             self.report.error(
@@ -121,8 +140,8 @@ class QueryBinder:
                 return False
         return True
 
-    def _one_off_only(self, what, places):
-        """Report what only a one-off query has, at the first of its places; nothing where there is none."""
+    def _one_off_only(self, what: str, places: Sequence[SyntaxNode | Span]) -> None:
+        """Report a clause of one-off queries at the first of its places; no place, no error."""
         if places:
             self.report.error(
                 "SN409",
@@ -133,18 +152,18 @@ class QueryBinder:
 
     # --- SELECT ------------------------------------------------------------------------------------------------------
 
-    def _select(self, written, loops):
+    def _select(self, written: syntax.Select, loops: LoopBinder | None) -> Bound | None:
         source = FromBinder(self, written, loops).bind()
         if source.kind == "once":
             return bind_one_off_select(source, written, self)
-        self._one_off_only("DISTINCT", written.distinct and (written.distinct_span,))
+        self._one_off_only("DISTINCT", (written.distinct_span,) if written.distinct else ())
         self._one_off_only("ORDER BY", written.order_by)
-        self._one_off_only("LIMIT", written.limit and (written.limit,))
+        self._one_off_only("LIMIT", () if written.limit is None else (written.limit,))
         if source.kind == "stream":
             return self._stream(source, written)
         return bind_window_select(source, written, self)
 
-    def _stream(self, source, written):
+    def _stream(self, source: BoundFrom, written: syntax.Select) -> Bound | None:
         """A stream query: one stream, selected and projected (2.2)."""
         grouping = bool(written.group_by) or written.having is not None
         if grouping:
@@ -161,22 +180,24 @@ class QueryBinder:
         outputs = bind_select_list(written.items, typing, self)
         if source.node is None or predicate is UNKNOWN or outputs is None or grouping:
             return None
-        node = source.node if predicate is None else StreamSelect(predicate, source.node)
-        node = StreamProject(outputs, node)
+        if not isinstance(source.node, StreamNode):
+            raise TypeError(f"a stream query reads no stream: {source.node!r}")
+        below = source.node if predicate is None else StreamSelect(predicate, source.node)
+        node = StreamProject(outputs, below)
         return Bound(node, node.columns, interval=source.interval)
 
-    def subquery(self, written):
-        """The node of a subquery outside FROM, which must be a one-off query as well; None after an error."""
+    def subquery(self, written: syntax.ScalarSubquery | syntax.Exists | syntax.InQuery) -> PlanNode | None:
+        """The node of a subquery outside FROM, which must be a one-off query; None after an error."""
         bound = self.query(written.query)
-        if bound is not None and not bound.once:
+        if bound is not None and not bound.is_one_off:
             self.report.error(
                 "SN409", "a subquery outside FROM is a one-off query itself: it reads tables, without windows", written
             )
             return None
         return bound.node if bound is not None else None
 
-    def no_subquery(self, written):
-        """What Typing calls for a subquery outside FROM where none may stand."""
+    def no_subquery(self, written: syntax.ScalarSubquery | syntax.Exists | syntax.InQuery) -> None:
+        """Report a subquery outside FROM where none may stand."""
         self.report.error(
             "SN409",
             "a subquery outside FROM stands in one-off queries only",
@@ -185,14 +206,20 @@ class QueryBinder:
         )
 
 
-def _below_converters(written):
+def _window_node(node: PlanNode) -> WindowNode:
+    if not isinstance(node, WindowNode):
+        raise TypeError(f"no node of windows: {node!r}")
+    return node
+
+
+def _below_converters(written: syntax.QueryExpression) -> syntax.QueryExpression:
     while isinstance(written, syntax.ConverterQuery):
         written = written.query
     return written
 
 
-def _united(id, columns):
-    """The column of a union: named by the first part; with a scale only where all have the same."""
+def _union_column(id: int, columns: Sequence[Column]) -> Column:
+    """The column of a union: named by the first part, with a scale only if all parts have the same."""
     first = columns[0]
     scale = first.scale if all(c.scale == first.scale for c in columns) else None
-    return ex.Column(id, first.type, first.name, first.qualifier, scale, first.unit)
+    return Column(id, first.type, first.name, first.qualifier, scale, first.unit)

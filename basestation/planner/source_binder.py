@@ -1,6 +1,7 @@
-"""Sources: what an entry of FROM reads: an extent, its history, or a subquery of type stream (SEMANTICS 2.2, 2.7)."""
+"""Binds the source of a FROM entry: an extent, its history, or a subquery of type stream (semantics 2.2, 2.7)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from acquisition.extent import ExtentKind
 from basestation.algebra.expression import Column
@@ -12,43 +13,46 @@ from basestation.language import syntax
 from basestation.planner.scope import extent_columns, history_columns, requalify, tag_columns
 from gateway.source import did_you_mean
 
+if TYPE_CHECKING:
+    from basestation.planner.query_binder import QueryBinder
+
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound query or source. `interval` is that of the one sensed extent a plain stream goes back to."""
+    """A bound query or source. `interval` is that of the one sensed extent below a plain stream, in ticks."""
 
     node: PlanNode
-    columns: tuple[Column, ...]  # as the outside sees their names
-    once: bool = False
+    columns: tuple[Column, ...]  # under the names that enclosing queries use
+    is_one_off: bool = False
     interval: int | None = None
 
     @property
-    def streams(self):
+    def is_stream(self) -> bool:
         return isinstance(self.node, StreamNode)
 
 
 @dataclass(frozen=True, slots=True)
 class BoundEntry:
-    """An entry of FROM before its window is made."""
+    """A bound entry of FROM, without its window."""
 
     written: syntax.FromEntry
     name: str | None
     bound: Bound
 
     @property
-    def table(self):
+    def is_table(self) -> bool:
         return isinstance(self.bound.node, Once)
 
 
-def bind_source(entry, binder):
-    """The BoundEntry of a syntax Entry, or None after an error."""
+def bind_source(entry: syntax.FromEntry, binder: "QueryBinder") -> BoundEntry | None:
+    """The bound entry, or None after an error."""
     if isinstance(entry.source, syntax.ExtentSource):
-        return _extent(entry, binder)
+        return _extent(entry, entry.source.name, entry.source.history, binder)
     bound = binder.query(entry.source.query)
     if bound is None:
         return None
-    if not bound.streams:
-        what = "a one-off query" if bound.once else "a window query"
+    if not bound.is_stream:
+        what = "a one-off query" if bound.is_one_off else "a window query"
         binder.report.error(
             "SN407",
             f"{what} cannot stand in FROM: its result is no stream",
@@ -58,12 +62,13 @@ def bind_source(entry, binder):
         return None
     name = entry.alias.text if entry.alias else None
     if name is not None:
-        bound = Bound(bound.node, requalify(bound.columns, name), bound.once, bound.interval)
+        bound = Bound(bound.node, requalify(bound.columns, name), bound.is_one_off, bound.interval)
     return BoundEntry(entry, name, bound)
 
 
-def _extent(entry, binder):
-    written = entry.source.name
+def _extent(
+    entry: syntax.FromEntry, written: syntax.Name, with_history: bool, binder: "QueryBinder"
+) -> BoundEntry | None:
     extent = binder.catalog.find(written.text)
     if extent is None:
         names = [e.name for e in binder.catalog]
@@ -76,7 +81,7 @@ def _extent(entry, binder):
         )
         return None
     name = entry.alias.text if entry.alias else extent.name
-    if entry.source.history:
+    if with_history:
         if extent.kind is ExtentKind.STORED:
             binder.report.error(
                 "SN428",

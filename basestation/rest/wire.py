@@ -7,6 +7,7 @@ from acquisition.ticks import rfc3339_of
 from basestation.results.feed import NumberedUpdate
 from basestation.results.schema import ResultSchema
 from basestation.results.wire import schema_as_json, update_as_json
+from gateway.errors import MoteloomError
 
 PROBLEM = "application/problem+json"
 

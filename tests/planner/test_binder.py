@@ -62,7 +62,7 @@ def test_every_sensed_extent_is_sampled_at_the_interval_in_force_nested_ones_too
     ],
 )
 def test_the_three_kinds_of_queries(text, kind, once):
-    assert (bound(text).kind, bound(text).once) == (kind, once)
+    assert (bound(text).kind, bound(text).is_one_off) == (kind, once)
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
