@@ -1,7 +1,7 @@
-"""Lower: expressions and streams of the algebra, in the operators of `innet`. The only bridge between the two languages.
+"""Lowers expressions and streams of the algebra to mote operators; the only bridge between the two languages.
 
-"Can a mote run this?" means "did it lower?": what cannot be said exactly with integers of 32 bits raises Stays, which
-has the reason. `basestation.planner.pushdown` decides with it what moves.
+A mote can run an expression exactly if it lowers. What 32-bit integers cannot express exactly raises NotPushableError with
+the reason. `basestation.planner.pushdown` decides with it which operators motes run.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,21 +24,21 @@ from innet.operators.value_ranges import REGISTER, SITES, Interval, ValueRangeEr
 from innet.program.opcodes import STACK_DEPTH
 
 RawRanges = Mapping[SensorValue, Interval]
-"""What sensors can give, where it is known to be less than a register holds."""
+"""The range of raw values of a sensor, where it is known and smaller than that of a register."""
 
 _ARITHMETIC = {"+": "ADD", "-": "SUB", "*": "MUL", "/": "DIV", "%": "MOD"}
 _COMPARE = {"=": "EQ", "<>": "NE", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE"}
-_SAME = ("ROUND", "FLOOR", "CEIL")  # of integers
-_FINEST = 6
-"""Multiples of scales this far apart, of 32 bits, still differ as doubles wherever they differ."""
-_LONGEST = 100
-"""Parts of an expression: more would not fit into a program, and are not worth looking at."""
-_AROUND = 2
-"""Places on the stack for the conditions that the compiler puts around one: of others, and of the ticks."""
+_IDENTITY = ("ROUND", "FLOOR", "CEIL")  # they do not change integers
+_MAX_SCALE_DIFFERENCE = 6
+"""Decimal digits. Up to this difference of scales, different 32-bit multiples are different doubles."""
+_MAX_PARTS = 100
+"""Parts of an expression. A longer one would not fit into a program."""
+_RESERVED_STACK = 2
+"""Stack entries for the conditions that the compiler adds around an expression: of other queries, and of the ticks."""
 
 
 class NotPushableError(MoteloomError):
-    """Why something stays at the base station: one word to count by, and a sentence."""
+    """An operator stays at the base station: `code` is a word for statistics, `reason` a sentence."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -54,11 +54,13 @@ class Lowering:
 
     @classmethod
     def over(cls, nodes: list[StreamAcquire], raw: RawRanges) -> "Lowering":
-        """What the columns of these are to a mote; the tick is nothing that it can compute with."""
+        """The columns of these acquisitions as mote expressions; the tick has none."""
         known: dict[int, inside.MoteExpression] = {}
         for node in nodes:
             site, time = node.extent.site_attribute, node.extent.time_attribute
             for column in node.attributes:
+                if column.name is None:
+                    continue
                 if site is not None and column.name == site.name:
                     known[column.id] = SiteNumber()
                 elif time is None or column.name != time.name:
@@ -66,21 +68,21 @@ class Lowering:
         return cls(known, raw)
 
     def predicate(self, e: Expression) -> inside.MoteExpression:
-        """A predicate, every value in it within 32 bits."""
+        """A predicate whose values all fit into 32 bits."""
         return self._whole(e, self._truth)
 
     def value(self, e: Expression) -> inside.MoteExpression:
-        """An integer, or the whole multiple of a scaled attribute taken as it is."""
+        """An integer, or the raw multiple of a scaled attribute."""
         if isinstance(e, ex.Attr):
             return self._column(e.column)
         return self._whole(e, self._integer)
 
     def _whole(self, e: Expression, lower: Callable[[Expression], inside.MoteExpression]) -> inside.MoteExpression:
-        if sum(1 for _ in ex.walk(e)) > _LONGEST:
+        if sum(1 for _ in ex.walk(e)) > _MAX_PARTS:
             raise NotPushableError("long", "it is too long for a program")
         lowered = self._checked(lower(e))
-        if inside.stack_depth(lowered) > STACK_DEPTH - _AROUND:
-            raise NotPushableError("long", f"`{format_expression(e)}` takes more places on the stack than a mote has")
+        if inside.stack_depth(lowered) > STACK_DEPTH - _RESERVED_STACK:
+            raise NotPushableError("long", f"`{format_expression(e)}` takes more stack entries than a mote has")
         return lowered
 
     def _checked(self, lowered: inside.MoteExpression) -> inside.MoteExpression:
@@ -109,7 +111,7 @@ class Lowering:
         if e.type is Type.STRING:
             raise NotPushableError("string", f"`{format_expression(e)}` is a string, and a mote has integers only")
         match e:
-            case ex.Literal(value=value):
+            case ex.Literal(value=int() | None as value):
                 return MoteConstant(value)
             case ex.Attr(column=column):
                 return self._column(column)
@@ -138,7 +140,7 @@ class Lowering:
             case "NULLIF":
                 first, second = (self._integer(argument) for argument in arguments)
                 return make_instruction("PICK", make_instruction("EQ", first, second), MoteConstant(None), first)
-        if name in _SAME:
+        if name in _IDENTITY:
             return self._integer(arguments[0])
         raise NotPushableError("function", f"`{format_expression(e)}` has no instruction")
 
@@ -168,7 +170,7 @@ class Lowering:
         raise NotPushableError("function", f"`{format_expression(e)}` has no instruction")
 
     def _compare(self, e: ex.Compare) -> inside.MoteExpression:
-        """In integers if that fits; else as a comparison of one attribute, or of two attributes with scales."""
+        """A comparison in integers if it fits; else one of an attribute with a threshold, or of two scaled attributes."""
         try:
             direct = make_instruction(_COMPARE[e.op], self._integer(e.left), self._integer(e.right))
             return self._checked(direct)
@@ -181,7 +183,11 @@ class Lowering:
 
     def _threshold(self, e: ex.Compare, column: Column, stays: NotPushableError) -> inside.MoteExpression:
         measured = self._column(column)
-        raw = SITES if isinstance(measured, SiteNumber) else self.raw.get(measured, REGISTER)
+        raw = SITES
+        if isinstance(measured, SensorValue):
+            raw = self.raw.get(measured, REGISTER)
+        elif not isinstance(measured, SiteNumber):
+            raw = REGISTER
         try:
             if e.op == "<>":
                 return make_instruction(
@@ -192,9 +198,9 @@ class Lowering:
             raise NotPushableError(stays.code, f"{stays.reason}; {unsteady}") from unsteady
 
     def _multiples(self, op: str, left: Column, right: Column) -> inside.MoteExpression:
-        """Two attributes, as multiples of the finer scale: equal where the doubles they stand for are, and so on."""
+        """Two attributes as multiples of the finer scale, which compare as their doubles do."""
         scales = left.scale or 0, right.scale or 0
-        if abs(scales[0] - scales[1]) > _FINEST:
+        if abs(scales[0] - scales[1]) > _MAX_SCALE_DIFFERENCE:
             raise NotPushableError(
                 "wide", f"the scales of `{left}` and `{right}` are too far apart to compare their multiples"
             )
@@ -207,7 +213,7 @@ class Lowering:
 
 
 def _within(measured: inside.MoteExpression, passed: Interval | None, raw: Interval) -> inside.MoteExpression:
-    """Whether what was measured is in an interval; unknown where nothing was."""
+    """Whether a measured value is in an interval; unknown without a value."""
     if passed is None:
         return make_instruction("NE", measured, measured)
     if passed == raw:
@@ -223,13 +229,13 @@ def _within(measured: inside.MoteExpression, passed: Interval | None, raw: Inter
 
 
 def lower_acquire(node: StreamAcquire) -> Acquire:
-    """What is sampled for a node; the site and the tick cost nothing."""
+    """The sampling that a node needs; site and tick need none."""
     known = {attribute.name for attribute in (node.extent.site_attribute, node.extent.time_attribute) if attribute}
-    sampled = tuple(column.name for column in node.attributes if column.name not in known)
+    sampled = tuple(column.name for column in node.attributes if column.name and column.name not in known)
     return Acquire(node.extent.name, node.interval, sampled)
 
 
 def deliver_everything(root: PlanNode) -> tuple[Deliver, ...]:
-    """Everything that a plan reads, as it is: one operator for each sensed extent, in the order of the plan."""
+    """All readings that a plan needs, unfiltered: one operator for each sensed extent, in the order of the plan."""
     found = [lower_acquire(node) for node in walk(root) if isinstance(node, StreamAcquire)]
     return tuple(Deliver(acquire, acquire.extent, acquire.sampled) for acquire in found)

@@ -1,4 +1,4 @@
-"""Fed: an aggregation of a query that runs, and the fold whose partials come for it instead of readings."""
+"""The source of an aggregation that motes compute: the fold whose partials replace readings."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,9 @@ from innet.operators.fold import Fold
 
 @dataclass(frozen=True, slots=True)
 class PartialSource:
-    """`fold` is what the aggregation asks for, `number` that of the fold which keeps it; there may be more in that.
+    """`fold` has the states that the aggregation needs; the running fold with this `number` has at least these.
 
-    `sources` has for each aggregate the place of the state that holds it; None: it is the number of readings.
+    `sources` has for each aggregate the position of its state in the running fold; None: the number of readings.
     """
 
     node: SliceAggregation

@@ -1,4 +1,4 @@
-"""Network: the motes of a deployment as placements are chosen for them."""
+"""Builds the input of operator placement from a deployment."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ def build_placement_problem(
     round: Round,
     statistics: Statistics = GUESS,
 ) -> PlacementProblem:
-    """What a placement is chosen for, on the motes of a deployment with the links that are known now."""
+    """The placement problem for the motes of a deployment and its currently known links."""
     motes = deployment.motes
     kinds = {number: load_hardware(site.hardware) for number, site in motes.items()}
     batteries = {number: site.battery for number, site in motes.items()}

@@ -1,20 +1,21 @@
-"""Split: what of a plan may run on motes, and for everything that stays, why.
+"""Plans pushdown: which operators of a plan motes may run, and for each of the others the reason why not.
 
-Where an operator runs must not show in any answer, so one moves only if it is exact there for every value that its
-sensors can give, for every tuple that may come late, and for whatever is asked above it. What moves is an operator of
-`innet`; selections and joins are asked again at the base station, of the readings that came, so more may come than one
-query wants. A fold takes the place of the readings below it: it *feeds* the aggregation that it was made from.
+Answers must not depend on where an operator runs. So an operator is pushed down only if the mote computes it exactly: for
+every value of its sensors, for every late tuple, and for all operators above it. A pushed-down operator is one of `innet`.
+The base station repeats selections and joins on the readings that arrive, so motes may send more than one query needs.
+A fold replaces the readings below an aggregation: its partials feed that aggregation.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from acquisition.extent import Catalog, Extent, LatePolicy
 from basestation.algebra import expressions as ex
 from basestation.algebra.converters import Converter
 from basestation.algebra.expression import Column, Expression
-from basestation.algebra.node import PlanNode, walk
+from basestation.algebra.node import PlanNode, StreamNode, walk
 from basestation.algebra.notation import label
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
@@ -34,7 +35,7 @@ from innet.deployment import Deployment
 from innet.operators import MoteOperator
 from innet.operators.deliver import Deliver
 from innet.operators.fold import Fold
-from innet.operators.mote_expression import SensorValue, all_of
+from innet.operators.mote_expression import MoteExpression, SensorValue, all_of
 from innet.operators.mote_select import MoteSelect
 from innet.operators.site_join import SiteJoin
 from innet.operators.slices import SlicePattern
@@ -45,14 +46,14 @@ from innet.placement.placement import conditions, is_about_site
 from innet.program.opcodes import MAX_KEYS
 
 MAX_READINGS = 2**32 - 1
-"""In one partial, as its states and its frames count them."""
+"""In one partial: its states and frames count readings in 32 bits."""
 READING_COUNT = None
-"""Of a source: the aggregate is the number of readings, which every partial has."""
+"""As a source: the aggregate is the number of readings, which every partial has."""
 
 
 @dataclass(frozen=True, slots=True)
 class PushdownDecision:
-    """What was decided about one operator of the plan. `code` is one word to count by: `moves`, or what keeps it."""
+    """The decision about one operator of the plan. `code` is `moves`, or one word for the reason against it."""
 
     operator: str
     is_pushed_down: bool
@@ -62,9 +63,9 @@ class PushdownDecision:
 
 @dataclass(frozen=True, slots=True)
 class FoldCandidate:
-    """An aggregation that partials come for instead of readings.
+    """An aggregation that partials of motes can feed.
 
-    `sources` has for each of its aggregates the place of the state, in the fold, that holds it; `instead` is what has
+    `sources` has for each of its aggregates the position of its state in the fold; `instead` is what has
     to be delivered where the fold does not run.
     """
 
@@ -76,7 +77,7 @@ class FoldCandidate:
 
 @dataclass(frozen=True, slots=True)
 class PushdownPlan:
-    """`readings` are what has to be delivered whatever is folded."""
+    """`readings` are delivered whichever candidates are folded; `decisions` are in the order of the plan."""
 
     readings: tuple[Deliver, ...]
     fold_candidates: tuple[FoldCandidate, ...]
@@ -90,16 +91,16 @@ class PushdownPlan:
 
 def plan_pushdown(plan: Plan, root: PlanNode, raw: RawRanges | None = None, corrected: frozenset[str] = frozenset(),
           mtu: int = MAX_FRAME) -> PushdownPlan:  # fmt: skip
-    """`root` is the plan's tree after its rewrites.
+    """Decide for each operator of a plan whether motes may run it. `root` is the plan's tree after its rewrites.
 
     `corrected` are the extents whose readings may be revised, deleted or inserted by hand: those have to be here, one
     by one, so nothing that leaves any out moves. `mtu` is how long frames may be.
     """
-    return _PushdownPlanner(plan, root, raw or {}, corrected, payload_room(mtu)).split()
+    return _PushdownPlanner(plan, root, raw or {}, corrected, payload_room(mtu)).plan_all()
 
 
 def raw_ranges(deployment: Deployment, catalog: Catalog) -> dict[SensorValue, Interval]:
-    """What the sensors of a deployment can give for each attribute, in multiples of the attribute's scale."""
+    """The range of each attribute over all sensors of a deployment, in multiples of the attribute's scale."""
     found: dict[SensorValue, Interval] = {}
     for extent in catalog:
         for attribute in extent.schema:
@@ -112,11 +113,11 @@ def raw_ranges(deployment: Deployment, catalog: Catalog) -> dict[SensorValue, In
     return found
 
 
-def _rescaled(multiple: int, scale: int, wanted: int) -> int:
-    """A multiple of 10^-scale as the nearest one of another scale, halves away from zero (SEMANTICS 13)."""
-    if wanted >= scale:
-        return multiple * 10 ** (wanted - scale)
-    step = 10 ** (scale - wanted)
+def _rescaled(multiple: int, scale: int, to: int) -> int:
+    """A multiple of 10^-scale as the nearest one of another scale, halves away from zero (semantics 13)."""
+    if to >= scale:
+        return multiple * int(10 ** (to - scale))
+    step = int(10 ** (scale - to))
     return (abs(multiple) + step // 2) // step * (1 if multiple >= 0 else -1)
 
 
@@ -130,20 +131,20 @@ class _PushdownPlanner:
         self.recorded = {n.extent.name for n in walk(root) if isinstance(n, Scan | Once) and n.history}
         self.indexed = {n.extent.name for n in walk(root) if isinstance(n, StreamAcquire) and n.tags[1] in named}
 
-    def split(self) -> PushdownPlan:
+    def plan_all(self) -> PushdownPlan:
         self._look(self.root, ordered=False)
         fed = {id(feed.node) for feed in self.fold_candidates}
         return PushdownPlan(tuple(self._deliveries(self.root, fed)), tuple(self.fold_candidates), tuple(self.decisions))
 
-    # --- what is decided ---------------------------------------------------------------------------------------------
+    # --- decisions ---------------------------------------------------------------------------------------------------
 
     def _look(self, node: PlanNode, ordered: bool) -> None:
-        """Decide about a node and all below it. `ordered`: somebody above sees the order of the tuples in a window."""
+        """Decide about a node and all below it. `ordered`: an operator above sees the order of tuples in a window."""
         if not any(isinstance(below, StreamAcquire) for below in walk(node)):
-            return  # no mote measures anything of it
+            return  # it reads no sensor
         match node:
             case SliceAggregation():
-                if self._decide(node, lambda: self._feed(node, ordered)):
+                if self._decide(node, lambda: self._fold(node, ordered)):
                     return
             case WindowAggregation():
                 self._decide(node, lambda: self._unsliced(node))
@@ -152,49 +153,50 @@ class _PushdownPlanner:
             case StreamJoin() if _sensed(node) is not None:
                 self._decide(node, lambda: self._condition(node))
             case WindowJoin() | WindowCrossProduct():
-                self.decisions.append(PushdownDecision(label(node), False, "join", _apart(node)))
+                self.decisions.append(PushdownDecision(label(node), False, "join", _why_not_tick_join(node)))
             case WindowSelect():
-                asks = "it asks of windows, and those are put together at the base station"
-                self.decisions.append(PushdownDecision(label(node), False, "nested", asks))
+                reason = "its predicate is over windows, and the base station builds windows"
+                self.decisions.append(PushdownDecision(label(node), False, "nested", reason))
             case StreamAcquire():
-                sampled = ", ".join(lower_acquire(node).sampled) or "nothing but that it is there"
+                sampled = ", ".join(lower_acquire(node).sampled) or "only its existence"
                 self.decisions.append(
                     PushdownDecision(label(node), True, "moves", f"of each reading is sent: {sampled}")
                 )
         for child in node.children:
             self._look(child, ordered or isinstance(node, Converter))
 
-    def _decide(self, node: PlanNode, lowered) -> bool:
+    def _decide(self, node: PlanNode, lower: Callable[[], str]) -> bool:
         try:
-            reason = lowered()
-        except NotPushableError as stays:
-            self.decisions.append(PushdownDecision(label(node), False, stays.code, stays.reason))
+            reason = lower()
+        except NotPushableError as error:
+            self.decisions.append(PushdownDecision(label(node), False, error.code, error.reason))
             return False
         self.decisions.append(PushdownDecision(label(node), True, "moves", reason))
         return True
 
-    def _free(self, extents: list[Extent]) -> None:
-        """Stays where every reading is needed here, whatever is asked of it."""
+    def _check_droppable(self, extents: list[Extent]) -> None:
+        """Raise NotPushableError if the base station needs every reading of an extent."""
         for extent in extents:
             if extent.name in self.corrected:
                 raise NotPushableError(
-                    "corrected", f"readings of `{extent.name}` may be corrected, which takes having them here"
+                    "corrected",
+                    f"readings of `{extent.name}` may be corrected, and corrections need them at the base station",
                 )
             if extent.name in self.recorded:
                 raise NotPushableError(
-                    "history", f"the query reads the history of `{extent.name}`, where all readings have to be"
+                    "history", f"the query reads the history of `{extent.name}`, which has all readings"
                 )
 
     def _selection(self, node: StreamSelect) -> str:
-        acquired = _sensed(node)
-        self._free([a.extent for a in acquired])
+        acquired = _acquired(node)
+        self._check_droppable([a.extent for a in acquired])
         for a in acquired:
             if a.extent.name in self.indexed:
                 raise NotPushableError(
-                    "index", f"the query names the index of `{a.extent.name}`, which counts what is filtered, too"
+                    "index", f"the query names the index of `{a.extent.name}`, which counts filtered readings too"
                 )
-        if self._as_far_as_it_moves(node.child) is None:
-            raise NotPushableError("join", "it asks of pairs, and those are put together at the base station")
+        if self._pushable_part(node.child) is None:
+            raise NotPushableError("join", "its predicate is over pairs, and the base station forms pairs")
         moved, kept = self._conjuncts(node, acquired)
         if not moved:
             raise kept[0]
@@ -202,33 +204,37 @@ class _PushdownPlanner:
             return f"in part: {kept[0].reason}"
         return "a mote sends only what passes, and reports the rest as filtered"
 
-    def _conjuncts(self, node: StreamSelect, acquired: list[StreamAcquire]):
-        """The conjuncts of a selection that motes can ask, and why they cannot ask the others."""
-        lowering, moved, kept = Lowering.over(acquired, self.raw), [], []
+    def _conjuncts(
+        self, node: StreamSelect, acquired: list[StreamAcquire]
+    ) -> tuple[list[MoteExpression], list[NotPushableError]]:
+        """The conjuncts of a selection that motes can evaluate, and the reasons against the others."""
+        lowering = Lowering.over(acquired, self.raw)
+        moved: list[MoteExpression] = []
+        kept: list[NotPushableError] = []
         for term in ex.conjuncts(node.predicate):
             try:
                 moved.append(lowering.predicate(ex.substitute(term, _values(node.child))))
-            except NotPushableError as stays:
-                kept.append(stays)
+            except NotPushableError as error:
+                kept.append(error)
         return moved, kept
 
     def _condition(self, node: StreamJoin) -> str:
         self._pair(node)
         return "both readings of a pair are of one mote, which sends them only if they match"
 
-    def _pair(self, node: StreamJoin) -> MoteOperator:
-        """A join as an operator of motes; the pairs of different sites, and of different ticks, are no affair of theirs."""
+    def _pair(self, node: StreamJoin) -> MoteJoin:
+        """A join as a mote operator: a mote pairs only readings of its own site and of one tick."""
         acquired = _sensed(node)
         if acquired is None or len(acquired) != 2 or acquired[0].extent.name == acquired[1].extent.name:
             raise NotPushableError("join", "only two different extents are joined on motes")
         left, right = acquired
-        self._free([left.extent, right.extent])
+        self._check_droppable([left.extent, right.extent])
         if set(left.extent.sites or ()) != set(right.extent.sites or ()) or left.interval != right.interval:
             raise NotPushableError(
                 "join", f"`{left.extent.name}` and `{right.extent.name}` are not sampled at the same sites and ticks"
             )
         values = {**_values(node.left), **_values(node.right)}
-        keys = [tuple(ex.substitute(side, values) for side in key) for key in node.keys]
+        keys = [(ex.substitute(a, values), ex.substitute(b, values)) for a, b in node.keys]
         sites = {
             c
             for a in acquired
@@ -243,22 +249,22 @@ class _PushdownPlanner:
         return SiteJoin(self._stream(node.left), self._stream(node.right), all_of(terms))
 
     def _stream(self, node: PlanNode) -> MoteOperator:
-        """A stream with all its conditions, as an operator of motes."""
+        """A stream with all its conditions as a mote operator."""
         match node:
             case StreamAcquire():
                 return lower_acquire(node)
             case StreamProject(child=child):
                 return self._stream(child)
             case StreamSelect(child=child):
-                acquired = _sensed(node)
-                self._free([a.extent for a in acquired])
+                acquired = _acquired(node)
+                self._check_droppable([a.extent for a in acquired])
                 moved, kept = self._conjuncts(node, acquired)
                 if kept:
                     raise kept[0]
                 return MoteSelect(self._stream(child), all_of(moved))
             case StreamJoin():
                 return self._pair(node)
-        raise NotPushableError("nested", f"it stands on {label(node)}, which is made at the base station")
+        raise NotPushableError("nested", f"it stands on {label(node)}, which runs at the base station")
 
     # --- aggregates --------------------------------------------------------------------------------------------------
 
@@ -270,28 +276,26 @@ class _PushdownPlanner:
         late = {a.extent.late for a in walk(node) if isinstance(a, StreamAcquire)}
         if LatePolicy.APPEND in late:
             raise NotPushableError(
-                "late", "of a `late append` extent, which windows hold a reading depends on its own arrival"
+                "late", "of a `late append` extent, its arrival decides which windows hold a reading"
             )
         match node.child:
             case RowWindow() | LandmarkWindow(rows=True):
-                raise NotPushableError(
-                    "rows", "its windows count rows, and which rows those are is known only where all are"
-                )
+                raise NotPushableError("rows", "its windows count rows, and only the base station sees all rows")
             case LoopWindow():
-                raise NotPushableError("loop", "the windows of a loop have no slices that are known beforehand")
+                raise NotPushableError("loop", "the windows of a loop have no slices that are known in advance")
             case TimeWindow() | LandmarkWindow():
-                raise NotPushableError("nested", "its windows are empty, or FIRST or LAST goes by indexes of a union")
-        raise NotPushableError("nested", "it aggregates what is put together from several windows")
+                raise NotPushableError("nested", "its windows are empty, or FIRST or LAST orders by indexes of a union")
+        raise NotPushableError("nested", "it aggregates combinations of several windows")
 
-    def _feed(self, node: SliceAggregation, ordered: bool) -> str:
+    def _fold(self, node: SliceAggregation, ordered: bool) -> str:
         acquired = _sensed(node.child)
         if acquired is None:
-            raise NotPushableError("nested", "its stream is made at the base station")
+            raise NotPushableError("nested", "its stream is computed at the base station")
         if self.plan.options.since is not None or self.plan.options.since_ago is not None:
-            raise NotPushableError("since", "it begins in the past, of which there are readings and no partials")
+            raise NotPushableError("since", "it begins in the past, for which there are readings and no partials")
         if ordered and node.groups:
             raise NotPushableError(
-                "order", "a converter above sees the order of its groups, which partials do not tell"
+                "order", "a converter above sees the order of its groups, which partials do not carry"
             )
         if twice := next((a.extent.name for a in acquired if self.reads[a.extent.name] > 1), None):
             raise NotPushableError(
@@ -300,12 +304,12 @@ class _PushdownPlanner:
         extent, interval = acquired[0].extent, acquired[0].interval
         slices = _slices(node, interval)
         for a in acquired:
-            self._free([a.extent])
-            self._in_time(a.extent, slices, interval)
-        self._counted(extent, slices, interval)
+            self._check_droppable([a.extent])
+            self._check_lateness(a.extent, slices, interval)
+        self._check_count(extent, slices, interval)
         child, lowering, values = self._stream(node.child), Lowering.over(acquired, self.raw), _values(node.child)
         if len({(a.extent.wait, a.extent.late, a.extent.horizon, a.extent.ahead) for a in acquired}) > 1:
-            raise NotPushableError("late", "its extents wait for readings, or treat late ones, in different ways")
+            raise NotPushableError("late", "its extents differ in their wait, or in how they treat late readings")
         if len(acquired) > 1 and any(is_about_site(term) for term in conditions(Deliver(child, extent.name, ()))):
             raise NotPushableError("join", "a condition on the sites of one extent leaves readings of the other due")
         keys = tuple(lowering.value(ex.substitute(e, values)) for _, e in node.groups)
@@ -322,8 +326,8 @@ class _PushdownPlanner:
         self.fold_candidates.append(FoldCandidate(node, fold, sources, instead))
         return f"each mote sends one partial for each slice and group: {slices.label()}"
 
-    def _in_time(self, extent: Extent, slices: SlicePattern, interval: int) -> None:
-        """Stays where a partial may be late in part."""
+    def _check_lateness(self, extent: Extent, slices: SlicePattern, interval: int) -> None:
+        """Raise NotPushableError if some readings of a partial may be late and others not."""
         span = (slices.max_ticks(interval) - 1) * interval
         if extent.late is LatePolicy.DROP and span:
             raise NotPushableError(
@@ -335,15 +339,15 @@ class _PushdownPlanner:
                 "late", f"{reach}: of one partial, some readings may be beyond the horizon and some not"
             )
 
-    def _counted(self, extent: Extent, slices: SlicePattern, interval: int) -> None:
+    def _check_count(self, extent: Extent, slices: SlicePattern, interval: int) -> None:
         most = len(extent.sites or ()) * slices.max_ticks(interval)
         if most > MAX_READINGS:
             raise NotPushableError("wide", f"a slice has up to {most} readings, a partial counts up to {MAX_READINGS}")
 
     # --- readings ----------------------------------------------------------------------------------------------------
 
-    def _deliveries(self, node: PlanNode, fed: set[int]):
-        """What has to be delivered for a node, with the conditions that motes can ask."""
+    def _deliveries(self, node: PlanNode, fed: set[int]) -> Iterator[Deliver]:
+        """The readings to deliver for a node, with the conditions that motes can evaluate."""
         if id(node) in fed:
             return
         if isinstance(node, StreamSelect | StreamProject | StreamJoin | StreamAcquire) and _sensed(node) is not None:
@@ -352,51 +356,56 @@ class _PushdownPlanner:
         for child in node.children:
             yield from self._deliveries(child, fed)
 
-    def _filtered(self, node: PlanNode):
-        operator = self._as_far_as_it_moves(node)
-        for acquired in _sensed(node):
+    def _filtered(self, node: StreamNode) -> Iterator[Deliver]:
+        operator = self._pushable_part(node)
+        for acquired in _acquired(node):
             acquire = lower_acquire(acquired)
             child = operator if operator is not None else acquire
             yield Deliver(child, acquire.extent, acquire.sampled)
 
-    def _as_far_as_it_moves(self, node: PlanNode) -> MoteOperator | None:
-        """The operator over what is sampled, without the conditions that stay; None for a join that stays."""
+    def _pushable_part(self, node: PlanNode) -> MoteOperator | None:
+        """The mote operator without the conditions that stay at the base station; None for a join that stays there."""
         match node:
             case StreamAcquire():
                 return lower_acquire(node)
             case StreamProject(child=child):
-                return self._as_far_as_it_moves(child)
+                return self._pushable_part(child)
             case StreamJoin():
                 try:
                     return self._pair(node)
                 except NotPushableError:
                     return None
-        below = self._as_far_as_it_moves(node.child)
-        acquired = _sensed(node)
+        if not isinstance(node, StreamSelect):
+            raise TypeError(f"no stream of readings: {node!r}")
+        below = self._pushable_part(node.child)
+        acquired = _acquired(node)
         if below is None or any(a.extent.name in self.corrected | self.recorded | self.indexed for a in acquired):
             return below
         moved, _ = self._conjuncts(node, acquired)
         return MoteSelect(below, all_of(moved)) if moved else below
 
 
-def _apart(node: WindowJoin | WindowCrossProduct) -> str:
-    """Why a join of windows is none of readings of one tick: what `join_below_window` asks for."""
+def _why_not_tick_join(node: WindowJoin | WindowCrossProduct) -> str:
+    """Why `join_below_window` does not apply to a join of windows."""
     if len(node.inputs) > 2:
-        return "it puts more than two windows together, and motes pair two readings"
+        return "it joins more than two windows, and motes pair two readings"
     left, right = node.inputs
-    if any(not isinstance(side, TimeWindow) or _sensed(side.child) is None for side in node.inputs):
-        return "its sides are not both windows of time over what motes sample"
+    if not isinstance(left, TimeWindow) or not isinstance(right, TimeWindow):
+        return _NOT_TIME_WINDOWS
+    acquired = _sensed(left.child), _sensed(right.child)
+    if acquired[0] is None or acquired[1] is None:
+        return _NOT_TIME_WINDOWS
     if isinstance(node, WindowCrossProduct):
-        return "it pairs readings whatever their sites are"
+        return "it pairs readings of all sites"
     if (left.begin, left.end, left.slide) != (right.begin, right.end, right.slide):
         return "its windows do not hold the same ticks"
-    if any(a.extent.late is LatePolicy.APPEND for side in node.inputs for a in _sensed(side.child)):
-        return "of a `late append` extent, which windows hold a reading depends on its own arrival"
+    if any(a.extent.late is LatePolicy.APPEND for a in (*acquired[0], *acquired[1])):
+        return "of a `late append` extent, its arrival decides which windows hold a reading"
     return "it pairs readings of different ticks"
 
 
 def _sensed(node: PlanNode) -> list[StreamAcquire] | None:
-    """The sensed extents that a stream is made of by selections, projections and joins alone; None if there is more."""
+    """The acquisitions below a stream of selections, projections and joins; None if it has other operators."""
     match node:
         case StreamAcquire():
             return [node]
@@ -404,12 +413,23 @@ def _sensed(node: PlanNode) -> list[StreamAcquire] | None:
             return _sensed(child)
         case StreamJoin(left=left, right=right):
             below = _sensed(left), _sensed(right)
-            return None if None in below else [*below[0], *below[1]]
+            return None if below[0] is None or below[1] is None else [*below[0], *below[1]]
     return None
 
 
+_NOT_TIME_WINDOWS = "its sides are not both time windows over sensed extents"
+
+
+def _acquired(node: PlanNode) -> list[StreamAcquire]:
+    """The same of a stream that has no other operators."""
+    found = _sensed(node)
+    if found is None:
+        raise TypeError(f"no stream of readings: {node!r}")
+    return found
+
+
 def _values(node: PlanNode) -> dict[Column, Expression]:
-    """What the columns of a stream are, in those that were acquired."""
+    """The columns of a stream as expressions over acquired columns."""
     match node:
         case StreamProject(outputs=outputs, child=child):
             below = _values(child)
@@ -422,7 +442,7 @@ def _values(node: PlanNode) -> dict[Column, Expression]:
 
 
 def _slices(node: SliceAggregation, interval: int) -> SlicePattern:
-    """Cut at both ends of the windows. A landmark window also begins at a tick of its own: the start, on the grid."""
+    """The slices of an aggregation, cut at both ends of its windows; those of a landmark window are cut at its slide."""
     if node.begin is None:
         return SlicePattern.cut(node.slide, (0, 1), interval)
     edges = node.begin, node.end + 1
@@ -433,16 +453,21 @@ _SUMMED = {"COUNT": 0, "SUM": 1, "AVG": 1, "VARIANCE": 2, "STDEV": 2}
 _KINDS = ("COUNT", "SUM", "VARIANCE")
 
 
-def _states(aggregates: list[ex.Aggregate], lowering: Lowering, values: Mapping[Column, Expression]):
-    """The states that a fold keeps for some aggregates, and for each of those where it is.
+_Place: TypeAlias = tuple[MoteExpression, str]
 
-    Of one expression, the count is a part of what a sum is made of, and that of what a variance is.
+
+def _states(
+    aggregates: list[ex.Aggregate], lowering: Lowering, values: Mapping[Column, Expression]
+) -> tuple[tuple[tuple[str, MoteExpression], ...], tuple[int | None, ...]]:
+    """The states that a fold keeps for some aggregates, and for each aggregate the position of its state.
+
+    The state of a sum contains the count, and that of a variance contains the sum.
     """
-    kept: dict[tuple, str] = {}
-    wanted: list[tuple | None] = []
+    kept: dict[_Place, str] = {}
+    needed: list[_Place | None] = []
     for aggregate in aggregates:
         if aggregate.argument is None:
-            wanted.append(None)
+            needed.append(None)
             continue
         value = lowering.value(ex.substitute(aggregate.argument, values))
         if aggregate.name in _SUMMED:
@@ -451,7 +476,7 @@ def _states(aggregates: list[ex.Aggregate], lowering: Lowering, values: Mapping[
         else:
             place = value, aggregate.name
             kept[place] = aggregate.name
-        wanted.append(place)
+        needed.append(place)
     places = list(kept)
     states = tuple((kind, place[0]) for place, kind in kept.items())
-    return states, tuple(READING_COUNT if place is None else places.index(place) for place in wanted)
+    return states, tuple(READING_COUNT if place is None else places.index(place) for place in needed)

@@ -1,10 +1,10 @@
-"""Moves: how much of what may run on motes does run there. No answer depends on it; what motes send and use does."""
+"""How many of the pushable operators run on motes. No answer depends on it; traffic and energy do."""
 
 from enum import StrEnum
 
 
 class PushdownPolicy(StrEnum):
-    """What whoever starts a station says: `planned` leaves it to the costs, the others are for comparing with that."""
+    """`planned` lets the cost model decide for each query; the other two are for comparison."""
 
     EVERYTHING = "everything"
     NOTHING = "nothing"

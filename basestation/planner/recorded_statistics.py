@@ -1,4 +1,4 @@
-"""Counting: batches of readings that somebody has recorded -> what the placement of queries may count in them."""
+"""Statistics of recorded readings, for the placement of queries on motes."""
 
 from collections.abc import Mapping
 
@@ -11,14 +11,14 @@ from innet.placement.statistics import CountedStatistics, ExtentReadings
 
 
 def collect_statistics(batches: Mapping[str, Batch], catalog: Catalog) -> CountedStatistics:
-    """Of extents by name. Only attributes of whole multiples: motes compute with no others."""
+    """Statistics of batches by extent name. Only attributes with integer multiples count: motes compute with no others."""
     return CountedStatistics.of(
         {name: observe_batch(batch.take(batch.weight > 0), catalog.find(name)) for name, batch in batches.items()}
     )
 
 
 def observe_batch(batch: Batch, extent: Extent) -> ExtentReadings:
-    """Of one extent."""
+    """Sites, ticks and integer columns of the readings of one extent."""
     lanes = {
         attribute.name: _lane(batch, attribute.name)
         for attribute in extent.schema

@@ -1,11 +1,15 @@
-"""Rewrite: the rules in their order, applied until none changes anything, with a record of every step."""
+"""Applies the rewrite rules in their order until none changes the plan, and records every step."""
 
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
+from basestation.algebra.expression import Expression
 from basestation.algebra.expressions import SubqueryExpression, transform
 from basestation.algebra.mapping import map_expressions
 from basestation.algebra.node import PlanNode
+from basestation.planner.plan import Plan
 from basestation.planner.rules.acquire_only_windowed_ticks import acquire_only_windowed_ticks
 from basestation.planner.rules.aggregate_by_slices import aggregate_by_slices
 from basestation.planner.rules.drop_dead_columns import drop_dead_columns
@@ -22,7 +26,9 @@ from basestation.planner.rules.push_select_below_project import push_select_belo
 from basestation.planner.rules.push_select_below_window import push_select_below_window
 from basestation.planner.rules.select_over_product_to_join import select_over_product_to_join
 
-RULES = (
+Rule: TypeAlias = Callable[[PlanNode], PlanNode]
+"""Rewrites a plan; returns the same object where it does not apply."""
+RULES: tuple[Rule, ...] = (
     fold_constants,
     drop_true_select,
     inner_join_to_product,
@@ -39,7 +45,7 @@ RULES = (
     acquire_only_windowed_ticks,
     drop_dead_columns,
 )
-"""In this order: what is pushed down first leaves less to join, and slices are cut from what is left."""
+"""The order matters: pushdown first leaves less to join, and slices are cut from the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +58,15 @@ class RewriteStep:
     after: PlanNode
 
 
-def rewrite(plan, rules=RULES):
-    """The plan with its tree rewritten, and the steps that led there; those inside subqueries outside FROM are not told."""
+def rewrite(plan: Plan, rules: Sequence[Rule] = RULES) -> tuple[Plan, tuple[RewriteStep, ...]]:
+    """The plan with its tree rewritten, and the steps. Subqueries outside FROM are rewritten too, without steps."""
     root, steps = _rewritten(plan.root, rules)
     return replace(plan, root=root), tuple(steps)
 
 
-def _rewritten(root, rules):
-    root, steps = map_expressions(root, lambda e: transform(e, lambda part: _asked(part, rules))), []
+def _rewritten(root: PlanNode, rules: Sequence[Rule]) -> tuple[PlanNode, list[RewriteStep]]:
+    root = map_expressions(root, lambda e: transform(e, lambda part: _rewrite_subquery(part, rules)))
+    steps: list[RewriteStep] = []
     changed = True
     while changed:
         changed = False
@@ -71,14 +78,14 @@ def _rewritten(root, rules):
     return root, steps
 
 
-def _asked(e, rules):
-    """A subquery outside FROM with its tree rewritten; any other expression as it is."""
-    if not isinstance(e, SubqueryExpression):
+def _rewrite_subquery(e: Expression, rules: Sequence[Rule]) -> Expression:
+    """A subquery outside FROM with its tree rewritten; any other expression unchanged."""
+    if not isinstance(e, SubqueryExpression) or not isinstance(e.plan, PlanNode):
         return e
     inner, _ = _rewritten(e.plan, rules)
     return e if inner is e.plan else replace(e, plan=inner)
 
 
-def reason_of(rule):
-    """Why a rule is right, in a sentence: the first paragraph of its module."""
-    return " ".join(sys.modules[rule.__module__].__doc__.split("\n\n")[0].split())
+def reason_of(rule: Rule) -> str:
+    """Why a rule is right: the first paragraph of its module's docstring."""
+    return " ".join((sys.modules[rule.__module__].__doc__ or "").split("\n\n")[0].split())

@@ -1,9 +1,9 @@
-"""Thresholds: a comparison of something that rises or falls with one attribute is a comparison of the attribute itself.
+"""Thresholds: a comparison of a monotone expression over one attribute becomes a comparison of the attribute itself.
 
-`temp * 1.8 + 32 > 80`, where a mote knows whole hundredths of a degree: rounding is monotone, so what the base station
-computes in doubles never falls while the multiple rises, and there is one multiple from which on the predicate holds.
-It is found by asking the base station's own evaluation, so a mote that compares integers says exactly the same, without
-computing. Nothing is assumed of functions that are monotone on paper only (SQRT, LN, …).
+Take `temp * 1.8 + 32 > 80` on a mote that measures hundredths of a degree. Rounding is monotone, so the double that the base
+station computes never falls while the multiple rises. Hence there is one multiple from which on the predicate holds. A
+binary search with the base station's own evaluation finds it, so a mote decides exactly the same by comparing integers.
+Functions that are monotone only in exact arithmetic (SQRT, LN, …) are left out.
 """
 
 import numpy as np
@@ -17,15 +17,15 @@ from gateway.errors import MoteloomError
 from innet.operators.value_ranges import Interval
 
 _LITERAL = ex.Literal
-_STEADY = ("ROUND", "FLOOR", "CEIL")
+_MONOTONE = ("ROUND", "FLOOR", "CEIL")
 
 
 class NoThresholdError(MoteloomError):
-    """It cannot be said for sure; an answer, not an error."""
+    """No threshold is certain; the caller leaves the comparison at the base station."""
 
 
 def threshold_column(compare: ex.Compare) -> Column | None:
-    """The column that a comparison with a constant rises or falls with; None if it is no such comparison."""
+    """The column in which a comparison with a constant is monotone; None for any other comparison."""
     sides = [compare.left, compare.right]
     constant = [isinstance(side, _LITERAL) and side.value is not None for side in sides]
     if constant.count(True) != 1:
@@ -34,7 +34,7 @@ def threshold_column(compare: ex.Compare) -> Column | None:
 
 
 def _monotone(e: Expression) -> Column | None:
-    """The one column that an expression never stops rising, or falling, with."""
+    """The one column in which an expression is monotone; None if there is none."""
     match e:
         case ex.Attr(column=column):
             return column if column.type is not Type.STRING else None
@@ -50,26 +50,29 @@ def _monotone(e: Expression) -> Column | None:
             return _monotone(right)
         case ex.Cast(operand=operand, to=Type.FLOAT | Type.INTEGER) if operand.type is not Type.STRING:
             return _monotone(operand)
-        case ex.Function(name=name, arguments=(argument,)) if name in _STEADY:
+        case ex.Function(name=name, arguments=(argument,)) if name in _MONOTONE:
             return _monotone(argument)
     return None
 
 
 def find_passing_range(compare: ex.Compare, column: Column, raw: Interval) -> Interval | None:
-    """The values in `raw` (multiples, of a scaled column) that pass a comparison which is no `<>`; None where none does."""
+    """The interval within `raw` whose values pass a comparison other than `<>`; None if no value passes.
+
+    Values of a scaled column are raw multiples. Raises NoThresholdError.
+    """
     if _magnitude(compare.left, raw) >= 2**63 or _magnitude(compare.right, raw) >= 2**63:
-        raise NoThresholdError("an integer on the way may leave 64 bits")
+        raise NoThresholdError("an intermediate integer may leave 64 bits")
     if compare.op == "=":
-        low = find_passing_range(ex.Compare(">=", compare.left, compare.right), column, raw)
-        high = find_passing_range(ex.Compare("<=", compare.left, compare.right), column, raw)
-        if low is None or high is None or max(low.low, high.low) > min(low.high, high.high):
+        above = find_passing_range(ex.Compare(">=", compare.left, compare.right), column, raw)
+        below = find_passing_range(ex.Compare("<=", compare.left, compare.right), column, raw)
+        if above is None or below is None or max(above.low, below.low) > min(above.high, below.high):
             return None
-        return Interval(max(low.low, high.low), min(low.high, high.high))
+        return Interval(max(above.low, below.low), min(above.high, below.high))
     first, last = _true_at(compare, column, raw.low), _true_at(compare, column, raw.high)
     if first == last:
         return raw if first else None
     low, high = raw.low, raw.high
-    while high - low > 1:  # it holds at one of them and not at the other
+    while high - low > 1:  # the predicate holds at exactly one of the two
         middle = (low + high) // 2
         if _true_at(compare, column, middle) == first:
             low = middle
@@ -79,18 +82,18 @@ def find_passing_range(compare: ex.Compare, column: Column, raw: Interval) -> In
 
 
 def _true_at(compare: ex.Compare, column: Column, value: int) -> bool:
-    """Whether a comparison is true of one value. What is known at both ends of a range is known within it."""
+    """Whether a comparison is true of one value. Raises NoThresholdError if it is unknown."""
     truths = Evaluation({column.id: Vector(np.array([value], np.int64))}, 1).of(compare)
     if not truths.validity[0]:
-        raise NoThresholdError(f"what is compared is no finite number where {column} is {value}")
+        raise NoThresholdError(f"the compared value is no finite number where {column} is {value}")
     return bool(truths.values[0])
 
 
 def _magnitude(e: Expression, raw: Interval) -> int:
-    """No integer in an expression is larger; of floats, for which infinity is the end, what a cast lets through."""
+    """A bound on the integers in an expression. Floats have no bound but a cast to integer has one."""
     match e:
         case ex.Literal(value=value):
-            return abs(int(value)) if e.type is not Type.FLOAT else 0
+            return abs(int(value or 0)) if e.type is not Type.FLOAT else 0
         case ex.Attr(column=column):
             return max(abs(raw.low), abs(raw.high)) if column.scale is None else 0
         case ex.Cast(operand=operand, to=Type.INTEGER) if operand.type is Type.FLOAT:

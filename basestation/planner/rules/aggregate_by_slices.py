@@ -1,13 +1,14 @@
-"""Aggregates over a window of time are merged from slices: a tuple is folded in once, however many windows hold it.
+"""Aggregates over time windows merge partial states of slices: each tuple is folded once, whatever the overlap.
 
-The stream is cut wherever a window begins or ends, so every window is a run of whole slices; the aggregates must merge,
-and exactly (sums of floats are exact until they are rounded once, SEMANTICS 5.5), or it would show how it was cut. Not for
-`late append` extents, where a tuple may be in one of two windows with the same range; nor where a window is always empty.
-FIRST and LAST over a union go by indexes that tuples get only when they enter it, which may be after they are folded in.
+The rule cuts the stream at each begin and end of a window, so each window is a run of whole slices. The aggregates must
+merge exactly, or answers would depend on the cuts; sums of floats are exact and rounded once (semantics 5.5).
+
+The rule does not apply to `late append` extents, where a late tuple belongs to only one of two windows with the same range,
+nor where every window is empty. FIRST and LAST over a union use indexes that a tuple may get only after it was folded.
 """
 
 from acquisition.extent import LatePolicy
-from basestation.algebra.node import rebuild, walk
+from basestation.algebra.node import PlanNode, rebuild, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_receive import StreamReceive
@@ -16,19 +17,20 @@ from basestation.algebra.window import LandmarkWindow, TimeWindow
 from basestation.algebra.window_aggregation import WindowAggregation
 
 
-def aggregate_by_slices(root):
+def aggregate_by_slices(root: PlanNode) -> PlanNode:
     return rebuild(root, _slice)
 
 
-def _slice(node):
+def _slice(node: PlanNode) -> PlanNode:
     if not isinstance(node, WindowAggregation) or not all(aggregate.is_mergeable for _, aggregate in node.aggregates):
         return node
     window = node.child
+    begin: int | None
     match window:
-        case TimeWindow(begin=begin, end=end, slide=slide) if begin <= end:
-            pass
-        case LandmarkWindow(slide=slide, rows=False):
-            begin, end = None, 0
+        case TimeWindow() if window.begin <= window.end:
+            begin, end, slide = window.begin, window.end, window.slide
+        case LandmarkWindow(rows=False):
+            begin, end, slide = None, 0, window.slide
         case _:
             return node
     for below in walk(window.child):

@@ -1,21 +1,24 @@
-"""Expressions without columns are computed once, now; AND and OR lose what is decided.
+"""Expressions without columns are computed once, at planning time; AND and OR lose their decided terms.
 
-Unknown is kept apart from false: NOT unknown is unknown (SEMANTICS 5.1). An integer result outside 64 bits is left to
-the run, where it is not specified either.
+Unknown and false stay distinct: NOT unknown is unknown (semantics 5.1). An integer operation that may leave 64 bits stays
+for the engine.
 """
 
+from acquisition.schema import Type
 from basestation.algebra import expressions as ex
 from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.expression import Expression
 from basestation.algebra.mapping import map_expressions
+from basestation.algebra.node import PlanNode
 
 _NEVER = (ex.Attr, ex.Aggregate, ex.SubqueryExpression, ex.Literal, ex.Truth)
 
 
-def fold_constants(root):
+def fold_constants(root: PlanNode) -> PlanNode:
     return map_expressions(root, lambda e: ex.transform(e, _fold))
 
 
-def _fold(e):
+def _fold(e: Expression) -> Expression:
     if isinstance(e, _NEVER):
         return e
     if isinstance(e, ex.And | ex.Or):
@@ -27,18 +30,18 @@ def _fold(e):
     outcome = Evaluation({}, 1).of(e).to_list()[0]
     if e.is_predicate:
         return ex.Truth(outcome)
-    if isinstance(e, ex.Arithmetic | ex.Negative) and e.type.whole and _may_overflow(e):
+    if isinstance(e, ex.Arithmetic | ex.Negative) and e.type is Type.INTEGER and _may_overflow(e):
         return e
-    return ex.Literal(outcome, None if e.type is None else e.type)
+    return ex.Literal(outcome, e.type)
 
 
-def _may_overflow(e):
-    sizes = [abs(part.value or 0).bit_length() for part in e.parts]
+def _may_overflow(e: ex.Arithmetic | ex.Negative) -> bool:
+    sizes = [abs(int(part.value or 0)).bit_length() for part in e.parts if isinstance(part, ex.Literal)]
     return (sum(sizes) if getattr(e, "op", "-") == "*" else max(sizes) + 1) > 62
 
 
-def _decide(e):
-    """AND without its trues, false if one is; OR the other way round."""
+def _decide(e: ex.And | ex.Or) -> Expression:
+    """AND without its true terms, or false if one term is false; OR with the roles swapped."""
     winner = isinstance(e, ex.Or)
     if any(isinstance(t, ex.Truth) and t.outcome is winner for t in e.terms):
         return ex.Truth(winner)

@@ -1,16 +1,22 @@
-"""A join of two equal time windows on their ticks is the time window of a join tick by tick.
+"""A join of two equal time windows on their ticks becomes one time window over a join tick by tick.
 
-A pair of tuples of one tick t is in the join at w exactly if t is in range, on both sides alike; so each pair is found
-once, instead of once for every window that holds it. It needs: both windows with the same range and slide, so that
-they meet at every w and never twice; a key that says the ticks are equal, or windows of one tick, as [NOW], where they
-are; extents whose late tuples belong to windows by their tick alone (`late append` goes by arrival as well, SEMANTICS
-3.6); and nothing asked beyond the keys that is not asked of the pair itself, which a selection above the join sees to.
+A pair of tuples with tick t is in the join of the windows at w exactly if t is in range, which is the same on both sides.
+So each pair is found once, not once for each window that contains it. The rule needs:
+
+* windows with the same range and slide, so that they combine at every w, and only there;
+* a key that equates the ticks, or windows of one tick such as [NOW];
+* extents whose late tuples belong to windows by their tick alone; `late append` considers the arrival too (semantics 3.6).
+
+A further condition of the join becomes a selection over the pairs.
 """
+
+from collections.abc import Callable, Collection
 
 from acquisition.extent import LatePolicy
 from basestation.algebra import expressions as ex
 from basestation.algebra.converters import Converter
-from basestation.algebra.node import rebuild, walk
+from basestation.algebra.expression import Column, Expression
+from basestation.algebra.node import PlanNode, StreamNode, WindowNode, rebuild, walk
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_join import StreamJoin
 from basestation.algebra.stream_project import StreamProject
@@ -20,25 +26,25 @@ from basestation.algebra.window import TimeWindow
 from basestation.algebra.window_join import WindowJoin
 
 
-def join_below_window(root):
+def join_below_window(root: PlanNode) -> PlanNode:
     return rebuild(root, _push)
 
 
-def restrict_to_ticks(ticks):
-    """The rule for joins whose left streams have these columns of ticks, and for no other."""
+def restrict_to_ticks(ticks: Collection[Column]) -> Callable[[PlanNode], PlanNode]:
+    """The same rule, but only for joins whose left streams have one of these tick columns."""
 
-    def join_below_window(root):
+    def join_below_window(root: PlanNode) -> PlanNode:
         return rebuild(root, lambda node: after if _tick_of(after := _push(node)) in ticks else node)
 
     return join_below_window
 
 
-def _tick_of(window):
-    """The column of the ticks of what a window is of; None for what is no window of a stream."""
+def _tick_of(window: PlanNode) -> Column | None:
+    """The tick column of the stream below a time window; None for other nodes."""
     return window.child.tags[0] if isinstance(window, TimeWindow) else None
 
 
-def _push(node):
+def _push(node: PlanNode) -> PlanNode:
     if not (isinstance(node, WindowJoin) and len(node.inputs) == 2):
         return node
     left, right = node.inputs
@@ -46,7 +52,7 @@ def _push(node):
         return node
     if (left.begin, left.end, left.slide) != (right.begin, right.end, right.slide):
         return node
-    if any(_goes_by_arrival(side) for side in (left, right)):
+    if any(_considers_arrival(side) for side in (left, right)):
         return node
     ticks = tick_columns(left.child), tick_columns(right.child)
     on_tick = [key for key in node.keys if _is(key[0], ticks[0]) and _is(key[1], ticks[1])]
@@ -58,19 +64,19 @@ def _push(node):
     return TimeWindow(stream, left.begin, left.end, left.slide)
 
 
-def _goes_by_arrival(window):
+def _considers_arrival(window: WindowNode) -> bool:
     return any(
         isinstance(below, StreamAcquire | StreamReceive) and below.extent.late is LatePolicy.APPEND
         for below in walk(window)
     )
 
 
-def _is(side, columns):
+def _is(side: Expression, columns: Collection[Column]) -> bool:
     return isinstance(side, ex.Attr) and side.column in columns
 
 
-def tick_columns(stream):
-    """The columns of a stream that have the tick of the tuple: its tag, and what carries it up by another name."""
+def tick_columns(stream: StreamNode) -> set[Column]:
+    """The columns of a stream that hold the tick of the tuple: its tag, and plain copies of it."""
     match stream:
         case StreamAcquire(extent=extent, attributes=attributes):
             named = extent.time_attribute

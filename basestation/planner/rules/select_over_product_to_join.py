@@ -1,44 +1,51 @@
-"""Equalities between inputs of a product make it a join: only the pairs that agree are put together.
+"""A selection with equalities between inputs of a product becomes a join, which forms only the pairs that agree.
 
-An equality with null on a side is unknown, and the product's selection would drop the pair; so the join leaves nulls
-out. The pairs come in the order of the product.
+An equality with a null on one side is unknown, and the selection would drop the pair; so the join drops nulls. The pairs
+have the order of the product.
 """
 
+from collections.abc import Sequence
+
+from basestation.algebra.expression import Expression
 from basestation.algebra.expressions import Compare, columns_of, conjunction, conjuncts
-from basestation.algebra.node import rebuild
+from basestation.algebra.node import PlanNode, WindowNode, rebuild
 from basestation.algebra.window_cross_product import WindowCrossProduct
 from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_select import WindowSelect
 
 
-def select_over_product_to_join(root):
+def select_over_product_to_join(root: PlanNode) -> PlanNode:
     return rebuild(root, _join)
 
 
-def _join(node):
+def _join(node: PlanNode) -> PlanNode:
     if not (isinstance(node, WindowSelect) and isinstance(node.child, WindowCrossProduct)):
         return node
     inputs = node.child.inputs
-    keys, rest = [], []
+    keys: list[tuple[Expression, Expression]] = []
+    rest: list[Expression] = []
     for term in conjuncts(node.predicate):
         key = _key(term, inputs)
-        (keys if key else rest).append(key or term)
+        if key is None:
+            rest.append(term)
+        else:
+            keys.append(key)
     if not keys:
         return node
     return WindowJoin(inputs, tuple(keys), conjunction(rest) if rest else None)
 
 
-def _key(term, inputs):
-    """The sides of an equality between two inputs, that of the earlier input first; None if the term is none."""
+def _key(term: Expression, inputs: Sequence[WindowNode]) -> tuple[Expression, Expression] | None:
+    """The sides of an equality between two inputs, that of the earlier input first; None for another term."""
     if not (isinstance(term, Compare) and term.op == "="):
         return None
-    homes = [_home(side, inputs) for side in (term.left, term.right)]
-    if None in homes or homes[0] == homes[1]:
+    left, right = _home(term.left, inputs), _home(term.right, inputs)
+    if left is None or right is None or left == right:
         return None
-    return (term.left, term.right) if homes[0] < homes[1] else (term.right, term.left)
+    return (term.left, term.right) if left < right else (term.right, term.left)
 
 
-def _home(side, inputs):
+def _home(side: Expression, inputs: Sequence[WindowNode]) -> int | None:
     """Which input a side is over; None where it is over several, or over no column."""
     needs = columns_of(side)
     return next((i for i, child in enumerate(inputs) if needs and needs <= set(child.columns)), None)
