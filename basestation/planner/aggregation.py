@@ -49,13 +49,13 @@ class AggregateLifter:
 
     def lift(self, expression: Expression) -> Expression:
         """The expression, with each aggregate and grouping column replaced by the column that holds its value."""
-        return ex.transform(expression, self._lifted, whole=ex.Aggregate)
+        return ex.transform(expression, self._lifted, whole=(ex.Aggregate,))
 
     def _lifted(self, expression: Expression) -> Expression:
         if isinstance(expression, ex.Aggregate):
             column = self.found.get(expression)
             if column is None:
-                column = Column(self.new_id(), expression.type, text=format_expression(expression))
+                column = Column(self.new_id(), expression.result, text=format_expression(expression))
                 self.found[expression] = column
             return ex.Attr(column)
         if isinstance(expression, ex.Attr):

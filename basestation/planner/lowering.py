@@ -1,7 +1,7 @@
 """Lowers expressions and streams of the algebra to mote operators; the only bridge between the two languages.
 
-A mote can run an expression exactly if it lowers. What 32-bit integers cannot express exactly raises NotPushableError with
-the reason. `basestation.planner.pushdown` decides with it which operators motes run.
+A mote can run an expression exactly if it lowers. An expression without an exact form in 32-bit integers raises
+NotPushableError with the reason. `basestation.planner.pushdown` decides with it which operators motes run.
 """
 
 from collections.abc import Callable, Mapping

@@ -222,7 +222,7 @@ class _PushdownPlanner:
         self._pair(node)
         return "both readings of a pair are of one mote, which sends them only if they match"
 
-    def _pair(self, node: StreamJoin) -> MoteJoin:
+    def _pair(self, node: StreamJoin) -> SiteJoin:
         """A join as a mote operator: a mote pairs only readings of its own site and of one tick."""
         acquired = _sensed(node)
         if acquired is None or len(acquired) != 2 or acquired[0].extent.name == acquired[1].extent.name:

@@ -24,7 +24,9 @@ class HttpProblemError(MoteloomError):
         return found | ({"detail": self.remedy} if self.remedy else {})
 
 
-def results_as_json(schema: ResultSchema, after: int, updates: Sequence[NumberedUpdate], tick_ms: int) -> dict[str, Any]:
+def results_as_json(
+    schema: ResultSchema, after: int, updates: Sequence[NumberedUpdate], tick_ms: int
+) -> dict[str, Any]:
     """One page of a query's feed; the client passes `next` as `after` to get the following page."""
     lines = [line for numbered in updates for line in _lines(numbered, schema, tick_ms)]
     header = schema_as_json(schema)

@@ -1,4 +1,4 @@
-"""Motes sample only the ticks that some window covers.
+"""Motes sample only the ticks of readings that some window covers, at the coarsest interval that includes them all.
 
 `[FROM NOW TO NOW SLIDE 5 MIN]` over an extent with an interval of 30 seconds covers a tenth of its readings. The rule
 samples the extent at the multiples of the coarsest interval that includes all covered ticks, as ACQUIRE EVERY would
