@@ -14,13 +14,13 @@ from basestation.language.node import SyntaxNode
 from basestation.language.parser import parse
 from basestation.planner.catalog import whole_ticks
 from basestation.planner.diagnostic_report import Report
-from basestation.planner.expression_binder import UNKNOWN, ExpressionBinder, Subquery
+from basestation.planner.expression_binder import UNKNOWN, ExpressionBinder
 from basestation.planner.extensions import list_extensions
 from basestation.planner.loop_binder import LoopBinder
 from basestation.planner.plan import Correction, Plan, QueryOptions
 from basestation.planner.query_binder import QueryBinder
 from basestation.planner.scope import Scope, ScopeEntry, extent_columns, tag_columns
-from basestation.planner.source_binder import Bound
+from basestation.planner.source_binder import Bound, Subquery
 from gateway.source import Source, did_you_mean
 
 _ONLY_QUERIES = "only the SELECT list and HAVING of a window query aggregate"

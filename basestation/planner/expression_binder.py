@@ -17,6 +17,7 @@ from basestation.language.node import SyntaxNode
 from basestation.planner.diagnostic_report import Report
 from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES, Signature
 from basestation.planner.scope import Scope
+from basestation.planner.source_binder import Subquery
 from gateway.source import did_you_mean
 
 _ARITHMETIC = ("+", "-", "*", "/", "%")
@@ -24,7 +25,6 @@ _CONVERTERS = tuple(sorted(CONVERTERS))
 _LEAST, _MOST = -(2**63), 2**63 - 1
 UNKNOWN: Expression = ex.Literal(None, None)
 """Stands for an expression with an error. Compare by identity: NULL is an equal literal."""
-Subquery: TypeAlias = syntax.ScalarSubquery | syntax.Exists | syntax.InQuery
 BindSubquery: TypeAlias = Callable[[Subquery], PlanNode | None]
 """Binds a subquery outside FROM, or reports that none may stand there and returns None."""
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from basestation.algebra.expression import Column
 from basestation.algebra.node import PlanNode, StreamNode, WindowNode
@@ -16,11 +15,8 @@ from basestation.planner.catalog import whole_ticks
 from basestation.planner.expression_binder import UNKNOWN, ExpressionBinder, any_unknown
 from basestation.planner.loop_binder import LoopBinder
 from basestation.planner.scope import Scope, ScopeEntry, requalify
-from basestation.planner.source_binder import BoundEntry, bind_source
+from basestation.planner.source_binder import BoundEntry, QueryContext, bind_source
 from basestation.planner.window_binder import bind_window
-
-if TYPE_CHECKING:
-    from basestation.planner.query_binder import QueryBinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ class BoundFrom:
 class FromBinder:
     """Binds the FROM of one SELECT; `loops` are its for-loops, if it has any."""
 
-    def __init__(self, binder: "QueryBinder", select: syntax.Select, loops: LoopBinder | None) -> None:
+    def __init__(self, binder: QueryContext, select: syntax.Select, loops: LoopBinder | None) -> None:
         self.binder, self.report = binder, binder.report
         self.select, self.loops = select, loops
 

@@ -28,7 +28,7 @@ from basestation.planner.select_binder import (
     bind_select_list,
     bind_window_select,
 )
-from basestation.planner.source_binder import Bound
+from basestation.planner.source_binder import Bound, Subquery
 from gateway.source import Span
 
 _CONVERTERS = {"RSTREAM": RStream, "ISTREAM": IStream, "DSTREAM": DStream}
@@ -186,7 +186,7 @@ class QueryBinder:
         node = StreamProject(outputs, below)
         return Bound(node, node.columns, interval=source.interval)
 
-    def subquery(self, written: syntax.ScalarSubquery | syntax.Exists | syntax.InQuery) -> PlanNode | None:
+    def subquery(self, written: Subquery) -> PlanNode | None:
         """The node of a subquery outside FROM, which must be a one-off query; None after an error."""
         bound = self.query(written.query)
         if bound is not None and not bound.is_one_off:
@@ -196,7 +196,7 @@ class QueryBinder:
             return None
         return bound.node if bound is not None else None
 
-    def no_subquery(self, written: syntax.ScalarSubquery | syntax.Exists | syntax.InQuery) -> None:
+    def no_subquery(self, written: Subquery) -> None:
         """Report a subquery outside FROM where none may stand."""
         self.report.error(
             "SN409",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from acquisition.schema import Type
 from basestation.algebra import expressions as ex
@@ -16,12 +16,9 @@ from basestation.language.printer import print_expression
 from basestation.planner.aggregation import AggregateLifter, is_aggregating
 from basestation.planner.diagnostic_report import Report
 from basestation.planner.expression_binder import UNKNOWN, BindSubquery, ExpressionBinder, any_unknown
+from basestation.planner.from_binder import BoundFrom
 from basestation.planner.scope import Scope, ScopeEntry
-from basestation.planner.source_binder import Bound
-
-if TYPE_CHECKING:
-    from basestation.planner.from_binder import BoundFrom
-    from basestation.planner.query_binder import QueryBinder
+from basestation.planner.source_binder import Bound, QueryContext
 
 _WHERE = "WHERE chooses tuples one by one; HAVING chooses groups"
 Outputs: TypeAlias = tuple[tuple[Column, Expression], ...]
@@ -39,7 +36,7 @@ class BoundSelect:
     order: tuple[SortKey, ...]
 
 
-def bind_window_select(source: "BoundFrom", written: syntax.Select, binder: "QueryBinder") -> Bound | None:
+def bind_window_select(source: BoundFrom, written: syntax.Select, binder: QueryContext) -> Bound | None:
     """A window query; None after an error."""
     body = _body(source, written, binder, binder.no_subquery)
     if body is None:
@@ -48,7 +45,7 @@ def bind_window_select(source: "BoundFrom", written: syntax.Select, binder: "Que
     return Bound(node, node.columns)
 
 
-def bind_one_off_select(source: "BoundFrom", written: syntax.Select, binder: "QueryBinder") -> Bound | None:
+def bind_one_off_select(source: BoundFrom, written: syntax.Select, binder: QueryContext) -> Bound | None:
     """A one-off query with its ORDER BY, DISTINCT and LIMIT; None after an error."""
     body = _body(source, written, binder, binder.subquery)
     if body is None:
@@ -60,7 +57,7 @@ def bind_one_off_select(source: "BoundFrom", written: syntax.Select, binder: "Qu
     return Bound(_limited(node, written), node.columns, is_one_off=True)
 
 
-def bind_order_and_limit(bound: Bound, written: syntax.Union, binder: "QueryBinder") -> Bound | None:
+def bind_order_and_limit(bound: Bound, written: syntax.Union, binder: QueryContext) -> Bound | None:
     """A one-off union with its ORDER BY and LIMIT, which see the columns of the union; None after an error."""
     scope = Scope((ScopeEntry(None, bound.columns),))
     typing = ExpressionBinder(scope, binder.report, binder.subquery)
@@ -84,7 +81,7 @@ def _limited(node: WindowNode, written: syntax.Select | syntax.Union) -> WindowN
 
 
 def _body(
-    source: "BoundFrom", written: syntax.Select, binder: "QueryBinder", subquery: BindSubquery
+    source: BoundFrom, written: syntax.Select, binder: QueryContext, subquery: BindSubquery
 ) -> BoundSelect | None:
     """A SELECT without its list and modifiers; None after an error."""
     report, scope = binder.report, source.scope
@@ -119,7 +116,7 @@ def _body(
 
 
 def bind_select_list(
-    items: Iterable[syntax.SelectItem | syntax.Star], typing: ExpressionBinder, binder: "QueryBinder"
+    items: Iterable[syntax.SelectItem | syntax.Star], typing: ExpressionBinder, binder: QueryContext
 ) -> Outputs | None:
     """The bound SELECT list, or None after an error."""
     bound = [_star(i, typing, binder) if isinstance(i, syntax.Star) else _item(i, typing, binder) for i in items]
@@ -127,7 +124,7 @@ def bind_select_list(
     return tuple(pair for pairs in outputs for pair in pairs) if len(outputs) == len(bound) else None
 
 
-def _item(item: syntax.SelectItem, typing: ExpressionBinder, binder: "QueryBinder") -> Outputs | None:
+def _item(item: syntax.SelectItem, typing: ExpressionBinder, binder: QueryContext) -> Outputs | None:
     found = typing.value(item.expr)
     if item.alias is not None and item.alias.text.startswith("_"):
         binder.report.error("SN210", "names that begin with an underscore are the system's", item.alias)
@@ -150,7 +147,7 @@ def output_column(expression: Expression, alias: str | None, text: str | None, n
     return Column(new_id(), expression.type or Type.INTEGER, alias, text=text)
 
 
-def _star(item: syntax.Star, typing: ExpressionBinder, binder: "QueryBinder") -> Outputs | None:
+def _star(item: syntax.Star, typing: ExpressionBinder, binder: QueryContext) -> Outputs | None:
     columns = typing.scope.star(item.qualifier.text if item.qualifier else None)
     if columns is None:
         if item.qualifier is not None:

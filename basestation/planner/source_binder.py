@@ -1,20 +1,20 @@
 """Binds the source of a FROM entry: an extent, its history, or a subquery of type stream (semantics 2.2, 2.7)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeAlias
 
-from acquisition.extent import ExtentKind
+from acquisition.extent import Catalog, Extent, ExtentKind
 from basestation.algebra.expression import Column
 from basestation.algebra.node import PlanNode, StreamNode
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_receive import StreamReceive
 from basestation.algebra.table import Once
 from basestation.language import syntax
+from basestation.planner.diagnostic_report import Report
+from basestation.planner.plan import QueryOptions
 from basestation.planner.scope import extent_columns, history_columns, requalify, tag_columns
 from gateway.source import did_you_mean
-
-if TYPE_CHECKING:
-    from basestation.planner.query_binder import QueryBinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,28 @@ class Bound:
         return isinstance(self.node, StreamNode)
 
 
+Subquery: TypeAlias = syntax.ScalarSubquery | syntax.Exists | syntax.InQuery
+
+
+class QueryContext(Protocol):
+    """What the parts of the binder need of the statement that they bind; QueryBinder implements it."""
+
+    catalog: Catalog
+    report: Report
+    new_id: Callable[[], int]
+    options: QueryOptions
+    streams: list[Extent]
+
+    def query(self, written: syntax.QueryExpression) -> Bound | None:
+        """The bound query, or None after an error."""
+
+    def subquery(self, written: Subquery) -> PlanNode | None:
+        """The node of a one-off subquery outside FROM, or None after an error."""
+
+    def no_subquery(self, written: Subquery) -> None:
+        """Report a subquery outside FROM where none may stand."""
+
+
 @dataclass(frozen=True, slots=True)
 class BoundEntry:
     """A bound entry of FROM, without its window."""
@@ -44,7 +66,7 @@ class BoundEntry:
         return isinstance(self.bound.node, Once)
 
 
-def bind_source(entry: syntax.FromEntry, binder: "QueryBinder") -> BoundEntry | None:
+def bind_source(entry: syntax.FromEntry, binder: QueryContext) -> BoundEntry | None:
     """The bound entry, or None after an error."""
     if isinstance(entry.source, syntax.ExtentSource):
         return _extent(entry, entry.source.name, entry.source.history, binder)
@@ -67,7 +89,7 @@ def bind_source(entry: syntax.FromEntry, binder: "QueryBinder") -> BoundEntry | 
 
 
 def _extent(
-    entry: syntax.FromEntry, written: syntax.Name, with_history: bool, binder: "QueryBinder"
+    entry: syntax.FromEntry, written: syntax.Name, with_history: bool, binder: QueryContext
 ) -> BoundEntry | None:
     extent = binder.catalog.find(written.text)
     if extent is None:
