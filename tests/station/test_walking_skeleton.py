@@ -65,7 +65,7 @@ class World:
 
     def rows(self, update, number=1):
         """The rows that an update gives, in the values that people see."""
-        return update.added.to_lists(self.station.feed.shape(number).scales)
+        return update.added.to_lists(self.station.feed.schema(number).scales)
 
     @property
     def now_ms(self):
