@@ -163,7 +163,7 @@ def main(full):
     kept = []
     for deployment in networks:
         before = ran(deployment, CASES["collect"], PushdownPolicy.NOTHING, GUESS, seed=2)
-        statistics = CountedStatistics.of(before.found.made)
+        statistics = CountedStatistics.of(before.found.sampled)
         for name, texts in CASES.items():
             for kind, moves in KINDS.items():
                 case = f"{deployment.name}, {name}, {kind}"

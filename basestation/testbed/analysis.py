@@ -44,7 +44,7 @@ def analyse(plans: Sequence[Plan], around: "Scenario", catalog: Catalog, seed: i
     climate = climate_of(around)
     predictions = {
         "predicted": placed.predicted(climate=climate),
-        "informed": placed.predicted(CountedStatistics.of(found.made), climate),
+        "informed": placed.predicted(CountedStatistics.of(found.sampled), climate),
     }
     hours = rounds * round_ms / HOUR_MS
     return {

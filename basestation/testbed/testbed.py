@@ -318,7 +318,7 @@ class VectorTestbed(BaseTestbed):
             self.station.engine.deliver(name, batch)
         for merged in swept.merged:
             number = merged.table.number
-            found, time = merged.gathered(self._sweep.layout, self.station.world.shapes[number])
+            found, time = merged.fold(self._sweep.layout, self.station.world.shapes[number])
             ledger.merge(self.station.world.folds[number], found.slice, _who(found), found.readings, ended)
             self.station.engine.deliver(number, PartialBatch.gathered(found, time // tick_us))
         if ended > self.station.engine.clock:

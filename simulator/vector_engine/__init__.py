@@ -1,1 +1,1 @@
-"""The fast speed: whole networks over many epochs as arrays, with the trace that the motes would leave one by one."""
+"""The vector engine: simulates all motes over many rounds as arrays, with the trace of an event-by-event simulation."""

@@ -1,4 +1,4 @@
-"""The rounds of a network, many at a time: sampled, computed, carried up the tree, and paid for."""
+"""The vector engine: simulates many rounds at a time. It samples, computes, sends frames up the tree, and counts energy."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, FloatArray, IntArray
 from innet.costs.hardware import Hardware
 from simulator.energy import compute_joules
 from simulator.kernel import MS
@@ -25,61 +26,66 @@ NEVER_US = 2**62
 
 @dataclass(frozen=True, slots=True)
 class ArrivedReadings:
-    """Rows of a sampling that reached a gateway, and when (microseconds). Filtered ones are told, and not `sent`.
+    """The rows of a sampling that reached a gateway, and when (microseconds). Rows that are not `sent` were filtered.
 
-    `before` are filtered ones that were sampled in earlier rounds than those of the rows: who, at which tick, and when.
+    `before` are the filtered readings of earlier calls that were reported now: (mote position, tick, arrival).
     """
 
     sampled: SampledRows
-    rows: np.ndarray
-    time: np.ndarray
-    before: tuple[np.ndarray, np.ndarray, np.ndarray]
+    rows: IntArray
+    time: IntArray
+    before: tuple[IntArray, IntArray, IntArray]
 
 
 @dataclass(frozen=True, slots=True)
 class RoundsOutcome:
-    """What happened in some rounds. `posted` are the frames of `told`, numbered in `seqs`; their tags count from 0."""
+    """The events of some rounds. `posted` are the READING frames of `sending`, numbered in `seqs`; their tags count from 0."""
 
     rounds: range
-    is_first: bool  # whether these are the first
+    is_first: bool  # whether these are the first rounds of the simulation
     sampled: tuple[SampledRows, ...]
-    told: tuple[SampledRows, ...]
+    sending: tuple[SampledRows, ...]  # those of `sampled` whose programs send readings
     posted: tuple[ReadingFrames, ...]
-    seqs: tuple[np.ndarray, ...]
+    seqs: tuple[IntArray, ...]
     hops: tuple[Hop, ...]
-    asked: tuple[Hop, ...]  # of questions
-    listening: np.ndarray  # by mote and round, whether it listened to its children
+    polls: tuple[Hop, ...]
+    listening: BoolArray  # (motes, rounds): whether the mote listened to its children
     arrived: tuple[ArrivedReadings, ...]
     merged: tuple[MergedReadings, ...]
 
     @property
     def readings(self) -> int:
-        """How many frames of readings there were; a frame with a higher tag has partials."""
+        """The number of READING frames. A frame with a higher tag has partials."""
         return sum(len(each.mote) for each in self.posted)
 
 
 @dataclass(slots=True)
 class EnergyColumns:
-    """The accounts of all motes (`simulator.energy`), and since when they live."""
+    """The `EnergyAccount` of each mote, and since when it lives (microseconds)."""
 
-    born: np.ndarray
-    awake_us: np.ndarray
-    send_us: np.ndarray
-    compute_us: np.ndarray
-    sampled_nc: np.ndarray
+    born: IntArray
+    awake_us: IntArray
+    send_us: IntArray
+    compute_us: IntArray
+    sampled_nc: IntArray
 
 
 class VectorEngine:
-    """A network that keeps to its orders. It begins with the first round from `begin_us` on."""
+    """A network whose configuration does not change, from the first round on that begins at `begin_us` or later.
+
+    Raises NotVectorisableError if its trace could differ from that of an event-by-event simulation.
+    """
 
     def __init__(self, configs: Mapping[int, MoteConfig], sensors: Mapping[int, Sequence[Sensor]],
                  kinds: Mapping[int, Hardware], channel: LossyChannel, begin_us: int) -> None:  # fmt: skip
         if not configs:
             raise NotVectorisableError("no mote has anything to do")
         [self._tick_ms] = {each.tick_ms for each in configs.values()}
-        if any(each.slots is None for each in configs.values()):
+        slots = {number: each.slots for number, each in configs.items()}
+        scheduled = {number: each for number, each in slots.items() if each is not None}
+        if len(scheduled) < len(slots):
             raise NotVectorisableError("there is a mote without an agenda")
-        self.layout = make_layout({n: each.slots for n, each in configs.items()}, kinds, channel.ratios)
+        self.layout = make_layout(scheduled, kinds, channel.ratios)
         self._channel = channel
         self._batches = group_motes(configs, sensors, self.layout, kinds)
         self._kinds = [kinds[number] for number in self.layout.number.tolist()]
@@ -96,55 +102,66 @@ class VectorEngine:
         self._held: dict[int, PartialRows] = {}
 
     def advance(self, count: int) -> RoundsOutcome:
-        """Let so many rounds go by."""
+        """Simulate so many rounds."""
         rounds = range(self.next_round, self.next_round + count)
-        there = np.repeat(self.alive[:, None], count, axis=1)
-        sampled = sample(self._batches, self.layout, rounds, self._tick_ms, there)
+        alive = np.repeat(self.alive[:, None], count, axis=1)
+        sampled = sample(self._batches, self.layout, rounds, self._tick_ms, alive)
         for each in sampled:
             self._pay_for_sampling(each)
-        told = [each for each in sampled if each.batch.program and each.batch.program.sends]
-        if told and self.layout.rounds.every > 1:
-            raise NotVectorisableError("readings are due in each round, and slots are not there in each")
-        posted = [pack_readings(each, rounds, self._waiting[id(each.batch)], self._channel.mtu) for each in told]
-        weather = LinkConditions.over(self._channel, self.layout, rounds)
-        rising = Convergecast(self.layout, weather, there, rounds, self._numbered, self._frames(posted), self._tables,
-                        self._folded(sampled), self._pay_for_hop)  # fmt: skip
-        self._held = rising.left()
-        listening = there & self.layout.listens(np.array(rounds))
+        sending = [each for each in sampled if each.batch.program and each.batch.program.sends]
+        if sending and self.layout.rounds.every > 1:
+            raise NotVectorisableError("readings are due in every round, but motes have slots in some rounds only")
+        posted = [pack_readings(each, rounds, self._waiting[id(each.batch)], self._channel.mtu) for each in sending]
+        conditions = LinkConditions.over(self._channel, self.layout, rounds)
+        upward = Convergecast(self.layout, conditions, alive, rounds, self._numbered, self._frames(posted), self._tables,
+                              self._fold(sampled), self._pay_for_hop)  # fmt: skip
+        self._held = upward.left()
+        listening = alive & self.layout.listens(np.array(rounds))
         self._pay_for_listening(listening)
         self.next_round = rounds.stop
         edges = np.cumsum([0, *(len(each.mote) for each in posted)])
         parts = [slice(*edge) for edge in pairwise(edges.tolist())]
-        seqs = [rising.seq[part] for part in parts]
-        arrived = [_arrived(a, b, rising.arrived_at[part]) for a, b, part in zip(told, posted, parts, strict=True)]
-        return RoundsOutcome(rounds, rounds.start == self._first_round, tuple(sampled), tuple(told), tuple(posted), tuple(seqs),
-                     tuple(rising.hops), tuple(rising.asked), listening, tuple(arrived), tuple(rising.merged()))  # fmt: skip
+        seqs = [upward.seq[part] for part in parts]
+        arrived = [_arrived(a, b, upward.arrived_at[part]) for a, b, part in zip(sending, posted, parts, strict=True)]
+        return RoundsOutcome(
+            rounds,
+            rounds.start == self._first_round,
+            tuple(sampled),
+            tuple(sending),
+            tuple(posted),
+            tuple(seqs),
+            tuple(upward.hops),
+            tuple(upward.polls),
+            listening,
+            tuple(arrived),
+            tuple(upward.merged()),
+        )
 
-    def advance_on_batteries(self, count: int, batteries: np.ndarray) -> list[RoundsOutcome]:
-        """As `advance`, but a mote whose battery (joules) is empty when it wakes is gone from then on."""
+    def advance_on_batteries(self, count: int, batteries: FloatArray) -> list[RoundsOutcome]:
+        """As `advance`, but a mote whose battery (joules, by mote) is empty when it wakes is dead from then on."""
         found, end = [], self.next_round + count
         while self.next_round < end:
-            self._bury(batteries)
+            self._end_empty(batteries)
             found.append(self._advance_while_all_live(end - self.next_round, batteries))
         return found
 
-    def end(self, mote: np.ndarray | int) -> None:
-        """These are gone from the next round on."""
+    def end(self, mote: IntArray | int) -> None:
+        """Switch motes (positions) off from the next round on."""
         self.alive[mote] = False
         self.died_us[mote] = self.next_round * self.layout.round_us
 
-    def _bury(self, batteries: np.ndarray) -> None:
+    def _end_empty(self, batteries: FloatArray) -> None:
         now = self.next_round * self.layout.round_us
         empty = np.flatnonzero(self.alive & (self.spent(now) >= batteries))
         for batch in self._batches if len(empty) else ():
             epochs, tick_us = batch.sampling.epochs, self._tick_ms * MS
             if epochs.interval * tick_us % self.layout.round_us or epochs.start * tick_us % self.layout.round_us:
-                raise NotVectorisableError("a battery is empty, and motes wake in the midst of rounds, too")
+                raise NotVectorisableError("a battery is empty, and some motes wake within rounds")
             if epochs.epoch(now // tick_us) is not None:
                 self.end(np.intersect1d(empty, batch.mote))
 
-    def _advance_while_all_live(self, count: int, batteries: np.ndarray) -> RoundsOutcome:
-        """Up to so many rounds, so few that no battery is empty before the last of them."""
+    def _advance_while_all_live(self, count: int, batteries: FloatArray) -> RoundsOutcome:
+        """Simulate up to `count` rounds: so few that no battery is empty before the last of them."""
         before = copy.deepcopy((self.accounts, self._numbered, self._waiting)), self._held, self.next_round
         swept = self.advance(count)
         while count > 1 and (self.alive & (self.spent(self.next_round * self.layout.round_us) >= batteries)).any():
@@ -156,7 +173,7 @@ class VectorEngine:
             swept = self.advance(count)
         return swept
 
-    def spent(self, now_us: int) -> np.ndarray:
+    def spent(self, now_us: int) -> FloatArray:
         """Joules of each mote so far."""
         accounts = self.accounts
         life_us = np.minimum(self.died_us, now_us) - accounts.born
@@ -168,22 +185,22 @@ class VectorEngine:
 
     @property
     def held(self) -> int:
-        """Readings that motes have filtered or folded and not told yet."""
+        """The number of readings that motes have filtered or folded and not reported yet."""
         return sum(int(count.sum()) for count, _ in self._waiting.values()) + sum(map(len, self._held.values()))
 
     def _find_tables(self, configs: Mapping[int, MoteConfig]) -> list[TableOwners]:
         found: dict[int, TableOwners] = {}
         for at, number in enumerate(self.layout.number.tolist()):
             for table in (table for program in configs[number].orders.programs for table in program.tables):
-                nobody = np.zeros(len(self.layout) + 1, bool)  # the last place is the gateway's, which keeps none
-                known = found.setdefault(table.number, TableOwners(table.number, table.shape, table.room, nobody))
+                kept = np.zeros(len(self.layout) + 1, bool)  # the last entry is the gateway's, which keeps none
+                known = found.setdefault(table.number, TableOwners(table.number, table.shape, table.room, kept))
                 if (known.shape, known.room) != (table.shape, table.room):
-                    raise NotVectorisableError(f"table {table.number} is not the same everywhere")
+                    raise NotVectorisableError(f"table {table.number} differs between motes")
                 known.kept[at] = True
         return [found[number] for number in sorted(found)]
 
-    def _folded(self, sampled: Sequence[SampledRows]) -> dict[int, PartialRows]:
-        """By table, what was held before and what was put into it now."""
+    def _fold(self, sampled: Sequence[SampledRows]) -> dict[int, PartialRows]:
+        """By table, the rows that motes kept before and those that they add now."""
         parts: dict[int, list[PartialRows]] = {number: [rows] for number, rows in self._held.items()}
         shapes = {table.number: table.shape for table in self._tables}
         for each in sampled:
@@ -193,9 +210,9 @@ class VectorEngine:
         return {number: PartialRows.concatenate(found) for number, found in parts.items()}
 
     def _frames(self, posted: Sequence[ReadingFrames]) -> Frames:
-        """All frames of readings, where they begin; in the order of samplings, rounds and epochs."""
+        """All READING frames at the motes that made them, in the order of samplings, rounds and epochs."""
         if not posted:
-            return Frames(*(np.zeros(0, np.int64) for _ in Frames.__slots__))
+            return Frames.none()
         mote = np.concatenate([each.mote for each in posted])
         round_ = np.concatenate([each.round for each in posted])
         size = np.concatenate([each.size for each in posted])
@@ -209,9 +226,9 @@ class VectorEngine:
         self.accounts.sampled_nc += times * sampled.batch.sampled_nc
         self.accounts.compute_us[sampled.batch.mote] += times[sampled.batch.mote] * sampled.batch.computing_us
 
-    def _pay_for_listening(self, listening: np.ndarray) -> None:
-        ears = self.layout.ears
-        np.add.at(self.accounts.awake_us, ears.mote, listening[ears.mote].sum(axis=1) * ears.us(self.layout.startup))
+    def _pay_for_listening(self, listening: BoolArray) -> None:
+        slots = self.layout.receive_slots
+        np.add.at(self.accounts.awake_us, slots.mote, listening[slots.mote].sum(axis=1) * slots.us(self.layout.startup))
 
     def _pay_for_hop(self, hop: Hop) -> None:
         layout, accounts, frames = self.layout, self.accounts, hop.frames
@@ -223,17 +240,15 @@ class VectorEngine:
         np.add.at(accounts.awake_us, frames.holder, np.where(hop.last_of_slot, hop.awake_us(layout), 0))
 
 
-def _arrived(sampled: SampledRows, posted: ReadingFrames, arrived_at: np.ndarray) -> ArrivedReadings:
-    """Which rows of what was sampled came, and when."""
+def _arrived(sampled: SampledRows, posted: ReadingFrames, arrived_at: IntArray) -> ArrivedReadings:
+    """The rows of a sampling that arrived, and when; `arrived_at` is by frame, -1 for a frame that was lost."""
     time = np.append(arrived_at, -1)[posted.frame]
     rows = np.flatnonzero(time >= 0)
     return ArrivedReadings(sampled, rows, time[rows], _before(sampled, posted, arrived_at))
 
 
-def _before(
-    sampled: SampledRows, posted: ReadingFrames, arrived_at: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of frames that came, the epochs that had waited for these rounds."""
+def _before(sampled: SampledRows, posted: ReadingFrames, arrived_at: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The filtered readings of earlier calls in frames that arrived."""
     epochs = sampled.batch.sampling.epochs
     begin = (sampled.tick.min(initial=np.iinfo(np.int64).max) - epochs.start) // epochs.interval
     waited = np.where(arrived_at >= 0, np.clip(begin - posted.first, 0, posted.count), 0)

@@ -1,10 +1,11 @@
-"""Layout: a network under an agenda as arrays, one entry a mote; and whether it can be swept at all."""
+"""A network under an agenda as arrays with one entry per mote, and the check that the vector engine can simulate it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from gateway.errors import MoteloomError
 from innet.costs.hardware import Hardware
 from innet.placement.round_pattern import RoundPattern
@@ -16,91 +17,107 @@ GATEWAY = -1
 
 
 class NotVectorisableError(MoteloomError):
-    """The fast speed would not do what the motes do; says what is in its way."""
+    """The vector engine cannot reproduce an event-by-event simulation of this network; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiveSlots:
-    """The slots in which motes listen to their children, one entry a child. `mote` is the place of who listens."""
+    """The slots in which motes listen to their children, one entry per child. `mote` is the position of the listener.
 
-    mote: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
+    `begin` and `end` are microseconds after a round begins.
+    """
 
-    def us(self, startup: np.ndarray) -> np.ndarray:
-        """For how long a radio is on in each, starting it included."""
-        return self.end - self.begin + startup[self.mote]
+    mote: IntArray
+    begin: IntArray
+    end: IntArray
+
+    def us(self, startup: IntArray) -> IntArray:
+        """The time that the radio is on in each slot, with its start (`startup`, by mote)."""
+        found: IntArray = self.end - self.begin + startup[self.mote]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkLayout:
-    """`number` ascends; `parent` is a place in these arrays, or GATEWAY. Times are microseconds after a round begins."""
+    """One entry per mote, by ascending `number`. `parent` is a position in these arrays, or GATEWAY.
+
+    Times are microseconds, slots microseconds after a round begins.
+    """
 
     round_us: int
-    number: np.ndarray
-    parent: np.ndarray
-    heard_by: np.ndarray  # the number of the parent
-    gateway: np.ndarray  # the number of the one at which frames arrive
-    depth: np.ndarray
-    send_begin: np.ndarray
-    send_end: np.ndarray
-    ears: ReceiveSlots
-    startup: np.ndarray
-    turnaround: np.ndarray
-    ack: np.ndarray
-    byte_ns: np.ndarray
-    overhead: np.ndarray
+    number: IntArray
+    parent: IntArray
+    parent_number: IntArray
+    gateway: IntArray  # the number of the gateway that its frames reach
+    depth: IntArray
+    send_begin: IntArray
+    send_end: IntArray
+    receive_slots: ReceiveSlots
+    startup: IntArray
+    turnaround: IntArray
+    ack: IntArray
+    byte_ns: IntArray
+    overhead: IntArray  # bytes
     rounds: RoundPattern
-    turn: np.ndarray
+    turn: IntArray
 
     def __len__(self) -> int:
         return len(self.number)
 
-    def due(self, rounds: np.ndarray) -> np.ndarray:
-        """In which rounds something is due."""
-        return rounds % self.rounds.every == self.rounds.phase
+    def due(self, rounds: IntArray) -> BoolArray:
+        """(rounds,): whether data is due."""
+        found: BoolArray = rounds % self.rounds.every == self.rounds.phase
+        return found
 
-    def asks(self, rounds: np.ndarray) -> np.ndarray:
-        """By mote and round, whether it is its turn to ask."""
-        turns = rounds % max(1, self.rounds.asks) == self.turn[:, None]
-        return turns & (self.rounds.asks > 0)
+    def polls(self, rounds: IntArray) -> BoolArray:
+        """(motes, rounds): whether it is the mote's turn to poll its parent."""
+        found: BoolArray = (rounds % max(1, self.rounds.asks) == self.turn[:, None]) & (self.rounds.asks > 0)
+        return found
 
-    def listens(self, rounds: np.ndarray) -> np.ndarray:
-        """By mote and round, whether it listens to its children."""
-        return self.due(rounds) | self.asks(rounds - 1)
+    def listens(self, rounds: IntArray) -> BoolArray:
+        """(motes, rounds): whether the mote listens to its children."""
+        found: BoolArray = self.due(rounds) | self.polls(rounds - 1)
+        return found
 
-    def airtime(self, mote: np.ndarray, frame_bytes: np.ndarray) -> np.ndarray:
-        return (self.overhead[mote] + frame_bytes) * self.byte_ns[mote] // 1_000
+    def airtime(self, mote: IntArray, frame_bytes: IntArray) -> IntArray:
+        """The time on the air of frames of motes (by position)."""
+        found: IntArray = (self.overhead[mote] + frame_bytes) * self.byte_ns[mote] // 1_000
+        return found
 
-    def attempt(self, mote: np.ndarray, frame_bytes: np.ndarray) -> np.ndarray:
-        return self.airtime(mote, frame_bytes) + 2 * self.turnaround[mote] + self.ack[mote]
+    def attempt(self, mote: IntArray, frame_bytes: IntArray) -> IntArray:
+        """The time of one attempt to hand over frames of motes (by position)."""
+        found: IntArray = self.airtime(mote, frame_bytes) + 2 * self.turnaround[mote] + self.ack[mote]
+        return found
 
 
 def make_layout(
     slots: Mapping[int, RadioSlots], kinds: Mapping[int, Hardware], ratios: Mapping[tuple[int, int], float]
 ) -> NetworkLayout:
-    """CannotSweep where slots of neighbours overlap, or where a frame could not rise within its round."""
+    """The layout of motes with these slots.
+
+    Raises NotVectorisableError if slots of neighbours overlap, or if a frame cannot reach the gateway within its round.
+    """
     _check(slots, ratios)
     numbers = sorted(slots)
     place = {number: at for at, number in enumerate(numbers)}
     parents = [slots[number].parent for number in numbers]
-    ways = [_way(at, parents, place) for at in range(len(numbers))]
+    paths = [_path(at, parents, place) for at in range(len(numbers))]
     timings = [Timing.of(kinds[number]) for number in numbers]
-    ears = [(at, *slot) for at, number in enumerate(numbers) for slot in slots[number].listen.values()]
+    receive_slots = [(at, *slot) for at, number in enumerate(numbers) for slot in slots[number].listen.values()]
 
-    def array(values) -> np.ndarray:
+    def array(values: Iterable[int]) -> IntArray:
         return np.array(list(values), np.int64)
 
     return NetworkLayout(
         round_us=slots[numbers[0]].round_us,
         number=array(numbers),
         parent=array(place.get(parent, GATEWAY) for parent in parents),
-        heard_by=array(parents),
-        gateway=array(parents[way[-1]] for way in ways),
-        depth=array(len(way) for way in ways),
+        parent_number=array(parents),
+        gateway=array(parents[path[-1]] for path in paths),
+        depth=array(len(path) for path in paths),
         send_begin=array(slots[number].send[0] for number in numbers),
         send_end=array(slots[number].send[1] for number in numbers),
-        ears=ReceiveSlots(*(array(ear[column] for ear in ears) for column in range(3))),
+        receive_slots=ReceiveSlots(*(array(each[column] for each in receive_slots) for column in range(3))),
         startup=array(timing.startup for timing in timings),
         turnaround=array(timing.turnaround for timing in timings),
         ack=array(timing.ack for timing in timings),
@@ -111,17 +128,17 @@ def make_layout(
     )
 
 
-def _way(at: int, parents: Sequence[int], place: Mapping[int, int]) -> list[int]:
-    """The motes that a frame passes, by their places."""
-    way = [at]
-    while (up := place.get(parents[way[-1]])) is not None:
-        way.append(up)
-    return way
+def _path(at: int, parents: Sequence[int], place: Mapping[int, int]) -> list[int]:
+    """The motes that a frame passes, by their positions."""
+    path = [at]
+    while (up := place.get(parents[path[-1]])) is not None:
+        path.append(up)
+    return path
 
 
 def _check(slots: Mapping[int, RadioSlots], ratios: Mapping[tuple[int, int], float]) -> None:
     if len({own.round_us for own in slots.values()}) != 1:
-        raise NotVectorisableError("there is no mote, or not all have rounds of one length")
+        raise NotVectorisableError("there is no mote, or the rounds of motes differ in length")
     if len({own.rounds for own in slots.values()}) != 1:
         raise NotVectorisableError("not all motes have slots in the same rounds")
     for number, own in slots.items():

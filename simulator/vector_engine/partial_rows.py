@@ -1,9 +1,10 @@
-"""Partial aggregates of many motes: which readings are merged where, and into which frames they go."""
+"""Partial aggregates of many motes as rows of readings: where readings are merged, and into which frames partials go."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from gateway.frame import HEADER_SIZE, payload_room
 from innet.operators.column_evaluation import ValueColumn
 from innet.partials import PartialShape
@@ -12,72 +13,69 @@ from simulator.kernel import MS
 from simulator.vector_engine.layout import NetworkLayout, NotVectorisableError
 from simulator.vector_engine.sampling import SampledRows
 
-NOWHERE = -1
-
 
 @dataclass(frozen=True, slots=True)
 class PartialRows:
-    """Readings in one table. `emitted` is the round in which their partials rise; `holder` is who has them now, since
-    when (microseconds), and at which place of the frame that brought them.
+    """The readings in one table, one row each. Motes are positions in the layout.
 
-    `folds[place]` is what is folded there, and of which rows; those in no group are bare.
+    `emitted` is the round in which their partials are sent up. `holder` is the mote that has them now, `since` when
+    (microseconds), and `place` is their position in the frame that brought them. `folds[place]` are the values that are folded
+    at a place of the state, and a mask of their rows. Rows in no group are bare.
     """
 
-    mote: np.ndarray
-    tick: np.ndarray
-    slice: np.ndarray
-    bare: np.ndarray
+    mote: IntArray
+    tick: IntArray
+    slice: IntArray
+    bare: BoolArray
     keys: tuple[ValueColumn, ...]
     folds: tuple[ValueColumn, ...]
-    emitted: np.ndarray
-    holder: np.ndarray
-    since: np.ndarray
-    place: np.ndarray
+    emitted: IntArray
+    holder: IntArray
+    since: IntArray
+    place: IntArray
 
     def __len__(self) -> int:
         return len(self.mote)
 
-    def take(self, which: np.ndarray) -> "PartialRows":
+    def take(self, which: IntArray | BoolArray) -> "PartialRows":
         taken = {name: getattr(self, name)[which] for name in _PLAIN}
-        return PartialRows(keys=_taken(self.keys, which), folds=_taken(self.folds, which), **taken)
-
-    def moved(self, holder: np.ndarray, since: np.ndarray, place: np.ndarray) -> "PartialRows":
-        return replace(self, holder=holder, since=since, place=place)
+        return PartialRows(keys=_take(self.keys, which), folds=_take(self.folds, which), **taken)
 
     @staticmethod
     def concatenate(parts: list["PartialRows"]) -> "PartialRows":
         joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _PLAIN}
-        keys = tuple(_joined(lanes) for lanes in zip(*(part.keys for part in parts), strict=True))
-        folds = tuple(_joined(lanes) for lanes in zip(*(part.folds for part in parts), strict=True))
+        keys = tuple(_concatenate(columns) for columns in zip(*(part.keys for part in parts), strict=True))
+        folds = tuple(_concatenate(columns) for columns in zip(*(part.folds for part in parts), strict=True))
         return PartialRows(keys=keys, folds=folds, **joined)
 
 
 _PLAIN = ("mote", "tick", "slice", "bare", "emitted", "holder", "since", "place")
 
 
-def _taken(lanes: tuple[ValueColumn, ...], which: np.ndarray) -> tuple[ValueColumn, ...]:
-    return tuple(ValueColumn(lane.values[which], lane.valid[which]) for lane in lanes)
+def _take(columns: tuple[ValueColumn, ...], which: IntArray | BoolArray) -> tuple[ValueColumn, ...]:
+    return tuple(ValueColumn(column.values[which], column.valid[which]) for column in columns)
 
 
-def _joined(lanes: tuple[ValueColumn, ...]) -> ValueColumn:
-    return ValueColumn(np.concatenate([lane.values for lane in lanes]), np.concatenate([lane.valid for lane in lanes]))
+def _concatenate(columns: tuple[ValueColumn, ...]) -> ValueColumn:
+    values = np.concatenate([column.values for column in columns])
+    return ValueColumn(values, np.concatenate([column.valid for column in columns]))
 
 
 def make_rows(
     sampled: SampledRows, number: int, shape: PartialShape, layout: NetworkLayout, tick_ms: int
 ) -> PartialRows:
-    """What a sampling put into a table."""
-    folded = sampled.outcomes.tables[number]
+    """The rows that a sampling adds to a table."""
+    folded = sampled.computed.tables[number]
     places = [place for place, _, _ in folded.folds]
     if len(set(places)) < len(places):
         raise NotVectorisableError(f"table {number} folds twice into one place")
     which = np.flatnonzero(folded.marked | folded.entered)
     grouped = folded.entered[which]
     mote, tick = sampled.mote[which], sampled.tick[which]
-    slice_ = shape.slices.number(tick)
-    some, inverse = np.unique(slice_, return_inverse=True)
-    ends = np.array([shape.slices.end(number) for number in some.tolist()], np.int64)[inverse]
-    over = -(-ends * tick_ms * MS // layout.round_us) - 1
+    slice_: IntArray = shape.slices.number(tick)
+    distinct, inverse = np.unique(slice_, return_inverse=True)
+    ends = np.array([shape.slices.end(number) for number in distinct.tolist()], np.int64)[inverse]
+    over = -(-ends * tick_ms * MS // layout.round_us) - 1  # the round in which a slice ends
     if not layout.due(over).all():
         raise NotVectorisableError(f"slices of table {number} end in rounds in which there are no slots")
     nothing = ValueColumn(np.zeros(len(which), np.int64), np.zeros(len(which), bool))
@@ -94,17 +92,20 @@ def make_rows(
 
 @dataclass(frozen=True, slots=True)
 class PackedPartials:
-    """Frames of one table by mote and round. Row i goes into `frame[i]`, at its `place[i]`."""
+    """The frames of one table by mote and round. Row i goes into `frame[i]`, at its `place[i]`."""
 
-    mote: np.ndarray
-    round: np.ndarray
-    size: np.ndarray
-    frame: np.ndarray
-    place: np.ndarray
+    mote: IntArray
+    round: IntArray
+    size: IntArray  # bytes
+    frame: IntArray
+    place: IntArray
 
 
 def pack_partials(rows: PartialRows, shape: PartialShape, room: int, mtu: int) -> PackedPartials:
-    """What motes make of the rows that they hold and that rise now: one partial for each slice and group."""
+    """Make partials of the rows that motes hold, one for each slice and group, and pack them into frames.
+
+    `room` is the number of groups that a mote has room for, `mtu` the largest frame in bytes.
+    """
     if not len(rows):
         none = np.zeros(0, np.int64)
         return PackedPartials(none, none, none, none, none)
@@ -113,7 +114,7 @@ def pack_partials(rows: PartialRows, shape: PartialShape, room: int, mtu: int) -
         identity += [key.valid.astype(np.int64), key.values]
     _, entry = np.unique(np.stack(identity), axis=1, return_inverse=True)
     entry = entry.reshape(-1)
-    # A partial stands where its first reading stood: motes keep them in the order in which they came.
+    # A partial has the position of its first reading: motes keep partials in the order of arrival.
     order = np.lexsort((rows.place, rows.since, rows.slice, rows.emitted, rows.holder))
     _, earliest = np.unique(entry[order], return_index=True)
     in_order = np.argsort(earliest)  # entries in the order in which motes send them
@@ -135,7 +136,7 @@ def pack_partials(rows: PartialRows, shape: PartialShape, room: int, mtu: int) -
     )
 
 
-def _runs(*keys: np.ndarray) -> np.ndarray:
+def _runs(*keys: IntArray) -> IntArray:
     """The number of the run of equal keys that each entry is in."""
     changes = np.zeros(len(keys[0]), bool)
     for key in keys:
@@ -143,9 +144,9 @@ def _runs(*keys: np.ndarray) -> np.ndarray:
     return np.cumsum(changes)
 
 
-def _payloads(group: np.ndarray, slice_: np.ndarray, bare: np.ndarray, shape: PartialShape,
-              most: int) -> np.ndarray:  # fmt: skip
-    """The payload within its group that each entry goes into: the next one where it has no room in the last."""
+def _payloads(group: IntArray, slice_: IntArray, bare: BoolArray, shape: PartialShape,
+              most: int) -> IntArray:  # fmt: skip
+    """The payload of its group that each entry goes into. A payload of `most` bytes is filled before the next one begins."""
     begins = np.flatnonzero(np.append(True, np.diff(group) > 0))
     sizes = np.diff(np.append(begins, len(group)))
     whole = np.zeros(len(begins), np.int64)
@@ -168,9 +169,10 @@ def _payloads(group: np.ndarray, slice_: np.ndarray, bare: np.ndarray, shape: Pa
     return found
 
 
-def _places(frame: np.ndarray, bare: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Where each entry stands in its frame: the whole ones first."""
+def _places(frame: IntArray, bare: BoolArray, whole: IntArray) -> IntArray:
+    """The position of each entry in its frame: bare partials are last."""
     begins = np.flatnonzero(np.append(True, np.diff(frame) > 0))
-    bares = np.cumsum(bare) - bare
-    wholes = np.cumsum(~bare) - ~bare
-    return np.where(bare, whole[frame] + bares - bares[begins][frame], wholes - wholes[begins][frame])
+    bares: IntArray = np.cumsum(bare) - bare
+    wholes: IntArray = np.cumsum(~bare) - ~bare
+    found: IntArray = np.where(bare, whole[frame] + bares - bares[begins][frame], wholes - wholes[begins][frame])
+    return found

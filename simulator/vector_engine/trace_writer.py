@@ -1,8 +1,12 @@
-"""What was swept, as the lines of the trace that motes leave which are simulated one by one."""
+"""Writes the trace and the tally of vectorised rounds: the same as those of an event-by-event simulation."""
+
+from collections import Counter
 
 import numpy as np
 
+from acquisition.arrays import AnyArray, IntArray
 from gateway.frame import FrameKind
+from innet.operators.column_evaluation import ValueColumn
 from simulator.kernel import MS
 from simulator.tally import Tally
 from simulator.trace import Trace
@@ -15,48 +19,46 @@ from simulator.vector_engine.sampling import SampledRows
 
 
 def write_trace(swept: RoundsOutcome, layout: NetworkLayout, trace: Trace, tick_ms: int) -> None:
-    """Everything that happened, in no order: the trace has its own."""
+    """Record all events of some rounds, in any order: the trace sorts them."""
     if swept.is_first:
         for mote in layout.number.tolist():
             trace.record(swept.rounds.start * layout.round_us, mote, "sleeps")
-    _listened(swept, layout, trace)
+    _record_receive_slots(swept, layout, trace)
     for sampled in swept.sampled:
-        _measured(sampled, layout, trace, tick_ms)
-    for sampled, posted, seq in zip(swept.told, swept.posted, swept.seqs, strict=True):
-        _posted(sampled, posted, seq, layout, trace)
+        _record_samples(sampled, layout, trace, tick_ms)
+    for sampled, posted, seq in zip(swept.sending, swept.posted, swept.seqs, strict=True):
+        _record_reading_frames(sampled, posted, seq, layout, trace)
     for hop in swept.hops:
-        _sent(hop, swept.readings, layout, trace)
-        _rested(hop, layout, trace)
-    for hop in swept.asked:
-        _inquired(hop, layout, trace)
-        _rested(hop, layout, trace)
+        _record_hop(hop, swept.readings, layout, trace)
+        _record_send_slots(hop, layout, trace)
+    for hop in swept.polls:
+        _record_polls(hop, layout, trace)
+        _record_send_slots(hop, layout, trace)
     for merged in swept.merged:
-        _merged(merged, layout, trace)
+        _record_merged(merged, layout, trace)
 
 
-def _listened(swept: RoundsOutcome, layout: NetworkLayout, trace: Trace) -> None:
-    """To the children, each in its slot."""
-    ears = layout.ears
-    slot, at = np.nonzero(swept.listening[ears.mote])
-    time = (swept.rounds.start + at) * layout.round_us + ears.end[slot]
+def _record_receive_slots(swept: RoundsOutcome, layout: NetworkLayout, trace: Trace) -> None:
+    slots = layout.receive_slots
+    slot, at = np.nonzero(swept.listening[slots.mote])
+    time = (swept.rounds.start + at) * layout.round_us + slots.end[slot]
     for time_, mote, us in zip(
-        time.tolist(), layout.number[ears.mote[slot]].tolist(), ears.us(layout.startup)[slot].tolist(), strict=True
+        time.tolist(), layout.number[slots.mote[slot]].tolist(), slots.us(layout.startup)[slot].tolist(), strict=True
     ):
         trace.record(time_, mote, "awake", us=us)
 
 
-def _rested(hop: Hop, layout: NetworkLayout, trace: Trace) -> None:
-    """When the slots of those who sent were over."""
+def _record_send_slots(hop: Hop, layout: NetworkLayout, trace: Trace) -> None:
     last = hop.last_of_slot
     columns = hop.ended, layout.number[hop.frames.holder], hop.awake_us(layout)
     for ended, mote, us in zip(*(column[last].tolist() for column in columns), strict=True):
         trace.record(ended, mote, "awake", us=us)
 
 
-def _measured(sampled: SampledRows, layout: NetworkLayout, trace: Trace, tick_ms: int) -> None:
+def _record_samples(sampled: SampledRows, layout: NetworkLayout, trace: Trace, tick_ms: int) -> None:
     number, outcomes = sampled.batch.sampling.number, sampled.outcomes
-    lanes = [np.where(lane.valid, lane.values, None).tolist() for lane in sampled.values]
-    rows = zip(*lanes, strict=True) if lanes else iter([()] * len(sampled.tick))
+    columns = [_or_none(column) for column in sampled.values]
+    rows = zip(*columns, strict=True) if columns else iter([()] * len(sampled.tick))
     places = zip(layout.number[sampled.mote].tolist(), sampled.tick.tolist(), rows, strict=True)
     if outcomes is None:
         for mote, tick, row in places:
@@ -67,7 +69,16 @@ def _measured(sampled: SampledRows, layout: NetworkLayout, trace: Trace, tick_ms
                      filtered=int(due and not out), steps=sampled.batch.steps)  # fmt: skip
 
 
-def _posted(sampled: SampledRows, posted: ReadingFrames, seq: np.ndarray, layout: NetworkLayout, trace: Trace) -> None:
+def _or_none(column: ValueColumn) -> list[int | None]:
+    """The values of a column; None for those that are null."""
+    return [
+        value if valid else None for value, valid in zip(column.values.tolist(), column.valid.tolist(), strict=True)
+    ]
+
+
+def _record_reading_frames(
+    sampled: SampledRows, posted: ReadingFrames, seq: IntArray, layout: NetworkLayout, trace: Trace
+) -> None:
     time = posted.round * layout.round_us + layout.send_begin[posted.mote]
     columns = time, layout.number[posted.mote], seq, posted.first, posted.count
     for at, mote, number, first, count in zip(*(column.tolist() for column in columns), strict=True):
@@ -75,10 +86,10 @@ def _posted(sampled: SampledRows, posted: ReadingFrames, seq: np.ndarray, layout
                      first=first, count=count)  # fmt: skip
 
 
-def _sent(hop: Hop, readings: int, layout: NetworkLayout, trace: Trace) -> None:
+def _record_hop(hop: Hop, readings: int, layout: NetworkLayout, trace: Trace) -> None:
     frames = hop.frames
     columns = (
-        hop.ended, layout.number[frames.holder], layout.heard_by[frames.holder], layout.number[frames.origin], frames.seq,
+        hop.ended, layout.number[frames.holder], layout.parent_number[frames.holder], layout.number[frames.origin], frames.seq,
         frames.size, hop.attempts, hop.copies, hop.known, hop.arrived, layout.parent[frames.holder] == GATEWAY,
         frames.holder == frames.origin, frames.tag < readings,
     )  # fmt: skip
@@ -94,19 +105,19 @@ def _sent(hop: Hop, readings: int, layout: NetworkLayout, trace: Trace) -> None:
             trace.record(arrived, to, "delivered", kind=kind, origin=origin, boot=1, seq=seq, bytes=size)
 
 
-def _inquired(hop: Hop, layout: NetworkLayout, trace: Trace) -> None:
+def _record_polls(hop: Hop, layout: NetworkLayout, trace: Trace) -> None:
     holder = hop.frames.holder
-    columns = hop.ended, layout.number[holder], layout.heard_by[holder], hop.attempts, hop.copies, hop.known
+    columns = hop.ended, layout.number[holder], layout.parent_number[holder], hop.attempts, hop.copies, hop.known
     for ended, mote, of, attempts, came, known in zip(*(column.tolist() for column in columns), strict=True):
         trace.record(ended, mote, "inquired", of=of, attempts=attempts, came=came, known=int(known))
 
 
-def _merged(merged: MergedReadings, layout: NetworkLayout, trace: Trace) -> None:
-    """What was in each partial that came, by the number of the gateway."""
+def _record_merged(merged: MergedReadings, layout: NetworkLayout, trace: Trace) -> None:
+    """Record the readings in each partial that reached a gateway."""
     rows = merged.rows
-    keys = [np.where(key.valid, key.values, None).tolist() for key in rows.keys]
-    groups = list(zip(*keys, strict=True)) if keys else [()] * len(rows)
-    within: dict[tuple, list[tuple[int, int]]] = {}
+    keys = [_or_none(key) for key in rows.keys]
+    groups: list[tuple[int | None, ...]] = list(zip(*keys, strict=True)) if keys else [()] * len(rows)
+    within: dict[tuple[int, int, int, int, int, bool, tuple[int | None, ...]], list[tuple[int, int]]] = {}
     identity = layout.number[merged.origin], merged.seq
     columns = merged.time, *identity, layout.gateway[rows.mote], rows.slice, rows.bare
     places = zip(*(column.tolist() for column in columns), groups, strict=True)
@@ -120,10 +131,10 @@ def _merged(merged: MergedReadings, layout: NetworkLayout, trace: Trace) -> None
 
 
 def count_events(swept: RoundsOutcome, layout: NetworkLayout, tally: Tally) -> None:
-    """What a tally would have counted of those lines."""
+    """Add the events of some rounds to a tally."""
     number = layout.number.tolist()
 
-    def add(counter, weights) -> None:
+    def add(counter: Counter[int], weights: AnyArray) -> None:
         counter.update(
             {mote: value for mote, value in zip(number, weights.astype(np.int64).tolist(), strict=True) if value}
         )

@@ -63,7 +63,7 @@ def test_both_speeds_measure_the_same(office, text):
         one.tally.lost,
     )
     assert many.latest_ms == one.latest_ms > 0 and 0.5 < many.covered["lab"] < 1
-    assert sorted_rows(many.made["lab"]) == sorted_rows(one.made["lab"])
+    assert sorted_rows(many.sampled["lab"]) == sorted_rows(one.sampled["lab"])
 
 
 def test_without_loss_all_is_heard_of(office):
