@@ -1,7 +1,8 @@
-"""The catalogue of errors as a page, each error with an example and what the command says of it."""
+"""docs/errors.md: the catalogue of errors as a page, each error with its example and the output of the command."""
 
 from errno import ENOENT
 from os import strerror
+from typing import NoReturn
 
 from basestation.errors import CATALOGUE, KINDS, ROAD
 from basestation.language.diagnostics import Diagnostic, DiagnosticError
@@ -12,46 +13,48 @@ from gateway.toml import ConfigError
 from innet.deployment.toml_reader import parse_deployment
 
 
-def diagnose_example(code):
-    """The diagnostics that the example of an entry really causes."""
+def diagnose_example(code: str) -> tuple[Diagnostic, ...]:
+    """The diagnostics that the example of an error causes; none for errors in data."""
     entry = CATALOGUE[code]
     if entry.kind == "input":
-        return ()  # caused by data, not by a text
+        return ()
     try:
         if entry.kind == "deployment":
-            read_deployed_catalog(parse_deployment(entry.example, None, _nothing_beside))
+            read_deployed_catalog(parse_deployment(entry.example, None, _no_such_file))
         elif entry.schema:
             read_schema(entry.example)
         else:
             bind_text(entry.example, read_schema(ROAD))
-    except DiagnosticError as refused:
-        return refused.diagnostics
-    except ConfigError as faulty:
-        return tuple(Diagnostic.of(fault) for fault in faulty.faults)
+    except DiagnosticError as error:
+        return error.diagnostics
+    except ConfigError as error:
+        return tuple(Diagnostic.of(fault) for fault in error.faults)
     return ()
 
 
-def _nothing_beside(name):
+def _no_such_file(name: str) -> NoReturn:
     raise FileNotFoundError(ENOENT, strerror(ENOENT), name)
 
 
-def render_example(code):
-    """What the command says of the example; the example itself where it is refused only when it is run or read."""
+def render_example(code: str) -> str:
+    """The output for the example of an error; the example itself if only its execution or its data causes the error."""
     return "\n\n".join(d.render() for d in diagnose_example(code)) or CATALOGUE[code].example
 
 
-def render_page():
-    """docs/errors.md."""
+def render_page() -> str:
+    """The text of docs/errors.md."""
     out = [
         "# Errors\n",
-        "Made by `moteloom errors -o markdown` from `basestation/errors/`; a test fails when it is stale.",
-        "Every error has a code that keeps its meaning, a kind, a place in the text, what was expected there, and help where",
-        "there is any. With `-o json` it is one line:\n",
+        "This page is for users who got an error code and want to know what it means. To see one error, run",
+        "`moteloom errors CODE`.\n",
+        "Every error has a code with a fixed meaning, a kind, a place in the text, the expected words, and often help.",
+        "With `-o json` it is one line:\n",
         "```json",
         '{"type":"error","kind":"name","code":"SN202","line":1,"column":8,"length":4,"message":"…","expected":["…"],"help":"…"}',
         "```\n",
-        "The examples are asked against this schema:\n",
+        "The examples use this schema:\n",
         f"```\n{ROAD.rstrip()}\n```\n",
+        "`moteloom errors -o markdown` generates this page from `basestation/errors/`; a test fails when it is stale.\n",
     ]
     for kind, meaning in KINDS.items():
         codes = [code for code, entry in CATALOGUE.items() if entry.kind == kind]

@@ -1,7 +1,7 @@
-"""The catalogue of errors that people can cause: one entry each, with an example that the tests run.
+"""The catalogue of errors that users can cause: one entry each, with an example that the tests run.
 
-Codes are grouped by kind: SN1 syntax, SN2 name, SN3 type, SN4 static, SN5 input, SN6 later, SN7
-deployment. A code, once published, keeps its meaning. `docs/errors.md` is made from this table.
+Codes are grouped by kind: SN1 syntax, SN2 name, SN3 type, SN4 static, SN5 input, SN6 later, SN7 deployment. A published
+code keeps its meaning. `docs/errors.md` is generated from this table.
 """
 
 from basestation.errors.deployment import DEPLOYMENT
@@ -11,12 +11,12 @@ from basestation.errors.syntax_names_types import NAME, SYNTAX, TYPE
 
 KINDS = {
     "syntax": "the text does not follow the grammar",
-    "name": "a name that does not exist, or that is not unique",
-    "type": "values of types that do not go together, or a predicate where a value is needed",
-    "static": "well-formed and well-typed, but not a query that can be asked",
-    "input": "data that cannot be taken, or that the query cannot be evaluated on",
+    "name": "a name that does not exist or is not unique",
+    "type": "values of types that do not fit, or a predicate in place of a value",
+    "static": "well-formed and well-typed, but not a valid query",
+    "input": "data that cannot be read, or on which the query cannot be evaluated",
     "later": "a valid query that this version cannot execute yet",
-    "deployment": "a description of a network that cannot be taken",
+    "deployment": "an invalid description of a network",
 }
 
 ROAD = (
@@ -25,7 +25,7 @@ ROAD = (
     "tempClass: stored (temp:integer, category:string) from 'temp_class.csv'\n"
     "probe: sensed (site:integer, v:float) every 10 sec at sites 1, 2 wait 30 sec late drop\n"
 )
-"""The schema that the examples are asked against: the paper's, with clauses, and one more."""
+"""The schema of the examples: that of the paper with clauses, and one more extent."""
 
 TABLES = (SYNTAX, NAME, TYPE, STATIC, INPUT, LATER, DEPLOYMENT)
 CATALOGUE = {code: entry for table in TABLES for code, entry in table.items()}

@@ -1,4 +1,4 @@
-"""SN7: what a description of a network can have wrong."""
+"""SN7: errors in the description of a network."""
 
 from basestation.errors.entry import ErrorEntry
 
@@ -16,14 +16,16 @@ table = [[0, 1, 0.98], [1, 0, 0.95]]
 [extents]
 text = "tank: sensed (level:float {scale 2}) every 1 min at sites 1"
 """
-"""A whole deployment, which the examples about deployments spoil."""
+"""A valid deployment; each example changes one thing in it."""
 
 DEPLOYMENT = {
-    "SN701": ErrorEntry("deployment", "not TOML", "A deployment is described in TOML.", TANK.replace('"tank"', "tank")),
+    "SN701": ErrorEntry(
+        "deployment", "not TOML", "The description of a deployment is a TOML file.", TANK.replace('"tank"', "tank")
+    ),
     "SN702": ErrorEntry(
         "deployment",
         "unknown key",
-        "Nothing is read under this key here; docs/deployments.md has all of them.",
+        "There is no such key here; docs/deployments.md lists all keys.",
         TANK.replace("battery_mah", "batery_mah"),
     ),
     "SN703": ErrorEntry(
@@ -34,32 +36,32 @@ DEPLOYMENT = {
     ),
     "SN704": ErrorEntry(
         "deployment",
-        "a value of another kind was expected",
-        "What a key takes is said in the message; numbers must lie within their limits.",
+        "a wrong value",
+        "The message names the values that the key takes; numbers must lie within their limits.",
         TANK.replace("0.95", "95"),
     ),
     "SN705": ErrorEntry(
         "deployment",
-        "two things that exclude each other",
-        "A battery is said in mAh or in J, links by one of the three ways, extents by a file or here.",
+        "keys that exclude each other",
+        "Give a battery in mAh or in J, links in one of the three ways, extents in a file or in the description.",
         TANK.replace("battery_mah", "battery_j = 31320\nbattery_mah"),
     ),
     "SN706": ErrorEntry(
         "deployment",
         "a name or number that does not exist",
-        "Boards are named by motes, hardware has a table, units are UCUM codes, and links join motes and gateways.",
+        "Motes name boards, boards name hardware tables, units are UCUM codes, and links join motes and gateways.",
         TANK.replace("telosb", "telsob"),
     ),
     "SN707": ErrorEntry(
         "deployment",
-        "said twice",
-        "A number is a mote or a gateway, and a link from one to another stands once.",
+        "appears twice",
+        "A number is either a mote or a gateway, and a link from one to another appears once.",
         TANK.replace("[1, 0, 0.95]", "[0, 1, 0.95]"),
     ),
     "SN708": ErrorEntry(
         "deployment",
         "a file that cannot be read",
-        "Files are found beside the one that names them, and are texts in UTF-8.",
+        "Files are in the folder of the description, and are UTF-8 texts.",
         TANK.replace("table = [[0, 1, 0.98], [1, 0, 0.95]]", 'file = "links.csv"'),
     ),
     "SN709": ErrorEntry(
@@ -76,8 +78,8 @@ DEPLOYMENT = {
     ),
     "SN711": ErrorEntry(
         "deployment",
-        "an attribute that is not what the sensor gives",
-        "Scale and unit of an attribute are those of its sensor: motes compute with its numbers as they are.",
+        "an attribute that does not match its sensor",
+        "An attribute has the scale and unit of its sensor: motes compute with the numbers of the sensor.",
         TANK.replace("scale = 2", "scale = 3"),
     ),
 }

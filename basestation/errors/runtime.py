@@ -1,39 +1,38 @@
-"""What goes wrong with data, and what cannot be run yet: SN5 input, SN6 later."""
+"""Errors of data and of execution: SN5 input, SN6 later."""
 
 from basestation.errors.entry import ErrorEntry
 
 INPUT = {
-    # The examples are what is said of a recording of `road`; the tests read the recording that stands above it.
+    # An example is a recording of `road` and the error for it; the tests read the recording.
     "SN501": ErrorEntry(
         "input",
         "a file that cannot be read",
-        "It is not there, or may not be read.",
+        "The file does not exist, or cannot be opened.",
         "gone.csv: cannot be read: No such file or directory",
     ),
     "SN502": ErrorEntry(
         "input",
-        "no table",
+        "not a table",
         "Every row of a CSV file has as many fields as the header, quotes are closed, and the text is UTF-8; a Parquet file "
         "is whole.",
         "_tick,_site,temp,vibration\n0,1,20\n\nroad.csv, row 1: 3 fields, but the header has 4",
     ),
     "SN503": ErrorEntry(
         "input",
-        "a column that stands twice",
-        "Columns are told apart by their names.",
+        "a duplicate column",
+        "Each column needs a name of its own.",
         "_tick,_site,temp,temp\n0,1,20,5\n\nroad.csv: the column `temp` stands twice in the header",
     ),
     "SN504": ErrorEntry(
         "input",
         "unknown column",
-        "Columns are the attributes of the extent, and the system's with an underscore: `_tick _site _arrival _weight "
-        "_replaces`.",
+        "Columns are the attributes of the extent, and the system columns `_tick _site _arrival _weight _replaces`.",
         "_tick,_site,tmep,vibration\n0,1,20,5\n\nroad.csv: there is no column `tmep` here",
     ),
     "SN505": ErrorEntry(
         "input",
         "a column is missing",
-        "Attributes may be null, but they have a column; only the site and time of a sensed extent are known without one.",
+        "Every attribute needs a column, even if all its values are null; only site and time of a sensed extent need none.",
         "_tick,_site,temp\n0,1,20\n\nroad.csv: the column `vibration` is missing: it is an attribute of `road`",
     ),
     "SN506": ErrorEntry(
@@ -51,13 +50,13 @@ INPUT = {
     ),
     "SN508": ErrorEntry(
         "input",
-        "a tuple without its place in time",
+        "a tuple without a time",
         "A reading has tick and site, a pushed tuple its delivery or its timestamp; the clock of a replay starts at 0.",
         "_tick,_site,temp,vibration\n,1,20,5\n\nroad.csv, row 1, column _tick: a reading needs its tick",
     ),
     "SN509": ErrorEntry(
         "input",
-        "a correction that says nothing",
+        "an invalid correction",
         "`_weight` is 1 or -1, `_replaces` the index of a tuple.",
         "_tick,_site,temp,vibration,_weight\n0,1,20,5,2\n\n"
         "road.csv, row 1, column _weight: a weight is 1 (there) or -1 (no longer there)",
@@ -70,37 +69,37 @@ INPUT = {
     ),
     "SN511": ErrorEntry(
         "input",
-        "a subquery with more rows than one",
-        "Where one value is needed, a subquery gives one row, or none, which is null. The query has ended.",
+        "a subquery with more than one row",
+        "A subquery in place of a value gives one row, or none, which is null. The query ends.",
         "SELECT category FROM tempClass WHERE temp > (SELECT temp FROM tempClass)\n\n"
         "a subquery gives 2 rows where one value is needed",
     ),
     "SN512": ErrorEntry(
         "input",
         "a loop that cannot go on",
-        "Every change moves t, nothing is divided by zero, numbers have 64 bits, and one tick has fewer than 10,000 "
-        "evaluations. The query has ended; what it said before holds.",
+        "Every change must change t, no division by zero is allowed, numbers have 64 bits, and one tick has fewer than 10,000 "
+        "evaluations. The query ends; its earlier answers hold.",
         "SELECT temp FROM road FOR (t = 8; t > 0; t = t / 2 + 1) { WindowIs(road, t - 4, t); }\n\n"
         "the loop cannot go on: the change leaves t as it was, 2",
     ),
     "SN513": ErrorEntry(
         "input",
-        "motes that would not last",
-        "LIFETIME is promised by what is predicted of all that runs together, with motes that sleep. Ask for fewer days, or to be "
-        "answered later (DELIVER WITHIN); or stop what runs besides.",
+        "LIFETIME cannot be reached",
+        "The predicted lifetime, with all running queries together and duty-cycled motes, is shorter. Use fewer days, later "
+        "answers (DELIVER WITHIN), or stop other queries.",
         "SELECT temp FROM road LIFETIME 90000 DAYS\n\nmotes last 62,013.2 days at most, and are to last 90,000.0",
     ),
     "SN514": ErrorEntry(
         "input",
-        "nothing to simulate, or to draw",
-        "Motes do nothing for the query, or cannot run it: `--analyze` and `--map` are about what they do.",
+        "nothing to simulate or draw",
+        "Motes have no part in the query, or cannot run it; `--analyze` and `--map` show the part of the motes.",
         "SELECT category FROM tempClass [SCAN 1 DAY]\n\nthere is nothing to draw: motes do nothing for this",
     ),
     "SN515": ErrorEntry(
         "input",
         "a scenario that cannot be swept",
-        "Many rounds at once are what motes do that keep to their orders: all is asked at the beginning, clocks are right, and "
-        "nothing goes wrong but on the air and in sensors. Without `--swept` any scenario is run, mote by mote.",
+        "A sweep computes many rounds at once: all queries start at the beginning, clocks are right, and faults occur only on "
+        "the air and in sensors. Without `--swept` any scenario runs, mote by mote.",
         "calm.scenario.toml: cannot be swept: a query comes later, or goes",
     ),
 }
@@ -115,36 +114,36 @@ LATER = {
     "SN602": ErrorEntry(
         "later",
         "a value that motes cannot compute with",
-        "Motes compute in integers: a float is sampled as multiples of its scale, a string not at all. Recorded, it can be "
-        "asked about.",
+        "Motes compute in integers: they sample a float as multiples of its scale, and no strings. A replay of a recording "
+        "can answer the query.",
         "SELECT v FROM probe [NOW]",
     ),
     "SN603": ErrorEntry(
         "later",
         "more sensors than a mote samples at once",
-        "A mote samples eight sensors of an extent at most, whatever the number of queries that want them.",
+        "A mote samples eight sensors of an extent at most, however many queries read them.",
         "wall: sensed (a:integer, b:integer, c:integer, d:integer, e:integer, f:integer, g:integer, h:integer, i:integer) "
         "every 1 min at sites 1",
         schema=True,
     ),
     "SN604": ErrorEntry(
         "later",
-        "two sensors that are one on the air",
-        "The code of a sensor on the air is made of its name; two attributes of a query need two codes.",
+        "two sensors with one code",
+        "Frames identify a sensor by a code of its name; two attributes of a query need different codes.",
         "wall: sensed (a:integer {sensor 'light'}, b:integer {sensor 'light'}) every 1 min at sites 1",
         schema=True,
     ),
     "SN605": ErrorEntry(
         "later",
-        "sites that nobody lists",
-        "A base station that is running does not know yet which motes have the sensors; `at sites all` is for recordings.",
+        "unlisted sites",
+        "A running base station needs the list of sites; `at sites all` is for recordings.",
         "wall: sensed (a:integer) every 1 min at sites all",
         schema=True,
     ),
     "SN606": ErrorEntry(
         "later",
         "a schedule that is too large for a mote",
-        "All that one mote is to sample, for all queries, is kept in 144 bytes of its memory.",
+        "The schedule of a mote, for all queries together, has 144 bytes of its memory.",
         "\n".join(
             f"wall{n}: sensed (a:integer, b:integer, c:integer, d:integer, e:integer, f:integer, g:integer, h:integer) "
             "every 1 min at sites 1"

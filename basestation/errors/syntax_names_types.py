@@ -1,10 +1,10 @@
-"""What a text can have wrong by itself: SN1 syntax, SN2 names, SN3 types."""
+"""Errors of a text: SN1 syntax, SN2 names, SN3 types."""
 
 from basestation.errors.entry import ErrorEntry
 
 SYNTAX = {
     "SN101": ErrorEntry(
-        "syntax", "unknown character", "A character that no token begins with.", "SELECT temp ? FROM road"
+        "syntax", "unknown character", "No token begins with this character.", "SELECT temp ? FROM road"
     ),
     "SN102": ErrorEntry(
         "syntax",
@@ -20,8 +20,8 @@ SYNTAX = {
     ),
     "SN105": ErrorEntry(
         "syntax",
-        "something else was expected here",
-        "The grammar has no place for this word or sign here.",
+        "unexpected word or sign",
+        "The grammar does not allow this word or sign here.",
         "SELECT FROM road",
     ),
     "SN106": ErrorEntry(
@@ -32,7 +32,7 @@ SYNTAX = {
     ),
     "SN107": ErrorEntry(
         "syntax",
-        "a positive whole number is needed",
+        "a positive whole number is required",
         "SLIDE, offsets, SCAN and durations count whole units, at least 1.",
         "SELECT temp FROM road [FROM NOW-0 TO NOW SLIDE 5 MIN]",
     ),
@@ -50,8 +50,8 @@ SYNTAX = {
     ),
     "SN110": ErrorEntry(
         "syntax",
-        "said twice",
-        "A clause may stand once.",
+        "appears twice",
+        "A clause may appear once.",
         "SELECT temp FROM road ACQUIRE EVERY 2 MIN ACQUIRE EVERY 3 MIN",
     ),
     "SN111": ErrorEntry(
@@ -63,7 +63,7 @@ SYNTAX = {
     "SN112": ErrorEntry(
         "syntax",
         "not a part of the language",
-        "SQL has it, SNEEql does not (SEMANTICS 2.1, 10).",
+        "SQL has it, SNEEql does not (semantics 2.1, 10).",
         "SELECT temp FROM road UNION SELECT temp FROM road",
     ),
 }
@@ -72,28 +72,28 @@ NAME = {
     "SN201": ErrorEntry(
         "name",
         "unknown extent or entry of FROM",
-        "Nothing of this name is declared in the schema, or stands in FROM.",
+        "Neither the schema nor FROM has an entry of this name.",
         "SELECT temp FROM raod",
     ),
     "SN202": ErrorEntry(
-        "name", "unknown column", "What stands in FROM has no column of this name.", "SELECT tmep FROM road"
+        "name", "unknown column", "No entry of FROM has a column of this name.", "SELECT tmep FROM road"
     ),
     "SN203": ErrorEntry(
         "name",
         "ambiguous column",
-        "More than one column has this name; say which with a qualifier.",
+        "More than one column has this name; add a qualifier.",
         "SELECT site FROM road [NOW], traffic [FROM NOW TO NOW SLIDE 1 MIN]",
     ),
     "SN204": ErrorEntry(
         "name",
         "two entries with one name",
-        "Entries of FROM are told apart by their names.",
+        "Each entry of FROM needs a name of its own.",
         "SELECT 1 AS one FROM road [NOW], road [NOW]",
     ),
     "SN205": ErrorEntry(
         "name",
         "unknown function",
-        "There is no function or aggregate of this name (SEMANTICS 10.4, 10.5).",
+        "There is no function or aggregate of this name (semantics 10.4, 10.5).",
         "SELECT SQUARE(temp) FROM road",
     ),
     "SN206": ErrorEntry(
@@ -109,20 +109,20 @@ NAME = {
     "SN208": ErrorEntry(
         "name",
         "declared twice",
-        "Extents, and attributes within one, have names of their own.",
+        "Each extent, and each attribute within an extent, needs a name of its own.",
         "t: stored (a:integer, a:float)",
         schema=True,
     ),
     "SN209": ErrorEntry(
         "name",
-        "tick or index of a window's tuples",
-        "Tuples lose their tags when they enter a window (SEMANTICS 1.7).",
+        "tick or index of the tuples of a window",
+        "Tuples lose their tags when they enter a window (semantics 1.7).",
         "SELECT tick FROM road [NOW]",
     ),
     "SN210": ErrorEntry(
         "name",
         "a name that cannot be declared",
-        "tick and index are there for every tuple of a stream; names with an underscore in front are the system's.",
+        "Every tuple of a stream has tick and index already; names that begin with an underscore belong to the system.",
         "t: pushed (tick:integer)",
         schema=True,
     ),
@@ -131,8 +131,8 @@ NAME = {
 TYPE = {
     "SN301": ErrorEntry(
         "type",
-        "numbers are needed",
-        "Arithmetic, SUM, AVG and their like work on numbers.",
+        "numbers are required",
+        "Arithmetic and aggregates such as SUM and AVG take numbers.",
         "SELECT category + 1 FROM tempClass",
     ),
     "SN302": ErrorEntry(
@@ -143,31 +143,31 @@ TYPE = {
     ),
     "SN303": ErrorEntry(
         "type",
-        "a value is needed",
-        "A predicate has no value: there are no booleans (SEMANTICS 1.8).",
+        "a value is required",
+        "A predicate has no value: there are no booleans (semantics 1.8).",
         "SELECT temp > 3 FROM road",
     ),
     "SN304": ErrorEntry(
         "type",
-        "a predicate is needed",
+        "a predicate is required",
         "WHERE, HAVING, ON, WHEN, AND, OR and NOT take predicates.",
         "SELECT temp FROM road WHERE temp",
     ),
     "SN305": ErrorEntry(
         "type",
         "an argument of another type",
-        "The function takes values of another type, or all of one kind.",
+        "The function takes values of another type, or all of one type.",
         "SELECT UPPER(temp) FROM road",
     ),
     "SN306": ErrorEntry(
         "type",
         "parts of UNION ALL that differ",
-        "The parts have as many columns, of the same types.",
+        "All parts have the same number of columns, of the same types.",
         "SELECT temp FROM road UNION ALL SELECT site, weight FROM traffic",
     ),
     "SN307": ErrorEntry(
         "type",
-        "a call that the function does not take",
+        "a call that does not fit the function",
         "The number of arguments, `*` or DISTINCT does not fit.",
         "SELECT ABS(temp, 1) FROM road",
     ),
@@ -180,13 +180,13 @@ TYPE = {
     "SN309": ErrorEntry(
         "type",
         "a subquery with more than one column",
-        "Where a value stands, a subquery gives one column.",
+        "A subquery in place of a value has one column.",
         "SELECT category FROM tempClass WHERE temp = (SELECT temp, category FROM tempClass)",
     ),
     "SN310": ErrorEntry(
         "type",
         "a value of another type than its attribute",
-        "An integer may become a float; nothing else changes by itself.",
+        "An integer is converted to a float; there is no other implicit conversion.",
         "REVISE road SET temp = 'warm' WHERE site = 2",
     ),
 }

@@ -1,39 +1,46 @@
-"""Cursor: a place in a list of tokens, how to go on from it, and how to report and survive what is wrong there.
+"""TokenCursor: a position in a list of tokens, with error reports and recovery.
 
-Reading is done by methods that take tokens and return nodes. One that cannot go on reports why and raises Misread;
-whoever reads a list or a clause catches it, moves to where the next entry or clause begins, and goes on. An error
-that only follows from one already reported is never reported: nothing is said at a place that was reached by skipping,
-nor about a token that the tokenizer has complained about.
+Parser methods take tokens and return nodes. A method that cannot go on reports the reason and raises ParseError. The
+method that reads the list or clause around it catches the error, moves to the next entry or clause, and goes on.
+
+Errors do not cascade: the cursor reports nothing at a position reached by skipping, nor at a token that the lexer has
+reported.
 """
+
+from collections.abc import Collection, Iterable
+from typing import NoReturn, TypeAlias
 
 from basestation.language.diagnostics import Diagnostic
 from basestation.language.keywords import RESERVED, find_nearest
-from basestation.language.lexer import BAD, END, NAME, NUMBER, STRING, tokenize
+from basestation.language.lexer import BAD, END, NAME, NUMBER, STRING, Token, tokenize
 from basestation.language.syntax import Name
 from gateway.errors import MoteloomError
 from gateway.source import Source, Span
 
 MAX_NESTING = 100
-"""How deep brackets, and what else opens a level, may nest (SEMANTICS 10.1)."""
+"""The limit for nested brackets, subqueries, CASE and the like (semantics 10.1)."""
 
 MAX_OPERATOR_NESTING = 120
-"""How deep operators may nest to the right: one for each bracket, and a full ladder of them in the innermost."""
+"""The limit for operators nested to the right: one for each bracket, and one of each precedence in the innermost."""
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
+Levels: TypeAlias = tuple[int, int]
+"""The nesting of brackets and of operators at a position, for `recover`."""
+
 
 class ParseError(MoteloomError):
-    """What should stand here does not; it was reported."""
+    """The text does not continue as the grammar requires; the error is reported already."""
 
 
 class NestingError(MoteloomError):
-    """The text nests too deeply to go on with this statement; it was reported."""
+    """The statement nests too deeply to be read; the error is reported already."""
 
 
 class TokenCursor:
-    """`token` is the one that is looked at; `end` is where the last one taken ends."""
+    """`token` is the current token; `end` is the offset at which the last taken token ends; `steps` counts work for tests."""
 
-    def __init__(self, source: Source):
+    def __init__(self, source: Source) -> None:
         self.source = source
         self.tokens, self.diagnostics = tokenize(source)
         self.position = 0
@@ -42,28 +49,30 @@ class TokenCursor:
         self.steps = 0
         self.depth = 0
         self.operator_depth = 0
-        self._skipped_to = None
-        self._partners = None
-        self._in_loops = set()
+        self._skipped_to: int | None = None
+        self._partners: dict[int, int] | None = None
+        self._in_loops: set[int] = set()
 
-    # --- looking and taking ---
+    # --- reading tokens ---
 
-    def at(self, word):
+    def at(self, word: str) -> bool:
+        """Whether the current token is this word or sign."""
         self.steps += 1
         return self.token.word == word
 
-    def at_any(self, words):
+    def at_any(self, words: Collection[str]) -> bool:
+        """Whether the current token is one of these words or signs."""
         self.steps += 1
         return self.token.word in words
 
-    def peek(self, ahead=1):
-        """A token further on; END at and behind the end."""
+    def peek(self, ahead: int = 1) -> Token:
+        """The token `ahead` of the current one; END at the end."""
         self.steps += 1
         index = self.position + ahead
         return self.tokens[index] if index < len(self.tokens) else self.tokens[-1]
 
-    def take(self):
-        """The token looked at; the next one is looked at then. END stays."""
+    def take(self) -> Token:
+        """The current token; the next one becomes current. END stays."""
         self.steps += 1
         token = self.token
         if token.kind is not END:
@@ -72,29 +81,29 @@ class TokenCursor:
             self.token = self.tokens[self.position]
         return token
 
-    def accept(self, word):
+    def accept(self, word: str) -> Token | None:
         """Take the token if it is this word or sign, else None."""
         self.steps += 1
         return self.take() if self.token.word == word else None
 
-    def span_from(self, start):
-        """The place from an offset to the last token taken."""
+    def span_from(self, start: int) -> Span:
+        """The span from an offset to the end of the last taken token."""
         return Span(start, self.end if self.end > start else start)
 
     # --- expecting ---
 
-    def expect(self, word, what=None, *, help=None):
-        """Take this word or sign. A slip of the pen (`SLDIE`) is reported and taken for the word it is near to."""
+    def expect(self, word: str, what: str | None = None, *, help: str | None = None) -> Token:
+        """Take this word or sign. A typo (`SLDIE`) is reported and read as the word."""
         token = self.accept(word)
         if token is None:
             if not self.correct_typo((word,)):
                 shown = self.spell(word)
-                self.fail(what or (shown if word.isalpha() else f"`{word}`"), (shown,), help=help)
+                self.fail(what or f"`{shown}`", (shown,), help=help)
             token = self.take()
         return token
 
-    def correct_typo(self, words):
-        """If the token is nearly one of `words`, report it and make it that word: whoever looks next finds it right."""
+    def correct_typo(self, words: tuple[str, ...]) -> bool:
+        """If the token is nearly one of `words`, report the typo and replace the token's word by the right one."""
         token = self.token
         if token.kind is not NAME or token.word in RESERVED or self.is_suppressed():
             return False
@@ -102,17 +111,17 @@ class TokenCursor:
         if meant is None or meant == token.word:
             return False
         shown = self.spell(meant)
-        self.report("SN105", f"{shown} should stand here, not `{token.text}`", token.span, (shown,),
+        self.report("SN105", f"expected `{shown}`, found `{token.text}`", token.span, (shown,),
                     f"did you mean `{shown}`?")  # fmt: skip
         token.word = meant
         return True
 
-    def spell(self, word):
+    def spell(self, word: str) -> str:
         """A keyword as messages show it."""
         return word
 
-    def close(self, opening, expected=(), help=None):
-        """Take the bracket that closes `opening`; what stands before it is reported once and skipped."""
+    def close(self, opening: Token, expected: Collection[str] = (), help: str | None = None) -> None:
+        """Take the bracket that closes `opening`. Text before it is reported once and skipped."""
         closing = _CLOSING[opening.word]
         if self.accept(closing):
             return
@@ -122,14 +131,14 @@ class TokenCursor:
         self.skip_to(_AFTER_GROUP)
         self.accept(closing)
 
-    def name(self, what, expected=()):
+    def name(self, what: str, expected: Collection[str] = ()) -> Name:
         """Take a name that is not reserved."""
         token = self.token
         if token.kind is NAME and token.word not in RESERVED:
             self.take()
             return Name(token.text, span=token.span)
         if token.kind is NAME and self.peek().word in _AFTER_NAME:
-            # Where the text goes on as if this were the name, it was meant to be one.
+            # The text goes on as if this were the name, so it is read as one.
             self.report("SN111", f"`{token.text}` is a reserved word and cannot be {what}", token.span)
             self.take()
             return Name(token.text, span=token.span)
@@ -137,42 +146,48 @@ class TokenCursor:
 
     # --- reporting ---
 
-    def report(self, code, message, span, expected=(), help=None):
+    def report(
+        self, code: str, message: str, span: Span, expected: Iterable[str] = (), help: str | None = None
+    ) -> None:
+        """Add a diagnostic."""
         self.diagnostics.append(Diagnostic(code, message, self.source, span, tuple(expected), help))
 
-    def is_suppressed(self):
-        """Whether an error at this token would only follow from one that was reported."""
+    def is_suppressed(self) -> bool:
+        """Whether an error at this token would only follow from a reported one."""
         return (
             self.position == self._skipped_to
             or self.token.kind is BAD
             or (self.position > 0 and self.tokens[self.position - 1].kind is BAD)
         )
 
-    def report_unexpected(self, what, expected, help=None):
-        """Report that the token is not `what` should stand here, unless that follows from another error."""
+    def report_unexpected(self, what: str, expected: Collection[str], help: str | None = None) -> None:
+        """Report that the token is not `what`, unless that follows from another error."""
         if not self.is_suppressed():
-            found = "but the text ends" if self.token.kind is END else f"not {self.found()}"
+            found = "the end of the text" if self.token.kind is END else self.describe_token()
             if help is None and self.token.kind is NAME:
                 meant = find_nearest(self.token.text, tuple(word.upper() for word in expected if word.isalpha()))
-                help = meant and f"did you mean `{self.spell(meant)}`?"
-            self.report("SN105", f"{what} should stand here, {found}", self.token.span, expected, help)
+                help = f"did you mean `{self.spell(meant)}`?" if meant else None
+            what = f"`{what}`" if what in expected and " " not in what else what
+            self.report("SN105", f"expected {what}, found {found}", self.token.span, expected, help)
 
-    def suppress_errors(self):
-        """Say nothing more about this token."""
+    def suppress_errors(self) -> None:
+        """Report no further error at this token."""
         self._skipped_to = self.position
 
-    def fail(self, what, expected, *, help=None):
-        """`complain`, and give up what is being read."""
+    def fail(self, what: str, expected: Collection[str], *, help: str | None = None) -> NoReturn:
+        """`report_unexpected`, then raise ParseError."""
         self.report_unexpected(what, expected, help)
         raise ParseError
 
-    def reject(self, code, message, span, help=None, expected=()):
-        """Report an error of another kind than a missing word, and give up what is being read."""
+    def reject(
+        self, code: str, message: str, span: Span, help: str | None = None, expected: Collection[str] = ()
+    ) -> NoReturn:
+        """Report an error other than a missing word, then raise ParseError."""
         if not self.is_suppressed():
             self.report(code, message, span, expected, help)
         raise ParseError
 
-    def found(self):
+    def describe_token(self) -> str:
         """The token as a message names it."""
         text = self.token.text
         if len(text) > 30:
@@ -182,27 +197,27 @@ class TokenCursor:
 
     # --- nesting ---
 
-    def enter_level(self, token):
-        """Open one more level at this token."""
+    def enter_level(self, token: Token) -> None:
+        """Count one more level of nesting, which begins at this token."""
         self.depth += 1
         if self.depth > MAX_NESTING:
-            self.report("SN109", f"this is nested more than {MAX_NESTING} deep", token.span,
-                        help="take it apart into subqueries, or say it flatter")  # fmt: skip
+            self.report("SN109", f"nesting is deeper than {MAX_NESTING} levels", token.span,
+                        help="split it into subqueries, or write it with fewer levels")  # fmt: skip
             raise NestingError
 
-    def levels(self):
-        """How deep this place is, for `recover`."""
+    def levels(self) -> Levels:
+        """The nesting at this position, for `recover`."""
         return self.depth, self.operator_depth
 
     # --- going on after an error ---
 
-    def recover(self, levels, stops):
-        """After a Misread: back to these levels, and on to the next of `stops`."""
+    def recover(self, levels: Levels, stops: Collection[str]) -> None:
+        """After a ParseError: restore the nesting and skip to the next of `stops`."""
         self.depth, self.operator_depth = levels
         self.skip_to(stops)
 
-    def skip_to(self, stops):
-        """Go to the next token that is one of `stops` outside of brackets, or to the end of the statement."""
+    def skip_to(self, stops: Collection[str]) -> None:
+        """Skip to the next token in `stops` outside of brackets, or to the end of the statement."""
         while self.token.kind is not END and self.token.word not in stops and not self.starts_declaration():
             partner = self._partner_of(self.position)
             self.steps += 1
@@ -212,24 +227,25 @@ class TokenCursor:
             self.take()
         self._skipped_to = self.position
 
-    def skip_statement(self):
-        """Go to the `;` that ends the statement, past those inside of loops."""
+    def skip_statement(self) -> None:
+        """Skip to the `;` that ends the statement, past those inside loops."""
         self._partner_of(self.position)
         while self.token.kind is not END and (self.token.word != ";" or self.position in self._in_loops):
             self.take()
         self.suppress_errors()
 
-    def starts_declaration(self):
-        """Whether something begins at this token that no error before it concerns."""
+    def starts_declaration(self) -> bool:
+        """Whether a new declaration begins at this token; skipping stops there."""
         return False
 
-    def _partner_of(self, position):
-        """Where the bracket opened at `position` is closed; None if it is none, or is never closed.
+    def _partner_of(self, position: int) -> int | None:
+        """The position of the bracket that closes the one at `position`; None if there is none.
 
-        Made for the whole text at the first error. A `;` ends all brackets, but for those of a loop.
+        Computed for the whole text at the first error. A `;` ends all open brackets, except those of a loop.
         """
         if self._partners is None:
-            self._partners, opened = {}, []
+            self._partners = {}
+            opened: list[tuple[int, str, bool]] = []
             for i, token in enumerate(self.tokens):
                 self.steps += 1
                 word = token.word

@@ -1,4 +1,4 @@
-"""Sources: the entries of FROM with their aliases, windows and joins."""
+"""FROM: its entries with aliases, windows and joins."""
 
 from basestation.language.cursor import NestingError, ParseError
 from basestation.language.expression_parser import ExpressionParser
@@ -13,16 +13,25 @@ from basestation.language.keywords import (
     find_nearest,
 )
 from basestation.language.lexer import NAME
-from basestation.language.syntax import Bad, ExtentSource, FromEntry, Join, Name, QuerySource
+from basestation.language.syntax import (
+    Bad,
+    ConverterQuery,
+    ExtentSource,
+    FromEntry,
+    Join,
+    Name,
+    QuerySource,
+    WindowClause,
+)
 from basestation.language.window_parser import WindowParser
 
 MAX_JOINS = 300
-"""How many joins may stand in a row: each lies above the one before it."""
+"""The limit for joins in a row: each lies above the one before it."""
 
 CLAUSE_STOPS = frozenset((")", "]", "}", ";", "SELECT")) | CLAUSE_STARTS
-"""Where a broken clause ends."""
+"""Where recovery stops after an error in a clause."""
 LIST_STOPS = CLAUSE_STOPS | {","}
-"""Where a broken entry of a clause ends."""
+"""Where recovery stops after an error in an entry of a clause."""
 
 _JOIN_STOPS = LIST_STOPS | JOINS
 _WINDOW_STOPS = frozenset(("]", ")", "}", ";", "SELECT", "WHERE", "GROUP", "HAVING"))
@@ -38,12 +47,16 @@ _OPERATOR_WORDS = ("BETWEEN", "LIKE", "AND")
 
 
 class FromParser(ExpressionParser, WindowParser):
-    """Reads what stands behind FROM. Converters are read by `convert`, which a class below has."""
+    """Parses the entries of FROM. Derived classes implement `convert`."""
 
-    def alias(self, following=()):
-        """`[AS] name`, or None where no alias is given; `following` are the keywords that can come next.
+    def convert(self) -> ConverterQuery:
+        """A query in a converter."""
+        raise NotImplementedError
 
-        A word behind which nothing fits is no alias but a slip of the keyword that belongs here, or a word of SQL.
+    def alias(self, following: tuple[str, ...] = ()) -> Name | None:
+        """`[AS] name`, or None without an alias; `following` are the keywords that can come next.
+
+        A word that nothing fitting follows is not an alias: it is a typo of a keyword, or a word of SQL.
         """
         if self.accept("AS"):
             return self.name("an alias", ("a name",))
@@ -54,42 +67,43 @@ class FromParser(ExpressionParser, WindowParser):
         if after not in _AFTER_ALIAS or ((after == "(" or after in JOINS) and token.word in SQL_WORDS):
             self.reject_sql_word()
             if after == "number" and token.word in _WINDOW_WORDS:
-                self.reject("SN105", f"{token.word} stands in a window", token.span, _WINDOW_WORDS[token.word])
+                self.reject("SN105", f"{token.word} belongs in a window", token.span, _WINDOW_WORDS[token.word])
             if find_nearest(token.text, following) or find_nearest(token.text, _OPERATOR_WORDS):
                 return None
         self.take()
         return Name(token.text, span=token.span)
 
-    def reject_sql_alias(self, name):
-        """Refuse a word of SQL that was read as the name before this token."""
+    def reject_sql_alias(self, name: Name) -> None:
+        """Reject a word of SQL that was read as the name before this token."""
         word = name.text.upper()
         if word in SQL_WORDS and self.tokens[self.position - 1].span == name.span:
             self.reject("SN112", f"SNEEql has no {word}", name.span, SQL_WORDS[word])
 
-    def reject_sql_word(self):
-        """Refuse a word that only SQL knows."""
+    def reject_sql_word(self) -> None:
+        """Reject a word that exists only in SQL."""
         if self.token.kind is NAME and self.token.word in SQL_WORDS:
             self.reject("SN112", f"SNEEql has no {self.token.word}", self.token.span, SQL_WORDS[self.token.word])
 
-    def operator_hint(self):
-        """A help for an operator that is misspelt, or not SNEEql's."""
+    def operator_hint(self) -> str | None:
+        """The help for an operator that is misspelt, or not one of SNEEql."""
         if self.at(":") and self.peek().word == ":":
             return "write CAST(e AS type)"
         meant = find_nearest(self.token.text, _OPERATOR_WORDS) if self.token.kind is NAME else None
         return f"did you mean `{meant}`?" if meant else None
 
-    def entries(self):
-        """The entries of FROM; none where one of them could not be read, so that nobody misses its columns."""
-        entries, broken = [], False
+    def entries(self) -> tuple[FromEntry | Join, ...]:
+        """The entries of FROM; none if one could not be read, so that its missing columns cause no further errors."""
+        entries: list[FromEntry | Join] = []
+        broken = False
         while True:
             levels = self.levels()
             start = self.token.span.start
             try:
-                entry = self._entry()
+                entry: FromEntry | Join = self._entry()
                 joins = 0
                 while self.at_any(JOINS) or (self.token.kind is NAME and self.correct_typo(_JOIN_WORDS)):
                     joins += 1
-                    self._many_joins(joins)
+                    self._limit_joins(joins)
                     entry = self._join(entry, start)
                 entries.append(entry)
             except ParseError:
@@ -98,20 +112,20 @@ class FromParser(ExpressionParser, WindowParser):
             if not self.accept(","):
                 return () if broken else tuple(entries)
 
-    def _many_joins(self, count):
+    def _limit_joins(self, count: int) -> None:
         if count > MAX_JOINS:
             self.report("SN109", f"more than {MAX_JOINS} JOINs in a row", self.token.span,
-                        help="list the tables in FROM with commas, and say in WHERE what belongs together")  # fmt: skip
+                        help="list the tables in FROM with commas, and write the conditions in WHERE")  # fmt: skip
             raise NestingError
 
-    def after_entry(self, entry):
-        """What could stand behind an entry of FROM, for messages."""
-        if type(entry) is Join:
+    def after_entry(self, entry: FromEntry | Join) -> tuple[str, ...]:
+        """The words that can follow an entry of FROM, for messages."""
+        if isinstance(entry, Join):
             return ("an operator", ",", "JOIN")
         window = () if entry.window else ("[",)
         return (*(() if entry.alias else ("an alias",)), *window, ",", "JOIN")
 
-    def _join(self, left, start):
+    def _join(self, left: FromEntry | Join, start: int) -> Join:
         kind = self.take().word
         if kind == "JOIN":
             kind = "INNER"
@@ -124,7 +138,7 @@ class FromParser(ExpressionParser, WindowParser):
             if self.at("ON"):
                 self.reject("SN105", "a CROSS JOIN has no ON", self.token.span, "write JOIN … ON")
             return Join(kind, left, right, None, span=self.span_from(start))
-        self.expect("ON", help="say which rows belong together: JOIN … ON a.x = b.x")
+        self.expect("ON", help="write the condition of the join: JOIN … ON a.x = b.x")
         levels = self.levels()
         try:
             condition = self.expression()
@@ -133,7 +147,7 @@ class FromParser(ExpressionParser, WindowParser):
             self.recover(levels, _JOIN_STOPS)
         return Join(kind, left, right, condition, span=self.span_from(start))
 
-    def _entry(self):
+    def _entry(self) -> FromEntry:
         """A source with its alias and its window, in either order."""
         start = self.token.span.start
         source = self._source()
@@ -146,8 +160,8 @@ class FromParser(ExpressionParser, WindowParser):
             self.reject("SN110", "an entry of FROM has one window", self.token.span)
         return FromEntry(source, alias, window, span=self.span_from(start))
 
-    def _window_or_skip(self):
-        """A window; one that cannot be read is passed over, and gives up its entry."""
+    def _window_or_skip(self) -> WindowClause:
+        """A window; after one that cannot be read, the cursor skips it and its entry fails."""
         levels = self.levels()
         try:
             return self.window()
@@ -156,7 +170,7 @@ class FromParser(ExpressionParser, WindowParser):
             self.accept("]")
             raise
 
-    def _source(self):
+    def _source(self) -> ExtentSource | QuerySource:
         token = self.token
         if self.at("("):
             opening = self.take()
@@ -166,7 +180,7 @@ class FromParser(ExpressionParser, WindowParser):
                 and self.token.word not in RESERVED
                 and not find_nearest(self.token.text, ("SELECT",))
             ):
-                self.reject("SN112", "only a query stands in parentheses in FROM", self.token.span,
+                self.reject("SN112", "only a query is allowed in parentheses in FROM", self.token.span,
                             "leave the parentheses out", ("SELECT",))  # fmt: skip
             query = self.query()
             self.close_query(opening)
@@ -180,6 +194,6 @@ class FromParser(ExpressionParser, WindowParser):
                 self.reject("SN112", "SNEEql has no functions in FROM", name.span)
             return ExtentSource(name, span=name.span)
         if not self.at("HISTORY") and not self.correct_typo(("HISTORY",)):
-            self.fail("HISTORY", ("HISTORY",), help=f"an extent's archive is {name.text}.HISTORY")
+            self.fail("HISTORY", ("HISTORY",), help=f"the archive of an extent is {name.text}.HISTORY")
         self.take()
         return ExtentSource(name, True, span=self.span_from(token.span.start))

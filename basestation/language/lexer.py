@@ -1,7 +1,7 @@
-"""Tokens: a text cut into words, numbers, strings and signs.
+"""Lexer: a text cut into names, numbers, strings and signs.
 
-Nothing is skipped but white space and comments. What is no token is reported here and becomes a token of kind BAD,
-so that the parser knows that something stood there and says nothing more about it.
+It skips only white space and comments. Text that is no token is reported here and becomes a token of kind BAD, so that
+the parser knows of it and reports no further error there.
 """
 
 import re
@@ -15,10 +15,10 @@ from gateway.source import Source, Span
 NAME, NUMBER, STRING, SIGN, BAD, END = "name", "number", "string", "sign", "bad", "end"
 
 MAX_INTEGER_LITERAL = 2**63
-"""The largest whole number that may be written: 64 bits, and one more for the minus that may stand before it."""
+"""The largest integer literal: 2^63, which is in range only after a minus."""
 
-# The groups that stand first are the language; those from `open_string` on are what people write instead. A name, a
-# number or a string that breaks one of the look-aheads falls through to them. `4..9` is 4, .. and 9 (SEMANTICS 13).
+# The first groups are the language; those from `open_string` on are common mistakes. A name, a number or a string that
+# fails its look-ahead falls through to them. `4..9` is 4, .. and 9 (semantics 13).
 _TOKEN = re.compile(
     r"""
       (?P<space>    \s+ )
@@ -41,7 +41,7 @@ _TOKEN = re.compile(
 _INSTEAD = {
     "#": "a comment begins with --",
     "&": "the conjunction is AND",
-    "|": "the disjunction is OR; strings are not joined in SNEEql",
+    "|": "the disjunction is OR; SNEEql does not concatenate strings",
     "!": "the negation is NOT, unequal is <>",
     "^": "powers are POWER(x, y)",
     "≤": "write <=",
@@ -57,18 +57,18 @@ _INSTEAD = {
     "?": "there are no parameters; write the value",
     "$": "there are no parameters; write the value",
     "@": "there are no variables; write the value",
-    '"': "names stand without quotes, strings between single ones: 'text'",
-    "`": "names stand without quotes",
-    "‘": "strings stand between plain quotes: 'text'",
-    "’": "strings stand between plain quotes: 'text'",
-    "“": "strings stand between plain quotes: 'text'",
-    "”": "strings stand between plain quotes: 'text'",
+    '"': "write names without quotes, strings in single quotes: 'text'",
+    "`": "write names without quotes",
+    "‘": "write strings in plain quotes: 'text'",
+    "’": "write strings in plain quotes: 'text'",
+    "“": "write strings in plain quotes: 'text'",
+    "”": "write strings in plain quotes: 'text'",
 }
 
 
 @dataclass(slots=True)
 class Token:
-    """One token. `word` is what the parser compares: a name in capitals, a sign as it is, else the kind."""
+    """One token. The parser compares `word`: a name in capitals, a sign as it is, else the kind."""
 
     kind: str
     text: str
@@ -76,14 +76,29 @@ class Token:
     span: Span
     word: str
 
+    @property
+    def number(self) -> int | float:
+        """The value of a token of kind NUMBER."""
+        assert isinstance(self.value, int | float)
+        return self.value
+
+    @property
+    def string(self) -> str:
+        """The value of a token of kind STRING."""
+        assert isinstance(self.value, str)
+        return self.value
+
 
 def tokenize(source: Source) -> tuple[list[Token], list[Diagnostic]]:
-    """The tokens of a source, the last one of kind END, and what could not be read."""
-    text, tokens, diagnostics = source.text, [], []
+    """The tokens of a source, the last one of kind END, and the diagnostics of text that is no token."""
+    text = source.text
+    tokens: list[Token] = []
+    diagnostics = []
     position, length, last_end = 0, len(text), 0
     match_at = _TOKEN.match
     while position < length:
         match = match_at(text, position)
+        assert match is not None and match.lastgroup is not None  # the last group matches any character
         kind, end = match.lastgroup, match.end()
         if kind == "space" or (kind == "comment" and not _is_decrement(text, position, tokens)):
             position = end
@@ -109,26 +124,27 @@ def tokenize(source: Source) -> tuple[list[Token], list[Diagnostic]]:
     return tokens, diagnostics
 
 
-def _is_decrement(text, position, tokens):
-    """Whether `--` is the decrement of a loop and no comment: only there do `;` and `t` stand before it."""
+def _is_decrement(text: str, position: int, tokens: list[Token]) -> bool:
+    """Whether `--` is the decrement of a loop and not a comment: only there `;` and `t` precede it."""
     return text.startswith("--", position) and len(tokens) > 1 and tokens[-1].word == "T" and tokens[-2].word == ";"
 
 
-def _number(text):
-    """The value of a number; None where it has no place in 64 bits."""
+def _number(text: str) -> int | float | None:
+    """The value of a number; None if it does not fit into 64 bits."""
     if text.isdigit():
-        # Python refuses to convert very long texts; they are too large long before that.
+        # Python refuses to convert very long texts; those are too large anyway.
         value = int(text) if len(text.lstrip("0")) < 20 else MAX_INTEGER_LITERAL + 1
         return value if value <= MAX_INTEGER_LITERAL else None
-    value = float(text)
-    return value if value != float("inf") else None
+    number = float(text)
+    return number if number != float("inf") else None
 
 
-def _complaint(source, kind, text, span):
+def _complaint(source: Source, kind: str, text: str, span: Span) -> Diagnostic:
+    """The diagnostic of text that is no token; `kind` is the group of the pattern that matched it."""
     if kind == "number":
         return Diagnostic(
             "SN104", "the number is too large", source, span,
-            help="whole numbers have 64 bits, others go up to 1.797e308",
+            help="integers have 64 bits, floats go up to 1.797e308",
         )  # fmt: skip
     if kind == "digits":
         return Diagnostic("SN104", f"`{text}` is not a number", source, span, help=_number_help(text))
@@ -143,13 +159,13 @@ def _complaint(source, kind, text, span):
         )
     if kind == "quoted":
         inside = text[1:-1]
-        help = f"a string is written '{inside}'" if text[0] == '"' else f"write {inside}"
+        help = f"write a string as '{inside}'" if text[0] == '"' else f"write {inside}"
         if text[0] == '"' and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", inside):
-            help = f"a name is written {inside}, a string '{inside}'"
+            help = f"write a name as {inside}, a string as '{inside}'"
         return Diagnostic("SN112", f"names are not quoted: {text}", source, span, help=help)
     if kind == "curly":
         return Diagnostic(
-            "SN101", f"`{text[0]}` is a typographic quote", source, span, help=f"with plain quotes: '{text[1:-1]}'"
+            "SN101", f"`{text[0]}` is a typographic quote", source, span, help=f"use plain quotes: '{text[1:-1]}'"
         )
     if kind == "word":
         return _foreign_letter(source, text, span)
@@ -159,16 +175,16 @@ def _complaint(source, kind, text, span):
     return Diagnostic("SN101", f"unknown character {shown}", source, span, help=_INSTEAD.get(text[0]))
 
 
-def _foreign_letter(source, text, span):
+def _foreign_letter(source: Source, text: str, span: Span) -> Diagnostic:
     index = next(i for i, letter in enumerate(text) if not letter.isascii())
     place = Span(span.start + index, span.start + index + 1)
     return Diagnostic(
         "SN101", f"`{text[index]}` cannot stand in a name: `{text}`", source, place,
-        help="names are made of A to Z, a to z, 0 to 9 and _",
+        help="names consist of A to Z, a to z, 0 to 9 and _",
     )  # fmt: skip
 
 
-def _number_help(text):
+def _number_help(text: str) -> str | None:
     if text.startswith("."):
         return f"write 0{text}" if text[1:].isdigit() else None
     if text.endswith(".") and text[:-1].isdigit():
@@ -177,11 +193,11 @@ def _number_help(text):
         return f"write {text.replace('_', '')}"
     parts = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([A-Za-z_]\w*)", text)
     if parts and unit_of(parts[2]):
-        return f"a space belongs before the unit: {parts[1]} {parts[2]}"
+        return f"put a space before the unit: {parts[1]} {parts[2]}"
     if parts:
         return "a name does not begin with a digit"
     return None
 
 
-def _unicode_name(character):
+def _unicode_name(character: str) -> str:
     return unicodedata.name(character, "a control character")

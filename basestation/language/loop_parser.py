@@ -1,7 +1,9 @@
-"""Loops: TelegraphCQ's for-loops over windows (SEMANTICS 10.8).
+"""Loops: the for-loops of TelegraphCQ over windows (semantics 10.8).
 
-Their expressions are those of queries with other operands: whole numbers, durations, `t` and `ST`.
+Their expressions have the operators of queries and other operands: whole numbers, durations, `t` and `ST`.
 """
+
+from collections.abc import Callable, Collection
 
 from acquisition.units import unit_of
 from basestation.language.cursor import ParseError
@@ -9,9 +11,10 @@ from basestation.language.duration_parser import ALL_UNITS
 from basestation.language.expression_parser import ExpressionParser
 from basestation.language.from_parser import CLAUSE_STOPS
 from basestation.language.keywords import RESERVED
-from basestation.language.lexer import NAME, NUMBER
+from basestation.language.lexer import NAME, NUMBER, Token
 from basestation.language.precedence import OPERATORS, OR, SUM
-from basestation.language.syntax import Bad, Binary, Loop, LoopName, Number, WindowIs
+from basestation.language.syntax import Bad, Binary, Expr, Loop, LoopName, Number, WindowIs
+from gateway.source import Source
 
 _LOOP_OPERATORS = {
     word: binding for word, binding in OPERATORS.items() if word not in ("%", "IS", "IN", "LIKE", "BETWEEN", "NOT")
@@ -27,15 +30,17 @@ _CHANGE_WORDS = ("++", "--", "+=", "-=", "=")
 
 
 class LoopParser(ExpressionParser):
-    """Reads loops."""
+    """Parses loops."""
 
-    in_loop = False
-    unknown = frozenset()  # names that were reported in this loop; each is reported once
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.in_loop = False
+        self.unknown: set[str] = set()  # names already reported in this loop; each is reported once
 
-    def spell(self, word):
+    def spell(self, word: str) -> str:
         return "WindowIs" if word == "WINDOWIS" else word
 
-    def loop(self):
+    def loop(self) -> Loop:
         """`FOR ( [t = e] ; cond ; change ) { windows }`."""
         token = self.take()
         opening = self.take()
@@ -48,8 +53,11 @@ class LoopParser(ExpressionParser):
             self.operators, self.in_loop = OPERATORS, False
         return Loop(first, condition, change, windows, span=self.span_from(token.span.start))
 
-    def _header(self):
+    def _header(self) -> tuple[Expr | None, Expr, Expr]:
         """The first value, the condition and the change, with `;` between them."""
+        first: Expr | None
+        condition: Expr
+        change: Expr
         first = condition = change = Bad(span=self.token.span)
         try:
             first = None if self.at(";") else self._header_part(self._first)
@@ -61,34 +69,34 @@ class LoopParser(ExpressionParser):
             self.skip_to(_HEADER_STOPS)
         return first, condition, change
 
-    def _header_part(self, read):
+    def _header_part(self, parse: Callable[[], Expr]) -> Expr:
         levels = self.levels()
         token = self.token
         try:
-            return read()
+            return parse()
         except ParseError:
             self.recover(levels, _PART_STOPS)
             return Bad(span=token.span)
 
-    def _semicolon(self, what):
+    def _semicolon(self, what: str) -> None:
         if not self.accept(";"):
-            self.fail(f"`;` behind {what}", (";",), help="a loop is FOR (t = ST; t < ST + 50; t += 5) { … }")
+            self.fail(f"`;` after {what}", (";",), help="a loop is FOR (t = ST; t < ST + 50; t += 5) { … }")
 
-    def _first(self):
+    def _first(self) -> Expr:
         self._variable()
         self.expect("=")
         return self.expression(SUM)
 
-    def _condition(self):
+    def _condition(self) -> Expr:
         if self.at(";"):
             self.fail(
                 "a condition on t",
                 ("t",),
-                help="a loop that shall never end has a condition that always holds: t >= ST",
+                help="for a loop without end write a condition that always holds: t >= ST",
             )
         return self.expression(OR)
 
-    def _change(self):
+    def _change(self) -> Expr:
         """The new value of t as an expression."""
         start = self.token.span.start
         variable = self._variable()
@@ -101,14 +109,14 @@ class LoopParser(ExpressionParser):
         step = Number(1, span=sign.span) if sign.word in ("++", "--") else self._step(sign)
         return Binary(_CHANGES[sign.word], variable, step, span=self.span_from(start), op_span=sign.span)
 
-    def _step(self, sign):
+    def _step(self, sign: Token) -> Expr:
         """The right side of `+=`, which is the right operand of a plus."""
         self.enter_operand(sign)
         step = self.expression(SUM)
         self.operator_depth -= 1
         return step
 
-    def _variable(self):
+    def _variable(self) -> LoopName:
         token = self.token
         if token.kind is NAME and token.text != "t" and self.peek().word in (*_CHANGE_WORDS, "=="):
             self._not_known(f"the variable of a loop is t, not `{token.text}`", ("t",), "did you mean `t`?")
@@ -118,19 +126,17 @@ class LoopParser(ExpressionParser):
             self.take()
         return LoopName("t", span=token.span)
 
-    # --- what stands in braces ---
+    # --- the windows in braces ---
 
-    def _windows(self):
+    def _windows(self) -> tuple[WindowIs | Bad, ...]:
         opening = self.accept("{")
         if not opening:
-            self.report_unexpected(
-                "`{`", ("{",), "the windows of a loop stand in braces: { WindowIs(road, t - 4, t); }"
-            )
+            self.report_unexpected("`{`", ("{",), "put the windows of a loop in braces: { WindowIs(road, t - 4, t); }")
             if not self.at("WINDOWIS"):
                 place = self.token.span
                 self.skip_to(CLAUSE_STOPS)
                 return (Bad(span=place),)
-        windows = []
+        windows: list[WindowIs | Bad] = []
         while not self.at_any(("}", "end")):
             levels, place = self.levels(), self.token.span
             try:
@@ -143,7 +149,7 @@ class LoopParser(ExpressionParser):
                     break
         if not windows:
             self.report_unexpected(
-                "WindowIs", ("WindowIs",), "a loop says at least one window: WindowIs(road, t - 4, t);"
+                "WindowIs", ("WindowIs",), "a loop has at least one window: WindowIs(road, t - 4, t);"
             )
         if opening:
             self.close(opening, ("WindowIs",))
@@ -151,7 +157,7 @@ class LoopParser(ExpressionParser):
             self.accept("}")
         return tuple(windows)
 
-    def _window_is(self):
+    def _window_is(self) -> WindowIs:
         """`WindowIs(name [ROWS], left, right);`"""
         start = self.token.span.start
         self.expect("WINDOWIS")
@@ -171,8 +177,8 @@ class LoopParser(ExpressionParser):
 
     # --- operands ---
 
-    def operand(self):
-        """In a loop: a whole number, a duration, `t` or `ST`. Elsewhere what queries have."""
+    def operand(self) -> Expr:
+        """In a loop a whole number, a duration, `t` or `ST`; outside an operand of queries."""
         if not self.in_loop:
             return super().operand()
         token = self.token
@@ -189,15 +195,15 @@ class LoopParser(ExpressionParser):
             self._not_known(f"there is no `{token.text}` in a loop", ("t", "ST"), f"did you mean `{meant}`?")
             return LoopName(meant, span=token.span)
         if token.kind is NAME and token.word not in RESERVED and self.peek().word in _AFTER_VALUE:
-            help = "a loop knows t, the start ST, whole numbers and durations, but no columns"
+            help = "a loop has t, the start ST, whole numbers and durations, but no columns"
             if token.word in ("NOW", "STSTSTST"):
                 help = "the tick of the query's start is ST"
-            self._not_known(f"a value of the loop should stand here, not `{token.text}`", _VALUES, help)
+            self._not_known(f"expected a value of the loop, found `{token.text}`", _VALUES, help)
             return Bad(span=token.span)
         self.fail("a value of the loop", _VALUES)
 
-    def _not_known(self, message, expected, help):
-        """Take a name that a loop does not know; it is reported where it stands first."""
+    def _not_known(self, message: str, expected: Collection[str], help: str) -> None:
+        """Take a name that loops do not have; its first occurrence is reported."""
         token = self.take()
         if token.text not in self.unknown:
             self.unknown.add(token.text)

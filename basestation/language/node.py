@@ -1,38 +1,49 @@
-"""Node: what every node of syntax has in common: it knows its place, and compares by what was said, not by where."""
+"""SyntaxNode: the base of all syntax nodes. A node has a span, and compares by its content, not by its span."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import cache, partial
+from typing import Any, Literal, TypeVar, dataclass_transform
 
 from gateway.source import Span
 
 NO_SPAN = Span(0, 0)
 
-
-# Nodes compare by Node's own methods, not by those that dataclass would make.
-syntax_node = partial(dataclass, frozen=True, slots=True, eq=False)
+_Class = TypeVar("_Class")
 
 
-def span_field():
-    """A field that says where something stands; places do not take part in comparison."""
-    return field(default=NO_SPAN, compare=False, repr=False, kw_only=True)
+def span_field(*, default: Span, kw_only: Literal[True]) -> Any:
+    """A field for a span; spans do not take part in comparison."""
+    return field(default=default, compare=False, repr=False, kw_only=kw_only)
 
 
-@cache
-def _compared_fields(node_type):
-    """The names of the fields that were said, as opposed to where."""
-    return tuple(f.name for f in fields(node_type) if f.compare)
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(span_field,))
+def syntax_node(cls: type[_Class]) -> type[_Class]:
+    """A frozen dataclass with slots that keeps the comparison of SyntaxNode."""
+    make: Callable[[type[_Class]], type[_Class]] = dataclass(frozen=True, slots=True, eq=False)
+    return make(cls)
+
+
+_COMPARED: "dict[type[SyntaxNode], tuple[str, ...]]" = {}
+
+
+def _compared_fields(node_type: "type[SyntaxNode]") -> tuple[str, ...]:
+    """The names of the fields that take part in comparison."""
+    found = _COMPARED.get(node_type)
+    if found is None:
+        found = _COMPARED[node_type] = tuple(f.name for f in fields(node_type) if f.compare)
+    return found
 
 
 @syntax_node
 class SyntaxNode:
-    """Compared without recursion: a chain of ten thousand ANDs is a tree as deep as that."""
+    """Compared without recursion: a chain of ten thousand ANDs is a tree of that depth."""
 
-    span: Span = span_field()
+    span: Span = span_field(default=NO_SPAN, kw_only=True)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        pending = [(self, other)]
+        pending: list[tuple[Any, Any]] = [(self, other)]
         while pending:
             mine, theirs = pending.pop()
             if mine is theirs:
@@ -49,8 +60,9 @@ class SyntaxNode:
                 return False
         return True
 
-    def __hash__(self):
-        pending, leaves = [self], []
+    def __hash__(self) -> int:
+        pending: list[Any] = [self]
+        leaves: list[Any] = []
         while pending:
             node = pending.pop()
             if isinstance(node, SyntaxNode):

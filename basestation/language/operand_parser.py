@@ -1,10 +1,12 @@
-"""Operands: what stands between operators, and what is made of it with parentheses: groups, calls, CASE."""
+"""Operands of operators: columns, literals, groups in parentheses, calls, CASE."""
+
+from collections.abc import Mapping
 
 from basestation.language.cursor import ParseError
 from basestation.language.duration_parser import DurationParser
 from basestation.language.keywords import CONVERTERS, RESERVED, STATEMENT_CLAUSES
-from basestation.language.lexer import BAD, NAME, NUMBER, STRING
-from basestation.language.precedence import COMPARISONS, OPERATORS
+from basestation.language.lexer import BAD, NAME, NUMBER, STRING, Token
+from basestation.language.precedence import COMPARISONS, OPERATORS, OR
 from basestation.language.syntax import (
     Bad,
     Call,
@@ -12,9 +14,11 @@ from basestation.language.syntax import (
     Cast,
     ColumnRef,
     Exists,
+    Expr,
     Name,
     Null,
     Number,
+    QueryExpression,
     ScalarSubquery,
     String,
 )
@@ -30,20 +34,28 @@ _WITHOUT_OPERAND = (_ARGUMENT_STOPS - {"SELECT"}) | {"AND", "OR", "end"} | COMPA
 
 
 class OperandParser(DurationParser):
-    """Reads operands. Expressions are read by `expression` and queries by `query`, which classes over this one have."""
+    """Parses operands. Derived classes implement `expression` and `query`."""
 
-    operators = OPERATORS
+    operators: Mapping[str, int] = OPERATORS
 
-    def operand(self):
-        """What stands between operators, but for a group."""
+    def expression(self, loosest: int = OR) -> Expr:
+        """An expression of operators with a precedence of at least `loosest`."""
+        raise NotImplementedError
+
+    def query(self) -> QueryExpression:
+        """A query without the clauses of a statement."""
+        raise NotImplementedError
+
+    def operand(self) -> Expr:
+        """An operand, except a group in parentheses."""
         token = self.token
         self.steps += 1
         if token.kind is NUMBER:
             self.take()
-            return Number(token.value, span=token.span)
+            return Number(token.number, span=token.span)
         if token.kind is STRING:
             self.take()
-            return String(token.value, span=token.span)
+            return String(token.string, span=token.span)
         if token.kind is BAD:
             self.take()
             return Bad(span=token.span)
@@ -63,28 +75,30 @@ class OperandParser(DurationParser):
             return ColumnRef(None, name, span=token.span)
         return self._qualified(name)
 
-    def _qualified(self, qualifier):
-        """The column behind `qualifier`; the dot is looked at."""
+    def _qualified(self, qualifier: Name) -> Expr:
+        """The column after `qualifier`; the current token is the dot."""
         self.take()
         if self.at("*"):
-            self.fail("a column", ("a column",), help=f"{qualifier.text}.* stands only in the SELECT list, for itself")
+            self.fail(
+                "a column", ("a column",), help=f"{qualifier.text}.* is allowed only as an entry of the SELECT list"
+            )
         name = self.name("a column", ("a column",))
         if self.at("("):
             self.reject("SN105", f"a function has no qualifier: {qualifier.text}.{name.text}(", qualifier.span)
         if self.at("."):
             self.reject("SN105", "a column has one qualifier", self.token.span,
-                        f"write {qualifier.text}.{name.text}, with the name that the extent has in FROM")  # fmt: skip
+                        f"write {qualifier.text}.{name.text}, with the name of the extent in FROM")  # fmt: skip
         return ColumnRef(qualifier, name, span=self.span_from(qualifier.span.start))
 
-    def _no_operand(self, token):
-        """Complain that no operand stands here. Where the text goes on sensibly without one, so does the parser."""
+    def _no_operand(self, token: Token) -> Expr:
+        """Report a missing operand. If the text can go on without one, the result is Bad; otherwise fail."""
         word, help = token.word, None
         if word == "*":
-            help = "`*` stands for all columns only in the SELECT list, and for all tuples only in COUNT(*)"
+            help = "`*` means all columns only in the SELECT list, and all tuples only in COUNT(*)"
         elif word == "+":
-            help = "a number needs no plus"
+            help = "leave the plus out"
         elif word in QUERY_STARTS:
-            help = "a subquery stands in parentheses"
+            help = "put a subquery in parentheses"
         elif word in RESERVED and token.kind is NAME and self.peek().word in _AFTER_OPERAND:
             if not self.is_suppressed():
                 self.report("SN111", f"`{token.text}` is a reserved word and cannot be a column", token.span)
@@ -96,38 +110,38 @@ class OperandParser(DurationParser):
         self.suppress_errors()
         return Bad(span=token.span)
 
-    def _group(self):
+    def _group(self) -> Expr:
         """`( expression )` or `( query )`."""
         opening = self.take()
         self.enter_level(opening)
         if self.at_any(QUERY_STARTS):
             query = self.query()
             self.close_query(opening)
-            made = ScalarSubquery(query, span=self.span_from(opening.span.start))
+            found: Expr = ScalarSubquery(query, span=self.span_from(opening.span.start))
         else:
             levels = self.levels()
             try:
-                made = self.expression()
+                found = self.expression()
             except ParseError:
-                made = Bad(span=opening.span)
+                found = Bad(span=opening.span)
                 self.recover(levels, _ARGUMENT_STOPS)
             if self.at(","):
-                self.report_unexpected("`)`", (")",), "a list in parentheses stands only behind IN")
+                self.report_unexpected("`)`", (")",), "a list in parentheses is allowed only after IN")
                 self.skip_to(_AFTER_LIST)
             self.close(opening, ("an operator",))
         self.depth -= 1
-        return made
+        return found
 
-    def close_query(self, opening):
-        """The parenthesis behind a subquery."""
+    def close_query(self, opening: Token) -> None:
+        """The parenthesis after a subquery."""
         help = None
         if self.token.word in STATEMENT_CLAUSES:
-            help = f"{self.token.word} concerns the whole query and stands behind its last parenthesis"
+            help = f"{self.token.word} belongs to the whole query; write it after the last parenthesis"
         self.close(opening, help=help)
 
-    def arguments(self, opening):
+    def arguments(self, opening: Token) -> tuple[Expr, ...]:
         """`e, e, … )`, at least one."""
-        items = []
+        items: list[Expr] = []
         while True:
             levels = self.levels()
             try:
@@ -142,32 +156,33 @@ class OperandParser(DurationParser):
 
     # --- functions ---
 
-    def _call(self):
-        """`name ( … )`; EXISTS and CAST are told by the parenthesis."""
+    def _call(self) -> Expr:
+        """`name ( … )`; EXISTS and CAST are keywords only before a parenthesis."""
         token = self.take()
         opening = self.take()
         self.enter_level(opening)
         start = token.span.start
         levels = self.levels()
+        found: Expr
         try:
             if token.word == "CAST":
-                made = self._cast(opening, start)
+                found = self._cast(opening, start)
             elif token.word == "EXISTS":
                 if not self.at_any(QUERY_STARTS):
                     self.fail("a query", ("SELECT",), help="write EXISTS (SELECT …)")
                 query = self.query()
                 self.close_query(opening)
-                made = Exists(query, span=self.span_from(start))
+                found = Exists(query, span=self.span_from(start))
             else:
-                made = self._function(token, opening)
+                found = self._function(token, opening)
         except ParseError:
             self.recover(levels, _AFTER_LIST)
             self.accept(")")
-            made = Bad(span=self.span_from(start))
+            found = Bad(span=self.span_from(start))
         self.depth -= 1
-        return made
+        return found
 
-    def _cast(self, opening, start):
+    def _cast(self, opening: Token, start: int) -> Expr:
         operand = self.expression()
         self.expect("AS", help="write CAST(e AS type)")
         type = self.name("a type", ("integer", "float", "string", "time"))
@@ -176,10 +191,10 @@ class OperandParser(DurationParser):
         self.close(opening)
         return Cast(operand, type, span=self.span_from(start))
 
-    def _function(self, token, opening):
+    def _function(self, token: Token, opening: Token) -> Expr:
         name = Name(token.text, span=token.span)
         star = distinct = False
-        items = ()
+        items: tuple[Expr, ...] = ()
         if token.word in ("ANY", "ALL", "SOME") and self.at_any(QUERY_STARTS):
             self.reject(
                 "SN112",
@@ -188,7 +203,9 @@ class OperandParser(DurationParser):
                 "use IN (SELECT …), EXISTS (SELECT …) or MAX and MIN",
             )
         if token.word == "DISTINCT":
-            self.reject("SN105", "DISTINCT cannot stand here", token.span, "it is said first in SELECT or in COUNT(…)")
+            self.reject(
+                "SN105", "DISTINCT is not allowed here", token.span, "DISTINCT comes first in SELECT or in COUNT(…)"
+            )
         if self.at("*") and self.peek().word == ")":
             if token.word != "COUNT":
                 self.report("SN105", f"only COUNT takes `*`, {token.text} takes an expression", self.token.span)
@@ -200,8 +217,8 @@ class OperandParser(DurationParser):
             items = self.arguments(opening)
         return Call(name, items, star, distinct, span=self.span_from(token.span.start))
 
-    def accept_distinct(self):
-        """Take DISTINCT where it is the keyword: where the next token could not go on after a column of that name."""
+    def accept_distinct(self) -> bool:
+        """Take DISTINCT if it is the keyword: if the next token could not follow a column of that name."""
         if not self.at("DISTINCT"):
             return False
         following = self.peek().word
@@ -213,13 +230,13 @@ class OperandParser(DurationParser):
         self.take()
         return True
 
-    def _case(self):
+    def _case(self) -> Expr:
         """`CASE WHEN p THEN e … [ELSE e] END`."""
         token = self.take()
         self.enter_level(token)
         if not self.at("WHEN"):
-            self.reject("SN112", "CASE is followed by WHEN", self.token.span,
-                        "CASE x WHEN 1 THEN … is written CASE WHEN x = 1 THEN …", ("WHEN",))  # fmt: skip
+            self.reject("SN112", "expected WHEN after CASE", self.token.span,
+                        "write CASE x WHEN 1 THEN … as CASE WHEN x = 1 THEN …", ("WHEN",))  # fmt: skip
         branches = []
         while self.accept("WHEN"):
             condition = self.expression()

@@ -1,7 +1,7 @@
-"""Operators: how tightly each binds (SEMANTICS 2.1)."""
+"""The precedence of operators (semantics 2.1)."""
 
 OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGNED = range(1, 8)
-"""The precedences, loosest first."""
+"""The precedences; a higher one binds more tightly."""
 
 OPERATORS = {
     "OR": OR, "AND": AND,

@@ -1,31 +1,34 @@
-"""The printer: syntax becomes text again, on one line, with as few parentheses as it takes.
+"""The printer: a syntax tree as text on one line, with the fewest parentheses possible.
 
-`parse(print(tree)) == tree` for every tree that the parser makes without complaint, so `print(parse(text))` is the
-canonical form of a text. Keywords are in capitals, aliases have their AS, `!=` is `<>`.
+`parse(print(tree)) == tree` for every tree that the parser returns without diagnostics, so `print(parse(text))` is the
+canonical form of a text. Keywords are in capitals, aliases have AS, `!=` is `<>`.
 """
 
 import re
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from basestation.language import syntax as s
 from basestation.language.precedence import COMPARE, NOT, OPERATORS, OR, SIGNED, SUM
+from basestation.language.schema_syntax import AttributeDecl, ExtentDecl, SitesClause
 
 _ATOM = SIGNED + 1
 _FIRST_WORD = re.compile(r"\w+|.", re.DOTALL)
 
 
-def print_statement(statement):
+def print_statement(statement: s.Statement) -> str:
     return _STATEMENTS[type(statement)](statement)
 
 
-def print_query(query):
+def print_query(query: s.QueryExpression) -> str:
     return _QUERIES[type(query)](query)
 
 
-def print_expression(expression):
+def print_expression(expression: s.Expr) -> str:
     return _print(expression, OR)
 
 
-def print_schema(extents):
+def print_schema(extents: Iterable[ExtentDecl]) -> str:
     """The declarations, one on each line."""
     return "".join(f"{_extent(extent)}\n" for extent in extents)
 
@@ -33,21 +36,22 @@ def print_schema(extents):
 # --- expressions -----------------------------------------------------------------------------------------------------
 
 
-def _print(node, loosest):
-    """The text of an expression, in parentheses if it binds less tightly than `loosest`."""
+def _print(node: s.Expr, loosest: int) -> str:
+    """The text of an expression, in parentheses if its precedence is lower than `loosest`."""
     binding, write = _EXPRESSIONS[type(node)]
-    if type(node) is s.Binary:
+    if isinstance(node, s.Binary):
         binding = OPERATORS[node.op]
-    elif type(node) is s.Unary and node.op == "NOT":
+    elif isinstance(node, s.Unary) and node.op == "NOT":
         binding = NOT
     return write(node) if binding >= loosest else f"({write(node)})"
 
 
-def _binary(node):
-    """A chain of operators that bind alike; its left side may be very deep, so this walks down instead of recursing."""
-    binding = OPERATORS[node.op]
-    pieces = []
-    while type(node) is s.Binary and OPERATORS[node.op] == binding:
+def _binary(chain: s.Binary) -> str:
+    """A chain of operators of one precedence, without recursion: its left side may be very deep."""
+    binding = OPERATORS[chain.op]
+    pieces: list[str] = []
+    node: s.Expr = chain
+    while isinstance(node, s.Binary) and OPERATORS[node.op] == binding:
         pieces.append(f" {node.op} {_print(node.right, binding + 1)}")
         node = node.left
         if binding == COMPARE:
@@ -55,67 +59,67 @@ def _binary(node):
     return _print(node, binding + (binding == COMPARE)) + "".join(reversed(pieces))
 
 
-def _unary(node):
+def _unary(node: s.Unary) -> str:
     if node.op == "NOT":
         return f"NOT {_print(node.operand, NOT)}"
     operand = _print(node.operand, SIGNED)
-    return f"- {operand}" if operand.startswith("-") else f"-{operand}"  # two in a row would begin a comment
+    return f"- {operand}" if operand.startswith("-") else f"-{operand}"  # `--` would begin a comment
 
 
-def _column(node):
+def _column(node: s.ColumnRef) -> str:
     return f"{node.qualifier.text}.{node.name.text}" if node.qualifier else node.name.text
 
 
-def _string(node):
+def _string(node: s.String) -> str:
     return quote_string(node.value)
 
 
-def quote_string(text):
+def quote_string(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _operand(node):
+def _operand(node: s.Between | s.InList | s.InQuery | s.Like) -> str:
     return _print(node.operand, SUM) + (" NOT" if node.negated else "")
 
 
-def _is_null(node):
+def _is_null(node: s.IsNull) -> str:
     return f"{_print(node.operand, SUM)} IS {'NOT ' if node.negated else ''}NULL"
 
 
-def _between(node):
+def _between(node: s.Between) -> str:
     return f"{_operand(node)} BETWEEN {_print(node.low, SUM)} AND {_print(node.high, SUM)}"
 
 
-def _call(node):
+def _call(node: s.Call) -> str:
     if node.star:
         return f"{node.name.text}(*)"
     if node.distinct:
         rest = "".join(f", {_print(e, OR)}" for e in node.arguments[1:])
-        return f"{node.name.text}(DISTINCT {_behind_distinct(node.arguments[0])}{rest})"
+        return f"{node.name.text}(DISTINCT {_after_distinct(node.arguments[0])}{rest})"
     return f"{node.name.text}({_list(node.arguments)})"
 
 
-def _behind_distinct(expression):
-    """In parentheses where the expression would make a column of the word DISTINCT before it: `DISTINCT - x`."""
+def _after_distinct(expression: s.Expr) -> str:
+    """The expression, in parentheses if the word DISTINCT before it would read as a column: `DISTINCT - x`."""
     text = _print(expression, OR)
-    return f"({text})" if _FIRST_WORD.match(text)[0].upper() in OPERATORS else text
+    return f"({text})" if (word := _FIRST_WORD.match(text)) and word[0].upper() in OPERATORS else text
 
 
-def _case(node):
+def _case(node: s.Case) -> str:
     branches = "".join(f" WHEN {_print(when, OR)} THEN {_print(then, OR)}" for when, then in node.branches)
     otherwise = f" ELSE {_print(node.otherwise, OR)}" if node.otherwise else ""
     return f"CASE{branches}{otherwise} END"
 
 
-def _list(expressions):
+def _list(expressions: Iterable[s.Expr]) -> str:
     return ", ".join([_print(e, OR) for e in expressions])
 
 
-def print_duration(node):
+def print_duration(node: s.Duration) -> str:
     return f"{node.count} {node.unit}"
 
 
-_EXPRESSIONS = {
+_EXPRESSIONS: dict[type[s.Expr], tuple[int, Callable[[Any], str]]] = {
     s.Bad: (_ATOM, lambda node: "…"),
     s.Number: (_ATOM, lambda node: repr(node.value)),
     s.String: (_ATOM, _string),
@@ -141,17 +145,17 @@ _EXPRESSIONS = {
 # --- windows and FROM ------------------------------------------------------------------------------------------------
 
 
-def _point(node):
+def _point(node: s.WindowBound) -> str:
     if not node.back:
         return "NOW"
     return f"NOW-{node.back} {node.unit}" if node.unit else f"NOW-{node.back}"
 
 
-def _slide(node):
+def _slide(node: s.RangeWindow | s.UnboundedWindow) -> str:
     return f" SLIDE {print_duration(node.slide)}" if node.slide else ""
 
 
-_WINDOWS = {
+_WINDOWS: dict[type[s.WindowClause], Callable[[Any], str]] = {
     s.RangeWindow: lambda node: f"[FROM {_point(node.begin)} TO {_point(node.end)}{_slide(node)}]",
     s.NowWindow: lambda node: "[NOW]",
     s.UnboundedWindow: lambda node: f"[UNBOUNDED{_slide(node)}]",
@@ -159,49 +163,49 @@ _WINDOWS = {
 }
 
 
-def print_window(window):
+def print_window(window: s.WindowClause) -> str:
     return _WINDOWS[type(window)](window)
 
 
-def _source(node):
-    if type(node) is s.ExtentSource:
+def _source(node: s.ExtentSource | s.QuerySource) -> str:
+    if isinstance(node, s.ExtentSource):
         return node.name.text + (".HISTORY" if node.history else "")
     text = print_query(node.query)
-    return text if type(node.query) is s.ConverterQuery else f"({text})"
+    return text if isinstance(node.query, s.ConverterQuery) else f"({text})"
 
 
-def _entry(node):
-    if type(node) is s.Join:
+def _entry(node: s.FromEntry | s.Join) -> str:
+    if isinstance(node, s.Join):
         first, joins = node.chain()
         return _entry(first) + "".join(map(_join, joins))
     window = f" {print_window(node.window)}" if node.window else ""
     return _source(node.source) + _alias(node) + window
 
 
-def _join(node):
+def _join(node: s.Join) -> str:
     """A join without its left side."""
     kind = "" if node.kind == "INNER" else f"{node.kind} "
     condition = f" ON {_print(node.condition, OR)}" if node.condition else ""
     return f" {kind}JOIN {_entry(node.right)}{condition}"
 
 
-def _alias(node):
+def _alias(node: s.FromEntry | s.SelectItem) -> str:
     return f" AS {node.alias.text}" if node.alias else ""
 
 
 # --- queries ---------------------------------------------------------------------------------------------------------
 
 
-def _item(node, write=print_expression):
-    if type(node) is s.Star:
+def _item(node: s.SelectItem | s.Star, write: Callable[[s.Expr], str] = print_expression) -> str:
+    if isinstance(node, s.Star):
         return f"{node.qualifier.text}.*" if node.qualifier else "*"
     return write(node.expr) + _alias(node)
 
 
-def _select(node):
+def _select(node: s.Select) -> str:
     items = [_item(item) for item in node.items]
     if node.distinct:
-        items[0] = f"DISTINCT {_item(node.items[0], _behind_distinct)}"
+        items[0] = f"DISTINCT {_item(node.items[0], _after_distinct)}"
     pieces = ["SELECT ", ", ".join(items), " FROM ", ", ".join([_entry(entry) for entry in node.entries])]
     if node.where:
         pieces += [" WHERE ", _print(node.where, OR)]
@@ -212,17 +216,17 @@ def _select(node):
     return "".join(pieces) + _order_and_limit(node)
 
 
-def _order(node):
+def _order(node: s.OrderItem) -> str:
     nulls = "" if node.nulls_first is None else " NULLS FIRST" if node.nulls_first else " NULLS LAST"
     return _print(node.expr, OR) + (" DESC" if node.descending else "") + nulls
 
 
-def _order_and_limit(node):
+def _order_and_limit(node: s.Select | s.Union) -> str:
     order = " ORDER BY " + ", ".join(map(_order, node.order_by)) if node.order_by else ""
     return order + (f" LIMIT {node.limit.value}" if node.limit else "")
 
 
-_QUERIES = {
+_QUERIES: dict[type[s.QueryExpression], Callable[[Any], str]] = {
     s.Select: _select,
     s.ConverterQuery: lambda node: f"{node.kind}({print_query(node.query)})",
     s.Union: lambda node: " UNION ALL ".join(map(print_query, node.parts)) + _order_and_limit(node),
@@ -232,21 +236,23 @@ _QUERIES = {
 # --- loops -----------------------------------------------------------------------------------------------------------
 
 
-def _loop(node):
+def _loop(node: s.Loop) -> str:
     first = f"t = {_print(node.first, SUM)}" if node.first else ""
     windows = " ".join(map(_window_is, node.windows))
     return f" FOR ({first}; {_print(node.condition, OR)}; {_change(node.change)}) {{ {windows} }}"
 
 
-def _change(node):
-    if type(node) is s.Binary and node.op in "+-" and node.left == s.LoopName("t"):
+def _change(node: s.Expr) -> str:
+    if isinstance(node, s.Binary) and node.op in "+-" and node.left == s.LoopName("t"):
         if node.right == s.Number(1):
             return f"t{node.op}{node.op}"
         return f"t {node.op}= {_print(node.right, SUM)}"
     return f"t = {_print(node, SUM)}"
 
 
-def _window_is(node):
+def _window_is(node: s.WindowIs | s.Bad) -> str:
+    if isinstance(node, s.Bad):
+        return print_expression(node)
     rows = " ROWS" if node.rows else ""
     return f"WindowIs({node.name.text}{rows}, {_print(node.left, SUM)}, {_print(node.right, SUM)});"
 
@@ -254,45 +260,45 @@ def _window_is(node):
 # --- statements ------------------------------------------------------------------------------------------------------
 
 
-def _ask(node):
+def _query_statement(node: s.QueryStatement) -> str:
     pieces = [print_query(node.query), *map(_loop, node.loops)]
     if node.since:
-        start = node.since.start
+        start: object = node.since.start
         if isinstance(start, s.Duration):
             start = f"NOW-{print_duration(start)}"
         elif isinstance(start, str):
             start = quote_string(start)
         pieces.append(f" SINCE {start}")
-    asked = node.clauses
+    clauses = node.clauses
     for words, value in (
-        ("ACQUIRE EVERY", asked.acquire_every),
-        ("DELIVER WITHIN", asked.deliver_within),
-        ("FOR", asked.run_for),
-        ("LIFETIME", asked.lifetime),
+        ("ACQUIRE EVERY", clauses.acquire_every),
+        ("DELIVER WITHIN", clauses.deliver_within),
+        ("FOR", clauses.run_for),
+        ("LIFETIME", clauses.lifetime),
     ):
         if value:
             pieces.append(f" {words} {print_duration(value)}")
     return "".join(pieces)
 
 
-def _where(node):
+def _where(node: s.Revise | s.Delete) -> str:
     return f" WHERE {_print(node.where, OR)}" if node.where else ""
 
 
-def _revise(node):
+def _revise(node: s.Revise) -> str:
     changes = ", ".join(f"{name.text} = {_print(value, OR)}" for name, value in node.changes)
     return f"REVISE {node.name.text} SET {changes}{_where(node)}"
 
 
-def _insert(node):
+def _insert(node: s.Insert) -> str:
     columns = ", ".join(name.text for name in node.columns)
     rows = ", ".join(f"({_list(row)})" for row in node.rows)
     return f"INSERT INTO {node.name.text} ({columns}) VALUES {rows}"
 
 
-_STATEMENTS = {
-    s.QueryStatement: _ask,
-    s.Explain: lambda node: f"EXPLAIN {'ANALYZE ' if node.analyze else ''}{_ask(node.ask)}",
+_STATEMENTS: dict[type[s.Statement], Callable[[Any], str]] = {
+    s.QueryStatement: _query_statement,
+    s.Explain: lambda node: f"EXPLAIN {'ANALYZE ' if node.analyze else ''}{_query_statement(node.ask)}",
     s.Revise: _revise,
     s.Delete: lambda node: f"DELETE FROM {node.name.text}{_where(node)}",
     s.Insert: _insert,
@@ -302,7 +308,7 @@ _STATEMENTS = {
 # --- schemas ---------------------------------------------------------------------------------------------------------
 
 
-def _extent(node):
+def _extent(node: ExtentDecl) -> str:
     pieces = [f"{node.name.text}: {node.kind} ({', '.join(map(_attribute, node.attributes))})"]
     if node.every:
         pieces.append(f"every {_low(node.every)}")
@@ -320,25 +326,25 @@ def _extent(node):
     return " ".join(pieces)
 
 
-def _attribute(node):
-    said = []
+def _attribute(node: AttributeDecl) -> str:
+    properties = []
     if node.unit:
-        said.append(f"unit {_string(node.unit)}")
+        properties.append(f"unit {_string(node.unit)}")
     if node.sensor:
-        said.append(f"sensor {_string(node.sensor)}")
+        properties.append(f"sensor {_string(node.sensor)}")
     if node.scale:
-        said.append(f"scale {node.scale.value}")
+        properties.append(f"scale {node.scale.value}")
     if node.range:
         low, high = node.range
-        said.append(f"range {_print(low, SIGNED)} .. {_print(high, SIGNED)}")
-    return f"{node.name.text}:{node.type.text}" + (f" {{{', '.join(said)}}}" if said else "")
+        properties.append(f"range {_print(low, SIGNED)} .. {_print(high, SIGNED)}")
+    return f"{node.name.text}:{node.type.text}" + (f" {{{', '.join(properties)}}}" if properties else "")
 
 
-def _sites(node):
+def _sites(node: SitesClause) -> str:
     if node.all:
         return "all"
     return ", ".join(str(first) if first == last else f"{first} .. {last}" for first, last in node.ranges)
 
 
-def _low(node):
+def _low(node: s.Duration) -> str:
     return print_duration(node).lower()

@@ -1,4 +1,4 @@
-"""Declarations: what a schema says of its extents, as it was written (SEMANTICS 13)."""
+"""Syntax of schemas: the declarations of extents as they were written (semantics 13)."""
 
 from basestation.language.node import SyntaxNode, syntax_node
 from basestation.language.syntax import Duration, Expr, Name, Number, String

@@ -1,17 +1,18 @@
-"""Syntax: what was written, node by node; not what it means.
+"""Syntax: the tree of a text as it was written, before names and types are resolved.
 
-Every node is a frozen value that knows its place. Places do not take part in comparison, so two texts that say the
-same have equal trees: that is what the printer's round trip is tested with. A name says how it was written; whether
-it exists is the binder's question.
+Every node is a frozen value with a span. Spans do not take part in comparison, so two texts with the same content have
+equal trees; the round trip of the printer is tested with that. The binder decides whether a name exists.
 """
 
-from basestation.language.node import SyntaxNode, span_field, syntax_node
+from collections.abc import Collection
+
+from basestation.language.node import NO_SPAN, SyntaxNode, span_field, syntax_node
 from gateway.source import Span
 
 
 @syntax_node
 class Name(SyntaxNode):
-    """An identifier and its place."""
+    """An identifier as it was written."""
 
     text: str
 
@@ -21,12 +22,12 @@ class Name(SyntaxNode):
 
 @syntax_node
 class Expr(SyntaxNode):
-    pass
+    """The base of expressions."""
 
 
 @syntax_node
 class Bad(Expr):
-    """Where an expression could not be read. It was reported already; whatever looks at it stays silent."""
+    """An expression that could not be read. Its error is reported already, so later stages report nothing about it."""
 
 
 @syntax_node
@@ -69,12 +70,13 @@ class Binary(Expr):
     op: str
     left: Expr
     right: Expr
-    op_span: Span = span_field()
+    op_span: Span = span_field(default=NO_SPAN, kw_only=True)
 
-    def chain(self, ops):
-        """`a + b - c` as a, and the two operators with what stands right of them. The left side may be very deep."""
-        links, first = [], self
-        while type(first) is Binary and first.op in ops:
+    def chain(self, ops: Collection[str]) -> "tuple[Expr, list[Binary]]":
+        """`a + b - c` as (a, the nodes of the two operators), leftmost first. The left side may be very deep."""
+        links: list[Binary] = []
+        first: Expr = self
+        while isinstance(first, Binary) and first.op in ops:
             links.append(first)
             first = first.left
         return first, links[::-1]
@@ -146,7 +148,8 @@ class Call(Expr):
     distinct: bool = False
 
     @property
-    def function(self):
+    def function(self) -> str:
+        """The name in capitals."""
         return self.name.text.upper()
 
 
@@ -168,12 +171,12 @@ class Exists(Expr):
 
 
 @syntax_node
-class Duration(SyntaxNode):
-    """`10 MIN`; the unit in its short form (MS SEC MIN HOUR DAY ROW)."""
+class Duration(Expr):
+    """`10 MIN`; the unit in its short form (MS SEC MIN HOUR DAY ROW). An expression in loops only."""
 
     count: int
     unit: str
-    unit_span: Span = span_field()
+    unit_span: Span = span_field(default=NO_SPAN, kw_only=True)
 
 
 @syntax_node
@@ -186,12 +189,12 @@ class WindowBound(SyntaxNode):
 
 @syntax_node
 class WindowClause(SyntaxNode):
-    pass
+    """The base of windows."""
 
 
 @syntax_node
 class RangeWindow(WindowClause):
-    """`[FROM begin TO end SLIDE slide]`; slide is None where it was left out."""
+    """`[FROM begin TO end SLIDE slide]`; slide is None if it was left out."""
 
     begin: WindowBound
     end: WindowBound
@@ -268,10 +271,11 @@ class Join(SyntaxNode):
     right: FromEntry
     condition: Expr | None
 
-    def chain(self):
-        """`a JOIN b JOIN c` as a, and the two joins. The left side may be very deep."""
-        links, first = [], self
-        while type(first) is Join:
+    def chain(self) -> "tuple[FromEntry, list[Join]]":
+        """`a JOIN b JOIN c` as (a, the nodes of the two joins), leftmost first. The left side may be very deep."""
+        links: list[Join] = []
+        first: FromEntry | Join = self
+        while isinstance(first, Join):
             links.append(first)
             first = first.left
         return first, links[::-1]
@@ -283,12 +287,12 @@ class OrderItem(SyntaxNode):
 
     expr: Expr
     descending: bool = False
-    nulls_first: bool | None = None  # None: as SQL's custom has it (nulls first ascending, last descending)
+    nulls_first: bool | None = None  # None: first when ascending, last when descending
 
 
 @syntax_node
 class QueryExpression(SyntaxNode):
-    pass
+    """The base of SELECT, converters and UNION ALL."""
 
 
 @syntax_node
@@ -296,13 +300,13 @@ class Select(QueryExpression):
     items: tuple[SelectItem | Star, ...]
     entries: tuple[FromEntry | Join, ...]
     where: Expr | None = None
-    group_by: tuple[ColumnRef, ...] = ()
+    group_by: tuple[ColumnRef | Bad, ...] = ()
     having: Expr | None = None
     distinct: bool = False
     order_by: tuple[OrderItem, ...] = ()
     limit: Number | None = None
-    distinct_span: Span = span_field()
-    grouping_span: Span = span_field()  # of GROUP BY, or of HAVING where that stands alone
+    distinct_span: Span = span_field(default=NO_SPAN, kw_only=True)
+    grouping_span: Span = span_field(default=NO_SPAN, kw_only=True)  # of GROUP BY, or of HAVING without GROUP BY
 
 
 @syntax_node
@@ -322,7 +326,7 @@ class Union(QueryExpression):
     limit: Number | None = None
 
 
-# --- for-loops (SEMANTICS 10.8) --------------------------------------------------------------------------------------
+# --- for-loops (semantics 10.8) --------------------------------------------------------------------------------------
 # Loop expressions are made of Number, Duration, LoopName, and Binary and Unary over them.
 
 
@@ -339,21 +343,21 @@ class WindowIs(SyntaxNode):
 
     name: Name
     rows: bool
-    left: Expr | Duration
-    right: Expr | Duration
+    left: Expr
+    right: Expr
 
 
 @syntax_node
 class Loop(SyntaxNode):
     """`FOR (t = first; condition; change) { windows }`.
 
-    first is None where nothing is said (t starts at 0); change is the new value of t as an expression
+    first is None if it was left out (t starts at 0); change is the new value of t as an expression
     (`t++` has become `t + 1`, `t -= e` has become `t - e`).
     """
 
-    first: Expr | Duration | None
+    first: Expr | None
     condition: Expr
-    change: Expr | Duration
+    change: Expr
     windows: tuple[WindowIs | Bad, ...]
 
 
@@ -369,7 +373,7 @@ class SinceClause(SyntaxNode):
 
 @syntax_node
 class StatementClauses(SyntaxNode):
-    """What a query asks of the network (SEMANTICS 11); None where it asks nothing."""
+    """The clauses for the network (semantics 11); None for one that was left out."""
 
     acquire_every: Duration | None = None
     deliver_within: Duration | None = None
@@ -379,12 +383,12 @@ class StatementClauses(SyntaxNode):
 
 @syntax_node
 class Statement(SyntaxNode):
-    pass
+    """The base of statements."""
 
 
 @syntax_node
 class QueryStatement(Statement):
-    """A query to be answered, with its loops, its start and its clauses."""
+    """A query with its loops, its start and its clauses."""
 
     query: QueryExpression
     loops: tuple[Loop, ...] = ()
@@ -394,6 +398,8 @@ class QueryStatement(Statement):
 
 @syntax_node
 class Explain(Statement):
+    """`EXPLAIN [ANALYZE] query`."""
+
     ask: QueryStatement
     analyze: bool = False
 

@@ -1,24 +1,36 @@
-"""Windows: what stands in square brackets behind an entry of FROM."""
+"""Windows: the square brackets after an entry of FROM."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
 
 from acquisition.units import unit_of
 from basestation.language.duration_parser import ALL_UNITS, DurationParser
 from basestation.language.keywords import find_nearest
 from basestation.language.lexer import NAME, NUMBER
-from basestation.language.syntax import NowWindow, RangeWindow, ScanWindow, UnboundedWindow, WindowBound
+from basestation.language.syntax import (
+    Duration,
+    NowWindow,
+    RangeWindow,
+    ScanWindow,
+    UnboundedWindow,
+    WindowBound,
+    WindowClause,
+)
 
 _FORMS = ("FROM", "NOW", "UNBOUNDED", "SCAN")
 _OTHER_SYSTEMS = {
-    "RANGE": "the nearest is [FROM NOW-5 TO NOW SLIDE 1 MIN]: both ends are inside, and SLIDE says how often",
-    "ROWS": "[ROWS 5] of CQL is [FROM NOW-4 TO NOW SLIDE 1 ROW] here",
-    "ROW": "[ROWS 5] of CQL is [FROM NOW-4 TO NOW SLIDE 1 ROW] here",
+    "RANGE": "the nearest is [FROM NOW-5 TO NOW SLIDE 1 MIN]: both ends are inside, and SLIDE is the distance of windows",
+    "ROWS": "write [ROWS 5] of CQL as [FROM NOW-4 TO NOW SLIDE 1 ROW]",
+    "ROW": "write [ROWS 5] of CQL as [FROM NOW-4 TO NOW SLIDE 1 ROW]",
     "PARTITION": "windows are not partitioned; use GROUP BY",
 }
 
 
 class WindowParser(DurationParser):
-    """Reads windows."""
+    """Parses windows."""
 
-    def window(self):
+    def window(self) -> WindowClause:
         """`[ … ]`."""
         opening = self.take()
         first = self.token
@@ -27,44 +39,44 @@ class WindowParser(DurationParser):
         if first.word not in _READ and not self.correct_typo(_FORMS):
             self.fail("a window", _FORMS)
         self.take()
-        window, made, more = _READ[first.word](self)
-        self.close(opening, more)
-        return window(*made, span=self.span_from(opening.span.start))
+        window, expected = _READ[first.word](self)
+        self.close(opening, expected)
+        return replace(window, span=self.span_from(opening.span.start))
 
-    # Each of these reads what follows the first word, and says what else could stand before the bracket.
+    # Each method parses the text after the first word, and returns the words expected before the bracket as well.
 
-    def _range(self):
+    def _range(self) -> "_Read":
         begin = self._point()
         self.expect("TO")
         end = self._point()
         slide = self._slide()
-        return RangeWindow, (begin, end, slide), () if slide else ("SLIDE",)
+        return RangeWindow(begin, end, slide), () if slide else ("SLIDE",)
 
-    def _now(self):
+    def _now(self) -> "_Read":
         if self.at_any(("-", "TO")) or self.token.kind is NUMBER:
             self.fail("the end of the window", ("]",), help="a window over a span is [FROM NOW-10 TO NOW SLIDE 1 MIN]")
-        return NowWindow, (), ()
+        return NowWindow(), ()
 
-    def _unbounded(self):
+    def _unbounded(self) -> "_Read":
         slide = self._slide()
-        return UnboundedWindow, (slide,), () if slide else ("SLIDE",)
+        return UnboundedWindow(slide), () if slide else ("SLIDE",)
 
-    def _scan(self):
-        return ScanWindow, (self.duration(),), ()
+    def _scan(self) -> "_Read":
+        return ScanWindow(self.duration()), ()
 
-    def _slide(self):
-        """`SLIDE n unit`, or None where it is missing."""
+    def _slide(self) -> Duration | None:
+        """`SLIDE n unit`, or None if it is missing."""
         if self.at("SLIDE") or self.correct_typo(("SLIDE",)):
             self.take()
             return self.duration(units=ALL_UNITS)
         return None
 
-    def _point(self):
+    def _point(self) -> WindowBound:
         """`NOW`, `NOW-n` or `NOW-n unit`."""
         start = self.token.span.start
         if not self.accept("NOW"):
             if self.token.kind is NUMBER or self.at("-"):
-                self.fail("NOW", ("NOW",), help="the ends of a window are told from NOW: NOW-10")
+                self.fail("NOW", ("NOW",), help="the ends of a window are relative to NOW: NOW-10")
             self.expect("NOW")
         if self.at("+"):
             self.report("SN105", "a window cannot reach beyond NOW", self.token.span, ("-",), "write NOW or NOW-n")
@@ -74,8 +86,8 @@ class WindowParser(DurationParser):
         back = self.count("an offset", help="NOW alone is the present")
         return WindowBound(back, self._offset_unit(), span=self.span_from(start))
 
-    def _offset_unit(self):
-        """The unit of an offset, None where it has none. A name that is no unit may be a slip of the next keyword."""
+    def _offset_unit(self) -> str | None:
+        """The unit of an offset, None without one. A name that is not a unit may be a typo of the next keyword."""
         if (
             self.token.kind is not NAME
             or self.at_any(("TO", "SLIDE", "NOW"))
@@ -89,7 +101,8 @@ class WindowParser(DurationParser):
         return unit
 
 
-_READ = {
+_Read: TypeAlias = tuple[WindowClause, tuple[str, ...]]
+_READ: dict[str, Callable[[WindowParser], _Read]] = {
     "FROM": WindowParser._range,
     "NOW": WindowParser._now,
     "UNBOUNDED": WindowParser._unbounded,
