@@ -1,4 +1,4 @@
-"""DOOR DOWN: mote programs -> what motes are sent."""
+"""DOOR DOWN: encode mote programs, parents and radio schedules as the images that motes are sent."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,7 +11,7 @@ from innet.program.mote_program import MoteProgram
 from innet.routing.tree import RoutingTree
 
 FORWARDING_VERSION = 1
-"""The version of what a site is told that has no schedule; two of them differ by their digests."""
+"""The version of the image of a mote that only forwards and so has no schedule. Two such images differ by their digest."""
 
 
 def make_images(
@@ -20,18 +20,19 @@ def make_images(
     schedules: Mapping[int, Schedule],
     agenda: Agenda | None = None,
 ) -> dict[int, Image]:
-    """What each site that samples is to run, to whom it sends and when, under the version of its schedule; and those on its way.
+    """Encode the PROGRAM image of each site that samples and of each mote on the route of one, by site.
 
-    A site that is not in the tree yet sends to whoever hears it; one that runs nothing still passes on what others send.
+    An image has the programs, the parent and, with an `agenda`, the radio schedule. Its version is that of the site's
+    schedule. The parent of a site outside the tree is BROADCAST: any mote in range may forward its frames.
     """
-    programs, sites = group_by_site(compiled), {} if agenda is None else agenda.sites
-    duties = {site: RadioSchedule.of(agenda, site) for site in sites}
+    programs = group_by_site(compiled)
+    radio_schedules = {} if agenda is None else {site: RadioSchedule.of(agenda, site) for site in agenda.sites}
     versions = {site: schedule.version for site, schedule in schedules.items() if schedule.samplings}
-    ways = {mote for site in versions if site in tree.parent for mote in tree.path(site)[:-1]}
+    forwarders = {mote for site in versions if site in tree.parent for mote in tree.path(site)[:-1]}
     return {
         site: encode_assignment(
             versions.get(site, FORWARDING_VERSION),
-            MoteAssignment(programs.get(site, ()), tree.parent.get(site, BROADCAST), duties.get(site)),
+            MoteAssignment(programs.get(site, ()), tree.parent.get(site, BROADCAST), radio_schedules.get(site)),
         )
-        for site in sorted(versions.keys() | ways | programs.keys())
+        for site in sorted(versions.keys() | forwarders | programs.keys())
     }

@@ -1,23 +1,23 @@
-"""The errors of this package, each with what it concerns.
+"""The exceptions of this package.
 
 InnetError
- ├─ ProgramError    a program that cannot be made, or cannot be run
- ├─ PlacementError  an operator that cannot be placed, or an agenda that cannot be kept
- ├─ RoutingError    a routing tree that is none, or that does not reach a mote
- └─ PayloadError    a report from a mote that makes no sense: the sender's fault, counted, never fatal
+ ├─ ProgramError     a mote program breaks a rule of the machine, or does not fit on the mote
+ ├─ PlacementError   an operator has no place, or a round has no room for its slots
+ ├─ RoutingError     routes form a loop, or a mote has no route
+ └─ PayloadError     a payload from a mote is malformed; it is counted, never fatal
 """
 
 from gateway.errors import MoteloomError
 
 
 class InnetError(MoteloomError):
-    """Everything this package raises on purpose."""
+    """Base of every exception that this package raises on purpose."""
 
 
 class ProgramError(InnetError):
-    """A program that breaks the rules of the machine, or is too much for a mote.
+    """A program breaks a rule of the machine or exceeds a limit of the mote.
 
-    `at` is the byte where it does, if it is about a byte; `site` and `operator` (its label) are whose program it is.
+    `at` is the byte offset of the fault; `site` and `operator` (its label) name the program. Each is None if unknown.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class ProgramError(InnetError):
 
 
 class PlacementError(InnetError):
-    """An operator that cannot be placed, or an agenda that cannot be kept; `site` is where, if it is about one."""
+    """An operator cannot be placed, or an agenda does not fit into its round; `site` is the mote concerned, or None."""
 
     def __init__(self, message: str, site: int | None = None) -> None:
         super().__init__(message if site is None else f"site {site}: {message}")
@@ -39,7 +39,7 @@ class PlacementError(InnetError):
 
 
 class RoutingError(InnetError):
-    """Routes that cannot be; `site` is the mote it is about."""
+    """Routes form no tree; `site` is the mote concerned."""
 
     def __init__(self, site: int, message: str) -> None:
         super().__init__(f"mote {site}: {message}")
@@ -47,7 +47,7 @@ class RoutingError(InnetError):
 
 
 class PayloadError(InnetError):
-    """A payload that says something impossible. `code` is one word to count by."""
+    """A mote sent a malformed payload. `code` is one word to count by, `mote` is the sender."""
 
     def __init__(self, code: str, mote: int, message: str) -> None:
         super().__init__(f"mote {mote}: {message}")

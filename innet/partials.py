@@ -1,20 +1,20 @@
-"""Partial: what motes hand upwards instead of readings: the state of one group over part of one slice, and who is in it.
+"""Partial aggregates as motes send them: the state of one group in one slice, with its contributors.
 
-A partial is the state of the very aggregate objects that the base station computes with (`innet.aggregates`), in the
-fields of their layout, which are integers. Partials of the same group and slice merge in any order to the same; each
-reading is in one of them only, so nothing counts twice, and one that is lost takes nothing along but its own readings.
+A partial holds the states of the aggregate objects that the base station uses (`innet.aggregates`), as the integer
+fields of their layouts. Partials of the same group and slice merge in any order to the same result. Each reading is in
+one partial only, so nothing counts twice, and a lost partial loses its own readings only.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from innet.aggregates import create_aggregate
+from innet.aggregates import mote_layout
 from innet.aggregates.protocol import StateField
 from innet.aggregates.state_fields import merge_fields
 from innet.operators.slices import SlicePattern
 
 MAX_SLOTS = 128
-"""Up to so many sites a partial says who contributed; with more, how many did."""
+"""Up to this many sites, a partial names its contributors by a bitmap; above it, it counts them."""
 
 Key = tuple[int | None, ...]
 Fields = tuple[int, ...]
@@ -22,10 +22,11 @@ Fields = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class PartialShape:
-    """What base station and motes agreed on about the partials of one aggregation, with the program.
+    """The layout of the partials of one aggregation, agreed between base station and motes with the program.
 
-    `slots` are the sites that may contribute; a site's place among them is its bit. `keys` is the number of group
-    columns, `kinds` are the aggregates whose states are kept (names of `innet.aggregates`, over integers).
+    `aggregation` is its number in frames. `slots` are the sites that may contribute; the index of a site is its bit.
+    `keys` is the number of group columns. `kinds` are the aggregates with a state (names of `innet.aggregates`, over
+    integers). `slices` is where the stream is cut.
     """
 
     aggregation: int
@@ -36,30 +37,33 @@ class PartialShape:
 
     @property
     def layouts(self) -> tuple[tuple[StateField, ...], ...]:
-        return tuple(create_aggregate(kind, "integer").layout() for kind in self.kinds)
+        """The fields of each state, in the order of `kinds`."""
+        return tuple(mote_layout(kind) for kind in self.kinds)
 
     @property
     def has_bitmap(self) -> bool:
+        """Whether partials name their contributors; otherwise they count them."""
         return len(self.slots) <= MAX_SLOTS
 
     @property
     def group_bytes(self) -> int:
-        """What a mote needs to keep one group of a slice: which, who, how many readings, and the states."""
-        who = -(-len(self.slots) // 8) if self.has_bitmap else 4
+        """Bytes of RAM that a mote needs for one group of one slice: slice, keys, contributors, readings, states."""
+        contributors = -(-len(self.slots) // 8) if self.has_bitmap else 4
         bits = sum(field.bits for layout in self.layouts for field in layout)
-        return 4 + 5 * self.keys + who + 4 + -(-bits // 8)
+        return 4 + 5 * self.keys + contributors + 4 + -(-bits // 8)
 
     def who(self, site: int) -> int:
-        """The contributors, if a site is the only one."""
+        """The `who` of a partial to which only `site` contributed."""
         return 1 << self.slots.index(site) if self.has_bitmap else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """What is known of one group in one slice. `who` has the bits of the contributors, or is their number.
+    """The partial aggregate of one group in one slice.
 
-    `states` has the fields of each state in the order of its layout. A bare partial has neither group nor states: it
-    is of readings that were filtered, and still count as heard.
+    `who` is the bitmap of the contributing sites, or their number. `readings` counts the readings inside. `states` has
+    the fields of each state, in the order of its layout. A bare partial has neither group nor states: it accounts for
+    filtered readings, which count for coverage.
     """
 
     slice: int
@@ -70,14 +74,15 @@ class Partial:
 
     @property
     def bare(self) -> bool:
+        """Whether it accounts for filtered readings only."""
         return self.states is None
 
 
 def merge_partials(a: Partial, b: Partial, kinds: Sequence[str], bitmap: bool) -> Partial:
-    """Two partials of the same slice and group as one.
+    """Merge two partials of the same slice and group.
 
-    With a bitmap, a site that is in both is in the one once; counted sites are added, so a site that is in both counts
-    twice: `who` is then an upper bound, and `readings` is what coverage is made of.
+    A bitmap holds a site of both partials once. Without a bitmap (`bitmap` is False) the numbers are added, so `who` is
+    an upper bound; coverage uses `readings`, which is exact.
     """
     states = None
     if a.states is not None and b.states is not None:

@@ -1,4 +1,4 @@
-"""DOOR UP: LINKS frames -> what motes say about their neighbours; PARTIAL frames -> partials as columns."""
+"""DOOR UP: decode LINKS frames into link reports, and PARTIAL frames into columns of partials."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,8 +11,9 @@ from innet.routing.topology import LinksReport
 
 
 def receive(frames: Iterable[Frame]) -> tuple[list[LinksReport], list[PayloadError]]:
-    """The reports in the frames, and what is wrong with those that hold none."""
-    reports, errors = [], []
+    """Decode LINKS frames; return the reports, and an error for each malformed frame."""
+    reports: list[LinksReport] = []
+    errors: list[PayloadError] = []
     for frame in frames:
         try:
             report = decode_links(frame.payload, frame.mote)
@@ -25,5 +26,8 @@ def receive(frames: Iterable[Frame]) -> tuple[list[LinksReport], list[PayloadErr
 def receive_partials(
     frames: Sequence[Frame], shapes: Mapping[int, PartialShape]
 ) -> tuple[list[PartialColumns], list[PayloadError]]:
-    """The partials in the frames, those of one aggregation together, and what is wrong with frames that hold none."""
+    """Decode PARTIAL frames; return one set of columns per aggregation, and an error for each malformed frame.
+
+    `shapes` has the layout of each aggregation, by its number in frames.
+    """
     return decode_partial_frames(frames, shapes)

@@ -268,7 +268,7 @@ class VectorTestbed(BaseTestbed):
 
     def _introduce_motes(self, topology: Topology) -> None:
         """As if all had told long ago whom they hear."""
-        links = topology.heard.items()
+        links = topology.links.items()
         reports = [LinksReport(mote, tuple(NeighbourLink(*link) for link in heard.items())) for mote, heard in links]
         self.station.world = self.station.world.with_links(reports)
 

@@ -1,13 +1,15 @@
-"""Bringing rows together by group, for what cannot be folded row by row."""
+"""Sorts rows by group, for aggregates that cannot fold row by row."""
 
 import numpy as np
 
+from acquisition.arrays import AnyArray, IntArray
+
 RADIX = 16
-"""numpy sorts numbers of up to 16 bits by radix, in linear time, and longer ones by comparing: ten times as slow."""
+"""numpy sorts numbers of up to 16 bits by radix, in linear time; longer ones by comparison, ten times slower."""
 
 
-def order_by_group(groups: np.ndarray) -> np.ndarray:
-    """The positions of the rows, group after group; rows of one group stay in their order."""
+def order_by_group(groups: IntArray) -> IntArray:
+    """Return the positions of the rows, group after group; rows of one group keep their order."""
     positions = np.argsort(groups.astype(np.uint16), kind="stable")
     largest = int(groups.max(initial=0)) >> RADIX
     shift = RADIX
@@ -18,7 +20,7 @@ def order_by_group(groups: np.ndarray) -> np.ndarray:
     return positions
 
 
-def order_by_group_and_value(groups: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The positions of the rows, group after group, within each by value."""
+def order_by_group_and_value(groups: IntArray, values: AnyArray) -> IntArray:
+    """Return the positions of the rows, group after group, and by value within a group."""
     positions = np.argsort(values)
     return positions[order_by_group(groups[positions])]

@@ -1,131 +1,87 @@
-"""The verbs of an aggregate, for whoever calls one or writes another.
+"""The interface of an aggregate, for its callers and for those who add one.
 
-An aggregate is an object without data of its own; what it knows of some groups is a *state*. Everything is columnar and
-grouped: row i of a batch is `values[i]` for the group `groups[i]`, an int64 number below the state's `n_groups`.
+An aggregate is an object without data of its own; its knowledge of some groups is a *state*. Everything is columnar and
+grouped: row i of a batch is `values[i]` for the group `groups[i]`, an int64 number below the number of groups.
 
-`values`   int64 for integer, time and scaled, float64 for float, an object array for string
-`valid`    which rows are there, None for all; nulls are left out by every aggregate (SEMANTICS 5.5, 10.5)
-`weights`  int64, +1 for a row that comes and -1 for one that is taken back, None for all +1; -1 needs `can_undo`
-`order`    for FIRST and LAST: two int64 arrays, tick and then site or index, compared in that order
+| argument | type | meaning |
+|---|---|---|
+| `values` | int64 for integer, time and scaled; float64 for float; object for string | one value per row |
+| `valid` | bool, or None for all | rows that have a value; every aggregate ignores nulls (semantics 5.5, 10.5) |
+| `weights` | int64, or None for all +1 | +1 inserts a row, -1 retracts it; -1 needs `can_undo` |
+| `order` | two int64 arrays: tick, then site or index | for FIRST and LAST, compared in that order |
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import NamedTuple, TypeAlias
 
-import numpy as np
+from acquisition.arrays import AnyArray, BoolArray, IntArray
+from innet.aggregates.identity_memo import IdentityMemo
 
-Numbers = np.ndarray
-"""Of int64."""
+Answers: TypeAlias = tuple[AnyArray, BoolArray]
+"""(values, valid): one answer per group; it is missing where `valid` is False (semantics 5.6)."""
+Order: TypeAlias = tuple[IntArray, IntArray]
+"""(tick, site or index) of each row."""
 
 
 class StateField(NamedTuple):
-    """A number in the partial state that a mote sends, and the bits that always suffice for it."""
+    """One integer of the state that a mote sends, and the number of bits that always suffices for it."""
 
     name: str
     bits: int
 
 
-class EvaluableAggregate(Protocol):
-    """What every aggregate can do: whole groups at once, from all their readings."""
+class EvaluableAggregate(ABC):
+    """An aggregate that evaluates whole groups at once, from all their rows.
+
+    Mergeable aggregates add states: `innet.aggregates.state.StateAggregate`.
+    """
 
     name: str
-    type: str
-    scale: int | None
-    result: str
-    """The type of the answers: integer, float, string, or scaled (then they are multiples of 10^-`scale`, too)."""
-    is_mergeable: bool
-    """Whether it has the verbs of Aggregate as well; those whose state would grow with the data have not (10.5)."""
-    can_undo: bool
-    """Whether taking a row back leaves exactly what would be there without it."""
-    stretches: bool
-    """Whether it has the verb `over`: told rows once for all the groups that they are in, from one to another."""
+    """The name in the language."""
+    is_mergeable = False
+    """Whether it is a StateAggregate; the state of the others would grow with the data (semantics 10.5)."""
+    can_undo = False
+    """Whether retracting a row leaves exactly the state without it."""
 
+    def __init__(self, type: str, scale: int | None = None) -> None:
+        self.type, self.scale = type, scale
+
+    @property
+    def result(self) -> str:
+        """The type of the answers: integer, float, string, or scaled (multiples of 10^-`scale`)."""
+        return self.type
+
+    @property
+    def can_evaluate_ranges(self) -> bool:
+        """Whether it has `evaluate_ranges`."""
+        return False
+
+    @abstractmethod
     def evaluate(
         self,
         n_groups: int,
-        groups: Numbers,
-        values: np.ndarray | None,
-        valid: np.ndarray | None = None,
-        order: tuple[Numbers, Numbers] | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]: ...
+        groups: IntArray,
+        values: AnyArray | None = None,
+        valid: BoolArray | None = None,
+        order: Order | None = None,
+    ) -> Answers:
+        """Return the answer of each group, from rows that each belong to one group."""
 
-    def over(
+    def evaluate_ranges(
         self,
         n_groups: int,
-        first: Numbers,
-        last: Numbers,
-        values: np.ndarray | None,
-        valid: np.ndarray | None,
-        once: Any,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """`evaluate` where row i is in the groups first[i] to last[i]. What is made with the same `once` may be shared."""
+        first: IntArray,
+        last: IntArray,
+        values: AnyArray | None,
+        valid: BoolArray | None,
+        memo: IdentityMemo,
+    ) -> Answers:
+        """Return the answer of each group, where row i belongs to all groups from first[i] to last[i].
 
+        Calls with the same `memo` share intermediate arrays.
+        """
+        raise TypeError(f"{self.name} cannot evaluate ranges of groups")
+
+    @abstractmethod
     def layout(self) -> tuple[StateField, ...] | None:
-        """The fields of a partial state on a mote; None if it has none: motes know integers, and keep no readings."""
-
-
-class MergeableAggregate(EvaluableAggregate, Protocol):
-    """An aggregate whose states can be kept and put together. `update`, `undo`, `merge` and `grow` change the state."""
-
-    def init(self, n_groups: int) -> Any: ...
-
-    def update(
-        self,
-        state: Any,
-        groups: Numbers,
-        values: np.ndarray | None = None,
-        valid: np.ndarray | None = None,
-        weights: Numbers | None = None,
-        order: tuple[Numbers, Numbers] | None = None,
-    ) -> None:
-        """Fold rows in. COUNT(*) is COUNT with neither values nor valid."""
-
-    def undo(
-        self,
-        state: Any,
-        groups: Numbers,
-        values: np.ndarray | None = None,
-        valid: np.ndarray | None = None,
-    ) -> None:
-        """Take back rows that were folded in."""
-
-    def folded(
-        self,
-        counts: Numbers,
-        groups: Numbers | None,
-        values: np.ndarray | None = None,
-        valid: np.ndarray | None = None,
-        order: tuple[Numbers, Numbers] | None = None,
-        once: Any = None,
-    ) -> Any:
-        """`init` and `update` in one; `counts` are the rows of each group, and where `groups` are None, each is a group of its own.
-
-        The state may share arrays: it is not changed."""
-
-    def merge(self, state: Any, other: Any, into: Numbers) -> None:
-        """Fold group g of another state into the group into[g]; several may go into one."""
-
-    def merged(self, state: Any, other: Any, once: Any = None) -> Any:
-        """A new state, group by group of both; it may share arrays with them, and is not changed."""
-
-    def finalize(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The answers, one for each group, and which of them are there (5.6). The state can be used further."""
-
-    def grow(self, state: Any, n_groups: int) -> None:
-        """More groups, empty ones at the end. It copies, so growing by a factor is cheaper than one by one."""
-
-    def take(self, state: Any, positions: np.ndarray) -> Any:
-        """A new state of the groups at these positions (numbers or a mask), in that order."""
-
-    def concatenate(self, states: Sequence[Any], once: Any = None) -> Any:
-        """A new state of all groups of these, one state after the other. With `once` it may share arrays: it is not changed."""
-
-    def spread(self, state: Any, n_groups: int, into: Numbers, once: Any) -> Any:
-        """A new state of so many groups, of which each of `into` is one of these and the others are empty; it is not changed."""
-
-    def dump(self, state: Any) -> dict[str, np.ndarray]:
-        """The state as arrays by name. What knows the same dumps the same, however it came to know it."""
-
-    def load(self, dumped: Mapping[str, np.ndarray]) -> Any: ...
-
-    def nbytes(self, state: Any) -> int: ...
+        """Return the fields of its state on a mote, or None: motes know integers only, and keep no rows."""

@@ -1,208 +1,253 @@
-"""Partial: what the aggregates that merge have in common, which is all that does not depend on what they compute.
+"""StateAggregate: the base of the aggregates whose states merge, with everything that does not depend on the function.
 
-A state is made of cells (arrays with one entry per group) and of exact sums; an aggregate names its own in `cells` and
-`sums`, and the housekeeping here serves them all.
+A state consists of cells (arrays with one entry per group) and of exact sums. An aggregate names its own in `cells` and
+`sums`; the base class keeps, copies, merges, saves and loads them.
 """
 
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from acquisition.arrays import AnyArray, BoolArray, IntArray
 from innet.aggregates.exact_sums import FLOAT_ORIGIN, INTEGER_ORIGIN, ExactSums
-from innet.aggregates.protocol import StateField
+from innet.aggregates.identity_memo import IdentityMemo
+from innet.aggregates.protocol import Answers, EvaluableAggregate, Order
+
+CellType: TypeAlias = tuple[type, object]
+"""(numpy type, the entry of an empty group)."""
+SegmentReduction: TypeAlias = Callable[[np.ufunc, AnyArray, Any], AnyArray]
+"""`reduce(ufunc, array, start)` folds each segment of an array with the ufunc, beginning with `start`."""
 
 
 @dataclass(slots=True)
 class AggregateState:
+    """The states of `n_groups` groups: the cells and the exact sums of an aggregate, by name."""
+
     n_groups: int
-    cells: dict[str, np.ndarray]
+    cells: dict[str, AnyArray]
     sums: dict[str, ExactSums]
 
-    def mapped(self, change: Callable) -> "AggregateState":
-        """A state of other groups: what is chosen of each array, or a copy of it."""
+    def map_arrays(self, change: Callable[[AnyArray], AnyArray]) -> "AggregateState":
+        """Return the state whose arrays are `change` of these arrays: a selection of groups, or a copy."""
         cells = {name: change(cell) for name, cell in self.cells.items()}
         n_groups = len(next(iter(cells.values())))
-        return AggregateState(
-            n_groups, cells, {name: sums.mapped(change, n_groups) for name, sums in self.sums.items()}
-        )
+        sums = {name: sums.map_arrays(change, n_groups) for name, sums in self.sums.items()}
+        return AggregateState(n_groups, cells, sums)
 
 
-class IdentityMemo:
-    """Makes something of arrays once: states with an array in common, such as a count, go on having it in common."""
-
-    def __init__(self) -> None:
-        self._made: dict = {}
-
-    def __call__(self, make: Callable, *arrays: np.ndarray) -> np.ndarray:
-        key = make, *map(id, arrays)
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = make(*arrays), arrays  # which go on living, so that no other array gets their id
-        return found[0]
-
-
-def _joined(*arrays):
+def _joined(*arrays: AnyArray) -> AnyArray:
     return np.concatenate(arrays)
 
 
 @dataclass(frozen=True, slots=True)
-class _Spread:
-    """Puts the entries of an array where they belong in a longer one."""
+class _Scatter:
+    """Puts the entries of an array at the positions `into` of a longer one."""
 
     length: int
-    dtype: object
+    dtype: type
     blank: object
-    into: np.ndarray = field(compare=False)
+    into: IntArray = field(compare=False)
 
-    def __call__(self, array: np.ndarray) -> np.ndarray:
-        longer = np.full(self.length, self.blank, self.dtype)
+    def __call__(self, array: AnyArray) -> AnyArray:
+        longer: AnyArray = np.full(self.length, self.blank, self.dtype)
         longer[self.into] = array
         return longer
 
 
-class StateAggregate:
-    """The base of the aggregates that merge: they add `_fold`, `merge`, `finalize` and `layout`."""
+class StateAggregate(EvaluableAggregate):
+    """The base of the mergeable aggregates, which add `cells`, `_fold`, `merge`, `finalize` and `layout`.
 
-    name = ""
+    `update`, `undo`, `merge` and `grow` change a state in place. The other methods return a new state, which may share
+    arrays with others and must not be changed.
+    """
+
     is_mergeable = True
-    can_undo = False
-    stretches = False
     sums: tuple[str, ...] = ()
-    folds: Mapping[str, np.ufunc] | None = None
-    """How two cells of one group become one, where each does by itself."""
-
-    def __init__(self, type: str, scale: int | None = None) -> None:
-        self.type, self.scale = type, scale
+    """The names of its exact sums."""
 
     @property
-    def result(self) -> str:
-        return self.type
+    @abstractmethod
+    def cells(self) -> Mapping[str, CellType]:
+        """By name, the cells of a state."""
 
     @property
-    def cells(self) -> dict[str, tuple[object, object]]:
-        """By name, the numpy type and what an empty group has there."""
-        raise TypeError(f"{type(self).__name__} does not say its cells")
+    def folds(self) -> Mapping[str, np.ufunc] | None:
+        """By cell, the ufunc that merges two entries; None if a cell does not merge on its own."""
+        return None
 
     @property
     def on_motes(self) -> bool:
-        """Motes compute with integers; scaled values are (SEMANTICS 13)."""
+        """Whether motes can compute it: they compute with integers, and scaled values are integers (semantics 13)."""
         return self.type in ("integer", "scaled")
-
-    def layout(self) -> tuple[StateField, ...] | None:
-        raise TypeError(f"{type(self).__name__} does not say its layout")
 
     # --- computing ---------------------------------------------------------------------------------------------------
 
     def init(self, n_groups: int) -> AggregateState:
-        cells = {name: np.full(n_groups, blank, dtype) for name, (dtype, blank) in self.cells.items()}
+        """Return the state of empty groups."""
+        cells: dict[str, AnyArray] = {n: np.full(n_groups, blank, dtype) for n, (dtype, blank) in self.cells.items()}
         return AggregateState(n_groups, cells, self._no_sums(n_groups))
 
-    def _no_sums(self, n_groups) -> dict[str, ExactSums]:
+    def _no_sums(self, n_groups: int) -> dict[str, ExactSums]:
         return {name: ExactSums(n_groups, self._origin) for name in self.sums}
 
     @property
     def _origin(self) -> int:
         return FLOAT_ORIGIN if self.type == "float" else INTEGER_ORIGIN
 
-    def update(self, state, groups, values=None, valid=None, weights=None, order=None) -> None:
+    def update(
+        self,
+        state: AggregateState,
+        groups: IntArray,
+        values: AnyArray | None = None,
+        valid: BoolArray | None = None,
+        weights: IntArray | None = None,
+        order: Order | None = None,
+    ) -> None:
+        """Fold rows into a state. COUNT(*) is COUNT with neither `values` nor `valid`."""
         if weights is not None and not self.can_undo:
             if (weights < 0).any():
-                raise ValueError(f"{self.name} cannot take a row back")
+                raise ValueError(f"{self.name} cannot retract a row")
             weights = None
         if valid is not None and not valid.all():
             groups = groups[valid]
             values = None if values is None else values[valid]
             weights = None if weights is None else weights[valid]
-            order = None if order is None else tuple(key[valid] for key in order)
+            order = None if order is None else (order[0][valid], order[1][valid])
         if len(groups):
             self._fold(state, groups, values, weights, order)
 
-    def folded(self, counts, groups, values=None, valid=None, order=None, once=None) -> AggregateState:
-        """`init` and `update` in one, of as many groups as `counts` has, which are the rows of each.
+    def aggregate_rows(
+        self,
+        counts: IntArray,
+        groups: IntArray | None,
+        values: AnyArray | None = None,
+        valid: BoolArray | None = None,
+        order: Order | None = None,
+        memo: IdentityMemo | None = None,
+    ) -> AggregateState:
+        """Return the state of rows: `init` and `update` in one. `counts` has the number of rows of each group.
 
-        Where `groups` are None, each row is a group of its own. States that are made with the same `once` may share arrays, also
-        with the values. They are not to be changed.
+        Without `groups`, each row is a group of its own. States made with the same `memo` may share arrays, also with
+        `values`.
         """
         state = self.init(len(counts))
         groups = np.arange(len(counts)) if groups is None else groups
         self.update(state, groups, values, valid, None, order)
         return state
 
-    def merged(self, state, other, once=None) -> AggregateState:
-        """A new state: group by group of both. It may share arrays with them, and is not to be changed."""
+    @abstractmethod
+    def merge(self, state: AggregateState, other: AggregateState, into: IntArray) -> None:
+        """Fold group g of `other` into group into[g] of `state`; several may go into one."""
+
+    @abstractmethod
+    def finalize(self, state: AggregateState) -> Answers:
+        """Return the answer of each group (semantics 5.6). The state can be used further."""
+
+    def combine(self, state: AggregateState, other: AggregateState, memo: IdentityMemo | None = None) -> AggregateState:
+        """Return a new state that merges both, group by group."""
         folds = self.folds
         if folds is None:
             both = self.concatenate([state])
             self.merge(both, other, np.arange(state.n_groups))
             return both
-        once = once or IdentityMemo()
-        cells = {name: once(folds[name], cell, other.cells[name]) for name, cell in state.cells.items()}
-        sums = {name: sums.merged(other.sums[name], partial(once, np.add)) for name, sums in state.sums.items()}
+        memo = memo or IdentityMemo()
+        cells: dict[str, AnyArray] = {
+            name: memo(folds[name], cell, other.cells[name]) for name, cell in state.cells.items()
+        }
+        sums = {name: sums.combine(other.sums[name], partial(memo, np.add)) for name, sums in state.sums.items()}
         return AggregateState(state.n_groups, cells, sums)
 
-    def spread(self, state, n_groups, into, once) -> AggregateState:
-        """A new state of so many groups, of which each of `into` is one of `state`, and the others are empty.
-
-        What is made with the same `once` may share arrays, and is not to be changed.
-        """
-        cells = {
-            name: once(_Spread(n_groups, dtype, blank, into), state.cells[name])
+    def scatter(self, state: AggregateState, n_groups: int, into: IntArray, memo: IdentityMemo) -> AggregateState:
+        """Return the state of `n_groups` groups that has group g of `state` as group into[g]; the others are empty."""
+        cells: dict[str, AnyArray] = {
+            name: memo(_Scatter(n_groups, dtype, blank, into), state.cells[name])
             for name, (dtype, blank) in self.cells.items()
         }
-        limb = _Spread(n_groups, np.int64, 0, into)
-        return AggregateState(n_groups, cells, {name: sums.mapped(limb, n_groups) for name, sums in state.sums.items()})
+        limb = _Scatter(n_groups, np.int64, 0, into)
+        return AggregateState(
+            n_groups, cells, {name: sums.map_arrays(limb, n_groups) for name, sums in state.sums.items()}
+        )
 
-    def together(self, state, n_groups, most, bring) -> AggregateState:
-        """A new state of other groups, each of `most` of these at most, where `folds` are told.
-
-        `bring` brings those of a cell together by a fold, beginning with what an empty group has there.
-        """
-        cells = {name: bring(self.folds[name], state.cells[name], blank) for name, (_, blank) in self.cells.items()}
-        sums = {name: sums.together(n_groups, most, bring) for name, sums in state.sums.items()}
+    def reduce_segments(
+        self, state: AggregateState, n_groups: int, most: int, reduce: SegmentReduction
+    ) -> AggregateState:
+        """Return the state of `n_groups` segments, each of at most `most` groups of `state`. Needs `folds`."""
+        if self.folds is None:
+            raise TypeError(f"the cells of {self.name} do not merge one by one")
+        folds = self.folds
+        cells = {name: reduce(folds[name], state.cells[name], blank) for name, (_, blank) in self.cells.items()}
+        sums = {name: sums.reduce_segments(n_groups, most, reduce) for name, sums in state.sums.items()}
         return AggregateState(n_groups, cells, sums)
 
-    def undo(self, state, groups, values=None, valid=None) -> None:
+    def undo(
+        self,
+        state: AggregateState,
+        groups: IntArray,
+        values: AnyArray | None = None,
+        valid: BoolArray | None = None,
+    ) -> None:
+        """Retract rows that were folded in."""
         self.update(state, groups, values, valid, np.full(len(groups), -1))
 
-    def evaluate(self, n_groups, groups, values=None, valid=None, order=None):
+    def evaluate(
+        self,
+        n_groups: int,
+        groups: IntArray,
+        values: AnyArray | None = None,
+        valid: BoolArray | None = None,
+        order: Order | None = None,
+    ) -> Answers:
         state = self.init(n_groups)
         self.update(state, groups, values, valid, None, order)
         return self.finalize(state)
 
-    def _fold(self, state, groups, values, weights, order) -> None:
-        """`update` for rows that are all there, and at least one."""
-        raise TypeError(f"{type(self).__name__} does not fold")
+    @abstractmethod
+    def _fold(
+        self,
+        state: AggregateState,
+        groups: IntArray,
+        values: AnyArray | None,
+        weights: IntArray | None,
+        order: Order | None,
+    ) -> None:
+        """Fold at least one row into a state; all rows have a value."""
 
     # --- housekeeping ------------------------------------------------------------------------------------------------
 
     def grow(self, state: AggregateState, n_groups: int) -> None:
+        """Append empty groups to a state, up to `n_groups`. Copies the arrays, so callers grow by a factor."""
         for name, (dtype, blank) in self.cells.items():
-            more = np.full(n_groups - state.n_groups, blank, dtype)
+            more: AnyArray = np.full(n_groups - state.n_groups, blank, dtype)
             state.cells[name] = np.concatenate([state.cells[name], more])
         for sums in state.sums.values():
             sums.grow(n_groups)
         state.n_groups = n_groups
 
-    def take(self, state: AggregateState, positions: np.ndarray) -> AggregateState:
-        return state.mapped(lambda column: column[positions])
+    def take(self, state: AggregateState, positions: IntArray | BoolArray) -> AggregateState:
+        """Return the state of the groups at `positions` (numbers or a mask), in that order."""
+        return state.map_arrays(lambda column: column[positions])
 
-    def concatenate(self, states: Sequence[AggregateState], once: IdentityMemo | None = None) -> AggregateState:
-        """One state of the groups of all. What is made with the same `once` may share arrays, and is not to be changed."""
-        cells = {name: [s.cells[name] for s in states] for name in self.cells}
-        cells = {name: once(_joined, *of) if once else _joined(*of) for name, of in cells.items()}
+    def concatenate(self, states: Sequence[AggregateState], memo: IdentityMemo | None = None) -> AggregateState:
+        """Return the state of all groups, one state after the other. With `memo` it may share arrays."""
+        columns = {name: [s.cells[name] for s in states] for name in self.cells}
+        cells = {name: memo(_joined, *of) if memo else _joined(*of) for name, of in columns.items()}
         sums = {name: ExactSums.concatenate([s.sums[name] for s in states]) for name in self.sums}
         return AggregateState(sum(s.n_groups for s in states), cells, sums)
 
-    def dump(self, state: AggregateState) -> dict[str, np.ndarray]:
+    def dump(self, state: AggregateState) -> dict[str, AnyArray]:
+        """Return a state as arrays by name. Equal knowledge gives equal arrays, however it was gathered."""
         dumped = {name: cell.copy() for name, cell in state.cells.items()}
         for name, sums in state.sums.items():
             dumped[f"{name}.limbs"], dumped[f"{name}.digits"] = sums.dump()
         return dumped
 
-    def load(self, dumped: Mapping[str, np.ndarray]) -> AggregateState:
+    def load(self, dumped: Mapping[str, AnyArray]) -> AggregateState:
+        """Return the state that `dump` wrote."""
         cells = {name: dumped[name].copy() for name in self.cells}
         sums = {
             name: ExactSums.load(dumped[f"{name}.limbs"], dumped[f"{name}.digits"], self._origin) for name in self.sums
@@ -210,9 +255,17 @@ class StateAggregate:
         return AggregateState(len(next(iter(cells.values()))), cells, sums)
 
     def nbytes(self, state: AggregateState) -> int:
+        """Bytes of the arrays of a state, strings included."""
         size = sum(sums.nbytes for sums in state.sums.values())
         for cell in state.cells.values():
             size += cell.nbytes
             if cell.dtype == object:
                 size += sum(map(sys.getsizeof, cell.tolist()))
         return size
+
+
+def as_mergeable(aggregate: EvaluableAggregate) -> StateAggregate:
+    """Return the aggregate as one with states. TypeError if it is holistic."""
+    if not isinstance(aggregate, StateAggregate):
+        raise TypeError(f"{aggregate.name} keeps no state that merges")
+    return aggregate

@@ -1,68 +1,98 @@
-"""Bundle: the states of several aggregates of the same groups as arrays that fold one by one. What states share is there once.
+"""StateBundle: the states of several aggregates of the same groups, as arrays that each merge by one ufunc.
 
-Bundles of one form become one without a look at what each array is.
+States share arrays, such as a count; a bundle has each array once. Bundles of one form merge array by array, without
+a look at the meaning of each.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from acquisition.arrays import AnyArray
 from innet.aggregates.exact_sums import HEADROOM, ExactSums
-from innet.aggregates.protocol import MergeableAggregate
-from innet.aggregates.state import AggregateState
+from innet.aggregates.state import AggregateState, StateAggregate
+
+
+class SumForm(NamedTuple):
+    """An exact sum: its name, its origin, and (limb, position of its array) of each limb."""
+
+    name: str
+    origin: int
+    limbs: tuple[tuple[int, int], ...]
+
+
+class StateForm(NamedTuple):
+    """The arrays of one state: (name, position of its array) of each cell, and its sums."""
+
+    cells: tuple[tuple[str, int], ...]
+    sums: tuple[SumForm, ...]
+
+
+class BundleForm(NamedTuple):
+    """The ufunc that merges each array, and the form of each state. Bundles of equal forms can merge."""
+
+    folds: tuple[np.ufunc, ...]
+    states: tuple[StateForm, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StateBundle:
-    form: tuple
-    """The folds; and of each state its cells and its sums, by name, with the places of their arrays."""
-    arrays: list[np.ndarray]
-    bound: int
-    """No digit of a sum is larger."""
+    """The arrays of several states. No digit of a sum is larger in magnitude than `bound`."""
 
-    def merged(self, other: "StateBundle") -> "StateBundle":
-        """Group by group of both, which have one form and `fit`."""
-        folds = zip(self.form[0], self.arrays, other.arrays, strict=True)
-        return StateBundle(self.form, [fold(mine, others) for fold, mine, others in folds], self.bound + other.bound)
+    form: BundleForm
+    arrays: list[AnyArray]
+    bound: int
+
+    def combine(self, other: "StateBundle") -> "StateBundle":
+        """Merge two bundles, group by group. They have one form, and `can_merge` holds of them."""
+        folds = zip(self.form.folds, self.arrays, other.arrays, strict=True)
+        arrays: list[AnyArray] = [fold(mine, others) for fold, mine, others in folds]
+        return StateBundle(self.form, arrays, self.bound + other.bound)
 
     def states(self) -> list[AggregateState]:
-        """They share arrays, and are not to be changed."""
+        """Return the states. They share arrays, and must not be changed."""
         n_groups, found = len(self.arrays[0]), []
-        for cells, sums in self.form[1]:
-            of = {name: self.arrays[at] for name, at in cells}
-            exact = {
+        for form in self.form.states:
+            cells = {name: self.arrays[at] for name, at in form.cells}
+            sums = {
                 name: ExactSums.of(n_groups, origin, {limb: self.arrays[at] for limb, at in limbs}, self.bound)
-                for name, origin, limbs in sums
+                for name, origin, limbs in form.sums
             }
-            found.append(AggregateState(n_groups, of, exact))
+            found.append(AggregateState(n_groups, cells, sums))
         return found
 
 
-def bundle_states(made: Sequence[MergeableAggregate], states: Sequence[AggregateState]) -> StateBundle | None:
-    """The states of some aggregates; None where the cells of one do not fold one by one."""
-    folds, arrays, places, form, bound = [], [], {}, [], 0
+def bundle_states(aggregates: Sequence[StateAggregate], states: Sequence[AggregateState]) -> StateBundle | None:
+    """Bundle the state of each aggregate; None if the cells of one do not merge on their own."""
+    folds: list[np.ufunc] = []
+    arrays: list[AnyArray] = []
+    places: dict[tuple[np.ufunc, int], int] = {}
+    forms: list[StateForm] = []
+    bound = 0
 
-    def place(fold, array):
+    def place(fold: np.ufunc, array: AnyArray) -> int:
+        """Return the position of an array, which is appended if it is new."""
         at = places.setdefault((fold, id(array)), len(arrays))
         if at == len(arrays):
             folds.append(fold)
             arrays.append(array)
         return at
 
-    for each, state in zip(made, states, strict=True):
-        if (fold_of := each.folds) is None:
+    for aggregate, state in zip(aggregates, states, strict=True):
+        if (fold_of := aggregate.folds) is None:
             return None
         cells = tuple((name, place(fold_of[name], cell)) for name, cell in state.cells.items())
         sums = []
         for name, exact in state.sums.items():
             limbs = tuple((limb, place(np.add, exact.columns[limb])) for limb in sorted(exact.columns))
-            sums.append((name, exact.origin, limbs))
+            sums.append(SumForm(name, exact.origin, limbs))
             bound = max(bound, exact.bound)
-        form.append((cells, tuple(sums)))
-    return StateBundle((tuple(folds), tuple(form)), arrays, bound)
+        forms.append(StateForm(cells, tuple(sums)))
+    return StateBundle(BundleForm(tuple(folds), tuple(forms)), arrays, bound)
 
 
 def can_merge(bundles: Sequence[StateBundle]) -> bool:
-    """Whether all can be made one: digits have room for their sums."""
+    """Whether all bundles can merge into one: their digits have headroom for the sums."""
     return sum(bundle.bound for bundle in bundles) <= HEADROOM

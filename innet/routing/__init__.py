@@ -1,1 +1,1 @@
-"""Who hears whom, and the tree along which data rises."""
+"""Routing: the reported links between motes, and the tree along which frames travel to the gateways."""

@@ -1,8 +1,8 @@
-"""Silence: through whom nothing has come for so long that nothing should go through them any more.
+"""Failure detector: finds the motes through which no frame has arrived for too long, so that routes avoid them.
 
-A mote that is well is heard by its own frames, and by those that it hands on. Where nothing comes of a whole subtree, the
-mote at its top is to blame, or its link: it is *silent* until something of it comes again. Those below it get another
-parent, and as much time as at first to be heard through that one.
+A working mote shows itself by its own frames and by those that it forwards. If a whole subtree is overdue, the detector
+suspects the mote at its top, or its link: that mote is *silent* until a frame of it arrives again. The motes below it get
+another parent, and their timeouts start again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,33 +11,35 @@ from innet.routing.tree import RoutingTree
 
 
 class FailureDetector:
-    """Times are whatever the caller counts in. Who was never heard is nobody's loss: it is in no tree."""
+    """The silent motes, by timeouts over the routing tree. All times have one unit, which the caller chooses."""
 
     def __init__(self) -> None:
         self.motes: frozenset[int] = frozenset()
-        self._heard: dict[int, int] = {}
+        """The motes that are silent now."""
+        self._heard: dict[int, int] = {}  # by mote: the time of its last arrival, or of its start
 
     def record_arrivals(self, frames: Iterable[tuple[int, int]], tree: RoutingTree, now: int) -> None:
-        """Something came of these: where it began, and who handed it over last.
+        """Record frames that arrived at `now`, each as (origin, last hop before the gateway).
 
-        Who else it went through is known if it left the tree where the tree says that it should.
+        If the last hop is the one that the tree predicts, every mote on the path counts as heard; otherwise only these
+        two do.
         """
-        heard = set()
+        heard: set[int] = set()
         for mote, last in set(frames):
-            way = tree.path(mote)[:-1] if mote in tree.parent else (mote,)
-            heard.update(way if way[-1] == last else (mote, last))
+            route = tree.path(mote)[:-1] if mote in tree.parent else (mote,)
+            heard.update(route if route[-1] == last else (mote, last))
         self.begin(heard, now)
         self.motes -= heard
 
     def begin(self, motes: Iterable[int], now: int) -> None:
-        """From now on something is due of these."""
+        """Start the timeouts of `motes` at `now`."""
         for mote in motes:
             self._heard[mote] = now
 
     def find_overdue(self, tree: RoutingTree, patience: Mapping[int, int], now: int) -> frozenset[int]:
-        """Those of whom nothing came for longer than their `patience`.
+        """Return the overdue motes: nothing of them arrived for longer than their `patience`; update `motes`.
 
-        Of whom nothing is due itself it is as late as the last of what is due through it.
+        A mote without a patience of its own has the longest of the motes below it, and is not in the result.
         """
         most = dict(patience)
         for mote in tree.leaves_first:

@@ -1,4 +1,7 @@
-"""Topology -> routing tree: the cheapest paths by expected transmissions. Pure; ties go to the lower number."""
+"""Build the routing tree from the topology: cheapest paths by expected transmissions (ETX).
+
+Pure and deterministic: of equal paths, the one over the lower mote number wins.
+"""
 
 import heapq
 from collections.abc import Collection, Iterable
@@ -7,13 +10,13 @@ from innet.routing.topology import Topology
 from innet.routing.tree import RoutingTree
 
 PARENT_SWITCH_THRESHOLD = 0.5
-"""How many expected transmissions another parent must save before a mote is moved to it."""
+"""Expected transmissions that a new parent must save before a mote moves to it."""
 SILENT_MOTE_PENALTY = 1e9
-"""What it costs to go through who is silent: more than any other way there is."""
+"""Expected transmissions added to a path through a silent mote: more than any other path costs."""
 
 
 def choose_tree(topology: Topology, roots: Iterable[int]) -> RoutingTree:
-    """Motes without any path to a gateway are left out of the tree."""
+    """Return the tree of cheapest paths to the gateways `roots`; it leaves out motes that no path connects."""
     roots = tuple(roots)
     return RoutingTree(roots, _cheapest(topology, roots)[1])
 
@@ -25,32 +28,36 @@ def update_tree(
     switching: float = PARENT_SWITCH_THRESHOLD,
     known: Collection[int] | None = None,
 ) -> RoutingTree:
-    """The tree after new reports: where there is another way nothing goes through who is silent, and a mote moves only
-    where it saves enough. Only who is `known` is in it, if that is said: motes may hear those of others.
+    """Return the tree after new reports; the same object if no parent changes.
 
-    A mote keeps its parent while the way through it costs at most `switching` more than the cheapest. That leaves no
-    circle: a link costs at least one transmission, so a parent that is kept is still nearer to its gateway than its
-    child, as long as `switching` is less than one.
+    Paths avoid the motes in `silent` where another path exists. A mote keeps its parent while the path through it costs
+    at most `switching` expected transmissions more than the cheapest. With `known`, the tree has those motes only:
+    motes may hear motes of other networks.
+
+    Kept parents form no loop. A link costs at least one transmission, so a kept parent is still nearer to its gateway
+    than its child, as long as `switching` is less than one.
     """
     if not 0 <= switching < 1:
-        raise ValueError(f"switching is from 0 to less than 1, not {switching}")
+        raise ValueError(f"expected a switching threshold from 0 to less than 1, found {switching}")
     cost, parent = _cheapest(topology, tree.roots, silent, known)
     for mote in parent:
         kept = tree.parent.get(mote)
-        if kept in cost and _onward(cost, kept, silent) + topology.cost(mote, kept) <= cost[mote] + switching:
+        if kept is None or kept not in cost:
+            continue
+        if _onward(cost, kept, silent) + topology.cost(mote, kept) <= cost[mote] + switching:
             parent[mote] = kept
     return tree if parent == tree.parent else RoutingTree(tree.roots, parent)
 
 
 def _onward(cost: dict[int, float], mote: int, silent: Collection[int]) -> float:
-    """What a frame costs from a mote on that it was handed to."""
+    """The cost of a frame from the moment that `mote` has it."""
     return cost[mote] + SILENT_MOTE_PENALTY * (mote in silent)
 
 
 def _cheapest(
     topology: Topology, roots: tuple[int, ...], silent: Collection[int] = (), known: Collection[int] | None = None
 ) -> tuple[dict[int, float], dict[int, int]]:
-    """What a frame costs from each mote to its gateway, and its first hop."""
+    """Return the cost of the cheapest path of each mote to a gateway, and its first hop (Dijkstra)."""
     neighbours = topology.neighbours
     best: dict[int, float] = {}
     parent: dict[int, int] = {}

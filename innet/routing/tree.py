@@ -1,6 +1,6 @@
-"""RoutingTree: the parent of each mote. A tree that exists leads everybody to a gateway and has no circles."""
+"""RoutingTree: the parent of each mote; every route ends at a gateway, without loops."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from innet.errors import RoutingError
@@ -8,9 +8,10 @@ from innet.errors import RoutingError
 
 @dataclass(frozen=True, slots=True)
 class RoutingTree:
-    """`parent[mote]` is the next one towards a gateway. The roots are the gateways; they have no parent.
+    """`parent[mote]` is the next hop towards a gateway. The roots are the gateways, which have no parent.
 
-    One tree for all gateways: since a mote has one parent, one that two gateways hear is still one mote.
+    One tree spans all gateways, so a mote that two gateways hear still has one parent. The constructor raises
+    RoutingError for a loop or a route that ends elsewhere.
     """
 
     roots: tuple[int, ...]
@@ -25,11 +26,11 @@ class RoutingTree:
             checked.update(self._path(mote, checked))
 
     def path(self, mote: int) -> tuple[int, ...]:
-        """The motes that a frame passes, from this one to its gateway, both included."""
+        """Return the route of a frame: `mote`, each forwarder, and the gateway. RoutingError if there is no route."""
         return self._path(mote, self.roots)
 
-    def _path(self, mote, ends) -> tuple[int, ...]:
-        passed = {mote: None}
+    def _path(self, mote: int, ends: Collection[int]) -> tuple[int, ...]:
+        passed: dict[int, None] = {mote: None}
         at = mote
         while at not in ends:
             if at not in self.parent:
@@ -41,15 +42,16 @@ class RoutingTree:
         return tuple(passed)
 
     def depth(self, mote: int) -> int:
+        """The number of hops from a mote to its gateway."""
         return len(self.path(mote)) - 1
 
     def gateway(self, mote: int) -> int:
-        """The gateway at which the frames of a mote arrive."""
+        """The gateway that receives the frames of a mote."""
         return self.path(mote)[-1]
 
     @property
     def children(self) -> dict[int, tuple[int, ...]]:
-        """Who sends to whom directly; everybody in the tree is in it."""
+        """The children of each mote and gateway, in ascending order; empty for a leaf."""
         found: dict[int, list[int]] = {member: [] for member in (*self.roots, *self.parent)}
         for mote in sorted(self.parent):
             found[self.parent[mote]].append(mote)
@@ -57,16 +59,16 @@ class RoutingTree:
 
     @property
     def leaves_first(self) -> tuple[int, ...]:
-        """Every mote, each before its parent; the deepest first, then by number."""
+        """Every mote, children before parents: the deepest first, then by number."""
         depths = dict.fromkeys(self.roots, 0)
         for mote in self.parent:
-            way = [mote]
-            while way[-1] not in depths:
-                way.append(self.parent[way[-1]])
-            for member in reversed(way[:-1]):
+            route = [mote]
+            while route[-1] not in depths:
+                route.append(self.parent[route[-1]])
+            for member in reversed(route[:-1]):
                 depths[member] = depths[self.parent[member]] + 1
         return tuple(sorted(self.parent, key=lambda mote: (-depths[mote], mote)))
 
     def unreached(self, motes: Iterable[int]) -> tuple[int, ...]:
-        """Those of the motes from which no way leads to a gateway."""
+        """Return those of `motes` that have no route to a gateway, in ascending order."""
         return tuple(sorted(set(motes) - self.parent.keys() - set(self.roots)))

@@ -33,7 +33,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 14\n"
-DIGEST = "e3d7ca8231806f66"
+DIGEST = "185738f74af9f602"
 
 
 @pytest.mark.promise("snapshot")

@@ -93,7 +93,7 @@ def test_rows_of_a_matrix_are_brought_together_as_merging_does(type_, data, rows
         if not aggregate.is_mergeable or aggregate.folds is None:
             continue
         states = [fold(aggregate, type_, data.draw(rows_of(type_))) for _ in range(rows)]
-        found = aggregate.together(
+        found = aggregate.reduce_segments(
             aggregate.concatenate(states),
             N_GROUPS,
             rows,
@@ -117,7 +117,7 @@ def test_rows_that_are_groups_of_their_own_need_not_say_so(type_, data):
             continue
         alone = aggregate.init(len(rows))
         aggregate.update(alone, **arrays(type_, rows) | {"groups": np.arange(len(rows))})
-        found = aggregate.folded(np.ones(len(rows), np.int64), **given_)
+        found = aggregate.aggregate_rows(np.ones(len(rows), np.int64), **given_)
         assert answers(aggregate.finalize(found)) == answers(aggregate.finalize(alone))
         assert dumped_bytes(aggregate, found) == dumped_bytes(aggregate, alone)
 

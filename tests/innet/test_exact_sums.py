@@ -25,7 +25,7 @@ def test_many_rows_use_up_no_headroom(type_, value):
     assert answers(avg.finalize(state)) == [float(value)]
     if type_ == "float":
         assert answers(sum_.finalize(state)) == [float(total)]
-    [found], exponent = state.sums["sum"].whole(np.array([0]))
+    [found], exponent = state.sums["sum"].to_integers(np.array([0]))
     assert found * Fraction(2) ** exponent == total
 
 
@@ -39,7 +39,7 @@ def test_all_of_many_groups_meet_in_one_and_use_up_no_headroom(type_, unit):
     avg = made("AVG", type_)
 
     def check(state, wanted):
-        [found], exponent = state.sums["sum"].whole(np.array([0]))
+        [found], exponent = state.sums["sum"].to_integers(np.array([0]))
         assert found * Fraction(2) ** exponent == n * Fraction(wanted)
         assert answers(avg.finalize(avg.take(state, np.array([0])))) == [float(wanted)]
 
@@ -53,7 +53,9 @@ def test_all_of_many_groups_meet_in_one_and_use_up_no_headroom(type_, unit):
     merged = avg.init(n)
     avg.merge(merged, each, hot)
     check(merged, carried * unit)
-    check(avg.together(each, 1, n, lambda fold, column, blank: fold.reduce(column, keepdims=True)), carried * unit)
+    check(
+        avg.reduce_segments(each, 1, n, lambda fold, column, blank: fold.reduce(column, keepdims=True)), carried * unit
+    )
 
 
 def test_what_digits_have_no_room_for_is_refused():

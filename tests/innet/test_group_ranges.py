@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from innet.aggregates import create_aggregate
-from innet.aggregates.state import IdentityMemo
+from innet.aggregates.identity_memo import IdentityMemo
 
 WHOLE = st.integers(-3, 3) | st.sampled_from([2**63 - 1, -(2**63)])
 FLOAT = st.sampled_from([-0.0, 0.0, 0.5, -1.5, float("inf"), float("-inf")])
@@ -28,12 +28,12 @@ def check(type_, dtype, told):
     values = np.array([0 if value is None else value for *_, value in rows], dtype)
     spread = [(group, at) for at, (low, high, _) in enumerate(rows) for group in range(low, high + 1)]
     group, at = (np.array([pair[i] for pair in spread], np.int64) for i in (0, 1))
-    once = IdentityMemo()
+    memo = IdentityMemo()
     for name in ("MIN", "MAX", "COUNT"):
         aggregate = create_aggregate(name, type_)
-        assert aggregate.stretches
+        assert aggregate.can_evaluate_ranges
         for valid in (there, None):
-            found = aggregate.over(groups, first, last, values, valid, once)
+            found = aggregate.evaluate_ranges(groups, first, last, values, valid, memo)
             expected = aggregate.evaluate(groups, group, values[at], None if valid is None else valid[at])
             for mine, theirs in zip(found, expected, strict=True):
                 assert mine.dtype == theirs.dtype
@@ -53,6 +53,6 @@ def test_of_floats(told):
 
 
 def test_one_that_wants_every_row_says_so():
-    assert not any(create_aggregate(name, "float").stretches for name in ("SUM", "AVG", "FIRST", "MEDIAN"))
-    assert not create_aggregate("MIN", "string").stretches
-    assert not create_aggregate("COUNT", "integer", distinct=True).stretches
+    assert not any(create_aggregate(name, "float").can_evaluate_ranges for name in ("SUM", "AVG", "FIRST", "MEDIAN"))
+    assert not create_aggregate("MIN", "string").can_evaluate_ranges
+    assert not create_aggregate("COUNT", "integer", distinct=True).can_evaluate_ranges

@@ -49,7 +49,7 @@ def test_who_reaches_nobody_is_left_out():
 def test_a_report_replaces_the_earlier_one():
     first = topology((0, 1, 255))
     second = first.with_reports([LinksReport(1, (NeighbourLink(2, 9),))])
-    assert second.heard == {0: {1: 255}, 1: {2: 9}}
+    assert second.links == {0: {1: 255}, 1: {2: 9}}
     assert second.with_reports([LinksReport(1, (NeighbourLink(2, 9),))]) is second
     assert second.motes == {0, 1, 2}
 
@@ -57,7 +57,7 @@ def test_a_report_replaces_the_earlier_one():
 def test_a_report_that_was_overtaken_says_nothing():
     new, old = LinksReport(1, (NeighbourLink(2, 9),), (1, 7)), LinksReport(1, (NeighbourLink(3, 9),), (1, 6))
     for reports in ([new, old], [old, new]):
-        assert Topology().with_reports(reports).heard == {1: {2: 9}}
+        assert Topology().with_reports(reports).links == {1: {2: 9}}
     unchanged = Topology().with_reports([LinksReport(1, (NeighbourLink(2, 9),), (1, 5)), new])
     assert unchanged.with_reports([old]) is unchanged
 
@@ -271,13 +271,13 @@ reports = st.builds(
 @given(reports)
 def test_reports_survive_the_air(report):
     decoded = decode_links(encode_links(report), 3)
-    assert set(decoded.heard) == set(report.heard)
+    assert set(decoded.links) == set(report.links)
 
 
 def test_the_best_neighbours_are_reported():
     many = LinksReport(3, tuple(NeighbourLink(n, n) for n in range(100, 200)))
     decoded = decode_links(encode_links(many), 3)
-    assert [h.neighbour for h in decoded.heard] == list(range(199, 199 - MAX_NEIGHBOURS, -1))
+    assert [h.neighbour for h in decoded.links] == list(range(199, 199 - MAX_NEIGHBOURS, -1))
 
 
 @given(st.binary(max_size=86))
@@ -287,7 +287,7 @@ def test_fuzz_reports(payload):
         report = decode_links(payload, 3)
     except PayloadError:
         return
-    names = [heard.neighbour for heard in report.heard]
+    names = [heard.neighbour for heard in report.links]
     assert 3 not in names
     assert len(set(names)) == len(names)
 

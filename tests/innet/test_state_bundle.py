@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from innet.aggregates import create_aggregate
 from innet.aggregates.exact_sums import HEADROOM
-from innet.aggregates.state import IdentityMemo
+from innet.aggregates.identity_memo import IdentityMemo
 from innet.aggregates.state_bundle import bundle_states, can_merge
 
 MADE = [create_aggregate(name, "float") for name in ("MIN", "MAX", "AVG", "SUM", "COUNT")]
@@ -22,8 +22,8 @@ VALUES = (
 
 def states(values):
     """Of groups with one value each, which have their counts in common."""
-    once, counts = IdentityMemo(), np.ones(len(values), np.int64)
-    return [made.folded(counts, None, np.array(values), None, None, once) for made in MADE]
+    memo, counts = IdentityMemo(), np.ones(len(values), np.int64)
+    return [made.aggregate_rows(counts, None, np.array(values), None, None, memo) for made in MADE]
 
 
 def answers(of):
@@ -37,8 +37,8 @@ def test_bundles_are_put_together_as_their_states_are(rows):
     bundles = [bundle_states(MADE, part) for part in parts]
     whole, found = parts[0], bundles[0]
     for part, bundle in zip(parts[1:], bundles[1:], strict=True):
-        whole = [made.merged(*both) for made, *both in zip(MADE, whole, part, strict=True)]
-        found = found.merged(bundle) if found is not None and found.form == bundle.form else None
+        whole = [made.combine(*both) for made, *both in zip(MADE, whole, part, strict=True)]
+        found = found.combine(bundle) if found is not None and found.form == bundle.form else None
     if found is not None:
         assert answers(found.states()) == answers(whole)
     assert answers(bundles[0].states()) == answers(parts[0])

@@ -151,7 +151,7 @@ def test_a_promise_is_judged_again_when_the_tree_has_changed(office):
     reports = [
         (mote, {other: NeighbourLink(other, quality // factor) for other, quality in heard.items()})
         for factor in (2, 1)
-        for mote, heard in before.topology.heard.items()
+        for mote, heard in before.topology.links.items()
     ]
     half = len(reports) // 2
     worse = recheck_lifetimes(dispatch(before.with_links(_numbered(reports[:half], 1)), 10))

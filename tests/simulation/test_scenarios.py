@@ -228,7 +228,7 @@ def test_the_children_of_a_parent_that_dies_among_sleepers_call_until_they_have_
 def test_a_mote_that_is_carried_away_says_whom_it_hears_now_and_nothing_is_lost_for_long(agenda):
     bed = ran("mote_moves", SECONDS, agenda=agenda)
     world = bed.station.world
-    assert set(world.topology.heard[7]) == {1, 3} and 7 not in world.topology.heard[4]
+    assert set(world.topology.links[7]) == {1, 3} and 7 not in world.topology.links[4]
     assert bed.built.motes[7].forwarder.parent == world.tree.parent[7] == 1
     found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}
     assert [found[tick] for tick in range(20, SECONDS - 20, 10)].count([8, 8]) >= 34
@@ -238,7 +238,7 @@ def test_a_mote_that_is_carried_away_says_whom_it_hears_now_and_nothing_is_lost_
 @pytest.mark.promise("network-heals")
 def test_a_parent_that_acknowledges_and_passes_nothing_on_is_found_by_its_silence():
     bed = ran("parent_hangs", SECONDS)
-    assert 1 in bed.station.world.topology.heard[3]  # its neighbours hear it: no report tells that something is wrong
+    assert 1 in bed.station.world.topology.links[3]  # its neighbours hear it: no report tells that something is wrong
     assert bed.station.failure_detector.motes == {1}
     assert bed.station.world.tree.children[1] == ()
     found = {tick: coverage["hall"] for (tick, _), (coverage, _) in answers(bed, "now").items()}

@@ -74,7 +74,7 @@ def test_a_network_that_only_folds_every_ten_rounds_is_told_another_program_with
 def test_every_reading_comes_after_all_when_half_of_all_frames_were_lost_for_two_hundred_seconds(seed):
     calm = read_scenario(FOLDER / "calm.toml")
     topology = calm.deployment.topology
-    links = tuple((s, r, topology.ratio(s, r) / 2) for r, heard in topology.heard.items() for s in heard)
+    links = tuple((s, r, topology.ratio(s, r) / 2) for r, heard in topology.links.items() for s in heard)
     fault = InjectedFault("half", "links_change", 300_000, until_ms=500_000, links=links)
     scenario = replace(calm, queries=calm.queries[:1], faults=(fault,))
     bed = run_scenario(scenario, 1_500, seed, partial(testbed.Testbed, agenda=True))
@@ -90,7 +90,7 @@ def test_every_reading_comes_after_all_when_half_of_all_frames_were_lost_for_two
 @pytest.mark.promise("agenda")
 def test_where_motes_hear_more_than_their_reports_can_name_no_slot_is_disturbed_and_nobody_is_forsaken():
     day = replace(read_scenario(ROOT / "examples/lab54/day.scenario.toml"), begin_ms=0)
-    heard = [sum(map(bool, links.values())) for links in day.deployment.topology.heard.values()]
+    heard = [sum(map(bool, links.values())) for links in day.deployment.topology.links.values()]
     assert min(heard) > MAX_NEIGHBOURS
     bed = run_scenario(day, 1_000, 1, partial(testbed.Testbed, agenda=True))
     assert bed.trace.of("disturbed") == bed.trace.of("forsaken") == []

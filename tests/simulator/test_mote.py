@@ -105,7 +105,7 @@ def test_it_says_hello_and_whom_it_hears_when_it_starts():
     assert decode_hello(hello.payload) == Hello(
         HelloReason.SWITCHED_ON, sensor_code("telosb"), 0, sensors=(sensor_code("temperature"),)
     )
-    assert [(h.neighbour, h.quality) for h in decode_links(frame.payload, 3).heard] == [(COORDINATOR, 255)]
+    assert [(h.neighbour, h.quality) for h in decode_links(frame.payload, 3).links] == [(COORDINATOR, 255)]
 
 
 def test_it_samples_at_the_ticks_of_its_schedule():

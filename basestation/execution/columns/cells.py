@@ -13,7 +13,8 @@ import numpy as np
 from acquisition.arrays import AnyArray, BoolArray, IntArray
 from basestation.algebra.record import record
 from basestation.algebra.vector import as_positions, take_at
-from innet.aggregates.state import AggregateState, IdentityMemo
+from innet.aggregates.identity_memo import IdentityMemo
+from innet.aggregates.state import AggregateState
 
 Selection = IntArray | BoolArray | slice
 """Positions, a mask, or a slice of rows."""
@@ -50,7 +51,9 @@ class Cells:
         """Apply a function to each array, once to an array that several columns share."""
         once = IdentityMemo()
         numbers, groups, arrival, place = (None if column is None else once(change, column) for column in self._columns)
-        return Cells(numbers, groups, arrival, place, [state.mapped(partial(once, change)) for state in self.states])
+        return Cells(
+            numbers, groups, arrival, place, [state.map_arrays(partial(once, change)) for state in self.states]
+        )
 
     def between(self, begin: int, end: int) -> "Cells":
         """Return the rows from `begin` to before `end`, which are whole slices; they share memory with these."""

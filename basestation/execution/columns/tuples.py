@@ -14,7 +14,7 @@ from basestation.algebra.dictionary_vector import DictionaryVector, concatenate_
 from basestation.algebra.record import record
 from basestation.algebra.vector import Selection, Vector, all_true, as_positions, take_at
 from basestation.execution import thresholds
-from innet.aggregates.state import IdentityMemo
+from innet.aggregates.identity_memo import IdentityMemo
 
 _SYSTEM = ("ident", "tick", "arrival", "part", "rank", "place", "site", "append")
 

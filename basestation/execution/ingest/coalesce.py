@@ -12,7 +12,7 @@ from acquisition.batch import Batch, mask_of, unit_weights
 from basestation.algebra.vector import any_true
 from basestation.execution.ingest import step_plan
 from basestation.execution.ingest.batch_runs import is_plain
-from innet.aggregates.state import IdentityMemo
+from innet.aggregates.identity_memo import IdentityMemo
 
 _MANY, _LARGE = 2**9, 2**14
 """So many batches, or tuples, do not wait any longer. What is large is not copied to be put together with others."""

@@ -13,7 +13,7 @@ import numpy as np
 from basestation.algebra.vector import Vector
 from basestation.execution.columns.cells import Cells
 from basestation.execution.columns.tuples import concatenate_vectors
-from innet.aggregates import create_aggregate
+from innet.aggregates import create_mote_aggregate
 from innet.aggregates.state import AggregateState
 from innet.aggregates.state_fields import EMPTY_FIELDS, make_state
 
@@ -85,7 +85,7 @@ class PartialBatch:
     def take(self, which) -> "PartialBatch":
         """Those at positions, in a slice, or under a mask."""
         columns = (getattr(self, name)[which] for name in _PLAIN)
-        states = tuple(state.mapped(lambda array: array[which]) for state in self.states)
+        states = tuple(state.map_arrays(lambda array: array[which]) for state in self.states)
         return PartialBatch(*columns, tuple(key.take(which) for key in self.keys), self.kinds, states)
 
 
@@ -93,7 +93,7 @@ _PLAIN = ("arrival", "slice", "bare", "first", "readings")
 
 
 def _joined(kind: str, states) -> AggregateState:
-    return create_aggregate(kind, "integer").concatenate(states)
+    return create_mote_aggregate(kind).concatenate(states)
 
 
 def make_cells(arrived: PartialBatch, begins, numbers, node, sources, folding) -> Cells:
@@ -112,7 +112,7 @@ def make_cells(arrived: PartialBatch, begins, numbers, node, sources, folding) -
 
 def _part_of(name: str, state: AggregateState) -> AggregateState:
     """The state of an aggregate out of one that knows more: counts are part of sums, and sums of variances."""
-    wanted = create_aggregate(name, "integer")
+    wanted = create_mote_aggregate(name)
     cells = {cell: state.cells[cell].copy() for cell in wanted.cells}
     sums = {total: state.sums[total].take(np.arange(state.n_groups)) for total in wanted.sums}
     return AggregateState(state.n_groups, cells, sums)

@@ -27,7 +27,7 @@ from basestation.execution.output.query_slots import QuerySlots
 from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter
 from basestation.execution.streams.stream import REVISION_RANK, project_columns
 from basestation.updates.update import Rows, SharedTupleUpdates, TupleUpdates
-from innet.aggregates.state import IdentityMemo
+from innet.aggregates.identity_memo import IdentityMemo
 
 _NONE = np.empty(0, np.int64)
 

@@ -10,7 +10,7 @@ import numpy as np
 from basestation.algebra.vector import Vector, cached_arange
 from basestation.execution.columns.window_contents import WindowContents
 from basestation.execution.relational.aggregation import evaluate_argument, make_aggregate, result_vector
-from innet.aggregates.state import IdentityMemo
+from innet.aggregates.identity_memo import IdentityMemo
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class WindowRanges:
 
 def can_aggregate_ranges(node):
     """Whether an aggregation over windows can be told from stretches."""
-    return not node.grouped and all(make_aggregate(aggregate).stretches for _, aggregate in node.aggregates)
+    return not node.grouped and all(make_aggregate(aggregate).can_evaluate_ranges for _, aggregate in node.aggregates)
 
 
 def aggregate_ranges(stretches, node):
@@ -44,6 +44,6 @@ def aggregate_ranges(stretches, node):
     for column, aggregate in node.aggregates:
         made = make_aggregate(aggregate)
         values, valid = evaluate_argument(aggregate, stretches.columns, len(stretches))
-        found = made.over(stretches.windows, stretches.first, stretches.last, values, valid, once)
+        found = made.evaluate_ranges(stretches.windows, stretches.first, stretches.last, values, valid, once)
         columns[column.id] = result_vector(made, *found)
     return WindowContents(stretches.windows, cached_arange(stretches.windows), columns)

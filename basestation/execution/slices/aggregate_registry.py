@@ -4,8 +4,9 @@ from basestation.algebra.expression_signature import signature
 from basestation.algebra.expressions import columns_of
 from basestation.execution.columns.intern_table import InternTable
 from basestation.execution.relational.aggregation import evaluate_argument, make_aggregate
-from innet.aggregates import create_aggregate
-from innet.aggregates.state import IdentityMemo
+from innet.aggregates import create_mote_aggregate
+from innet.aggregates.identity_memo import IdentityMemo
+from innet.aggregates.state import as_mergeable
 
 
 class AggregateRegistry:
@@ -16,7 +17,7 @@ class AggregateRegistry:
 
     def __init__(self):
         self._kinds, self._aggregates, self.places = InternTable(), [], {}
-        self.made = [create_aggregate("COUNT", "integer")]  # how many tuples a group has: without any it is gone
+        self.made = [create_mote_aggregate("COUNT")]  # how many tuples a group has: without any it is gone
         self.columns = set()  # that they are computed from
 
     def take(self, aggregates):
@@ -37,15 +38,18 @@ class AggregateRegistry:
         before, known, asked = self.places, self.made, self._kinds.items()
         self.places = {number: at for at, (number, _) in enumerate(asked, 1)}
         self._aggregates = [aggregate for _, aggregate in asked]
-        self.made = [known[0], *(known[before[n]] if n in before else make_aggregate(each) for n, each in asked)]
+        self.made = [
+            known[0],
+            *(known[before[n]] if n in before else as_mergeable(make_aggregate(each)) for n, each in asked),
+        ]
         self.columns = {column.id for each in self._aggregates for column in columns_of(each)}
         come_from = [0, *map(before.get, self.places)]
         return come_from, [at for at, was in enumerate(come_from) if was is None]
 
-    def folded(self, counts, key, tuples, stream):
+    def aggregate_rows(self, counts, key, tuples, stream):
         """The states of as many groups as `counts` has, which are the tuples of each; `key` has that of each tuple."""
         rest = self.folded_at(range(1, len(self.made)), counts, key, tuples, stream)
-        return [self.made[0].folded(counts, key), *rest]
+        return [self.made[0].aggregate_rows(counts, key), *rest]
 
     def folded_at(self, places, counts, key, tuples, stream):
         """Those at some places, without the first."""
@@ -57,7 +61,7 @@ class AggregateRegistry:
         )
         asked = [(self.made[at], self._aggregates[at - 1]) for at in places]
         return [
-            made.folded(counts, key, *evaluate_argument(each, columns, len(tuples)), order, once)
+            made.aggregate_rows(counts, key, *evaluate_argument(each, columns, len(tuples)), order, once)
             for made, each in asked
         ]
 

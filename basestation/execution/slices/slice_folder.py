@@ -18,7 +18,7 @@ from basestation.execution.relational.group_ids import GroupIds
 from basestation.execution.slices.aggregate_registry import AggregateRegistry
 from basestation.execution.slices.sparse_table import SparseTable
 from basestation.execution.streams.stream import REVISION_RANK
-from innet.aggregates.state import IdentityMemo
+from innet.aggregates.identity_memo import IdentityMemo
 from innet.aggregates.state_bundle import bundle_states
 
 _FULL = 4
@@ -95,13 +95,13 @@ class SliceFolder:
             row = np.empty(count, np.int64)
             row[key] = np.arange(len(key))
             return self._alone(slices[there], groups[there], tuples.take(row[there]), stream)
-        states = self.asked.folded(counts, key, tuples, stream)
+        states = self.asked.aggregate_rows(counts, key, tuples, stream)
         first = _earliest(tuples.arrival, entry_places(tuples), key, count)
         return self._in_rows(_there(Cells(slices, groups, *first, states), there))
 
     def _alone(self, slices, groups, tuples, stream):
         """Cells of one tuple each, in their order."""
-        states = self.asked.folded(constant(1, len(tuples)), None, tuples, stream)
+        states = self.asked.aggregate_rows(constant(1, len(tuples)), None, tuples, stream)
         return self._in_rows(Cells(slices, groups, tuples.arrival, entry_places(tuples), states))
 
     def _in_rows(self, cells):
@@ -118,14 +118,14 @@ class SliceFolder:
         first = np.full(count, NEVER)
         np.minimum.at(first, key, ranks)
         counts = np.bincount(key, minlength=count)
-        return make_matrix(self.asked.folded(counts, key, tuples, stream), first)
+        return make_matrix(self.asked.aggregate_rows(counts, key, tuples, stream), first)
 
     def filled(self, count, cells, into):
         """A matrix of so many cells, of which each of `into` is one of `cells`, and the others are blank."""
         first, once = np.full(count, NEVER), IdentityMemo()
         first[into] = cells.place
         states = [
-            made.spread(state, count, into, once) for made, state in zip(self.asked.made, cells.states, strict=True)
+            made.scatter(state, count, into, once) for made, state in zip(self.asked.made, cells.states, strict=True)
         ]
         return make_matrix(states, first)
 
@@ -181,7 +181,7 @@ class SliceFolder:
     def _both(self, a, b):
         """Cells of the same slices and groups as one."""
         once = IdentityMemo()
-        states = [made.merged(x, y, once) for made, x, y in zip(self.asked.made, a.states, b.states, strict=True)]
+        states = [made.combine(x, y, once) for made, x, y in zip(self.asked.made, a.states, b.states, strict=True)]
         earlier = (b.arrival < a.arrival) | ((b.arrival == a.arrival) & (b.place < a.place))
         arrival, place = (np.where(earlier, y, x) for x, y in ((a.arrival, b.arrival), (a.place, b.place)))
         return Cells(a.slice, a.group, arrival, place, states)
@@ -359,16 +359,18 @@ class SliceFolder:
             return found[key][0]
 
         states = [
-            doubling.state(made, state) if made.folds is None else made.together(state, count, doubling.longest, bring)
+            doubling.state(made, state)
+            if made.folds is None
+            else made.reduce_segments(state, count, doubling.longest, bring)
             for made, state in zip(self.asked.made, matrix.states, strict=True)
         ]
         return make_matrix(states, None if matrix.place is None else bring(np.minimum, matrix.place, NEVER))
 
-    def merged(self, a, b):
+    def combine(self, a, b):
         """Two matrices of the same shape as one."""
         once = IdentityMemo()
         pairs = zip(self.asked.made, a.states, b.states, strict=True)
-        states = [made.merged(x, y, once) for made, x, y in pairs]
+        states = [made.combine(x, y, once) for made, x, y in pairs]
         ranked = a.place is not None and b.place is not None
         return make_matrix(states, np.minimum(a.place, b.place) if ranked else None)
 

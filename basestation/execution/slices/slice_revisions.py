@@ -130,7 +130,7 @@ def revise_windows(folding, stream, cells, slices, versions, first, last, clocks
         found = folding.filled(len(pairs), base.take(at[held]), np.flatnonzero(held)).take(states.pair)
     of = version[states.entry]
     own = folding.matrix(len(found), states.state, versions.tuples.take(of), own_ranks[of], stream)
-    found = folding.merged(found, own)
+    found = folding.combine(found, own)
     there = folding.there(found)
     others = window >= old
     others[at[held]] = False

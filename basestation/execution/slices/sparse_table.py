@@ -62,13 +62,13 @@ class SparseTable:
         """The state of an aggregate of which cells do not fold one by one."""
 
         def take(of, which):
-            return of.mapped(lambda array: take_at(array, which))
+            return of.map_arrays(lambda array: take_at(array, which))
 
         def put(whole, part, into):
             made.merge(whole, part, np.arange(self._cells)[into])
 
         return self._together(
-            state, take, made.merged, lambda: made.init(self._cells), lambda of: made.concatenate([of]), put
+            state, take, made.combine, lambda: made.init(self._cells), lambda of: made.concatenate([of]), put
         )
 
     def _together(self, level, take, fold, blank, copy, put):

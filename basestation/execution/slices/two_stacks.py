@@ -36,8 +36,8 @@ class TwoStacks:
             self._cut()
         else:
             for each in new:
-                self._behind = each if self._behind is None else self._behind.merged(each)
-        return self._suffixes[-1] if self._behind is None else self._suffixes[-1].merged(self._behind)
+                self._behind = each if self._behind is None else self._behind.combine(each)
+        return self._suffixes[-1] if self._behind is None else self._suffixes[-1].combine(self._behind)
 
     def _known(self, parts):
         """How many of these, from the first on, are those of the window before; what is not among them is let go of."""
@@ -52,7 +52,7 @@ class TwoStacks:
     def _cut(self):
         self._behind = None
         for each in reversed(self._bundles):
-            self._suffixes.append(each.merged(self._suffixes[-1]) if self._suffixes else each)
+            self._suffixes.append(each.combine(self._suffixes[-1]) if self._suffixes else each)
 
 
 def _alike(parts):

@@ -17,7 +17,7 @@ COUNT, LEAST = create_aggregate("COUNT", "integer"), create_aggregate("MIN", "in
 def part(number, arrival, values):
     """The cells of one slice: in group i there is one tuple, with values[i]."""
     of = np.arange(len(values))
-    states = [COUNT.folded(np.ones(len(values), np.int64), None), LEAST.init(len(values))]
+    states = [COUNT.aggregate_rows(np.ones(len(values), np.int64), None), LEAST.init(len(values))]
     LEAST.update(states[1], of, np.array(values))
     return Cells(np.full(len(values), number), of, np.full(len(values), arrival), of, states, len(values))
 
@@ -64,14 +64,14 @@ def test_a_window_is_what_its_slices_are_together(data):
 
 @pytest.mark.promise("exact-aggregates")
 def test_a_slice_is_put_together_with_others_three_times_at_most(monkeypatch):
-    times, merged = 0, state_bundle.StateBundle.merged
+    times, merged = 0, state_bundle.StateBundle.combine
 
     def counted(self, other):
         nonlocal times
         times += 1
         return merged(self, other)
 
-    monkeypatch.setattr(state_bundle.StateBundle, "merged", counted)
+    monkeypatch.setattr(state_bundle.StateBundle, "combine", counted)
     sliding, slices, length = TwoStacks(), 500, 60
     parts = [part(number, number, [number, -number]) for number in range(slices)]
     for number in range(length, slices):
