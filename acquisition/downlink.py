@@ -1,4 +1,4 @@
-"""DOOR DOWN: schedules and the time -> what motes are sent."""
+"""DOOR DOWN: schedules become images, and the time becomes the payload of a TIME frame."""
 
 from collections.abc import Mapping
 
@@ -8,10 +8,10 @@ from gateway.image import Image
 
 
 def encode_images(schedules: Mapping[int, Schedule]) -> dict[int, Image]:
-    """The schedule of each site as it is sent. ScheduleError where a mote has no room for it."""
+    """Return the schedule of each site as an image. Raises ScheduleError if one is too large for a mote."""
     return {site: encode_schedule(schedule) for site, schedule in schedules.items()}
 
 
 def encode_clock(now_ms: int, tick_ms: int) -> bytes:
-    """What a TIME says that leaves now."""
+    """Return the payload of a TIME that is sent at `now_ms` (milliseconds since tick 0)."""
     return encode_time(now_ms, tick_ms)

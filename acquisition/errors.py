@@ -1,20 +1,20 @@
-"""The errors of this package, each with what it concerns.
+"""Exceptions of this package.
 
 AcquisitionError
- ├─ ScheduleError   no schedule can meet what was asked for: our caller's fault
- ├─ PayloadError    a frame whose payload makes no sense: the sender's fault, counted, never fatal
- └─ InputError      recorded data that cannot be taken: the fault of whoever recorded it, ends the replay
+ ├─ ScheduleError   no schedule can meet the needs of the queries: the caller's fault
+ ├─ PayloadError    a frame has an invalid payload: the sender's fault; counted, never fatal
+ └─ InputError      recorded data cannot be read: ends the replay
 """
 
 from gateway.errors import MoteloomError
 
 
 class AcquisitionError(MoteloomError):
-    """Everything this package raises on purpose."""
+    """Base of the exceptions of this package."""
 
 
 class ScheduleError(AcquisitionError):
-    """What was asked of an extent cannot be scheduled. `code` is of the catalogue of errors, which is kept above."""
+    """An extent cannot be scheduled as needed. `code` is a code of the error catalogue (`basestation.errors`)."""
 
     def __init__(self, extent: str, message: str, code: str = "SN601") -> None:
         super().__init__(f"extent `{extent}`: {message}")
@@ -22,7 +22,7 @@ class ScheduleError(AcquisitionError):
 
 
 class PayloadError(AcquisitionError):
-    """A payload that says something impossible. `code` is one word to count by."""
+    """A payload from a mote, or for one, is invalid. `code` is one word under which the error is counted."""
 
     def __init__(self, code: str, mote: int, message: str) -> None:
         super().__init__(f"mote {mote}: {message}")
@@ -31,9 +31,9 @@ class PayloadError(AcquisitionError):
 
 
 class InputError(AcquisitionError):
-    """Recorded data that cannot be taken, and where: a file or input, a row counted from 1 behind the header, a column.
+    """Recorded data cannot be read; with the place: a file or input, a row (1 is the first after the header), a column.
 
-    `code` is a number of the catalogue of errors (SN5xx), which is kept above this package.
+    `code` is a code of the error catalogue, SN5xx.
     """
 
     def __init__(

@@ -1,78 +1,81 @@
-"""Extent: a named relation that readings, pushed tuples or rows belong to; Catalog: all of them.
+"""Extents and the catalog: named relations of readings, pushed tuples or table rows.
 
-An extent says where its tuples come from and how time treats them. It knows nothing about queries.
+An extent declares where its tuples come from and how late tuples are treated. It knows nothing about queries.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from acquisition.schema import Schema, Type
+from acquisition.schema import Attribute, Schema, Type
 
 
 class ExtentKind(Enum):
     """Where the tuples of an extent come from."""
 
-    SENSED = "sensed"  # pulled from motes on a schedule
-    PUSHED = "pushed"  # sent at us whenever the source likes
-    STORED = "stored"  # lies in a table
+    SENSED = "sensed"  # motes sample them on a schedule
+    PUSHED = "pushed"  # other systems send them at any time
+    STORED = "stored"  # rows of a table
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.value
 
 
 class LatePolicy(Enum):
-    """What a time window does with a tuple that comes after its window was answered (SEMANTICS 1.5)."""
+    """How a time window treats a tuple that arrives after the window was answered (semantics 1.5)."""
 
     REVISE = "revise"
     APPEND = "append"
     DROP = "drop"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """One extent as declared. All durations are in ticks."""
+    """One extent as declared. All durations are in ticks.
+
+    Sensed extents: each site is sampled at the multiples of `interval`; `sites` are in declared order, None for every
+    mote with the sensors. `wait` is how long windows wait for due readings. With LatePolicy.REVISE, answers are revised
+    back to `horizon` (None: without limit). `ahead` limits how far ahead of the clock a tick may be (None: any
+    distance). `source` is the file with the rows of a stored extent.
+    """
 
     name: str
     kind: ExtentKind
     schema: Schema
-    interval: int | None = None  # sensed: a site is sampled at 0, interval, 2 interval, …
-    sites: tuple[int, ...] | None = ()  # sensed: in declared order; None: every mote that has the sensors
-    wait: int = 0  # how long windows wait for what is due
+    interval: int | None = None
+    sites: tuple[int, ...] | None = ()
+    wait: int = 0
     late: LatePolicy = LatePolicy.REVISE
-    horizon: int | None = None  # late revise: how far back answers are corrected
-    ahead: int | None = None  # how far ahead of the clock a tuple may be stamped; None: any distance
-    source: str | None = None  # stored: the file that holds the rows
+    horizon: int | None = None
+    ahead: int | None = None
+    source: str | None = None
 
     @property
-    def streams(self):
-        return self.kind is not ExtentKind.STORED
-
-    @property
-    def site_attribute(self):
-        """The attribute that is known without a sensor because it is the site (SEMANTICS 1.4), or None."""
+    def site_attribute(self) -> Attribute | None:
+        """The attribute `site` of a sensed extent, which needs no sensor (semantics 1.4), or None."""
         found = self.schema.find("site")
         return found if self.kind is ExtentKind.SENSED and found and found.type is Type.INTEGER else None
 
     @property
-    def time_attribute(self):
-        """The attribute that is known without a sensor because it is the tick (SEMANTICS 1.4), or None."""
+    def time_attribute(self) -> Attribute | None:
+        """The attribute `time` of a sensed extent, which is the tick and needs no sensor (semantics 1.4), or None."""
         found = self.schema.find("time")
         return found if self.kind is ExtentKind.SENSED and found and found.type.whole else None
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The extents a query may name, and the length of a tick."""
+    """The extents that queries may name, and the length of a tick in milliseconds."""
 
     extents: Mapping[str, Extent]
     tick_ms: int = 1_000
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Extent]:
         return iter(self.extents.values())
 
-    def find(self, name):
+    def find(self, name: str) -> Extent | None:
+        """Return the extent of that name, or None."""
         return self.extents.get(name)

@@ -1,24 +1,26 @@
-"""The bits of the payloads READING, SCHEDULE and TIME. Integers are little-endian, bits are filled from the lowest.
+"""The payloads READING, SCHEDULE and TIME, to the bit. Integers are little-endian; bits count from the lowest.
 
 SCHEDULE  an image (`gateway.image`): samplings u8; each: number u8, channels u8, start tick u48, interval u32;
           each channel: sensor u16, bits u8
 TIME      milliseconds since tick 0 u48, milliseconds per tick u32
 READING   sampling u8, first epoch u32, flags u8 (NULLS, WIDE, FILTERED), count u8; then without gaps:
-          with FILTERED one bit per epoch (1: the reading was filtered and is not here); then for each reading that is
-          here, with NULLS one bit per channel (1: no value), then each channel's value in two's complement,
+          with FILTERED one bit per epoch (1: the reading was filtered and is absent); then for each reading present,
+          with NULLS one bit per channel (1: no value), then each channel's value in two's complement,
           in the channel's bits or, with WIDE, in 32. Zero bits fill the last byte.
 
-Readings have neither names nor types on the air, and one frame holds those of consecutive epochs. Widths are fixed per
-sampling so that a million readings are decoded by a few array operations, however they are spread over frames; a value
-that does not fit makes its frame wide instead of being cut.
+Readings have neither names nor types on the air. One frame holds readings of consecutive epochs. Widths are fixed for
+each sampling, so a few array operations decode a million readings of any number of frames. A value that does not fit
+makes its frame wide; it is never cut.
 """
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from acquisition.bit_reader import BitReader
 from acquisition.errors import PayloadError, ScheduleError
 from acquisition.schedule import REGISTER_BITS, Sampling, Schedule, SensorChannel
@@ -30,15 +32,16 @@ READING_HEADER = struct.Struct("<BIBB")
 MAX_COUNT = 255
 NULLS, WIDE, FILTERED = 0x01, 0x02, 0x04
 MAX_FILTER_REPORT_INTERVAL = 10
-"""The most epochs after which a mote says what it filtered (SEMANTICS 12.3)."""
+"""The most epochs after which a mote reports what it filtered (semantics 12.3)."""
 CHANNEL = struct.Struct("<HB")
 MAX_SCHEDULE = 144
-"""The bytes that motes keep a schedule in: eleven samplings of one channel each, or three of eight."""
+"""Bytes of the largest schedule of a mote: eleven samplings of one channel each, or three of eight."""
 
 LAST_TICK = 1 << 62
-"""Later ones are nobody's, and would not fit into the columns."""
+"""Readings with later ticks are invalid; with them, tick arithmetic could overflow int64."""
 
-Row = tuple[int | None, ...]
+Row: TypeAlias = tuple[int | None, ...]
+"""The values of one reading, one for each channel; None for no value."""
 
 
 # --- READING ---------------------------------------------------------------------------------------------------------
@@ -46,22 +49,23 @@ Row = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """Decoded readings of one sampling, columnar. `value[:, c]` and `null[:, c]` are channel c's.
+    """Decoded readings of one sampling, as columns.
 
-    `filtered_site` and `filtered_tick` say which readings were measured and not sent, because no query wants them.
+    `site` and `tick` have one entry for each reading. `value` and `null` are (readings, channels). `filtered_site` and
+    `filtered_tick` have one entry for each reading that a mote sampled and filtered.
     """
 
     sampling: Sampling
-    site: np.ndarray
-    tick: np.ndarray
-    value: np.ndarray
-    null: np.ndarray
-    filtered_site: np.ndarray
-    filtered_tick: np.ndarray
+    site: IntArray
+    tick: IntArray
+    value: IntArray
+    null: BoolArray
+    filtered_site: IntArray
+    filtered_tick: IntArray
 
 
 def encode_readings(sampling: Sampling, first_epoch: int, rows: Sequence[Row | None]) -> bytes:
-    """The readings of consecutive epochs, as a mote sends them; None is one that was filtered."""
+    """Encode the readings of consecutive epochs as a mote sends them; None stands for a filtered reading."""
     here = [row for row in rows if row is not None]
     filtered = len(here) < len(rows)
     nulls = any(value is None for row in here for value in row)
@@ -85,18 +89,18 @@ def encode_readings(sampling: Sampling, first_epoch: int, rows: Sequence[Row | N
 
 
 def epochs_per_frame(sampling: Sampling, room: int = MAX_PAYLOAD) -> int:
-    """The readings of how many epochs fit into one payload whatever their values are."""
+    """Return how many readings fit into a payload of `room` bytes, whatever their values are."""
     worst = 1 + len(sampling.channels) * (1 + REGISTER_BITS)
     return min(MAX_COUNT, 8 * (room - READING_HEADER.size) // worst)
 
 
 def filter_report_interval(sampling: Sampling) -> int:
-    """After how many epochs a mote says what it filtered, if it has nothing else to say: before that fills a frame."""
+    """Return after how many epochs a mote reports what it filtered, if it sends nothing else: before that fills a frame."""
     return min(MAX_FILTER_REPORT_INTERVAL, epochs_per_frame(sampling))
 
 
 def epoch_range_of(frame: Frame) -> tuple[int, int, int] | None:
-    """(sampling, first epoch, how many) of the readings in a READING frame; None if it is too short to say."""
+    """Return (sampling, first epoch, number of epochs) of a READING frame; None if it is too short."""
     if len(frame.payload) < READING_HEADER.size:
         return None
     number, first, _, count = READING_HEADER.unpack_from(frame.payload)
@@ -106,14 +110,17 @@ def epoch_range_of(frame: Frame) -> tuple[int, int, int] | None:
 def decode_readings(
     frames: Sequence[Frame], samplings: Mapping[int, Sampling]
 ) -> tuple[list[Readings], list[PayloadError]]:
-    """The readings in READING frames, all of one sampling at once, and what is wrong with the frames that have none."""
+    """Decode READING frames; return the readings of each sampling, and the errors of invalid frames.
+
+    `samplings` are the known samplings by number.
+    """
     groups: dict[int, list[Frame]] = {}
     decoded, errors = [], []
     for frame in frames:
         if len(frame.payload) < READING_HEADER.size:
             errors.append(PayloadError("short", frame.mote, f"a READING of {len(frame.payload)} bytes"))
         elif frame.payload[0] not in samplings:
-            errors.append(PayloadError("sampling", frame.mote, f"there is no sampling {frame.payload[0]}"))
+            errors.append(PayloadError("sampling", frame.mote, f"unknown sampling {frame.payload[0]}"))
         else:
             groups.setdefault(frame.payload[0], []).append(frame)
     for number, found in groups.items():
@@ -125,7 +132,12 @@ def decode_readings(
 
 
 class _ReadingPayloads:
-    """The payloads of one sampling one behind the other, and where in them the bits of each epoch are."""
+    """The READING payloads of one sampling, and the positions of the bits of each epoch in them.
+
+    Arrays in lower case with one entry for each frame: mote, first, flags, count, body, fits, sane, good; with one
+    entry for each epoch of each frame: owner (its frame), epoch (its number in the frame), out (filtered), at (the
+    position of its bits).
+    """
 
     def __init__(self, frames: Sequence[Frame], sampling: Sampling) -> None:
         self.frames, self.sampling = frames, sampling
@@ -139,7 +151,7 @@ class _ReadingPayloads:
         self._place()
 
     def _place(self) -> None:
-        """Of each epoch: its frame, its number there, whether it was filtered, and the place of its reading's bits."""
+        """Compute the arrays for each epoch, and which frames are valid."""
         channels, count = self.sampling.channels, self.count
         wide, nulls, filtered = ((self.flags & flag) > 0 for flag in (WIDE, NULLS, FILTERED))
         narrow = sum(channel.bits for channel in channels)
@@ -149,8 +161,8 @@ class _ReadingPayloads:
         self.epoch = np.arange(len(self.owner)) - before[self.owner]
         self.out = np.zeros(len(self.owner), bool)
         if filtered.any():
-            asked = np.flatnonzero(filtered[self.owner])
-            self.out[asked] = self.bits.take(self.body[self.owner[asked]] + self.epoch[asked], 1)
+            flagged = np.flatnonzero(filtered[self.owner])
+            self.out[flagged] = self.bits.take(self.body[self.owner[flagged]] + self.epoch[flagged], 1)
         here = np.cumsum(~self.out) - ~self.out  # readings before this one, over all frames
         first_here = np.append(here, np.count_nonzero(~self.out))
         kept = first_here[before + count] - first_here[before]
@@ -165,17 +177,21 @@ class _ReadingPayloads:
         self.good = self.fits & self.sane & (count > 0)
 
     def errors(self) -> Iterator[PayloadError]:
+        """Yield one error for each invalid frame."""
         for at in np.flatnonzero(~self.good).tolist():
             mote, size = self.frames[at].mote, len(self.frames[at].payload)
             if self.count[at] == 0:
                 yield PayloadError("empty", mote, "a READING without readings")
             elif not self.fits[at]:
-                yield PayloadError("size", mote, f"a READING of {size} bytes, which its {self.count[at]} do not take")
+                yield PayloadError(
+                    "size", mote, f"a READING of {size} bytes does not match its {self.count[at]} epochs"
+                )
             else:
-                said = f"flags {self.flags[at]:#04x} and first epoch {self.first[at]}"
-                yield PayloadError("range", mote, f"a READING with {said}")
+                fields = f"flags {self.flags[at]:#04x} and first epoch {self.first[at]}"
+                yield PayloadError("range", mote, f"a READING with {fields}")
 
     def readings(self) -> Readings:
+        """Return the readings of the valid frames."""
         epochs = self.sampling.epochs
         good = self.good[self.owner]
         here, out = np.flatnonzero(good & ~self.out), np.flatnonzero(good & self.out)
@@ -183,7 +199,8 @@ class _ReadingPayloads:
         value, null = self._values(self.at[here], self.flags[self.owner[here]])
         return Readings(self.sampling, site[here], tick[here], value, null, site[out], tick[out])
 
-    def _values(self, at: np.ndarray, flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _values(self, at: IntArray, flags: IntArray) -> tuple[IntArray, BoolArray]:
+        """Return values and nulls, each (readings, channels), of the readings at the positions `at`."""
         channels = self.sampling.channels
         value, null = np.empty((len(at), len(channels)), np.int64), np.zeros((len(at), len(channels)), bool)
         if (nulls := (flags & NULLS) > 0).any():
@@ -199,9 +216,9 @@ class _ReadingPayloads:
 
 
 def annotate_reading(payload: bytes, sampling: Sampling) -> Iterator[tuple[int, str]]:
-    """What the bytes of a READING mean, for `gateway.frame_annotation`."""
+    """Yield (size in bytes, meaning) of each field of a READING, for `gateway.frame_annotation`."""
     _, epoch, flags, count = READING_HEADER.unpack_from(payload)
-    words = [f"one bit for each of {count} epochs: was it filtered"] if flags & FILTERED else []
+    words = [f"a filter bit for each of {count} epochs"] if flags & FILTERED else []
     words += [f"a null bit for each of {len(sampling.channels)} channels"] if flags & NULLS else []
     channels = zip(sampling.channels, _widths(sampling.channels, bool(flags & WIDE)), strict=True)
     words += [f"{c.attribute} in {bits} bits" for c, bits in channels]
@@ -225,7 +242,7 @@ def _fits(value: int, bits: int) -> bool:
 
 
 def encode_schedule(schedule: Schedule) -> Image:
-    """ScheduleError where a mote has no room for it."""
+    """Encode a schedule as an image. Raises ScheduleError if it is too large for a mote."""
     parts = [bytes((len(schedule.samplings),))]
     for sampling in schedule.samplings:
         parts.append(bytes((sampling.number, len(sampling.channels))))
@@ -241,7 +258,7 @@ def encode_schedule(schedule: Schedule) -> Image:
 
 
 def decode_schedule(image: Image, site: int) -> Schedule:
-    """A schedule as its mote understands it: extents and attributes have no names there."""
+    """Decode a schedule as its mote knows it, with empty names of extents and attributes. Raises PayloadError."""
     content = image.content
     try:
         at, samplings = 1, []
@@ -256,7 +273,7 @@ def decode_schedule(image: Image, site: int) -> Schedule:
                 at += CHANNEL.size
             samplings.append(Sampling(number, "", EpochGrid(start, interval), tuple(channels)))
     except (struct.error, IndexError) as error:
-        raise PayloadError("short", site, f"a SCHEDULE of {len(content)} bytes ends too early") from error
+        raise PayloadError("short", site, f"a SCHEDULE of {len(content)} bytes ends inside a sampling") from error
     if at != len(content):
         raise PayloadError("size", site, f"a SCHEDULE with {len(content) - at} bytes after its end")
     if any(s.epochs.interval == 0 or any(not 1 <= c.bits <= REGISTER_BITS for c in s.channels) for s in samplings):
@@ -265,7 +282,7 @@ def decode_schedule(image: Image, site: int) -> Schedule:
 
 
 def annotate_schedule(schedule: Schedule) -> Iterator[tuple[int, str]]:
-    """What the bytes of a SCHEDULE's image mean, for `gateway.frame_annotation`."""
+    """Yield (size in bytes, meaning) of each field of a schedule's image."""
     yield 1, f"{len(schedule.samplings)} samplings"
     for sampling in schedule.samplings:
         yield 1, f"sampling {sampling.number} ({sampling.extent})"
@@ -278,17 +295,21 @@ def annotate_schedule(schedule: Schedule) -> Iterator[tuple[int, str]]:
 
 
 def encode_time(now_ms: int, tick_ms: int) -> bytes:
+    """Encode the payload of a TIME: milliseconds since tick 0, milliseconds per tick."""
     return now_ms.to_bytes(6, "little") + tick_ms.to_bytes(4, "little")
 
 
 def decode_time(payload: bytes, site: int) -> tuple[int, int]:
-    """(milliseconds since tick 0, milliseconds per tick)."""
+    """Return (milliseconds since tick 0, milliseconds per tick). Raises PayloadError."""
     if len(payload) != 10 or payload[6:] == bytes(4):
-        raise PayloadError("size", site, f"a TIME of {len(payload)} bytes, or of ticks without length")
+        raise PayloadError(
+            "size", site, f"expected a TIME of 10 bytes with a tick longer than 0 ms, found {payload.hex()}"
+        )
     return int.from_bytes(payload[:6], "little"), int.from_bytes(payload[6:], "little")
 
 
 def annotate_time(payload: bytes) -> Iterator[tuple[int, str]]:
+    """Yield (size in bytes, meaning) of each field of a TIME."""
     now_ms, tick_ms = decode_time(payload, 0)
     yield 6, f"{now_ms} ms since tick 0"
     yield 4, f"{tick_ms} ms per tick"

@@ -1,7 +1,7 @@
-"""Schedule: when one site wakes and which of its sensors it reads.
+"""Schedules: when one site wakes up, and which of its sensors it reads.
 
-The numbers in here are all that a mote and the base station must agree on to exchange readings without names or types
-on the air: a sampling has a number, a channel has a place in it and a width in bits.
+A mote and the base station agree on these numbers. They exchange readings without names or types: a sampling has a
+number, a channel has a position in it and a width in bits.
 """
 
 from binascii import crc_hqx
@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from acquisition.schema import Attribute
 from acquisition.ticks import EpochGrid
 
-# A mote's registers. Wider values do not exist there; see `width_of` for what goes on the air.
 REGISTER_BITS = 32
-USUAL_BITS = 16
+"""The width of a mote's registers; see `width_of` for the width on the air."""
+DEFAULT_BITS = 16
+"""The width of a value without a declared range."""
 
 
 @dataclass(frozen=True, slots=True)
 class SensorChannel:
-    """One attribute of a sampling: which sensor is read for it, and how many bits its value usually takes.
+    """One attribute of a sampling: the code of its sensor, and the usual width of a value in bits.
 
-    `senders` are the sites whose programs send it, None if all do: others only compute with it, and say null.
+    `senders` are the sites whose programs send the value; None if all do. Other sites only compute with it, and send
+    null.
     """
 
     attribute: str
@@ -30,7 +32,7 @@ class SensorChannel:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The sampling of one extent. `number` is what frames call it; a changed sampling gets another number."""
+    """The sampling of one extent. Frames refer to it by `number`; a changed sampling gets another number."""
 
     number: int
     extent: str
@@ -40,7 +42,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """All that one site samples, for every query there is. `version` tells two schedules of a site apart."""
+    """All that one site samples, for all queries. `version` identifies a schedule of this site."""
 
     site: int
     version: int
@@ -48,21 +50,23 @@ class Schedule:
 
 
 def sensor_code(name: str) -> int:
-    """What a sensor is called on the air: 16 bits of its name, so that motes need no list of names."""
+    """Return the code of a sensor on the air: 16 bits of its name, so that motes need no list of names."""
     return crc_hqx(name.encode(), 0)
 
 
 def channel_of(attribute: Attribute) -> SensorChannel:
+    """Return the channel that samples an attribute and that all sites send."""
     return SensorChannel(attribute.name, sensor_code(attribute.sensor or attribute.name), width_of(attribute))
 
 
 def width_of(attribute: Attribute) -> int:
-    """The bits, sign included, that hold every value of the declared range; 16 where no range is declared.
+    """Return the bits, sign included, that hold every value of the declared range; 16 without a range.
 
-    A value that needs more is sent all the same: its whole frame then goes out in its wide form (payload.py).
+    A value that needs more is not cut: its frame then uses 32 bits for all values (payload.py).
     """
     if attribute.range is None:
-        return USUAL_BITS
-    low, high = (round(bound * 10 ** (attribute.scale or 0)) for bound in attribute.range)
+        return DEFAULT_BITS
+    factor: int = 10 ** (attribute.scale or 0)
+    low, high = (round(bound * factor) for bound in attribute.range)
     bits = 1 + max((low if low >= 0 else ~low).bit_length(), (high if high >= 0 else ~high).bit_length())
     return min(bits, REGISTER_BITS)

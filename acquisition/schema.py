@@ -1,40 +1,47 @@
-"""Schema: the typed attributes of an extent, frozen."""
+"""The schema of an extent: its typed attributes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Type(Enum):
-    """The primitive types of SNEEql. TIME counts ticks and behaves as an INTEGER everywhere (SEMANTICS 1.8)."""
+    """The primitive types of SNEEql. TIME counts ticks and behaves as an INTEGER everywhere (semantics 1.8)."""
 
     INTEGER = "integer"
     FLOAT = "float"
     STRING = "string"
     TIME = "time"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.value
 
     @property
-    def numeric(self):
+    def numeric(self) -> bool:
+        """Whether values can be compared and computed with as numbers."""
         return self is not Type.STRING
 
     @property
-    def whole(self):
-        """Held as a 64-bit integer."""
+    def whole(self) -> bool:
+        """Whether values are 64-bit integers."""
         return self in (Type.INTEGER, Type.TIME)
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute: what it is called, what its values are, and how they were measured."""
+    """One attribute: name, type, and how it was measured.
+
+    `unit` is a UCUM code. `sensor` is the mote's name for what it samples (default: the attribute's name). With
+    `scale`, values are integer multiples of 10^-scale (semantics 13). Values outside `range` are delivered, marked and
+    counted.
+    """
 
     name: str
     type: Type
-    unit: str | None = None  # a UCUM code
-    sensor: str | None = None  # what the mote calls the thing it samples; default: the attribute's name
-    scale: int | None = None  # the value is an integer multiple of 10^-scale (SEMANTICS 13)
-    range: tuple[float, float] | None = None  # plausible values; others are delivered, marked and counted
+    unit: str | None = None
+    sensor: str | None = None
+    scale: int | None = None
+    range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +50,17 @@ class Schema:
 
     attributes: tuple[Attribute, ...]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Attribute]:
         return iter(self.attributes)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.attributes)
 
     @property
-    def names(self):
+    def names(self) -> tuple[str, ...]:
+        """The names of the attributes."""
         return tuple(a.name for a in self.attributes)
 
-    def find(self, name):
-        """The attribute of that name, or None."""
+    def find(self, name: str) -> Attribute | None:
+        """Return the attribute of that name, or None."""
         return next((a for a in self.attributes if a.name == name), None)

@@ -1,6 +1,6 @@
-"""Instants: what a tick is in the world's time, and which epoch of a sampling it belongs to.
+"""Ticks: their relation to wall-clock time, and the epochs of a sampling.
 
-A tick is an integer; tick 0 is the Unix epoch, live (SEMANTICS 1.1). Nothing here asks what time it is.
+A tick is an integer; live, tick 0 is the Unix epoch (semantics 1.1). No function here reads a clock.
 """
 
 from dataclasses import dataclass
@@ -17,49 +17,53 @@ class EpochGrid:
     interval: int
 
     def tick(self, epoch: int) -> int:
+        """Return the tick of an epoch."""
         return self.start + epoch * self.interval
 
     def epoch(self, tick: int) -> int | None:
-        """The epoch at a tick; None where no sample is due."""
+        """Return the epoch at a tick; None if no sample is due at it."""
         epoch, rest = divmod(tick - self.start, self.interval)
         return epoch if rest == 0 and epoch >= 0 else None
 
     def first_from(self, tick: int) -> int:
-        """The first tick, not before this one, at which a sample is due."""
+        """Return the first tick, not before `tick`, at which a sample is due."""
         return self.start + max(0, grid_at_or_after(tick - self.start, self.interval))
 
 
 def grid_at_or_after(tick: int, interval: int) -> int:
-    """The first multiple of the interval that is not before the tick: sensed extents are sampled on this grid (1.3)."""
+    """Return the first multiple of the interval not before the tick; sensed extents sample on this grid (1.3)."""
     return -(-tick // interval) * interval
 
 
 def tick_of_ms(ms: int, tick_ms: int) -> int:
-    """The tick in which a time in milliseconds since tick 0 lies."""
+    """Return the tick that contains a time in milliseconds since tick 0."""
     return ms // tick_ms
 
 
 def instant_of(tick: int, tick_ms: int) -> datetime:
-    """A tick in the world's time, UTC."""
+    """Return the UTC time of a tick."""
     return UNIX_EPOCH + timedelta(milliseconds=tick * tick_ms)
 
 
 def rfc3339_of(tick: int, tick_ms: int) -> str:
-    """A tick as people and JSON write it: `2026-11-18T08:00:00Z`."""
+    """Return the time of a tick as JSON has it: `2026-11-18T08:00:00Z`."""
     instant = instant_of(tick, tick_ms)
     return instant.isoformat(timespec="milliseconds" if instant.microsecond else "seconds").replace("+00:00", "Z")
 
 
 def tick_of_rfc3339(text: str, tick_ms: int) -> int:
-    """The tick of an RFC 3339 time, UTC if it says no zone. ValueError if it is none, or no whole number of ticks."""
+    """Return the tick of an RFC 3339 time, UTC if it has no zone.
+
+    Raises ValueError if the text is not such a time, or the time is not a whole number of ticks.
+    """
     instant = datetime.fromisoformat(text)
     since = (instant if instant.tzinfo else instant.replace(tzinfo=UTC)) - UNIX_EPOCH
     tick, rest = divmod(since, timedelta(milliseconds=tick_ms))
     if rest:
-        raise ValueError(f"{text} is no whole number of ticks of {tick_ms} ms")
+        raise ValueError(f"{text} is not a whole number of ticks of {tick_ms} ms")
     return tick
 
 
 def date_of(tick: int, tick_ms: int) -> date:
-    """The day, in UTC always, that a tick belongs to."""
+    """Return the UTC date of a tick."""
     return instant_of(tick, tick_ms).date()

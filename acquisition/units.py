@@ -1,12 +1,12 @@
-"""Units: the UCUM codes an attribute may carry, and the words for spans of time.
+"""Units: the UCUM codes that an attribute may have, and the words for spans of time.
 
-A unit is what a value *means*; the scale of an attribute (`acquisition.schema`) is how it is *held*.
+A unit says what a value means; the scale of an attribute (`acquisition.schema`) says how it is stored.
 """
 
 import re
 
-# UCUM code -> (quantity, factor to the first code of that quantity, offset). Only linear units: what is
-# logarithmic (dB) is a code without conversion.
+# UCUM code -> (quantity, factor to the first code of that quantity, offset). Only linear units can be converted;
+# a logarithmic one (dB) is a quantity of its own.
 UCUM = {
     "1": ("ratio", 1.0, 0.0),
     "%": ("ratio", 0.01, 0.0),
@@ -82,7 +82,7 @@ UCUM = {
     "uSv/h": ("dose rate", 1.0, 0.0),
 }
 
-# The word as written, in lower case -> (its short name, how many milliseconds it is).
+# The word in lower case -> (its short name, its milliseconds).
 _TIME = {
     "ms": ("MS", 1),
     "millisecond": ("MS", 1),
@@ -111,20 +111,22 @@ _SPAN = re.compile(r"(\d{1,9}) ?([a-z]+)", re.IGNORECASE)
 _MILLISECONDS = {short: ms for short, ms in _TIME.values()}
 
 
-def unit_of(word):
-    """The short name of a unit of time or rows (`seconds` -> `SEC`, `ROWS` -> `ROW`); None if it is none."""
+def unit_of(word: str) -> str | None:
+    """Return the short name of a unit of time or rows (`seconds` -> `SEC`, `ROWS` -> `ROW`); None if unknown."""
     word = word.lower()
     return _TIME[word][0] if word in _TIME else _ROWS.get(word)
 
 
-def ticks_of(count, unit, tick_ms):
-    """`count` units of time in ticks of `tick_ms` milliseconds; None where that is no whole number of ticks."""
+def ticks_of(count: int, unit: str, tick_ms: int) -> int | None:
+    """Return `count` units of time in ticks of `tick_ms` milliseconds; None if that is not a whole number."""
     ticks, rest = divmod(count * _MILLISECONDS[unit], tick_ms)
     return None if rest else ticks
 
 
-def milliseconds_of(span):
-    """How long `90 sec`, `90s` or `2 hours` is, as people write it outside of queries; None if it is no span of time."""
+def milliseconds_of(span: str) -> int | None:
+    """Return the length of a span of time outside of queries, such as `90 sec`, `90s` or `2 hours`; None if invalid."""
     found = _SPAN.fullmatch(span)
-    unit = found and (_SHORT.get(found[2].lower()) or unit_of(found[2]))
+    if found is None:
+        return None
+    unit = _SHORT.get(found[2].lower()) or unit_of(found[2])
     return int(found[1]) * _MILLISECONDS[unit] if unit in _MILLISECONDS else None

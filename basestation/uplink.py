@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import acquisition.uplink
 import innet.uplink
-from acquisition.errors import PayloadError as ReadingError
+from acquisition.errors import PayloadError
 from acquisition.uplink import ReceivedReadings
 from basestation.archive.interface import Archive
 from basestation.controller.requirements import select_valid_reports
@@ -18,7 +18,6 @@ from basestation.station.ledger import Ledger
 from basestation.station.statistics_collector import StatisticsCollector
 from basestation.updates.update import QueryFailure, split_by_query
 from gateway.frame import Frame, FrameKind, MoteId
-from innet.errors import PayloadError as ReportError
 from innet.payload import PartialColumns
 
 STATUS_KINDS = (FrameKind.HELLO, FrameKind.EVENT)
@@ -33,7 +32,7 @@ class ReceivedFrames:
     world: World
     merged: frozenset[tuple[MoteId, MoteId]]
     stamps: tuple[TimestampColumns, ...]
-    errors: tuple[ReadingError | ReportError, ...]
+    errors: tuple[PayloadError, ...]
 
 
 def receive(
@@ -67,7 +66,7 @@ def receive(
     gathering.take(measured, came)
     last, tick_ms = {frame.mote: frame.sender for frame in partials}, world.catalog.tick_ms
     merged = frozenset((MoteId(site), last[sender]) for found in gathered for site, sender in found.contributors)
-    unknown = [ReportError("kind", frame.mote, f"nothing takes {frame.kind.name} frames yet") for frame in others]
+    unknown = [PayloadError("kind", frame.mote, f"nothing takes {frame.kind.name} frames yet") for frame in others]
     stamps = *_of_readings(measured, tick_ms), *(_of_partials(found, tick_ms) for found in gathered)
     return ReceivedFrames(
         world.with_links(reports), merged, stamps, (*measured.errors, *report_errors, *partial_errors, *unknown)

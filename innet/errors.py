@@ -3,8 +3,7 @@
 InnetError
  ├─ ProgramError     a mote program breaks a rule of the machine, or does not fit on the mote
  ├─ PlacementError   an operator has no place, or a round has no room for its slots
- ├─ RoutingError     routes form a loop, or a mote has no route
- └─ PayloadError     a payload from a mote is malformed; it is counted, never fatal
+ └─ RoutingError     routes form a loop, or a mote has no route
 """
 
 from gateway.errors import MoteloomError
@@ -44,12 +43,3 @@ class RoutingError(InnetError):
     def __init__(self, site: int, message: str) -> None:
         super().__init__(f"mote {site}: {message}")
         self.site = site
-
-
-class PayloadError(InnetError):
-    """A mote sent a malformed payload. `code` is one word to count by, `mote` is the sender."""
-
-    def __init__(self, code: str, mote: int, message: str) -> None:
-        super().__init__(f"mote {mote}: {message}")
-        self.code = code
-        self.mote = mote

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from acquisition.errors import PayloadError
 from gateway.frame import Frame
-from innet.errors import PayloadError
 from innet.partials import PartialShape
 from innet.payload import PartialColumns, decode_links, decode_partial_frames
 from innet.routing.topology import LinksReport

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 
-from acquisition.errors import PayloadError as AcquisitionPayloadError
+from acquisition.errors import PayloadError
 from acquisition.payload import Row, decode_schedule, decode_time, encode_readings, epochs_per_frame
 from acquisition.schedule import Sampling, Schedule, sensor_code
 from gateway.errors import FrameError
@@ -28,7 +28,6 @@ from gateway.payload import (
     encode_hello,
 )
 from innet.costs.hardware import Hardware, load_hardware
-from innet.errors import PayloadError as InnetPayloadError
 from innet.payload import MoteAssignment, decode_assignment
 from innet.program.interpreter import TickSample, run
 from innet.program.mote_program import MoteProgram, decode_instructions
@@ -186,7 +185,7 @@ class Mote:
             if self._memory.received.setdefault(frame.boot, SequenceSet()).add(frame.seq):
                 self._trace.record(self._kernel.now, self.site, "received", kind=frame.kind.name, seq=frame.seq)
                 execute()
-        except (FrameError, AcquisitionPayloadError, InnetPayloadError) as error:
+        except (FrameError, PayloadError) as error:
             self._trace.record(self._kernel.now, self.site, "rejected", code=error.code)
             return False
         return True
@@ -230,7 +229,7 @@ class Mote:
                 self._memory.next_schedule = decode_schedule(image, self.site)
                 if self.clock.is_set:
                     self._change_schedule(self._earliest)
-        except (AcquisitionPayloadError, InnetPayloadError) as error:
+        except PayloadError as error:
             self._trace.record(self._kernel.now, self.site, "rejected", code=error.code)
             self._send_event(RefusedImage(kind, image.stamp))
             return

@@ -1,1 +1,1 @@
-"""Where recorded data comes from: CSV, Parquet and values in Python become the same batches, or an error that names the place."""
+"""Recorded data: CSV files, Parquet files and Python values become the same batches, or an error with its place."""

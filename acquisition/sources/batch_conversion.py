@@ -1,60 +1,71 @@
-"""What was recorded becomes tuples of an extent: system columns read, attributes typed, what is missing or unknown told.
+"""Convert a recorded table to tuples of an extent: system columns, then attributes.
 
-sensed   `_tick` and `_site` (or the attribute `site`); `_arrival`, the delivery, is the tick where it is not given
-pushed   `_arrival`, and `_tick` where a tuple has a timestamp of its own; each stands for the other where it is missing
-both     `_weight` 1 or -1, and `_replaces`, the index of the tuple that is taken back or replaced
-stored   attributes alone
+sensed   `_tick` and `_site` (or the attribute `site`); `_arrival`, the delivery, defaults to the tick
+pushed   `_arrival`, and `_tick` if a tuple has a time stamp of its own; each defaults to the other
+both     `_weight` 1 or -1, and `_replaces`, the index of the tuple that is retracted or corrected
+stored   attributes only
 """
+
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 
+from acquisition.arrays import AnyArray, BoolArray, IntArray
 from acquisition.batch import Batch, dtype_of, unit_weights
 from acquisition.errors import InputError
-from acquisition.extent import ExtentKind
+from acquisition.extent import Extent, ExtentKind
 from acquisition.schema import Attribute, Type
 from acquisition.sources.column_conversion import convert_column
+from acquisition.sources.recorded_table import RecordedTable
+
+SystemColumn: TypeAlias = tuple[IntArray, BoolArray]
+"""The values of a system column, and which of them are present."""
+Columns: TypeAlias = tuple[dict[str, AnyArray], dict[str, BoolArray]]
+"""The values of attributes by name, and the masks of those with nulls."""
 
 _TICK, _ARRIVAL = Attribute("_tick", Type.TIME), Attribute("_arrival", Type.TIME)
 _SITE, _WEIGHT = Attribute("_site", Type.INTEGER), Attribute("_weight", Type.INTEGER)
 _REPLACES = Attribute("_replaces", Type.INTEGER)
 _STREAM = ("_tick", "_site", "_arrival", "_weight", "_replaces")
 _ARCHIVED = ("_time", "_index", "_version", "_revision")
-"""What an archive's files have besides: a replay works these out itself."""
+"""Further columns of archive files; a replay computes them itself."""
 
 
-def batch_of(recorded, extent, tick_ms=1_000):
-    """The tuples of a sensed or pushed extent, in the order in which they stand."""
+def batch_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000) -> Batch:
+    """Return the tuples of a sensed or pushed extent in the order of the rows. Raises InputError."""
     known = [*extent.schema.names, *_STREAM]
     recorded.expect(known, _ARCHIVED)
     length = len(recorded)
     system = {a.name: _system(recorded, a, tick_ms) for a in (_TICK, _ARRIVAL, _WEIGHT, _REPLACES)}
     weight, replaces = _corrections(recorded, system["_weight"], system["_replaces"])
-    named = np.zeros(length, bool) if replaces is None else replaces > 0
+    corrects = np.zeros(length, bool) if replaces is None else replaces > 0
     if extent.kind is ExtentKind.SENSED:
-        tick, arrival, site = _reading_keys(recorded, extent, system, named, tick_ms)
+        tick, arrival, site = _reading_keys(recorded, extent, system, corrects, tick_ms)
     else:
         tick, arrival = _stamps(recorded, system)
         site = np.zeros(length, np.int64)
-        if "_site" in recorded.columns:  # an archive has it
+        if "_site" in recorded.columns:  # an archive has it; checked, and not used
             convert_column(recorded, "_site", _SITE, tick_ms)
     given = {
-        a.name: np_array
-        for a, np_array in ((extent.site_attribute, site), (extent.time_attribute, tick))
-        if a is not None
+        attribute.name: array
+        for attribute, array in ((extent.site_attribute, site), (extent.time_attribute, tick))
+        if attribute is not None
     }
     columns, valid = _attributes(recorded, extent, tick_ms, given)
     return Batch(tick, site, arrival, weight, columns, valid, replaces)
 
 
-def table_of(recorded, extent, tick_ms=1_000):
-    """(columns, masks) of one version of a stored extent."""
+def table_of(recorded: RecordedTable, extent: Extent, tick_ms: int = 1_000) -> Columns:
+    """Return columns and masks of one version of a stored extent. Raises InputError."""
     recorded.expect(extent.schema.names)
     return _attributes(recorded, extent, tick_ms, {})
 
 
-def _attributes(recorded, extent, tick_ms, given):
-    """(columns, masks) of the attributes; `given` are those that are known without a sensor."""
-    columns, valid = {}, {}
+def _attributes(recorded: RecordedTable, extent: Extent, tick_ms: int, given: Mapping[str, AnyArray]) -> Columns:
+    """Return columns and masks of the attributes; `given` are those that need no sensor."""
+    columns: dict[str, AnyArray] = {}
+    valid: dict[str, BoolArray] = {}
     for attribute in extent.schema:
         name = attribute.name
         if name in given:
@@ -72,63 +83,73 @@ def _attributes(recorded, extent, tick_ms, given):
     return columns, valid
 
 
-def _system(recorded, attribute, tick_ms):
-    """(values, mask) of a system column; None where it is not there."""
+def _system(recorded: RecordedTable, attribute: Attribute, tick_ms: int) -> SystemColumn | None:
+    """Return a system column; None if the table does not have it."""
     if attribute.name not in recorded.columns:
         return None
     values, mask = convert_column(recorded, attribute.name, attribute, tick_ms)
     return values, np.ones(len(values), bool) if mask is None else mask
 
 
-def _corrections(recorded, weights, replacing):
+def _corrections(
+    recorded: RecordedTable, weights: SystemColumn | None, replacing: SystemColumn | None
+) -> tuple[IntArray, IntArray | None]:
+    """Return the weight of each tuple, and the index that it replaces (0 for none, None if all are new)."""
     weight = unit_weights(len(recorded))
     if weights is not None:
         weight = np.where(weights[1], weights[0], 1)
-        _first(recorded, np.abs(weight) != 1, "_weight", "SN509", "a weight is 1 (there) or -1 (no longer there)")
+        wrong = np.abs(weight) != 1
+        _check(recorded, wrong, "_weight", "SN509", "a weight is 1 (the tuple exists) or -1 (it is retracted)")
     if replacing is None:
         return weight, None
-    values, there = replacing
-    _first(recorded, there & (values < 1), "_replaces", "SN509", "indexes count from 1")
-    return weight, np.where(there, values, 0) if there.any() else None
+    values, present = replacing
+    _check(recorded, present & (values < 1), "_replaces", "SN509", "indexes count from 1")
+    return weight, np.where(present, values, 0) if present.any() else None
 
 
-def _reading_keys(recorded, extent, system, named, tick_ms):
-    """Tick, delivery and site of readings. One that names the tuple it corrects by its index needs no key."""
+def _reading_keys(
+    recorded: RecordedTable,
+    extent: Extent,
+    system: Mapping[str, SystemColumn | None],
+    corrects: BoolArray,
+    tick_ms: int,
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return tick, delivery and site of readings. A row that corrects a tuple by its index (`corrects`) needs no key."""
     site_column = next((c for c in ("_site", "site") if c in recorded.columns), None)
     if site_column == "site" and extent.site_attribute is None:
         site_column = None
-    if recorded.columns and not (len(recorded) and named.all()):
+    if recorded.columns and not (len(recorded) and corrects.all()):
         if system["_tick"] is None:
             raise recorded.missing("_tick", f"a reading of `{extent.name}` has the tick it was sampled at")
         if site_column is None:
             raise recorded.missing("_site", f"a reading of `{extent.name}` has the site it was sampled at")
-    none = np.zeros(len(recorded), np.int64)
-    nothing = none, np.zeros(len(recorded), bool)
-    tick, stamped = system["_tick"] or nothing
-    arrival, delivered = system["_arrival"] or nothing
-    site, placed = none, none.astype(bool)
+    zeros = np.zeros(len(recorded), np.int64)
+    absent = zeros, np.zeros(len(recorded), bool)
+    tick, has_tick = system["_tick"] or absent
+    arrival, has_arrival = system["_arrival"] or absent
+    site, has_site = absent
     if site_column is not None:
         site, mask = convert_column(recorded, site_column, _SITE, tick_ms)
-        placed = np.ones(len(site), bool) if mask is None else mask
-    _first(recorded, ~stamped & ~(named & delivered), "_tick", "SN508", "a reading needs its tick")
-    _first(recorded, ~placed & ~named, site_column, "SN508", "a reading needs its site")
-    return np.where(stamped, tick, arrival), np.where(delivered, arrival, tick), site
+        has_site = np.ones(len(site), bool) if mask is None else mask
+    _check(recorded, ~has_tick & ~(corrects & has_arrival), "_tick", "SN508", "a reading needs its tick")
+    _check(recorded, ~has_site & ~corrects, site_column, "SN508", "a reading needs its site")
+    return np.where(has_tick, tick, arrival), np.where(has_arrival, arrival, tick), site
 
 
-def _stamps(recorded, system):
-    """Timestamp and delivery of pushed tuples."""
-    stamps, deliveries = system["_tick"], system["_arrival"]
-    if stamps is None and deliveries is None:
+def _stamps(recorded: RecordedTable, system: Mapping[str, SystemColumn | None]) -> tuple[IntArray, IntArray]:
+    """Return time stamp and delivery of pushed tuples."""
+    stamps, deliveries = system["_tick"] or system["_arrival"], system["_arrival"] or system["_tick"]
+    if stamps is None or deliveries is None:
         if len(recorded) or recorded.columns:
-            raise recorded.missing(
-                "_arrival", "a pushed tuple says when it was delivered (or, with `_tick`, its timestamp)"
-            )
+            raise recorded.missing("_arrival", "a pushed tuple has its delivery (or, with `_tick`, its time stamp)")
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    (tick, stamped), (arrival, delivered) = stamps or deliveries, deliveries or stamps
-    _first(recorded, ~stamped & ~delivered, "_arrival", "SN508", "a pushed tuple needs its delivery or its timestamp")
-    return np.where(stamped, tick, arrival), np.where(delivered, arrival, tick)
+    (tick, has_tick), (arrival, has_arrival) = stamps, deliveries
+    message = "a pushed tuple needs its delivery or its time stamp"
+    _check(recorded, ~has_tick & ~has_arrival, "_arrival", "SN508", message)
+    return np.where(has_tick, tick, arrival), np.where(has_arrival, arrival, tick)
 
 
-def _first(recorded, wrong, column, code, message):
+def _check(recorded: RecordedTable, wrong: BoolArray, column: str | None, code: str, message: str) -> None:
+    """Raise InputError at the first row that is wrong."""
     if wrong.any():
         raise InputError(code, message, recorded.name, int(np.argmax(wrong)) + 1, column)

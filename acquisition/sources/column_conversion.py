@@ -1,32 +1,40 @@
-"""Whole columns become what batches hold: numpy arrays of the attribute's type, and a mask where something is missing.
+"""Convert whole columns to what batches store: numpy arrays of the attribute's type, and a mask of the values present.
 
-The fast ways below handle plain columns and give up (None) on anything else; then `sources.exact` goes value by value,
-and either every value is in order after all, or the first one that is not is named with its row.
+The fast paths handle plain columns and return None for anything else. Then `value_conversion` converts value by value:
+either every value fits after all, or the error names the first one that does not, with its row.
 """
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from acquisition.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from acquisition.batch import dtype_of
 from acquisition.errors import InputError
-from acquisition.schema import Type
+from acquisition.schema import Attribute, Type
+from acquisition.sources.recorded_table import RecordedTable
 from acquisition.sources.value_conversion import ValueRejectedError, convert_value
+
+Column: TypeAlias = tuple[AnyArray, BoolArray | None]
+"""Values, and which of them are present (None: all)."""
 
 _INTEGER = r"^-?[0-9]+$"
 _NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _DECIMAL = r"^[+-]?([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})$"
-"""What Arrow may turn into a decimal: given an exponent or more digits, it wraps around without a word."""
+"""Texts that Arrow converts to decimals correctly: with an exponent or more digits it silently wraps around."""
 _WIDE = 38, 18
-"""A decimal that holds every 64-bit multiple of every scale, and what is to be rounded away from most texts."""
+"""Precision and scale of a decimal that holds every 64-bit multiple of every scale, and the digits to round."""
 
 
-def convert_column(recorded, name, attribute, tick_ms):
-    """(values, mask or None) of a column, as a batch holds the attribute; InputError at the first value that does not fit."""
+def convert_column(recorded: RecordedTable, name: str, attribute: Attribute, tick_ms: int) -> Column:
+    """Return a column as a batch stores the attribute. Raises InputError at the first value that does not fit."""
     array = to_arrow(recorded.columns[name])
     if isinstance(array, list):
         return _one_by_one(array, recorded, name, attribute, tick_ms)
-    mask = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
+    mask: BoolArray | None = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
     if array.null_count == len(array):
         return _blank(len(array), attribute), mask
     try:
@@ -38,8 +46,8 @@ def convert_column(recorded, name, attribute, tick_ms):
     return values, mask
 
 
-def to_arrow(column):
-    """A column as one Arrow array; a list where Arrow would have to guess (`1` and `0.5` in one list, huge integers)."""
+def to_arrow(column: Any) -> Any:
+    """Return a column as one Arrow array; as a list where Arrow would guess (`1` and `0.5`, huge integers)."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
         column = column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
@@ -63,36 +71,40 @@ def to_arrow(column):
     return column if kinds else pa.nulls(len(column))
 
 
-def _python_values(array):
-    """The values as Python has them; times as text, because datetime knows neither nanoseconds nor far years."""
+def _python_values(array: pa.Array) -> list[object]:
+    """Return Python values; times as text, because datetime has neither nanoseconds nor years after 9999."""
     if pa.types.is_timestamp(array.type):
         array = array.cast(pa.timestamp(array.type.unit, array.type.tz and "UTC"))
     if pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
         array = array.cast(pa.string())
-    return array.to_pylist()
+    values: list[object] = array.to_pylist()
+    return values
 
 
-def _blank(length, attribute):
+def _blank(length: int, attribute: Attribute) -> AnyArray:
+    """Return the values that stand for nulls."""
     return np.full(length, "" if attribute.type is Type.STRING else 0, dtype_of(attribute))
 
 
-def _one_by_one(items, recorded, name, attribute, tick_ms):
-    values, there = _blank(len(items), attribute), np.ones(len(items), bool)
+def _one_by_one(
+    items: Sequence[object], recorded: RecordedTable, name: str, attribute: Attribute, tick_ms: int
+) -> Column:
+    values, present = _blank(len(items), attribute), np.ones(len(items), bool)
     for row, item in enumerate(items):
         if item is None:
-            there[row] = False
+            present[row] = False
             continue
         try:
             values[row] = convert_value(item, attribute, tick_ms, recorded.text)
-        except ValueRejectedError as why:
-            raise InputError(why.code, str(why), recorded.name, row + 1, name, why.help) from None
-    return values, None if there.all() else there
+        except ValueRejectedError as error:
+            raise InputError(error.code, str(error), recorded.name, row + 1, name, error.help) from None
+    return values, None if present.all() else present
 
 
-# --- the fast ways ---------------------------------------------------------------------------------------------------
+# --- fast paths ------------------------------------------------------------------------------------------------------
 
 
-def _plain(array, attribute, tick_ms, text):
+def _plain(array: pa.Array, attribute: Attribute, tick_ms: int, text: bool) -> AnyArray | None:
     type_ = array.type
     if pa.types.is_string(type_):
         if attribute.type is Type.STRING:
@@ -109,18 +121,20 @@ def _plain(array, attribute, tick_ms, text):
     return _from_decimals(array, attribute) if pa.types.is_decimal(type_) else None
 
 
-def _strings(array):
-    """Equal strings of a column are one object: a column of categories costs a pointer a row."""
+def _strings(array: pa.Array) -> AnyArray:
+    """Return strings; equal ones are the same object, so a column of categories costs a pointer for each row."""
     coded = array.dictionary_encode()
     words = np.append(coded.dictionary.to_numpy(zero_copy_only=False), "")
-    return words[coded.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
+    codes: IntArray = coded.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)
+    return words[codes]
 
 
-def _matches(array, pattern):
-    return pc.all(pc.match_substring_regex(array, pattern)).as_py()
+def _matches(array: pa.Array, pattern: str) -> bool:
+    matches: bool = pc.all(pc.match_substring_regex(array, pattern)).as_py()
+    return matches
 
 
-def _from_text(array, attribute, tick_ms):
+def _from_text(array: pa.Array, attribute: Attribute, tick_ms: int) -> AnyArray | None:
     if attribute.type.whole:
         if _matches(array, _INTEGER):
             return _numpy(array.cast(pa.int64()))
@@ -132,67 +146,70 @@ def _from_text(array, attribute, tick_ms):
     return _multiples(array.cast(pa.decimal128(*_WIDE)), attribute.scale)
 
 
-def _from_integers(array, attribute):
+def _from_integers(array: pa.Array, attribute: Attribute) -> AnyArray | None:
     if attribute.type.whole or attribute.scale is not None:
-        values = _numpy(array.cast(pa.int64()))
+        values: IntArray = _numpy(array.cast(pa.int64()))
         if attribute.scale is None:
             return values
         most = (2**63 - 1) // 10**attribute.scale
         return values * 10**attribute.scale if (np.abs(values) <= most).all() and (values != -(2**63)).all() else None
-    return _numpy(array).astype(np.float64)  # numpy rounds to the nearest double, where Arrow refuses
+    return _numpy(array).astype(np.float64)  # numpy rounds to the nearest double, Arrow raises
 
 
-def _from_floats(array, attribute):
+def _from_floats(array: pa.Array, attribute: Attribute) -> AnyArray | None:
     values = _finite(_numpy(array).astype(np.float64))
     if values is None or (attribute.scale is None and not attribute.type.whole):
         return values
-    if attribute.type.whole:
+    if attribute.scale is None or attribute.type.whole:
         fits = (values == np.trunc(values)) & (np.abs(values) < 2.0**63)
         return values.astype(np.int64) if fits.all() else None
-    # The product is off by half a unit in the last place at most, so only what lies close to a half is in doubt.
+    # The product is off by at most half a unit in the last place, so only values close to a half are in doubt.
     product = values * 10.0**attribute.scale
     if not (np.abs(product) < 2.0**51).all():
         return None
     size = np.abs(product)
     down = np.floor(size)
-    count = (np.copysign(down + (size - down >= 0.5), product)).astype(np.int64)
+    count: IntArray = (np.copysign(down + (size - down >= 0.5), product)).astype(np.int64)
     for i in np.flatnonzero(np.abs(size - down - 0.5) <= size * 2.0**-52):
         count[i] = convert_value(float(values[i]), attribute, 1, False)
     return count
 
 
-def _from_decimals(array, attribute):
+def _from_decimals(array: pa.Array, attribute: Attribute) -> AnyArray | None:
     if not (np.abs(_numpy(array.cast(pa.float64()))) < 1e18).all():
-        return None  # Arrow's casts of large decimals wrap around without a word
+        return None  # Arrow's casts of large decimals silently wrap around
     if attribute.type.whole:
         return _numpy(array.cast(pa.int64()))
     if attribute.scale is None:
-        return _finite(_numpy(array.cast(pa.string()).cast(pa.float64())))  # through text, which is rounded once
+        return _finite(_numpy(array.cast(pa.string()).cast(pa.float64())))  # through text, which rounds once
     return _multiples(array.cast(pa.decimal128(*_WIDE)), attribute.scale)
 
 
-def _multiples(wide, scale):
-    """The counts of nearest multiples of 10^-scale, halves away from zero; None where one has more than 64 bits."""
+def _multiples(wide: pa.Array, scale: int) -> IntArray | None:
+    """Return the counts of the nearest multiples of 10^-scale, halves away from zero; None if one exceeds 64 bits."""
     rounded = pc.round(wide, scale, "half_towards_infinity").cast(pa.decimal128(38, scale))
     if rounded.null_count:
         rounded = rounded.fill_null(0)
-    words = np.frombuffer(rounded.buffers()[1], "<i8").reshape(-1, 2)[rounded.offset : rounded.offset + len(rounded)]
+    words: IntArray = np.frombuffer(rounded.buffers()[1], "<i8").reshape(-1, 2)
+    words = words[rounded.offset : rounded.offset + len(rounded)]
     low, high = words[:, 0], words[:, 1]
     return low.copy() if (high == low >> 63).all() else None
 
 
-def _instants(array, tick_ms):
-    micros = _numpy(array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()))
+def _instants(array: pa.Array, tick_ms: int) -> IntArray | None:
+    """Return the ticks of Arrow timestamps; None if one is not at a whole tick."""
+    micros: IntArray = _numpy(array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()))
     ticks, rest = np.divmod(micros, tick_ms * 1000)
     return None if rest.any() else ticks
 
 
-def _finite(values):
+def _finite(values: FloatArray) -> FloatArray | None:
     return values if np.isfinite(values).all() else None
 
 
-def _numpy(array):
-    """A writable numpy array; what is missing reads as 0."""
+def _numpy(array: pa.Array) -> AnyArray:
+    """Return a writable numpy array; nulls become 0."""
     if array.null_count:
         array = array.fill_null(pa.scalar(0).cast(array.type))
-    return array.to_numpy(zero_copy_only=False).copy()
+    values: AnyArray = array.to_numpy(zero_copy_only=False).copy()
+    return values

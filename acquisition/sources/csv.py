@@ -1,10 +1,13 @@
-"""CSV: a header and rows; an empty field is null, a quoted empty field is the empty string.
+"""Read CSV files: a header, then rows. An empty field is null, a quoted empty field is the empty string.
 
-Arrow reads, at about a million rows in a third of a second, and keeps the two apart, which Python's reader does not.
-What it is lenient about is checked here: a quote without an end would swallow the rest of the file as one value.
+Arrow reads about three million rows a second and keeps the two apart, which Python's reader does not. Arrow is lenient
+about one thing that this module checks: an unclosed quote would swallow the rest of the file as one value.
 """
 
+from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pc
@@ -14,11 +17,11 @@ from acquisition.sources.recorded_table import RecordedTable, unique_names
 
 _MOST_COLUMNS = 4096
 _END = b"\x02end\x03"
-"""A row of these is put behind the last one and must come out again; it does not if a quote is open at the end."""
+"""The values of a row that is added after the last one. If it does not come out again, a quote is open at the end."""
 
 
-def read_csv(source, name=None):
-    """The columns of a CSV file, given as a path or as bytes; InputError where it is none."""
+def read_csv(source: str | PathLike[str] | bytes, name: str | None = None) -> RecordedTable:
+    """Return the columns of a CSV file, given as a path or as bytes. Raises InputError."""
     name = name or (str(source) if not isinstance(source, bytes) else "input")
     data = source if isinstance(source, bytes) else read_bytes(source, name)
     if not data[:4096].strip(b"\r\n") and not data.strip(b"\r\n"):
@@ -31,42 +34,74 @@ def read_csv(source, name=None):
     if None in header or "" in header:
         position = header.index(None) + 1 if None in header else header.index("") + 1
         raise InputError("SN502", f"column {position} has no name in the header", name)
-    header = unique_names(header, name)
+    unique_names(header, name)
     rows = table.slice(1)
     return RecordedTable(name, dict(zip(header, rows.columns, strict=True)), rows.num_rows, text=True)
 
 
-def read_bytes(path, name):
-    """A file as it is; one that is compressed is told by the end of its name."""
+def read_bytes(path: str | PathLike[str], name: str) -> bytes:
+    """Return the content of a file, decompressed if its suffix says so. Raises InputError."""
     try:
         if not Path(path).is_file():
-            open(path, "rb").close()  # says why not
+            open(path, "rb").close()  # explains why not
         with pa.input_stream(str(path), compression="detect") as stream:
-            return stream.read()
-    except (OSError, pa.ArrowInvalid) as why:
-        raise unreadable_error(name, why) from None
+            content: bytes = stream.read()
+            return content
+    except (OSError, pa.ArrowInvalid) as error:
+        raise unreadable_error(name, error) from None
 
 
-def unreadable_error(name, why):
-    return InputError("SN501", f"cannot be read: {getattr(why, 'strerror', None) or str(why).splitlines()[0]}", name)
+def unreadable_error(name: str, error: Exception) -> InputError:
+    """Return the error for a file that the system cannot read."""
+    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+    return InputError("SN501", f"cannot be read: {reason}", name)
 
 
-def _table(data, name, blank_is_null=False):
-    """All of the file as strings, the header as the first row, checked to be whole."""
+def _table(data: bytes, name: str, blank_is_null: bool = False) -> Any:
+    """Return all of the file as strings, the header as the first row, checked for an unclosed quote."""
     try:
-        # As many end marks as the first row has columns, whatever that row is: so only a lost one is an error.
-        width = _read(data, blank_is_null, first_block=True)
+        # As many end marks as the first row has columns, so only a lost mark is an error.
+        width = _count_columns(data, blank_is_null)
         table = _read(data + b",".join([_END] * width) + b"\n", blank_is_null)
-    except pa.ArrowInvalid as why:
-        raise _malformed(data, name, blank_is_null, why) from None
+    except pa.ArrowInvalid as error:
+        raise _malformed(data, name, blank_is_null, error) from None
     last = table.slice(table.num_rows - 1)
     if any(column[0].as_py() != _END.decode() for column in last.columns):
         raise _open_quote(data, name)
     return table.slice(0, table.num_rows - 1)
 
 
-def _read(data, blank_is_null=False, first_block=False, skip=None, binary=False, threads=True):
-    """Arrow's reader with everything as text. With `first_block`, only how many columns there are."""
+def _count_columns(data: bytes, blank_is_null: bool) -> int:
+    """Return the number of columns of the first row."""
+    with pc.open_csv(pa.BufferReader(data), *_options(data, blank_is_null)) as reader:
+        return len(reader.schema)
+
+
+def _read(
+    data: bytes,
+    blank_is_null: bool = False,
+    skip: Callable[[Any], str] | None = None,
+    binary: bool = False,
+    threads: bool = True,
+) -> Any:
+    """Read with Arrow, all columns as text (or bytes). `skip` is called with each row of another width."""
+    reading, parse, convert = _options(data, blank_is_null, skip, binary, threads)
+    try:
+        return pc.read_csv(pa.BufferReader(data), reading, parse, convert)
+    except pa.ArrowInvalid as error:
+        if "straddl" not in str(error) and "out of sync" not in str(error):
+            raise
+        reading.block_size = len(data) + 1  # a row larger than a block
+        return pc.read_csv(pa.BufferReader(data), reading, parse, convert)
+
+
+def _options(
+    data: bytes,
+    blank_is_null: bool,
+    skip: Callable[[Any], str] | None = None,
+    binary: bool = False,
+    threads: bool = True,
+) -> tuple[Any, Any, Any]:
     parse = pc.ParseOptions(newlines_in_values=True, ignore_empty_lines=not blank_is_null, invalid_row_handler=skip)
     block = 1 << 20 if len(data) < 1 << 24 else 1 << 23
     if b"\n" not in data[:block] and b"\r" not in data[:block]:
@@ -75,17 +110,7 @@ def _read(data, blank_is_null=False, first_block=False, skip=None, binary=False,
     convert = pc.ConvertOptions(
         column_types=_TYPES[binary], null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
     )
-    source = pa.BufferReader(data)
-    if first_block:
-        with pc.open_csv(source, reading, parse, convert) as reader:
-            return len(reader.schema)
-    try:
-        return pc.read_csv(source, reading, parse, convert)
-    except pa.ArrowInvalid as why:
-        if "straddl" not in str(why) and "out of sync" not in str(why):
-            raise
-        reading.block_size = len(data) + 1  # a row larger than a block
-        return pc.read_csv(pa.BufferReader(data), reading, parse, convert)
+    return reading, parse, convert
 
 
 _TYPES = {b: {f"f{i}": pa.binary() if b else pa.string() for i in range(_MOST_COLUMNS)} for b in (False, True)}
@@ -94,42 +119,39 @@ _TYPES = {b: {f"f{i}": pa.binary() if b else pa.string() for i in range(_MOST_CO
 _ASCII = bytes(range(128)) + b"?" * 128
 
 
-# --- what is wrong with a file ---------------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------------------------------
 
 
-def _malformed(data, name, blank_is_null, why):
-    """The error behind Arrow's, which has no row or tells of a block: found by reading once more, slowly."""
+def _malformed(data: bytes, name: str, blank_is_null: bool, error: Exception) -> InputError:
+    """Return the error behind one of Arrow's, which has no row: read again, slowly, to find the place."""
+    unreadable = InputError("SN502", f"is not a CSV file: {str(error).splitlines()[0]}", name)
     wrong = []
 
-    def keep(row):
+    def keep(row: Any) -> str:
         wrong.append(row)
         return "skip"
 
     try:
-        # Rows that do not fit are handed over as text, so what is not ASCII is blotted out while they are looked for.
+        # Arrow passes invalid rows as text, so bytes that are not ASCII are replaced while it looks for them.
         _read(data.translate(_ASCII), blank_is_null, skip=keep, binary=True, threads=False)
-        table = None if wrong else _read(data, blank_is_null, binary=True)
+        table: Any = None if wrong else _read(data, blank_is_null, binary=True)
     except pa.ArrowInvalid:
-        return InputError("SN502", f"is no CSV file: {str(why).splitlines()[0]}", name)
+        return unreadable
     if wrong:
         row = wrong[0]
-        message = f"{row.actual_columns} fields, but the header has {row.expected_columns}"
-        return InputError(
-            "SN502", message, name, row.number - 1, help="a comma inside a value needs quotes around the value"
-        )
+        message = f"expected {row.expected_columns} fields, as in the header; found {row.actual_columns}"
+        return InputError("SN502", message, name, row.number - 1, help="quote a value that contains a comma")
     header = [(column[0].as_py() or b"").decode(errors="replace") for column in table.columns]
     for column, field in zip(table.columns, header, strict=True):
-        for row, value in enumerate(column.to_pylist()):
+        for number, value in enumerate(column.to_pylist()):
             try:
                 (value or b"").decode()
             except UnicodeDecodeError:
-                return InputError("SN502", "is not UTF-8", name, row, field, "save the file in UTF-8")
-    return InputError("SN502", f"is no CSV file: {str(why).splitlines()[0]}", name)
+                return InputError("SN502", "is not UTF-8", name, number, field, "save the file in UTF-8")
+    return unreadable
 
 
-def _open_quote(data, name):
-    """Where the quote that swallows the end was opened: the last row that Arrow sees is the one it stands in."""
+def _open_quote(data: bytes, name: str) -> InputError:
+    """Return the error for an unclosed quote: it opens in the last row that Arrow sees."""
     rows = _read(data, threads=False, binary=True).num_rows
-    return InputError(
-        "SN502", "a quote is opened and never closed", name, rows - 1, help="a quote inside quotes is doubled"
-    )
+    return InputError("SN502", "a quote is never closed", name, rows - 1, help="double a quote inside quotes")

@@ -1,7 +1,8 @@
-"""Values in Python, and files by their path: rows as dictionaries, columns as lists or arrays, Arrow tables, data frames."""
+"""Read Python values and files by path: rows as dictionaries, columns as lists or arrays, Arrow tables, data frames."""
 
 from collections.abc import Mapping
 from os import PathLike
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,11 @@ from acquisition.sources.parquet import from_arrow, is_parquet, read_parquet
 from acquisition.sources.recorded_table import RecordedTable
 
 
-def to_recorded_table(data, name):
-    """Whatever was handed in, as Recorded. A string is a path; `name` is what errors call everything else."""
+def to_recorded_table(data: Any, name: str) -> RecordedTable:
+    """Return any kind of input as a recorded table. A string is a path; `name` is how errors refer to other inputs.
+
+    Raises InputError.
+    """
     match data:
         case RecordedTable():
             return data
@@ -30,29 +34,32 @@ def to_recorded_table(data, name):
     return _rows(data, name)
 
 
-def read_file(path, name=None):
+def read_file(path: str | PathLike[str], name: str | None = None) -> RecordedTable:
+    """Return the columns of a CSV or Parquet file. Raises InputError."""
     return read_parquet(path, name) if is_parquet(path) else read_csv(path, name)
 
 
-def _columns(data, name):
+def _columns(data: Mapping[str, Any], name: str) -> RecordedTable:
     columns = {key: column if isinstance(column, _ARRAYS) else list(column) for key, column in data.items()}
     lengths = {key: len(column) for key, column in columns.items()}
     first = next(iter(lengths.values()), 0)
     for key, length in lengths.items():
         if length != first:
-            raise InputError("SN502", f"{length} values, but the first column has {first}", name, column=key)
+            raise InputError(
+                "SN502", f"expected {first} values, as in the first column; found {length}", name, column=key
+            )
     return RecordedTable(name, columns, first)
 
 
 _ARRAYS = (np.ndarray, pa.Array, pa.ChunkedArray)
 
 
-def _rows(data, name):
-    """Rows as dictionaries; what a row does not have is missing."""
+def _rows(data: Any, name: str) -> RecordedTable:
+    """Return rows given as dictionaries; a key that a row lacks is a null."""
     rows = list(data)
-    names = {}
+    names: dict[str, None] = {}
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
-            raise InputError("SN502", f"a row is a dictionary, not {type(row).__name__}", name, number)
+            raise InputError("SN502", f"expected a dictionary for a row, found {type(row).__name__}", name, number)
         names |= dict.fromkeys(row)
     return RecordedTable(name, {key: [row.get(key) for row in rows] for key in names}, len(rows), partial=True)

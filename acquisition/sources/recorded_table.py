@@ -1,60 +1,52 @@
-"""Recorded: the columns of one input as they were found, before anybody has looked at what they should be."""
+"""A table of recorded data as it was found, before its columns are converted to the types of an extent."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from typing import Any
 
 from acquisition.errors import InputError
+from gateway.source import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTable:
-    """Named columns of one length: Arrow arrays, or lists of Python values.
+    """Named columns of equal length: Arrow arrays, numpy arrays, or lists of Python values.
 
-    `name` is what errors call the input. `text` says that values stand as the text of a CSV file, so that `12` may become
-    an integer; elsewhere a string is a string. `partial` says that a row may leave attributes out (dictionaries may).
+    `name` is how errors refer to the input. With `text`, values are the text of a CSV file, so `12` may become an
+    integer; elsewhere a string stays a string. With `partial`, a row may lack attributes (dictionaries may).
     """
 
     name: str
-    columns: Mapping[str, object]
+    columns: Mapping[str, Any]
     length: int
     text: bool = False
     partial: bool = False
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.length
 
-    def expect(self, known, ignored=()):
-        """Refuse columns that nobody knows; a misspelt name is worse than a missing one."""
+    def expect(self, known: Collection[str], ignored: Collection[str] = ()) -> None:
+        """Raise InputError at the first column that is neither known nor ignored: it may be a misspelt name."""
         for column in self.columns:
             if column not in known and column not in ignored:
-                raise InputError(
-                    "SN504",
-                    f"there is no column `{column}` here",
-                    self.name,
-                    help=suggest_column(column, known) or list_columns(known),
-                )
+                help = did_you_mean(column, known) or list_columns(known)
+                raise InputError("SN504", f"unknown column `{column}`", self.name, help=help)
 
-    def missing(self, column, why):
+    def missing(self, column: str, why: str) -> InputError:
+        """Return the error for a required column that is not there."""
         return InputError("SN505", f"the column `{column}` is missing: {why}", self.name)
 
 
-def suggest_column(word, candidates):
-    """The help that names the nearest candidate, or None if nothing is near."""
-    folded = {candidate.lower(): candidate for candidate in reversed(list(candidates))}
-    found = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
-    return f"did you mean `{folded[found[0]]}`?" if found else None
+def list_columns(names: Collection[str]) -> str:
+    """Return a help line with the names of all columns."""
+    return "columns are " + ", ".join(f"`{name}`" for name in names)
 
 
-def list_columns(candidates):
-    return "columns are " + ", ".join(f"`{c}`" for c in candidates)
-
-
-def unique_names(names, file):
-    """Refuse a header that has a name twice: one of the columns would be lost."""
+def unique_names(names: Sequence[str], file: str) -> Sequence[str]:
+    """Return the names of a header; raises InputError if a name occurs twice, since one column would be lost."""
     seen = set()
     for name in names:
         if name in seen:
-            raise InputError("SN503", f"the column `{name}` stands twice in the header", file)
+            raise InputError("SN503", f"the column `{name}` occurs twice in the header", file)
         seen.add(name)
     return names

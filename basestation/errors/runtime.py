@@ -15,19 +15,19 @@ INPUT = {
         "not a table",
         "Every row of a CSV file has as many fields as the header, quotes are closed, and the text is UTF-8; a Parquet file "
         "is whole.",
-        "_tick,_site,temp,vibration\n0,1,20\n\nroad.csv, row 1: 3 fields, but the header has 4",
+        "_tick,_site,temp,vibration\n0,1,20\n\nroad.csv, row 1: expected 4 fields, as in the header; found 3",
     ),
     "SN503": ErrorEntry(
         "input",
         "a duplicate column",
         "Each column needs a name of its own.",
-        "_tick,_site,temp,temp\n0,1,20,5\n\nroad.csv: the column `temp` stands twice in the header",
+        "_tick,_site,temp,temp\n0,1,20,5\n\nroad.csv: the column `temp` occurs twice in the header",
     ),
     "SN504": ErrorEntry(
         "input",
         "unknown column",
         "Columns are the attributes of the extent, and the system columns `_tick _site _arrival _weight _replaces`.",
-        "_tick,_site,tmep,vibration\n0,1,20,5\n\nroad.csv: there is no column `tmep` here",
+        "_tick,_site,tmep,vibration\n0,1,20,5\n\nroad.csv: unknown column `tmep`",
     ),
     "SN505": ErrorEntry(
         "input",
@@ -39,7 +39,7 @@ INPUT = {
         "input",
         "a value of another type",
         "Integers are whole, floats are finite numbers, ticks are whole or RFC 3339 times. An empty field is null.",
-        "_tick,_site,temp,vibration\n0,1,warm,5\n\nroad.csv, row 1, column temp: `warm` is no integer",
+        "_tick,_site,temp,vibration\n0,1,warm,5\n\nroad.csv, row 1, column temp: expected an integer, found `warm`",
     ),
     "SN507": ErrorEntry(
         "input",
@@ -59,7 +59,7 @@ INPUT = {
         "an invalid correction",
         "`_weight` is 1 or -1, `_replaces` the index of a tuple.",
         "_tick,_site,temp,vibration,_weight\n0,1,20,5,2\n\n"
-        "road.csv, row 1, column _weight: a weight is 1 (there) or -1 (no longer there)",
+        "road.csv, row 1, column _weight: a weight is 1 (the tuple exists) or -1 (it is retracted)",
     ),
     "SN510": ErrorEntry(
         "input",

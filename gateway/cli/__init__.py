@@ -2,28 +2,46 @@
 
 A verb is a module registered in the entry-point group `moteloom.verbs`. It has
 
-    HELP: str            one line, shown in `moteloom --help`
+    HELP: str            one line for `moteloom --help`
     configure(parser)    adds its arguments to an argparse parser; the parser's epilog shows an example
     run(args) -> int     does the work and returns the exit code
 
-and imports nothing heavy outside `run`, because `moteloom --help` imports every verb.
-Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted, 141 the reader of our output went away.
+It imports heavy libraries inside `run`, because `moteloom --help` imports every verb. Every verb also has the options
+`-v` and `--log-level`. Exit codes: 0 done, 1 failed, 2 misused, 130 interrupted, 141 the reader of our output is gone.
 """
 
 import argparse
 import difflib
 import os
 import sys
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
-from types import ModuleType
+from typing import Protocol
+
+from gateway.errors import MoteloomError
+from gateway.log import DEFAULT_LEVEL, LEVELS, configure_logging, get_log
 
 VERBS = "moteloom.verbs"
 FAILED, MISUSED, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 USAGE = "usage: moteloom [--help] [--version] VERB ..."
 
+log = get_log(__name__)
+
+
+class Verb(Protocol):
+    """The module of a verb."""
+
+    HELP: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments of the verb."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do the work; return the exit code."""
+
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one verb. Called by the console script; its return value is the exit code."""
+    """Run one verb, by default that of the command line; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     _prepare_streams()
     try:
@@ -33,17 +51,24 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes standard output once more at exit and would complain; let it flush into nothing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return BROKEN_PIPE
-    except OSError as why:
-        print(f"moteloom: {why.strerror or why}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except MoteloomError as error:
+        print(f"moteloom: {error}", file=sys.stderr)
+        return FAILED
+    except OSError as error:
+        print(f"moteloom: {error.strerror or error}", file=sys.stderr)
+        _discard_output()
         return FAILED
 
 
+def _discard_output() -> None:
+    """Redirect standard output to nowhere: the interpreter flushes it once more at exit, and would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _prepare_streams() -> None:
-    """A stream that was closed swallows what it is told; one that cannot say a letter says its code."""
+    """Replace a closed stream by one to nowhere; print characters that a stream cannot encode as escapes."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -52,8 +77,8 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def dispatch(arguments: list[str], verbs: dict[str, EntryPoint]) -> int:
-    """Hand the arguments to the verb that they name first."""
+def dispatch(arguments: list[str], verbs: Mapping[str, EntryPoint]) -> int:
+    """Run the verb that the first argument names with the other arguments; return the exit code."""
     if not arguments:
         print(overview(verbs), file=sys.stderr)
         return MISUSED
@@ -67,21 +92,31 @@ def dispatch(arguments: list[str], verbs: dict[str, EntryPoint]) -> int:
     if first not in verbs:
         print(unknown_verb_message(first, verbs), file=sys.stderr)
         return MISUSED
-    verb = verbs[first].load()
-    return verb.run(parser_of(first, verb).parse_args(rest))
+    verb: Verb = verbs[first].load()
+    args = parser_of(first, verb).parse_args(rest)
+    configure_logging("debug" if args.verbose > 1 else "info" if args.verbose else args.log_level)
+    log.info("verb started", verb=first)
+    code = verb.run(args)
+    log.info("verb finished", verb=first, code=code)
+    return code
 
 
-def parser_of(name: str, verb: ModuleType) -> argparse.ArgumentParser:
-    """The parser of one verb, with its arguments."""
+def parser_of(name: str, verb: Verb) -> argparse.ArgumentParser:
+    """Return the parser of one verb, with its own arguments and the common ones."""
     parser = argparse.ArgumentParser(
         prog=f"moteloom {name}", description=verb.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     verb.configure(parser)
+    logging = parser.add_argument_group("logging, as key=value lines on standard error")
+    logging.add_argument("-v", "--verbose", action="count", default=0, help="log normal operation; twice: details")
+    logging.add_argument(
+        "--log-level", choices=LEVELS, default=DEFAULT_LEVEL, help=f"log events from this level on ({DEFAULT_LEVEL})"
+    )
     return parser
 
 
-def overview(verbs: dict[str, EntryPoint]) -> str:
-    """The text of `moteloom --help`."""
+def overview(verbs: Mapping[str, EntryPoint]) -> str:
+    """Return the text of `moteloom --help`."""
     width = max((len(name) for name in verbs), default=0)
     lines = [USAGE, "", "Query a network of sensor motes; every answer says how complete it is.", "", "verbs:"]
     lines += [f"  {name:<{width}}  {help_line(verbs[name])}" for name in sorted(verbs)]
@@ -90,22 +125,24 @@ def overview(verbs: dict[str, EntryPoint]) -> str:
 
 
 def help_line(entry: EntryPoint) -> str:
-    """What a verb says about itself; one that cannot be imported must not take the others' help away."""
+    """Return the help line of a verb; a verb that cannot be imported must not break the help of the others."""
     try:
-        return entry.load().HELP
+        verb: Verb = entry.load()
+        return verb.HELP
     except ImportError as error:
         return f"(not available: {error})"
 
 
-def unknown_verb_message(name: str, verbs: dict[str, EntryPoint]) -> str:
-    """What is said about a verb that does not exist."""
+def unknown_verb_message(name: str, verbs: Mapping[str, EntryPoint]) -> str:
+    """Return the message for a verb or option that does not exist, with the nearest verb."""
     what = "option" if name.startswith("-") else "verb"
     close = difflib.get_close_matches(name, verbs, n=1)
-    hint = f"did you mean `moteloom {close[0]}`?" if close else "`moteloom --help` lists what there is."
-    return f"moteloom: there is no {what} `{name}`; {hint}"
+    hint = f"did you mean `moteloom {close[0]}`?" if close else "`moteloom --help` lists the verbs"
+    return f"moteloom: unknown {what} `{name}`; {hint}"
 
 
 def own_version() -> str:
+    """Return the version of the installed distribution."""
     try:
         return version("moteloom")
     except PackageNotFoundError:

@@ -1,19 +1,19 @@
-"""What a transport is: four verbs on bytes. Each real one is a module beside this file, with its library to itself."""
+"""Transports: four operations on bytes. Each real transport is a module beside this file, the only one with its library."""
 
 from typing import Protocol
 
 
 class Transport(Protocol):
-    """Carries bytes between the base station and motes, in order, and knows nothing about them."""
+    """Carries bytes between the base station and motes, in order, without interpreting them."""
 
     def open(self) -> None:
-        """Be ready to send and receive, or raise TransportError."""
+        """Get ready to send and receive. Raises TransportError."""
 
     def send(self, data: bytes) -> None:
-        """Hand bytes to the wire, or raise TransportError."""
+        """Send bytes. Raises TransportError."""
 
     def receive(self) -> bytes:
-        """What has come since the last call; empty if nothing has. Never waits."""
+        """Return the bytes that have arrived since the last call, possibly none. Never waits."""
 
     def close(self) -> None:
-        """Give the wire back. Closing twice is allowed."""
+        """Release the transport. Closing twice is allowed."""

@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from acquisition.errors import PayloadError
 from gateway.frame import COORDINATOR
 from gateway.image import Image
-from innet.errors import PayloadError, ProgramError
+from innet.errors import ProgramError
 from innet.placement.agenda import Activity, Agenda, Slot
 from innet.placement.round_pattern import EVERY_ROUND, RoundPattern
 from innet.program.mote_program import MoteProgram, decode_instructions

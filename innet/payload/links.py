@@ -6,7 +6,7 @@ neighbours u8; each: mote u16, quality u8
 import struct
 from collections.abc import Iterator
 
-from innet.errors import PayloadError
+from acquisition.errors import PayloadError
 from innet.routing.topology import MAX_NEIGHBOURS, LinksReport, NeighbourLink
 
 NEIGHBOUR = struct.Struct("<HB")

@@ -16,8 +16,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from acquisition.errors import PayloadError
 from gateway.frame import MAX_PAYLOAD
-from innet.errors import PayloadError
 from innet.partials import Partial, PartialShape
 
 HEADER = struct.Struct("<B6sBB")

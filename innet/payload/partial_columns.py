@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from acquisition.bit_reader import BitReader
+from acquisition.errors import PayloadError
 from gateway.frame import Frame
 from innet.aggregates.state import AggregateState
 from innet.aggregates.state_fields import make_state
-from innet.errors import PayloadError
 from innet.partials import PartialShape
 from innet.payload.partial import (
     HEADER,

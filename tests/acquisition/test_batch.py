@@ -17,7 +17,7 @@ def batch(ticks, values, nulls=None):
 
 
 def test_columns_of_other_lengths_are_refused():
-    with pytest.raises(ValueError, match="v has 1 entries, tick has 2"):
+    with pytest.raises(ValueError, match="expected 2 entries in v, as in tick; found 1"):
         batch([1, 2], [7])
 
 

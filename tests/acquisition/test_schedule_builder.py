@@ -62,7 +62,7 @@ def test_who_sends_something_else_does_so_under_another_number():
 
     def sent(before, *sent, sites=(3, 4)):
         wanted = [need("temp", "volt")]
-        return build_schedules(wanted, CATALOG, before, 35, sent_of={"field": dict.fromkeys(sent, sites)})
+        return build_schedules(wanted, CATALOG, before, 35, senders={"field": dict.fromkeys(sent, sites)})
 
     folded = sent(NO_SCHEDULES)
     some, more, all_ = sent(folded, "temp", sites=(4,)), sent(folded, "temp"), sent(folded, "temp", "volt")
@@ -125,7 +125,7 @@ def test_a_site_that_nobody_needs_any_more_is_silenced():
 @pytest.mark.promise("placement")
 def test_a_site_of_which_nothing_is_wanted_is_silent_and_the_others_keep_what_they_have():
     first = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=0)
-    less = build_schedules([need("temp")], CATALOG, first, now=10, wanted_of={"field": {3}})
+    less = build_schedules([need("temp")], CATALOG, first, now=10, required_sites={"field": {3}})
     assert {site: (s.version, s.samplings) for site, s in less.schedules.items()} == {
         3: (1, first.schedules[3].samplings), 4: (2, ()),
     }  # fmt: skip
@@ -143,14 +143,14 @@ MANY = tuple(Attribute(f"a{n}", Type.INTEGER) for n in range(9))
 @pytest.mark.parametrize(
     ("extent", "asked", "said"),
     [
-        (sensed(), need("temp", every=15), "no multiple of its interval, 10"),
-        (sensed(), need("temp", every=2**32 + 4), r"every 4,294,967,300 ticks is too rare; motes count 4,294,967,295"),
+        (sensed(), need("temp", every=15), "expected a multiple of its interval, 10 ticks; found 15"),
+        (sensed(), need("temp", every=2**32 + 4), "interval of at most 4,294,967,295 ticks, found 4,294,967,300"),
         (sensed(attributes=(FLOAT,)), need("wind"), "needs a scale"),
         (sensed(attributes=TWINS), need("a", "b"), "same code"),
         (sensed(attributes=MANY), need(*(a.name for a in MANY)), "at most 8"),
         (sensed(sites=None), need("temp"), "list the sites"),
-        (Extent("field", ExtentKind.PUSHED, Schema(())), need("temp"), "only a sensed extent"),
-        (sensed("other"), need("temp"), "only a sensed extent"),
+        (Extent("field", ExtentKind.PUSHED, Schema(())), need("temp"), "expected a sensed extent"),
+        (sensed("other"), need("temp"), "expected a sensed extent"),
     ],
 )
 def test_what_cannot_be_scheduled_is_refused_with_a_reason(extent, asked, said):

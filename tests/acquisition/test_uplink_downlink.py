@@ -48,7 +48,7 @@ def test_readings_of_an_earlier_sampling_are_still_understood():
 @pytest.mark.promise("placement")
 def test_what_a_site_computes_with_and_does_not_send_is_absent_and_a_sensor_that_has_failed_is_null():
     sent = {"field": {"temp": (3,), "volt": (3, 4)}}
-    scheduled = build_schedules([need("temp", "volt")], CATALOG, NO_SCHEDULES, 100, sent_of=sent)
+    scheduled = build_schedules([need("temp", "volt")], CATALOG, NO_SCHEDULES, 100, senders=sent)
     [sampling] = scheduled.samplings.values()
     frames = [
         Frame(FrameKind.READING, site, 1, 0, encode_readings(sampling, 0, [(None, 7), (temp, 8)]))

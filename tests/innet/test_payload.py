@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acquisition.errors import PayloadError
 from gateway.frame import MAX_PAYLOAD, Frame, FrameKind
 from gateway.image import Image
 from innet.aggregates.state_fields import extract_fields
-from innet.errors import PayloadError
 from innet.operators.slices import SlicePattern
 from innet.partials import MAX_SLOTS, Partial, PartialShape
 from innet.payload import (

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from innet.errors import PayloadError, ProgramError
+from acquisition.errors import PayloadError
+from innet.errors import ProgramError
 from innet.operators.slices import SlicePattern
 from innet.payload import decode_program, encode_program
 from innet.program import opcodes

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acquisition.errors import PayloadError
 from acquisition.schedule import Sampling, Schedule
 from acquisition.ticks import EpochGrid
 from gateway.frame import BROADCAST, Frame, FrameKind
 from innet import downlink, uplink
-from innet.errors import PayloadError, RoutingError
+from innet.errors import RoutingError
 from innet.payload import MAX_NEIGHBOURS, MoteAssignment, decode_assignment, decode_links, encode_links
 from innet.program.mote_program import MoteProgram
 from innet.routing.parent_selection import choose_tree, update_tree

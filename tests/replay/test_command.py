@@ -74,18 +74,20 @@ def test_a_call_that_is_none(folder, bad):
 def test_bad_input_names_file_row_and_column_on_one_line(folder, capsys):
     (folder / "road.csv").write_text(ROAD.replace("22", "warm"))
     assert road(folder, "SELECT temp FROM road") == 3
-    assert capsys.readouterr().err == f"SN506: {folder}/road.csv, row 3, column temp: `warm` is no integer\n"
+    assert (
+        capsys.readouterr().err == f"SN506: {folder}/road.csv, row 3, column temp: expected an integer, found `warm`\n"
+    )
     assert road(folder, "SELECT temp FROM road", "-o", "json") == 3
     assert error_line(capsys) == {
         "type": "error", "kind": "input", "code": "SN506", "file": f"{folder}/road.csv", "row": 3, "column": "temp",
-        "message": "`warm` is no integer", "expected": [], "help": None,
+        "message": "expected an integer, found `warm`", "expected": [], "help": None,
     }  # fmt: skip
 
 
 def test_a_misspelt_column_or_extent_is_helped(folder, capsys):
     (folder / "road.csv").write_text(ROAD.replace("temp", "tmep"))
     assert road(folder, "SELECT temp FROM road") == 3
-    assert capsys.readouterr().err.endswith("there is no column `tmep` here; did you mean `temp`?\n")
+    assert capsys.readouterr().err.endswith("unknown column `tmep`; did you mean `temp`?\n")
     assert call(folder, "--input", f"raod={folder}/road.csv", "SELECT temp FROM road") == 3
     assert capsys.readouterr().err == "SN510: there is no extent `raod`; did you mean `road`?\n"
 

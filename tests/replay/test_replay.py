@@ -49,7 +49,7 @@ def test_what_it_raises():
         replay("road: sensd (a:integer)", {}, "SELECT a FROM road")
     with pytest.raises(NotExecutableError):
         replay(SCHEMA, {}, "EXPLAIN SELECT temp FROM road")
-    with pytest.raises(InputError, match="road, row 1, column temp: `warm` is no integer"):
+    with pytest.raises(InputError, match="road, row 1, column temp: expected an integer, found `warm`"):
         replay(SCHEMA, {"road": [{"_tick": 0, "_site": 1, "temp": "warm"}]}, "SELECT temp FROM road")
 
 

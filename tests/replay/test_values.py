@@ -41,11 +41,11 @@ def test_integers_are_exact_to_64_bits():
 
 
 def test_what_is_no_integer_is_told_with_its_row():
-    assert str(said(["1", None, "1.5"], INTEGER, True)) == "f, row 3, column a: `1.5` is no integer"
+    assert str(said(["1", None, "1.5"], INTEGER, True)) == "f, row 3, column a: expected an integer, found `1.5`"
     assert said(["9223372036854775808"], INTEGER, True).code == "SN507"
     for text in ("0x10", "1_000", "", "e", "٣"):
         assert said([text], INTEGER, True).code == "SN506"
-    assert said([" 5"], INTEGER, True).help == "take the blanks away"
+    assert said([" 5"], INTEGER, True).help == "remove the blanks"
     assert said(["5"], INTEGER).code == "SN506"  # a string of Python is a string
     assert said([True], INTEGER).code == "SN506"
     assert column(["+5", "007", "3.0", "1e3", "-0"], INTEGER, True) == [5, 7, 3, 1000, 0]
