@@ -1,13 +1,11 @@
-"""Expressions asked twice: of the engine's evaluation over columns, and of the scalar interpreter row by row."""
+"""Expressions evaluated twice: by the engine over columns, and by the scalar interpreter of the oracle row by row."""
 
 from acquisition.schema import Type
 from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.vector import vector_of
-from basestation.language import syntax
 from basestation.language.parser import parse
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
-from basestation.planner.extensions import walk
 from gateway.source import Source
 from tests.oracles.expressions import Binder, Column, Env, Scope, is_predicate
 
@@ -29,7 +27,7 @@ def predicate_of(text):
 
 
 def evaluated(expression, columns, rows):
-    """What the engine finds for each row (a tuple of values in the order of TYPES)."""
+    """The results of the engine for some rows, each a tuple of values in the order of TYPES."""
     vectors = {
         column.id: vector_of([row[i] for row in rows], Type(type_))
         for i, (column, type_) in enumerate(zip(columns, TYPES.values(), strict=True))
@@ -41,23 +39,9 @@ def evaluated(expression, columns, rows):
 
 
 def interpreted(text, rows):
-    """What the scalar interpreter finds for each row; OUTSIDE where an integer left 64 bits on the way (1.8)."""
+    """The results of the scalar interpreter, one for each row."""
     (statement,) = parse(Source(f"SELECT a FROM t WHERE {text}")).statements
     written = statement.query.where
     bind = Binder(SCOPE)
     found = bind.predicate(written) if is_predicate(written) else bind.value(written)[1]
-    within = [bind.value(e)[1] for e in walk(written) if _computes(e)]
-    return [_found(found, within, Env(row=row)) for row in rows]
-
-
-OUTSIDE = object()
-
-
-def _computes(written):
-    return isinstance(written, syntax.Binary | syntax.Unary | syntax.Call | syntax.Cast) and not is_predicate(written)
-
-
-def _found(found, within, env):
-    if any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in (part(env) for part in within)):
-        return OUTSIDE
-    return found(env)
+    return [found(Env(row=row)) for row in rows]

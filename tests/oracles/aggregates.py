@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from tests.oracles.values import exact, exact_sqrt, plain, rounded
+from tests.oracles.values import exact, exact_sqrt, plain, rounded, wrapped
 
 
 def count(values):
@@ -23,11 +23,11 @@ def maximum(values):
 
 
 def total(values):
-    """5.5: the sum of integers is an integer; of floats exact, rounded once; of an attribute with a scale, 13."""
+    """5.5: the sum of integers is an integer of 64 bits; of floats exact, rounded once; of an attribute with a scale, 13."""
     if not values:
         return None
     if all(isinstance(v, int) for v in values):
-        return sum(values)
+        return wrapped(sum(values))  # 14, on 1.8
     return rounded(sum(exact(v) for v in values))
 
 

@@ -50,6 +50,11 @@ def finite(value):
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def wrapped(integer):
+    """An integer of 64 bits in two's complement: results outside them wrap (14, on 1.8)."""
+    return (integer + 2**63) % 2**64 - 2**63
+
+
 def half_away(fraction):
     """The nearest integer, halves away from zero."""
     whole = math.floor(abs(Fraction(fraction)) + Fraction(1, 2))
@@ -126,12 +131,24 @@ def cut_division(a, b):
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
+def whole_arithmetic(op, a, b):
+    """One operator over integers of any size; b is not 0 where it divides."""
+    if op == "+":
+        return a + b
+    if op == "-":
+        return a - b
+    if op == "*":
+        return a * b
+    return cut_division(a, b) if op == "/" else a - b * cut_division(a, b)  # 10.4: sign of the dividend
+
+
 def arithmetic(op, a, b):
     if a is None or b is None:
         return None  # 5.1
     if op in "/%" and b == 0:
         return None  # 5.3
-    whole = isinstance(a, int) and isinstance(b, int)
+    if isinstance(a, int) and isinstance(b, int):
+        return wrapped(whole_arithmetic(op, a, b))
     try:
         if op == "+":
             return finite(a + b)
@@ -140,14 +157,16 @@ def arithmetic(op, a, b):
         if op == "*":
             return finite(a * b)
         if op == "/":
-            return cut_division(a, b) if whole else finite(a / b)
-        return a - b * cut_division(a, b) if whole else finite(math.fmod(a, b))  # 10.4: sign of the dividend
+            return finite(a / b)
+        return finite(math.fmod(a, b))  # 10.4: sign of the dividend
     except OverflowError:
         return None
 
 
 def negate(a):
-    return None if a is None else -a
+    if a is None:
+        return None
+    return wrapped(-a) if isinstance(a, int) else -a
 
 
 # --- functions (10.4) ------------------------------------------------------------------------------------------------
@@ -179,7 +198,9 @@ def _keeping(function):
 
 
 def absolute(value):
-    return None if value is None else abs(value)
+    if value is None:
+        return None
+    return wrapped(abs(value)) if isinstance(value, int) else abs(value)
 
 
 round_half_away = _keeping(half_away)
@@ -235,7 +256,10 @@ def cast(value, to):
         number = Fraction(value)
     else:
         number = exact(value)
-    return rounded(number) if to == "float" else math.trunc(number)
+    if to == "float":
+        return rounded(number)
+    whole = math.trunc(number)
+    return whole if whole == wrapped(whole) else None  # 14, on 1.8
 
 
 # --- exact roots -----------------------------------------------------------------------------------------------------
