@@ -61,7 +61,7 @@ def receive(
     for found in gathered:
         ledger.merge(world.folds[found.shape.aggregation], found.slice, found.who, found.readings, delivery)
         if engine.has_fold(found.shape.aggregation):
-            came.append((found.shape.aggregation, PartialBatch.of(found, delivery)))
+            came.append((found.shape.aggregation, PartialBatch.from_frames(found, delivery)))
             engine.deliver(*came[-1])
     gathering.take(measured, came)
     last, tick_ms = {frame.mote: frame.sender for frame in partials}, world.catalog.tick_ms

@@ -260,7 +260,7 @@ class Engine:
             self._aside.put(self._delivered)
             self._delivered = {name: [] for name in self._intakes}
             self.clock = tick
-            return updates + self._take_in(end) if end or self._aside.ends(self._silence, tick) else updates
+            return updates + self._take_in(end) if end or self._aside.must_flush(self._silence, tick) else updates
         self._catch_up()
         delivered, self._delivered = self._delivered, {name: [] for name in self._intakes}
         corrections, self._corrections = self._corrections, {name: [] for name in self._intakes}
@@ -304,7 +304,7 @@ class Engine:
 
     def _take_in(self, end=False):
         """One step of all clock ticks behind the last one, in which nothing disturbs."""
-        taken = self._aside.taken()
+        taken = self._aside.flush()
         delivered, none = ({name: of.get(name, []) for name in self._intakes} for of in (taken, {}))
         return self._step(self.clock, delivered, none, end, True, ())
 

@@ -47,7 +47,7 @@ class StatisticsCollector:
         for number, came in self._partials.items():
             if number in world.running:
                 placed = world.running[number]
-                found = _folded(placed.operator, PartialBatch.together(came))
+                found = _folded(placed.operator, PartialBatch.concatenate(came))
                 if found is not None:
                     folds[placed.operator] = found, placed.sites
         self.__init__()

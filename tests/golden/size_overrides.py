@@ -9,7 +9,6 @@ import pytest
 
 from basestation.algebra import vector
 from basestation.execution import engine, thresholds
-from basestation.execution.ingest import coalesce, intake, step_plan
 from basestation.execution.joins import index_run, join_delta, join_operator, key_codes, state_module, tuple_store
 from basestation.execution.output import outputs
 from basestation.execution.relational import group_ids, row_operators
@@ -53,11 +52,11 @@ SIZES = (
     (slice_windows, "_MANY", 2),
     (slice_windows, "_SOME", 0),
     (slice_windows, "_SOME", 12),
-    (coalesce, "_MANY", 3),
-    (coalesce, "_LARGE", 3),
-    (intake, "_FEW", 0),
-    (step_plan, "MAX_STEP_TUPLES", 1),
-    (step_plan, "MAX_STEP_TUPLES", 2),
+    (thresholds, "COALESCED_BATCHES", 3),
+    (thresholds, "COALESCED_TUPLES", 3),
+    (thresholds, "IDENTITY_CHECK_TUPLES", 0),
+    (thresholds, "MAX_STEP_TUPLES", 1),
+    (thresholds, "MAX_STEP_TUPLES", 2),
     (boundaries, "_LOOSE", 0),
     (boundaries, "_SMALL", 0),
     (segment_tree, "_LITTLE", 0),

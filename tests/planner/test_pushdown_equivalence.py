@@ -244,7 +244,7 @@ def test_partials_finish_to_what_all_readings_give(text, rows, rng):
     sources = tuple(None if at is None else find_state(held, feed.fold.states[at]) for at in feed.sources)
     there = folding.joined([])
     if came:
-        partials = PartialBatch.of(framed(placed(held), came), 0)
+        partials = PartialBatch.from_frames(framed(placed(held), came), 0)
         partials = partials.take(~partials.bare)
         begins = held.slices.begin(partials.slice)
         there = make_cells(partials, begins, begins, feed.node, sources, folding)

@@ -1,1 +1,1 @@
-"""Taking: what reaches the base station of an extent or a fold is taken in: admitted, ordered, corrected, counted."""
+"""Ingest: takes what reaches the base station of an extent or a fold in: admits, orders, corrects and counts it."""

@@ -1,92 +1,102 @@
-"""Amending: rows that correct pushed tuples in many clock ticks, and what came late in them, taken in together (SEMANTICS 12.2).
+"""BatchedCorrections: late tuples and correcting rows of a pushed extent in many clock ticks, applied in one step (semantics 12.2).
 
-What each did to streams stands in Versions, by clock tick; in the log is what is left at the end.
+TupleVersions say how streams saw the tuples in each clock tick; the log has what is left at the end of the step.
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from acquisition.batch import concatenate, replaced_indexes
+from acquisition.arrays import BoolArray, IntArray
+from acquisition.batch import Batch, concatenate, replaced_indexes
 from basestation.execution.columns.integer_arrays import find_in
 from basestation.execution.columns.tuple_versions import TupleVersions
-from basestation.execution.columns.tuples import concatenate_tuples
+from basestation.execution.columns.tuples import Tuples, concatenate_tuples
 from basestation.execution.columns.window_batch import NEVER
+from basestation.execution.ingest.tuple_log import TupleLog
+
+if TYPE_CHECKING:
+    from basestation.execution.ingest.intake import Intake
 
 
 class BatchedCorrections:
-    """Of one step of an extent: `came` are tuples that were late, `rows` parts of batches."""
+    """Collects the late tuples (`late`) and the correcting rows (`rows`) of one step."""
 
-    def __init__(self):
-        self.came, self.rows = [], []
-        self._gone = self._versions = None
+    def __init__(self) -> None:
+        self.late: list[Tuples] = []
+        self.rows: list[Batch] = []
 
-    def carry_out(self, intake, clock):
-        """The Versions of what was amended up to a clock tick; None where nothing was. Whatever entered up to it has its index."""
-        if not self.came and not self.rows:
+    def apply(self, intake: "Intake", clock: int, inserted: Tuples) -> tuple[TupleVersions, Tuples, Tuples] | None:
+        """Apply the corrections of the clock ticks up to `clock`. Tuples that entered by then have their indexes.
+
+        `inserted` are the tuples that the step inserted. Returns (the versions, the inserted tuples that were not corrected in
+        the order of their numbers, the removed tuples as they were before the step); None if there is nothing to apply.
+        """
+        if not self.late and not self.rows:
             return None
-        late = concatenate_tuples([intake.log.none, *self.came])
-        stood, self._gone = [(late, late.arrival, np.ones(len(late), bool))], intake.log.none
+        late = concatenate_tuples([intake.log.none, *self.late])
+        removed = intake.log.none
+        stood: list[tuple[Tuples, IntArray, BoolArray]] = [(late, late.arrival, np.ones(len(late), bool))]
         if self.rows:
             rows = _CorrectionRows(intake, concatenate(self.rows))
-            before = rows.old.take(rows.said & rows.first)
-            self._gone = before.take(before.ident < intake.step_delta.began)
+            before = rows.old.take(rows.visible & rows.first)
+            removed = before.take(before.ident < intake.step_delta.began)
             before = before.take(~find_in(late.ident, before.ident)[1])
             stood.append((before, np.full(len(before), -NEVER), np.ones(len(before), bool)))
-            stood.append((rows.new.take(rows.said), rows.clock[rows.said], ~rows.deletes[rows.said]))
-            rows.carry_out(intake.log)
+            stood.append((rows.new.take(rows.visible), rows.clock[rows.visible], ~rows.deletes[rows.visible]))
+            rows.apply(intake.log)
         tuples = concatenate_tuples([part for part, _, _ in stood])
         order = np.argsort(tuples.ident, kind="stable")
         tuples = tuples.take(order)
-        valid_from, there = (np.concatenate([part[column] for part in stood])[order] for column in (1, 2))
+        valid_from = np.concatenate([since for _, since, _ in stood])[order]
+        there = np.concatenate([mask for _, _, mask in stood])[order]
         again = np.flatnonzero(tuples.ident[1:] == tuples.ident[:-1])
         valid_to = np.full(len(tuples), NEVER)
         valid_to[again] = valid_from[again + 1]
         there &= valid_from < valid_to
-        self._versions = TupleVersions(
+        versions = TupleVersions(
             tuples.take(there), valid_from[there], valid_to[there], intake.clock + 1, clock, intake.extent.wait
         )
-        return self._versions
-
-    def settled(self, inserted):
-        """(what came, in the order of numbers, and was not amended; what is gone, as it was before the step)."""
-        at, known = find_in(inserted.ident, self._versions.tuples.ident)
-        return inserted.take(np.delete(np.arange(len(inserted)), at[known])), self._gone
+        at, known = find_in(inserted.ident, versions.tuples.ident)
+        return versions, inserted.take(np.delete(np.arange(len(inserted)), at[known])), removed
 
 
 class _CorrectionRows:
-    """Rows that name tuples which are there, by tuple, each in the order of the rows; `first` marks the first of each.
+    """Rows that name existing tuples, grouped by tuple, each group in the order of its rows. `first` masks the first of each group.
 
-    `old` are those tuples as they were before all rows, `new` as each row has them. Streams are corrected about those under
-    `said`.
+    `old` has the tuples as they were before all rows, `new` as each row leaves them. Streams see the corrections under
+    `visible`. `clock` is the clock tick of each row, and `deletes` masks those that delete.
     """
 
-    def __init__(self, intake, batch):
+    def __init__(self, intake: "Intake", batch: Batch) -> None:
         log = intake.log
         number = log.find(replaced_indexes(batch))
-        named = np.flatnonzero(log.names(number))
+        named = np.flatnonzero(log.is_correctable(number))
         named = named[np.argsort(number[named], kind="stable")]
-        old = log.held(number[named])
+        old = log.current(number[named])
         entered = old.arrival <= batch.arrival[named] - 1 - intake.extent.wait  # and had its index by then
         named, old = named[entered], old.take(entered)
         number, deletes = old.ident, batch.weight[named] < 0
         first = np.append(True, number[1:] != number[:-1])[: len(number)]
-        deleted = np.cumsum(deletes) - deletes  # before each row, of all tuples
+        deleted = np.cumsum(deletes) - deletes  # how many rows before each one delete, of all tuples
         there = deleted == deleted[np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))]
         intake.counts["received"] += len(batch)
-        told = {"rejected: no such tuple": len(batch) - int(there.sum()), "revised": int(there.sum())}
-        # As tick by tick: none is not told.
-        intake.counts.update({what: count for what, count in told.items() if count})
+        counted = {"rejected: no such tuple": len(batch) - int(there.sum()), "revised": int(there.sum())}
+        # A count of zero has no entry, as when each clock tick is a step of its own.
+        intake.counts.update({name: count for name, count in counted.items() if count})
         batch = batch.take(named[there])
         self.old, self.deletes, self.first, self.clock = old.take(there), deletes[there], first[there], batch.arrival
         columns = intake.tuple_builder.columns(replace(batch, tick=self.old.tick, site=self.old.site))
         self.new = self.old.with_columns(columns)
-        self.said = intake.corrected(self.old, self.clock)
+        self.visible = intake.corrected(self.old, self.clock)
 
-    def carry_out(self, log):
-        unsaid = ~self.said & ~self.deletes & log.live[self.old.ident]
-        follows = np.append(False, self.said[:-1])[: len(self.said)] & ~self.first
-        log.withhold(self.old.take(unsaid & self.first))  # streams go on seeing what they were last corrected to
+    def apply(self, log: TupleLog) -> None:
+        """Write the corrections into the log."""
+        unsaid = ~self.visible & ~self.deletes & log.live[self.old.ident]
+        follows = np.append(False, self.visible[:-1])[: len(self.visible)] & ~self.first
+        # Streams go on seeing the values of the last correction that they saw.
+        log.withhold(self.old.take(unsaid & self.first))
         log.withhold(self.new.take(np.flatnonzero(unsaid & follows) - 1))
         log.revise(self.new.take(~self.deletes))
-        log.delete(self.old.ident[self.deletes], self.said[self.deletes])
+        log.delete(self.old.ident[self.deletes], self.visible[self.deletes])

@@ -1,65 +1,77 @@
-"""Aside: what was delivered in clock ticks in which nothing was due, and which it did not disturb; it is taken in with what follows.
+"""CoalescingBuffer: holds small batches that cannot change an answer yet, so that one step takes many of them in.
 
-Answers are the same however what is delivered is cut, so many small batches may be one: what a step costs is shared by them.
+Answers do not depend on how deliveries are cut into batches. So the cost of a step is shared by all batches of one.
 """
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
+from acquisition.arrays import AnyArray
 from acquisition.batch import Batch, mask_of, unit_weights
 from basestation.algebra.vector import any_true
-from basestation.execution.ingest import step_plan
+from basestation.execution import thresholds
+from basestation.execution.columns.next_due import NextDue
 from basestation.execution.ingest.batch_runs import is_plain
+from basestation.execution.interfaces import DeliveryIntake
 from innet.aggregates.identity_memo import IdentityMemo
 
-_MANY, _LARGE = 2**9, 2**14
-"""So many batches, or tuples, do not wait any longer. What is large is not copied to be put together with others."""
+ExtentKey = str | int
+"""The name of an extent, or the number of a fold."""
 
 
 class CoalescingBuffer:
-    def __init__(self):
-        self._parts = {}  # by extent, in the order in which they came
-        self._tuples, self._batches = Counter(), 0  # by extent
+    """Batches by extent, in the order in which they came."""
 
-    def __bool__(self):
+    def __init__(self) -> None:
+        self._parts: dict[ExtentKey, list[Batch]] = {}
+        self._tuples: Counter[ExtentKey] = Counter()
+        self._batches = 0
+
+    def __bool__(self) -> bool:
         return bool(self._parts)
 
     @property
-    def full(self):
-        return self._batches >= _MANY or self._tuples.total() >= _LARGE
-
-    def ends(self, next_due, tick):
-        """Whether at a clock tick something may be due, or too much waits."""
+    def full(self) -> bool:
+        """Whether too much waits."""
         return (
-            tick >= next_due.before or self.full or any(self._tuples[of] > most for of, most in next_due.room.items())
+            self._batches >= thresholds.COALESCED_BATCHES or self._tuples.total() >= thresholds.COALESCED_TUPLES
         )
 
-    def put(self, delivered):
+    def must_flush(self, next_due: NextDue, tick: int) -> bool:
+        """Return whether output may be due at a clock tick, or too much waits."""
+        return tick >= next_due.before or self.full or any(
+            self._tuples[name] > most for name, most in next_due.room.items()
+        )  # fmt: skip
+
+    def put(self, delivered: Mapping[ExtentKey, Sequence[Batch]]) -> None:
+        """Add deliveries by extent."""
         for name, batches in delivered.items():
             if batches:
                 self._parts.setdefault(name, []).extend(batches)
                 self._batches += len(batches)
                 self._tuples[name] += sum(map(len, batches))
 
-    def taken(self):
-        """{extent: batches}, those together that are small; nothing is here any more."""
+    def flush(self) -> dict[ExtentKey, list[Batch]]:
+        """Remove and return all batches by extent, small ones concatenated."""
         parts, self._parts = self._parts, {}
         self._tuples, self._batches = Counter(), 0
-        return {name: _together(batches) for name, batches in parts.items()}
+        return {name: _coalesce(batches) for name, batches in parts.items()}
 
 
-def can_wait(batches, intake, clock, tick):
-    """Whether what was delivered of an extent, in time and in order behind one clock tick and up to another, corrects nothing.
+def can_wait(batches: Sequence[Batch], intake: DeliveryIntake[Any], clock: int, tick: int) -> bool:
+    """Return whether batches that were delivered after `clock` and up to `tick` can change no answer of before.
 
-    What is taken in in portions does not wait.
+    That is so if they are in order and in time, correct nothing, and are small enough for one step.
     """
     if not intake.coalesces:
         return False
     for batch in batches:
         arrival = batch.arrival
-        if len(arrival) > step_plan.MAX_STEP_TUPLES:
+        if len(arrival) > thresholds.MAX_STEP_TUPLES:
             return False
         if not (is_plain(batch) and clock < arrival[0] and arrival[-1] <= tick) or any_true(
             intake.find_disturbing(batch)
@@ -71,25 +83,28 @@ def can_wait(batches, intake, clock, tick):
     return True
 
 
-def _together(batches):
-    def alike(batch):  # a sampling that measures more has more columns
-        return len(batch) >= _LARGE, batch.columns.keys()
+def _coalesce(batches: Sequence[Batch]) -> list[Batch]:
+    """Concatenate neighbouring small batches with the same columns; a mote that measures more sends more columns."""
 
-    runs = ((large, list(of)) for (large, _), of in groupby(batches, alike))
-    return [batch for large, of in runs for batch in (of if large or len(of) == 1 else [_joined(of)])]
+    def kind(batch: Batch) -> tuple[bool, Any]:
+        return len(batch) >= thresholds.COALESCED_TUPLES, batch.columns.keys()
+
+    runs = ((large, list(run)) for (large, _), run in groupby(batches, kind))
+    return [batch for large, run in runs for batch in (run if large or len(run) == 1 else [_concatenate_plain(run)])]
 
 
-def _joined(batches):
-    """Plain batches one after another; a column that is the same in each of them is so again."""
+def _concatenate_plain(batches: Sequence[Batch]) -> Batch:
+    """Concatenate plain batches; columns that share an array in each of them share the result."""
     once = IdentityMemo()
-    system = [[getattr(batch, name) for batch in batches] for name in ("tick", "site", "arrival")]
-    tick, site, arrival = (once(_one_after_another, *arrays) for arrays in system)
+    tick = once(_concatenate, *(batch.tick for batch in batches))
+    site = once(_concatenate, *(batch.site for batch in batches))
+    arrival = once(_concatenate, *(batch.arrival for batch in batches))
     names = batches[0].columns
-    columns = {name: once(_one_after_another, *(batch.columns[name] for batch in batches)) for name in names}
+    columns = {name: once(_concatenate, *(batch.columns[name] for batch in batches)) for name in names}
     masked = {name for batch in batches for name in batch.valid}
     valid = {name: np.concatenate([mask_of(batch, name) for batch in batches]) for name in masked}
     return Batch(tick, site, arrival, unit_weights(len(tick)), columns, valid)
 
 
-def _one_after_another(*arrays):
+def _concatenate(*arrays: AnyArray) -> AnyArray:
     return np.concatenate(arrays)

@@ -1,31 +1,42 @@
-"""Correcting: rows that correct, and REVISE, DELETE and INSERT, carried out on the tuples as revised so far (SEMANTICS 12.2)."""
+"""Corrections: correcting rows, and REVISE, DELETE and INSERT, applied to the tuples as revised so far (semantics 12.2)."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from acquisition.batch import Batch
 from acquisition.extent import ExtentKind
 from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.expression import Column
 from basestation.algebra.vector import Vector
+from basestation.execution.columns.tuples import Tuples
+from basestation.execution.ingest.tuple_log import TupleLog
+from basestation.planner.plan import Correction
+from basestation.progress.watermark import EpochProgress
+
+if TYPE_CHECKING:
+    from basestation.execution.ingest.intake import Intake
 
 
-def correct_row(intake, row, clock):
-    """One row that takes a tuple back or replaces it, named by its index or its key."""
+def correct_row(intake: "Intake", row: Batch, clock: int) -> None:
+    """Apply one row that takes a tuple back or replaces it, and names it by index or key."""
     intake.counts["received"] += 1
-    number = _named(row, intake.log, intake.epochs)
-    if not intake.log.names(number).all():
+    number = _find_named(row, intake.log, intake.epochs)
+    if not intake.log.is_correctable(number).all():
         intake.counts["rejected: no such tuple"] += 1
     elif row.weight[0] < 0:
         intake.delete(number, clock)
     else:
-        old = intake.log.held(number)
+        old = intake.log.current(number)
         columns = intake.tuple_builder.columns(replace(row, tick=old.tick, site=old.site))
         intake.revise(number, columns, clock)
 
 
-def _named(row, log, epochs):
-    """The number that a row means; -1 where there is none. `epochs` has the keys of a sensed extent."""
+def _find_named(row: Batch, log: TupleLog, epochs: EpochProgress | None) -> IntArray:
+    """Return the number of the tuple that a row names; -1 if there is none. `epochs` has the keys of a sensed extent."""
     if row.replaces is not None and row.replaces[0]:
         return log.find(row.replaces)
     if epochs is not None and epochs.due(row.tick, row.site).all():
@@ -33,28 +44,33 @@ def _named(row, log, epochs):
     return np.full(1, -1)
 
 
-def make_correction(correction):
-    """A function that an Intake calls within its step, after the deliveries."""
+AppliedCorrection = Callable[["Intake", int, int | None], None]
+"""Called with the intake, the clock tick, and the tick up to which tuples are late, None if none is."""
 
-    def carry_out(intake, clock, complete):
+
+def make_correction(correction: Correction) -> AppliedCorrection:
+    """Return a function that an Intake calls in its step, after the deliveries."""
+
+    def apply(intake: "Intake", clock: int, complete: int | None) -> None:
         if correction.how == "insert":
-            for batch in _inserted(correction, clock):
+            for batch in _make_insertions(correction, clock):
                 intake.insert(batch, complete)
             return
-        known = intake.log.known()
+        known = intake.log.correctable()
         if not len(known):
             return
-        chosen = known.take(_chosen(correction, intake, known))
+        chosen = known.take(_choose(correction, intake, known))
         if correction.how == "delete":
             intake.delete(chosen.ident, clock)
         else:
-            intake.revise(chosen.ident, _revised(correction, intake, chosen), clock)
+            intake.revise(chosen.ident, _revise_columns(correction, intake, chosen), clock)
 
-    return carry_out
+    return apply
 
 
-def _columns(correction, intake, tuples):
-    """The tuples' values by the columns of the statement, with tick and index (1.7)."""
+def _columns_of(correction: Correction, intake: "Intake", tuples: Tuples) -> dict[int, Vector]:
+    """Return the tuples' values by the column ids of the statement, with tick and index (semantics 1.7)."""
+    assert correction.tags is not None, "REVISE and DELETE have tags"
     columns = {c.id: tuples.columns[c.name] for c in correction.columns}
     tick, index = correction.tags
     columns[tick.id] = Vector(tuples.tick)
@@ -63,38 +79,40 @@ def _columns(correction, intake, tuples):
     return columns
 
 
-def _chosen(correction, intake, tuples):
+def _choose(correction: Correction, intake: "Intake", tuples: Tuples) -> BoolArray:
+    """Return a mask of the tuples for which the predicate is true."""
     if correction.predicate is None:
         return np.ones(len(tuples), bool)
-    return Evaluation(_columns(correction, intake, tuples), len(tuples)).of(correction.predicate).is_true
+    return Evaluation(_columns_of(correction, intake, tuples), len(tuples)).of(correction.predicate).is_true
 
 
-def _revised(correction, intake, tuples):
-    evaluation = Evaluation(_columns(correction, intake, tuples), len(tuples))
+def _revise_columns(correction: Correction, intake: "Intake", tuples: Tuples) -> dict[str, Vector]:
+    """Return the columns of the tuples after a REVISE, by name."""
+    evaluation = Evaluation(_columns_of(correction, intake, tuples), len(tuples))
     columns = dict(tuples.columns)
     for column, expression in correction.changes:
         columns[column.name] = scale_values(evaluation.as_type(expression, column.type), column)
     return columns
 
 
-def scale_values(vector, column):
-    """Values as an attribute holds them: with a scale, the nearest whole multiples, halves away from zero (14)."""
+def scale_values(vector: Vector, column: Column) -> Vector:
+    """Return values as an attribute stores them: with a scale, the nearest multiples, halves away from zero (semantics 14)."""
     if column.scale is None:
         return vector
-    # Exactly: a double times a power of ten may round to the wrong side of a half.
+    # Exact arithmetic: a double times a power of ten may round to the wrong side of a half.
     multiples = [_nearest(v, column.scale) for v in vector.values.tolist()]
     return Vector(np.array(multiples, np.int64), vector.valid)
 
 
-def _nearest(value, scale):
+def _nearest(value: float, scale: int) -> int:
     top, bottom = float(value).as_integer_ratio()
     whole, rest = divmod(abs(top) * 10**scale, bottom)
     whole += 2 * rest >= bottom
     return whole if top >= 0 else -whole
 
 
-def _inserted(correction, clock):
-    """The rows of an INSERT as deliveries of this clock tick."""
+def _make_insertions(correction: Correction, clock: int) -> Iterator[Batch]:
+    """Yield each row of an INSERT as a delivery of this clock tick."""
     sensed = correction.extent.kind is ExtentKind.SENSED
     for row in correction.rows:
         values = {}

@@ -1,18 +1,22 @@
-"""Intake: what reached the base station of one extent, what became of it, and how far its time is complete.
+"""Intake: takes in the deliveries of one extent, and knows how far its time is complete.
 
-All queries over an extent share its intake, so all agree on what was late, a duplicate or a conflict (SEMANTICS 1.5).
-Every tuple that was taken stays in a log, by its number, for as long as a correction may name it.
+All queries over an extent share its intake. So they agree on which tuples are late, duplicates or conflicts (semantics 1.5). Every
+tuple stays in a log for as long as a correction may name it.
 """
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from acquisition.extent import ExtentKind
+from acquisition.arrays import BoolArray, IntArray
+from acquisition.batch import Batch
+from acquisition.extent import Extent, ExtentKind
 from acquisition.ticks import grid_at_or_after
 from basestation.algebra.record import record
-from basestation.algebra.vector import all_true, any_true, cached_arange, constant, same_array
+from basestation.algebra.vector import Vector, all_true, any_true, cached_arange, constant, same_array
+from basestation.execution import thresholds
 from basestation.execution.columns.change import Change
 from basestation.execution.columns.integer_arrays import distinct
 from basestation.execution.columns.punctuation import Punctuation
@@ -21,7 +25,7 @@ from basestation.execution.columns.watermark_buffer import WatermarkBuffer
 from basestation.execution.ingest.admission import Admission
 from basestation.execution.ingest.batch_runs import find_corrections, is_plain, split_runs
 from basestation.execution.ingest.batched_corrections import BatchedCorrections
-from basestation.execution.ingest.corrections import correct_row
+from basestation.execution.ingest.corrections import AppliedCorrection, correct_row
 from basestation.execution.ingest.history import History
 from basestation.execution.ingest.lateness import Lateness
 from basestation.execution.ingest.site_coverage import SiteCoverage
@@ -30,186 +34,215 @@ from basestation.execution.ingest.tuple_builder import TupleBuilder
 from basestation.execution.ingest.tuple_log import TupleLog
 from basestation.progress.watermark import NEVER, EpochProgress
 
-_NONE = np.empty(0, np.int64)
+_NONE: IntArray = np.empty(0, np.int64)
 KEYS_MS = 86_400_000
-"""For how long at least a copy of a reading is recognised, and a reading may be named by a correction."""
-_FEW = 1024
-"""So many tuples are looked at sooner than it is found out whether two arrays are one."""
-NAMED = 86_400
-"""For how many ticks at least a tuple of a pushed extent, which has no key, may be named by its index."""
+"""For how many milliseconds, at least, a copy of a reading is recognised, and a correction may name a reading."""
+NAMED_TICKS = 86_400
+"""For how many ticks, at least, a correction may name a tuple of a pushed extent, which has no key, by its index."""
 
 
 @record
 class IngestStep:
-    """What one clock tick did to an extent: the change of its stream, and which tuples entered it now, in order, if any."""
+    """What one step did to an extent: the change of its stream, and the tuples that entered, in order, or None."""
 
     change: Change
     entering: Tuples | None
 
     @property
-    def entered(self):
-        """Their numbers."""
+    def entered(self) -> IntArray:
+        """The numbers of the tuples that entered."""
         return _NONE if self.entering is None else self.entering.ident
 
 
-def is_on_time(batch):
-    """Whether each of its tuples came in the clock tick that it is about, as far as that is known without a look at many."""
-    if len(batch) <= _FEW:
+def is_on_time(batch: Batch) -> bool:
+    """Return whether each tuple came in its own tick. Of a large batch only the identity of the two columns is checked."""
+    if len(batch) <= thresholds.IDENTITY_CHECK_TUPLES:
         return all_true(batch.tick == batch.arrival)
     return same_array(batch.tick, batch.arrival)
 
 
 class Intake:
-    """One extent."""
+    """A DeliveryIntake of batches, for one sensed or pushed extent."""
 
-    coalesces = True  # what comes in many small batches, in time, may be taken in as one
+    coalesces = True
 
-    def __init__(self, extent, begun=0, scheduled=True, tick_ms=1_000):
-        """A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
+    def __init__(self, extent: Extent, begun: int = 0, scheduled: bool = True, tick_ms: int = 1_000) -> None:
+        """`begun` is the first tick on record. A sensed extent that is not `scheduled` waits for `epochs.schedule`."""
         self.extent = extent
         self.sensed = extent.kind is ExtentKind.SENSED
-        self.keys = -(-KEYS_MS // tick_ms) if self.sensed else NAMED
-        self.counts = Counter()
+        self.keys = -(-KEYS_MS // tick_ms) if self.sensed else NAMED_TICKS
+        self.counts: Counter[str] = Counter()
         self._lateness = Lateness(extent, self.counts)
         self.horizon = self._lateness.horizon
         self.epochs = EpochProgress(extent, begun if scheduled else None) if self.sensed else None
         self.clock = begun - 1
         self._begun = begun
-        self.watermark = self._complete(begun - 1)
+        self.watermark = self._complete_at(begun - 1)
         self.tuple_builder = TupleBuilder(extent)
         self.log = TupleLog(self.tuple_builder.none())
         self._admission = Admission(extent, self.tuple_builder, self.epochs, self.log, self.counts)
-        self.site_coverage = SiteCoverage(extent, self.epochs, self.log, begun) if self.sensed else None
-        self.history = None  # kept where a query reads it
+        self.site_coverage = None if self.epochs is None else SiteCoverage(extent, self.epochs, self.log, begun)
+        self.history: History | None = None  # kept while a query reads it
         self._pending = WatermarkBuffer()
-        self.last = None  # what the last Step did
-        self.unfiltered_from = -NEVER  # the first tick from which on no mote has filtered anything
+        self.last: IngestStep | None = None
+        self.unfiltered_from = -NEVER  # the first tick from which on no mote has filtered a reading
         self._needed = NEVER
-        self._marked = 0  # how many marks there were
-        self.step_delta = None  # what comes and goes in the Step that is going on
-        # Whether it is known that all tuples of that Step arrive in order, at the ticks that they are about.
+        self._mark_count = 0
+        self.step_delta = StepDelta(self.log.none, self.log.next)  # of the step that is going on
+        # Whether all tuples of the step that is going on are known to arrive on time, and in the order of their ticks.
         self._ordered = False
-        self._amending = None  # in a Step of many clock ticks, what is amended in it
+        self._batched: BatchedCorrections | None = None  # of a step of many clock ticks
 
     @property
-    def begun(self):
+    def begun(self) -> int:
         """The first tick from which on everything is here."""
-        return max(self._begun, self.epochs.begun) if self.sensed else self._begun
+        return self._begun if self.epochs is None else max(self._begun, self.epochs.begun)
 
     @property
-    def amends(self):
-        """Whether what many clock ticks amend can be taken in together."""
+    def sensed_epochs(self) -> EpochProgress:
+        """The epochs of a sensed extent."""
+        if self.epochs is None:
+            raise TypeError(f"expected a sensed extent, found the pushed extent {self.extent.name!r}")
+        return self.epochs
+
+    @property
+    def amends(self) -> bool:
+        """Whether the corrections of several clock ticks can be applied in one step."""
         return not self.sensed and self.history is None
 
-    # --- one clock tick ----------------------------------------------------------------------------------------------
+    # --- steps -------------------------------------------------------------------------------------------------------
 
-    def step(self, batches, corrections, clock, end=False, multi_tick=False, amends=False):
-        """Take the deliveries of clock tick `clock` in their order; at the end of a replay all time is complete.
+    def step(
+        self,
+        batches: Sequence[Batch],
+        corrections: Sequence[AppliedCorrection],
+        clock: int,
+        end: bool = False,
+        multi_tick: bool = False,
+        amends: bool = False,
+    ) -> None:
+        """Take deliveries in their order. Clock tick `clock` ends; with `end`, all time is complete then.
 
-        In `calm` there may be deliveries of many clock ticks up to that one, each in that of its arrival; none is late or corrects
-        another then, unless the step `amends`.
+        With `multi_tick`, the deliveries are of several clock ticks up to `clock`, each in that of its arrival. None of them is
+        late or corrects another one, unless the step also `amends`.
         """
-        complete = None if multi_tick else self._complete(clock - 1)
+        complete = None if multi_tick else self._complete_at(clock - 1)
         self.step_delta = StepDelta(self.log.none, self.log.next)
-        self._amending = BatchedCorrections() if amends else None
+        self._batched = BatchedCorrections() if amends else None
         if self.history is not None:
             self.history.begin_step()
-        # Of many clock ticks, batches and what is in them come in the order of their clock ticks.
+        # Deliveries of several clock ticks are in the order of these.
         self._ordered = (
-            multi_tick
-            and not (self.sensed or corrections)
-            and all(is_plain(batch) and is_on_time(batch) for batch in batches)
+            multi_tick and not (self.sensed or corrections) and all(is_plain(b) and is_on_time(b) for b in batches)
         )
-        marks = []
+        marks: list[Punctuation] = []
         filtered = [_NONE]
         for batch in batches:
             if is_plain(batch):
                 self.insert(batch if multi_tick else replace(batch, arrival=constant(clock, len(batch))), complete)
-                continue
-            silent = batch.weight == 0
-            if silent.any():
-                filtered.append(self._report(batch.take(silent), clock, complete))
-                batch = batch.take(~silent)
-            if self._amending is not None and (amends := find_corrections(batch)).any():
-                self._amending.rows.append(batch.take(np.flatnonzero(amends)))
-                batch = batch.take(np.flatnonzero(~amends))
-            for run, values in split_runs(batch):
-                marks += [self._mark(value, run, clock, complete) for value in values]
-                if run.replaces is not None or (run.weight < 0).any():
-                    correct_row(self, run, clock)
-                else:
-                    at = run.arrival if multi_tick else constant(clock, len(run))
-                    self.insert(replace(run, arrival=at), complete)
+            else:
+                self._take_mixed(batch, clock, complete, multi_tick, marks, filtered)
         for correction in corrections:
             correction(self, clock, complete)
-        self.watermark = clock if end else max(self.watermark, self._complete(clock))
-        come, gone, is_new = self.step_delta.settled(self.log.live)
-        self._pending.apply(come, is_new, gone, self._ordered and not len(gone))
+        self.watermark = clock if end else max(self.watermark, self._complete_at(clock))
+        inserted, removed, is_new = self.step_delta.net(self.log.live)
+        self._pending.apply(inserted, is_new, removed, self._ordered and not len(removed))
         entering = self._enter()
-        versions = self._amending and self._amending.carry_out(self, clock)
-        if versions is not None:
-            come, gone = self._amending.settled(come)
-            is_new = constant(True, len(come))
+        versions = None
+        if self._batched is not None and (applied := self._batched.apply(self, clock, inserted)) is not None:
+            versions, inserted, removed = applied
+            is_new = constant(True, len(inserted))
         self.clock = clock
-        touched = distinct(np.concatenate([come.tick, gone.tick, *filtered])) if self.sensed else _NONE
-        if len(touched):
-            self.site_coverage.tallies.changed(int(touched[0]))
-        self.last = IngestStep(Change(come, is_new, gone, touched, self.watermark, tuple(marks), versions), entering)
+        dirty = _NONE
+        if self.site_coverage is not None:
+            dirty = distinct(np.concatenate([inserted.tick, removed.tick, *filtered]))
+            if len(dirty):
+                self.site_coverage.tallies.changed(int(dirty[0]))
+        change = Change(inserted, is_new, removed, dirty, self.watermark, tuple(marks), versions)
+        self.last = IngestStep(change, entering)
 
-    def _mark(self, value, run, clock, complete):
-        """A mark enters just before the first of the tuples that follow it; behind all of its clock tick without any."""
-        self._marked += 1
-        source = self.extent.name, self._marked
+    def _take_mixed(
+        self,
+        batch: Batch,
+        clock: int,
+        complete: int | None,
+        multi_tick: bool,
+        marks: list[Punctuation],
+        filtered: list[IntArray],
+    ) -> None:
+        """Take a batch that also has corrections, reports of filtered readings, or marks; add the marks and the reported ticks."""
+        reports = batch.weight == 0
+        if reports.any():
+            filtered.append(self._report(batch.take(reports), clock, complete))
+            batch = batch.take(~reports)
+        if self._batched is not None and (correcting := find_corrections(batch)).any():
+            self._batched.rows.append(batch.take(np.flatnonzero(correcting)))
+            batch = batch.take(np.flatnonzero(~correcting))
+        for run, values in split_runs(batch):
+            marks += [self._mark(value, run, clock, complete) for value in values]
+            if run.replaces is not None or (run.weight < 0).any():
+                correct_row(self, run, clock)
+            else:
+                at = run.arrival if multi_tick else constant(clock, len(run))
+                self.insert(replace(run, arrival=at), complete)
+
+    def _mark(self, value: object, run: Batch, clock: int, complete: int | None) -> Punctuation:
+        """Return a mark that enters just before the first tuple of `run`; after all of its clock tick if there is none."""
+        self._mark_count += 1
+        source = self.extent.name, self._mark_count
         if not len(run):
             return Punctuation(source, clock, 0, 0, self.log.next, value)
         tick, at = int(run.tick[0]), clock if complete is not None else int(run.arrival[0])
         late = complete is not None and tick <= complete
-        if not self.sensed:
+        if self.epochs is None:
             return Punctuation(source, at if late else min(tick, at), 0, 0, self.log.next - 0.5, value)
         key = run.tick[:1], run.site[:1]
         place = int(self.epochs.positions(*key)[0]) if self.epochs.due(*key)[0] else 0
         return Punctuation(source, at if late else tick, 0, tick + 1 if late else 0, place - 0.5, value)
 
-    def entry_ticks(self):
-        """Clock ticks in which a tuple may enter its stream although nothing is delivered: the next is among them."""
+    def entry_ticks(self) -> Sequence[int]:
+        """Return clock ticks in which a tuple may enter its stream without a delivery; the next one is among them."""
         first = self._pending.first
         if first is None:
             return ()
-        if not self.sensed:
+        if self.extent.interval is None or not self.sensed:
             return (first + self.extent.wait,)
-        due = grid_at_or_after(self.watermark + 1, self.extent.interval)  # what holds it back, or will
+        due = grid_at_or_after(self.watermark + 1, self.extent.interval)  # the epoch that holds the watermark back
         return first, due + self.extent.wait
 
-    def is_disturbed_by(self, batches, corrections, clock, answers_early=False):
-        """Whether deliveries of a clock tick may change what was, or should have been, answered before it.
+    def is_disturbed_by(
+        self, batches: Sequence[Batch], corrections: Sequence[object], clock: int, answers_early: bool = False
+    ) -> bool:
+        """Return whether deliveries of a clock tick may change an answer that is due before it.
 
-        `hasty`: answered before all that it covers was complete, so that any tuple may.
+        With `answers_early`, windows are answered before they are complete, so every tuple may.
         """
         if corrections or (answers_early and any(len(batch) for batch in batches)):
             return True
-        complete = self._complete(clock - 1)
+        complete = self._complete_at(clock - 1)
         return any((b.tick <= complete).any() or find_corrections(b).any() for b in batches)
 
-    def find_disturbing(self, batch):
-        """Which tuples of a batch may change what was answered before the clock tick of their arrival."""
-        if not self.sensed and is_plain(batch) and is_on_time(batch):
+    def find_disturbing(self, batch: Batch) -> BoolArray:
+        """Return a mask of the tuples that may change an answer given before the clock tick of their arrival."""
+        plain = is_plain(batch)
+        if not self.sensed and plain and is_on_time(batch):
             return constant(False, len(batch))
-        last = batch.arrival - self.extent.wait if self.extent.wait else batch.arrival  # that is not late
-        found = batch.tick < last if is_plain(batch) else find_corrections(batch) | (batch.tick < last)
-        if self.sensed:
+        last = batch.arrival - self.extent.wait if self.extent.wait else batch.arrival  # the last tick that is not late
+        found: BoolArray = batch.tick < last if plain else find_corrections(batch) | (batch.tick < last)
+        if self.epochs is not None:
             due = self.epochs.due(batch.tick, batch.site)
             if all_true(due):
                 return found | self.epochs.is_released(batch.tick, batch.site)
-            due = np.flatnonzero(due)
-            found[due] |= self.epochs.is_released(batch.tick[due], batch.site[due])
+            on_schedule = np.flatnonzero(due)
+            found[on_schedule] |= self.epochs.is_released(batch.tick[on_schedule], batch.site[on_schedule])
         return found
 
-    def _complete(self, clock):
-        """The watermark at the end of a clock tick, by the schedule (1.5)."""
-        return self.epochs.watermark(clock) if self.sensed else clock - self.extent.wait
+    def _complete_at(self, clock: int) -> int:
+        """Return the watermark at the end of a clock tick, by the schedule (semantics 1.5)."""
+        return self.epochs.watermark(clock) if self.epochs is not None else clock - self.extent.wait
 
-    def _enter(self):
-        """Tuples whose arrival the watermark has reached take the next indexes, in order; None where there are none."""
+    def _enter(self) -> Tuples | None:
+        """Give the next indexes to the tuples whose arrival the watermark has reached; return them in order, or None."""
         entering = self._pending.ready(self.watermark)
         if entering is None:
             return None
@@ -220,32 +253,38 @@ class Intake:
 
     # --- insertions --------------------------------------------------------------------------------------------------
 
-    def insert(self, batch, complete):
+    def insert(self, batch: Batch, complete: int | None) -> None:
         """Take tuples that are delivered in the clock ticks of their `arrival`; those up to tick `complete` are late."""
-        left = self._admission.filter_timely(batch)
+        left: Batch | None = self._admission.filter_timely(batch)
         while left is not None and len(left):
             taken, left = self._admission.first_of_each_key(left)
             self._take(taken, complete)
 
-    def _report(self, batch, clock, complete):
-        """Take reports that readings were filtered, which are known from now on (12.3); late ones as late readings."""
-        batch = self._admission.not_yet_reported(self._admission.filter_timely(batch))
+    def _report(self, batch: Batch, clock: int, complete: int | None) -> IntArray:
+        """Take reports that motes filtered readings, which makes these known (semantics 12.3); return the ticks of new ones.
+
+        A late report is treated like a late reading.
+        """
+        epochs = self.sensed_epochs
+        batch = self._admission.filter_unreported(self._admission.filter_timely(batch), epochs)
         judged = self._lateness.judge(batch.tick, clock, complete)
         known = judged.live
         self.counts["filtered"] += int(known.sum())
         ticks = batch.tick[known]
         self.unfiltered_from = max(self.unfiltered_from, int(ticks.max(initial=-NEVER)) + 1)
-        self.epochs.report(ticks, batch.site[known], np.where(judged.late, clock, batch.tick)[known])
+        epochs.report(ticks, batch.site[known], np.where(judged.late, clock, batch.tick)[known])
         return ticks
 
-    def _take(self, batch, complete):
+    def _take(self, batch: Batch, complete: int | None) -> None:
+        """Take admitted tuples: number, order and log them."""
         count = len(batch)
         if not count:
             return
         tick, clock = batch.tick, batch.arrival
-        if self._amending is not None:
-            complete = self._complete(clock - 1)
-        judged = self._lateness.judge(tick, clock, complete)
+        late_upto: IntArray | int | None = complete
+        if self._batched is not None:  # of a pushed extent: each clock tick has its own watermark
+            late_upto = clock - 1 - self.extent.wait
+        judged = self._lateness.judge(tick, clock, late_upto)
         in_time = self.sensed or self._ordered or all_true(tick <= clock)
         arrival = tick if in_time else np.minimum(tick, clock)
         rank = constant(0, count)
@@ -253,59 +292,59 @@ class Intake:
             arrival = np.where(judged.late, clock, arrival)
             rank = np.where(judged.late, tick + 1, 0) if self.sensed else rank
         numbers = cached_arange(count, self.log.next)
-        place = self.epochs.positions(tick, batch.site) if self.sensed else numbers
-        tuples = self.tuple_builder.tagged(batch, numbers, arrival, rank, place)
+        place = numbers if self.epochs is None else self.epochs.positions(tick, batch.site)
+        tuples = self.tuple_builder.build(batch, numbers, arrival, rank, place)
         there = tuples.take(judged.there)
         self._admission.count_out_of_range(there)
         self.log.add(tuples, judged.live, judged.there, batch.columns, self._ordered)
         if self.history is not None:
             self.history.add(there)
-        if self.sensed:
-            self.epochs.take(tick, batch.site, numbers, self.log.sees)
+        if self.epochs is not None:
+            self.epochs.take(tick, batch.site, numbers, self.log.is_visible)
         seen = tuples.take(judged.live)
         self.counts["accepted"] += len(seen)
         self.step_delta.insert(seen)
-        if self._amending is not None and any_true(judged.late):
-            self._amending.came.append(tuples.take(judged.late & judged.live))
+        if self._batched is not None and any_true(judged.late):
+            self._batched.late.append(tuples.take(judged.late & judged.live))
 
-    # --- corrections (12.2) ------------------------------------------------------------------------------------------
+    # --- corrections (semantics 12.2) --------------------------------------------------------------------------------
 
-    def delete(self, numbers, clock):
-        """Take tuples back. The key of a reading is free again (1.5)."""
+    def delete(self, numbers: IntArray, clock: int) -> None:
+        """Take tuples back. The key of a reading is free again (semantics 1.5)."""
         self.counts["revised"] += len(numbers)
-        old = self.log.held(numbers)
-        if self.sensed:
+        old = self.log.current(numbers)
+        if self.epochs is not None:
             self.epochs.release(old.tick, old.site)
-        said = self.corrected(old, clock)
-        self.step_delta.remove(old.take(said))
+        visible = self.corrected(old, clock)
+        self.step_delta.remove(old.take(visible))
         if self.history is not None:
             self.history.end(numbers, clock)
-        self.log.delete(numbers, said)
+        self.log.delete(numbers, visible)
 
-    def revise(self, numbers, columns, clock):
-        """Give tuples other values."""
+    def revise(self, numbers: IntArray, columns: Mapping[str, Vector], clock: int) -> None:
+        """Give tuples other values. `columns` has the new columns by name."""
         self.counts["revised"] += len(numbers)
-        old = self.log.held(numbers)
-        new = replace(old, columns=columns)
-        said = self.corrected(old, clock)
-        self.step_delta.remove(old.take(said))
-        self.step_delta.insert(new.take(said))
-        self.log.withhold(old.take(self.log.live[numbers] & ~said))
+        old = self.log.current(numbers)
+        new = old.with_columns(columns)
+        visible = self.corrected(old, clock)
+        self.step_delta.remove(old.take(visible))
+        self.step_delta.insert(new.take(visible))
+        self.log.withhold(old.take(self.log.live[numbers] & ~visible))
         if self.history is not None:
             self.history.correct(new, clock)
         self.log.revise(new)
 
-    def corrected(self, tuples, clock):
-        """Which of them continuous queries are corrected about: back to the horizon, by tick (12.2)."""
+    def corrected(self, tuples: Tuples, clock: IntArray | int) -> BoolArray:
+        """Return a mask of the tuples whose correction reaches continuous queries: back to the horizon (semantics 12.2)."""
         return self.log.live[tuples.ident] & self._lateness.corrected(tuples.tick, clock)
 
     # --- what is kept ------------------------------------------------------------------------------------------------
 
-    def keep_history(self):
-        """The History of the extent, from now on; of what was before, what the log has."""
+    def keep_history(self) -> History:
+        """Keep the history of the extent from now on, and return it; it begins with the tuples of the log."""
         if self.history is None:
             self.history = History(self.log.none)
-            known = self.log.known()
+            known = self.log.correctable()
             self.history.add(known)
             indexes = self.log.index_of(known.ident)
             entered = np.flatnonzero(indexes)
@@ -315,26 +354,26 @@ class Intake:
         return self.history
 
     @property
-    def held(self):
-        """How many tuples."""
+    def held(self) -> int:
+        """The number of tuples held."""
         return self.log.next - self.log.first
 
-    def need(self, before):
-        """A query asks for nothing before a tick."""
+    def need(self, before: int) -> None:
+        """Promise that a query asks for no earlier tick."""
         self._needed = min(self._needed, before)
 
-    def forget(self):
-        """Let go of tuples that no query needs, and that no copy or correction can name any more."""
+    def forget(self) -> None:
+        """Drop tuples that no query needs and that no copy or correction can name."""
         needed, self._needed = self._needed, NEVER
         before = min(needed, self.watermark - max(self.horizon, self.extent.wait, self.keys) - 1)
         self._begun = max(self._begun, before)
         self.log.forget(before, self.watermark)
-        if self.sensed:
+        if self.epochs is not None and self.site_coverage is not None:
             self.epochs.forget(before)
             self.site_coverage.forget(before)
 
-    def forget_history(self, before):
-        """Let go of what no scan from a tick on sees; of all of it where nobody reads it (None)."""
+    def forget_history(self, before: int | None) -> None:
+        """Drop versions that no scan from a tick on sees; all of the history if no query reads it (None)."""
         if self.history is not None:
             if before is None:
                 self.history = None

@@ -1,48 +1,54 @@
-"""Settling: what came and what is gone in one step of an extent, of each tuple told once."""
+"""StepDelta: the net change that one step makes to an extent, each tuple once."""
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.vector import constant
-from basestation.execution.columns.tuples import concatenate_tuples
+from basestation.execution.columns.sparse_flags import SparseFlags
+from basestation.execution.columns.tuples import Tuples, concatenate_tuples
 
 
 class StepDelta:
-    """A tuple may come, get other values and be taken back within one step: `none` are no tuples, with all columns."""
+    """Collects insertions and removals. A tuple may be inserted, get other values, and be taken back within one step."""
 
-    def __init__(self, none, began):
-        """`began`: the number of the first tuple of this step."""
+    def __init__(self, none: Tuples, began: int) -> None:
+        """`none` has no tuples, and all columns. `began` is the number of the first tuple of this step."""
         self._none, self.began = none, began
-        self._come, self._gone = [], []
+        self._inserted: list[Tuples] = []
+        self._removed: list[Tuples] = []
 
-    def insert(self, tuples):
-        self._come.append(tuples)
+    def insert(self, tuples: Tuples) -> None:
+        """Add tuples with their new values."""
+        self._inserted.append(tuples)
 
-    def remove(self, tuples):
-        """With the values that they had."""
-        self._gone.append(tuples)
+    def remove(self, tuples: Tuples) -> None:
+        """Remove tuples; they have the values that they had until now."""
+        self._removed.append(tuples)
 
-    def settled(self, live):
-        """(what came, what is gone, which of what came is new): each with the values it has now, or had before the step.
+    def net(self, live: SparseFlags) -> tuple[Tuples, Tuples, BoolArray]:
+        """Return (inserted, removed, mask of the inserted tuples that are new).
 
-        `live` tells of a number whether its tuple is seen.
+        Inserted tuples have their values of now, removed ones those before the step. `live` says which tuples streams see.
         """
-        come, gone = (concatenate_tuples(parts) if parts else self._none for parts in (self._come, self._gone))
-        if not len(gone):
-            return come, gone, constant(True, len(come))
-        come = come.take(_last_of_each(come.ident))
-        come = come.take(live[come.ident])
-        gone = gone.take(_first_of_each(gone.ident))
-        gone = gone.take(gone.ident < self.began)
-        return come, gone, ~np.isin(come.ident, gone.ident)
+        inserted, removed = (
+            concatenate_tuples(parts) if parts else self._none for parts in (self._inserted, self._removed)
+        )
+        if not len(removed):
+            return inserted, removed, constant(True, len(inserted))
+        inserted = inserted.take(_last_of_each(inserted.ident))
+        inserted = inserted.take(live[inserted.ident])
+        removed = removed.take(_first_of_each(removed.ident))
+        removed = removed.take(removed.ident < self.began)
+        return inserted, removed, ~np.isin(inserted.ident, removed.ident)
 
 
-def _last_of_each(idents):
+def _last_of_each(idents: IntArray) -> BoolArray:
     mask = np.zeros(len(idents), bool)
     mask[len(idents) - 1 - np.unique(idents[::-1], return_index=True)[1]] = True
     return mask
 
 
-def _first_of_each(idents):
+def _first_of_each(idents: IntArray) -> BoolArray:
     mask = np.zeros(len(idents), bool)
     mask[np.unique(idents, return_index=True)[1]] = True
     return mask

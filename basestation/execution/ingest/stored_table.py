@@ -1,11 +1,15 @@
-"""Tables: the versions of a stored extent (SEMANTICS 1.6)."""
+"""StoredTable: the versions of a stored extent (semantics 1.6)."""
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from acquisition.arrays import IntArray
 from acquisition.batch import dtype_of
+from acquisition.extent import Extent
+from basestation.algebra.expression import Column
 from basestation.algebra.vector import Vector, constant
 from basestation.execution.columns.integer_arrays import rank_distinct
 from basestation.execution.columns.tuples import concatenate_vectors
@@ -15,28 +19,30 @@ from basestation.progress.watermark import NEVER
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
+    """The rows that scans see from `tick` on, until the next version."""
+
     tick: int
     length: int
-    columns: dict[str, Vector]
+    columns: Mapping[str, Vector]
 
 
 class StoredTable:
-    """The newest version with tick at or before t is what a scan at t sees; before the first, nothing."""
+    """A ScannedTable. A scan at tick t sees the newest version with a tick at or before t; before the first, no rows."""
 
-    watermark = changed_from = NEVER  # what was seen once stays
+    watermark = changed_from = NEVER  # a version is loaded before scans can see it
 
-    def __init__(self, extent):
+    def __init__(self, extent: Extent) -> None:
         self.extent = extent
         nothing = {a.name: Vector(np.empty(0, dtype_of(a))) for a in extent.schema}
         self._versions = [TableVersion(-(2**63), 0, nothing)]
 
     @property
-    def begun(self):
+    def begun(self) -> int:
         """The tick of the first version."""
         return self._versions[1].tick if len(self._versions) > 1 else NEVER
 
-    def load(self, tick, columns):
-        """Add a version; one at the same tick replaces it."""
+    def load(self, tick: int, columns: Mapping[str, Vector]) -> None:
+        """Add a version; it replaces one with the same tick."""
         length = len(next(iter(columns.values()))) if columns else 0
         version = TableVersion(tick, length, dict(columns))
         at = bisect_right(self._versions, tick, key=lambda v: v.tick)
@@ -45,11 +51,12 @@ class StoredTable:
         else:
             self._versions.insert(at, version)
 
-    def at(self, tick):
+    def at(self, tick: int) -> TableVersion:
+        """Return the version that a scan at a tick sees."""
         return self._versions[bisect_right(self._versions, tick, key=lambda v: v.tick) - 1]
 
-    def seen(self, ticks):
-        """(the versions that scans at some ticks see, each once and in order; for each tick the place of its version)."""
+    def seen(self, ticks: IntArray) -> tuple[list[TableVersion], IntArray]:
+        """Return (the versions that scans at these ticks see, each once and in order; for each tick the position of its version)."""
         begun = np.array([version.tick for version in self._versions])
         places = np.searchsorted(begun, ticks, "right") - 1
         if len(places) and int(places.min()) == int(places.max()):
@@ -57,12 +64,12 @@ class StoredTable:
         places, which = rank_distinct(places)
         return [self._versions[place] for place in places.tolist()], which
 
-    def apply(self):
-        pass
+    def apply(self) -> None:
+        """Do nothing: versions do not change."""
 
-    def frame(self, columns, ticks):
-        """The versions at some ticks, each as a window."""
-        versions = [self.at(tick) for tick in ticks]
+    def frame(self, columns: Sequence[Column], ticks: IntArray) -> WindowContents:
+        """Return the rows that scans at these ticks see, each scan as one window."""
+        versions = [self.at(tick) for tick in ticks.tolist()]
         window = np.repeat(np.arange(len(ticks)), [v.length for v in versions])
         return WindowContents(
             len(ticks), window, {c.id: concatenate_vectors([v.columns[c.name] for v in versions]) for c in columns}

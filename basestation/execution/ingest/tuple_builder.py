@@ -1,49 +1,52 @@
-"""Tagging: the columns of an extent, of what was delivered: what is known without the sensor is filled in (SEMANTICS 1.4)."""
+"""TupleBuilder: makes Tuples of delivered batches, and fills in what is known without the sensor (semantics 1.4)."""
 
 import numpy as np
 
+from acquisition.arrays import IntArray
 from acquisition.batch import Batch, dtype_of
-from acquisition.extent import LatePolicy
-from acquisition.schema import Type
+from acquisition.extent import Extent, LatePolicy
+from acquisition.schema import Attribute, Type
 from basestation.algebra.vector import Vector, all_true, constant
 from basestation.execution.columns.tuples import Tuples
 
 
 class TupleBuilder:
-    def __init__(self, extent):
+    """Builds the tuples of one extent."""
+
+    def __init__(self, extent: Extent) -> None:
         self._schema = extent.schema
-        self._known = {}  # what attributes are known to be: a tag of each tuple
+        self._tag_of: dict[str, str] = {}  # attributes that equal a tag of the tuple
         for attribute, tag in ((extent.site_attribute, "site"), (extent.time_attribute, "tick")):
             if attribute is not None:
-                self._known[attribute.name] = tag
+                self._tag_of[attribute.name] = tag
         self._append = extent.late is LatePolicy.APPEND
 
-    def columns(self, batch):
-        """By name."""
+    def columns(self, batch: Batch) -> dict[str, Vector]:
+        """Return the columns of the extent by name; an attribute that the batch does not have is null."""
         columns = {}
         for attribute in self._schema:
             name = attribute.name
-            if name in self._known:
-                columns[name] = Vector(getattr(batch, self._known[name]))
+            if name in self._tag_of:
+                columns[name] = Vector(getattr(batch, self._tag_of[name]))
             elif name in batch.columns:
                 mask = batch.valid.get(name)
                 columns[name] = Vector(batch.columns[name], None if mask is None or all_true(mask) else mask)
             else:
-                columns[name] = _missing(len(batch), attribute)
+                columns[name] = _null_column(len(batch), attribute)
         return columns
 
-    def tagged(self, batch, numbers, arrival, rank, place):
-        """A batch as Tuples."""
+    def build(self, batch: Batch, numbers: IntArray, arrival: IntArray, rank: IntArray, place: IntArray) -> Tuples:
+        """Return a batch as Tuples with these numbers and this order of entry."""
         count = len(batch)
         part, append = constant(0, count), constant(self._append, count)
         return Tuples(numbers, batch.tick, arrival, part, rank, place, batch.site, append, self.columns(batch))
 
-    def none(self):
-        """No tuples."""
+    def none(self) -> Tuples:
+        """Return no tuples, with all columns."""
         none = np.empty(0, np.int64)
-        return self.tagged(Batch(none, none, none, none, {}), none, none, none, none)
+        return self.build(Batch(none, none, none, none, {}), none, none, none, none)
 
 
-def _missing(length, attribute):
+def _null_column(length: int, attribute: Attribute) -> Vector:
     blank = "" if attribute.type is Type.STRING else 0
     return Vector(np.full(length, blank, dtype_of(attribute)), np.zeros(length, bool))

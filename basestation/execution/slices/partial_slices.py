@@ -4,16 +4,24 @@ Such a stream has no tuples. It says how far its time is complete, and at which 
 other; its slices take the partials themselves.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from acquisition.arrays import IntArray
+from basestation.algebra.slice_aggregation import SliceAggregation
+from basestation.execution.columns.cells import Cells
 from basestation.execution.columns.change import NO_TICKS, Change
 from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.window_batch import NEVER
-from basestation.execution.ingest.partial_batch import make_cells
+from basestation.execution.ingest.partial_batch import PartialBatch
+from basestation.execution.slices.slice_folder import SliceFolder
 from basestation.execution.slices.slice_windows import SharedSlices
 from basestation.execution.streams.stream import Stream
+from innet.aggregates import create_mote_aggregate
+from innet.aggregates.state import AggregateState
+from innet.aggregates.state_fields import make_state
 
 
 class MergedStream(Stream):
@@ -36,7 +44,7 @@ class MergedStream(Stream):
     certain = watermark
 
     def step(self, clock):
-        self.came = self.intake.came
+        self.came = self.intake.new_partials
         self.change = replace(self.all(), dirty_ticks=self.intake.dirty_ticks)
 
     def all(self):
@@ -49,7 +57,7 @@ class MergedStream(Stream):
 
     def empty_covers(self):
         """The extents below, covered nowhere."""
-        return [CoverageRanges(acquire.extent.name, self.intake.heard[acquire.extent.name], acquire.interval, excludes)
+        return [CoverageRanges(acquire.extent.name, self.intake.site_coverage[acquire.extent.name], acquire.interval, excludes)
                 for acquire, excludes in self._acquired]  # fmt: skip
 
     def covers(self, low, high, at):
@@ -101,3 +109,32 @@ class PartialSlices(SharedSlices):
         if held.any():
             taken = arrived.take(held)
             self._put(make_cells(taken, begins[held], numbers[held], self._node, self._sources, self._folding))
+
+
+def make_cells(
+    partials: PartialBatch,
+    begins: IntArray,
+    numbers: IntArray,
+    node: SliceAggregation,
+    sources: Sequence[int | None],
+    folder: SliceFolder,
+) -> Cells:
+    """Return the cells of partials, none of them bare, for one SliceAggregation.
+
+    `begins` are the first ticks of their slices, `numbers` the numbers that the engine gives those. `sources` says at which
+    position the fold has the state of each aggregate; None for the row count. The folder serves this aggregation alone.
+    """
+    group = folder.groups.of(list(partials.keys), len(partials))
+    rows = make_state("COUNT", [(count,) for count in partials.readings.tolist()])
+    states = {0: rows}
+    for (_, aggregate), (_, at), source in zip(node.aggregates, folder.own, sources, strict=True):
+        states[at] = _part_of(aggregate.name, rows if source is None else partials.states[source])
+    return folder.united(Cells(numbers, group, begins, partials.first, [states[at] for at in sorted(states)]))
+
+
+def _part_of(name: str, state: AggregateState) -> AggregateState:
+    """Return the state of an aggregate out of one that contains it: sums contain counts, and variances contain sums."""
+    wanted = create_mote_aggregate(name)
+    cells = {cell: state.cells[cell].copy() for cell in wanted.cells}
+    sums = {total: state.sums[total].take(np.arange(state.n_groups)) for total in wanted.sums}
+    return AggregateState(state.n_groups, cells, sums)

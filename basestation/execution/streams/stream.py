@@ -143,7 +143,7 @@ class ExtentStream(Stream):
 
     def all(self):
         """Everything that is here already, as a Change: for a query that begins later than the engine."""
-        known = self.intake.log.living()
+        known = self.intake.log.all_visible()
         inserted, _ = self._seen(known)
         return Change(inserted, np.ones(len(inserted), bool), empty_like(inserted), NO_TICKS, self.intake.watermark)
 
@@ -161,14 +161,14 @@ class ExtentStream(Stream):
 
     def with_idents(self, idents):
         """The tuples of some numbers, as they are now."""
-        return self._seen(self.intake.log.rows(idents))[0]
+        return self._seen(self.intake.log.visible(idents))[0]
 
     def placed(self, tuples):
         """Those that a selection let pass later arrive as they did here."""
         added = tuples.rank == REVISION_RANK
         if not any_true(added):
             return tuples
-        rows = self.intake.log.rows(tuples.ident[added])
+        rows = self.intake.log.visible(tuples.ident[added])
         arrival, rank, place = tuples.arrival.copy(), tuples.rank.copy(), tuples.place.copy()
         arrival[added], rank[added], place[added] = rows.arrival, rows.rank, rows.place
         return replace(tuples, arrival=arrival, rank=rank, place=place)
@@ -176,7 +176,7 @@ class ExtentStream(Stream):
     def _with_entries(self, inserted, is_new, removed, entered):
         """Tuples that got their index in this step are corrected, unless they came in this step as well."""
         before = entered[~np.isin(entered, inserted.ident)]
-        tuples = self.intake.log.rows(before)
+        tuples = self.intake.log.visible(before)
         inserted = concatenate_tuples([inserted, tuples])
         return inserted, np.concatenate([is_new, np.zeros(len(tuples), bool)]), concatenate_tuples([removed, tuples])
 

@@ -127,5 +127,5 @@ def test_not_more_waits_than_a_step_should_take():
         aside.put({"a": [small]})
         if aside.full:
             break
-    [together] = aside.taken()["a"]
+    [together] = aside.flush()["a"]
     assert len(together) < 1_000 and not aside and not aside.full

@@ -115,7 +115,7 @@ class Asked:
                   for seq, payload in enumerate(encode_partials(self.placed.shape, found))]  # fmt: skip
         decoded, errors = decode_partial_frames(frames, {self.number: self.placed.shape})
         assert not errors
-        return [PartialBatch.of(each, clock) for each in decoded]
+        return [PartialBatch.from_frames(each, clock) for each in decoded]
 
     def merged(self, coming):
         """{clock: readings} of what is merged: together, at the earliest when the slice is over."""
