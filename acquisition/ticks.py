@@ -5,6 +5,10 @@ A tick is an integer; live, tick 0 is the Unix epoch (semantics 1.1). No functio
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # numpy is loaded where there are arrays
+    from acquisition.arrays import IntOrArray
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -30,7 +34,7 @@ class EpochGrid:
         return self.start + max(0, grid_at_or_after(tick - self.start, self.interval))
 
 
-def grid_at_or_after(tick: int, interval: int) -> int:
+def grid_at_or_after(tick: "IntOrArray", interval: int) -> "IntOrArray":
     """Return the first multiple of the interval not before the tick; sensed extents sample on this grid (1.3)."""
     return -(-tick // interval) * interval
 

@@ -1,6 +1,10 @@
 """Slices: where the ticks are cut, so that every window is a run of whole slices (SEMANTICS 3.6; DESIGN.md: Windows)."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # numpy is loaded where there are arrays
+    from acquisition.arrays import IntOrArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +61,14 @@ class SlicePattern:
         """Whether a slice is in windows; where there is a void, also of an array of slices."""
         return self.void is None or (number % 2 == 0) == (self.void == self.edge)  # even ones begin at the later edge
 
-    def number(self, tick: int) -> int:
+    def number(self, tick: "IntOrArray") -> "IntOrArray":
         """The slice of a tick; also of an array of ticks."""
         whole = (tick + self.period - self.edge) // self.period
         if self.edges == 1:
             return whole
         return whole + (tick + self.period - self.other) // self.period
 
-    def begin(self, number: int) -> int:
+    def begin(self, number: "IntOrArray") -> "IntOrArray":
         """The first tick of a slice; also of an array of slices."""
         if self.edges == 1:
             return (number - 1) * self.period + self.edge
@@ -72,7 +76,7 @@ class SlicePattern:
         whole, odd = divmod(number, 2)
         return whole * self.period + odd * self.edge + (1 - odd) * (self.other - self.period)
 
-    def end(self, number: int) -> int:
+    def end(self, number: "IntOrArray") -> "IntOrArray":
         """The first tick that is no longer in a slice."""
         return self.begin(number + 1)
 

@@ -33,7 +33,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 14\n"
-DIGEST = "185738f74af9f602"
+DIGEST = "4b4e3777eb329dbe"
 
 
 @pytest.mark.promise("snapshot")

@@ -22,7 +22,7 @@ class DenseIdMap:
         end = int(used[-1]) + 1 if len(used) else 0
         return {"base": self.base, "_end": end, "_values": self._values[:end].copy()}
 
-    def __getitem__(self, numbers: IntArray | slice) -> AnyArray:
+    def __getitem__(self, numbers: IntArray | int | slice) -> AnyArray:
         places = self._places(numbers)
         return self._values[places].copy() if isinstance(places, slice) else self._values[places]
 
@@ -30,7 +30,7 @@ class DenseIdMap:
         places = self._places(numbers)  # first, because it may replace the array
         self._values[places] = values
 
-    def _places(self, numbers: IntArray | slice) -> IntArray | slice:
+    def _places(self, numbers: IntArray | int | slice) -> IntArray | slice:
         """Return where the entries of numbers are; make room for them."""
         if not isinstance(numbers, slice):
             numbers = np.asarray(numbers)

@@ -79,8 +79,8 @@ class _CorrectionRows:
         named, old = named[entered], old.take(entered)
         number, deletes = old.ident, batch.weight[named] < 0
         first = np.append(True, number[1:] != number[:-1])[: len(number)]
-        deleted = np.cumsum(deletes) - deletes  # how many rows before each one delete, of all tuples
-        there = deleted == deleted[np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))]
+        deleted: IntArray = np.cumsum(deletes) - deletes  # how many rows before each one delete, of all tuples
+        there: BoolArray = deleted == deleted[np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))]
         intake.counts["received"] += len(batch)
         counted = {"rejected: no such tuple": len(batch) - int(there.sum()), "revised": int(there.sum())}
         # A count of zero has no entry, as when each clock tick is a step of its own.

@@ -37,9 +37,7 @@ class CoalescingBuffer:
     @property
     def full(self) -> bool:
         """Whether too much waits."""
-        return (
-            self._batches >= thresholds.COALESCED_BATCHES or self._tuples.total() >= thresholds.COALESCED_TUPLES
-        )
+        return self._batches >= thresholds.COALESCED_BATCHES or self._tuples.total() >= thresholds.COALESCED_TUPLES
 
     def must_flush(self, next_due: NextDue, tick: int) -> bool:
         """Return whether output may be due at a clock tick, or too much waits."""

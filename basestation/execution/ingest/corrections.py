@@ -71,12 +71,18 @@ def make_correction(correction: Correction) -> AppliedCorrection:
 def _columns_of(correction: Correction, intake: "Intake", tuples: Tuples) -> dict[int, Vector]:
     """Return the tuples' values by the column ids of the statement, with tick and index (semantics 1.7)."""
     assert correction.tags is not None, "REVISE and DELETE have tags"
-    columns = {c.id: tuples.columns[c.name] for c in correction.columns}
+    columns = {c.id: tuples.columns[_name_of(c)] for c in correction.columns}
     tick, index = correction.tags
     columns[tick.id] = Vector(tuples.tick)
     numbers = intake.log.index_of(tuples.ident)
     columns[index.id] = Vector(numbers, numbers > 0)
     return columns
+
+
+def _name_of(column: Column) -> str:
+    """Return the name of an attribute."""
+    assert column.name is not None, "attributes have names"
+    return column.name
 
 
 def _choose(correction: Correction, intake: "Intake", tuples: Tuples) -> BoolArray:
@@ -91,7 +97,7 @@ def _revise_columns(correction: Correction, intake: "Intake", tuples: Tuples) ->
     evaluation = Evaluation(_columns_of(correction, intake, tuples), len(tuples))
     columns = dict(tuples.columns)
     for column, expression in correction.changes:
-        columns[column.name] = scale_values(evaluation.as_type(expression, column.type), column)
+        columns[_name_of(column)] = scale_values(evaluation.as_type(expression, column.type), column)
     return columns
 
 
@@ -106,6 +112,7 @@ def scale_values(vector: Vector, column: Column) -> Vector:
 
 def _nearest(value: float, scale: int) -> int:
     top, bottom = float(value).as_integer_ratio()
+    whole: int
     whole, rest = divmod(abs(top) * 10**scale, bottom)
     whole += 2 * rest >= bottom
     return whole if top >= 0 else -whole
@@ -117,7 +124,7 @@ def _make_insertions(correction: Correction, clock: int) -> Iterator[Batch]:
     for row in correction.rows:
         values = {}
         for column, expression in zip(correction.columns, row, strict=True):
-            values[column.name] = (column, Evaluation({}, 1).as_type(expression, column.type))
+            values[_name_of(column)] = (column, Evaluation({}, 1).as_type(expression, column.type))
         tick = values.pop("tick")[1].values if "tick" in values else np.array([clock])
         site = values.get("site", values.get("_site")) if sensed else None
         columns, valid = {}, {}

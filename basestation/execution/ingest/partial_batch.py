@@ -20,7 +20,6 @@ from innet.aggregates.state_fields import EMPTY_FIELDS, make_state
 
 if TYPE_CHECKING:  # an engine that takes readings alone starts faster without frames and programs
     from innet.payload import PartialColumns
-    from innet.program.columnar_fold import FoldedColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +55,6 @@ class PartialBatch:
         states = tuple(map(_concatenate_states, shape.kinds, zip(partials.states(), blanks, strict=True)))
         arrivals = np.full(count, arrival, np.int64)
         return cls(arrivals, partials.slice, bare, first, partials.readings, keys, shape.kinds, states)
-
-    @classmethod
-    def from_fold(cls, found: "FoldedColumns", arrival: IntArray) -> "PartialBatch":
-        """Make a batch of partials that were merged many at once, each in its own clock tick."""
-        contributors = found.who if found.shape.has_bitmap else [1] * len(found)
-        first = np.array([(bits & -bits).bit_length() - 1 for bits in contributors], np.int64)
-        keys = tuple(map(Vector, found.keys, found.keys_there))
-        kinds = found.shape.kinds
-        return cls(arrival, found.slice, found.bare, first, found.readings, keys, kinds, found.states)
 
     @classmethod
     def concatenate(cls, parts: list["PartialBatch"]) -> "PartialBatch":

@@ -40,6 +40,7 @@ class PartialIntake:
     def __init__(self, fold: Fold, intakes: Sequence[Intake], now: int) -> None:
         """`intakes` are those of the fold's extents, that of the sampling it belongs to first; `now` is the next clock tick."""
         self._slices, self.interval = fold.slices, fold.interval
+        self._site_count = len(intakes[0].sensed_epochs.sites)
         self._intakes, self.extent = intakes, intakes[0].extent  # several extents all treat late readings alike
         self.counts: Counter[str] = Counter()  # of this step
         self._lateness = Lateness(self.extent, self.counts)
@@ -88,7 +89,7 @@ class PartialIntake:
             last = grid_at_or_after(self._slices.begin(number + 1), self.interval) - self.interval
             begin = max(grid_at_or_after(self._slices.begin(number), self.interval), self._since)
             ticks = (last - begin) // self.interval + 1
-            if self._readings[number - self._first] < ticks * len(self.extent.sites):
+            if self._readings[number - self._first] < ticks * self._site_count:
                 return due - 1
             due = grid_at_or_after(self._slices.end(number), self.interval)
         return clock

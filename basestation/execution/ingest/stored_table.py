@@ -72,5 +72,7 @@ class StoredTable:
         versions = [self.at(tick) for tick in ticks.tolist()]
         window = np.repeat(np.arange(len(ticks)), [v.length for v in versions])
         return WindowContents(
-            len(ticks), window, {c.id: concatenate_vectors([v.columns[c.name] for v in versions]) for c in columns}
+            len(ticks),
+            window,
+            {c.id: concatenate_vectors([v.columns[c.name or ""] for v in versions]) for c in columns},
         )

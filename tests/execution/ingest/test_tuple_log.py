@@ -67,7 +67,7 @@ def test_it_knows_of_each_tuple_what_became_of_it(data):
             else:
                 numbers = some(waiting)
             if len(numbers):
-                log.enter(log.held(numbers))
+                log.enter(log.current(numbers))
                 for number in numbers.tolist():
                     entered += 1
                     known[number].index = entered
@@ -79,12 +79,12 @@ def test_it_knows_of_each_tuple_what_became_of_it(data):
                 known[number].there, known[number].live = False, known[number].live and not seen
         elif what == "revise":
             numbers = some([n for n in here if known[n].said == known[n].value])
-            log.revise(replace(log.held(numbers), columns={"n": Vector(numbers + 1000)}))
+            log.revise(replace(log.current(numbers), columns={"n": Vector(numbers + 1000)}))
             for number in numbers.tolist():
                 known[number].value = known[number].said = number + 1000
         elif what == "withhold":
             numbers = some([n for n in here if known[n].there])
-            old = log.held(numbers)
+            old = log.current(numbers)
             log.withhold(old)
             log.revise(replace(old, columns={"n": Vector(numbers + 2000)}))
             for number in numbers.tolist():
@@ -97,17 +97,17 @@ def test_it_knows_of_each_tuple_what_became_of_it(data):
 
         here = np.array([number for number in known if number >= log.first], np.int64)
         of = [known[number] for number in here.tolist()]
-        assert values(log.held(here[::-1])) == [(n, k.value) for n, k in zip(here.tolist(), of, strict=True)][::-1]
-        assert values(log.rows(here)) == [(n, k.said) for n, k in zip(here.tolist(), of, strict=True)]
+        assert values(log.current(here[::-1])) == [(n, k.value) for n, k in zip(here.tolist(), of, strict=True)][::-1]
+        assert values(log.visible(here)) == [(n, k.said) for n, k in zip(here.tolist(), of, strict=True)]
         assert log.index_of(here).tolist() == [k.index for k in of]
-        assert log.sees(here).tolist() == [k.live for k in of]
-        assert values(log.known()) == [(n, k.value) for n, k in zip(here.tolist(), of, strict=True) if k.there]
-        assert values(log.living()) == [(n, k.said) for n, k in zip(here.tolist(), of, strict=True) if k.live]
+        assert log.is_visible(here).tolist() == [k.live for k in of]
+        assert values(log.correctable()) == [(n, k.value) for n, k in zip(here.tolist(), of, strict=True) if k.there]
+        assert values(log.all_visible()) == [(n, k.said) for n, k in zip(here.tolist(), of, strict=True) if k.live]
         rows = sorted((k.index, n) for n, k in zip(here.tolist(), of, strict=True) if k.index)
         assert log.row_history()[0].tolist() == [number for _, number in rows]
         asked = np.array([0, *(index for index, _ in rows), log.next + 1], np.int64)
         assert log.find(asked).tolist() == [-1, *(number for _, number in rows), -1]
-        assert log.names(here).tolist() == [each.there for each in of]
+        assert log.is_correctable(here).tolist() == [each.there for each in of]
 
 
 @given(

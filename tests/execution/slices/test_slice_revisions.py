@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pytest import MonkeyPatch
 
 from acquisition.batch import Batch
+from basestation.execution import thresholds
 from basestation.execution.engine import Engine
-from basestation.execution.ingest import step_plan
 from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
@@ -130,7 +130,7 @@ def test_clock_ticks_that_end_together_say_what_each_says_by_itself(came, texts,
 def test_what_comes_in_one_batch_is_said_as_it_is_in_portions(came, texts, late, portion):
     schema = f"p: pushed (site:integer, v:integer) {late}"
     with MonkeyPatch.context() as patch:
-        patch.setattr(step_plan, "MAX_STEP_TUPLES", portion)
+        patch.setattr(thresholds, "MAX_STEP_TUPLES", portion)
         portions = said(schema, texts, came, [END])
     assert portions == said(schema, texts, came, [END])
 
