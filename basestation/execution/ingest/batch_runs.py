@@ -12,7 +12,7 @@ from basestation.algebra.vector import all_true, any_true
 
 def is_plain(batch: Batch) -> bool:
     """Return whether a batch has new tuples only, and no marks."""
-    if batch.marks or (batch.replaces is not None and any_true(batch.replaces)):
+    if batch.marks or (batch.replaces is not None and any_true(batch.replaces != 0)):
         return False
     weight = batch.weight
     return bool(weight[0] == 1) if weight.strides == (0,) and len(weight) else all_true(weight == 1)

@@ -4,7 +4,6 @@ TupleVersions say how streams saw the tuples in each clock tick; the log has wha
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +13,8 @@ from basestation.execution.columns.integer_arrays import find_in
 from basestation.execution.columns.tuple_versions import TupleVersions
 from basestation.execution.columns.tuples import Tuples, concatenate_tuples
 from basestation.execution.columns.window_batch import NEVER
+from basestation.execution.ingest.correctable import Correctable
 from basestation.execution.ingest.tuple_log import TupleLog
-
-if TYPE_CHECKING:
-    from basestation.execution.ingest.intake import Intake
 
 
 class BatchedCorrections:
@@ -27,7 +24,7 @@ class BatchedCorrections:
         self.late: list[Tuples] = []
         self.rows: list[Batch] = []
 
-    def apply(self, intake: "Intake", clock: int, inserted: Tuples) -> tuple[TupleVersions, Tuples, Tuples] | None:
+    def apply(self, intake: Correctable, clock: int, inserted: Tuples) -> tuple[TupleVersions, Tuples, Tuples] | None:
         """Apply the corrections of the clock ticks up to `clock`. Tuples that entered by then have their indexes.
 
         `inserted` are the tuples that the step inserted. Returns (the versions, the inserted tuples that were not corrected in
@@ -69,7 +66,7 @@ class _CorrectionRows:
     `visible`. `clock` is the clock tick of each row, and `deletes` masks those that delete.
     """
 
-    def __init__(self, intake: "Intake", batch: Batch) -> None:
+    def __init__(self, intake: Correctable, batch: Batch) -> None:
         log = intake.log
         number = log.find(replaced_indexes(batch))
         named = np.flatnonzero(log.is_correctable(number))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,15 +12,13 @@ from basestation.algebra.evaluation import Evaluation
 from basestation.algebra.expression import Column
 from basestation.algebra.vector import Vector
 from basestation.execution.columns.tuples import Tuples
+from basestation.execution.ingest.correctable import Correctable
 from basestation.execution.ingest.tuple_log import TupleLog
 from basestation.planner.plan import Correction
 from basestation.progress.watermark import EpochProgress
 
-if TYPE_CHECKING:
-    from basestation.execution.ingest.intake import Intake
 
-
-def correct_row(intake: "Intake", row: Batch, clock: int) -> None:
+def correct_row(intake: Correctable, row: Batch, clock: int) -> None:
     """Apply one row that takes a tuple back or replaces it, and names it by index or key."""
     intake.counts["received"] += 1
     number = _find_named(row, intake.log, intake.epochs)
@@ -44,14 +41,14 @@ def _find_named(row: Batch, log: TupleLog, epochs: EpochProgress | None) -> IntA
     return np.full(1, -1)
 
 
-AppliedCorrection = Callable[["Intake", int, int | None], None]
+AppliedCorrection = Callable[[Correctable, int, int | None], None]
 """Called with the intake, the clock tick, and the tick up to which tuples are late, None if none is."""
 
 
 def make_correction(correction: Correction) -> AppliedCorrection:
     """Return a function that an Intake calls in its step, after the deliveries."""
 
-    def apply(intake: "Intake", clock: int, complete: int | None) -> None:
+    def apply(intake: Correctable, clock: int, complete: int | None) -> None:
         if correction.how == "insert":
             for batch in _make_insertions(correction, clock):
                 intake.insert(batch, complete)
@@ -68,7 +65,7 @@ def make_correction(correction: Correction) -> AppliedCorrection:
     return apply
 
 
-def _columns_of(correction: Correction, intake: "Intake", tuples: Tuples) -> dict[int, Vector]:
+def _columns_of(correction: Correction, intake: Correctable, tuples: Tuples) -> dict[int, Vector]:
     """Return the tuples' values by the column ids of the statement, with tick and index (semantics 1.7)."""
     assert correction.tags is not None, "REVISE and DELETE have tags"
     columns = {c.id: tuples.columns[_name_of(c)] for c in correction.columns}
@@ -85,14 +82,14 @@ def _name_of(column: Column) -> str:
     return column.name
 
 
-def _choose(correction: Correction, intake: "Intake", tuples: Tuples) -> BoolArray:
+def _choose(correction: Correction, intake: Correctable, tuples: Tuples) -> BoolArray:
     """Return a mask of the tuples for which the predicate is true."""
     if correction.predicate is None:
         return np.ones(len(tuples), bool)
     return Evaluation(_columns_of(correction, intake, tuples), len(tuples)).of(correction.predicate).is_true
 
 
-def _revise_columns(correction: Correction, intake: "Intake", tuples: Tuples) -> dict[str, Vector]:
+def _revise_columns(correction: Correction, intake: Correctable, tuples: Tuples) -> dict[str, Vector]:
     """Return the columns of the tuples after a REVISE, by name."""
     evaluation = Evaluation(_columns_of(correction, intake, tuples), len(tuples))
     columns = dict(tuples.columns)

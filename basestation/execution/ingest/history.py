@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from basestation.execution.columns.dense_id_map import DenseIdMap
 from basestation.execution.columns.tuples import TupleBuffer, Tuples, concatenate_tuples, empty_like
 from basestation.execution.columns.window_contents import WindowContents
 from basestation.progress.watermark import NEVER
-
-if TYPE_CHECKING:
-    from basestation.execution.ingest.intake import Intake
 
 _VERSION, _SINCE = "_version", "_since"  # columns beside the attributes: a version's number, and its first tick
 
@@ -123,13 +120,32 @@ class History:
         return empty_like(self._none)
 
 
+class ArchivedIntake(Protocol):
+    """An intake that can keep a history of its tuples."""
+
+    @property
+    def extent(self) -> Extent:
+        """The extent of the tuples."""
+
+    @property
+    def sensed(self) -> bool:
+        """Whether the tuples have sites."""
+
+    @property
+    def watermark(self) -> int:
+        """The last complete tick."""
+
+    def keep_history(self) -> History:
+        """Keep the history from now on, and return it."""
+
+
 class HistoryTable:
     """A ScannedTable over a history, for one input of one query.
 
     It sees the history as it was when the query took its last step, so that an answer can be reproduced before it is revised.
     """
 
-    def __init__(self, intake: "Intake") -> None:
+    def __init__(self, intake: "ArchivedIntake") -> None:
         self._intake, self._history = intake, intake.keep_history()
         self._mark = self._history.mark
 
