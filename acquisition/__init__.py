@@ -1,1 +1,1 @@
-"""What a measurement is, and when and where it is taken."""
+"""Acquisition: extents, readings, and one schedule per site for the needs of all queries."""

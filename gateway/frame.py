@@ -55,7 +55,7 @@ MAX_PAYLOAD = payload_room()
 
 
 class FrameKind(IntEnum):
-    """What a payload is about. The gateway reads HELLO, ACK and EVENT; the layers above read the others."""
+    """The kinds of payloads. The gateway reads HELLO, ACK and EVENT; the layers above read the others."""
 
     HELLO = 1
     SCHEDULE = 2

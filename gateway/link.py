@@ -36,7 +36,7 @@ class SendState(Enum):
 
 
 class SendEvent(Enum):
-    """What can happen to an outgoing frame."""
+    """Events of an outgoing frame."""
 
     SENT = auto()
     SENT_WITHOUT_ACK = auto()

@@ -9,7 +9,7 @@ from gateway.errors import LinkError
 
 
 class MoteState(Enum):
-    """What the base station knows about a mote; the value is the meaning."""
+    """States of a mote as the base station knows them; the value is the meaning."""
 
     UNKNOWN = "has sent no HELLO since the base station or the mote started"
     IDENTIFIED = "has sent a HELLO with its installed images"
@@ -21,7 +21,7 @@ class MoteState(Enum):
 
 
 class MoteEvent(Enum):
-    """What can happen to a mote; the value is the meaning."""
+    """Events of a mote; the value is the meaning."""
 
     HELLO = "a HELLO arrived"
     UNKNOWN_BOOT = "a frame arrived from a boot of the mote that has sent no HELLO"
@@ -37,7 +37,7 @@ class MoteEvent(Enum):
 
 
 class MoteAction(Enum):
-    """What the base station does; the value is the meaning."""
+    """Actions of the base station; the value is the meaning."""
 
     REQUEST_HELLO = "request a HELLO"
     SEND_TIME = "send the time"
