@@ -127,7 +127,7 @@ def test_10_7_history_sees_the_revisions_made_by_then():
     ]  # fmt: skip
 
 
-def test_10_7_history_has_what_was_on_time_though_it_came_after_t():
+def test_10_7_history_includes_on_time_tuples_delivered_after_t():
     # Tick 1 comes at 2, on time; it is revised at 3. The scan at 1 (answered at 4) sees it as it came.
     queries = ["SELECT v FROM p.history [SCAN 1 SEC]", ("REVISE p SET v = 9 WHERE v = 5", 3)]
     found = run(P + " wait 3 sec", {"p": pushed((2, 1, 5))}, queries, until=9).answers[0].current()
@@ -168,7 +168,7 @@ def test_10_7_since_before_anything_is_on_record():
     assert rejection_kind(P, "SELECT v FROM p.history SINCE 0") == "static"  # one-off
 
 
-def test_10_7_revision_0_of_a_past_window_is_the_answer_as_corrected_so_far():
+def test_10_7_first_answer_of_past_window_is_corrected():
     data = {"p": pushed((0, 1), (2, 2), (4, 1, 9), (6, 3))}
     queries = [("SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 2 SEC] SINCE 2", 5)]
     found = run(P, data, queries).answers[0].updates
@@ -233,7 +233,7 @@ def test_10_8_rows():
     assert windows(STOCK, data, text) == [(0, []), (2, [1])]
 
 
-def test_10_8_first_and_last_have_a_meaning_in_a_loop_over_one_stream():
+def test_10_8_first_and_last_work_in_a_loop_over_one_stream():
     text = "SELECT FIRST(v), LAST(v) FROM stock FOR (t = 3; t < 5; t++) { WindowIs(stock, t - 2, t); }"
     assert windows(STOCK, DAYS, text) == [(3, [(1, 3)]), (4, [(2, 4)])]
 
@@ -251,7 +251,7 @@ def test_10_8_run_time_errors():
     assert len(found) == 9999 and answer.error == (5, "input", answer.error[2])
 
 
-def test_10_8_several_loops_combine_as_products_and_t_is_the_list():
+def test_10_8_several_loops_combine_as_products():
     text = """SELECT r.v, p.v FROM r, p FOR (t = 0; t < 3; t += 2) { WindowIs(p, t, t); }
               FOR (t = 1; t < 3; t++) { WindowIs(r, t, t); }"""
     data = {"r": sensed([10, 11, 12]), "p": pushed((0, 1), (1, 2), (2, 3))}
@@ -339,14 +339,14 @@ def test_13_scales():
     assert windows(schema, {"p": rows}, text) == [(0, [(0.6, 0.6, 0.6, 0.2)])]
 
 
-def test_13_a_value_outside_its_range_is_counted_and_not_hidden():
+def test_13_value_outside_its_range_is_counted():
     schema = "r: sensed (v:float {range -40 .. 12.5}) every 1 sec at sites 1"
     result = run(schema, {"r": sensed([-40, 13, -41, None])}, ["SELECT v FROM r"])
     assert [row for _, _, row in result.answers[0].current()] == [(-40.0,), (13.0,), (-41.0,), (None,)]
     assert result.ledger["r"] == {"received": 4, "accepted": 4, "out of range": 2}
 
 
-def test_13_an_input_goes_to_the_nearest_multiple_before_duplicates_are_compared():
+def test_13_input_is_rounded_before_duplicates_are_compared():
     schema = "r: sensed (c:float {scale 2}) every 1 sec at sites 1"
     rows = [{"_tick": 0, "_site": 1, "c": 0.125}, {"_tick": 0, "_site": 1, "c": 0.13, "_arrival": 1}]
     result = run(schema, {"r": rows}, ["SELECT c FROM r"])
@@ -354,7 +354,7 @@ def test_13_an_input_goes_to_the_nearest_multiple_before_duplicates_are_compared
     assert stream(schema, {"r": [{"_tick": 0, "_site": 1, "c": -0.125}]}, "SELECT c FROM r") == [(0, 1, -0.13)]
 
 
-def test_13_the_plain_column_keeps_the_scale_and_an_expression_loses_it():
+def test_13_plain_column_keeps_scale_expression_loses_it():
     schema = "p: pushed (c:float {scale 1})"
     # Six tenths as multiples are 0.6; six times the double 0.1, exact and rounded once, is the double above it.
     rows = {"p": [{"_arrival": 0, "c": 0.1} for _ in range(6)]}

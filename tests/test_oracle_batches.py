@@ -22,7 +22,7 @@ def answered(made, **options):
 
 @pytest.mark.promise("oracle")
 @pytest.mark.timeout(900)  # a case in thousands has products that take the oracle a minute
-def test_the_generator_makes_what_it_promises(counts, rng, tally):
+def test_generated_cases_have_the_promised_shares(counts, rng, tally):
     seed, many = rng.randrange(2**32), counts(1500, 4000)
     found = measure([f"{seed}.{number}" for number in range(many)])
     tally("the generator's cases", {trait: round(share * many) for trait, share in found.items()}, of=many)
@@ -47,7 +47,7 @@ def test_sqlite_agrees_on_single_windows(counts, rng):
 ORDERED = ("ROW", "index", "history", "FIRST", "LAST", "FOR ", "append", "drop", "revise by 4 sec")
 
 
-def test_12_1_the_sum_of_the_updates_is_the_answer_over_the_corrected_input(counts, rng):
+def test_12_1_sum_of_updates_is_the_corrected_answer(counts, rng):
     compared = 0
     for _ in range(counts(400, 4000)):
         made = case(rng.randrange(2**32))
@@ -90,7 +90,7 @@ def bags(answer):
     return {key: Counter(rows) for key, rows in answer.current().items()}
 
 
-def test_leaving_out_idle_clock_ticks_changes_nothing(counts, rng):
+def test_skipping_idle_clock_ticks_changes_no_answer(counts, rng):
     for _ in range(counts(60, 1000)):
         made = case(rng.randrange(2**32))
         if "loop" in made.traits:
@@ -100,7 +100,7 @@ def test_leaving_out_idle_clock_ticks_changes_nothing(counts, rng):
             assert one.answers[0].updates == two.answers[0].updates, (made.seed, made.query)
 
 
-def test_the_order_of_copies_on_the_way_changes_nothing(counts, rng):
+def test_delivery_order_within_a_tick_changes_no_answer(counts, rng):
     """What a sensed extent delivers in one clock tick counts in the declared order of sites, however it came."""
     for _ in range(counts(60, 1000)):
         made = case(rng.randrange(2**32))

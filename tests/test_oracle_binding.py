@@ -14,7 +14,7 @@ EXAMPLES = [code for code, entry in CATALOGUE.items() if not entry.schema and en
 
 
 @pytest.mark.parametrize("code", EXAMPLES)
-def test_the_examples_of_the_catalogue_are_refused_for_the_same_kind_of_reason(code):
+def test_catalogue_examples_fail_with_the_same_kind(code):
     assert rejection_kind(ROAD, CATALOGUE[code].example, until=0) == CATALOGUE[code].kind
 
 

@@ -114,7 +114,7 @@ class Pair:
 
 
 @pytest.mark.promise("oracle")
-def test_the_figures_agree_also_in_order_and_index(counts, rng):
+def test_figures_agree_in_order_and_index(counts, rng):
     said = 0
     for _ in range(counts(150, 3000)):
         pair, window_query = Pair(rng), rng.random() < 0.5

@@ -28,12 +28,12 @@ def test_1_1_there_are_no_fractions_of_ticks():
     assert found == [(0, [1]), (1, [2])]
 
 
-def test_1_2_everything_of_a_tick_is_there_before_the_windows_of_that_tick():
+def test_1_2_tuples_of_a_tick_enter_before_its_windows():
     text = "SELECT COUNT(*) FROM RSTREAM(SELECT v FROM r [FROM NOW-1 TO NOW SLIDE 1 SEC]) [FROM NOW TO NOW SLIDE 1 SEC]"
     assert windows(R, {"r": sensed([5, 6, 7])}, text) == [(0, [1]), (1, [2]), (2, [2])]
 
 
-def test_1_3_all_sites_in_declared_order_at_every_multiple_of_the_interval():
+def test_1_3_sites_are_sampled_in_declared_order():
     schema = "r: sensed (site:integer, v:integer) every 5 sec at sites 4, 1"
     rows = [{"_tick": t, "_site": s, "v": 10 * t + s} for t in (0, 5) for s in (1, 4)]
     assert stream(schema, {"r": rows}, "SELECT v FROM r") == [(0, 1, 4), (0, 2, 1), (5, 3, 54), (5, 4, 51)]
@@ -45,13 +45,13 @@ def test_1_3_no_sites_no_tuples():
     assert windows(schema, {"r": []}, "SELECT v FROM r [NOW]", until=1) == [(0, []), (1, [])]
 
 
-def test_1_4_a_missing_reading_makes_no_tuple_and_uses_no_index():
+def test_1_4_missing_reading_has_no_tuple_and_no_index():
     answer = ask(R, {"r": sensed([5, ..., 7])}, "SELECT v FROM r")
     assert answer.current() == [(0, 1, (5,)), (2, 2, (7,))]
     assert answer.current_coverage() == {(0, 1): {"r": [1, 1]}, (1, 1): {"r": [0, 1]}, (2, 1): {"r": [1, 1]}}
 
 
-def test_1_4_missing_attributes_are_null_and_site_and_time_are_always_there():
+def test_1_4_missing_attributes_are_null_except_site_and_time():
     rows = [{"_tick": 0, "_site": 3, "temp": 4}, {"_tick": 60, "site": 2}]
     assert stream(ROAD, {"road": rows}, "SELECT * FROM road") == [(0, 1, (3, 0, 4, None)), (60, 2, (2, 60, None, None))]
 
@@ -60,7 +60,7 @@ def test_1_5_without_a_timestamp_the_tick_is_the_delivery():
     assert stream(P, {"p": pushed((3, 7), (3, 8))}, "SELECT v FROM p") == [(3, 1, 7), (3, 2, 8)]
 
 
-def test_1_5_a_plain_stream_query_gives_the_order_of_arrival_whatever_the_ticks():
+def test_1_5_plain_stream_query_gives_order_of_arrival():
     data = {"p": pushed((1, 7), (3, 9, 8), (4, 2, 9))}
     assert updates_of(P, data, "SELECT v FROM p") == [(1, 1, 1, 1, 7), (3, 9, 2, 1, 8), (4, 2, 3, 1, 9)]
 
@@ -115,7 +115,7 @@ def test_1_5_stamped_ahead():
     assert run(P + " ahead 5 sec", data, []).ledger["p"] == {"received": 1, "ahead": 1}
 
 
-def test_1_5_the_watermark_of_a_sensed_extent_waits_only_for_what_is_missing():
+def test_1_5_sensed_watermark_waits_only_for_missing_readings():
     schema = "r: sensed (v:integer) every 2 sec at sites 1 wait 3 sec"
     rows = [{"_tick": 0, "_site": 1, "v": 1}, {"_tick": 2, "_site": 1, "v": 2, "_arrival": 4}]
     # 4 never comes: its windows wait until 4 + 3.
@@ -124,7 +124,7 @@ def test_1_5_the_watermark_of_a_sensed_extent_waits_only_for_what_is_missing():
     ]  # fmt: skip
 
 
-def test_1_5_the_watermark_of_a_pushed_extent_is_the_clock_minus_its_wait():
+def test_1_5_pushed_watermark_is_clock_minus_wait():
     schema, data = P + " wait 2 sec", {"p": pushed((0, 1), (2, 1, 2), (3, 0, 3))}
     # 0 and 1 are on time (arrival 0, and 1 above the watermark -1 of clock tick 1); tick 0 at 3 is late, arrival 3.
     assert updates_of(schema, data, "SELECT v FROM p", until=9) == [(2, 0, 1, 1, 1), (3, 1, 2, 1, 2), (5, 0, 3, 1, 3)]
@@ -133,7 +133,7 @@ def test_1_5_the_watermark_of_a_pushed_extent_is_the_clock_minus_its_wait():
     ]  # fmt: skip
 
 
-def test_1_5_entry_is_in_the_order_of_arrival_then_sites_then_late_ones():
+def test_1_5_entry_order_is_arrival_then_site_then_late():
     schema = "r: sensed (site:integer, v:integer) every 1 sec at sites 2, 1 wait 1 sec"
     rows = [
         {"_tick": 2, "_site": 1, "v": 21}, {"_tick": 2, "_site": 2, "v": 22},
@@ -296,13 +296,13 @@ def test_2_8_q1_is_an_ordinary_query():
     assert stream(ROAD, {"road": rows}, text) == [(0, 1, (0, 1, 21))]
 
 
-def test_2_9_the_order_is_product_where_grouping_having_list_converter():
+def test_2_9_operators_apply_in_the_stated_order():
     data = {"r": sensed([1, 2, 3, 4])}
     text = "RSTREAM(SELECT SUM(v) FROM r [FROM NOW-3 TO NOW SLIDE 3 SEC] WHERE v > 1 HAVING COUNT(*) > 1)"
     assert stream(R, data, text) == [(3, 1, 9)]  # 2 + 3 + 4; the window at 0 has nothing above 1
 
 
 @pytest.mark.parametrize("clause", ["LIFETIME 30 DAY"])
-def test_what_is_not_covered_says_so(clause):
+def test_uncovered_feature_raises_not_covered(clause):
     with pytest.raises(NotCoveredError):
         run(R, {"r": []}, [f"SELECT v FROM r {clause}"])

@@ -25,7 +25,7 @@ def test_12_1_differences_only():
     assert updates_of(P, data, text)[3] == (3, 1, 1, [(2, 6)], [(3, 7)])
 
 
-def test_12_1_whatever_comes_in_one_clock_tick_makes_one_revision():
+def test_12_1_one_clock_tick_makes_one_revision():
     data = {"p": pushed((3, 1, 7), (3, 1, 8), (4, 1, 9))}
     assert [u for u in updates_of(P, data, EVERY_SECOND) if u[1] == 1] == [
         (1, 1, 0, [], []),
@@ -40,7 +40,7 @@ def test_12_1_a_revision_that_changes_nothing_uses_no_number():
     assert [u for u in found if u[1] == 1] == [(1, 1, 0, [], [5]), (3, 1, 1, [5], [9])]
 
 
-def test_12_1_a_revised_window_revises_what_istream_and_dstream_said_of_it_and_its_successor():
+def test_12_1_revised_window_revises_istream_and_dstream():
     data = {"p": pushed((1, 5), (2, 6), (3, 1, 6))}
     # Windows at 0: {}, 1: {5}, 2: {6}, 3: {}. At 3 the window at 1 becomes {5, 6}: ISTREAM of 2 becomes {}.
     assert updates_of(P, data, f"ISTREAM({EVERY_SECOND})") == [
@@ -53,7 +53,7 @@ def test_12_1_a_revised_window_revises_what_istream_and_dstream_said_of_it_and_i
     assert updates_of(P, data, f"DSTREAM({EVERY_SECOND})") == [(2, 2, 1, 1, 5), (3, 3, 2, 1, 6)]
 
 
-def test_12_1_a_tuple_added_to_a_converters_stream_has_the_windows_tick_and_the_clock_as_arrival():
+def test_12_1_added_converter_tuple_has_tick_of_its_window():
     data = {"p": pushed((1, 5), (3, 1, 6))}
     text = f"SELECT v FROM RSTREAM({EVERY_SECOND}) [FROM NOW TO NOW SLIDE 1 ROW]"
     assert windows(P, data, text) == [(1, [5]), (3, [6])]  # a row window has the arrival of its row
@@ -61,7 +61,7 @@ def test_12_1_a_tuple_added_to_a_converters_stream_has_the_windows_tick_and_the_
     assert windows(P, data, text) == [(0, []), (1, [5, 6]), (2, []), (3, [])]  # a time window goes by the tick
 
 
-def test_12_1_of_equal_tuples_the_one_with_the_highest_index_is_taken_back():
+def test_12_1_highest_index_of_equal_tuples_is_taken_back():
     data = {"p": [*pushed((1, 5), (1, 5), (1, 5)), {"_arrival": 3, "_weight": -1, "_replaces": 1}]}
     found = updates_of(P, data, f"RSTREAM({EVERY_SECOND})")
     assert found == [(1, 1, 1, 1, 5), (1, 1, 2, 1, 5), (1, 1, 3, 1, 5), (3, 1, 3, -1, 5)]
@@ -90,7 +90,7 @@ def test_12_1_a_replacement_that_stays_keeps_index_and_row():
     ]
 
 
-def test_12_1_one_that_a_revision_makes_pass_a_selection_is_the_next_row():
+def test_12_1_tuple_that_passes_after_a_revision_is_next_row():
     data = {"p": [*pushed((1, 2), (2, 6)), {"_arrival": 3, "_replaces": 1, "v": 9}]}
     assert windows(P, data, "SELECT v FROM (SELECT v FROM p WHERE v > 4) [FROM NOW-1 TO NOW SLIDE 1 ROW]") == [
         (2, [6]), (3, [6, 9]),
@@ -133,7 +133,7 @@ def test_12_2_statements():
     ]  # fmt: skip
 
 
-def test_12_2_what_statements_may_not_say():
+def test_12_2_invalid_statements_are_rejected():
     schema = TWO + "\np: pushed (v:integer, x:float)"
     for text, kind in (
         ("REVISE r SET site = 2 WHERE v = 1", "static"), ("REVISE p SET tick = 2 WHERE v = 1", "static"),
@@ -156,7 +156,7 @@ def test_12_2_corrected_back_to_the_horizon_history_entirely():
     assert history.current()[9, 1, None] == [(0,), (0,)]
 
 
-def test_12_2_append_and_drop_extents_are_revised_in_their_history_only():
+def test_12_2_append_and_drop_extents_revise_only_history():
     queries = ["SELECT v FROM p", "SELECT v FROM p.history [SCAN 3 SEC]", ("DELETE FROM p WHERE v = 1", 3)]
     for late in ("append", "drop"):
         live, history, _ = run(f"{P} late {late}", {"p": pushed((1, 1), (2, 2))}, queries).answers
@@ -180,7 +180,7 @@ def test_12_3_used_and_due():
     assert covers(TWO, {"r": ROWS}, text, until=2) == {0: {"r": [2, 2]}, 1: {"r": [3, 4]}, 2: {"r": [1, 4]}}
 
 
-def test_12_3_what_conjuncts_over_site_exclude_counts_as_used():
+def test_12_3_readings_excluded_by_site_count_as_used():
     text = "SELECT v FROM r [FROM NOW-1 TO NOW SLIDE 1 SEC] WHERE {}"
     assert covers(TWO, {"r": ROWS}, text.format("site = 1 AND v > 1"), until=1)[1] == {"r": [4, 4]}
     assert covers(TWO, {"r": ROWS}, text.format("(site = 1 OR v > 1)"), until=1)[1] == {"r": [3, 4]}
@@ -251,7 +251,7 @@ def test_12_3_a_converters_marks_are_those_of_its_windows():
     assert marks(TWO, {"r": ROWS}, text, until=2) == [(0, 0, {"r": [2, 2]}), (2, 2, {"r": [1, 4]})]
 
 
-def test_12_3_a_window_over_a_converters_stream_covers_the_inner_windows_in_its_range():
+def test_12_3_window_over_converter_covers_inner_windows():
     text = "SELECT COUNT(*) FROM RSTREAM(SELECT v FROM r [FROM NOW TO NOW SLIDE 1 SEC]) [FROM NOW-1 TO NOW SLIDE 2 SEC]"
     assert covers(TWO, {"r": ROWS}, text, until=2) == {0: {"r": [2, 2]}, 2: {"r": [1, 4]}}
 
@@ -264,7 +264,7 @@ def test_14_1_5_only_a_late_tuple_can_be_beyond_the_horizon():
     assert stream(schema, {"p": pushed((5, 1, 7))}, "SELECT v FROM p") == [(1, 1, 7)]
 
 
-def test_14_1_5_below_a_time_window_the_index_is_null_until_entry():
+def test_14_1_5_index_below_a_window_is_null_until_entry():
     schema = P + " wait 2 sec"
     data = {"p": pushed((0, 1), (5, 1, 9))}  # 1 is late at 5: the watermark at 4 was 2; it enters at 7
     text = "SELECT i FROM (SELECT index AS i, v FROM p) [FROM NOW TO NOW SLIDE 1 SEC]"
@@ -273,7 +273,7 @@ def test_14_1_5_below_a_time_window_the_index_is_null_until_entry():
     ]  # fmt: skip
 
 
-def test_14_1_5_who_holds_the_key():
+def test_14_1_5_set_aside_copies_do_not_hold_the_key():
     one = {"_tick": 3, "_site": 1, "v": 5}
     # Set aside as ahead (3 - 0 > 1): does not hold the key.
     result = run(R, {"r": [{**one, "v": 1, "_arrival": 0}, one]}, ["SELECT v FROM r"])
@@ -290,7 +290,7 @@ def test_14_1_5_who_holds_the_key():
     assert ledger == {"received": 3, "beyond horizon": 1, "late": 1, "duplicate": 1, "conflict": 1}
 
 
-def test_14_1_5_the_end_is_in_the_same_step_and_on_time_is_judged_by_the_tick_before():
+def test_14_1_5_on_time_at_the_end_is_judged_a_tick_before():
     schema = P + " wait 5 sec"
     assert updates_of(schema, {"p": pushed((9, 5, 7))}, "SELECT v FROM p") == [
         (9, 5, 1, 1, 7)
@@ -311,19 +311,19 @@ def test_14_1_5_the_formula_holds_before_zero():
     assert updates_of(P, data, "SELECT v FROM p", until=9)[0] == (0, -3, 1, 1, 7)  # late, arrival 0
 
 
-def test_14_3_6_append_belongs_to_the_tuple_and_converters_revise():
+def test_14_3_6_converter_tuples_of_append_extents_revise():
     schema = P + " late append\nq: pushed (v:integer)"
     data = {"p": pushed((3, 1, 7)), "q": pushed((3, 1, 8))}
     text = "SELECT v FROM (SELECT v FROM p UNION ALL SELECT v FROM q) [FROM NOW-2 TO NOW SLIDE 1 SEC]"
     assert windows(schema, data, text) == [(0, []), (1, [8]), (2, [8]), (3, [7, 8])]
 
 
-def test_14_12_1_added_tuples_enter_after_the_window_of_that_tick():
+def test_14_12_1_added_tuples_enter_after_window_tuples():
     data = {"p": pushed((1, 5), (3, 1, 6), (3, 7))}
     assert updates_of(P, data, f"RSTREAM({EVERY_SECOND})") == [(1, 1, 1, 1, 5), (3, 3, 2, 1, 7), (3, 1, 3, 1, 6)]
 
 
-def test_14_12_1_taken_back_before_its_entry_it_gets_no_index():
+def test_14_12_1_tuple_deleted_before_entry_has_no_index():
     schema = P + " wait 3 sec"
     data = {"p": [*pushed((1, 5), (2, 6)), {"_arrival": 5, "_replaces": 1, "_weight": -1}]}
     # 5 enters at 4 (index 1) and is taken back at 5, when 6 enters.
@@ -333,12 +333,12 @@ def test_14_12_1_taken_back_before_its_entry_it_gets_no_index():
     assert [(u.clock, u.tick, u.index, u.weight) for u in found.tuples] == [(5, 2, 1, 1)]
 
 
-def test_14_12_3_used_counts_readings_in_a_row_windows_range_rows_or_not():
+def test_14_12_3_used_counts_all_readings_in_a_row_window():
     text = "SELECT v FROM (SELECT v FROM r WHERE v < 2 OR v > 2) [FROM NOW-1 TO NOW SLIDE 2 ROWS]"
     assert covers(TWO, {"r": ROWS}, text, until=2) == {1: {"r": [3, 4]}}  # (2, 0) was read, and is no row
 
 
-def test_14_12_3_windows_that_istream_compares_with_do_not_count():
+def test_14_12_3_windows_compared_by_istream_do_not_count():
     assert marks(TWO, {"r": ROWS}, "ISTREAM(SELECT v FROM r [FROM NOW TO NOW SLIDE 1 SEC])", until=1)[1] == (
         1,
         1,

@@ -19,7 +19,7 @@ def test_3_1_both_ends_are_inside():
     assert found == [(0, [0]), (300, [0, 1, 2, 3, 4, 5]), (600, [5, 6, 7, 8, 9, 10])]
 
 
-def test_3_2_time_windows_at_multiples_of_the_slide_whether_or_not_anything_arrives():
+def test_3_2_time_windows_exist_without_arrivals():
     text = "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 3 SEC]"
     assert windows(P, {"p": pushed((2, 1))}, text, until=7) == [(0, []), (3, [1]), (6, [])]
 
@@ -54,7 +54,7 @@ def test_3_6_each_tuple_is_tested_on_its_own():
     assert windows(P, data, "SELECT v FROM p [FROM NOW-1 TO NOW SLIDE 6 SEC]") == [(0, []), (6, [5, 6])]
 
 
-def test_3_7_a_row_window_counts_the_tuples_of_the_stream_it_is_written_on():
+def test_3_7_row_window_counts_tuples_of_its_own_stream():
     data = {"r": sensed([5, 1, 6, 2, 7, 8])}
     text = "SELECT v FROM (SELECT v FROM r WHERE v > 4) [FROM NOW-1 TO NOW SLIDE 2 ROW]"
     assert windows(R, data, text) == [(2, [5, 6]), (5, [7, 8])]
@@ -101,7 +101,7 @@ def test_4_2_an_empty_window_gives_an_empty_window():
     assert windows(ALL, data, PAIR.format(1), until=2) == [(1, []), (2, [])]
 
 
-def test_4_3_several_most_recent_windows_all_take_part_also_later():
+def test_4_3_all_most_recent_windows_take_part():
     data = {"r": sensed([10, ..., 12]), "p": pushed((1, 1), (1, 2))}
     assert windows(ALL, data, PAIR.format(1)) == [(1, [(10, 1)]), (1, [(10, 2)]), (2, [(12, 1)]), (2, [(12, 2)])]
 
@@ -141,7 +141,7 @@ def test_6_1_only_values_count():
     assert stream(R, {"r": sensed([5, 5, 6])}, "ISTREAM(SELECT v FROM r [NOW])") == [(0, 1, 5), (2, 2, 6)]
 
 
-def test_6_2_neighbours_in_the_list_are_compared_also_at_one_tick():
+def test_6_2_neighbours_at_one_tick_are_compared():
     data = {"p": pushed((4, 1), (4, 1), (4, 2))}
     text = "(SELECT v FROM p [FROM NOW TO NOW SLIDE 1 ROW])"
     assert stream(P, data, f"ISTREAM{text}") == [(4, 1, 1), (4, 2, 2)]
@@ -215,7 +215,7 @@ tempClass: stored (temp:integer, category:string)
 """
 
 
-def test_the_papers_q2():
+def test_paper_query_2():
     road = [{"_tick": t, "_site": s, "temp": 10 * t + s, "vibration": t + s} for t in (0, 60) for s in (1, 2)]
     traffic = [{"_arrival": 65, "site": 2, "time": 60}, {"_arrival": 70, "site": 1, "time": 0}]
     text = """SELECT MIN(temp), MAX(vibration) FROM road [FROM NOW-10 TO NOW SLIDE 1 MIN],
@@ -223,7 +223,7 @@ def test_the_papers_q2():
     assert windows(PAPER, {"road": road, "traffic": traffic}, text) == [(65, [(602, 62)]), (70, [(1, 62)])]
 
 
-def test_the_papers_q3():
+def test_paper_query_3():
     schema = PAPER.replace("every 1 min", "every 5 min")
     road = [{"_tick": t, "_site": 1, "temp": v} for t, v in ((0, 1), (300, 2), (600, 2), (900, 9))]
     data = {"road": road, "tempClass": [(0, [{"temp": 1, "category": "cold"}, {"temp": 2, "category": "warm"}])]}
@@ -233,7 +233,7 @@ def test_the_papers_q3():
     assert stream(schema, data, text) == [(0, 1, (1, "cold")), (300, 2, (1, "warm")), (600, 3, (1, "warm"))]
 
 
-def test_the_order_of_from_decides_the_columns_of_a_star():
+def test_star_lists_columns_in_the_order_of_from():
     data = {"r": sensed([1]), "t": [(0, [{"v": 8}])]}
     answer = ask(ALL, data, "SELECT * FROM t [SCAN 1 SEC], r [NOW]")
     assert answer.current() == {(0, 1, None): [(8, 1)]} and answer.columns == [("v", "integer"), ("v", "integer")]

@@ -58,7 +58,7 @@ _STEPS = (
 
 @pytest.mark.parametrize("text", _STEPS)
 @given(rows=strategies.rows)
-def test_each_step_alone(text, rows):
+def test_each_operation_alone_equals_the_oracle(text, rows):
     agree(evaluated(*value_of(text), rows), interpreted(text, rows))
 
 
@@ -78,7 +78,7 @@ def with_values(expression, columns, row):
 
 
 @given(st.one_of(VALUES.map(value_of), PREDICATES.map(predicate_of)), strategies.rows)
-def test_an_expression_over_constants_folds_to_what_it_evaluates_to(bound, rows):
+def test_constant_expression_folds_to_its_value(bound, rows):
     expression, columns = bound
     for row in rows:
         constant = folded(with_values(expression, columns, row))
@@ -86,7 +86,7 @@ def test_an_expression_over_constants_folds_to_what_it_evaluates_to(bound, rows)
 
 
 @given(st.one_of(VALUES.map(value_of), PREDICATES.map(predicate_of)), strategies.rows)
-def test_folding_parts_changes_no_outcome_and_no_type(bound, rows):
+def test_folding_constants_keeps_outcome_and_type(bound, rows):
     expression, columns = bound
     parts = folded(expression)
     assert evaluated(parts, columns, rows) == evaluated(expression, columns, rows)
@@ -95,7 +95,7 @@ def test_folding_parts_changes_no_outcome_and_no_type(bound, rows):
 
 
 @given(PREDICATES, strategies.rows)
-def test_a_selection_keeps_what_is_true_and_its_negation_what_is_false(text, rows):
+def test_negated_predicate_keeps_false_and_drops_unknown(text, rows):
     held = interpreted(text, rows)
     negated = evaluated(*predicate_of(f"NOT {text}"), rows)
     agree(negated, [None if v is None else not v for v in held])
@@ -117,11 +117,11 @@ def holds(text, **row):
     ("a", "b", "quotient", "rest"),
     [(7, 2, 3, 1), (-7, 2, -3, -1), (7, -2, -3, 1), (-7, -2, 3, -1), (6, 3, 2, 0), (0, -5, 0, 0), (1, 0, None, None)],
 )
-def test_division_cuts_toward_zero_and_the_rest_has_the_sign_of_the_dividend(a, b, quotient, rest):
+def test_integer_division_truncates_toward_zero(a, b, quotient, rest):
     assert (one("a / b", a=a, b=b), one("a % b", a=a, b=b)) == (quotient, rest)
 
 
-def test_the_extremes_of_integers_divide_without_a_float_on_the_way():
+def test_extreme_integers_divide_exactly():
     assert one("a / b", a=2**63 - 1, b=2) == 2**62 - 1
     assert one("a / b", a=-(2**63), b=3) == -(2**63 // 3)
     assert one("a % b", a=2**63 - 1, b=2**62) == 2**62 - 1
@@ -130,7 +130,7 @@ def test_the_extremes_of_integers_divide_without_a_float_on_the_way():
 @pytest.mark.parametrize("op", ["=", "<>", "<", "<=", ">", ">="])
 @pytest.mark.parametrize("a", [2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 0])
 @pytest.mark.parametrize("x", [2.0**53, -(2.0**53), 2.0**63, -(2.0**63), 1e300, 0.5])
-def test_integers_and_floats_compare_by_value_beyond_2_to_53(op, a, x):
+def test_integers_beyond_2_to_53_compare_exactly_with_floats(op, a, x):
     assert holds(f"a {op} x", a=a, x=x) is values.compare(op, a, x)
     assert holds(f"x {op} a", a=a, x=x) is values.compare(op, x, a)
 
@@ -191,14 +191,14 @@ def test_integers_and_floats_compare_by_value_beyond_2_to_53(op, a, x):
         ("-NULL", None),
     ],
 )
-def test_functions_at_their_corners(text, value):
+def test_function_at_a_corner_has_its_value(text, value):
     found = one(text)
     assert found == value and type(found) is type(value)
 
 
 @pytest.mark.parametrize("name", ["SQRT", "LN", "EXP"])
 @pytest.mark.parametrize("x", [0.0, 1.0, 0.5, 2.0, 100.0, 1e-300, 1e300, 709.0, -1.5, None])
-def test_functions_of_the_reals_are_those_of_the_library_to_the_last_digits(name, x):
+def test_real_functions_equal_the_math_library(name, x):
     found, wanted = one(f"{name}(x)", x=x), getattr(values, name.lower())(x)
     assert (found is None) == (wanted is None)
     assert found is None or math.isclose(found, wanted, rel_tol=1e-14)
@@ -211,7 +211,7 @@ def test_functions_of_the_reals_are_those_of_the_library_to_the_last_digits(name
         (False, None, False, None), (None, None, None, None),
     ],
 )  # fmt: skip
-def test_three_truths(left, right, both, either):
+def test_and_or_not_follow_three_valued_logic(left, right, both, either):
     written = {True: "1 = 1", False: "1 = 2", None: "a = 1"}
     for one_side, other in ((left, right), (right, left)):
         assert holds(f"{written[one_side]} AND {written[other]}") is both
@@ -219,7 +219,7 @@ def test_three_truths(left, right, both, either):
     assert holds(f"NOT {written[left]}") is (None if left is None else not left)
 
 
-def test_in_is_the_disjunction_of_its_equalities():
+def test_in_equals_the_disjunction_of_equalities():
     assert holds("a IN (1, 2)", a=2) is True
     assert holds("a IN (1, NULL)", a=1) is True
     assert holds("a IN (1, NULL)", a=3) is None
@@ -243,16 +243,16 @@ def test_like(pattern, text, matches):
 
 
 @given(st.text("ab%_\\.", max_size=7), st.text("ab%_\\.", max_size=8))
-def test_like_is_what_the_definition_says(pattern, text):
+def test_like_equals_its_definition(pattern, text):
     assert (compile_like_pattern(pattern).fullmatch(text) is not None) is values.like(text, pattern)
 
 
-def test_like_takes_no_longer_for_many_percent_signs():
+def test_like_with_many_percent_signs_is_fast():
     assert holds("s LIKE u", s="a" * 5_000, u="%a" * 30 + "b") is False
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_halves_go_away_from_zero(x):
+def test_round_takes_halves_away_from_zero(x):
     (found,) = round_half_away(vector_of([x], Type.FLOAT).values).tolist()
     assert found == values.half_away(x)
 
@@ -261,20 +261,20 @@ def test_halves_go_away_from_zero(x):
     "nested",
     ["CASE WHEN {} BETWEEN 0 AND 1 THEN 1 ELSE 0 END", "CASE WHEN {} IN (1, 2, 3) THEN 1 ELSE 0 END", "NULLIF({}, 5)"],
 )
-def test_what_is_nested_deeply_is_computed_once(nested):
+def test_deeply_nested_operand_is_computed_once(nested):
     text = "a"
     for _ in range(45):
         text = nested.format(text)
     assert one(text, a=1) == 1
 
 
-def test_no_rows_give_no_values():
+def test_empty_batch_gives_empty_vectors():
     for text in ("a + 1", "UPPER(s)", "x / 0", "CASE WHEN a > 1 THEN s END", "COALESCE(a, x)", "NULL"):
         assert evaluated(*value_of(text), []) == []
     assert evaluated(*predicate_of("s LIKE 'a%' AND a IN (1, 2)"), []) == []
 
 
-def test_an_evaluation_knows_as_many_rows_as_it_is_told():
+def test_constant_has_the_length_of_the_batch():
     assert Evaluation({}, 3).of(ex.Literal("x", Type.STRING)).to_list() == ["x"] * 3
 
 
@@ -296,7 +296,7 @@ def among(column, type_, value, members, of):
         (None, [], False), (1.5, [], False), (2.0**53, [2**53 + 1], False), (1e300, [0, 1], False),
     ],
 )  # fmt: skip
-def test_a_float_among_integers(value, members, is_one):
+def test_float_in_integers_is_found_exactly(value, members, is_one):
     assert among(X, Type.FLOAT, value, members, Type.INTEGER) is is_one
 
 
@@ -304,5 +304,5 @@ def test_a_float_among_integers(value, members, is_one):
     ("value", "members", "is_one"),
     [(1, [1.5], False), (2, [2.0, None], True), (1, [2.0, None], None), (1, [2.0], False), (None, [None], None)],
 )
-def test_an_integer_among_floats(value, members, is_one):
+def test_integer_in_floats_is_found_exactly(value, members, is_one):
     assert among(N, Type.INTEGER, value, members, Type.FLOAT) is is_one

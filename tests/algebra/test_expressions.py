@@ -22,28 +22,28 @@ def number(value):
 # --- building --------------------------------------------------------------------------------------------------------
 
 
-def test_conjunctions_and_disjunctions_are_flat():
+def test_nested_conjunctions_and_disjunctions_become_flat():
     inner = ex.conjunction((LESS, TRUE))
     assert ex.conjunction((inner, FALSE)).terms == (LESS, TRUE, FALSE)
     assert ex.disjunction((ex.disjunction((LESS, TRUE)), FALSE)).terms == (LESS, TRUE, FALSE)
     assert ex.conjunction((ex.disjunction((LESS, TRUE)), FALSE)).terms == (ex.disjunction((LESS, TRUE)), FALSE)
 
 
-def test_one_term_alone_is_itself():
+def test_single_term_stays_as_it_is():
     assert ex.conjunction((LESS,)) is LESS and ex.disjunction((LESS,)) is LESS
 
 
-def test_conjuncts_take_a_conjunction_apart_and_nothing_else():
+def test_conjuncts_split_only_conjunctions():
     assert ex.conjuncts(ex.conjunction((LESS, TRUE))) == (LESS, TRUE)
     assert ex.conjuncts(ex.disjunction((LESS, TRUE))) == (ex.disjunction((LESS, TRUE)),)
 
 
-def test_a_column_is_known_by_its_number_alone():
+def test_columns_are_equal_by_id_alone():
     assert ex.Column(3, Type.INTEGER, "a", "r") == ex.Column(3, Type.INTEGER, "b", "s")
     assert ex.Column(3, Type.INTEGER, "a", "r") != ex.Column(4, Type.INTEGER, "a", "r")
 
 
-def test_constants_that_look_alike_are_told_apart():
+def test_constants_of_different_types_differ():
     constants = [
         number(1),
         number(1.0),
@@ -66,7 +66,7 @@ def test_constants_that_look_alike_are_told_apart():
         (ex.Column(7, Type.INTEGER), "#7", "#7"),
     ],
 )
-def test_what_heads_a_column(column, label, written):
+def test_column_has_its_label(column, label, written):
     assert (column.label, str(column)) == (label, written)
 
 
@@ -74,31 +74,31 @@ def test_what_heads_a_column(column, label, written):
 
 
 @given(st.one_of(strategies.whole(2), strategies.real(2), strategies.text(2)))
-def test_an_expression_over_its_own_parts_is_itself(written):
+def test_expression_with_its_own_parts_is_equal(written):
     expression, _ = value_of(written)
     for part in ex.walk(expression):
         assert part.with_parts(part.parts) == part
 
 
 @given(strategies.predicate(2))
-def test_a_change_that_changes_nothing_gives_the_same_object(written):
+def test_transform_without_change_returns_the_same_object(written):
     expression, columns = predicate_of(written)
     assert ex.transform(expression, lambda e: e) is expression
     assert ex.substitute(expression, {}) is expression
     assert ex.columns_of(expression) <= set(columns)
 
 
-def test_walking_gives_each_before_its_parts():
+def test_walk_yields_each_expression_before_its_parts():
     tree = ex.Not(LESS)
     assert list(ex.walk(tree)) == [tree, LESS, ex.Attr(A), ex.Attr(B)]
 
 
-def test_substitution_replaces_columns_everywhere():
+def test_substitute_replaces_every_column():
     found = ex.substitute(ex.Case(((LESS, ex.Attr(A)),), ex.Attr(B)), {A: number(7)})
     assert found == ex.Case(((ex.Compare("<", number(7), ex.Attr(B)), number(7)),), ex.Attr(B))
 
 
-def test_computing_once():
+def test_computed_column_read_twice_is_detected():
     computed = {A: ex.Arithmetic("+", ex.Attr(B), number(1))}
     plain = {A: ex.Attr(B)}
     twice = ex.Arithmetic("*", ex.Attr(A), ex.Attr(A))
@@ -124,7 +124,7 @@ def test_computing_once():
         ((Type.TIME, Type.FLOAT, None), Type.FLOAT),
     ],
 )
-def test_the_type_of_one_of_several(types, common):
+def test_common_type_of_branches(types, common):
     assert ex.common_type(*types) is common
 
 
@@ -138,11 +138,11 @@ def test_the_type_of_one_of_several(types, common):
         ((None, None), Type.INTEGER),
     ],
 )
-def test_the_type_of_a_result(types, result):
+def test_expression_has_its_type(types, result):
     assert ex.arithmetic_type(*types) is result
 
 
-def test_aggregates_that_merge():
+def test_aggregates_are_mergeable_by_kind():
     merging = [
         ex.Aggregate(n, ex.Attr(A), Type.FLOAT).is_mergeable for n in ("COUNT", "SUM", "AVG", "MIN", "FIRST", "STDEV")
     ]
@@ -173,7 +173,7 @@ def test_aggregates_that_merge():
         ("CASE WHEN a > 1 THEN 2 END", "case when t.a>1 then 2 else null end"),
     ],
 )
-def test_the_text_of_a_value(written, text):
+def test_value_has_its_text(written, text):
     assert format_expression(value_of(written)[0]) == text
 
 
@@ -191,12 +191,12 @@ def test_the_text_of_a_value(written, text):
         ("a BETWEEN b AND 3", "t.a>=t.b and t.a<=3"),
     ],
 )
-def test_the_text_of_a_predicate(written, text):
+def test_predicate_has_its_text(written, text):
     assert format_expression(predicate_of(written)[0]) == text
 
 
 @given(st.one_of(strategies.whole(2), strategies.real(2), strategies.text(2)), strategies.rows)
-def test_the_text_of_a_value_reads_back_as_the_same_value(written, rows):
+def test_value_text_parses_back_to_the_same_value(written, rows):
     expression, columns = value_of(written)
     again, its_columns = value_of(format_expression(expression))
     assert evaluated(again, its_columns, rows) == evaluated(expression, columns, rows)
@@ -204,14 +204,14 @@ def test_the_text_of_a_value_reads_back_as_the_same_value(written, rows):
 
 
 @given(strategies.predicate(2), strategies.rows)
-def test_the_text_of_a_predicate_reads_back_as_the_same_predicate(written, rows):
+def test_predicate_text_parses_back_to_the_same_predicate(written, rows):
     expression, columns = predicate_of(written)
     again, its_columns = predicate_of(format_expression(expression))
     assert evaluated(again, its_columns, rows) == evaluated(expression, columns, rows)
     assert format_expression(again) == format_expression(expression)
 
 
-def test_long_chains_have_a_text():
+def test_long_chain_has_a_text():
     chain = ex.Attr(A)
     for _ in range(5_000):
         chain = ex.Arithmetic("+", chain, number(1))

@@ -83,7 +83,7 @@ def in_range(value, range_):
 @example(
     (Column(1, Type.FLOAT), [Compare("<", Attr(Column(1, Type.FLOAT)), Literal(0.0, Type.FLOAT))], [0.0, -0.0, -5e-324])
 )
-def test_what_lies_in_the_ranges_and_passes_the_rest_is_what_passes_the_predicate(case):
+def test_ranges_and_residual_equal_the_predicate(case):
     column, terms, values = case
     ranges, others = extract_ranges(conjunction(terms))
     held = vector_of(values, Type.INTEGER if column.scale is not None else column.type)
@@ -97,7 +97,7 @@ def test_what_lies_in_the_ranges_and_passes_the_rest_is_what_passes_the_predicat
 
 
 @given(asked())
-def test_ranges_for_one_value_each_have_all_or_nothing_in_common(case):
+def test_point_ranges_are_equal_or_disjoint(case):
     _, terms, _ = case
     points = [range_ for t in terms for range_ in extract_ranges(t)[0].values() if range_.is_point]
     for one in points:
@@ -105,7 +105,7 @@ def test_ranges_for_one_value_each_have_all_or_nothing_in_common(case):
             assert (one.begin, one.stop) == (other.begin, other.stop) or one.intersect(other).is_empty
 
 
-def test_null_and_what_is_no_comparison_with_a_constant_is_left():
+def test_terms_without_a_range_stay_in_the_residual():
     v, w = Attr(Column(1, Type.INTEGER)), Attr(Column(2, Type.INTEGER))
     left = [Compare("=", v, Literal(None, None)), Compare("<", v, w)]
     ranges, others = extract_ranges(conjunction([*left, Compare("<", v, Literal(3, Type.INTEGER))]))

@@ -94,7 +94,7 @@ TREES = [*BOUND, *filter(lambda tree: StreamMerged in map(type, walk(tree)), map
 # --- invariants ------------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_as_it_is_bound_is_not_broken():
+def test_bound_plan_has_no_violations():
     assert (
         find_violations(plan("ISTREAM(SELECT site, MAX(v) FROM r [NOW] WHERE v > 1 GROUP BY site HAVING COUNT(*) > 1)"))
         == []
@@ -122,11 +122,11 @@ def test_a_plan_as_it_is_bound_is_not_broken():
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, PlanNode) else value[:40],
 )
-def test_what_is_wrong_with_a_plan_is_told(tree, sentence):
+def test_violation_of_a_plan_is_found(tree, sentence):
     assert sentence in find_violations(tree)
 
 
-def test_what_is_wrong_below_is_told_too():
+def test_violation_below_the_root_is_found():
     tree = converters.RStream(WindowSelect(ex.Attr(WINDOW.columns[2]), WINDOW), STREAM.tags)
     assert find_violations(tree) == ["WindowSelect selects by a value"]
 
@@ -135,19 +135,19 @@ def test_what_is_wrong_below_is_told_too():
 
 
 @pytest.mark.parametrize("tree", TREES[::7])
-def test_rebuilding_without_a_change_gives_the_same_object(tree):
+def test_rebuild_without_change_returns_the_same_object(tree):
     assert rebuild(tree, lambda found: found) is tree
     assert map_expressions(tree, lambda e: e) is tree
 
 
-def test_walking_goes_from_the_top_left_before_right():
+def test_walk_goes_top_down_left_before_right():
     tree = plan("SELECT r.v FROM r [NOW], t [SCAN 10 SEC]")
     assert [type(found).__name__ for found in walk(tree)] == [
         *("WindowProject", "WindowCrossProduct", "TimeWindow", "StreamAcquire", "Scan"),
     ]
 
 
-def test_rebuilding_changes_from_below_and_shares_the_rest():
+def test_rebuild_changes_bottom_up_and_shares_the_rest():
     tree = plan("SELECT r.v FROM r [NOW], t [SCAN 10 SEC] WHERE r.v = t.a")
     changed = rebuild(tree, lambda found: found.child if isinstance(found, WindowSelect) else found)
     assert isinstance(changed, WindowProject) and isinstance(changed.child, WindowCrossProduct)
@@ -169,14 +169,14 @@ def doubled(e):
         "SELECT t.a FROM t LEFT JOIN t AS u ON t.a > u.a",
     ],
 )
-def test_expressions_are_mapped_wherever_they_stand(text):
+def test_map_expressions_changes_every_operator(text):
     tree = plan(text)
     changed = map_expressions(tree, doubled)
     assert "not " in notation(changed) and "not " not in notation(tree)
     assert [type(found) for found in walk(changed)] == [type(found) for found in walk(tree)]
 
 
-def test_an_aggregate_stays_one_while_its_argument_changes():
+def test_mapped_aggregate_stays_an_aggregate():
     changed = map_expressions(plan("SELECT MAX(CASE WHEN v > 1 THEN 1 END), COUNT(*) FROM r [NOW]"), doubled)
     assert all(isinstance(e, ex.Aggregate) for _, e in changed.child.aggregates)
 
@@ -184,20 +184,20 @@ def test_an_aggregate_stays_one_while_its_argument_changes():
 # --- notation --------------------------------------------------------------------------------------------------------
 
 
-def test_every_operator_stands_in_a_golden_plan_and_has_a_label():
+def test_every_operator_occurs_in_a_golden_plan():
     assert operators() <= {type(found).__name__ for tree in TREES for found in walk(tree)}
     for tree in TREES:
         for found in walk(tree):
             assert label(found).startswith(found.operator)
 
 
-def test_an_operator_without_a_notation_is_an_error():
+def test_operator_without_notation_raises():
     with pytest.raises(TypeError):
         label(PlanNode())
 
 
 @pytest.mark.parametrize("tree", TREES[::7])
-def test_the_notation_closes_what_it_opens_and_names_each_operator(tree):
+def test_notation_balances_parentheses_and_names_operators(tree):
     text = notation(tree)
     bare = "".join(part for i, part in enumerate(text.split('"')) if i % 2 == 0)
     assert bare.count("(") == bare.count(")")
@@ -210,13 +210,13 @@ def test_the_notation_closes_what_it_opens_and_names_each_operator(tree):
     ]
 
 
-def test_a_key_and_a_residual_are_told():
+def test_label_shows_key_and_residual():
     tree = WindowJoin((WINDOW, TABLE), ((ex.Attr(WINDOW.columns[2]), ex.Attr(TABLE.columns[0])),), HOLDS)
     assert label(tree) == 'WindowJoin ["r.v=t.a"] (Predicate "r.v<3")'
     assert label(StreamJoin((), STREAM, STREAM, STREAM.tags)) == "StreamJoin []"
 
 
-def test_many_sites_are_a_range():
+def test_label_shows_many_sites_as_a_range():
     for written, told in (
         ("1 .. 54", "[1..54]"),
         ("1 .. 3", "[1,2,3]"),
@@ -228,7 +228,7 @@ def test_many_sites_are_a_range():
         assert label(found.root.child) == f'StreamAcquire "m" (Tick 1) {told}'
 
 
-def test_groups_and_slices_give_their_columns_in_order():
+def test_aggregations_give_columns_in_order():
     tree = plan("SELECT site, MAX(v), COUNT(*) FROM r [NOW] GROUP BY site").child
     assert isinstance(tree, WindowAggregation)
     slices = SliceAggregation(tree.groups, tree.aggregates, 0, 0, 10, tree.child.child, True)
@@ -239,6 +239,6 @@ def test_groups_and_slices_give_their_columns_in_order():
 @pytest.mark.parametrize(
     ("begin", "end", "slide", "edges"), [(-9, 0, 10, 1), (-10, 0, 10, 2), (0, 0, 1, 1), (-19, -10, 5, 1), (-3, 0, 2, 1)]
 )
-def test_how_often_a_slide_is_cut(begin, end, slide, edges):
+def test_slide_has_its_number_of_slice_edges(begin, end, slide, edges):
     """Where a window ends just before another begins, one cut does for both."""
     assert SliceAggregation((), (), begin, end, slide, STREAM, False).edges == edges

@@ -10,7 +10,7 @@ MODULES = sorted(path for room in ("basestation", "bench") for path in (ROOT / r
 
 
 @pytest.mark.promise("bounded-memory")
-def test_nobody_writes_to_a_value_that_is_made_often():
+def test_records_are_never_written_to():
     """Where an attribute has the name of a field of such a value, it is written to by its own object only."""
     trees = {path: ast.parse(path.read_text()) for path in MODULES}
     often = [found for tree in trees.values() for found in ast.walk(tree) if is_record(found)]

@@ -17,25 +17,25 @@ _PAIRS = {
 
 
 @pytest.mark.parametrize("type_", list(Type))
-def test_a_vector_gives_back_what_it_was_made_of(type_):
+def test_vector_returns_its_values(type_):
     items = {Type.STRING: ["a", None, ""], Type.FLOAT: [1.5, None, -0.0]}.get(type_, [2**63 - 1, None, -(2**63)])
     found = vector_of(items, type_)
     assert found.to_list() == items and found.values.dtype == dtype_of(type_)
     assert [type(v) for v in found.to_list()] == [type(v) for v in items]
 
 
-def test_a_vector_without_nulls_has_no_mask():
+def test_vector_without_nulls_has_no_mask():
     assert vector_of([1, 2], Type.INTEGER).valid is None
     assert vector_of([], Type.STRING).to_list() == []
 
 
-def test_where_something_is_there_and_where_it_is_true():
+def test_validity_and_is_true_masks():
     truths = Vector(np.array([True, False, True]), np.array([True, True, False]))
     assert truths.validity.tolist() == [True, True, False] and truths.is_true.tolist() == [True, False, False]
     assert Vector(np.array([True, False])).validity.tolist() == [True, True]
 
 
-def test_taking_and_masking():
+def test_take_and_where_select_entries():
     found = vector_of([1, None, 3], Type.INTEGER)
     assert found.take([2, 1, 2]).to_list() == [3, None, 3]
     assert found.where(np.array([False, True, True])).to_list() == [None, None, 3]
@@ -43,14 +43,14 @@ def test_taking_and_masking():
 
 
 @pytest.mark.parametrize("type_", list(Type))
-def test_nothing_and_constants(type_):
+def test_null_and_constant_vectors(type_):
     assert null_vector(2, type_).to_list() == [None, None]
     value = {Type.STRING: "x", Type.FLOAT: 1.5}.get(type_, 7)
     assert constant_vector(value, type_, 2).to_list() == [value, value]
     assert constant_vector(None, type_, 2).to_list() == [None, None]
 
 
-def test_both_there():
+def test_both_valid_combines_masks():
     some, all_ = vector_of([1, None], Type.INTEGER), vector_of([1, 2], Type.INTEGER)
     assert both_valid(all_, all_) is None
     assert both_valid(some, all_).tolist() == both_valid(all_, some).tolist() == [True, False]
@@ -66,7 +66,7 @@ def test_both_there():
     ids=str,
 )  # fmt: skip
 @given(data=st.data())
-def test_comparison_is_by_value_and_unknown_with_null(op, left, right, data):
+def test_comparison_equals_the_oracle(op, left, right, data):
     pairs = data.draw(st.lists(st.tuples(_PAIRS[left], _PAIRS[right]), max_size=8))
     found = compare(op, vector_of([a for a, _ in pairs], left), vector_of([b for _, b in pairs], right))
     assert found.to_list() == [values.compare(op, a, b) for a, b in pairs]

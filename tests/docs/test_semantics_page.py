@@ -81,6 +81,7 @@ def _refused_lines():
                 yield pytest.param(schema, text, code, block.language == "schema-error", id=text.strip())
 
 
+@pytest.mark.promise("pages-are-true")
 @pytest.mark.parametrize("example", list(_examples()), ids=lambda e: f"line-{e.line}")
 def test_example_has_its_answer_on_oracle_and_engine(example):
     [answer] = [a for a in run(example.schema, example.inputs, example.statements).answers if a is not None]
@@ -112,6 +113,7 @@ def test_every_numbered_heading_has_an_anchor_and_an_example():
     assert bare == []
 
 
+@pytest.mark.promise("pages-are-true")
 def test_every_cited_section_exists():
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py", "*.md", "*.test", "*.toml"]
     names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -47,14 +47,14 @@ ONE, TWO = s.Number(1), s.Number(2)
 
 @pytest.mark.promise("paper-queries")
 @pytest.mark.parametrize("text", QUERIES)
-def test_texts_of_the_corpus_have_no_errors(text):
+def test_corpus_text_parses_without_errors(text):
     parsed = parse(Source(text))
     assert [d.render() for d in parsed.diagnostics] == []
     assert parsed.statements
 
 
 @pytest.mark.parametrize("text", SCHEMAS)
-def test_schemas_of_the_corpus_have_no_errors(text):
+def test_corpus_schema_parses_without_errors(text):
     parsed = parse_schema(Source(text))
     assert [d.render() for d in parsed.diagnostics] == []
     assert parsed.extents
@@ -63,7 +63,7 @@ def test_schemas_of_the_corpus_have_no_errors(text):
 # --- expressions ---
 
 
-def test_operators_bind_as_in_the_grammar():
+def test_operators_have_the_precedence_of_the_grammar():
     assert where("a = 1 OR b = 2 AND NOT c = 1") == binary(
         "OR", binary("=", A, ONE), binary("AND", binary("=", B, TWO), s.Unary("NOT", binary("=", C, ONE)))
     )
@@ -72,7 +72,7 @@ def test_operators_bind_as_in_the_grammar():
     assert value("a / (b / c)") == binary("/", A, binary("/", B, C))
 
 
-def test_spellings_that_mean_the_same_are_the_same_tree():
+def test_equivalent_spellings_give_the_same_tree():
     assert where("a != 1") == where("a <> 1") == where("a<>1")
     assert value("a − 1") == value("a - 1")
     assert read("select a from r where a and b") == read("SELECT a FROM r WHERE a AND b")
@@ -83,25 +83,25 @@ def test_names_keep_their_case():
 
 
 @pytest.mark.parametrize("name", "count now slide sec distinct min history t is in like between end when since".split())
-def test_words_that_are_not_reserved_are_names(name):
+def test_unreserved_word_is_a_name(name):
     assert value(name) == col(name)
     assert value(f"r.{name}") == col(name, "r")
     assert read(f"SELECT a AS {name} FROM {name}").query.items[0].alias == s.Name(name)
 
 
-def test_null_and_case_are_names_only_behind_a_qualifier():
+def test_null_and_case_are_names_only_after_a_qualifier():
     assert value("null") == s.Null()
     assert value("r.null") == col("null", "r")
     assert value("r.case + CASE WHEN a THEN 1 END") == binary("+", col("case", "r"), s.Case(((A, ONE),), None))
 
 
-def test_numbers_are_integers_or_floats_by_their_text():
+def test_number_text_decides_between_integer_and_float():
     assert [value(text).value for text in ("12", "1.5", "2e-3", "1.5E6")] == [12, 1.5, 2e-3, 1.5e6]
     assert value("1") != value("1.0")
     assert value("9007199254740993").value == 2**53 + 1
 
 
-def test_predicates_of_sql():
+def test_sql_predicates_have_their_nodes():
     assert where("a NOT BETWEEN 1 AND 2 AND b") == binary("AND", s.Between(A, ONE, TWO, True), B)
     assert where("a + 1 IN (1, b) OR c LIKE 'x'") == binary(
         "OR", s.InList(binary("+", A, ONE), (ONE, B), False), s.Like(C, s.String("x"), False)
@@ -114,7 +114,7 @@ def test_predicates_of_sql():
     )
 
 
-def test_calls():
+def test_calls_have_star_and_distinct():
     assert value("count(*)") == s.Call(s.Name("count"), (), star=True)
     assert value("COUNT(DISTINCT a)") == s.Call(s.Name("COUNT"), (A,), distinct=True)
     assert value("COUNT(distinct)") == s.Call(s.Name("COUNT"), (col("distinct"),))
@@ -122,7 +122,7 @@ def test_calls():
     assert value("f()") == s.Call(s.Name("f"), ())
 
 
-def test_distinct_is_a_keyword_only_where_a_column_of_that_name_could_not_go_on():
+def test_distinct_is_a_column_where_the_text_allows_one():
     assert read("SELECT DISTINCT a FROM r").query.distinct
     assert read("SELECT DISTINCT * FROM r").query.distinct
     assert not read("SELECT distinct FROM r").query.distinct
@@ -142,7 +142,7 @@ def extent(name):
     return s.ExtentSource(s.Name(name))
 
 
-def test_a_window_stands_before_or_behind_the_alias():
+def test_window_is_read_before_and_after_the_alias():
     slide = s.RangeWindow(s.WindowBound(10), s.WindowBound(0), s.Duration(1, "MIN"))
     expected = s.FromEntry(extent("r"), s.Name("x"), slide)
     assert entry("r x [FROM NOW-10 TO NOW SLIDE 1 MIN]") == expected
@@ -151,7 +151,7 @@ def test_a_window_stands_before_or_behind_the_alias():
     assert entry("ISTREAM(SELECT a FROM r) [NOW] x") == entry("ISTREAM(SELECT a FROM r) AS x [NOW]")
 
 
-def test_forms_of_windows():
+def test_each_form_of_window_has_its_node():
     assert entry("r [FROM NOW-10 MIN TO NOW-90 SEC SLIDE 500 ms]").window == s.RangeWindow(
         s.WindowBound(10, "MIN"), s.WindowBound(90, "SEC"), s.Duration(500, "MS")
     )
@@ -164,14 +164,14 @@ def test_forms_of_windows():
     assert entry("r [SCAN 10 MIN]") == entry("r [RESCAN 10 MIN]")
 
 
-def test_history_is_a_word_of_from_alone():
+def test_history_is_a_keyword_only_in_from():
     assert (
         entry("road.HISTORY") == entry("road.history") == s.FromEntry(s.ExtentSource(s.Name("road"), True), None, None)
     )
     assert value("road.history") == col("history", "road")
 
 
-def test_joins_lean_to_the_left_and_bind_before_the_comma():
+def test_joins_associate_left_and_before_commas():
     query = read("SELECT a FROM x, r LEFT OUTER JOIN s ON a JOIN t ON b CROSS JOIN u").query
     x, r, t, u = (s.FromEntry(extent(name), None, None) for name in "xrtu")
     joined = s.Join("CROSS", s.Join("INNER", s.Join("LEFT", r, s.FromEntry(extent("s"), None, None), A), t, B), u, None)
@@ -181,13 +181,13 @@ def test_joins_lean_to_the_left_and_bind_before_the_comma():
 # --- statements ---
 
 
-def test_order_and_limit_belong_to_the_whole_union():
+def test_order_and_limit_apply_to_the_whole_union():
     union = read("SELECT a FROM r UNION ALL SELECT b FROM s ORDER BY a DESC NULLS FIRST LIMIT 0").query
     assert [part.order_by for part in union.parts] == [(), ()]
     assert (union.order_by, union.limit) == ((s.OrderItem(A, True, True),), s.Number(0))
 
 
-def test_loops_are_told_from_for_by_the_parenthesis():
+def test_for_with_a_parenthesis_is_a_loop():
     ask = read("SELECT a FROM r for (t = ST; t == 5 MIN; t--) { WindowIs(r ROWS, t - 4, t); } FOR 3 DAYS")
     t = s.LoopName("t")
     window = s.WindowIs(s.Name("r"), True, binary("-", t, s.Number(4)), t)
@@ -200,17 +200,17 @@ def test_loops_are_told_from_for_by_the_parenthesis():
     "change, expected",
     [("t++", "t = t + 1"), ("t--", "t = t - 1"), ("t += 2 * 3", "t = t + 2 * 3"), ("t-=5 MIN", "t = t - 5 MIN")],
 )
-def test_changes_of_a_loop(change, expected):
+def test_loop_change_becomes_an_expression(change, expected):
     text = "SELECT a FROM r FOR (; t < 5; %s) { WindowIs(r, 1, t); }"
     assert read(text % change) == read(text % expected)
 
 
-def test_two_dashes_are_a_comment_everywhere_but_in_the_change_of_a_loop():
+def test_two_dashes_are_a_decrement_only_in_a_loop_change():
     assert read("SELECT t--, b\n FROM r") == read("SELECT t FROM r")
     assert read("SELECT a FROM r; -- t").query == read("SELECT a FROM r").query
 
 
-def test_clauses_come_in_any_order():
+def test_clauses_are_read_in_any_order():
     asked = "ACQUIRE EVERY 2 MIN", "DELIVER WITHIN 1 SEC", "FOR 1 DAY", "LIFETIME 9 DAYS"
     expected = read("SELECT a FROM r SINCE 5 " + " ".join(asked))
     assert expected.since == s.SinceClause(5)
@@ -218,7 +218,7 @@ def test_clauses_come_in_any_order():
         assert read("SELECT a FROM r SINCE 5 " + " ".join(random.sample(asked, 4))) == expected
 
 
-def test_other_statements():
+def test_each_statement_has_its_node():
     assert read("EXPLAIN ANALYZE SELECT a FROM r") == s.Explain(read("SELECT a FROM r"), True)
     assert read("DELETE FROM r WHERE a") == s.Delete(s.Name("r"), A)
     assert read("REVISE r SET a = 1, b = c WHERE a") == s.Revise(s.Name("r"), ((s.Name("a"), ONE), (s.Name("b"), C)), A)
@@ -227,7 +227,7 @@ def test_other_statements():
     )
 
 
-def test_statements_are_separated_by_semicolons():
+def test_semicolons_separate_statements():
     assert len(parse(Source("SELECT a FROM r; SELECT b FROM s;")).statements) == 2
     assert codes("SELECT a FROM r SELECT b FROM s") == ["SN105"]
     assert codes("") == codes(" -- nothing\n") == codes(";") == ["SN105"]
@@ -236,7 +236,7 @@ def test_statements_are_separated_by_semicolons():
 # --- places ---
 
 
-def test_every_node_knows_its_place():
+def test_every_node_has_the_span_of_its_text():
     text = "SELECT a + b FROM (SELECT x FROM r) [NOW] AS z WHERE a IN (1, 2)"
     query = read(text).query
     cut = Source(text).cut
@@ -253,14 +253,14 @@ def test_every_node_knows_its_place():
 
 @pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("code", [code for code, entry in CATALOGUE.items() if entry.kind == "syntax"])
-def test_the_example_of_each_error_causes_it_and_nothing_else(code):
+def test_error_example_causes_only_its_error(code):
     entry = CATALOGUE[code]
     parsed = (parse_schema if entry.schema else parse)(Source(entry.example))
     assert [d.code for d in parsed.diagnostics] == [code]
 
 
 @pytest.mark.promise("errors-point")
-def test_independent_errors_come_in_one_go():
+def test_all_independent_errors_are_reported_together():
     text = (
         "SELECT a + , temp tmp x, SUM(*) FROM road [FROM NOW-0 TO NOW SLIDE 5 FORTNIGHTS], (SELECT b FROM c WHERE) d "
         "WHERE 1 < a < 3 GROUP BY a + 1 HAVING FROM ACQUIRE EVERY 0 MIN; DELETE road WHERE a; SELECT FROM x"
@@ -286,11 +286,11 @@ def test_independent_errors_come_in_one_go():
         "SELECT \"a\" FROM r", "SELECT a FROM r WHERE b ≤ 3 GROUP BY c", "INSERT INTO r VALUES (1)", "REVISE r SET a 1 WHERE b",
     ],
 )  # fmt: skip
-def test_one_mistake_is_one_error(text):
+def test_one_mistake_gives_one_error(text):
     assert len(codes(text)) == 1
 
 
-def test_a_broken_from_has_no_entries_and_a_broken_expression_is_bad():
+def test_broken_from_is_empty_and_broken_expression_is_bad():
     parsed = parse(Source("SELECT a FROM r, [NOW] WHERE b = GROUP BY"))
     query = parsed.statements[0].query
     assert query.entries == ()
@@ -318,25 +318,25 @@ NESTED = {
 
 @pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("shape", NESTED)
-def test_nesting_ends_at_a_hundred_with_one_clear_error(shape):
+def test_nesting_beyond_100_gives_one_error(shape):
     frame, opening, inside, closing = NESTED[shape]
     made = [frame.format(opening * n + inside + closing * n) for n in (100, 101, 20_000)]
     assert [codes(text) for text in made] == [[], ["SN109"], ["SN109"]]
 
 
-def test_joins_in_a_row_are_no_nesting_but_not_endless():
+def test_joins_in_a_row_beyond_300_give_one_error():
     made = ["SELECT a FROM r" + " JOIN s ON a" * n for n in (300, 301, 20_000)]
     assert [codes(text) for text in made] == [[], ["SN109"], ["SN109"]]
     assert codes("SELECT a FROM r" + ", r JOIN s ON a" * 1_000) == []
 
 
-def test_a_ladder_of_operators_is_bounded_too():
+def test_operators_nested_beyond_the_limit_give_one_error():
     text = "SELECT a FROM r WHERE " + "a OR b AND c = d + e * (" * 90 + "1" + ")" * 90
     assert codes(text) == ["SN109"]
 
 
 @pytest.mark.parametrize("operator", ["AND a =", "OR a + 2 * b <", "+", "* 2 -"])
-def test_flat_chains_may_be_long(operator):
+def test_flat_chain_of_operators_has_no_limit(operator):
     text = "SELECT a FROM r WHERE a = 1" + f" {operator} 1" * 10_000
     first, again = read(text), read(text)
     assert first == again
@@ -344,7 +344,7 @@ def test_flat_chains_may_be_long(operator):
 
 
 @pytest.mark.promise("errors-point")
-def test_a_text_that_is_twice_as_long_is_read_in_twice_the_steps():
+def test_steps_grow_linearly_with_the_text():
     text = "\n;\n".join(text for text in QUERIES if not text.rstrip().endswith(";")) + "\n;\n"
     once, twice = _steps(text), _steps(text * 2)
     assert once > len(text) / 10 and 1.9 * once < twice < 2.1 * once

@@ -20,7 +20,7 @@ def read(text):
 
 @pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_trees_survive_the_way_through_text(shard, rng, counts):
+def test_printed_tree_parses_to_the_same_tree(shard, rng, counts):
     trees = Trees(rng)
     for _ in range(counts(2_000, 100_000) // SHARDS):
         tree = trees.statement()
@@ -29,7 +29,7 @@ def test_trees_survive_the_way_through_text(shard, rng, counts):
 
 
 @pytest.mark.promise("errors-point")
-def test_schemas_survive_the_way_through_text(rng, counts):
+def test_printed_schema_parses_to_the_same_tree(rng, counts):
     trees = Trees(rng)
     for _ in range(counts(300, 10_000)):
         declared = trees.some(trees.extent)
@@ -40,7 +40,7 @@ def test_schemas_survive_the_way_through_text(rng, counts):
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_what_was_printed_prints_the_same(text):
+def test_printing_printed_text_changes_nothing(text):
     first = read(text)
     printed = "; ".join(map(print_statement, first))
     assert read(printed) == first
@@ -48,7 +48,7 @@ def test_what_was_printed_prints_the_same(text):
 
 
 @pytest.mark.parametrize("text", SCHEMAS)
-def test_a_printed_schema_prints_the_same(text):
+def test_printing_a_printed_schema_changes_nothing(text):
     first = parse_schema(Source(text)).extents
     assert parse_schema(Source(print_schema(first))).extents == first
 
@@ -67,16 +67,16 @@ def test_a_printed_schema_prints_the_same(text):
          "SELECT a FROM r AS x [NOW] FOR (; t = 0; t--) { WindowIs(r, 1, 5); }"),
     ],
 )  # fmt: skip
-def test_the_canonical_form(text, printed):
+def test_text_has_its_canonical_form(text, printed):
     assert print_statement(read(text)[0]) == printed
 
 
 @pytest.mark.parametrize("operator", ["AND", "+", "OR"])
-def test_a_chain_of_ten_thousand_prints(operator):
+def test_chain_of_ten_thousand_operators_prints(operator):
     text = "SELECT a FROM r WHERE a" + f" {operator} a" * 10_000
     assert print_statement(read(text)[0]) == text
 
 
-def test_the_deepest_trees_print():
+def test_deepest_tree_prints():
     text = "SELECT a FROM r WHERE " + "a = (SELECT b FROM r WHERE " * 100 + "a = 1" + ")" * 100
     assert print_statement(read(text)[0]) == text

@@ -25,7 +25,7 @@ def test_tokens():
     ]  # fmt: skip
 
 
-def test_a_range_of_numbers_needs_no_spaces():
+def test_number_range_needs_no_spaces():
     assert cut("4..9 1.5 .. 2") == ["4", "..", "9", "1.5", "..", "2"]
 
 
@@ -34,7 +34,7 @@ def test_values():
     assert [token.value for token in tokens[:-1]] == [12, 1.5, 2e-3, "it's", ""]
 
 
-def test_a_decrement_is_no_comment():
+def test_decrement_of_a_loop_is_not_a_comment():
     assert cut("FOR (t = 5; t > 0; t--) { }")[-5:] == ["t", "--", ")", "{", "}"]
     assert cut("; t -- ) {") == [";", "t", "--", ")", "{"]
     assert cut("SELECT t -- ) {") == ["SELECT", "t"]
@@ -60,11 +60,11 @@ def test_a_decrement_is_no_comment():
         ("/* a", ("SN103", "/*", "close it with */")),
     ],
 )
-def test_what_is_no_token_is_reported_with_what_would_be_one(text, expected):
+def test_invalid_token_is_reported_with_help(text, expected):
     assert complaint(text) == expected
 
 
-def test_nothing_is_skipped_but_white_space_and_comments(rng, counts):
+def test_only_white_space_and_comments_are_skipped(rng, counts):
     letters = "aZ_09.'\"-+/*<>=!;:()[]{},%?#é−‘ \n\t\x00"
     gap = re.compile(r"(\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
     for _ in range(counts(2_000, 100_000)):
