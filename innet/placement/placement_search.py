@@ -87,45 +87,27 @@ def place(
     `standing` are folds that run already, and go on as they are; `last` is the number that was given last. `rounds` says how
     long those of a placement can be, None where no agenda has time for it; without it all have those of the world.
     """
-    delivered = tuple(dict.fromkeys(delivered))
     found = tuple(dict.fromkeys(choices))
-    tried: dict[frozenset[int], _Trial] = {}
-
-    def cost(running: frozenset[int]) -> tuple[bool, float, int]:
-        """All motes' joules in an hour; of equal ones, more folds are better: they leave the radio to others. What no
-        agenda has time for is the last to be taken."""
-        if running not in tried:
-            placement = build_placement(delivered, found, running, world, standing, last)
-            round = world.round if rounds is None else rounds(placement)
-            at = replace(world, round=round or Round(1, world.round.interval))
-            hours = at.round.ticks * world.tick_ms / 3_600_000
-            tried[running] = _Trial(placement, predict_energy(placement, at), hours, round is not None)
-        return not tried[running].in_time, tried[running].joules, -len(running)
-
+    search = _Search(tuple(dict.fromkeys(delivered)), found, world, standing, last, rounds)
     everything = frozenset(range(len(found)))
-    running = min((everything, frozenset()), key=cost)
-    changed = True
-    while changed:
-        better = min((running ^ {number} for number in everything), key=cost, default=running)
-        changed = cost(better) < cost(running)
-        running = better if changed else running
+    running = search.cheapest((everything, frozenset()))
+    while (better := search.improve(running)) is not None:
+        running = better
     weighed = []
     for number in sorted(everything):
-        ways = running | {number}, running - {number}
-        joules = tuple(cost(way)[1] for way in ways)
-        messages = tuple(tried[way].messages for way in ways)
+        with_fold, without = search.trial(running | {number}), search.trial(running - {number})
+        joules, messages = (with_fold.joules, without.joules), (with_fold.messages, without.messages)
         weighed.append(FoldDecision(found[number].fold, number in running, joules, messages))
-    return tried[running].placement, tuple(weighed)
+    return search.trial(running).placement, tuple(weighed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A placement, and what a round of it uses, which takes so many hours."""
+    """A placement, and the prediction for a round, which takes so many hours."""
 
     placement: Placement
     prediction: EnergyPrediction
     hours: float
-    in_time: bool
 
     @property
     def joules(self) -> float:
@@ -136,6 +118,64 @@ class _Trial:
     def messages(self) -> float:
         """Attempts, in an hour."""
         return self.prediction.total.attempts / self.hours
+
+
+class _Search:
+    """The alternatives of one search: sets of the folds that run. Each is predicted once, and gets an agenda only if that
+    decides. An alternative that no agenda has time for is taken only if there is no other."""
+
+    def __init__(
+        self,
+        delivered: tuple[Deliver, ...],
+        options: tuple[FoldOption, ...],
+        problem: PlacementProblem,
+        standing: Sequence[PlacedOperator],
+        last: int,
+        rounds: Callable[[Placement], Round | None] | None,
+    ) -> None:
+        self._delivered, self._options, self._problem = delivered, options, problem
+        self._standing, self._last, self._rounds = standing, last, rounds
+        self._trials: dict[frozenset[int], _Trial] = {}
+        self._known: dict[frozenset[int], Round | None] = {}
+
+    def trial(self, running: frozenset[int]) -> _Trial:
+        """An alternative with its prediction. A round of a single epoch is known without the agenda."""
+        if running not in self._trials:
+            placement = build_placement(
+                self._delivered, self._options, running, self._problem, self._standing, self._last
+            )
+            longest = self._problem.round
+            round = longest if longest.epochs == 1 else self._round(running, placement)
+            at = replace(self._problem, round=round or Round(1, longest.interval))
+            hours = at.round.ticks * at.tick_ms / 3_600_000
+            self._trials[running] = _Trial(placement, predict_energy(placement, at), hours)
+        return self._trials[running]
+
+    def cheapest(self, alternatives: Iterable[frozenset[int]]) -> frozenset[int]:
+        """The cheapest of some alternatives; agendas are computed from the cheapest on until one has time."""
+        ranked = sorted(alternatives, key=self._usage)
+        return next(filter(self._in_time, ranked), ranked[0])
+
+    def improve(self, running: frozenset[int]) -> frozenset[int] | None:
+        """The cheapest alternative that differs in one fold and is cheaper; None if there is none."""
+        others = [running ^ {number} for number in range(len(self._options))]
+        if self._in_time(running):
+            cheaper = sorted((other for other in others if self._usage(other) < self._usage(running)), key=self._usage)
+            return next(filter(self._in_time, cheaper), None)
+        best = self.cheapest(others) if others else running
+        return best if self._in_time(best) or self._usage(best) < self._usage(running) else None
+
+    def _usage(self, running: frozenset[int]) -> tuple[float, int]:
+        """Joules of all motes in an hour; of equal ones, more folds are better because they leave the radio to others."""
+        return self.trial(running).joules, -len(running)
+
+    def _in_time(self, running: frozenset[int]) -> bool:
+        return self._round(running, self.trial(running).placement) is not None
+
+    def _round(self, running: frozenset[int], placement: Placement) -> Round | None:
+        if running not in self._known:
+            self._known[running] = self._problem.round if self._rounds is None else self._rounds(placement)
+        return self._known[running]
 
 
 def build_placement(
