@@ -1,83 +1,96 @@
-"""DOOR DOWN: the text of a query -> a plan for the engine, and messages for the motes."""
+"""DOOR DOWN: the text of a query -> a plan for the engine, and the state that each mote should have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from basestation.controller.admission import bind_single_query, rejecting_errors
-from basestation.controller.aggregate_placement import AggregatePlacement
+from basestation.controller.aggregate_placement import AggregatePlacement, add_query
 from basestation.controller.dispatch import defer_if_waiting, dispatch, find_reporting_starts, plan_desired_state
-from basestation.controller.forecast import add_query
 from basestation.controller.lifetime import check_lifetimes, fit_lifetime, without_lifetime
+from basestation.controller.network_plan import PlanCache
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord
 from basestation.controller.reoptimization import plan_jointly
 from basestation.controller.requirements import find_renewed_extents
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
 
+Placements = Mapping[int, AggregatePlacement]
+
 
 @dataclass(frozen=True, slots=True)
 class QueryChange:
-    """The world with the change in it, and the query that changed it."""
+    """The world after a query started or ended, and that query."""
 
     world: World
     query: QueryRecord
 
 
 def deploy(text: str, world: World, engine: Engine) -> QueryChange:
-    """Accept a query: from its first window after now on the engine answers it. Refused says why it cannot be."""
-    plan, now = bind_single_query(text, world), engine.clock + 1
-    with rejecting_errors(text, plan):
-        plan, number = fit_lifetime(plan, world, now), world.next_number()
-        changed, feeding = add_query(plan, number, world, now, text)
-        changed, feedings = plan_jointly(changed, {number: feeding}, now)
-        before = replace(world, live={n: query for n, query in world.live.items() if n not in feedings})
-        told = plan_desired_state(
-            changed, now, set().union(*(find_renewed_extents(each.query, before) for each in feedings.values()))
-        )
-        check_lifetimes(told)
-        come = {
-            n: replace(f.query, reports_from=find_reporting_starts(f.query, before, told, now))
-            for n, f in feedings.items()
-        }
-        register_queries(number, come, feedings, engine, world)
-    awaited = [site for site, each in told.desired.items() if world.desired.get(site) != each]
-    changed = defer_if_waiting(changed, told, now)
-    for query in come.values():
-        changed = changed.with_query(query.with_awaited(awaited))
-    return QueryChange(changed, changed.live[number])
+    """Accept a query; the engine answers it from its first window after now on. DiagnosticError if it cannot run."""
+    plans = PlanCache(engine.clock + 1)
+    bound = bind_single_query(text, world)
+    with rejecting_errors(text, bound):
+        plan = fit_lifetime(bound, world, plans)
+        added = add_query(plan, world, plans, text)
+        candidate = plan_jointly(added, plans)
+        before = _without(world, candidate.placements)
+        target = plan_desired_state(candidate.world, plans, _find_renewed(candidate.placements, before))
+        check_lifetimes(candidate.world, plans)
+        queries = _set_report_starts(candidate.placements, before, target, plans.now)
+        register_queries(world.next_number(), queries, candidate.placements, engine, world)
+    return _commit(world.next_number(), queries, candidate.world, target, world, plans.now)
+
+
+def _without(world: World, placements: Placements) -> World:
+    """The world as if the queries that are placed now were not live."""
+    return replace(world, live={number: query for number, query in world.live.items() if number not in placements})
+
+
+def _find_renewed(placements: Placements, before: World) -> set[str]:
+    """The extents that need new samplings."""
+    return set[str]().union(*(find_renewed_extents(placement.query, before) for placement in placements.values()))
+
+
+def _set_report_starts(placements: Placements, before: World, target: World, now: int) -> dict[int, QueryRecord]:
+    """The queries that are placed now, with the ticks from which on filter reports hold for them."""
+    return {
+        number: replace(placed.query, reports_from=find_reporting_starts(placed.query, before, target, now))
+        for number, placed in placements.items()
+    }
 
 
 def register_queries(
-    new: int,
-    queries: Mapping[int, QueryRecord],
-    feedings: Mapping[int, AggregatePlacement],
-    engine: Engine,
-    world: World,
+    new: int, queries: Mapping[int, QueryRecord], placements: Placements, engine: Engine, world: World
 ) -> None:
-    """Tell the engine of a query that comes, and of what else feeds those now that came in the same clock tick."""
-    folds = {number: placed.operator for each in feedings.values() for number, placed in each.begin.items()}
+    """Let the engine run a new query, and anew the queries of the same tick whose placement changed with it."""
+    folds = {number: placed.operator for each in placements.values() for number, placed in each.begin.items()}
     for number in (new, *sorted(queries.keys() - {new})):
         query = queries[number]
         if number != new:
             engine.remove(number)
-        engine.add(
-            number,
-            without_lifetime(query.plan, world),
-            query.partial_sources,
-            folds,
-            query.reports_from,
-            query.read_columns,
-        )
+        plan = without_lifetime(query.plan, world)
+        engine.add(number, plan, query.partial_sources, folds, query.reports_from, query.read_columns)
         folds = {}
 
 
+def _commit(
+    new: int, queries: Mapping[int, QueryRecord], planned: World, target: World, world: World, now: int
+) -> QueryChange:
+    """The world with the new queries; they await the motes whose desired state changes."""
+    awaited = [site for site, desired in target.desired.items() if world.desired.get(site) != desired]
+    changed = defer_if_waiting(planned, target, now)
+    for query in queries.values():
+        changed = changed.with_query(query.with_awaited(awaited))
+    return QueryChange(changed, changed.live[new])
+
+
 def withdraw(number: int, world: World, engine: Engine) -> QueryChange:
-    """Stop a query: the engine forgets it, the motes stop what only it needed."""
+    """Stop a query: remove it from the engine, and from motes all that only it needs."""
     engine.remove(number)
     return end_query(number, QueryEvent.STOP, world, engine)
 
 
 def end_query(number: int, event: QueryEvent, world: World, engine: Engine) -> QueryChange:
-    """A query, which the engine has forgotten, is over by an event: the motes stop what only it needed."""
+    """End a query that the engine no longer has: motes stop what only it needs."""
     query = world.queries[number].transition(event)
-    return QueryChange(dispatch(world.with_query(query), engine.clock + 1), query)
+    return QueryChange(dispatch(world.with_query(query), PlanCache(engine.clock + 1)), query)

@@ -1,6 +1,6 @@
 """DOOR UP: frames -> readings to engine and archive, partials to the engine, links to the world; updates to the results."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import acquisition.uplink
@@ -13,80 +13,61 @@ from basestation.controller.world import World
 from basestation.execution.engine import Engine
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.results.feed import Feed
-from basestation.station.clock_skew import TimestampColumns
-from basestation.station.ledger import Ledger
-from basestation.station.statistics_collector import StatisticsCollector
 from basestation.updates.update import QueryFailure, split_by_query
 from gateway.frame import Frame, FrameKind, MoteId
 from innet.payload import PartialColumns
 
-STATUS_KINDS = (FrameKind.HELLO, FrameKind.EVENT)
-"""What motes say of themselves, which is for their keepers (`gateway.reconciler`)."""
+DATA_KINDS = FrameKind.READING, FrameKind.LINKS, FrameKind.PARTIAL
+STATUS_KINDS = FrameKind.HELLO, FrameKind.EVENT
+"""Reports of a mote about itself, which `gateway.reconciler` reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFrames:
-    """The world after the frames, whose readings came in partials and who handed those over, what all data was stamped with,
-    and the frames that said nothing understood."""
+    """The world after some frames, their readings and partials, and the errors of frames that cannot be decoded.
+
+    `batches` are the partials that the engine took, by fold number.
+    """
 
     world: World
-    merged: frozenset[tuple[MoteId, MoteId]]
-    stamps: tuple[TimestampColumns, ...]
+    readings: ReceivedReadings
+    partials: tuple[PartialColumns, ...]
+    batches: tuple[tuple[int, PartialBatch], ...]
     errors: tuple[PayloadError, ...]
 
 
-def receive(
-    frames: Sequence[Frame], copies: Sequence[Frame], world: World, engine: Engine, archive: Archive, gathering: StatisticsCollector,
-    ledger: Ledger, delivery: int,
-) -> ReceivedFrames:  # fmt: skip
-    """Frames that came in the clock tick `delivery`, and copies of some. On return their readings are in the archive."""
-    readings = [frame for frame in frames if frame.kind is FrameKind.READING]
-    links = [frame for frame in frames if frame.kind is FrameKind.LINKS]
-    partials = [frame for frame in frames if frame.kind is FrameKind.PARTIAL]
-    others = [
-        frame
-        for frame in frames
-        if frame.kind not in (FrameKind.READING, FrameKind.LINKS, FrameKind.PARTIAL, *STATUS_KINDS)
-    ]
-    measured = acquisition.uplink.receive(readings, world.scheduled.samplings, world.catalog, delivery)
-    reports, report_errors = innet.uplink.receive(links)
-    gathered, partial_errors = innet.uplink.receive_partials(partials, world.shapes if partials else {})
-    ledger.take(frames, copies, measured, delivery)
-    for name, batch in measured.batches:
+def receive(frames: Sequence[Frame], world: World, engine: Engine, archive: Archive, tick: int) -> ReceivedFrames:
+    """Take frames that arrived in a clock tick. On return their readings are in the archive."""
+    of_kind = {kind: [frame for frame in frames if frame.kind is kind] for kind in DATA_KINDS}
+    readings = acquisition.uplink.receive(of_kind[FrameKind.READING], world.scheduled.samplings, world.catalog, tick)
+    reports, link_errors = innet.uplink.receive(of_kind[FrameKind.LINKS])
+    in_partials = of_kind[FrameKind.PARTIAL]
+    partials, partial_errors = innet.uplink.receive_partials(in_partials, world.shapes if in_partials else {})
+    for name, batch in readings.batches:
         archive.append(world.catalog.find(name), batch)
         engine.deliver(name, batch)
-    for sampling, batch in measured.filtered:
+    for sampling, batch in readings.filtered:
         engine.deliver(sampling.extent, select_valid_reports(sampling, batch, world))
-    came: list[tuple[int, PartialBatch]] = []
-    for found in gathered:
-        ledger.merge(world.folds[found.shape.aggregation], found.slice, found.who, found.readings, delivery)
-        if engine.has_fold(found.shape.aggregation):
-            came.append((found.shape.aggregation, PartialBatch.from_frames(found, delivery)))
-            engine.deliver(*came[-1])
-    gathering.take(measured, came)
-    last, tick_ms = {frame.mote: frame.sender for frame in partials}, world.catalog.tick_ms
-    merged = frozenset((MoteId(site), last[sender]) for found in gathered for site, sender in found.contributors)
-    unknown = [PayloadError("kind", frame.mote, f"nothing takes {frame.kind.name} frames yet") for frame in others]
-    stamps = *_of_readings(measured, tick_ms), *(_of_partials(found, tick_ms) for found in gathered)
-    return ReceivedFrames(
-        world.with_links(reports), merged, stamps, (*measured.errors, *report_errors, *partial_errors, *unknown)
-    )
+    batches = []
+    for columns in partials:
+        if engine.has_fold(number := columns.shape.aggregation):
+            batches.append((number, PartialBatch.from_frames(columns, tick)))
+            engine.deliver(*batches[-1])
+    unknown = [frame for frame in frames if frame.kind not in (*DATA_KINDS, *STATUS_KINDS)]
+    kind_errors = [PayloadError("kind", frame.mote, f"unexpected {frame.kind.name} frame") for frame in unknown]
+    errors: tuple[PayloadError, ...] = *readings.errors, *link_errors, *partial_errors, *kind_errors
+    return ReceivedFrames(world.with_links(reports), readings, tuple(partials), tuple(batches), errors)
 
 
-def _of_readings(measured: ReceivedReadings, tick_ms: int) -> Iterator[TimestampColumns]:
-    for _, batch in (*measured.batches, *measured.filtered):
-        yield batch.site, batch.tick * tick_ms, batch.tick * tick_ms
-
-
-def _of_partials(found: PartialColumns, tick_ms: int) -> TimestampColumns:
-    """A partial is of a whole slice."""
-    at, site = found.contributions
-    number, slices = found.slice[at], found.shape.slices
-    return site, slices.begin(number) * tick_ms, (slices.end(number) - 1) * tick_ms
+def find_merged(received: ReceivedFrames, frames: Sequence[Frame]) -> frozenset[tuple[MoteId, MoteId | None]]:
+    """The sites whose readings arrived in partials, each with the mote that forwarded the last such frame."""
+    forwarders = {frame.mote: frame.sender for frame in frames if frame.kind is FrameKind.PARTIAL}
+    pairs = (pair for columns in received.partials for pair in columns.contributors)
+    return frozenset((MoteId(site), forwarders[MoteId(sender)]) for site, sender in pairs)
 
 
 def answer(engine: Engine, feed: Feed, clock: int) -> list[int]:
-    """The clock tick ends: what queries have to say goes to whoever listens. The numbers of those that have failed."""
-    said = list(split_by_query(engine.on_clock(clock)))
-    feed.publish(said)
-    return [update.query for update in said if isinstance(update, QueryFailure)]
+    """End a clock tick: publish the updates of all queries. Return the numbers of the queries that failed."""
+    updates = list(split_by_query(engine.on_clock(clock)))
+    feed.publish(updates)
+    return [update.query for update in updates if isinstance(update, QueryFailure)]

@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass, replace
 from random import Random
 
-from basestation.controller.forecast import Forecast
+from basestation.controller.network_plan import NetworkPlan
 from basestation.controller.what_if import plan_what_if
 from basestation.planner.binder import bind_text
 from basestation.planner.deployed_catalog import read_deployed_catalog
@@ -91,7 +91,7 @@ def random_network(motes, every):
 class Ran:
     """What was placed, and what motes did that kept to it."""
 
-    placed: Forecast
+    placed: NetworkPlan
     found: Measurement
 
     @property
@@ -111,7 +111,7 @@ class Ran:
 
     def off(self, statistics=None):
         """How far the prediction of a mote's energy is off, at most."""
-        motes = self.placed.predicted(statistics).motes
+        motes = self.placed.predict(statistics).motes
         return max(abs(motes[n].total * self.found.rounds / used - 1) for n, used in self.found.joules.items())
 
     def frames_a_slice(self):
@@ -120,7 +120,7 @@ class Ran:
         if len(placed) != 1 or len(self.placed.placement.folds) != 1 or placed[0].operator.keys:
             return None
         slices = placed[0].operator.slices
-        ended = self.found.rounds * self.placed.network.round.ticks * slices.edges / slices.period
+        ended = self.found.rounds * self.placed.problem.round.ticks * slices.edges / slices.period
         return max(self.found.tally.frames.values()) / ended
 
 

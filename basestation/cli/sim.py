@@ -178,7 +178,7 @@ def _table(scenario, trials, summary):
     print("\n".join(f"  {line}".rstrip() for line in format_table(rows, left=1)))
     for trial in trials:
         for name, each in trial.decided:
-            if not each.switched_at:
+            if not each.is_switch:
                 told = f"{name}, from tick {each.tick:,} on" + (f" (seed {trial.seed})" if several else "")
                 print("\n".join(f"  {line}" for line in wrap_prose(f"{told}: {each.reason}")))
 

@@ -1,17 +1,18 @@
-"""Passing: a query whose time is over (FOR, SEMANTICS 11) wants no more readings; the engine has it, for what comes late."""
+"""Expiry: a query needs no more readings after the end of FOR (semantics 11). The engine keeps it for late readings."""
 
 from basestation.controller.agenda import transit_ticks
 from basestation.controller.dispatch import dispatch
+from basestation.controller.network_plan import PlanCache
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord
 from basestation.controller.world import World
 
 
-def expire_queries(world: World, now: int) -> World:
-    """After queries have passed whose last readings are here or waited for no more: motes stop what only they needed."""
-    over = [query for query in world.live.values() if _is_over(query, world, now)]
+def expire_queries(world: World, plans: PlanCache) -> World:
+    """The world after the queries expired whose last readings have arrived or are not waited for any more."""
+    over = [query for query in world.live.values() if _is_over(query, world, plans.now)]
     for query in over:
         world = world.with_query(query.transition(QueryEvent.EXPIRE))
-    return dispatch(world, now) if over else world
+    return dispatch(world, plans) if over else world
 
 
 def _is_over(query: QueryRecord, world: World, now: int) -> bool:

@@ -1,24 +1,30 @@
-"""Exchanging: what was decided for queries that run is weighed again by what has come; what is clearly cheaper takes its place.
+"""Migration: running queries change to a clearly cheaper plan without a gap.
 
-A query's aggregates are folded on motes, or its readings are delivered and folded here. To change from one to the other motes
-do both for a while, so nothing is missing and nothing is there twice:
+Either motes fold a query's aggregates, or they deliver its readings and the station folds them. During a change motes run both
+plans, so no reading is missing and none counts twice:
 
-    ─begin─▶ both ways, the new one unheard ─all motes do it, and a window has nothing older─▶ windows from now on are the new
-    one's, those before it the old one's ─the last of these has had time to come─▶ the new way alone
+    old plan   ════════════════════════════╤═ old windows ═╡
+    new plan          ╞════ not used ══════╧═ new windows ═╪═══════════▶
+                    start                switch           end
 
-Answers are the same in either way, so none of this shows in them.
+* start: motes get both plans. The query notes `complete_from`, the tick from which on all of them run the new plan.
+* switch: no new window reaches back beyond `complete_from`. Windows from now on come from the new plan.
+* end: the last readings for the old windows have had time to arrive. The old plan stops.
+
+Both plans give the same answers, so users do not notice a migration.
 """
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from basestation.algebra.node import PlanNode, walk
 from basestation.algebra.window import TimeWindow
 from basestation.controller.agenda import transit_ticks
 from basestation.controller.aggregate_placement import AggregatePlacement, place_aggregates
 from basestation.controller.dispatch import dispatch, find_reporting_starts
-from basestation.controller.forecast import INFEASIBLE
 from basestation.controller.lifetime import without_lifetime
+from basestation.controller.network_plan import INFEASIBLE, PlanCache
 from basestation.controller.query_lifecycle import Migration, QueryRecord
 from basestation.controller.reoptimization import PlanComparison, find_cheaper
 from basestation.controller.requirements import find_renewed_extents, split_plan
@@ -28,92 +34,96 @@ from basestation.planner.rewriter import rewrite
 from innet.placement.placement_search import FoldDecision
 
 REVIEW_ROUNDS = 60
-"""After so many rounds decisions are weighed again, by what has come in them."""
+"""The placement of running queries is re-optimized after this many rounds, by the statistics of these rounds."""
 MIN_SAVING = 0.03
-"""Another way is clearly cheaper if all motes together use so much less with it; or one would follow the other for ever."""
+"""A plan is clearly cheaper if all motes together use this share less; without a margin queries would migrate to and fro."""
 QUIET_ROUNDS = 5
-"""So many rounds after a query came or went, too, where no other did since: what was decided without it may not hold with it."""
+"""It is also re-optimized this many rounds after the last query started or ended, because each may change what is cheapest."""
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationEvent:
-    """At a tick it was decided to feed a query in another way, or, when it is `handed` over, that began to be heard."""
+    """The start of a migration at a tick, or, if `is_switch`, the switch to the new plan."""
 
     tick: int
     query: int
-    switched_at: bool
+    is_switch: bool
     reason: str
 
 
-MigrationListener = Callable[[MigrationEvent], object]
+MigrationListener: TypeAlias = Callable[[MigrationEvent], object]
 
 
-def start_migrations(world: World, engine: Engine, tell: MigrationListener) -> World:
-    """After what was decided for each query that runs has been weighed by the statistics of the world."""
-    found = find_cheaper(world, engine.clock + 1, MIN_SAVING)
-    for feeding in found.feedings.values() if found else ():
-        world = _start_migration(feeding, found, world, engine, tell)
+def start_migrations(world: World, engine: Engine, plans: PlanCache, notify: MigrationListener) -> World:
+    """The world after migrations started to plans that are clearly cheaper by the statistics of the world."""
+    found = find_cheaper(world, plans, MIN_SAVING)
+    if found is not None:
+        for placement in found.placements.values():
+            world = _start_migration(placement, found, world, engine, plans, notify)
     return world
 
 
-def advance_migrations(world: World, engine: Engine, settled: Collection[int], tell: MigrationListener) -> World:
-    """After exchanges that have begun went on as far as they can; `settled` are the motes that have what they should."""
+def advance_migrations(
+    world: World, engine: Engine, settled: Collection[int], plans: PlanCache, notify: MigrationListener
+) -> World:
+    """The world after each migration took its next step if it can. `settled` are the motes with their desired state."""
     for query in tuple(world.live.values()):
         if query.needs and query.migration is not None:
-            world = _advance(query, query.migration, world, engine, settled, tell)
+            world = _advance(query, query.migration, world, engine, settled, plans, notify)
     return world
-
-
-# --- beginning -------------------------------------------------------------------------------------------------------
 
 
 def _start_migration(
-    feeding: AggregatePlacement, found: PlanComparison, world: World, engine: Engine, tell: MigrationListener
+    placement: AggregatePlacement,
+    found: PlanComparison,
+    world: World,
+    engine: Engine,
+    plans: PlanCache,
+    notify: MigrationListener,
 ) -> World:
-    """After motes were told to do the other way for a query, too, where they have room and time for both."""
-    now, query = engine.clock + 1, world.live[feeding.query.number]
-    folds = [each.fold for each in feeding.query.partial_sources]
-    root = rewrite(query.plan)[0].root
+    """The world in which motes run both plans of a query; unchanged if they have no room or no time for both."""
+    query = world.live[placement.query.number]
+    folds = [source.fold for source in placement.query.partial_sources]
+    pushdown = split_plan(query.plan, rewrite(query.plan)[0].root, world)
     try:
-        coming = place_aggregates(
-            query, split_plan(query.plan, root, world), world, now, folds
-        )  # beside what runs for it now
-        changed, follows = _plan_both(query, coming, world, now)
-    except INFEASIBLE:  # motes have no room, or no time, for both
+        beside = place_aggregates(query, pushdown, world, plans, folds)  # beside what runs for the query now
+        changed, variant = _plan_both(query, beside, world, plans)
+    except INFEASIBLE:
         return world
-    begin = {number: placed.operator for number, placed in coming.begin.items()}
     engine.start_variant(
         query.number,
         without_lifetime(query.plan, world),
-        follows.partial_sources,
-        begin,
-        follows.reports_from,
-        follows.read_columns,
+        variant.partial_sources,
+        {number: placed.operator for number, placed in beside.begin.items()},
+        variant.reports_from,
+        variant.read_columns,
     )
-    tell(MigrationEvent(now, query.number, False, _reason(feeding.query, query, found)))
+    notify(MigrationEvent(plans.now, query.number, False, _describe_saving(placement.query, query, found)))
     return changed
 
 
-def _reason(coming: QueryRecord, query: QueryRecord, found: PlanComparison) -> str:
-    """With the figures of the network if it is fed in one way and in the other, and whoever else changes with it."""
-    runs = bool(coming.partial_sources)
-    ways = (found.then, found.now) if runs else (found.now, found.then)
-    joules, messages = zip(*((way.joules, way.messages) for way in ways), strict=True)
-    return FoldDecision((coming.partial_sources or query.partial_sources)[0].fold, runs, joules, messages).reason
+def _describe_saving(new: QueryRecord, old: QueryRecord, found: PlanComparison) -> str:
+    """The usage of the network with the old and the new plan; all queries that migrate at the same time are in it."""
+    is_folded = bool(new.partial_sources)
+    first, second = (found.then, found.now) if is_folded else (found.now, found.then)
+    fold = (new.partial_sources or old.partial_sources)[0].fold
+    joules, messages = (first.joules, second.joules), (first.messages, second.messages)
+    return FoldDecision(fold, is_folded, joules, messages).reason
 
 
-def _plan_both(query: QueryRecord, coming: AggregatePlacement, world: World, now: int) -> tuple[World, QueryRecord]:
-    """The world in which motes do both, and the query as it follows."""
-    both = replace(query, migration=Migration(coming.query.deliveries, coming.query.partial_sources))
-    changed = dispatch(world.with_folds(coming.begin).with_query(both), now, find_renewed_extents(coming.query, world))
-    follows = replace(coming.query, reports_from=find_reporting_starts(coming.query, world, changed, now))
-    known = dict(query.reports_from)
-    for extent, tick in follows.reports_from.items():
-        known[extent] = max(tick, known.get(extent, tick))
-    return changed.with_query(replace(both, reports_from=known)), follows
-
-
-# --- going on --------------------------------------------------------------------------------------------------------
+def _plan_both(
+    query: QueryRecord, beside: AggregatePlacement, world: World, plans: PlanCache
+) -> tuple[World, QueryRecord]:
+    """The world in which motes run both plans, and the query as the engine runs it by the new plan."""
+    both = replace(query, migration=Migration(beside.query.deliveries, beside.query.partial_sources))
+    renewed = find_renewed_extents(beside.query, world)
+    changed = dispatch(world.with_folds(beside.begin).with_query(both), plans, renewed)
+    starts = find_reporting_starts(beside.query, world, changed, plans.now)
+    variant = replace(beside.query, reports_from=starts)
+    merged = {**query.reports_from}
+    for extent, tick in starts.items():
+        merged[extent] = max(tick, merged.get(extent, tick))
+    return changed.with_query(replace(both, reports_from=merged)), variant
 
 
 def _advance(
@@ -122,29 +132,29 @@ def _advance(
     world: World,
     engine: Engine,
     settled: Collection[int],
-    tell: MigrationListener,
+    plans: PlanCache,
+    notify: MigrationListener,
 ) -> World:
-    now = engine.clock + 1
+    now = plans.now
     if migration.switched_at is not None:
         if now <= migration.switched_at + transit_ticks(query, world):
             return world
-        return dispatch(world.with_query(replace(query, migration=None)), now)
+        return dispatch(world.with_query(replace(query, migration=None)), plans)
     if migration.complete_from is None:
-        listening = (world.desired.keys() & world.tree.parent.keys()) - world.silent
-        if not listening <= set(settled) or (world.agenda is not None and now < world.agenda.begin):
+        reachable = (world.desired.keys() & world.tree.parent.keys()) - world.silent
+        if not reachable <= set(settled) or (world.agenda is not None and now < world.agenda.begin):
             return world
-        migration = replace(migration, complete_from=now + max(need.every for need in query.needs))
-        return world.with_query(replace(query, migration=migration))
-    if now - _reach(query.plan.root) < migration.complete_from:
+        complete_from = now + max(need.every for need in query.needs)
+        return world.with_query(replace(query, migration=replace(migration, complete_from=complete_from)))
+    if now - _window_reach(query.plan.root) < migration.complete_from:
         return world
     engine.switch_variant(query.number)
-    tell(MigrationEvent(now, query.number, True, f"windows from tick {now} on"))
-    was = Migration(query.deliveries, query.partial_sources, switched_at=engine.clock)
-    return world.with_query(
-        replace(query, deliveries=migration.deliveries, partial_sources=migration.partial_sources, migration=was)
-    )
+    notify(MigrationEvent(now, query.number, True, f"windows from tick {now} on"))
+    old = Migration(query.deliveries, query.partial_sources, switched_at=now - 1)
+    new_sources = migration.partial_sources
+    return world.with_query(replace(query, deliveries=migration.deliveries, partial_sources=new_sources, migration=old))
 
 
-def _reach(root: PlanNode) -> int:
-    """How many ticks before its own a window begins, at most."""
+def _window_reach(root: PlanNode) -> int:
+    """The most ticks by which a window of the plan begins before its own tick."""
     return max(-node.begin for node in walk(root) if isinstance(node, TimeWindow))

@@ -1,12 +1,12 @@
-"""A query's life as a table, and what the base station remembers of a query.
+"""Query lifecycle: the states of a query as a table, and the record that the station keeps of each query.
 
     DEPLOYING ──ALL_SETTLED─▶ RUNNING ──STOP──▶ STOPPED
         ├─────────────STOP─────────│────────────┤
-        ├─────────────PASS─────────┴──PASS──▶ PASSED
+        ├────────────EXPIRE────────┴─EXPIRE─▶ FINISHED
         └─────────────FAIL─────────┴──FAIL──▶ FAILED
 
-A query answers from the moment it is accepted; DEPLOYING says that some mote has not said yet that it has its part, or that motes
-begin with it later, which the coverage of the windows shows as well. One that is PASSED wants no more readings, and what comes late revises it.
+A query answers from the moment it is accepted. While it is DEPLOYING, some mote has not confirmed its part or starts later; the
+coverage of the windows shows that too. A FINISHED query needs no more readings, and late readings still revise its answers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,21 +18,22 @@ from basestation.planner.partial_source import PartialSource
 from basestation.planner.plan import Plan
 from innet.operators.acquire import find_acquires
 from innet.operators.deliver import Deliver
+from innet.operators.fold import Fold
 
 
 class QueryState(Enum):
     DEPLOYING = "deploying"
     RUNNING = "running"
-    FINISHED = "passed"
+    FINISHED = "finished"
     STOPPED = "stopped"
     FAILED = "failed"
 
 
 class QueryEvent(Enum):
-    ALL_SETTLED = "all motes have it"
-    EXPIRE = "its time is over"  # FOR (SEMANTICS 11)
+    ALL_SETTLED = "all motes confirmed"
+    EXPIRE = "expire"  # the end of FOR (semantics 11)
     STOP = "stop"
-    FAIL = "fail"  # it cannot be evaluated on its data (SEMANTICS 14)
+    FAIL = "fail"  # its data cannot be evaluated (semantics 14)
 
 
 TRANSITIONS = {
@@ -50,10 +51,10 @@ TRANSITIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """Another way in which what a query reads gets here, while motes do both (`basestation.controller.migration`).
+    """A second plan of a running query; motes run both plans meanwhile (`basestation.controller.migration`).
 
-    Until it is `handed` over, it is the one that comes: from tick `whole` on all motes do it, None while some may not. After
-    that it is the one that was, for the windows up to that tick.
+    Before the switch this is the new plan, and all motes run it from tick `complete_from` on (None: not yet known). At tick
+    `switched_at` the plans change places; then this is the old plan, which serves the windows up to that tick.
     """
 
     deliveries: tuple[Deliver, ...]
@@ -64,9 +65,12 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class QueryRecord:
-    """One query that was accepted: `inside` is what is delivered for it, `fed` what partials come for, and `exchange` another
-    way of that; none of it after its `last` tick. By extent, what motes report as filtered does not pass it either from `find_report_starts` on. `awaited` are the
-    motes that must have what they should for it to be RUNNING; it came in the clock tick `since`."""
+    """One accepted query.
+
+    Motes deliver readings by `deliveries` and partial aggregates for `partial_sources`, until tick `last_tick`. From the tick
+    in `reports_from` on (by extent), readings that motes report as filtered do not pass this query either. The query is
+    RUNNING once the motes in `awaited` have confirmed.
+    """
 
     number: int
     text: str
@@ -77,50 +81,54 @@ class QueryRecord:
     migration: Migration | None = None
     state: QueryState = QueryState.DEPLOYING
     awaited: frozenset[int] = frozenset()
-    lifetime_violation: str | None = None  # why motes do not last any more as long as it asks
+    lifetime_violation: str | None = None  # why motes no longer last as long as LIFETIME asks
     last_tick: int | None = None
-    submitted_at: int = 0
+    submitted_at: int = 0  # tick
 
     def transition(self, event: QueryEvent) -> "QueryRecord":
-        """The query after an event; an event that cannot happen now is an error of ours."""
+        """The query after an event. ValueError if the event is impossible in its state."""
         if (self.state, event) not in TRANSITIONS:
             raise ValueError(f"query {self.number} is {self.state.value}; it cannot meet `{event.value}`")
         return replace(self, state=TRANSITIONS[self.state, event])
 
     def with_awaited(self, motes: Iterable[int]) -> "QueryRecord":
-        """The query with the motes that it waits for."""
+        """The query with the motes that have to confirm before it is RUNNING."""
         return replace(self, awaited=frozenset(motes))
 
     @property
     def all_deliveries(self) -> tuple[Deliver, ...]:
-        """What motes deliver for it, in whichever way."""
+        """The deliveries of both plans during a migration."""
         return self.deliveries if self.migration is None else (*self.deliveries, *self.migration.deliveries)
 
     @property
     def all_partial_sources(self) -> tuple[PartialSource, ...]:
-        """What motes fold for it, in whichever way."""
-        return (
-            self.partial_sources if self.migration is None else (*self.partial_sources, *self.migration.partial_sources)
-        )
+        """The partial sources of both plans during a migration."""
+        if self.migration is None:
+            return self.partial_sources
+        return *self.partial_sources, *self.migration.partial_sources
+
+    @property
+    def operators(self) -> tuple[Deliver | Fold, ...]:
+        """All that motes run for this query."""
+        return *self.all_deliveries, *(source.fold for source in self.all_partial_sources)
 
     @property
     def live(self) -> bool:
-        """Whether it may want readings."""
+        """Whether it may need readings."""
         return self.state in (QueryState.DEPLOYING, QueryState.RUNNING)
 
     @property
     def read_columns(self) -> dict[str, tuple[str, ...]]:
-        """By extent, what a reading that is delivered must come with to be one of its own."""
+        """By extent, the columns that a delivered reading must have to count for this query."""
         found: dict[str, set[str]] = {}
-        for each in self.deliveries:
-            found.setdefault(each.extent, set()).update(each.sent)
+        for delivery in self.deliveries:
+            found.setdefault(delivery.extent, set()).update(delivery.sent)
         return {extent: tuple(sorted(names)) for extent, names in found.items()}
 
     @property
     def needs(self) -> tuple[SamplingNeed, ...]:
-        """What a live query asks of the sensed extents; nothing, once it is over."""
+        """The samplings of sensed extents that a live query needs; none once it is over."""
         if not self.live:
             return ()
-        operators = (*self.all_deliveries, *(fed.fold for fed in self.all_partial_sources))
-        sampled = [acquire for operator in operators for acquire in find_acquires(operator).values()]
+        sampled = [acquire for operator in self.operators for acquire in find_acquires(operator).values()]
         return tuple(SamplingNeed(a.extent, frozenset(a.sampled), a.interval) for a in sampled)

@@ -1,151 +1,108 @@
-"""Weighing: whether the queries that run would be cheaper if they were fed in other ways. No mote is asked anything here.
+"""Re-optimization: would the live queries be cheaper if their aggregates were placed otherwise? It changes no mote.
 
-Queries are decided about as they come, beside those that run. Together another way may be cheaper: a fold of readings that
-somebody wants anyway saves nothing, and many folds may cost more than to collect what all of them read.
+Each query is placed beside those that run. Together another choice may be cheaper: a fold saves nothing if its readings are
+delivered anyway, and many folds may cost more than the delivery of all that they read.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass
 
 from basestation.algebra.converters import Converter
 from basestation.algebra.node import StreamNode, walk
 from basestation.algebra.stream_union import StreamUnion
 from basestation.algebra.table import Once, Scan
 from basestation.algebra.window import LandmarkWindow, LoopWindow, RowWindow
-from basestation.controller.aggregate_placement import AggregatePlacement, place_aggregates
-from basestation.controller.forecast import INFEASIBLE, make_forecast
-from basestation.controller.query_lifecycle import QueryRecord
+from basestation.controller.aggregate_placement import AggregatePlacement, Candidate
+from basestation.controller.network_plan import NetworkUsage, PlanCache
 from basestation.controller.requirements import split_plan
 from basestation.controller.world import World
 from basestation.planner.pushdown import PushdownPlan
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.planner.rewriter import rewrite
+from innet.operators.fold import Fold
 
 NOT_MIGRATABLE = Converter | StreamUnion | LandmarkWindow | RowWindow | LoopWindow | Scan | Once
-"""What begins with a query, or reads what is not windows of time: a query with any of it stays as it began."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunningCost:
-    """Of all motes, in an hour; endless where they cannot do it."""
-
-    joules: float
-    messages: float
-
-    @classmethod
-    def of(cls, world: World) -> "RunningCost":
-        try:
-            found = make_forecast(world)
-        except INFEASIBLE:
-            return cls(inf, inf)
-        if found is None:
-            return cls(0.0, 0.0)
-        prediction = found.predicted()
-        hours = prediction.epoch_ms / 3_600_000
-        return cls(sum(use.total for use in prediction.motes.values()) / hours, prediction.total.attempts / hours)
+"""Operators that depend on the query's start, or read other things than time windows: their queries keep their placement."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanComparison:
-    """Queries as they would be fed, what the network uses now and what it would use then."""
+    """The queries to place otherwise, with the usage of the network now and then."""
 
-    feedings: Mapping[int, AggregatePlacement]
-    now: RunningCost
-    then: RunningCost
+    placements: Mapping[int, AggregatePlacement]
+    now: NetworkUsage
+    then: NetworkUsage
 
 
-def plan_jointly(
-    world: World, feedings: Mapping[int, AggregatePlacement], now: int
-) -> tuple[World, Mapping[int, AggregatePlacement]]:
-    """After those that came in this very clock tick, of which no mote has heard yet, were decided about together.
+def plan_jointly(candidate: Candidate, plans: PlanCache) -> Candidate:
+    """Place the queries of this very tick together; no mote knows of them yet.
 
-    Each has chosen beside those before it; who came after can make folds dearer, or could have shared a wider one.
+    Each was placed beside those before it. A later one can make folds dearer, or could have shared a wider fold.
     """
-    young = {number for number, query in world.live.items() if query.submitted_at == now}
-    splits = _splits(world, young) if len(young) > 1 else {}
-    best = _Candidate(world, feedings)
-    folded = [number for number in splits if best.folds(number)]
+    world = candidate.world
+    new = {number for number, query in world.live.items() if query.submitted_at == plans.now}
+    pushdowns = _find_pushdowns(world, new) if len(new) > 1 else {}
+    folded = [number for number in pushdowns if candidate.folds(number)]
     if not folded:
-        return world, feedings
-    best = best.weighed()
-    for numbers, chosen in ((folded, ()), (splits, None), *(([number], ()) for number in folded)):
+        return candidate
+    best, cost = candidate, plans.plan(world).cost
+    for numbers, chosen in (folded, ()), (list(pushdowns), None), *(([number], ()) for number in folded):
         tried = best.without(numbers)
         for number in numbers:
-            tried = tried.partial_sources(world.live[number], splits[number], now, chosen)
-        if (tried := tried.weighed()).cost.joules < best.cost.joules:
-            best = tried
-    return best.world, best.feedings
+            tried = tried.place(world.live[number], pushdowns[number], plans, chosen)
+        plan = plans.plan(tried.world)
+        if plan.is_cheaper_than(cost.joules):
+            best, cost = tried, plan.cost
+    return best
 
 
-def find_cheaper(world: World, now: int, by: float) -> PlanComparison | None:
-    """How motes would use less, by such a share, if queries were fed in other ways; None if they would not."""
-    splits = _splits(world, world.live)
-    if not splits:
+def find_cheaper(world: World, plans: PlanCache, min_saving: float) -> PlanComparison | None:
+    """Find placements with which all motes together use less, at least by that share of now; None if there are none."""
+    pushdowns = _find_pushdowns(world, world.live)
+    if not pushdowns:
         return None
-    best = begin = _Candidate(world, {}).weighed()
-    for tried in _at_once(begin, splits, now):
-        best = tried if tried.cost.joules < (1 - by) * best.cost.joules else best
-    for number in splits:
-        tried = best.without([number]).partial_sources(best.world.live[number], splits[number], now)
-        if tried.folds(number) != best.folds(number) and tried.weighed().cost.joules < (1 - by) * best.cost.joules:
-            best = tried.weighed()
-    changed = {n: feeding for n, feeding in best.feedings.items() if best.folds(n) != begin.folds(n)}
-    return PlanComparison(changed, begin.cost, best.cost) if changed else None
+    best = begin = Candidate(world)
+    cost = now = plans.plan(world).cost
+    for tried in _place_all_anew(begin, pushdowns, plans):
+        plan = plans.plan(tried.world)
+        if plan.is_cheaper_than((1 - min_saving) * cost.joules):
+            best, cost = tried, plan.cost
+    for number, pushdown in pushdowns.items():
+        tried = best.without([number]).place(best.world.live[number], pushdown, plans)
+        plan = plans.plan(tried.world)
+        if tried.folds(number) != best.folds(number) and plan.is_cheaper_than((1 - min_saving) * cost.joules):
+            best, cost = tried, plan.cost
+    changed = {n: placed for n, placed in best.placements.items() if best.folds(n) != begin.folds(n)}
+    return PlanComparison(changed, now, cost) if changed else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """What would run, with what was decided for the queries that would be fed in another way than they are."""
-
-    world: World
-    feedings: Mapping[int, AggregatePlacement]
-    cost: RunningCost | None = None
-
-    def without(self, numbers: Collection[int]) -> "_Candidate":
-        live = {number: query for number, query in self.world.live.items() if number not in numbers}
-        return _Candidate(replace(self.world, live=live), self.feedings)
-
-    def partial_sources(
-        self, query: QueryRecord, found: PushdownPlan, now: int, chosen: tuple | None = None
-    ) -> "_Candidate":
-        feeding = place_aggregates(query, found, self.world, now, chosen)
-        world = self.world.with_folds(feeding.begin).with_query(feeding.query)
-        return _Candidate(world, {**self.feedings, query.number: feeding})
-
-    def weighed(self) -> "_Candidate":
-        return replace(self, cost=RunningCost.of(self.world))
-
-    def folds(self, number: int) -> list:
-        return [each.fold for each in self.world.live[number].partial_sources]
+def _place_all_anew(begin: Candidate, pushdowns: Mapping[int, PushdownPlan], plans: PlanCache) -> Iterator[Candidate]:
+    """All queries delivered, and all placed anew. For a single query `find_cheaper` tries that by itself."""
+    choices: tuple[tuple[Fold, ...] | None, ...] = ((), None) if len(pushdowns) > 1 else ()
+    for chosen in choices:
+        candidate = begin.without(pushdowns)
+        for number, pushdown in pushdowns.items():
+            candidate = candidate.place(begin.world.live[number], pushdown, plans, chosen)
+        yield candidate
 
 
-def _at_once(begin: _Candidate, splits: Mapping[int, PushdownPlan], now: int) -> Iterator[_Candidate]:
-    """All that can be exchanged in another way; there is none for a query alone that is not tried by itself."""
-    for chosen in ((), None) if len(splits) > 1 else ():
-        way = begin.without(splits)
-        for number, found in splits.items():
-            way = way.partial_sources(begin.world.live[number], found, now, chosen)
-        yield way.weighed()
+def _find_pushdowns(world: World, numbers: Collection[int]) -> dict[int, PushdownPlan]:
+    """What motes could run of the queries that have aggregates for them and can change their placement at any window.
 
-
-def _splits(world: World, numbers: Collection[int]) -> dict[int, PushdownPlan]:
-    """What motes might do for those of the queries that have aggregates for them, and may be fed in another way from any window on.
-
-    The widest first: a fold that keeps much feeds who wants less of the same, and not the other way round.
+    Queries with wide folds come first, because a wide fold serves queries that need less, and not the other way round.
     """
     found: dict[int, PushdownPlan] = {}
-    if world.deployment is None or world.moves is not PushdownPolicy.PLANNED:
+    if world.deployment is None or world.pushdown is not PushdownPolicy.PLANNED:
         return found
     for number in numbers:
         query = world.live[number]
         if not query.needs or query.migration is not None or query.plan.options.lasting is not None:
             continue
-        if isinstance(root := query.plan.root, StreamNode) or any(
-            isinstance(node, NOT_MIGRATABLE) for node in walk(root)
-        ):
+        root = query.plan.root
+        if isinstance(root, StreamNode) or any(isinstance(node, NOT_MIGRATABLE) for node in walk(root)):
             continue
-        split = split_plan(query.plan, rewrite(query.plan)[0].root, world)
-        if split.fold_candidates:
-            found[number] = split
-    return dict(sorted(found.items(), key=lambda each: -max(len(feed.fold.states) for feed in each[1].fold_candidates)))
+        pushdown = split_plan(query.plan, rewrite(query.plan)[0].root, world)
+        if pushdown.fold_candidates:
+            found[number] = pushdown
+    widths = {n: max(len(c.fold.states) for c in pushdown.fold_candidates) for n, pushdown in found.items()}
+    return dict(sorted(found.items(), key=lambda item: -widths[item[0]]))

@@ -1,11 +1,11 @@
-"""Wanted: what the live queries together want of motes, and which of their reports speak for all of them."""
+"""Requirements: what the live queries together require of motes: operators, sites, samplings, schedules and programs."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from acquisition.batch import Batch
-from acquisition.schedule import Sampling, Schedule
-from acquisition.schedule_builder import ScheduleSet, build_schedules
+from acquisition.schedule import Sampling
 from basestation.algebra.node import PlanNode
 from basestation.controller.query_lifecycle import QueryRecord
 from basestation.controller.world import World
@@ -24,181 +24,180 @@ from innet.placement.placement import (
     conditions,
     extents_of,
     find_required_sites,
-    find_sending_sites,
     place_at_all_sites,
     select_sites,
 )
 from innet.placement.slot_rounds import longest_pause
-from innet.program.compiler import compile_programs
 from innet.program.mote_program import MoteProgram
 
 MISSED_EPOCHS = 6
-"""So many epochs may be late or lost before somebody is taken to be silent."""
+"""A site counts as silent after this many epochs late or lost."""
+
+Compile: TypeAlias = Callable[[Sequence[PlacedOperator]], list[MoteProgram]]
+"""Compiles placed operators to programs; ProgramError where a mote has no room."""
+
+
+# --- what one query requires -----------------------------------------------------------------------------------------
 
 
 def split_plan(plan: Plan, root: PlanNode, world: World) -> PushdownPlan:
-    """What of a query may run on motes; nothing but sampling where their sensors are not known, or nothing is to move.
+    """Find the part of a plan that motes can run.
 
-    What its conditions exclude all sites from runs nowhere, and nobody samples for it.
+    Without a deployment, or if nothing is to be pushed down, that is sampling alone. An operator whose conditions exclude
+    every site runs nowhere, and no mote samples for it.
     """
-    if world.deployment is None or world.moves is PushdownPolicy.NOTHING:
+    if world.deployment is None or world.pushdown is PushdownPolicy.NOTHING:
         return PushdownPlan(deliver_everything(root), (), ())
     found = plan_pushdown(plan, root, raw_ranges(world.deployment, world.catalog), mtu=world.deployment.mtu)
-    readings = tuple(each for each in found.readings if _somewhere(each, world))
-    feeds = tuple(feed for feed in found.fold_candidates if _somewhere(feed.fold, world))
-    return replace(found, readings=readings, fold_candidates=feeds)
+    readings = tuple(delivery for delivery in found.readings if _runs_somewhere(delivery, world))
+    candidates = tuple(candidate for candidate in found.fold_candidates if _runs_somewhere(candidate.fold, world))
+    return replace(found, readings=readings, fold_candidates=candidates)
 
 
-def _somewhere(operator: Placeable, world: World) -> bool:
-    """Whether there is a site that its conditions do not exclude."""
+def _runs_somewhere(operator: Placeable, world: World) -> bool:
     sites = {name: world.catalog.find(name).sites or () for name in extents_of(operator)}
     return any(find_required_sites([operator], sites).values())
 
 
 def find_renewed_extents(query: QueryRecord, world: World) -> set[str]:
-    """The extents of which a query wants readings that motes may filter so far, for queries that run or have gone."""
-    wanted = set(live_deliveries(world))
+    """The extents of which a query needs readings that motes may filter out for the queries that run so far."""
+    delivered = set(live_deliveries(world))
     return {
-        new.extent for new in query.deliveries if new not in wanted and not any(_covers(each, new) for each in wanted)
+        new.extent for new in query.deliveries if new not in delivered and not any(_covers(d, new) for d in delivered)
     }
 
 
 def find_report_starts(query: QueryRecord, world: World, now: int) -> dict[str, int]:
-    """By extent, from which tick on what motes report as filtered does not pass a query that comes now either.
+    """By extent, the tick from which on filter reports of motes also hold for a query that is submitted now.
 
-    It is that of a query that wants the same, or all, for as long as it did; else they have not asked its conditions yet.
+    If a running query has the same conditions, or none, the tick of that query holds; otherwise motes do not test the
+    conditions of the new query yet.
     """
     found: dict[str, int] = {}
     for new in query.deliveries:
-        alike = [
+        same = [
             other.reports_from[new.extent]
             for other in world.live.values()
-            if any(each == new or _covers(each, new) for each in other.deliveries)
+            if any(delivery == new or _covers(delivery, new) for delivery in other.deliveries)
         ]
-        found[new.extent] = max(min(alike, default=now), found.get(new.extent, 0))
+        found[new.extent] = max(min(same, default=now), found.get(new.extent, 0))
     return found
 
 
-def select_valid_reports(sampling: Sampling, reports: Batch, world: World) -> Batch:
-    """Those of a sampling's reports that speak for all queries there are now.
+def _covers(broad: Deliver, delivery: Deliver) -> bool:
+    """Whether one delivery has every reading that another may need."""
+    same = broad.extent == delivery.extent and not conditions(broad)
+    return same and _interval(delivery) % _interval(broad) == 0
 
-    A mote that has not heard of a new query yet filters by the conditions of those before; so a query that wants what
-    was filtered renews the sampling, and from the new one's first tick on the old one's reports count no more, whenever they come.
-    """
-    samplings = list(world.scheduled.samplings.values())
-    later = samplings[samplings.index(sampling) + 1 :]
-    ends = [each.epochs.start for each in later if each.extent == sampling.extent]
-    return reports.take(reports.tick < min(ends)) if ends else reports
+
+# --- what all of them require ----------------------------------------------------------------------------------------
+
+
+def live_deliveries(world: World) -> list[Deliver]:
+    """The deliveries of all live queries."""
+    return [operator for query in world.live.values() for operator in query.all_deliveries]
 
 
 def place_all(world: World) -> tuple[PlacedOperator, ...]:
-    """Everything that is to run on motes, and where. A mote that has begun to merge goes on as long as the fold runs."""
-    wanted = dict.fromkeys(live_deliveries(world))
-    readings = (_placed(operator, world.catalog.find(operator.extent).sites) for operator in wanted)
-    return *readings, *(_reaching(fold, world) for fold in world.running.values())
+    """Place everything that runs on motes. A mote that has begun to merge a fold goes on as long as the fold runs."""
+    deliveries = dict.fromkeys(live_deliveries(world))
+    readings = (_place(delivery, world.catalog.find(delivery.extent).sites or ()) for delivery in deliveries)
+    return *readings, *(_extend_merging(fold, world) for fold in world.running.values())
 
 
-def merge_schedules(
-    world: World, tick: int, anew: Collection[str] = (), asking: Iterable[QueryRecord] = ()
-) -> ScheduleSet:
-    """One schedule per site for all live queries, and those that are asking. Nobody samples what all of them exclude."""
-    queries = [query for query in (*world.live.values(), *asking) if query.needs]
-    needs = [need for query in queries for need in query.needs]
-    operators = [
-        each for query in queries for each in (*query.all_deliveries, *(fed.fold for fed in query.all_partial_sources))
-    ]
-    sites = {extent.name: extent.sites or () for extent in world.catalog}  # where nobody lists them, sharing says so
-    sent = find_sending_sites([each for query in queries for each in query.all_deliveries], sites)
-    sent_by = {need.extent: sent.get(need.extent, {}) for need in needs}
-    return build_schedules(
-        needs, world.catalog, world.scheduled, tick, anew, find_required_sites(operators, sites), sent_by
-    )
+def _place(operator: Deliver, sites: tuple[int, ...]) -> PlacedOperator:
+    """Place a delivery at the sites that its conditions admit.
+
+    A reading that one extent's conditions exclude is still due for another extent (semantics 12.3).
+    """
+    return PlacedOperator(operator, select_sites(operator, sites) if len(extents_of(operator)) == 1 else sites)
+
+
+def _extend_merging(fold: PlacedOperator, world: World) -> PlacedOperator:
+    """Let a fold also merge at the motes that its partials pass in the routing tree of now."""
+    passed = sites_below(world.tree, fold.sites).keys() - {*fold.sites, *fold.merging}
+    return replace(fold, merging=(*fold.merging, *sorted(passed))) if passed else fold
 
 
 def compile_all(
-    running: Sequence[PlacedOperator], world: World, scheduled: ScheduleSet
-) -> tuple[Sequence[PlacedOperator], list[MoteProgram]]:
-    """What of it is run, and the programs of all motes; where one has no room, none asks any condition of what it delivers.
+    requested: Sequence[PlacedOperator], world: World, compile_placed: Compile
+) -> tuple[tuple[PlacedOperator, ...], list[MoteProgram]]:
+    """Compile one program per mote; return the operators that run, and the programs.
 
-    ProgramError where one has no room for what is left.
+    Where a mote has no room for the conditions of deliveries, all motes deliver unfiltered readings. ProgramError where a
+    mote has no room even for that.
     """
-    schedules = tuple(scheduled.schedules.values())
     try:
-        return _fitting(running, world, schedules)
+        return _fit_merging(requested, world, compile_placed)
     except ProgramError:
-        folds = [each for each in running if each.number]
+        folds = [placed for placed in requested if placed.number]
         acquires = [acquire for operator in live_deliveries(world) for acquire in find_acquires(operator).values()]
         everything = [Deliver(acquire, acquire.extent, acquire.sampled) for acquire in acquires]
-        sites = {operator.extent: world.catalog.find(operator.extent).sites for operator in everything}
-        return _fitting([*place_at_all_sites(everything, sites), *folds], world, schedules)
+        sites = {operator.extent: world.catalog.find(operator.extent).sites or () for operator in everything}
+        return _fit_merging([*place_at_all_sites(everything, sites), *folds], world, compile_placed)
 
 
-def _fitting(
-    running: Sequence[PlacedOperator], world: World, schedules: Sequence[Schedule]
-) -> tuple[Sequence[PlacedOperator], list[MoteProgram]]:
-    """All of it; a mote that has come to be on the way of a fold, and has no room for it, passes on what it does not merge."""
+def _fit_merging(
+    requested: Sequence[PlacedOperator], world: World, compile_placed: Compile
+) -> tuple[tuple[PlacedOperator, ...], list[MoteProgram]]:
+    """Compile all of it. A mote that is newly on the path of a fold and has no room for it forwards partials unmerged."""
+    running = tuple(requested)
     while True:
         try:
-            return running, compile_programs(running, schedules, mote_processors(world))
+            return running, compile_placed(running)
         except ProgramError as error:
-            new = [each for each in running if each.number and _is_new(error.site, each, world)]
+            new = [fold for fold in running if fold.number and _is_new(error.site, fold, world)]
             if not new:
                 raise
-            largest = max(new, key=lambda each: each.room * each.shape.group_bytes)
-            less = replace(largest, merging=tuple(site for site in largest.merging if site != error.site))
-            running = [less if each is largest else each for each in running]
+            largest = max(new, key=lambda fold: fold.room * fold.shape.group_bytes)
+            smaller = replace(largest, merging=tuple(site for site in largest.merging if site != error.site))
+            running = tuple(smaller if fold is largest else fold for fold in running)
 
 
 def _is_new(site: int | None, fold: PlacedOperator, world: World) -> bool:
-    """Whether a site is to merge that has not been told to. One that has would drop what comes of a fold that it lets go of."""
+    """Whether a site would merge a fold that it does not merge yet; one that already merges would lose partials it holds."""
     return site in fold.merging and site not in world.folds[fold.number].merging
 
 
 def mote_processors(world: World) -> dict[int, Processor]:
-    """What each mote computes with, as far as that is known."""
+    """The processor of each mote, as far as it is declared."""
     motes = {} if world.deployment is None else world.deployment.motes
     return {number: load_hardware(mote.hardware).processor for number, mote in motes.items()}
 
 
-def live_deliveries(world: World) -> list[Deliver]:
-    """What live queries want to have here."""
-    return [operator for query in world.live.values() for operator in query.all_deliveries]
+# --- what the motes report -------------------------------------------------------------------------------------------
+
+
+def select_valid_reports(sampling: Sampling, reports: Batch, world: World) -> Batch:
+    """Select the filter reports of a sampling that hold for all queries of now.
+
+    A mote that does not know a new query yet filters by the conditions of the earlier ones. So a query that needs filtered
+    readings renews the sampling; from the first tick of the new sampling on, reports of the old one do not count.
+    """
+    samplings = list(world.scheduled.samplings.values())
+    later = samplings[samplings.index(sampling) + 1 :]
+    ends = [other.epochs.start for other in later if other.extent == sampling.extent]
+    return reports.take(reports.tick < min(ends)) if ends else reports
 
 
 def find_silence_limits(world: World) -> dict[int, int]:
-    """For how many ticks a site may say nothing before it is silent, by what it is to deliver; of a fold one partial may be lost."""
+    """By site, the number of ticks without a frame after which it counts as silent. One partial of a fold may get lost."""
     found: dict[int, int] = {}
-    for each in place_all(world):
-        pause = longest_pause(each.operator)
-        most = (2 * pause if each.number else pause) + MISSED_EPOCHS * _interval(each.operator)
-        for site in _told_of(each, world):
-            found[site] = min(most, found.get(site, most))
+    for placed in place_all(world):
+        pause = longest_pause(placed.operator)
+        limit = (2 * pause if placed.number else pause) + MISSED_EPOCHS * _interval(placed.operator)
+        for site in _visible_sites(placed, world):
+            found[site] = min(limit, found.get(site, limit))
     return found
 
 
-def _told_of(each: PlacedOperator, world: World) -> Iterable[int]:
-    """The sites of which it is told that something came. Where partials count who is in them, who hands them over, and no other."""
-    if not each.number or each.shape.has_bitmap:
-        return each.sites
-    return (site for site in each.sites if world.tree.parent.get(site) in world.tree.roots)
-
-
-def _covers(all_of: Deliver, operator: Deliver) -> bool:
-    """Whether one has every reading delivered that another might want."""
-    same = all_of.extent == operator.extent and not conditions(all_of)
-    return same and _interval(operator) % _interval(all_of) == 0
-
-
-def _placed(operator: Deliver, sites: tuple[int, ...]) -> PlacedOperator:
-    """At the sites that its conditions do not exclude. What one extent's conditions exclude is still due of another (12.3)."""
-    return PlacedOperator(operator, select_sites(operator, sites) if len(extents_of(operator)) == 1 else sites)
-
-
-def _reaching(fold: PlacedOperator, world: World) -> PlacedOperator:
-    """A fold that also merges at the motes that its partials pass through now."""
-    passing = sites_below(world.tree, fold.sites).keys() - {*fold.sites, *fold.merging}
-    return replace(fold, merging=(*fold.merging, *sorted(passing))) if passing else fold
+def _visible_sites(placed: PlacedOperator, world: World) -> Iterable[int]:
+    """The sites of which frames show that they sent. A partial without a contributor bitmap shows only its last sender."""
+    if not placed.number or placed.shape.has_bitmap:
+        return placed.sites
+    return (site for site in placed.sites if world.tree.parent.get(site) in world.tree.roots)
 
 
 def _interval(operator: Placeable) -> int:
+    """The ticks between two samplings for an operator."""
     return find_acquires(operator)[operator.extent].interval

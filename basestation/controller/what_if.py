@@ -1,32 +1,54 @@
-"""Placing: what a station would have the motes of a deployment do for some queries, if it had heard of all declared links."""
+"""What-if planning: the plan that a station would make for some queries if all declared links were known."""
 
 from collections.abc import Sequence
 
 from acquisition.extent import Catalog
-from basestation.controller.forecast import Forecast, add_query, initial_world, make_forecast
+from basestation.controller.aggregate_placement import AggregatePlacement, Candidate, add_query
 from basestation.controller.lifetime import check_lifetimes, fit_lifetime
+from basestation.controller.network_plan import NetworkPlan, PlanCache
 from basestation.controller.reoptimization import plan_jointly
+from basestation.controller.world import World
 from basestation.planner.plan import Plan
 from basestation.planner.pushdown_policy import PushdownPolicy
 from innet.deployment import Deployment
 from innet.placement.statistics import GUESS, Statistics
+from innet.routing.parent_selection import choose_tree
 
 
-def plan_what_if(
-    plans: Sequence[Plan],
+def initial_world(
     deployment: Deployment,
     catalog: Catalog,
     statistics: Statistics = GUESS,
-    moves: PushdownPolicy = PushdownPolicy.PLANNED,
-) -> Forecast | None:
-    """All of them, asked in this order in one clock tick, and so decided about together; None where no mote has anything to do with any.
+    pushdown: PushdownPolicy = PushdownPolicy.PLANNED,
+) -> World:
+    """The world of a duty-cycled station that knows all declared links and has no queries."""
+    tree = choose_tree(deployment.topology, deployment.gateways)
+    return World(catalog, deployment, pushdown, True, topology=deployment.topology, tree=tree, statistics=statistics)
 
-    ScheduleError where motes cannot sample what they need, PlacementError where no agenda has time for what they send,
-    or motes would not last as long as some query asks, ProgramError where what is to run cannot be said in programs.
+
+def plan_what_if(
+    queries: Sequence[Plan],
+    deployment: Deployment,
+    catalog: Catalog,
+    statistics: Statistics = GUESS,
+    pushdown: PushdownPolicy = PushdownPolicy.PLANNED,
+) -> NetworkPlan | None:
+    """Plan queries as if submitted in this order in one clock tick; None if motes have nothing to do for any of them.
+
+    ScheduleError if motes cannot sample what they need; PlacementError if no agenda has time for what they send, or motes do
+    not last as long as a query asks; ProgramError if a mote has no room.
     """
-    world, feedings = initial_world(deployment, catalog, statistics, moves), {}
-    for number, plan in enumerate(plans, 1):
-        world, feeding = add_query(fit_lifetime(plan, world, 0), number, world, 0)
-        world, feedings = plan_jointly(world, {**feedings, number: feeding}, 0)
-        check_lifetimes(world)
-    return make_forecast(world, list(feedings.values()))
+    plans, placements = PlanCache(0), dict[int, AggregatePlacement]()
+    world = initial_world(deployment, catalog, statistics, pushdown)
+    for query in queries:
+        added = add_query(fit_lifetime(query, world, plans), world, plans)
+        candidate = plan_jointly(Candidate(added.world, {**placements, **added.placements}), plans)
+        world, placements = candidate.world, dict(candidate.placements)
+        check_lifetimes(world, plans)
+    plan = plans.plan(world)
+    if not plan.queries:
+        return None
+    plan.check()
+    decisions = tuple(decision for placement in placements.values() for decision in placement.decisions)
+    refusals = tuple(placement.refusal for placement in placements.values() if placement.refusal)
+    return plan.with_decisions(decisions, refusals)

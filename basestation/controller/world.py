@@ -1,4 +1,4 @@
-"""World: what the base station knows now. It is replaced, never changed."""
+"""World: everything that the station knows at one moment. A world is never changed, only replaced."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from acquisition.extent import Catalog
 from acquisition.schedule_builder import NO_SCHEDULES, ScheduleSet
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord, QueryState
+from basestation.controller.sampling_demand import SamplingDemand
 from basestation.planner.pushdown_policy import PushdownPolicy
 from gateway.desired_state import DesiredState
 from gateway.frame import COORDINATOR, HopPath, MoteId
@@ -21,29 +22,30 @@ from innet.routing.tree import RoutingTree
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`desired` is what each mote should have; what it says it has is known to its keeper (`gateway.reconciler`).
+    """`desired` is the state that each mote should have. The state that it reports is kept by `gateway.mote_reconciler`.
 
-    `folds` are by number those that run, and old ones whose frames may be under way, the youngest last. Motes that
-    `sleeps` is said of have an `agenda`, and sleep but for their slots in it.
+    `folds` has the folds that run by number, and older ones whose frames may still be on the air, the youngest last. In a
+    `duty_cycled` network motes sleep except in the slots of the `agenda`.
     """
 
     catalog: Catalog
-    deployment: Deployment | None = None  # what is known of the motes before they say anything
-    moves: PushdownPolicy = PushdownPolicy.PLANNED
+    deployment: Deployment | None = None  # the motes as declared; None: unknown
+    pushdown: PushdownPolicy = PushdownPolicy.PLANNED
     duty_cycled: bool = False
     agenda: Agenda | None = None
-    agenda_tick: int = -1  # in which clock tick
-    is_deferred: bool = False  # whether motes are to be told something when their agenda has begun
-    awake_reason: str | None = None  # why motes that are to sleep have no agenda
+    agenda_tick: int = -1  # the tick in which the agenda was computed
+    is_deferred: bool = False  # whether a change waits until the pending agenda has begun
+    awake_reason: str | None = None  # why motes of a duty-cycled network have no agenda
     scheduled: ScheduleSet = NO_SCHEDULES
-    desired: Mapping[int, DesiredState] = field(default_factory=dict)
+    demand: SamplingDemand | None = None  # what the schedules serve
+    desired: Mapping[MoteId, DesiredState] = field(default_factory=dict)
     topology: Topology = field(default_factory=Topology)
     tree: RoutingTree = field(default_factory=lambda: RoutingTree((COORDINATOR,), {}))
-    silence_limits: Mapping[int, int] = field(default_factory=dict)  # for how many ticks a mote may say nothing
-    silent: frozenset[int] = frozenset()  # where there is another way nothing is to go through these
+    silence_limits: Mapping[int, int] = field(default_factory=dict)  # by mote, how many ticks it may be silent
+    silent: frozenset[int] = frozenset()  # motes that the routing tree avoids
     folds: Mapping[int, PlacedOperator] = field(default_factory=dict)
     queries: Mapping[int, QueryRecord] = field(default_factory=dict)
-    live: Mapping[int, QueryRecord] = field(default_factory=dict)  # those that may want readings
+    live: Mapping[int, QueryRecord] = field(default_factory=dict)  # the queries that may need readings
     statistics: Statistics = GUESS
 
     @classmethod
@@ -51,70 +53,71 @@ class World:
         cls,
         catalog: Catalog,
         deployment: Deployment | None,
-        moves: PushdownPolicy = PushdownPolicy.PLANNED,
+        pushdown: PushdownPolicy = PushdownPolicy.PLANNED,
         duty_cycled: bool = False,
     ) -> "World":
-        """Before anybody was heard. All gateways are roots of the tree; the base station is one itself if none is named."""
+        """The world before any frame came. All gateways are roots of the tree; without any, the station is the root."""
         gateways = tuple(sorted(deployment.gateways)) if deployment else ()
-        return cls(catalog, deployment, moves, duty_cycled, tree=RoutingTree(gateways or (COORDINATOR,), {}))
+        return cls(catalog, deployment, pushdown, duty_cycled, tree=RoutingTree(gateways or (COORDINATOR,), {}))
 
     @property
-    def known(self) -> frozenset[int] | None:
-        """The motes and gateways of the deployment; None where nobody has said which there are."""
+    def declared_motes(self) -> frozenset[int] | None:
+        """The motes and gateways of the deployment; None without a deployment."""
         return None if self.deployment is None else frozenset((*self.deployment.motes, *self.deployment.gateways))
 
     def with_links(self, reports: Iterable[LinksReport]) -> "World":
-        """After motes told whom they hear."""
+        """The world after motes reported their neighbours."""
         topology = self.topology.with_reports(reports)
         if topology == self.topology:
             return replace(self, topology=topology)
-        return replace(self, topology=topology, tree=update_tree(self.tree, topology, self.silent, known=self.known))
+        tree = update_tree(self.tree, topology, self.silent, known=self.declared_motes)
+        return replace(self, topology=topology, tree=tree)
 
     def with_silent(self, silent: frozenset[int]) -> "World":
-        """After somebody has fallen silent, or speaks again."""
+        """The world with another set of silent motes."""
         if silent == self.silent:
             return self
-        return replace(self, silent=silent, tree=update_tree(self.tree, self.topology, silent, known=self.known))
+        tree = update_tree(self.tree, self.topology, silent, known=self.declared_motes)
+        return replace(self, silent=silent, tree=tree)
 
     def with_query(self, query: QueryRecord) -> "World":
+        """The world with a query added or replaced."""
         live = {**self.live, query.number: query}
         if not query.live:
             del live[query.number]
         return replace(self, queries={**self.queries, query.number: query}, live=live)
 
     def with_agenda(self, agenda: Agenda | None, tick: int) -> "World":
-        """With what motes are to keep to, as it was found in a clock tick."""
+        """The world with the agenda that was computed at a tick."""
         return self if agenda == self.agenda else replace(self, agenda=agenda, agenda_tick=tick)
 
     def with_folds(self, folds: Mapping[int, PlacedOperator]) -> "World":
-        """With folds that begin, or are told to other motes; a number that is used again is that of the youngest."""
-        known = {
-            number: placed for number, placed in self.folds.items() if number in self.running or number not in folds
-        }
-        return replace(self, folds={**known, **folds}) if folds else self
+        """The world with folds added or placed elsewhere. A number that is reused belongs to the youngest fold."""
+        kept = {number: fold for number, fold in self.folds.items() if number in self.running or number not in folds}
+        return replace(self, folds={**kept, **folds}) if folds else self
 
     @property
     def running(self) -> dict[int, PlacedOperator]:
-        """By number, the folds that feed some query."""
-        live = {fed.number for query in self.live.values() for fed in query.all_partial_sources}
-        return {number: placed for number, placed in self.folds.items() if number in live}
+        """By number, the folds that serve some query."""
+        live = {source.number for query in self.live.values() for source in query.all_partial_sources}
+        return {number: fold for number, fold in self.folds.items() if number in live}
 
     @property
     def last_fold(self) -> int:
-        """The number that was given last."""
-        return next(reversed(self.folds), 0)
+        """The fold number that was assigned last."""
+        return next(reversed(tuple(self.folds)), 0)
 
     @property
     def shapes(self) -> dict[int, PartialShape]:
-        """By their number in frames, how partials are made."""
-        return {number: placed.shape for number, placed in self.folds.items()}
+        """The layout of partials, by fold number."""
+        return {number: fold.shape for number, fold in self.folds.items()}
 
-    def way(self, mote: MoteId) -> HopPath:
-        """How a mote is reached, by whom it says it hears; empty where it is not in the tree."""
-        return self.tree.path(mote)[::-1] if mote in self.tree.parent else ()
+    def route_to(self, mote: MoteId) -> HopPath:
+        """The hops from the station to a mote; empty for a mote outside the tree."""
+        return tuple(map(MoteId, self.tree.path(mote)[::-1])) if mote in self.tree.parent else ()
 
     def with_settled(self, settled: frozenset[int]) -> "World":
-        """A query runs when all motes that it waits for are among those that have what they should have."""
+        """The world after motes confirmed: a query runs once all the motes it awaits have their desired state."""
         world = self
         for query in self.live.values():
             if query.state is QueryState.DEPLOYING and query.awaited <= settled:
@@ -122,5 +125,5 @@ class World:
         return world
 
     def next_number(self) -> int:
-        """The number of the next query; a number is never used again."""
+        """The number of the next query; numbers are never reused."""
         return max(self.queries, default=0) + 1

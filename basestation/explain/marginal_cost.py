@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 
 from acquisition.extent import Catalog
-from basestation.controller.forecast import INFEASIBLE, Forecast
+from basestation.controller.network_plan import INFEASIBLE, NetworkPlan
 from basestation.controller.what_if import plan_what_if
 from basestation.planner.plan import Plan
 from innet.costs.energy_model import EnergyPrediction
@@ -49,7 +49,7 @@ class MarginalCost:
 class WorkloadCost:
     """All of them on the same motes, and each by the number that it was given."""
 
-    placed: Forecast | str
+    placed: NetworkPlan | str
     each: Mapping[int, MarginalCost]
 
 
@@ -57,7 +57,7 @@ def predict_workload(plans: Mapping[int, Plan], deployment: Deployment, catalog:
              statistics: Statistics = GUESS) -> WorkloadCost | None:  # fmt: skip
     """None where fewer than two of them have motes do anything: there is nothing to share."""
 
-    def tried(queries: Sequence[Plan]) -> Forecast | str | None:
+    def tried(queries: Sequence[Plan]) -> NetworkPlan | str | None:
         try:
             return plan_what_if(queries, deployment, catalog, statistics)
         except INFEASIBLE as why:
@@ -76,8 +76,8 @@ def predict_workload(plans: Mapping[int, Plan], deployment: Deployment, catalog:
     return WorkloadCost(whole, each)
 
 
-def _hourly(placed: Forecast | str) -> HourlyCost | str:
-    return placed if isinstance(placed, str) else HourlyCost.of(placed.predicted())
+def _hourly(placed: NetworkPlan | str) -> HourlyCost | str:
+    return placed if isinstance(placed, str) else HourlyCost.of(placed.prediction)
 
 
 def _difference(whole: HourlyCost | str, others: HourlyCost | str) -> HourlyCost | str:

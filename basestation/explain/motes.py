@@ -12,7 +12,7 @@ NOT_SAMPLED = "nobody samples for it: its conditions hold at no site"
 
 def explain_motes(plans, deployment, catalog, statistics):
     """Of queries that are alone there; None where they read nothing that motes sense."""
-    from basestation.controller.forecast import INFEASIBLE  # where there is no deployment, nothing of it is loaded
+    from basestation.controller.network_plan import INFEASIBLE  # where there is no deployment, nothing of it is loaded
     from basestation.controller.what_if import plan_what_if
 
     try:
@@ -30,18 +30,19 @@ def _sensed(root):
 
 def fit_sampling(plan, deployment, catalog, statistics):
     """A query that asks for motes that last, with how often it is sampled then; as it is, where they cannot."""
-    from basestation.controller.forecast import initial_world
     from basestation.controller.lifetime import LifetimeError, fit_lifetime
+    from basestation.controller.network_plan import PlanCache
+    from basestation.controller.what_if import initial_world
 
     try:
-        return fit_lifetime(plan, initial_world(deployment, catalog, statistics), 0)
+        return fit_lifetime(plan, initial_world(deployment, catalog, statistics), PlanCache(0))
     except LifetimeError:
         return plan
 
 
 def describe_forecast(placed, deployment):
     """What there is to say of an Outlook."""
-    tree, prediction = placed.placement.tree, placed.predicted()
+    tree, prediction = placed.placement.tree, placed.prediction
     hours = prediction.epoch_ms / 3_600_000
     return {
         "deployment": deployment.name,
@@ -51,11 +52,11 @@ def describe_forecast(placed, deployment):
             for p in placed.placement.placed
         ],
         "folds": [
-            {"operator": w.fold.label(), "runs": w.runs, "reason": w.reason} for w in placed.weighed
+            {"operator": w.fold.label(), "runs": w.runs, "reason": w.reason} for w in placed.decisions
         ],
-        "not_folded": list(placed.refused),
-        "asks": placed.asks,
-        "statistics": str(placed.network.statistics),
+        "not_folded": list(placed.refusals),
+        "asks": placed.filters_on_motes,
+        "statistics": str(placed.problem.statistics),
         "round_ms": placed.agenda.period_ms,
         "slots_each": placed.agenda.rounds.every,
         "turns_each": placed.agenda.rounds.asks,
@@ -88,7 +89,7 @@ def _agenda(own):
 
 def _memory(mote, kept, placed):
     """Bytes of one mote, and what its hardware has for them."""
-    kind = placed.network.network.hardware[mote]
+    kind = placed.problem.network.hardware[mote]
     return {
         "mote": mote, "hardware": kind.name, "programs": kept.programs, "of_programs": kind.processor.program_bytes,
         "tables": kept.tables, "of_tables": kind.processor.ram_bytes, "queue": kept.queue,

@@ -26,7 +26,7 @@ def explain_workload(bound, deployment, catalog, statistics=GUESS):
             {"query": number, "alone": _hourly(each.alone), "added": _hourly(each.added)}
             for number, each in found.each.items()
         ],
-        "all": found.placed if refused else _hourly(HourlyCost.of(found.placed.predicted())),
+        "all": found.placed if refused else _hourly(HourlyCost.of(found.placed.prediction)),
         "motes": None if refused else describe_forecast(found.placed, deployment),
     }
 

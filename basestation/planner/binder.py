@@ -4,6 +4,7 @@ This module binds statements, their clauses and corrections; `query_binder` bind
 """
 
 from collections.abc import Iterator, Sequence, Sized
+from dataclasses import replace
 
 from acquisition.extent import Catalog, Extent, ExtentKind, LatePolicy
 from acquisition.schema import Type
@@ -46,6 +47,16 @@ def bind(statement: syntax.Statement, catalog: Catalog, report: Report) -> Plan 
         case syntax.Revise() | syntax.Delete() | syntax.Insert():
             return _correction(statement, catalog, report)
     raise TypeError(f"no statement: {statement!r}")
+
+
+def rebind(plan, **clauses):
+    """Bind the statement of a valid plan again with other clauses (such as `acquire_every`), without its text."""
+    statement = plan.statement
+    ask = statement.ask if isinstance(statement, syntax.Explain) else statement
+    report = Report(Source(""))
+    bound = bind(replace(ask, clauses=replace(ask.clauses, **clauses)), plan.catalog, report)
+    report.raise_errors()
+    return bound
 
 
 # --- queries ---------------------------------------------------------------------------------------------------------

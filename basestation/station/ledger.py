@@ -29,6 +29,7 @@ from gateway.frame import Frame, FrameKind, MoteId
 from gateway.image import NO_IMAGE
 from gateway.link import Link, SequenceSet
 from gateway.payload import ReadingCounts, decode_event, decode_hello
+from innet.payload import PartialColumns
 from innet.placement.placement import PlacedOperator, extents_of
 
 MOST_PIECES, MOST_COUNTS, MOST_SPANS = 1_024, 64, 16
@@ -306,7 +307,7 @@ class Ledger:
             self._accounts[key] = _ReadingAccount(partial(self._link_of, MoteId(site)))
         return self._accounts[key]
 
-    def desire(self, scheduled: ScheduleSet, now: int) -> None:
+    def set_schedules(self, scheduled: ScheduleSet, now: int) -> None:
         """These are the schedules from now on."""
         before, self._scheduled = self._scheduled, scheduled
         self._steps = {each.extent: each.epochs.interval for each in scheduled.running.values()}
@@ -318,12 +319,14 @@ class Ledger:
                     if was.get(extent) != is_.get(extent):
                         self._of(extent, site).desire(is_.get(extent), now)
 
-    def take(self, frames: Iterable[Frame], copies: Iterable[Frame], measured: ReceivedReadings, now: int) -> None:
+    def record_frames(
+        self, frames: Iterable[Frame], copies: Iterable[Frame], measured: ReceivedReadings, now: int
+    ) -> None:
         """What frames of readings and events say, those that were here before included; in a clock tick."""
         for name, batch in measured.batches:
-            self.come(name, batch.site, batch.tick, DeliveryKind.DELIVERED, now)
+            self.record_readings(name, batch.site, batch.tick, DeliveryKind.DELIVERED, now)
         for sampling, batch in measured.filtered:
-            self.come(sampling.extent, batch.site, batch.tick, DeliveryKind.FILTERED, now)
+            self.record_readings(sampling.extent, batch.site, batch.tick, DeliveryKind.FILTERED, now)
         samplings = self._scheduled.samplings
         for frame in frames:
             if frame.kind is FrameKind.READING and (span := epoch_range_of(frame)) and span[0] in samplings:
@@ -350,7 +353,7 @@ class Ledger:
                 if site == frame.mote:
                     account.note_first_hello(now)
 
-    def come(self, extent: str, site: np.ndarray, tick: np.ndarray, way: DeliveryKind, now: int) -> None:
+    def record_readings(self, extent: str, site: np.ndarray, tick: np.ndarray, way: DeliveryKind, now: int) -> None:
         """Readings of an extent, in any order."""
         step = self._steps.get(extent) or self._catalog.find(extent).interval
         self._come(extent, site, tick, step, way, now)
@@ -366,7 +369,14 @@ class Ledger:
         for mote, first, count in zip(site[begins].tolist(), tick[begins].tolist(), counts.tolist(), strict=True):
             self._of(extent, mote).come(first, count, step, way, now)
 
-    def merge(
+    def record_all_partials(
+        self, partials: Iterable[PartialColumns], folds: Mapping[int, PlacedOperator], now: int
+    ) -> None:
+        """Record partials that arrived in a clock tick, of folds given by number."""
+        for found in partials:
+            self.record_partials(folds[found.shape.aggregation], found.slice, found.who, found.readings, now)
+
+    def record_partials(
         self, placed: PlacedOperator, slice_: np.ndarray, who: np.ndarray, readings: np.ndarray, now: int
     ) -> None:
         """Partials of a fold: of which slice, who is in each of them (as `Partials.who`), and of how many readings it is.

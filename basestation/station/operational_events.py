@@ -1,6 +1,6 @@
-"""Incidents: what cannot be as it was asked for any more, though nobody has asked for anything else; and when it can again.
+"""Operational events: promises that the network cannot keep any more though no query changed, and those it keeps again.
 
-They are found by comparing two worlds, so whoever changes the world does not have to say what that means for a promise.
+They are found by comparison of two worlds, so code that changes the world need not know which promises it affects.
 """
 
 from collections import Counter, deque
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from basestation.controller.world import World
 
-MOST = 1_000
-"""So many are kept; all are counted."""
+MAX_EVENTS = 1_000
+"""The log keeps this many events; the counts include all."""
 AWAKE, ASLEEP = "motes stay awake", "motes need not stay awake any more"
 BROKEN, KEPT = "a lifetime is no longer kept", "a lifetime is kept again"
 
 
 @dataclass(frozen=True, slots=True)
 class OperationalEvent:
-    """`query` is whose promise it is about; `why` has the figures, where something cannot be."""
+    """`why` has the figures if something is impossible now; `query` is the query whose promise it concerns."""
 
     at_ms: int
     what: str
@@ -25,25 +25,25 @@ class OperationalEvent:
 
 
 class OperationalEventLog:
-    """The youngest, and how many of each there were."""
+    """The youngest events in `latest`, and the number of all by kind in `counts`."""
 
     def __init__(self) -> None:
-        self.kept: deque[OperationalEvent] = deque(maxlen=MOST)
-        self.counted: Counter[str] = Counter()
+        self.latest: deque[OperationalEvent] = deque(maxlen=MAX_EVENTS)
+        self.counts: Counter[str] = Counter()
 
     def compare(self, before: World, after: World, now_ms: int) -> None:
-        """What has changed for the worse, or the better again."""
+        """Record the promises that are broken or kept again in the world after."""
         self._note(now_ms, before.awake_reason, after.awake_reason, AWAKE, ASLEEP)
-        for number, query in after.live.items():  # what is over promises nothing
-            was = before.live[number].lifetime_violation if number in before.live else None
-            self._note(now_ms, was, query.lifetime_violation, BROKEN, KEPT, number)
+        for number, query in after.live.items():
+            old = before.live[number].lifetime_violation if number in before.live else None
+            self._note(now_ms, old, query.lifetime_violation, BROKEN, KEPT, number)
 
-    def _note(self, at_ms: int, was: str | None, now: str | None, worse: str, better: str,
-              query: int | None = None) -> None:  # fmt: skip
-        if (was is None) == (now is None):
+    def _note(
+        self, at_ms: int, old: str | None, new: str | None, worse: str, better: str, query: int | None = None
+    ) -> None:
+        """`old` and `new` are the reasons why a promise is broken; None while it is kept."""
+        if (old is None) == (new is None):
             return
-        found = (
-            OperationalEvent(at_ms, better, "", query) if now is None else OperationalEvent(at_ms, worse, now, query)
-        )
-        self.kept.append(found)
-        self.counted[found.what] += 1
+        event = OperationalEvent(at_ms, better if new is None else worse, new or "", query)
+        self.latest.append(event)
+        self.counts[event.what] += 1

@@ -1,10 +1,8 @@
-"""The station put together: transport, links, world, engine, archive, results; and the server that shows it.
+"""Station: the running service, which joins transport, links, world, engine, archive and results.
 
-`Station.step(now)` is all that happens at one moment; whoever owns a clock calls it: a test, a simulation, a daemon.
+The owner of a clock (a test, a simulation, a daemon) calls `Station.step(now)`; nothing happens in between.
 """
 
-import socket
-import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,18 +20,20 @@ from basestation.controller.agenda import is_agenda_pending, round_ticks
 from basestation.controller.dispatch import dispatch, on_agenda_start
 from basestation.controller.expiry import expire_queries
 from basestation.controller.lifetime import recheck_lifetimes
+from basestation.controller.migration import MigrationEvent, MigrationListener, advance_migrations, start_migrations
+from basestation.controller.network_plan import PlanCache
 from basestation.controller.query_lifecycle import QueryEvent, QueryRecord
 from basestation.controller.world import World
 from basestation.execution.engine import Engine
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.results.feed import Feed
 from basestation.results.schema import schema_of
-from basestation.station.clock_skew import ClockSkewDetector
+from basestation.station.clock_skew import ClockSkewDetector, find_timestamps
 from basestation.station.ledger import Ledger
 from basestation.station.operational_events import OperationalEventLog
 from basestation.station.statistics_collector import StatisticsCollector
 from gateway.codec import FrameDecoder
-from gateway.frame import MAX_FRAME, HopPath, MoteId
+from gateway.frame import MAX_FRAME, Frame, HopPath, MoteId
 from gateway.link import LinkPolicy, Links
 from gateway.reconciler import MoteReconcilers
 from gateway.transports import Transport
@@ -41,181 +41,188 @@ from innet.deployment import Deployment
 from innet.routing.failure_detector import FailureDetector
 
 
-def ignore_migration(decided: migration.MigrationEvent) -> None:
-    """The listener of a station whose migrations interest nothing else."""
+def ignore_migration(event: MigrationEvent) -> None:
+    """The default listener of migrations; a named function, so that a station can be pickled."""
 
 
 class Station:
-    """`boot` is the number of this start of the station; no two starts may have the same. Times are ms since tick 0.
+    """All times are ms since tick 0. `boot` is the number of this start of the station; no two starts have the same.
 
-    Without a `deployment` nothing is known of the motes' sensors, and everything is collected; with one, `moves` says how
-    much of the queries runs on motes, and with an `agenda` they sleep but for their slots. What is planned may be exchanged
-    while queries run; `decided` hears of that.
+    Without a `deployment` the sensors of the motes are unknown, and motes deliver all readings. With one, `pushdown` says how
+    much of the queries runs on motes; with an `agenda` motes sleep outside their slots. Running queries may migrate to other
+    plans; `on_migration` is called then.
     """
 
-    def __init__(self, catalog: Catalog, transport: Transport, archive: Archive, boot: int, now_ms: int,
-                 policy: LinkPolicy | None = None, deployment: Deployment | None = None,
-                 moves: PushdownPolicy = PushdownPolicy.PLANNED, agenda: bool = False,
-                 decided: migration.MigrationListener = ignore_migration) -> None:  # fmt: skip
-        self.world = World.initial(catalog, deployment, moves, agenda)
+    def __init__(
+        self,
+        catalog: Catalog,
+        transport: Transport,
+        archive: Archive,
+        boot: int,
+        now_ms: int,
+        policy: LinkPolicy | None = None,
+        deployment: Deployment | None = None,
+        pushdown: PushdownPolicy = PushdownPolicy.PLANNED,
+        agenda: bool = False,
+        on_migration: MigrationListener = ignore_migration,
+    ) -> None:
+        self.world = World.initial(catalog, deployment, pushdown, agenda)
         self.feed = Feed()
         self.links = Links(boot, policy or LinkPolicy())
         mtu = MAX_FRAME if deployment is None else deployment.mtu
-        self.reconcilers = MoteReconcilers(self.links, self._clock, self._way, mtu=mtu)
+        self.reconcilers = MoteReconcilers(self.links, self._clock, self._route_to, mtu=mtu)
         self.failure_detector = FailureDetector()
-        self.clocks = ClockSkewDetector(self.reconcilers.policy.clock_tolerance_ms)
+        self.clock_skew = ClockSkewDetector(self.reconcilers.policy.clock_tolerance_ms)
         self.engine = Engine(catalog, begun=tick_of_ms(now_ms, catalog.tick_ms), live=True)
         self.errors: Counter[str] = Counter()
-        self.incidents = OperationalEventLog()
+        self.events = OperationalEventLog()
         self.ledger = Ledger(catalog, self.links.by_mote)
         self._transport, self._archive, self._decoder = transport, archive, FrameDecoder(mtu)
-        self._gathering, self._decided = StatisticsCollector(), decided
-        self._tick = self._looked = self._reviewed = tick_of_ms(now_ms, catalog.tick_ms)
-        self._changed: int | None = None  # when a query came or went last, until that was weighed
+        self._statistics, self._on_migration = StatisticsCollector(), on_migration
+        self._tick = tick_of_ms(now_ms, catalog.tick_ms)
+        self._stepped = self._reviewed = self._tick  # the ticks of the last step, and of the last use of statistics
+        self._changed: int | None = None  # the tick in which a query started or ended, until plans are reviewed
+
+    # --- requests ----------------------------------------------------------------------------------------------------
 
     def load(self, extent: str, columns: Mapping[str, Vector], now_ms: int) -> None:
-        """The contents of a stored extent, from now on."""
-        self._end_ticks(now_ms)
+        """Replace the contents of a stored extent from now on."""
+        self._answer(now_ms)
         self.engine.load(extent, self._tick, columns)
 
     def submit(self, text: str, now_ms: int) -> QueryRecord:
-        """Accept a query and send its motes what they need. Refused says why it cannot be."""
-        self._end_ticks(now_ms)
-        return self._carry_out(downlink.deploy(text, self.world, self.engine), now_ms)
+        """Accept a query and send motes their part of it. DiagnosticError if it cannot run."""
+        self._answer(now_ms)
+        return self._apply(downlink.deploy(text, self.world, self.engine), now_ms)
 
     def stop(self, number: int, now_ms: int) -> QueryRecord:
-        """Stop a query; KeyError if there is none of that number."""
-        self._end_ticks(now_ms)
-        return self._carry_out(downlink.withdraw(number, self.world, self.engine), now_ms)
-
-    def step(self, now_ms: int) -> None:
-        """End the clock ticks that are over, take what came, acknowledge it, look after the motes."""
-        self._end_ticks(now_ms)
-        arrivals = gateway.uplink.receive(self._transport.receive(), self._decoder, self.links)
-        known = self.world.known
-        frames = [frame for frame in arrivals.frames if known is None or frame.mote in known]
-        self.errors.update(["stranger"] * (len(arrivals.frames) - len(frames)))
-        risen = uplink.receive(
-            frames,
-            arrivals.duplicates,
-            self.world,
-            self.engine,
-            self._archive,
-            self._gathering,
-            self.ledger,
-            self._tick,
-        )
-        of_motes = [frame for frame in frames if frame.mote not in self.world.tree.roots]
-        strange = self.reconcilers.receive(of_motes, now_ms)
-        self.reconcilers.note_alive((mote for mote, _ in risen.merged), now_ms)
-        for mote in self.clocks.find_skewed_sites(risen.stamps, now_ms, self.world.agenda):
-            self.reconcilers.of(mote).note_clock_wrong(now_ms)
-        came = [*((frame.mote, frame.sender) for frame in of_motes), *risen.merged]
-        self.failure_detector.record_arrivals(came, self.world.tree, now_ms)
-        self.errors.update(error.code for error in (*arrivals.errors, *risen.errors, *strange))
-        gateway.downlink.send_acks(arrivals.acks, self._transport)
-        settled = self.reconcilers.up_to_date_motes()
-        world, now = self._listen(risen.world, settled, now_ms), self.engine.clock + 1
-        world = migration.advance_migrations(world, self.engine, settled, self._decided)
-        begins = self._agenda_begins()
-        if world.tree.parent != self.world.tree.parent:
-            world = recheck_lifetimes(dispatch(world, now))
-        elif begins:
-            self.failure_detector.begin(world.tree.parent, now_ms)
-            world = recheck_lifetimes(on_agenda_start(world, now))
-        world = expire_queries(self._review(world), now)
-        if world.desired is not self.world.desired:
-            gateway.downlink.set_desired(world.desired, self.reconcilers, now_ms)
-        elif not is_agenda_pending(world, now):
-            world = world.with_settled(settled)
-        self._become(world, now_ms)
-        self._speak(now_ms)
+        """Stop a query. KeyError if there is none of that number."""
+        self._answer(now_ms)
+        return self._apply(downlink.withdraw(number, self.world, self.engine), now_ms)
 
     def account(self) -> dict[str, dict[int, dict[str, int]]]:
-        """By extent and mote, what became of each reading that was due (`basestation.station.ledger`)."""
+        """By extent and mote, the account of each due reading (`basestation.station.ledger`)."""
         return self.ledger.sums(max(self._tick, self.engine.clock))
 
-    def _review(self, world: World) -> World:
-        """Weigh again what was decided: now and then by what has come since the last time, and when other queries run."""
-        if is_agenda_pending(world, self._tick):
-            return world
-        due = self._tick >= self._reviewed + migration.REVIEW_ROUNDS * round_ticks(world)
-        if due:
-            self._reviewed = self._tick
-            world = replace(world, statistics=self._gathering.collect(world))
-        elif self._changed is None or self._tick < self._changed + migration.QUIET_ROUNDS * round_ticks(world):
-            return world
-        self._changed = None
-        return migration.start_migrations(world, self.engine, self._decided)
+    # --- one step ----------------------------------------------------------------------------------------------------
 
-    def _listen(self, world: World, up_to_date_motes: frozenset[int], now_ms: int) -> World:
-        """Find out who is silent of those that have what they should have."""
-        tick_ms = world.catalog.tick_ms
-        most = {site: ticks * tick_ms for site, ticks in world.silence_limits.items() if site in up_to_date_motes}
-        for mote in sorted(self.failure_detector.find_overdue(world.tree, most, now_ms)):
-            self.reconcilers.of(mote).note_overdue(now_ms)
-        return world.with_silent(self.failure_detector.motes)
+    def step(self, now_ms: int) -> None:
+        """Answer the clock ticks that are over, take what motes sent, and send them what is due."""
+        self._answer(now_ms)
+        world = self._ingest(now_ms)
+        settled = self.reconcilers.up_to_date_motes()
+        world = self._maintain_links(world, settled, now_ms)
+        world = self._replan(world, settled, now_ms)
+        self._dispatch(world, settled, now_ms)
 
-    def _agenda_begins(self) -> bool:
-        """Whether motes change to their agenda in this clock tick: what they did while they were told of it is not in it."""
-        begun = self.world.agenda is not None and self._looked < self.world.agenda.begin <= self._tick
-        self._looked = self._tick
-        return begun
-
-    def _end_ticks(self, now_ms: int) -> None:
-        """What was delivered belongs to the tick of the last step; then there may have been ticks without a step."""
+    def _answer(self, now_ms: int) -> None:
+        """End the clock ticks before now. Data delivered since the last step belongs to the tick of that step."""
         now = tick_of_ms(now_ms, self.world.catalog.tick_ms)
         for ended in (self._tick, now - 1):
             if self.engine.clock < ended < now:
                 for number in uplink.answer(self.engine, self.feed, ended):
-                    self._carry_out(downlink.end_query(number, QueryEvent.FAIL, self.world, self.engine), now_ms)
+                    self._apply(downlink.end_query(number, QueryEvent.FAIL, self.world, self.engine), now_ms)
         self._tick = max(self._tick, now)
 
-    def _carry_out(self, deployment: downlink.QueryChange, now_ms: int) -> QueryRecord:
+    def _ingest(self, now_ms: int) -> World:
+        """Take all frames that arrived and acknowledge them: motes forget them only after they are safe."""
+        world, tick_ms = self.world, self.world.catalog.tick_ms
+        arrived = gateway.uplink.receive(self._transport.receive(), self._decoder, self.links)
+        frames = self._drop_unknown_motes(arrived.frames)
+        received = uplink.receive(frames, world, self.engine, self._archive, self._tick)
+        self.ledger.record_frames(frames, arrived.duplicates, received.readings, self._tick)
+        self.ledger.record_all_partials(received.partials, world.folds, self._tick)
+        self._statistics.record(received.readings, received.batches)
+        of_motes = [frame for frame in frames if frame.mote not in world.tree.roots]
+        status_errors = self.reconcilers.receive(of_motes, now_ms)
+        merged = uplink.find_merged(received, frames)
+        self.reconcilers.note_alive((mote for mote, _ in merged), now_ms)
+        stamps = find_timestamps(received.readings, received.partials, tick_ms)
+        for site in self.clock_skew.find_skewed_sites(stamps, now_ms, world.agenda):
+            self.reconcilers.of(MoteId(site)).note_clock_wrong(now_ms)
+        seen = [*((frame.mote, frame.sender) for frame in of_motes), *merged]
+        self.failure_detector.record_arrivals(seen, world.tree, now_ms)
+        self.errors.update(error.code for error in (*arrived.errors, *received.errors, *status_errors))
+        gateway.downlink.send_acks(arrived.acks, self._transport)
+        return received.world
+
+    def _drop_unknown_motes(self, frames: tuple[Frame, ...]) -> list[Frame]:
+        """The frames of declared motes; motes of other networks nearby are counted as errors."""
+        declared = self.world.declared_motes
+        known = [frame for frame in frames if declared is None or frame.mote in declared]
+        self.errors.update(["stranger"] * (len(frames) - len(known)))
+        return known
+
+    def _maintain_links(self, world: World, settled: frozenset[int], now_ms: int) -> World:
+        """Route around motes that have been silent too long, of those that have their desired state (`settled`)."""
+        tick_ms = world.catalog.tick_ms
+        limits_ms = {site: ticks * tick_ms for site, ticks in world.silence_limits.items() if site in settled}
+        for mote in sorted(self.failure_detector.find_overdue(world.tree, limits_ms, now_ms)):
+            self.reconcilers.of(MoteId(mote)).note_overdue(now_ms)
+        return world.with_silent(self.failure_detector.motes)
+
+    def _replan(self, world: World, settled: frozenset[int], now_ms: int) -> World:
+        """Advance migrations, follow changes of the routing tree and of the agenda, review plans, expire queries."""
+        plans = PlanCache(self.engine.clock + 1)
+        world = advance_migrations(world, self.engine, settled, plans, self._on_migration)
+        agenda_starts = self._agenda_starts()
+        if world.tree.parent != self.world.tree.parent:
+            world = recheck_lifetimes(dispatch(world, plans), plans)
+        elif agenda_starts:
+            self.failure_detector.begin(world.tree.parent, now_ms)
+            world = recheck_lifetimes(on_agenda_start(world, plans), plans)
+        return expire_queries(self._review(world, plans), plans)
+
+    def _review(self, world: World, plans: PlanCache) -> World:
+        """Re-optimize running queries: regularly by new statistics, and some time after a query started or ended."""
+        if is_agenda_pending(world, self._tick):
+            return world
+        if self._tick >= self._reviewed + migration.REVIEW_ROUNDS * round_ticks(world):
+            self._reviewed = self._tick
+            world = replace(world, statistics=self._statistics.collect(world))
+        elif self._changed is None or self._tick < self._changed + migration.QUIET_ROUNDS * round_ticks(world):
+            return world
+        self._changed = None
+        return start_migrations(world, self.engine, plans, self._on_migration)
+
+    def _agenda_starts(self) -> bool:
+        """Whether motes changed to their agenda since the last step."""
+        agenda = self.world.agenda
+        starts = agenda is not None and self._stepped < agenda.begin <= self._tick
+        self._stepped = self._tick
+        return starts
+
+    def _dispatch(self, world: World, settled: frozenset[int], now_ms: int) -> None:
+        """Send motes their desired state and all else that is due."""
+        if world.desired is not self.world.desired:
+            gateway.downlink.set_desired(world.desired, self.reconcilers, now_ms)
+        elif not is_agenda_pending(world, self.engine.clock + 1):
+            world = world.with_settled(settled)
+        self._become(world, now_ms)
+        self._send(now_ms)
+
+    # --- shared by requests and steps --------------------------------------------------------------------------------
+
+    def _apply(self, change: downlink.QueryChange, now_ms: int) -> QueryRecord:
         self._changed = self._tick
-        self.feed.open(schema_of(deployment.query.number, deployment.query.plan))
-        gateway.downlink.set_desired(deployment.world.desired, self.reconcilers, now_ms)
-        self._become(deployment.world, now_ms)
-        self._speak(now_ms)
-        return deployment.query
+        self.feed.open(schema_of(change.query.number, change.query.plan))
+        gateway.downlink.set_desired(change.world.desired, self.reconcilers, now_ms)
+        self._become(change.world, now_ms)
+        self._send(now_ms)
+        return change.query
 
     def _become(self, world: World, now_ms: int) -> None:
-        self.incidents.compare(self.world, world, now_ms)
+        self.events.compare(self.world, world, now_ms)
         if world.scheduled is not self.world.scheduled:
-            self.ledger.desire(world.scheduled, self._tick)
+            self.ledger.set_schedules(world.scheduled, self._tick)
         self.world = world
 
-    def _way(self, mote: MoteId) -> HopPath:
-        return self.world.way(mote)
+    def _route_to(self, mote: MoteId) -> HopPath:
+        return self.world.route_to(mote)
 
     def _clock(self, now_ms: int) -> bytes:
         return acquisition.downlink.encode_clock(now_ms, self.world.catalog.tick_ms)
 
-    def _speak(self, now_ms: int) -> None:
+    def _send(self, now_ms: int) -> None:
         gateway.downlink.maintain(self.reconcilers, self._transport, now_ms)
         gateway.downlink.send_due(self.reconcilers, self._transport, now_ms)
-
-
-class RestServer:
-    """The REST interface on a thread of its own. Port 0 takes a free one; `url` says which."""
-
-    def __init__(self, station: Station, token: str | None, host: str = "127.0.0.1", port: int = 0) -> None:
-        import uvicorn
-
-        from basestation.rest.api import make_api
-
-        api = make_api(station.feed, station.world.catalog.tick_ms, token)
-        self._socket = socket.create_server((host, port))
-        self.url = "http://{}:{}".format(*self._socket.getsockname()[:2])
-        self._server = uvicorn.Server(uvicorn.Config(api, log_level="warning", lifespan="off"))
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="rest", daemon=True)
-
-    def __enter__(self) -> "RestServer":
-        # The socket listens already: what connects before uvicorn is up waits in its queue.
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.should_exit = True
-        self._thread.join(timeout=10)
-        self._socket.close()

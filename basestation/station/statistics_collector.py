@@ -1,4 +1,4 @@
-"""Gathering: what has come since somebody looked last, so that the next decisions need not be guesses."""
+"""Statistics collector: selectivities and sizes of partials, observed in what motes sent; placements are chosen by them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,62 +19,74 @@ from innet.placement.statistics import CountedStatistics, ExtentReadings
 
 
 class StatisticsCollector:
-    """Readings, reports of filtered ones, and partials, as they came. It is to be asked now and then, and begins anew."""
+    """Keeps readings, filter reports and partials as they arrived, until they are collected."""
 
     def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
         self._batches: dict[str, list[Batch]] = {}
         self._filtered: dict[str, list[Batch]] = {}
         self._partials: dict[int, list[PartialBatch]] = {}
 
-    def take(self, measured: ReceivedReadings, partials: Iterable[tuple[int, PartialBatch]]) -> None:
-        for name, batch in measured.batches:
+    def record(self, readings: ReceivedReadings, partials: Iterable[tuple[int, PartialBatch]]) -> None:
+        """Keep what arrived in one step; `partials` are pairs of fold number and batch."""
+        for name, batch in readings.batches:
             self._batches.setdefault(name, []).append(batch)
-        for sampling, batch in measured.filtered:
+        for sampling, batch in readings.filtered:
             self._filtered.setdefault(sampling.extent, []).append(batch)
-        for number, came in partials:
-            self._partials.setdefault(number, []).append(came)
+        for number, partial_batch in partials:
+            self._partials.setdefault(number, []).append(partial_batch)
 
     def collect(self, world: World) -> ObservedStatistics:
-        """What is known of all that has come; from now on others are counted."""
-        readings, asked = {}, {}
+        """Compute the statistics of all that arrived since the last call."""
+        readings, conditions = {}, {}
         for name in self._batches.keys() | self._filtered.keys():
             filtered = self._filtered.get(name, [])
-            readings[name] = _observed(self._batches.get(name, []), filtered, world.catalog.find(name))
+            readings[name] = _observe_readings(self._batches.get(name, []), filtered, world.catalog.find(name))
             if filtered:
-                here = [operator for operator in live_deliveries(world) if name in extents_of(operator)]
-                asked[name] = tuple(map(sensor_conditions, here))
-        folds = {}
-        for number, came in self._partials.items():
-            if number in world.running:
-                placed = world.running[number]
-                found = _folded(placed.operator, PartialBatch.concatenate(came))
+                deliveries = [delivery for delivery in live_deliveries(world) if name in extents_of(delivery)]
+                conditions[name] = tuple(map(sensor_conditions, deliveries))
+        folds: dict[Fold, tuple[FoldStatistics, tuple[int, ...]]] = {}
+        for number, placed in world.running.items():
+            fold = placed.operator
+            if number in self._partials and isinstance(fold, Fold):
+                found = _observe_partials(PartialBatch.concatenate(self._partials[number]))
                 if found is not None:
-                    folds[placed.operator] = found, placed.sites
-        self.__init__()
-        return ObservedStatistics(CountedStatistics.of(readings), asked, folds)
+                    folds[fold] = found, placed.sites
+        self._clear()
+        return ObservedStatistics(CountedStatistics.of(readings), conditions, folds)
 
 
-def _observed(batches: Sequence[Batch], filtered: Sequence[Batch], extent: Extent) -> ExtentReadings:
-    """Of those readings that have the columns of the latest ones; those that were filtered have no values."""
-    alike = [batch for batch in batches if batch.columns.keys() == batches[-1].columns.keys()]
-    some = [observe_batch(concatenate(alike), extent)] if alike else []
-    names = some[0].values if some else [attribute.name for attribute in extent.schema]
+def _observe_readings(batches: Sequence[Batch], filtered: Sequence[Batch], extent: Extent) -> ExtentReadings:
+    """The readings with the same columns as the latest ones. Filtered readings count without values."""
+    latest = [batch for batch in batches if batch.columns.keys() == batches[-1].columns.keys()]
+    delivered = [observe_batch(concatenate(latest), extent)] if latest else []
+    names = delivered[0].values if delivered else [attribute.name for attribute in extent.schema]
     blank = [
         ExtentReadings(batch.site, batch.tick, {name: ValueColumn.constant(None, len(batch)) for name in names})
         for batch in filtered
     ]
-    return ExtentReadings.together([*some, *blank])
+    return ExtentReadings.together([*delivered, *blank])
 
 
-def _folded(fold: Fold, came: PartialBatch) -> FoldStatistics | None:
-    """Of whole slices: the first one and the last may be of less. None while there are no others."""
-    inner = (came.slice > came.slice.min()) & (came.slice < came.slice.max())
+def _observe_partials(batch: PartialBatch) -> FoldStatistics | None:
+    """The statistics of complete slices, without the first and the last; None if there are no others."""
+    inner = (batch.slice > batch.slice.min()) & (batch.slice < batch.slice.max())
     if not inner.any():
         return None
-    came = came.take(inner)
-    whole = came.take(~came.bare)
-    columns = [column for key in whole.keys for column in (key.valid.astype(np.int64), key.values)]
+    batch = batch.take(inner)
+    whole = batch.take(~batch.bare)
+    columns = [
+        column
+        for key in whole.keys
+        for column in (
+            np.ones(len(key.values), np.int64) if key.valid is None else key.valid.astype(np.int64),
+            key.values,
+        )
+    ]
     groups = np.unique(np.stack([whole.slice, *columns]), axis=1)[0]
-    many = np.bincount(groups - int(came.slice.min()), minlength=int(np.ptp(came.slice)) + 1)
-    readings = int(came.readings.sum())
-    return FoldStatistics(readings, float(whole.readings.sum()) / max(1, readings), float(many.mean()), int(many.max()))
+    counts = np.bincount(groups - int(batch.slice.min()), minlength=int(np.ptp(batch.slice)) + 1)
+    readings = int(batch.readings.sum())
+    share = float(whole.readings.sum()) / max(1, readings)
+    return FoldStatistics(readings, share, float(counts.mean()), int(counts.max()))

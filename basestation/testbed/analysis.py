@@ -11,7 +11,7 @@ from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from acquisition.extent import Catalog
-from basestation.controller.forecast import INFEASIBLE, Forecast
+from basestation.controller.network_plan import INFEASIBLE, NetworkPlan
 from basestation.controller.what_if import plan_what_if
 from basestation.explain.text_layout import format_paragraph, format_table, wrap_prose
 from basestation.planner.plan import Plan
@@ -43,8 +43,8 @@ def analyse(plans: Sequence[Plan], around: "Scenario", catalog: Catalog, seed: i
     found = measure(placed, around, seed, rounds, lambda done: told(done / rounds))
     climate = climate_of(around)
     predictions = {
-        "predicted": placed.predicted(climate=climate),
-        "informed": placed.predicted(CountedStatistics.of(found.sampled), climate),
+        "predicted": placed.predict(burst_loss=climate),
+        "informed": placed.predict(CountedStatistics.of(found.sampled), climate),
     }
     hours = rounds * round_ms / HOUR_MS
     return {
@@ -66,7 +66,7 @@ def _hourly(prediction: EnergyPrediction) -> float:
     return prediction.epoch_ms / HOUR_MS
 
 
-def _levels(placed: Forecast, predictions: Mapping[str, EnergyPrediction], tally, hours: float) -> list[dict]:
+def _levels(placed: NetworkPlan, predictions: Mapping[str, EnergyPrediction], tally, hours: float) -> list[dict]:
     """Messages and bytes in an hour, by the distance from a gateway."""
     messages, size = Counter[int](), Counter[int]()
     for mote, attempts in tally.attempts.items():
@@ -85,7 +85,7 @@ def _levels(placed: Forecast, predictions: Mapping[str, EnergyPrediction], tally
 
 
 def _motes(
-    placed: Forecast, predictions: Mapping[str, EnergyPrediction], joules: Mapping[int, float], hours: float
+    placed: NetworkPlan, predictions: Mapping[str, EnergyPrediction], joules: Mapping[int, float], hours: float
 ) -> list:
     """Joules in an hour, mote by mote."""
     return [
@@ -99,19 +99,19 @@ def _motes(
 
 
 def _worst(
-    placed: Forecast, predictions: Mapping[str, EnergyPrediction], joules: Mapping[int, float], hours: float
+    placed: NetworkPlan, predictions: Mapping[str, EnergyPrediction], joules: Mapping[int, float], hours: float
 ) -> dict | None:
     """Whose battery is empty first, and after how many days, by each account; None where no mote has a battery."""
     lasting = {name: each.lifetimes for name, each in predictions.items()}
-    batteries = placed.network.network.batteries
+    batteries = placed.problem.network.batteries
     lasting["measured"] = {m: batteries.get(m, inf) * hours * 3_600 / used for m, used in joules.items()}
-    if placed.predicted().worst is None:
+    if placed.predict().worst is None:
         return None
     first = {name: min(seconds, key=lambda mote: (seconds[mote], mote)) for name, seconds in lasting.items()}
     return {name: {"mote": mote, "days": lasting[name][mote] / 86_400} for name, mote in first.items()}
 
 
-def _covered(placed: Forecast, through: Mapping[int, float], measured: Mapping[str, float]) -> list[dict]:
+def _covered(placed: NetworkPlan, through: Mapping[int, float], measured: Mapping[str, float]) -> list[dict]:
     """The share of each extent's readings that is heard of: by the links on the way, and as it was."""
     found = []
     for extent, share in sorted(measured.items()):

@@ -23,8 +23,8 @@ from basestation import uplink
 from basestation.algebra.vector import Vector
 from basestation.archive.interface import Archive
 from basestation.archive.memory import MemoryArchive
-from basestation.controller.forecast import Forecast
 from basestation.controller.migration import MigrationEvent
+from basestation.controller.network_plan import NetworkPlan
 from basestation.execution.ingest.partial_batch import PartialBatch
 from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.deployed_catalog import read_deployed_catalog
@@ -63,18 +63,20 @@ def not_vectorisable_error() -> type[Exception]:
     return NotVectorisableError
 
 
-def measure(placed: Forecast, world: "Scenario", seed: int, rounds: int, told: Callable[[int], None]) -> "Measurement":
+def measure(
+    placed: NetworkPlan, world: "Scenario", seed: int, rounds: int, told: Callable[[int], None]
+) -> "Measurement":
     """What simulated motes do and use that keep to what was placed, in the world and on the radio of a scenario."""
     from simulator.measurement import measure
 
     return measure(make_mote_configs(placed), placed.placement.placed, world, seed, rounds, told)
 
 
-def make_mote_configs(placed: Forecast) -> "dict[int, MoteConfig]":
+def make_mote_configs(placed: NetworkPlan) -> "dict[int, MoteConfig]":
     """What each mote of a tree is to have, as if all had been told."""
     from simulator.mote_config import MoteConfig
 
-    schedules, tree, agenda = placed.network.schedules, placed.placement.tree, placed.agenda
+    schedules, tree, agenda = placed.problem.schedules, placed.placement.tree, placed.agenda
     programs = group_by_site(placed.programs)
     return {
         site: MoteConfig(
@@ -120,8 +122,8 @@ class BaseTestbed:
         self.archive = MemoryArchive() if archive is None else archive
         self.decided: list[MigrationEvent] = []
         self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=scenario.begin_ms,
-                               deployment=scenario.deployment, moves=PushdownPolicy(moves), agenda=agenda,
-                               decided=self._decide)  # fmt: skip
+                               deployment=scenario.deployment, pushdown=PushdownPolicy(moves), agenda=agenda,
+                               on_migration=self._decide)  # fmt: skip
         self._now_ms = scenario.begin_ms
         self._load_tables()
 
@@ -183,7 +185,7 @@ class Testbed(BaseTestbed):
 
     def _decide(self, decided: MigrationEvent) -> None:
         super()._decide(decided)
-        what = "handed_over" if decided.switched_at else "decided"
+        what = "handed_over" if decided.is_switch else "decided"
         self.trace.record(self.built.kernel.now, 0, what, query=decided.query, tick=decided.tick)
 
     def _come_or_go(self, here: bool) -> None:
@@ -309,17 +311,17 @@ class VectorTestbed(BaseTestbed):
         ledger = self.station.ledger
         for (name, *_), batches in sent.items():
             batch = _in_order(batches)
-            ledger.come(name, batch.site, batch.tick, DeliveryKind.DELIVERED, ended)
+            ledger.record_readings(name, batch.site, batch.tick, DeliveryKind.DELIVERED, ended)
             self.archive.append(self.catalog.find(name), batch)
             self.station.engine.deliver(name, batch)
         for name, batches in filtered.items():
             batch = _in_order(batches)
-            ledger.come(name, batch.site, batch.tick, DeliveryKind.FILTERED, ended)
+            ledger.record_readings(name, batch.site, batch.tick, DeliveryKind.FILTERED, ended)
             self.station.engine.deliver(name, batch)
         for merged in swept.merged:
             number = merged.table.number
             found, time = merged.fold(self._sweep.layout, self.station.world.shapes[number])
-            ledger.merge(self.station.world.folds[number], found.slice, _who(found), found.readings, ended)
+            ledger.record_partials(self.station.world.folds[number], found.slice, _who(found), found.readings, ended)
             self.station.engine.deliver(number, PartialBatch.gathered(found, time // tick_us))
         if ended > self.station.engine.clock:
             uplink.answer(self.station.engine, self.station.feed, ended)

@@ -204,7 +204,7 @@ class TrialRun:
             coverage=coverage,
             refused=dict(bed.refused),
             decided=tuple((names[each.query], each) for each in bed.decided),
-            errors=dict(bed.station.errors + bed.station.incidents.counted),
+            errors=dict(bed.station.errors + bed.station.events.counts),
         )
 
     def _mote(self, number: int, spent: float) -> MoteFigures:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from acquisition.schedule_builder import NO_SCHEDULES, build_schedules
 from basestation.controller import agenda
+from basestation.controller.network_plan import PlanCache
 from basestation.controller.query_lifecycle import QueryRecord
-from basestation.controller.requirements import place_all, split_plan
+from basestation.controller.requirements import split_plan
 from basestation.controller.world import World
 from basestation.planner.binder import bind_text
 from basestation.planner.deployed_catalog import read_deployed_catalog
@@ -39,9 +39,8 @@ def asking(world, text, now=NOW):
 
 
 def planned(world, now):
-    needs = [need for query in world.queries.values() for need in query.needs]
-    scheduled = build_schedules(needs, CATALOG, NO_SCHEDULES, 0)
-    found = agenda.find_agenda(world, place_all(world), scheduled.schedules, now)
+    plans = PlanCache(now)
+    found = agenda.find_agenda(world, plans.plan(world), plans)
     return world.with_agenda(found, now)
 
 

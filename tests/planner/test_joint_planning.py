@@ -4,9 +4,10 @@ from itertools import permutations
 
 import pytest
 
-from basestation.controller.forecast import add_query, initial_world
-from basestation.controller.reoptimization import RunningCost, find_cheaper, plan_jointly
-from basestation.controller.what_if import plan_what_if
+from basestation.controller.aggregate_placement import Candidate, add_query
+from basestation.controller.network_plan import PlanCache
+from basestation.controller.reoptimization import find_cheaper, plan_jointly
+from basestation.controller.what_if import initial_world, plan_what_if
 from basestation.explain.marginal_cost import HourlyCost
 from basestation.planner.binder import bind_text
 from basestation.planner.deployed_catalog import read_deployed_catalog
@@ -29,7 +30,7 @@ def office():
 def hourly(office, texts):
     deployment, catalog = office
     plans = [plan for text in texts for plan in bind_text(text, catalog)]
-    return HourlyCost.of(plan_what_if(plans, deployment, catalog).predicted())
+    return HourlyCost.of(plan_what_if(plans, deployment, catalog).prediction)
 
 
 @pytest.mark.promise("cheapest-placement")
@@ -61,46 +62,54 @@ def asked_apart(office, texts):
     deployment, catalog = office
     world = initial_world(deployment, catalog)
     for number, text in enumerate(texts, 1):
-        world, _ = add_query(bind_text(text, catalog)[0], number, world, number)
+        world = add_query(bind_text(text, catalog)[0], world, PlanCache(number)).world
     return world
 
 
 @pytest.mark.promise("cheapest-placement")
 def test_a_fold_of_readings_that_somebody_wants_anyway_gives_way(office):
     world = asked_apart(office, [MEAN, ALL])
-    assert world.live[1].partial_sources and RunningCost.of(world).messages > 1.2 * hourly(office, [ALL]).messages
-    found = find_cheaper(world, 3, 0.0)
-    assert list(found.feedings) == [1] and not found.feedings[1].query.partial_sources
-    changed = world.with_query(found.feedings[1].query)
     assert (
-        found.now == RunningCost.of(world)
-        and found.then == RunningCost.of(changed)
+        world.live[1].partial_sources and PlanCache(0).plan(world).cost.messages > 1.2 * hourly(office, [ALL]).messages
+    )
+    found = find_cheaper(world, PlanCache(3), 0.0)
+    assert list(found.placements) == [1] and not found.placements[1].query.partial_sources
+    changed = world.with_query(found.placements[1].query)
+    assert (
+        found.now == PlanCache(0).plan(world).cost
+        and found.then == PlanCache(0).plan(changed).cost
         and found.then.joules < found.now.joules
     )
-    assert find_cheaper(changed, 3, 0.0) is None
+    assert find_cheaper(changed, PlanCache(3), 0.0) is None
 
 
 @pytest.mark.promise("cheapest-placement")
 def test_many_folds_give_way_though_none_would_by_itself(office):
     world = asked_apart(office, MIXED[:9])
     assert sum(bool(query.partial_sources) for query in world.live.values()) > 1
-    found = find_cheaper(world, 10, 0.0)
-    assert not any(feeding.query.partial_sources for feeding in found.feedings.values())
-    assert found.feedings.keys() == {number for number, query in world.live.items() if query.partial_sources}
+    found = find_cheaper(world, PlanCache(10), 0.0)
+    assert not any(feeding.query.partial_sources for feeding in found.placements.values())
+    assert found.placements.keys() == {number for number, query in world.live.items() if query.partial_sources}
 
 
 def test_what_would_save_too_little_is_left_as_it_is(office):
     world = asked_apart(office, [MEAN, ALL])
-    saved = 1 - (found := find_cheaper(world, 3, 0.0)).then.joules / found.now.joules
-    assert find_cheaper(world, 3, saved * 1.01) is None and find_cheaper(world, 3, saved * 0.99) is not None
+    saved = 1 - (found := find_cheaper(world, PlanCache(3), 0.0)).then.joules / found.now.joules
+    assert (
+        find_cheaper(world, PlanCache(3), saved * 1.01) is None
+        and find_cheaper(world, PlanCache(3), saved * 0.99) is not None
+    )
 
 
 def test_only_those_of_one_clock_tick_are_decided_about_together(office):
     deployment, catalog = office
     world = asked_apart(office, [MEAN, ALL])
-    assert plan_jointly(world, {}, 2) == (world, {})  # a mote may have heard of the mean
+    assert plan_jointly(Candidate(world), PlanCache(2)) == Candidate(world)  # a mote may have heard of the mean
     world = initial_world(deployment, catalog)
-    for number, text in enumerate((MEAN, WIDE, ALL), 1):
-        world, feeding = add_query(bind_text(text, catalog)[0], number, world, 5)
-    changed, feedings = plan_jointly(world, {3: feeding}, 5)
-    assert feedings.keys() == {1, 2, 3} and not any(query.partial_sources for query in changed.live.values())
+    for text in (MEAN, WIDE, ALL):
+        candidate = add_query(bind_text(text, catalog)[0], world, PlanCache(5))
+        world = candidate.world
+    changed = plan_jointly(candidate, PlanCache(5))
+    assert changed.placements.keys() == {1, 2, 3} and not any(
+        query.partial_sources for query in changed.world.live.values()
+    )

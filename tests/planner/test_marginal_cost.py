@@ -41,7 +41,7 @@ def test_what_the_others_pay_for_already_costs_nothing_more(office):
     assert found.each[2].added == found.each[3].added == nothing and found.each[2].alone.messages > 1_000
     added = found.each[1].added
     assert added.messages > 0 and added.joules > 0 and added.days < 0
-    assert HourlyCost.of(found.placed.predicted()).messages == pytest.approx(found.each[1].alone.messages)
+    assert HourlyCost.of(found.placed.prediction).messages == pytest.approx(found.each[1].alone.messages)
 
 
 @pytest.mark.promise("explain")
@@ -52,15 +52,15 @@ def test_what_a_query_adds_is_what_all_cost_less_the_others(office, texts):
     queries = asked(texts, catalog)
 
     def joules(*plans):
-        prediction = plan_what_if(plans, deployment, catalog).predicted()
+        prediction = plan_what_if(plans, deployment, catalog).prediction
         return sum(use.total for use in prediction.motes.values()) * 3_600_000 / prediction.epoch_ms
 
     found = predict_workload(queries, deployment, catalog)
-    assert HourlyCost.of(found.placed.predicted()).joules == pytest.approx(joules(*queries.values()))
+    assert HourlyCost.of(found.placed.prediction).joules == pytest.approx(joules(*queries.values()))
     for number, each in found.each.items():
         others = [query for n, query in queries.items() if n != number]
         assert each.added.joules == pytest.approx(joules(*others, queries[number]) - joules(*others))
-        assert each.alone == HourlyCost.of(plan_what_if([queries[number]], deployment, catalog).predicted())
+        assert each.alone == HourlyCost.of(plan_what_if([queries[number]], deployment, catalog).prediction)
 
 
 @pytest.mark.promise("explain")
@@ -98,7 +98,7 @@ def test_who_cannot_be_run_says_why_and_the_others_have_figures(office):
 def test_memory_is_what_programs_tables_and_waiting_readings_take(office):
     deployment, catalog = office
     placed = plan_what_if(
-        list(asked([MEAN, ODD], catalog).values()), deployment, catalog, moves=PushdownPolicy.EVERYTHING
+        list(asked([MEAN, ODD], catalog).values()), deployment, catalog, pushdown=PushdownPolicy.EVERYTHING
     )
     assert placed.placement.folds
     kind = load_hardware("telosb")

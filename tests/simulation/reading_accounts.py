@@ -25,7 +25,7 @@ def asking(bed):
     """(extent, mote) -> the ticks at which a reading is due by what the station has asked for, tick by tick: to be called before time
     goes by, and filled while it does."""
     last, before, due = 1 + bed.station._tick + 10_000, {}, {}
-    desire = bed.station.ledger.desire
+    desire = bed.station.ledger.set_schedules
 
     def desired(scheduled, now):
         came = None
@@ -47,7 +47,7 @@ def asking(bed):
                 before[key] = sampling
         desire(scheduled, now)
 
-    bed.station.ledger.desire = desired
+    bed.station.ledger.set_schedules = desired
     return due
 
 

@@ -63,7 +63,7 @@ def _way(bed, name):
     """The one in which a query is answered now."""
     query, told = bed.station.world.queries[bed.numbers[name]], [d for d in bed.decided if d.query == bed.numbers[name]]
     folds = {extent: fed.number for fed in query.partial_sources for extent in find_acquires(fed.fold)}
-    handed = [at for at, each in enumerate(told) if each.switched_at]
+    handed = [at for at, each in enumerate(told) if each.is_switch]
     first, begun = (told[handed[-1]].tick, told[handed[-1] - 1].tick) if handed else (-1, None)
     return Way(first, folds, dict(query.reports_from), begun)
 

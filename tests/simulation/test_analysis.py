@@ -78,7 +78,7 @@ def test_the_weather_of_a_scenario_is_predicted_mote_by_mote(office, ratio, deli
     around = replace(scenario_around(deployment, str(DAY)), delivery=delivery, bursts=bursts)
     asked = bind_text(QUERIES[text], catalog)
     told = analyse(asked, around, catalog, 3, 86_400_000, lambda share: None)
-    unaware = plan_what_if(asked, deployment_of(around), catalog).predicted()
+    unaware = plan_what_if(asked, deployment_of(around), catalog).prediction
     hours = unaware.epoch_ms / 3_600_000
     for each in told["motes"]:
         each["joules"]["unaware"] = unaware.motes[each["mote"]].total / hours
@@ -131,7 +131,7 @@ def test_a_fold_is_weighed_for_the_rounds_it_then_has(office, minutes):
     catalog = read_deployed_catalog(office)
     text = f"SELECT AVG(temp) FROM lab [FROM NOW TO NOW SLIDE 5 MIN] ACQUIRE EVERY 5 MIN DELIVER WITHIN {minutes} MIN"
     placed = plan_what_if(bind_text(text, catalog), office, catalog)
-    [weighed], used = placed.weighed, placed.predicted()
+    [weighed], used = placed.decisions, placed.prediction
     assert weighed.messages[not weighed.runs] == pytest.approx(used.total.attempts / used.epoch_ms * 3_600_000)
 
 
@@ -161,10 +161,10 @@ def test_what_nobody_can_simulate_is_told(capsys, tmp_path):
 def test_what_is_explained_is_what_a_station_has_motes_do(office, moves, text):
     """Programs, parents and agendas, mote by mote, after the queries were submitted in that order."""
     queries = [ScenarioQuery(str(number), query, 0, None) for number, query in enumerate(text.split("; "))]
-    bed = VectorTestbed(replace(scenario_around(office, None), queries=tuple(queries)), 1, traced=False, moves=moves)
+    bed = VectorTestbed(replace(scenario_around(office, None), queries=tuple(queries)), 1, traced=False, pushdown=moves)
     desired = bed.station.world.desired
     catalog = read_deployed_catalog(office)
-    explained = make_mote_configs(plan_what_if(bind_text(text, catalog), office, catalog, moves=moves))
+    explained = make_mote_configs(plan_what_if(bind_text(text, catalog), office, catalog, pushdown=moves))
     assert desired.keys() == explained.keys() and not bed.refused
     for mote, each in explained.items():
         orders = decode_assignment(desired[mote].program, mote)

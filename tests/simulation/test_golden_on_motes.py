@@ -123,9 +123,9 @@ def test_nothing_is_left_out_without_a_reason():
     reasons = Counter(out.values())
     del reasons["it reads nothing that is measured"]
     assert reasons == {
-        "SN601 anything but one query at a time cannot be deployed yet": 13,
+        "SN601 submit one query at a time": 13,
         "it reads a string of a sensed extent": 6,  # a deployment with one is refused (SN711): sensors give numbers
-        "SN601 EXPLAIN cannot be deployed": 2,
+        "SN601 EXPLAIN cannot be submitted; use `moteloom explain`": 2,
     }
     assert len(HERE) >= 262
 

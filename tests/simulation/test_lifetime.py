@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from basestation.controller.aggregate_placement import add_query
 from basestation.controller.dispatch import dispatch
-from basestation.controller.forecast import add_query, initial_world
 from basestation.controller.lifetime import (
     LifetimeError,
     fit_lifetime,
@@ -14,7 +14,8 @@ from basestation.controller.lifetime import (
     recheck_lifetimes,
     with_interval,
 )
-from basestation.controller.what_if import plan_what_if
+from basestation.controller.network_plan import PlanCache
+from basestation.controller.what_if import initial_world, plan_what_if
 from basestation.controller.world import World
 from basestation.explain import explain_statement, render_statement
 from basestation.language.diagnostics import DiagnosticError
@@ -52,18 +53,21 @@ def asked(text, catalog):
 @pytest.mark.parametrize("days", [200, 400, 630])
 def test_it_is_the_shortest_multiple_that_lasts(office, catalog, before, text, step, days):
     world = initial_world(office, catalog)
-    for number, other in enumerate(before, 1):
-        world, _ = add_query(asked(other, catalog), number, world, 0)
+    for other in before:
+        world = add_query(asked(other, catalog), world, PlanCache(0)).world
     plan = asked(f"{text} LIFETIME {days} DAY", catalog)
-    lasts = {times: predict_worst_days(with_interval(plan, step * times, 1_000), world, 0) for times in range(1, 6)}
+    lasts = {
+        times: predict_worst_days(with_interval(plan, step * times, 1_000), world, PlanCache(0))
+        for times in range(1, 6)
+    }
     enough = [times for times, reached in lasts.items() if reached >= days]
     if enough:
-        found = fit_lifetime(plan, world, 0)
+        found = fit_lifetime(plan, world, PlanCache(0))
         assert found.options.acquire_every == step * min(enough) and found.options.lifetime == plan.options.lifetime
         assert (found.statement, found.extensions) == (plan.statement, plan.extensions)  # not those of ACQUIRE EVERY
     else:  # a mean that goes on all the time uses more than that
         with pytest.raises(LifetimeError, match=rf"motes last [\d,.]+ days at most, and are to last {days:,}\.0"):
-            fit_lifetime(plan, world, 0)
+            fit_lifetime(plan, world, PlanCache(0))
 
 
 BRIDGE = "SELECT {} FROM road"
@@ -85,25 +89,28 @@ def test_it_is_the_shortest_multiple_also_where_a_longer_one_may_be_worse(before
     catalog = read_deployed_catalog(bridge)
     world = initial_world(bridge, catalog)
     if before:
-        world, _ = add_query(asked(before, catalog), 1, world, 0)
+        world = add_query(asked(before, catalog), world, PlanCache(0)).world
     plan = asked(f"{text} LIFETIME 1 DAY", catalog)
-    lasts = {times: predict_worst_days(with_interval(plan, 60 * times, 1_000), world, 0) for times in range(1, 21)}
+    lasts = {
+        times: predict_worst_days(with_interval(plan, 60 * times, 1_000), world, PlanCache(0)) for times in range(1, 21)
+    }
     assert any(lasts[times] > lasts[times + 1] for times in range(1, 20))
     for goal in sorted({int(days) for days in lasts.values()}):
         [first, *_] = [times for times, days in lasts.items() if days >= goal]
-        found = fit_lifetime(asked(f"{text} LIFETIME {goal} DAY", catalog), world, 0)
+        found = fit_lifetime(asked(f"{text} LIFETIME {goal} DAY", catalog), world, PlanCache(0))
         assert found.options.acquire_every == 60 * first
 
 
 @pytest.mark.promise("lifetime")
 def test_who_lasts_only_in_step_with_others_is_not_refused(office, catalog):
     """Beside three minutes, those lasts longest that are sampled at multiples of them: of the others none reaches 900 days."""
-    world, _ = add_query(
-        asked("SELECT site, temp FROM lab ACQUIRE EVERY 3 MIN", catalog), 1, initial_world(office, catalog), 0
-    )
+    other = asked("SELECT site, temp FROM lab ACQUIRE EVERY 3 MIN", catalog)
+    world = add_query(other, initial_world(office, catalog), PlanCache(0)).world
     for days, every in ((600, 60), (900, 90), (1_500, 180)):
         assert (
-            fit_lifetime(asked(f"SELECT light FROM lab LIFETIME {days} DAY", catalog), world, 0).options.acquire_every
+            fit_lifetime(
+                asked(f"SELECT light FROM lab LIFETIME {days} DAY", catalog), world, PlanCache(0)
+            ).options.acquire_every
             == every
         )
 
@@ -154,8 +161,8 @@ def test_a_promise_is_judged_again_when_the_tree_has_changed(office):
         for mote, heard in before.topology.links.items()
     ]
     half = len(reports) // 2
-    worse = recheck_lifetimes(dispatch(before.with_links(_numbered(reports[:half], 1)), 10))
-    better = recheck_lifetimes(dispatch(worse.with_links(_numbered(reports[half:], 2)), 20))
+    worse = recheck_lifetimes(dispatch(before.with_links(_numbered(reports[:half], 1)), PlanCache(10)), PlanCache(10))
+    better = recheck_lifetimes(dispatch(worse.with_links(_numbered(reports[half:], 2)), PlanCache(20)), PlanCache(20))
     assert re.fullmatch(
         r"query 1 asks for motes that last 600\.0 days; mote \d+ would last [\d.]+", worse.queries[1].lifetime_violation
     )
@@ -163,9 +170,9 @@ def test_a_promise_is_judged_again_when_the_tree_has_changed(office):
     incidents = OperationalEventLog()
     for now_ms, (was, now) in enumerate(((before, worse), (worse, worse), (worse, better))):
         incidents.compare(was, now, now_ms)
-    assert [(each.at_ms, each.what, each.query) for each in incidents.kept] == [(0, BROKEN, 1), (2, KEPT, 1)]
-    assert incidents.kept[0].why == worse.queries[1].lifetime_violation
-    assert incidents.counted == {BROKEN: 1, KEPT: 1}
+    assert [(each.at_ms, each.what, each.query) for each in incidents.latest] == [(0, BROKEN, 1), (2, KEPT, 1)]
+    assert incidents.latest[0].why == worse.queries[1].lifetime_violation
+    assert incidents.counts == {BROKEN: 1, KEPT: 1}
 
 
 def _numbered(reports, number):
@@ -185,7 +192,9 @@ def test_what_no_interval_lets_run_says_why(office, catalog):
         LifetimeError, match=r"what is sampled arrives after [\d,]+ ms, and is to be there within 1,000"
     ):
         fit_lifetime(
-            asked(f"{READINGS} DELIVER WITHIN 1 SEC LIFETIME 10 DAY", catalog), initial_world(office, catalog), 0
+            asked(f"{READINGS} DELIVER WITHIN 1 SEC LIFETIME 10 DAY", catalog),
+            initial_world(office, catalog),
+            PlanCache(0),
         )
 
 
@@ -201,6 +210,6 @@ def test_how_rarely_is_explained(office, catalog):
 
 def test_who_lets_no_mote_sleep_promises_nothing_and_without_motes_nothing_is_decided(office, catalog):
     plan = asked(f"{READINGS} LIFETIME 100 DAY", catalog)
-    with pytest.raises(LifetimeError, match="this station lets none of them"):
-        fit_lifetime(plan, replace(initial_world(office, catalog), duty_cycled=False), 0)
-    assert fit_lifetime(plan, World(catalog), 0) is plan
+    with pytest.raises(LifetimeError, match="this station runs without a schedule"):
+        fit_lifetime(plan, replace(initial_world(office, catalog), duty_cycled=False), PlanCache(0))
+    assert fit_lifetime(plan, World(catalog), PlanCache(0)) is plan

@@ -9,6 +9,7 @@ import pytest
 
 import gateway.downlink
 from basestation.controller import migration
+from basestation.controller.network_plan import PlanCache
 from basestation.testbed import testbed
 from innet.placement.statistics import SliceContents
 from simulator.scenario import ScenarioQuery, read_scenario
@@ -33,8 +34,8 @@ def ran(name, seconds, text=None):
 
 def ways(bed, name):
     """[(the first tick of its windows, whether they are folded)] of each way in which a query was answered."""
-    handed = [each.tick for each in bed.decided if each.switched_at and each.query == bed.numbers[name]]
-    folded = [each.reason.startswith("folded in the network") for each in bed.decided if not each.switched_at and each.query == bed.numbers[name]]  # fmt: skip
+    handed = [each.tick for each in bed.decided if each.is_switch and each.query == bed.numbers[name]]
+    folded = [each.reason.startswith("folded in the network") for each in bed.decided if not each.is_switch and each.query == bed.numbers[name]]  # fmt: skip
     return [(-1, not folded[0]), *zip(handed, folded, strict=False)]
 
 
@@ -74,9 +75,9 @@ def test_each_tick_is_answered_once_and_by_all_sites_while_programs_are_exchange
 def test_it_is_an_event_of_the_trace():
     bed = ran("selection_guessed_wrong", 12 * HOUR)
     events = [(e.what, e["tick"]) for e in bed.trace.events if e.what in ("decided", "handed_over")]
-    assert events == [("handed_over" if each.switched_at else "decided", each.tick) for each in bed.decided]
-    assert [each.switched_at for each in bed.decided] == [False, True] * 2
-    assert all("messages an hour" in each.reason for each in bed.decided if not each.switched_at)
+    assert events == [("handed_over" if each.is_switch else "decided", each.tick) for each in bed.decided]
+    assert [each.is_switch for each in bed.decided] == [False, True] * 2
+    assert all("messages an hour" in each.reason for each in bed.decided if not each.is_switch)
 
 
 class Lie:
@@ -106,7 +107,9 @@ def exchanged(text, agenda, *others, **radio):
         bed.run_until(60_000 * minute, look)
         station, decide = bed.station, bed._decide
         believing = replace(station.world, statistics=Lie(not station.world.queries[1].partial_sources))
-        station.world = migration.start_migrations(believing, station.engine, decide)
+        station.world = migration.start_migrations(
+            believing, station.engine, PlanCache(station.engine.clock + 1), decide
+        )
         gateway.downlink.set_desired(station.world.desired, station.reconcilers, bed._now_ms)
     bed.run_until(60_000 * 35, look)
     return bed
@@ -154,7 +157,7 @@ def test_a_fold_gives_way_to_who_wants_the_readings_and_runs_again_when_he_has_g
     bed.run_until(60_000 * 50, remembering(bed))
     assert [folded for _, folded in ways(bed, "0")] == [True, False, True]
     begin = bed.scenario.begin_ms // 1_000
-    decided = [each.tick - begin for each in bed.decided if not each.switched_at]
+    decided = [each.tick - begin for each in bed.decided if not each.is_switch]
     most = 10 * (migration.QUIET_ROUNDS + 1 + 25 * agenda)
     assert 300 < decided[0] <= 300 + most and 1_500 < decided[1] <= 1_500 + most
     assert judge(bed, "0") >= 140

@@ -418,11 +418,11 @@ def test_motes_for_which_no_agenda_has_time_stay_awake_and_that_is_told_with_its
     scenario = replace(read_scenario(tmp_path / "calm.toml"), queries=(rarely, everything))
     bed = run_scenario(scenario, 200, kind=partial(testbed.Testbed, agenda=True))
     station, begin = bed.station, bed.scenario.begin_ms
-    assert [(each.what, (each.at_ms - begin) // 1_000) for each in station.incidents.kept] == [
+    assert [(each.what, (each.at_ms - begin) // 1_000) for each in station.events.latest] == [
         (AWAKE, 60),
         (ASLEEP, 120),
     ]
-    assert station.incidents.counted == {AWAKE: 1, ASLEEP: 1}
-    assert re.search(r"it would send until \d+ ms, and after 1000 ms the next", station.incidents.kept[0].why)
+    assert station.events.counts == {AWAKE: 1, ASLEEP: 1}
+    assert re.search(r"it would send until \d+ ms, and after 1000 ms the next", station.events.latest[0].why)
     assert station.world.agenda is not None and station.world.awake_reason is None
     assert judge(bed, "rarely") >= 5

@@ -34,7 +34,7 @@ def office():
 def placed(deployment, text, moves=PushdownPolicy.PLANNED):
     catalog = read_deployed_catalog(deployment)
     asked = bind_text(text, catalog)
-    return plan_what_if(asked, deployment, catalog, moves=moves)
+    return plan_what_if(asked, deployment, catalog, pushdown=moves)
 
 
 def sorted_rows(made):

@@ -56,7 +56,7 @@ class Mote:
 
     def __post_init__(self):
         self.ledger = Ledger(CATALOG, {SITE: self.link})
-        self.ledger.desire(SCHEDULED, 8)
+        self.ledger.set_schedules(SCHEDULED, 8)
 
     @property
     def now(self):
@@ -109,7 +109,7 @@ class Mote:
         known = self.link.accept(frame)
         frames, copies = ([frame], []) if known else ([], [frame])
         measured = uplink.receive([f for f in frames if f.kind is FrameKind.READING], {0: SAMPLING}, CATALOG, self.now)
-        self.ledger.take(frames, copies, measured, max(self.now - EVERY, 0))
+        self.ledger.record_frames(frames, copies, measured, max(self.now - EVERY, 0))
 
     def count(self):
         """Tell what became of the epochs since the last time, from the first on that was sampled to the last."""
@@ -146,7 +146,9 @@ def merged(ledger, number, partials, now, slices=SlicePattern(EVERY, 0, 0)):
     fold = Fold(Acquire("r", EVERY, ("v",)), "r", slices, (), ())
     slice_, who, readings = zip(*partials, strict=True)
     bits = np.array([[site in each for site in (5, 6)] for each in who])
-    ledger.merge(PlacedOperator(fold, (5, 6), number), slices.number(np.array(slice_)), bits, np.array(readings), now)
+    ledger.record_partials(
+        PlacedOperator(fold, (5, 6), number), slices.number(np.array(slice_)), bits, np.array(readings), now
+    )
 
 
 @pytest.mark.promise("ledger")
@@ -249,7 +251,7 @@ def test_of_a_slice_of_several_ticks_it_is_known_whose_readings_came_when_all_ha
     """Three of two motes are anybody's; with the fourth they are all there."""
     ledger, slices = Ledger(CATALOG, {}), SlicePattern(10, 0, 0)
     both = {site: Schedule(site, 1, (SAMPLING,)) for site in (5, 6)}
-    ledger.desire(ScheduleSet({0: SAMPLING}, both), 0)
+    ledger.set_schedules(ScheduleSet({0: SAMPLING}, both), 0)
     merged(ledger, 1, [(10, (5, 6), 3)], 19, slices)
     assert [sums["merged"] for sums in ledger.sums(19)["r"].values()] == [0, 0] and ledger.unattributed() == {"r": 3}
     merged(ledger, 1, [(10, (6,), 1), (20, (5,), 2)], 29, slices)
@@ -259,28 +261,30 @@ def test_of_a_slice_of_several_ticks_it_is_known_whose_readings_came_when_all_ha
 def test_where_no_partial_came_nothing_is_told():
     ledger, fold = Ledger(CATALOG, {}), Fold(Acquire("r", EVERY, ("v",)), "r", SlicePattern(EVERY, 0, 0), (), ())
     none = np.zeros(0, np.int64)
-    ledger.merge(PlacedOperator(fold, (5, 6), 1), none, np.zeros((0, 2), bool), none, 20)
+    ledger.record_partials(PlacedOperator(fold, (5, 6), 1), none, np.zeros((0, 2), bool), none, 20)
     assert ledger.unattributed() == {} and ledger.sums(20) == {}
 
 
 def test_what_counts_its_contributors_names_nobody():
     ledger, sites = Ledger(CATALOG, {}), tuple(range(200))
     fold = Fold(Acquire("r", EVERY, ("v",)), "r", SlicePattern(EVERY, 0, 0), (), ())
-    ledger.merge(PlacedOperator(fold, sites, 1), np.array([3, 3]), np.array([[130], [7]]), np.array([130, 7]), 20)
+    ledger.record_partials(
+        PlacedOperator(fold, sites, 1), np.array([3, 3]), np.array([[130], [7]]), np.array([130, 7]), 20
+    )
     assert ledger.unattributed() == {"r": 137} and ledger.sums(20) == {}
 
 
 def test_what_is_due_follows_the_schedules_and_what_came_ahead_is_due_in_time():
     """Every 5 ticks from 10 on, every 10 from 30 on, nothing from 50 on; 100 came ahead of its time and never is due."""
     ledger, slow = Ledger(CATALOG, {}), Sampling(1, "r", EpochGrid(30, 10), SAMPLING.channels)
-    ledger.desire(SCHEDULED, 8)
-    ledger.desire(ScheduleSet({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 2, (slow,))}), 22)
+    ledger.set_schedules(SCHEDULED, 8)
+    ledger.set_schedules(ScheduleSet({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 2, (slow,))}), 22)
     came = [(tick, (SITE,), 1) for tick in (10, 15, 30, 35, 40, 45)]
     merged(ledger, 1, came, 22)
     assert {name: n for name, n in ledger.sums(22)["r"][SITE].items() if n} == {
         "due": 3, "produced": 2, "not known": 1, "merged": 2, "received": 6, "ahead": 4,
     }  # fmt: skip
-    ledger.desire(ScheduleSet({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 3, ())}), 49)
+    ledger.set_schedules(ScheduleSet({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 3, ())}), 49)
     sums = ledger.sums(100)["r"][SITE]
     balanced(sums)
     assert {name: n for name, n in sums.items() if n} == {
@@ -297,7 +301,7 @@ def test_schedules_that_change_at_any_time_balance(changes, ticks):
         every = (None, 5, 10, 15)[kind]
         start = None if every is None else -(-(now + ahead) // every) * every
         some = () if every is None else (Sampling(number, "r", EpochGrid(start, every), ()),)
-        ledger.desire(ScheduleSet({}, {SITE: Schedule(SITE, number, some)}), now)
+        ledger.set_schedules(ScheduleSet({}, {SITE: Schedule(SITE, number, some)}), now)
         if ticks:
             merged(ledger, 1, [(5 * ticks.pop(), (SITE,), 1)], now)
         for sums in ledger.sums(now).get("r", {}).values():

@@ -34,7 +34,7 @@ class Wire:
         ours.open()
         self.theirs.open()
         self.station = Station(CATALOG, ours, MemoryArchive(), boot=1, now_ms=BEGIN_MS, deployment=HALL,
-                               moves=PushdownPolicy.EVERYTHING, agenda=agenda)  # fmt: skip
+                               pushdown=PushdownPolicy.EVERYTHING, agenda=agenda)  # fmt: skip
         self.now_ms = BEGIN_MS
         for number, (mote, heard) in enumerate(HALL.topology.heard.items()):
             self.say(Frame(FrameKind.LINKS, mote, 1, number, links_of(mote, heard)))

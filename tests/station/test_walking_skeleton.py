@@ -18,7 +18,8 @@ from basestation.errors import CATALOGUE, ROAD
 from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.catalog import read_schema
 from basestation.results.view import current_tuples, current_windows
-from basestation.station.service import RestServer, Station
+from basestation.station.rest_server import RestServer
+from basestation.station.service import Station
 from basestation.updates.update import EpochMark, QueryFailure, TupleUpdates, split_singly
 from gateway import downlink
 from gateway.frame import COORDINATOR
@@ -239,7 +240,7 @@ def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
         ("SELECT wind FROM field [NOW]", "`wind` needs a scale", 0),
         ("SELECT temp FROM field [NOW]; SELECT volt FROM field [NOW]", "one query at a time", 30),
         ("DELETE FROM field WHERE temp > 3", "one query at a time", 0),
-        ("EXPLAIN SELECT temp FROM field", "EXPLAIN cannot be deployed", 0),
+        ("EXPLAIN SELECT temp FROM field", "EXPLAIN cannot be submitted; use `moteloom explain`", 0),
     ],
 )
 def test_what_cannot_run_yet_is_refused_with_a_place_and_leaves_no_trace(world, text, said, place):
