@@ -44,7 +44,7 @@ def receive(frames: Sequence[Frame], world: World, engine: Engine, archive: Arch
     in_partials = of_kind[FrameKind.PARTIAL]
     partials, partial_errors = innet.uplink.receive_partials(in_partials, world.shapes if in_partials else {})
     for name, batch in readings.batches:
-        archive.append(world.catalog.find(name), batch)
+        archive.append(world.catalog.extents[name], batch)
         engine.deliver(name, batch)
     for sampling, batch in readings.filtered:
         engine.deliver(sampling.extent, select_valid_reports(sampling, batch, world))
@@ -59,7 +59,7 @@ def receive(frames: Sequence[Frame], world: World, engine: Engine, archive: Arch
     return ReceivedFrames(world.with_links(reports), readings, tuple(partials), tuple(batches), errors)
 
 
-def find_merged(received: ReceivedFrames, frames: Sequence[Frame]) -> frozenset[tuple[MoteId, MoteId | None]]:
+def find_merged(received: ReceivedFrames, frames: Sequence[Frame]) -> frozenset[tuple[MoteId, MoteId]]:
     """The sites whose readings arrived in partials, each with the mote that forwarded the last such frame."""
     forwarders = {frame.mote: frame.sender for frame in frames if frame.kind is FrameKind.PARTIAL}
     pairs = (pair for columns in received.partials for pair in columns.contributors)

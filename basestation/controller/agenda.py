@@ -96,5 +96,5 @@ def round_ticks(world: World) -> int:
 def transit_ticks(query: QueryRecord, world: World) -> int:
     """How many ticks after it was measured a reading for a query may still arrive and is waited for."""
     pause = max(map(longest_pause, query.operators), default=0)
-    wait = max((world.catalog.find(need.extent).wait for need in query.needs), default=0)
+    wait = max((world.catalog.extents[need.extent].wait for need in query.needs), default=0)
     return pause + wait + 2 * round_ticks(world)

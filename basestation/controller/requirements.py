@@ -55,7 +55,7 @@ def split_plan(plan: Plan, root: PlanNode, world: World) -> PushdownPlan:
 
 
 def _runs_somewhere(operator: Placeable, world: World) -> bool:
-    sites = {name: world.catalog.find(name).sites or () for name in extents_of(operator)}
+    sites = {name: world.catalog.extents[name].sites or () for name in extents_of(operator)}
     return any(find_required_sites([operator], sites).values())
 
 
@@ -101,7 +101,7 @@ def live_deliveries(world: World) -> list[Deliver]:
 def place_all(world: World) -> tuple[PlacedOperator, ...]:
     """Place everything that runs on motes. A mote that has begun to merge a fold goes on as long as the fold runs."""
     deliveries = dict.fromkeys(live_deliveries(world))
-    readings = (_place(delivery, world.catalog.find(delivery.extent).sites or ()) for delivery in deliveries)
+    readings = (_place(delivery, world.catalog.extents[delivery.extent].sites or ()) for delivery in deliveries)
     return *readings, *(_extend_merging(fold, world) for fold in world.running.values())
 
 
@@ -133,7 +133,7 @@ def compile_all(
         folds = [placed for placed in requested if placed.number]
         acquires = [acquire for operator in live_deliveries(world) for acquire in find_acquires(operator).values()]
         everything = [Deliver(acquire, acquire.extent, acquire.sampled) for acquire in acquires]
-        sites = {operator.extent: world.catalog.find(operator.extent).sites or () for operator in everything}
+        sites = {operator.extent: world.catalog.extents[operator.extent].sites or () for operator in everything}
         return _fit_merging([*place_at_all_sites(everything, sites), *folds], world, compile_placed)
 
 

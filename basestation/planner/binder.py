@@ -49,13 +49,18 @@ def bind(statement: syntax.Statement, catalog: Catalog, report: Report) -> Plan 
     raise TypeError(f"no statement: {statement!r}")
 
 
-def rebind(plan, **clauses):
-    """Bind the statement of a valid plan again with other clauses (such as `acquire_every`), without its text."""
+def rebind(plan: Plan, *, acquire_every: syntax.Duration | None, lifetime: syntax.Duration | None) -> Plan:
+    """Bind the statement of a valid query again with other clauses, from its syntax tree."""
     statement = plan.statement
     ask = statement.ask if isinstance(statement, syntax.Explain) else statement
+    if not isinstance(ask, syntax.QueryStatement):
+        raise TypeError(f"no query: {statement!r}")
+    clauses = replace(ask.clauses, acquire_every=acquire_every, lifetime=lifetime)
     report = Report(Source(""))
-    bound = bind(replace(ask, clauses=replace(ask.clauses, **clauses)), plan.catalog, report)
+    bound = bind(replace(ask, clauses=clauses), plan.catalog, report)
     report.raise_errors()
+    if not isinstance(bound, Plan):
+        raise TypeError(f"no query: {statement!r}")
     return bound
 
 

@@ -355,7 +355,7 @@ class Ledger:
 
     def record_readings(self, extent: str, site: np.ndarray, tick: np.ndarray, way: DeliveryKind, now: int) -> None:
         """Readings of an extent, in any order."""
-        step = self._steps.get(extent) or self._catalog.find(extent).interval
+        step = self._steps.get(extent) or self._catalog.extents[extent].interval
         self._come(extent, site, tick, step, way, now)
 
     def _come(self, extent: str, site: np.ndarray, tick: np.ndarray, step: int, way: DeliveryKind, now: int) -> None:

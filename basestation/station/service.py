@@ -140,7 +140,7 @@ class Station:
         stamps = find_timestamps(received.readings, received.partials, tick_ms)
         for site in self.clock_skew.find_skewed_sites(stamps, now_ms, world.agenda):
             self.reconcilers.of(MoteId(site)).note_clock_wrong(now_ms)
-        seen = [*((frame.mote, frame.sender) for frame in of_motes), *merged]
+        seen = [*((int(frame.mote), int(frame.sender)) for frame in of_motes), *merged]
         self.failure_detector.record_arrivals(seen, world.tree, now_ms)
         self.errors.update(error.code for error in (*arrived.errors, *received.errors, *status_errors))
         gateway.downlink.send_acks(arrived.acks, self._transport)

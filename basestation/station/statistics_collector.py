@@ -43,7 +43,7 @@ class StatisticsCollector:
         readings, conditions = {}, {}
         for name in self._batches.keys() | self._filtered.keys():
             filtered = self._filtered.get(name, [])
-            readings[name] = _observe_readings(self._batches.get(name, []), filtered, world.catalog.find(name))
+            readings[name] = _observe_readings(self._batches.get(name, []), filtered, world.catalog.extents[name])
             if filtered:
                 deliveries = [delivery for delivery in live_deliveries(world) if name in extents_of(delivery)]
                 conditions[name] = tuple(map(sensor_conditions, deliveries))
