@@ -4,6 +4,8 @@ InnetError
  ├─ ProgramError     a mote program breaks a rule of the machine, or does not fit on the mote
  ├─ PlacementError   an operator has no place, or a round has no room for its slots
  └─ RoutingError     routes form a loop, or a mote has no route
+
+A malformed payload of a mote is an `acquisition.errors.PayloadError`.
 """
 
 from gateway.errors import MoteloomError

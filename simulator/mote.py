@@ -389,7 +389,7 @@ class Mote:
             sent=int(outcome.reading is not None), filtered=int(outcome.filtered), steps=steps,
         )  # fmt: skip
         epoch = (tick - sampling.epochs.start) // sampling.epochs.interval
-        dropped = memory.samples.keep(sampling, epoch, outcome.reading) if outcome.wanted else 0
+        dropped = memory.samples.keep(sampling, epoch, outcome.reading) if outcome.is_due else 0
         memory.counters.count(sampling, epoch, outcome, dropped)
 
     # --- outgoing frames ---

@@ -37,7 +37,7 @@ class ReadingCounters:
         counted.last = epoch
         counted.sampled += 1
         counted.filtered += outcome.filtered
-        counted.merged += not outcome.wanted
+        counted.merged += not outcome.is_due
         counted.dropped += dropped
 
     def due(self, samplings: tuple[Sampling, ...]) -> list[ReadingCounts]:

@@ -58,7 +58,7 @@ def analyse(plans: Sequence[Plan], around: "Scenario", catalog: Catalog, seed: i
         "motes": _motes(placed, predictions, found.joules, hours),
         "worst": _worst(placed, predictions, found.joules, hours),
         "delivered_ms": {"predicted": placed.agenda.latest_ms, "measured": found.latest_ms},
-        "covered": _covered(placed, predictions["informed"].through, found.covered),
+        "covered": _covered(placed, predictions["informed"].delivery_ratios, found.covered),
     }  # fmt: skip
 
 

@@ -1,1 +1,1 @@
-"""What motes cost: tables of hardware as data, and what a plan is predicted to use of them."""
+"""Costs: hardware tables as data, and the energy and traffic that a plan is predicted to use."""

@@ -1,17 +1,17 @@
-"""The cost model: what a plan will use, from what each mote does in an epoch and how well motes hear each other.
+"""Energy model: predicts energy, traffic and lifetime of a plan from the workload of each mote and the link qualities.
 
-The states and their meaning are those of `innet.costs.hardware`; the simulator counts the time that its motes spent in
-them, here it is computed. For each mote and epoch:
+`innet.costs.hardware` defines the states of a mote. The simulator measures the time spent in each; this module computes
+it. For each mote and epoch:
 
-    send    = frames * attempts * airtime + copies received * ack    (questions are frames that are no messages)
+    send    = frames * attempts * airtime + copies received * ack    (polls are frames too, but no messages)
     awake   = starts * startup + slots it listens in + frames * attempts * (airtime + 2 turnarounds + ack)
     energy  = voltage * ( send_ma * send  +  listen_ma * (awake - send)  +  radio sleep_ma * (epoch - awake)
                         + active_ma * (awake + computing)  +  sleep_ma * (epoch - awake - computing)
                         + each sample's milliampere * its milliseconds )
 
-`attempts` and `copies` are the expectations of `innet.costs.hop_delivery`. Frames that a mote passes on are fewer by the
-share that was lost below it; frames of its own are not. In bad times there are also those that a slot has no room for
-(`innet.costs.burst_loss`). Left out: what batteries lose by themselves, and the energy of gateways, which are on the mains.
+`attempts` and `copies` are the expectations of `innet.costs.hop_delivery`. Losses below a mote reduce the frames that it
+forwards, but not its own frames. In bad times a slot may also have no room for some frames (`innet.costs.burst_loss`).
+The model leaves out the self-discharge of batteries, and the energy of gateways, which are on the mains.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,32 +28,30 @@ from innet.routing.tree import RoutingTree
 
 @dataclass(frozen=True, slots=True)
 class HopTraffic:
-    """`frames` of `size` bytes that go from one to its neighbour in an epoch, on average, while nothing is lost."""
+    """The mean number of frames of `size` bytes from a mote to its neighbour in an epoch, while nothing is lost."""
 
     sender: int
     receiver: int
     frames: float
     size: float
-    forwarded: bool = False  # by a sender that has them from others, as they are
+    forwarded: bool = False  # whether the sender forwards them unchanged
 
 
 @dataclass(frozen=True, slots=True)
 class MoteWorkload:
-    """What one mote does in an epoch besides sending, on average."""
+    """The mean work of one mote in an epoch, without the sending of its frames."""
 
     sampled_ma_ms: float = 0.0  # milliampere times milliseconds, over all samples
-    instructions: float = 0.0
-    listen_ms: float = 0.0  # in all slots together
-    starts: float = 0.0  # how often it starts its radio, to listen and to send
-    slot_ms: float = inf  # in which it sends to its parent
-    questions: float = (
-        0.0  # how often it asks its parent whether something waits for it, in a frame that is nothing but a header
-    )
+    instructions: float = 0.0  # of the bytecode
+    listen_ms: float = 0.0  # over all slots
+    starts: float = 0.0  # of the radio, to listen and to send
+    slot_ms: float = inf  # length of its slot for sending to the parent
+    polls: float = 0.0  # frames of a bare header that ask the parent for waiting frames
 
 
 @dataclass(frozen=True, slots=True)
 class EnergyUse:
-    """Joules of one mote in one epoch."""
+    """The energy of one mote in one epoch, in joules."""
 
     sensing: float
     computing: float
@@ -63,12 +61,13 @@ class EnergyUse:
 
     @property
     def total(self) -> float:
+        """Joules in all."""
         return self.sensing + self.computing + self.sending + self.listening + self.sleeping
 
 
 @dataclass(frozen=True, slots=True)
 class LevelTraffic:
-    """What is sent at one distance from the gateways, in an epoch: each frame, each attempt, and the bytes of ours in them."""
+    """The traffic at one distance from the gateways in an epoch: frames, attempts, and the bytes of all attempts."""
 
     frames: float = 0.0
     attempts: float = 0.0
@@ -80,67 +79,73 @@ class LevelTraffic:
 
 @dataclass(frozen=True, slots=True)
 class EnergyPrediction:
-    """`levels[n]` are the frames between motes n hops away from a gateway and the next nearer ones, in both directions;
-    `through` is, by mote, the share of what it sends that is to reach a gateway."""
+    """The predicted energy and traffic of a network in an epoch."""
 
     epoch_ms: float
     motes: Mapping[int, EnergyUse]
     levels: Mapping[int, LevelTraffic]
-    lifetimes: Mapping[int, float]  # seconds until the battery is empty; infinite on the mains
-    through: Mapping[int, float]
+    """By n: the frames between motes n hops from a gateway and motes one hop nearer, in both directions."""
+    lifetimes: Mapping[int, float]
+    """By mote: seconds until the battery is empty; infinite on the mains."""
+    delivery_ratios: Mapping[int, float]
+    """By mote: the share of its frames that reach a gateway."""
 
     @property
     def total(self) -> LevelTraffic:
+        """The traffic of all levels."""
         return sum(self.levels.values(), LevelTraffic())
 
     @property
     def worst(self) -> int | None:
-        """The mote whose battery is empty first; among equals the lower number. None where no mote has a battery."""
+        """The mote whose battery is empty first; of equal ones the lower number. None if no mote has a battery."""
         mortal = [mote for mote, seconds in self.lifetimes.items() if seconds < inf]
         return min(mortal, key=lambda mote: (self.lifetimes[mote], mote), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkModel:
-    """What a prediction is about. `batteries` are joules; motes without one are on the mains."""
+    """The network that a prediction is about."""
 
     tree: RoutingTree
     topology: Topology
-    hardware: Mapping[int, Hardware]
-    batteries: Mapping[int, float]
-    attempts: int  # how often a frame is tried with a neighbour
-    climate: BurstLoss = NO_BURSTS
+    hardware: Mapping[int, Hardware]  # by mote
+    batteries: Mapping[int, float]  # joules by mote; motes without one are on the mains
+    attempts: int  # per frame and hop, at most
+    burst_loss: BurstLoss = NO_BURSTS
 
 
 def predict(
     network: NetworkModel, duties: Mapping[int, MoteWorkload], traffic: Iterable[HopTraffic], epoch_ms: float
 ) -> EnergyPrediction:
-    """What every mote of `duties` will use, and what will be sent where."""
-    send_ms: dict[int, float] = dict.fromkeys(duties, 0.0)
-    busy_ms: dict[int, float] = dict.fromkeys(duties, 0.0)  # with attempts, from the first to the last turnaround
+    """Predict the energy of every mote in `duties`, and the traffic of each level.
+
+    `duties` has the workload of each mote in an epoch of `epoch_ms`; `traffic` has its frames, hop by hop.
+    """
+    send_ms: dict[int, float] = dict.fromkeys(duties, 0.0)  # on the air, with frames and acknowledgements
+    busy_ms: dict[int, float] = dict.fromkeys(duties, 0.0)  # in attempts, from the first turnaround to the last
     levels: dict[int, LevelTraffic] = {}
     slots = {mote: duty.slot_ms for mote, duty in duties.items()}
     sent_on, through = propagate_losses(network, traffic, slots)
-    for each, share, link in sent_on:
-        frames = each.frames * share
-        further = each.sender if network.tree.parent.get(each.sender) == each.receiver else each.receiver
+    for hop, share, link in sent_on:
+        frames = hop.frames * share
+        further = hop.sender if network.tree.parent.get(hop.sender) == hop.receiver else hop.receiver
         level = network.tree.depth(further)
-        sent = LevelTraffic(frames, frames * link.attempts, frames * link.attempts * each.size)
+        sent = LevelTraffic(frames, frames * link.attempts, frames * link.attempts * hop.size)
         levels[level] = levels.get(level, LevelTraffic()) + sent
-        if each.sender in duties:
-            radio = network.hardware[each.sender].radio
-            send_ms[each.sender] += sent.attempts * radio.airtime_ms(each.size)
-            busy_ms[each.sender] += sent.attempts * attempt_ms(network.hardware[each.sender], each.size)
-        if each.receiver in duties:
-            send_ms[each.receiver] += frames * link.copies * network.hardware[each.receiver].radio.ack_ms
+        if hop.sender in duties:
+            radio = network.hardware[hop.sender].radio
+            send_ms[hop.sender] += sent.attempts * radio.airtime_ms(hop.size)
+            busy_ms[hop.sender] += sent.attempts * attempt_ms(network.hardware[hop.sender], hop.size)
+        if hop.receiver in duties:
+            send_ms[hop.receiver] += frames * link.copies * network.hardware[hop.receiver].radio.ack_ms
     for mote, duty in duties.items():
         parent, hardware = network.tree.parent[mote], network.hardware
         link = _link(network, mote, parent)
-        attempts = duty.questions * link.attempts
+        attempts = duty.polls * link.attempts
         send_ms[mote] += attempts * hardware[mote].radio.airtime_ms(HEADER_SIZE)
         busy_ms[mote] += attempts * attempt_ms(hardware[mote], HEADER_SIZE)
         if parent in duties:
-            send_ms[parent] += duty.questions * link.copies * hardware[parent].radio.ack_ms
+            send_ms[parent] += duty.polls * link.copies * hardware[parent].radio.ack_ms
     motes = {
         mote: _use(network.hardware[mote], duty, send_ms[mote], busy_ms[mote], epoch_ms)
         for mote, duty in duties.items()
@@ -150,7 +155,7 @@ def predict(
 
 
 def attempt_ms(hardware: Hardware, size: float) -> float:
-    """How long one attempt with a frame of that size takes, acknowledged or not."""
+    """Return the milliseconds of one attempt with a frame of `size` bytes, acknowledged or not."""
     radio = hardware.radio
     return radio.airtime_ms(size) + 2 * radio.turnaround_ms + radio.ack_ms
 
@@ -158,46 +163,50 @@ def attempt_ms(hardware: Hardware, size: float) -> float:
 def propagate_losses(
     network: NetworkModel, traffic: Iterable[HopTraffic], slots: Mapping[int, float]
 ) -> tuple[list[tuple[HopTraffic, float, HopDelivery]], dict[int, float]]:
-    """Which share of each traffic there will be after losses before it, and what becomes of a frame of it: first what rises,
-    leaves first, then what descends; and by mote, which share of what it sends is to reach a gateway."""
+    """Reduce forwarded traffic by the losses before it.
+
+    `slots` has the length in ms of each mote's slot for sending. Returns (traffic, share, delivery): the share of each
+    traffic that is left, and the expected delivery of a frame of it; upward traffic comes first, leaves first. Also
+    returns, by mote, the share of its frames that reach a gateway.
+    """
     tree = network.tree
     by_sender: dict[tuple[int, bool], list[HopTraffic]] = {}
-    for each in traffic:
-        by_sender.setdefault((each.sender, tree.parent.get(each.sender) == each.receiver), []).append(each)
+    for hop in traffic:
+        by_sender.setdefault((hop.sender, tree.parent.get(hop.sender) == hop.receiver), []).append(hop)
     found = []
-    rising = tree.leaves_first
+    upward = tree.leaves_first
     links = {}
-    for rises, senders in ((True, rising), (False, (*tree.roots, *reversed(rising)))):
-        due: dict[int, float] = {}
-        came: dict[int, float] = {}
+    for is_upward, senders in ((True, upward), (False, (*tree.roots, *reversed(upward)))):
+        due: dict[int, float] = {}  # by receiver: frames, had none been lost
+        arrived: dict[int, float] = {}
         for sender in senders:
-            share = came[sender] / due[sender] if due.get(sender) else 1.0
-            here = [(each, share if each.forwarded else 1.0) for each in by_sender.pop((sender, rises), ())]
-            if rises:
+            share = arrived[sender] / due[sender] if due.get(sender) else 1.0
+            here = [(hop, share if hop.forwarded else 1.0) for hop in by_sender.pop((sender, is_upward), ())]
+            if is_upward:
                 links[sender] = _link(network, sender, tree.parent[sender], here, slots.get(sender, inf))
-            for each, kept in here:
-                link = links[sender] if rises else _link(network, sender, each.receiver)
-                found.append((each, kept, link))
-                due[each.receiver] = due.get(each.receiver, 0.0) + each.frames
-                came[each.receiver] = came.get(each.receiver, 0.0) + each.frames * kept * link.delivered
+            for hop, left in here:
+                link = links[sender] if is_upward else _link(network, sender, hop.receiver)
+                found.append((hop, left, link))
+                due[hop.receiver] = due.get(hop.receiver, 0.0) + hop.frames
+                arrived[hop.receiver] = arrived.get(hop.receiver, 0.0) + hop.frames * left * link.delivered
     if by_sender:
         sender, _ = min(by_sender)
-        raise ValueError(f"traffic from {sender}, which is not in the tree")
-    through = dict.fromkeys(tree.roots, 1.0)
-    for mote in reversed(rising):
-        through[mote] = through[tree.parent[mote]] * links[mote].delivered
-    return found, {mote: through[mote] for mote in tree.parent}
+        raise ValueError(f"expected senders in the routing tree, found {sender}")
+    ratios = dict.fromkeys(tree.roots, 1.0)
+    for mote in reversed(upward):
+        ratios[mote] = ratios[tree.parent[mote]] * links[mote].delivered
+    return found, {mote: ratios[mote] for mote in tree.parent}
 
 
 def _link(network: NetworkModel, sender: int, receiver: int, sent: Sequence[tuple[HopTraffic, float]] = (),
           slot_ms: float = inf) -> HopDelivery:  # fmt: skip
-    """What becomes of a frame where these are sent in one slot, each with the share there is of it."""
+    """Return the expected delivery of a frame if `sent` is sent in one slot, each traffic reduced to its share."""
     ratio = network.topology.ratio
-    frames = sum(each.frames * share for each, share in sent)
-    once = sum(each.frames * share * attempt_ms(network.hardware[sender], each.size) for each, share in sent)
-    room = slot_ms * frames / once if frames else inf
+    frames = sum(hop.frames * share for hop, share in sent)
+    once_ms = sum(hop.frames * share * attempt_ms(network.hardware[sender], hop.size) for hop, share in sent)
+    room = slot_ms * frames / once_ms if frames else inf
     return expect_with_bursts(
-        network.climate, ratio(sender, receiver), ratio(receiver, sender), network.attempts, frames, room
+        network.burst_loss, ratio(sender, receiver), ratio(receiver, sender), network.attempts, frames, room
     )
 
 

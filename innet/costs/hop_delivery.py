@@ -1,11 +1,11 @@
-"""Handover: one frame from a mote to its neighbour, tried until it is acknowledged or too often: what is to be expected.
+"""Hop delivery: the expected course of one frame over one hop, retransmitted until it is acknowledged (ARQ).
 
-An attempt succeeds where the frame arrives (with probability `there`) and its acknowledgement does (`back`). After at
-most `limit` attempts s = there * back:
+An attempt succeeds if the frame arrives (probability `there`) and its acknowledgement does (`back`). A frame has at most
+`limit` attempts. With s = there * back:
 
-    attempts      (1 - (1 - s)^limit) / s     each attempt is made where all before it were without acknowledgement
-    copies        attempts * there            each that arrives is acknowledged, also the second of the same frame
-    delivered     1 - (1 - there)^limit       it is lost where no attempt arrived; then all of them were made
+    attempts      (1 - (1 - s)^limit) / s     an attempt is made if no attempt before it was acknowledged
+    copies        attempts * there            each copy that arrives is acknowledged, duplicates too
+    delivered     1 - (1 - there)^limit       a frame is lost if no attempt arrives; then all attempts were made
     acknowledged  1 - (1 - s)^limit
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HopDelivery:
-    """`attempts` and `copies` are means, `delivered` and `acknowledged` probabilities."""
+    """Expectations for one frame: `attempts` and `copies` are means, `delivered` and `acknowledged` probabilities."""
 
     attempts: float
     copies: float
@@ -23,9 +23,9 @@ class HopDelivery:
 
 
 def expect_delivery(there: float, back: float, limit: int) -> HopDelivery:
-    """What is to be expected of one frame over a link with these ratios."""
+    """Return the expectations for one frame over a link with these ratios."""
     both = there * back
     acknowledged = 1 - (1 - both) ** limit
-    # Where a success is so rare that rounding would eat it, every attempt is made.
+    # If success is so rare that rounding would lose it, every attempt is made.
     attempts = acknowledged / both if both > 1e-9 else float(limit)
     return HopDelivery(attempts, attempts * there, 1 - (1 - there) ** limit, acknowledged)

@@ -1,4 +1,4 @@
-"""Acquire: read the sensors of an extent, every so many ticks."""
+"""Acquire: sample the sensors of an extent at an interval."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from innet.operators import MoteOperator, walk
 
 @dataclass(frozen=True, slots=True)
 class Acquire(MoteOperator):
-    """`sampled` are the attributes that are read; the site and the tick of a reading cost nothing and go without."""
+    """Sample the attributes `sampled` of `extent` every `interval` ticks. The site and the tick of a reading are free."""
 
     extent: str
     interval: int
@@ -22,5 +22,5 @@ class Acquire(MoteOperator):
 
 
 def find_acquires(operator: MoteOperator) -> dict[str, Acquire]:
-    """What is sampled for an operator, by extent."""
+    """Return the acquisitions below an operator, by extent."""
     return {found.extent: found for found in walk(operator) if isinstance(found, Acquire)}

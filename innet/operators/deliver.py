@@ -1,4 +1,4 @@
-"""Deliver: send these attributes of each reading of an extent to the base station."""
+"""Deliver: send attributes of each reading of an extent to the base station."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from innet.operators.acquire import Acquire, find_acquires
 
 @dataclass(frozen=True, slots=True)
 class Deliver(MoteOperator):
-    """`extent` says whose readings: below a join there are two, and each needs a Deliver of its own."""
+    """Send the attributes `sent` of the readings of `extent`. A join has two extents, and a Deliver for each."""
 
     child: MoteOperator
     extent: str
@@ -24,7 +24,7 @@ class Deliver(MoteOperator):
 
     @property
     def acquire(self) -> Acquire:
-        """What is read for it."""
+        """The acquisition of its readings."""
         return find_acquires(self)[self.extent]
 
     def label(self) -> str:

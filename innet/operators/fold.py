@@ -1,6 +1,6 @@
-"""Fold: aggregate the tuples of each slice and group on the way, and send partials instead of readings.
+"""Fold: aggregate the tuples of each slice and group in the network, and send partials instead of readings.
 
-A mote folds its own readings, merges what its children send, and hands on one partial for each slice and group.
+A mote folds its own readings, merges the partials of its children, and forwards one partial per slice and group.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from innet.operators.slices import SlicePattern
 
 @dataclass(frozen=True, slots=True)
 class Fold(MoteOperator):
-    """`states` pairs the kind of a state (the name of an aggregate of `innet.aggregates`) with what is folded into it.
+    """Aggregate the tuples of `child` by slice and by `keys`.
 
-    `extent` is the one whose sampling the program belongs to: all of a join's are sampled at its ticks.
+    `states` has (kind, value): the name of an aggregate of `innet.aggregates`, and the expression that it aggregates.
+    `extent` is the extent whose sampling runs the program; the other extents of a join are sampled at its ticks.
     """
 
     child: MoteOperator
@@ -34,11 +35,12 @@ class Fold(MoteOperator):
 
     @property
     def kinds(self) -> tuple[str, ...]:
+        """The aggregates of its states."""
         return tuple(kind for kind, _ in self.states)
 
     @property
     def interval(self) -> int:
-        """Ticks between the readings that it takes."""
+        """Ticks between the readings that it folds."""
         return find_acquires(self)[self.extent].interval
 
     def label(self) -> str:

@@ -1,6 +1,6 @@
-"""Expressions that a mote can evaluate: over integers and nulls, by instructions of the same names.
+"""Expressions that a mote can evaluate: integers and nulls, computed by instructions of the same names.
 
-A truth is 1, 0, or null for unknown (SEMANTICS 5.1); predicates and values are one kind of expression here.
+A truth value is 1, 0, or null for unknown (semantics 5.1). Predicates and values are one kind of expression here.
 """
 
 from collections.abc import Iterator
@@ -14,16 +14,17 @@ BINARY = (
 
 @dataclass(frozen=True, slots=True)
 class MoteExpression:
-    """The base of what follows."""
+    """The base of the expressions."""
 
     @property
     def parts(self) -> tuple["MoteExpression", ...]:
+        """The operands."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class MoteConstant(MoteExpression):
-    """A constant; None is null, or unknown."""
+    """A constant; None is null, which is unknown as a truth value."""
 
     value: int | None
 
@@ -33,7 +34,7 @@ class MoteConstant(MoteExpression):
 
 @dataclass(frozen=True, slots=True)
 class SensorValue(MoteExpression):
-    """What was sampled for an attribute of an extent; where it has a scale, the whole multiple."""
+    """The sampled value of an attribute of an extent; a scaled attribute is a whole number of its steps."""
 
     extent: str
     attribute: str
@@ -44,7 +45,7 @@ class SensorValue(MoteExpression):
 
 @dataclass(frozen=True, slots=True)
 class SiteNumber(MoteExpression):
-    """The number of the mote."""
+    """The number of the mote that evaluates the expression."""
 
     def __str__(self) -> str:
         return "site"
@@ -68,27 +69,29 @@ class Instruction(MoteExpression):
         return self.operands
 
     def __str__(self) -> str:
-        said = [
+        parts = [
             f"({part})" if isinstance(part, Instruction) and part.name in _SIGN else str(part) for part in self.operands
         ]
         if self.name in _SIGN:
-            return f" {_SIGN[self.name]} ".join(said)
-        return f"{self.name}({', '.join(said)})"
+            return f" {_SIGN[self.name]} ".join(parts)
+        return f"{self.name}({', '.join(parts)})"
 
 
 TRUE, FALSE = MoteConstant(1), MoteConstant(0)
 
 
 def make_instruction(name: str, *operands: MoteExpression) -> MoteExpression:
+    """Return the instruction `name` applied to the operands."""
     return Instruction(name, operands)
 
 
 def all_of(terms: list[MoteExpression]) -> MoteExpression:
-    """Their conjunction; of none, true."""
+    """Return the conjunction of the terms; TRUE without terms."""
     return _joined("AND", terms, TRUE)
 
 
 def any_of(terms: list[MoteExpression]) -> MoteExpression:
+    """Return the disjunction of the terms; FALSE without terms."""
     return _joined("OR", terms, FALSE)
 
 
@@ -100,19 +103,19 @@ def _joined(name: str, terms: list[MoteExpression], none: MoteExpression) -> Mot
 
 
 def split_conjuncts(predicate: MoteExpression) -> tuple[MoteExpression, ...]:
-    """The terms all of which must hold, in their order."""
+    """Return the terms of a conjunction, in order; none for TRUE."""
     if isinstance(predicate, Instruction) and predicate.name == "AND":
         return tuple(term for part in predicate.operands for term in split_conjuncts(part))
     return () if predicate == TRUE else (predicate,)
 
 
 def walk(expression: MoteExpression) -> Iterator[MoteExpression]:
-    """The expression and everything below it."""
+    """Yield the expression and all its parts."""
     yield expression
     for part in expression.parts:
         yield from walk(part)
 
 
 def stack_depth(expression: MoteExpression) -> int:
-    """How many places on the stack it takes to compute it."""
+    """Return the number of stack entries that the computation needs."""
     return max([1, *(depth + stack_depth(part) for depth, part in enumerate(expression.parts))])

@@ -1,4 +1,4 @@
-"""Select: the tuples for which a predicate is true; the others are reported as filtered, one bit an epoch."""
+"""MoteSelect: keep the tuples for which a predicate is true. The others are reported as filtered, with one bit per epoch."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,8 @@ from innet.operators.mote_expression import MoteExpression
 
 @dataclass(frozen=True, slots=True)
 class MoteSelect(MoteOperator):
+    """Keep the tuples of `child` for which `predicate` is true, neither false nor unknown."""
+
     child: MoteOperator
     predicate: MoteExpression
 

@@ -1,14 +1,15 @@
-"""Meaning: what each instruction makes of its operands, one value at a time: 32-bit integers and nulls (SEMANTICS 5.1 to 5.3)."""
+"""Scalar evaluation: the result of each instruction for single operands, 32-bit integers and nulls (semantics 5.1 to 5.3)."""
 
 from collections.abc import Callable
 
 from innet.operators.mote_expression import Instruction, MoteConstant, MoteExpression, SiteNumber
 
 Value = int | None
+"""A 32-bit integer, or null."""
 
 
 def evaluate_at_site(expression: MoteExpression, site: int) -> Value:
-    """What an expression over nothing but the site's number is there."""
+    """Evaluate an expression over constants and the number of the site. ValueError if it reads a sensor."""
     match expression:
         case MoteConstant(value):
             return value
@@ -17,15 +18,16 @@ def evaluate_at_site(expression: MoteExpression, site: int) -> Value:
         case Instruction(name, operands):
             values = [evaluate_at_site(operand, site) for operand in operands]
             return (choose_value if name == "PICK" else UNARY.get(name) or BINARY[name])(*values)
-    raise ValueError(f"{expression} is not known before it is measured")
+    raise ValueError(f"expected an expression over constants and the site, found {expression}, which is sampled")
 
 
 def choose_value(truth: Value, value: Value, otherwise: Value) -> Value:
+    """Return `value` if `truth` is true, else `otherwise`."""
     return value if truth == 1 else otherwise
 
 
 def _cut(value: int) -> int:
-    """The lowest 32 bits, with sign."""
+    """Return the lowest 32 bits, with sign."""
     return ((value + 0x8000_0000) & 0xFFFF_FFFF) - 0x8000_0000
 
 
@@ -39,20 +41,20 @@ def _rest(a: int, b: int) -> Value:
     return None if b == 0 else abs(a) % abs(b) * (-1 if a < 0 else 1)
 
 
-def _known(function: Callable[..., Value]) -> Callable[..., Value]:
-    """Null where an operand is null; else the result, cut."""
+def _strict(function: Callable[..., Value]) -> Callable[..., Value]:
+    """Return the function with null for a null operand, and the result cut to 32 bits."""
 
-    def computed(*operands: Value) -> Value:
+    def compute(*operands: Value) -> Value:
         if any(operand is None for operand in operands):
             return None
         result = function(*operands)
         return None if result is None else _cut(int(result))
 
-    return computed
+    return compute
 
 
 def _either(function: Callable[[int, int], int]) -> Callable[[Value, Value], Value]:
-    """The other operand where one is null."""
+    """Return the function with the other operand for a null one."""
     return lambda a, b: b if a is None else a if b is None else function(a, b)
 
 
@@ -65,26 +67,26 @@ def _not(a: Value) -> Value:
 
 
 UNARY: dict[str, Callable[[Value], Value]] = {
-    "NEG": _known(lambda a: -a),
-    "ABS": _known(abs),
+    "NEG": _strict(lambda a: -a),
+    "ABS": _strict(abs),
     "NOT": _not,
     "ISNULL": lambda a: int(a is None),
 }
 BINARY: dict[str, Callable[[Value, Value], Value]] = {
-    "ADD": _known(lambda a, b: a + b),
-    "SUB": _known(lambda a, b: a - b),
-    "MUL": _known(lambda a, b: a * b),
-    "DIV": _known(_quotient),
-    "MOD": _known(_rest),
+    "ADD": _strict(lambda a, b: a + b),
+    "SUB": _strict(lambda a, b: a - b),
+    "MUL": _strict(lambda a, b: a * b),
+    "DIV": _strict(_quotient),
+    "MOD": _strict(_rest),
     "LEAST": _either(min),
     "GREATEST": _either(max),
     "ELSE": lambda a, b: b if a is None else a,
-    "EQ": _known(lambda a, b: a == b),
-    "NE": _known(lambda a, b: a != b),
-    "LT": _known(lambda a, b: a < b),
-    "LE": _known(lambda a, b: a <= b),
-    "GT": _known(lambda a, b: a > b),
-    "GE": _known(lambda a, b: a >= b),
+    "EQ": _strict(lambda a, b: a == b),
+    "NE": _strict(lambda a, b: a != b),
+    "LT": _strict(lambda a, b: a < b),
+    "LE": _strict(lambda a, b: a <= b),
+    "GT": _strict(lambda a, b: a > b),
+    "GE": _strict(lambda a, b: a >= b),
     "AND": _and,
     "OR": lambda a, b: _not(_and(_not(a), _not(b))),
 }

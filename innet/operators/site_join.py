@@ -1,7 +1,7 @@
-"""Join: what one site measured of two extents at the same tick, where a predicate over both is true.
+"""SiteJoin: join the readings that one site takes of two extents at the same tick.
 
-No mote ever needs another's readings for it. Whoever wants the pairs is sent both readings of each, and joins them
-again; whoever wants partials of the pairs gets those.
+So no mote needs readings of another. For a Deliver above it, both readings of each pair are sent, and the base station
+joins them again. For a Fold above it, partials of the pairs are sent.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ from innet.operators.mote_expression import TRUE, MoteExpression
 
 @dataclass(frozen=True, slots=True)
 class SiteJoin(MoteOperator):
+    """The pairs of readings of one site and tick for which `predicate` is true."""
+
     left: MoteOperator
     right: MoteOperator
     predicate: MoteExpression

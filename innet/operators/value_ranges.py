@@ -1,7 +1,7 @@
-"""Ranges: what values an expression can have, from what its sensors can give; and whether a mote can hold them all.
+"""Value range analysis: which values an expression can take, and whether they fit into a register of a mote.
 
-Interval arithmetic: every value is within the interval found, which may be wider than need be. What fits here fits for
-every value that the raw type of a sensor has, so nothing is left to luck.
+Interval arithmetic over the raw ranges of sensors. Every value lies within the interval found, which may be wider than
+necessary. So an expression that fits here fits for every raw value of its sensors.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,29 +13,34 @@ from innet.operators.mote_expression import Instruction, MoteConstant, MoteExpre
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `low` to `high`, both inside."""
+    """The integers from `low` to `high`, both included."""
 
     low: int
     high: int
 
     def __iter__(self) -> Iterator[int]:
-        """Both ends."""
+        """Yield both ends."""
         yield from (self.low, self.high)
 
     def within(self, other: "Interval") -> bool:
+        """Whether `other` contains this interval."""
         return other.low <= self.low and self.high <= other.high
 
     def hull(self, other: "Interval") -> "Interval":
+        """Return the smallest interval that contains both."""
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
 
 REGISTER = Interval(-(2**31), 2**31 - 1)
+"""The values of a register."""
 TRUTH = Interval(0, 1)
+"""The truth values."""
 SITES = Interval(0, 2**16 - 1)
+"""The numbers of motes."""
 
 
 class ValueRangeError(MoteloomError):
-    """An expression that has values which do not fit; not an error, but an answer."""
+    """An expression can take values that do not fit; the planner then keeps it at the base station."""
 
     def __init__(self, expression: MoteExpression, interval: Interval) -> None:
         super().__init__(f"{expression} can be {interval.low} to {interval.high}")
@@ -43,9 +48,10 @@ class ValueRangeError(MoteloomError):
 
 
 def infer_range(expression: MoteExpression, raw: Mapping[SensorValue, Interval], room: Interval = REGISTER) -> Interval:
-    """The values that an expression can have; TooWide if it, or any part of it, does not fit into `room`.
+    """Return the values that an expression can take.
 
-    What `raw` does not say of a sensor is taken to be all that a register holds.
+    `raw` has the raw ranges of sensors; a sensor without one may give any value of a register. ValueRangeError if the
+    expression or any part of it does not fit into `room`.
     """
     match expression:
         case MoteConstant(value):
@@ -70,7 +76,11 @@ def _times(a: Interval, b: Interval) -> Interval:
 
 
 def _over(a: Interval, b: Interval) -> Interval:
-    """A divisor of one sign: the furthest quotients are at the ends. Else they are no further from zero than the dividend."""
+    """Return the range of quotients.
+
+    With a divisor of one sign, the extreme quotients are at the ends. Otherwise a quotient is at most as far from zero
+    as the dividend.
+    """
     if b.low > 0 or b.high < 0:
         return _hull(*(abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x in a for y in b))
     furthest = max(abs(a.low), abs(a.high))

@@ -11,7 +11,7 @@ does not know.
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -184,8 +184,8 @@ def annotate_code(code: bytes) -> Iterator[tuple[int, str]]:
         yield opcode.length, " ".join((opcode.name, *(str(operand) for operand in operands)))
 
 
-def group_by_site(compiled: Sequence[MoteProgram]) -> dict[int, tuple[MoteProgram, ...]]:
-    """Compiled programs by their site."""
+def group_by_site(compiled: Iterable[MoteProgram]) -> dict[int, tuple[MoteProgram, ...]]:
+    """Return the programs of each site."""
     by_site: dict[int, tuple[MoteProgram, ...]] = {}
     for program in compiled:
         by_site[program.site] = (*by_site.get(program.site, ()), program)

@@ -61,9 +61,9 @@ class SendLoad:
 
     frames: float
     size: float
-    often: float
-    most: int
-    most_size: float
+    send_share: float
+    max_frames: int
+    max_size: float
 
 
 def bound_partials(placed: PlacedOperator, sites: int, slices: int) -> int:
@@ -118,13 +118,13 @@ class NetworkLoads:
             found += [HopTraffic(site, parent, frames, size, True) for size, frames in passed.items()]
         return found
 
-    def speaking(self, tree: RoutingTree) -> dict[int, float]:
+    def send_shares(self, tree: RoutingTree) -> dict[int, float]:
         """By mote, the share of the rounds in which it has anything to send, its own or what others sent."""
         silent = dict.fromkeys((*tree.parent, *tree.roots), 1.0)
         for site in tree.leaves_first:
-            silent[site] *= prod(1 - load.often for load in self.readings.get(site, ()))
+            silent[site] *= prod(1 - load.send_share for load in self.readings.get(site, ()))
             silent[tree.parent[site]] *= silent[site]
-            silent[site] *= prod(1 - load.often for load in self.partials.get(site, ()))
+            silent[site] *= prod(1 - load.send_share for load in self.partials.get(site, ()))
         return {site: 1 - silent[site] for site in tree.parent}
 
     def most_frames(self, tree: RoutingTree) -> dict[int, Counter[float]]:
@@ -132,10 +132,10 @@ class NetworkLoads:
         most: dict[int, Counter[float]] = {mote: Counter() for mote in (*tree.parent, *tree.roots)}
         for site in tree.leaves_first:
             for load in self.readings.get(site, ()):
-                most[site][load.most_size] += load.most
+                most[site][load.max_size] += load.max_frames
             most[tree.parent[site]] += most[site]
             for load in self.partials.get(site, ()):
-                most[site][load.most_size] += load.most
+                most[site][load.max_size] += load.max_frames
         return most
 
 
@@ -151,7 +151,7 @@ def predict_reading_loads(placement: Placement, schedules: Mapping[int, Schedule
     for (site, extent), operators in wanted.items():
         if site in placement.tree.parent:
             sampling = next(s for s in schedules[site].samplings if s.extent == extent)
-            share = statistics.wanted(operators, site, sampling.epochs.interval)
+            share = statistics.wanted_share(operators, site, sampling.epochs.interval)
             filters = all(_filters(operator, sampling) for operator in operators)
             found.setdefault(site, []).append(_readings(sampling, share, filters, sizes, round))
     return found
@@ -201,7 +201,7 @@ def _partials(
     placed: PlacedOperator, below: tuple[int, ...], sizes: FrameSizes, round: Round, statistics: Statistics
 ) -> SendLoad:
     fold, shape = placed.operator, placed.shape
-    slices = round.ticks * fold.slices.kept / fold.slices.period
+    slices = round.ticks * fold.slices.window_slices / fold.slices.period
     often, together = min(1.0, slices), max(1.0, slices)
     most = bound_partials(placed, len(below), ceil(slices))
     fits = sizes.partials_fit(shape)

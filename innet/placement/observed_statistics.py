@@ -45,16 +45,16 @@ class ObservedStatistics:
     of which partials came, with the sites that they run at. What of neither is known is guessed."""
 
     readings: CountedStatistics
-    asked: Mapping[str, tuple[frozenset[MoteExpression], ...]]
+    active_filters: Mapping[str, tuple[frozenset[MoteExpression], ...]]
     folds: Mapping[Fold, tuple[FoldStatistics, tuple[int, ...]]]
 
     def __str__(self) -> str:
         merged = sum(folded.readings for folded, _ in self.folds.values())
         return f"{self.readings} that came" + (f", and {merged:,} in partials" if merged else "")
 
-    def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
+    def wanted_share(self, operators: Sequence[Deliver], site: int, every: int) -> float:
         if all(self._counted(operator) for operator in operators):
-            return self.readings.wanted(operators, site, every)
+            return self.readings.wanted_share(operators, site, every)
         return 1 - prod(1 - self._share(operator) * every / sampling_interval(operator) for operator in operators)
 
     def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
@@ -81,8 +81,10 @@ class ObservedStatistics:
         if not all(self.readings.sampled.get(extent, np.zeros(1, bool)).any() for extent in extents):
             return False
         return all(
-            any(force <= asked for force in self.asked[extent]) for extent in extents if extent in self.asked
-        ) and self.readings.knows(operator)
+            any(force <= asked for force in self.active_filters[extent])
+            for extent in extents
+            if extent in self.active_filters
+        ) and self.readings.covers(operator)
 
     def _share(self, operator: Placeable) -> float:
         """The share of its readings that an operator takes."""

@@ -116,7 +116,7 @@ def find_reported_ticks(placed: Iterable[PlacedOperator], extent: str, ticks: np
     found = np.zeros(len(ticks), bool)
     for operator in {each.operator for each in placed if extent in extents_of(each.operator)}:
         told = ticks % find_acquires(operator)[extent].interval == 0
-        if isinstance(operator, Fold) and operator.slices.void is not None:
+        if isinstance(operator, Fold) and operator.slices.gap_edge is not None:
             told &= operator.slices.is_in_windows(operator.slices.number(ticks))
         found |= told
     return found

@@ -17,7 +17,7 @@ class RoundPattern:
         """The number of the first round in which those so far from their gateway have their turn."""
         return hops % self.asks if self.asks else 0
 
-    def with_slots(self, turn: int) -> float:
+    def slot_share(self, turn: int) -> float:
         """The share of the rounds in which something is due or those of that turn have theirs."""
         return 1 / self.every + (1 / self.asks if self.asks else 0.0) - self.both(turn)
 

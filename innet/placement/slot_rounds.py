@@ -52,5 +52,5 @@ def _ends(placed: PlacedOperator, tree: RoutingTree, round: Round) -> Iterator[t
     else:
         slices = fold.slices
         for edge in {slices.edge, slices.other}:
-            if slices.void in (None, edge):  # where the void begins a slice that is in windows ends
+            if slices.gap_edge in (None, edge):  # a slice in windows ends where the gap begins
                 yield slices.period // round.ticks, -(-edge // round.ticks) - 1

@@ -44,7 +44,7 @@ class SliceContents:
 class Statistics(Protocol):
     """What a cost model asks; printed, it says where its answers come from."""
 
-    def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
+    def wanted_share(self, operators: Sequence[Deliver], site: int, every: int) -> float:
         """The share of a site's readings, one each `every` ticks, that at least one of the operators wants."""
 
     def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
@@ -63,7 +63,7 @@ class GuessedStatistics:
     def __str__(self) -> str:
         return "guessed"
 
-    def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
+    def wanted_share(self, operators: Sequence[Deliver], site: int, every: int) -> float:
         return 1 - prod(
             1 - estimate_selectivity(operator) * every / sampling_interval(operator) for operator in operators
         )
@@ -175,14 +175,14 @@ class CountedStatistics:
                 measured[SensorValue(extent, attribute)] = spread
         return cls(whole >> 40, whole & ((1 << 40) - 1), measured, sampled)
 
-    def wanted(self, operators: Sequence[Deliver], site: int, every: int) -> float:
-        if not all(self.knows(operator) for operator in operators):
-            return GUESS.wanted(operators, site, every)
+    def wanted_share(self, operators: Sequence[Deliver], site: int, every: int) -> float:
+        if not all(self.covers(operator) for operator in operators):
+            return GUESS.wanted_share(operators, site, every)
         rows = self._rows_of.get(site, np.zeros(0, np.int64))
         extent = operators[0].extent
         rows = rows[self.sampled[extent][rows] & (self.tick[rows] % every == 0)]
         if not len(rows):
-            return GUESS.wanted(operators, site, every)
+            return GUESS.wanted_share(operators, site, every)
         return float(np.mean(np.logical_or.reduce([self._taken(operator)[rows] for operator in operators])))
 
     def share(self, operator: Placeable) -> float:
@@ -192,11 +192,11 @@ class CountedStatistics:
 
     def contents(self, fold: Fold, sites: Sequence[int]) -> SliceContents:
         some = [self._rows_of[site] for site in sites if site in self._rows_of]
-        rows = np.concatenate(some) if some and self.knows(fold) else np.zeros(0, np.int64)
+        rows = np.concatenate(some) if some and self.covers(fold) else np.zeros(0, np.int64)
         if len(rows):
             here = np.logical_and.reduce([self.sampled[extent][rows] for extent in extents_of(fold)])
             rows = rows[here & (self.tick[rows] % fold.interval == 0)]
-        if fold.slices.void is not None:
+        if fold.slices.gap_edge is not None:
             rows = rows[fold.slices.is_in_windows(fold.slices.number(self.tick[rows]))]
         if not len(rows):
             return GUESS.contents(fold, sites)
@@ -221,7 +221,7 @@ class CountedStatistics:
     def _known(self) -> dict[Placeable, np.ndarray]:
         return {}
 
-    def knows(self, operator: Placeable) -> bool:
+    def covers(self, operator: Placeable) -> bool:
         """Whether there are readings of all that it reads, with what it asks of them."""
         keys = operator.keys if isinstance(operator, Fold) else ()
         parts = {part for each in (*conditions(operator), *keys) for part in walk(each)}
@@ -233,7 +233,7 @@ class CountedStatistics:
         if operator not in self._known:
             here = np.logical_and.reduce([self.sampled[extent] for extent in extents_of(operator)])
             terms = [term for term in conditions(operator) if not is_about_site(term)]
-            truth = evaluate_columns(all_of(terms), self.site, self.measured).holds
+            truth = evaluate_columns(all_of(terms), self.site, self.measured).is_true
             self._known[operator] = here & truth & (self.tick % sampling_interval(operator) == 0)
         return self._known[operator]
 

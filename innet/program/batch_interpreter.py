@@ -46,7 +46,7 @@ class ProgramOutcomes:
 
     reading: tuple[ValueColumn, ...]
     sent: Mask
-    wanted: Mask
+    due: Mask
     tables: Mapping[int, TableColumns]
 
 
@@ -63,7 +63,7 @@ def run_batch(program: MoteProgram, columns: SampleColumns) -> ProgramOutcomes:
             lanes.skip(at + opcode.length + operands[0])
         else:
             lanes.step(opcode.name, operands)
-    return ProgramOutcomes(tuple(lanes.reading), lanes.sent, lanes.wanted, lanes.tables)
+    return ProgramOutcomes(tuple(lanes.reading), lanes.sent, lanes.due, lanes.tables)
 
 
 class _Lanes:
@@ -76,7 +76,7 @@ class _Lanes:
         self.stack: list[ValueColumn] = []
         self.cells = [self.constant(None)] * CELLS
         self.reading = [self.constant(None)] * program.channels
-        self.sent, self.wanted = self.nobody(), self.nobody()
+        self.sent, self.due = self.nobody(), self.nobody()
         self.tables = {table.number: TableColumns(self.nobody(), self.nobody()) for table in program.tables}
         self.keys: list[ValueColumn] = []
         self.entered = 0
@@ -93,7 +93,7 @@ class _Lanes:
 
     def skip(self, target: int) -> None:
         truth = self.stack.pop()
-        goes_on = self.active & truth.holds
+        goes_on = self.active & truth.is_true
         gone = self.active & ~goes_on
         self.waiting[target] = gone | self.waiting[target] if target in self.waiting else gone
         self.active = goes_on
@@ -148,12 +148,12 @@ class _Lanes:
 
     def _pick(self) -> None:
         otherwise, value, truth = self.stack.pop(), self.stack.pop(), self.stack.pop()
-        self.stack.append(choose_values(truth.holds, value, otherwise))
+        self.stack.append(choose_values(truth.is_true, value, otherwise))
 
     # --- what goes out, and tables -----------------------------------------------------------------------------------
 
     def _want(self) -> None:
-        self.wanted = self.wanted | self.active
+        self.due = self.due | self.active
 
     def _out(self, channel: int) -> None:
         self.reading[channel] = choose_values(self.active, self.stack.pop(), self.reading[channel])

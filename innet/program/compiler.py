@@ -173,8 +173,8 @@ class _Assembler:
         operator: Fold = placed.operator
         due, slices = self._due(placed), operator.slices
         there = [*([] if due is None else [due]), *_here(placed, self.samplings)]
-        if slices.void is not None:
-            there.append(IsTickInSlice(slices.period, *slices.within))
+        if slices.gap_edge is not None:
+            there.append(IsTickInSlice(slices.period, *slices.window_span))
         end = self.skip(all_of(there)) if there else None
         self.put("MARK", placed.number)
         taken = all_of(list(_terms(placed)))

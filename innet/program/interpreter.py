@@ -36,11 +36,11 @@ class ProgramOutcome:
     """`reading` is what is to be sent, channel by channel; None where none is. It was filtered if one was wanted."""
 
     reading: tuple[Value, ...] | None
-    wanted: bool
+    is_due: bool
 
     @property
     def filtered(self) -> bool:
-        return self.wanted and self.reading is None
+        return self.is_due and self.reading is None
 
 
 def run(program: MoteProgram, sampled: TickSample, memory: PartialSink) -> ProgramOutcome:
@@ -59,7 +59,7 @@ def run(program: MoteProgram, sampled: TickSample, memory: PartialSink) -> Progr
         frame.step(opcode.name, operands)
     for number, partial in frame.partials():
         memory.add(number, [partial])
-    return ProgramOutcome(tuple(frame.reading) if frame.sent else None, frame.wanted)
+    return ProgramOutcome(tuple(frame.reading) if frame.sent else None, frame.is_due)
 
 
 class _Frame:
@@ -71,7 +71,7 @@ class _Frame:
         self.stack: list[Value] = []
         self.cells: list[Value] = [None] * CELLS
         self.reading: list[Value] = [None] * program.channels
-        self.wanted = self.sent = False
+        self.is_due = self.sent = False
         self.marked: list[int] = []
         self.keys: list[Value] = []
         self.groups: dict[int, tuple[Key, list[Fields]]] = {}
@@ -139,7 +139,7 @@ class _Frame:
     # --- what goes out -----------------------------------------------------------------------------------------------
 
     def _want(self) -> None:
-        self.wanted = True
+        self.is_due = True
 
     def _out(self, channel: int) -> None:
         self.reading[channel] = self.stack.pop()

@@ -60,7 +60,7 @@ def _emit(
     sampling, motes = sampled.batch.sampling, sampled.batch.mote
     place = np.full(waiting.shape[1], -1)
     place[motes] = np.arange(len(motes))
-    wanted = sampled.computed.wanted
+    wanted = sampled.computed.due
     cell = (place[sampled.mote] * len(rounds) + sampled.round - rounds.start)[wanted]
     epoch = epoch[wanted]
     shape = len(motes), len(rounds)

@@ -64,7 +64,7 @@ def _record_samples(sampled: SampledRows, layout: NetworkLayout, trace: Trace, t
         for mote, tick, row in places:
             trace.record(tick * tick_ms * MS, mote, "wasted", sampling=number, tick=tick, values=row)
         return
-    for (mote, tick, row), out, due in zip(places, outcomes.sent.tolist(), outcomes.wanted.tolist(), strict=True):
+    for (mote, tick, row), out, due in zip(places, outcomes.sent.tolist(), outcomes.due.tolist(), strict=True):
         trace.record(tick * tick_ms * MS, mote, "produced", sampling=number, tick=tick, values=row, sent=int(out),
                      filtered=int(due and not out), steps=sampled.batch.steps)  # fmt: skip
 

@@ -106,7 +106,7 @@ def test_what_is_only_looked_at_has_a_program_that_does_nothing():
     fold = PlacedOperator(Fold(joined, "field", SlicePattern(60, 0, 0), (), (("MAX", LOAD),)), (4,), 7, (), 2)
     programs = by_site([fold])
     assert text(programs[4, 1]) == ["HALT"]
-    assert not run(programs[4, 1], TickSample(0, (5,), {0: (5, 1)}), TableMemory()).wanted
+    assert not run(programs[4, 1], TickSample(0, (5,), {0: (5, 1)}), TableMemory()).is_due
     memory = TableMemory()
     memory.install([programs[4, 0]])
     for tick, peers in ((0, {1: (5,)}), (10, {1: (6,)}), (20, {})):
@@ -235,7 +235,7 @@ def test_every_operator_gets_what_it_would_get_alone(placed, rows):
             p for p in due if (here or not joins(p)) and all(value_of(t, known) == 1 for t in conditions(p.operator))
         ]
         sending = [p for p in takes if isinstance(p.operator, Deliver)]
-        assert outcome.wanted == any(isinstance(p.operator, Deliver) for p in due)
+        assert outcome.is_due == any(isinstance(p.operator, Deliver) for p in due)
         assert (outcome.reading is not None) == bool(sending)
         if outcome.reading is not None:
             names = {name for p in placed if isinstance(p.operator, Deliver) for name in p.operator.sent}

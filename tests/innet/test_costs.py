@@ -199,7 +199,7 @@ def test_what_descends_belongs_to_the_level_it_goes_to():
 
 def test_traffic_of_nobody_is_refused():
     network = line(2)
-    with pytest.raises(ValueError, match="from 9"):
+    with pytest.raises(ValueError, match="found 9"):
         predict(network, slots(network, []), [HopTraffic(9, 1, 1, 20)], 30_000)
 
 

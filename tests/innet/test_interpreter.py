@@ -248,7 +248,7 @@ def said_by_both(text, rows):
     program = run_by[SITES[0]]
     at_once = run_batch(program, columns)
     for i, outcome in enumerate(one_by_one):
-        assert outcome.wanted == at_once.wanted[i]
+        assert outcome.is_due == at_once.due[i]
         assert (outcome.reading is not None) == at_once.sent[i]
         if outcome.reading is not None:
             assert outcome.reading == tuple(int(c.values[i]) if c.valid[i] else None for c in at_once.reading)
@@ -276,7 +276,7 @@ def test_a_jump_within_what_another_one_passes_over(outer, inner, sent, wanted):
     text = code("LOAD 0", f"SKIP {outer}", "LOAD 1", f"SKIP {inner}", "SEND", "WANT", "HALT")
     outcomes, _ = said_by_both(text, measured((1, 1), (1, 0), (0, 1), (0, 0), (None, 1), (1, None)))
     assert tuple(i for i, outcome in enumerate(outcomes) if outcome.reading is not None) == sent
-    assert tuple(i for i, outcome in enumerate(outcomes) if outcome.wanted) == wanted
+    assert tuple(i for i, outcome in enumerate(outcomes) if outcome.is_due) == wanted
 
 
 def test_a_null_is_a_key_but_is_not_folded_and_what_is_in_no_group_has_no_key():

@@ -38,27 +38,27 @@ def test_what_came_of_a_fold_is_told_of_it_again(share, groups, keys):
     assert least == pytest.approx(min(max(groups, fewest), readings), rel=0.02)
     assert heard.contents(fold, SITES[:2]).whole[0] <= least + 1e-9
     assert heard.most_groups(fold, SITES) == 30
-    assert heard.wanted([deliver(WARM)], 1, 10) == pytest.approx(share)  # the same tuples, if they were delivered
+    assert heard.wanted_share([deliver(WARM)], 1, 10) == pytest.approx(share)  # the same tuples, if they were delivered
 
 
 def test_of_what_was_filtered_nothing_holds_that_was_in_force():
     heard = heard_of([2100, None, None, 3100], asked=(sensor_conditions(deliver(WARM)),))
-    assert heard.wanted([deliver(WARM)], 1, 10) == heard.wanted([deliver(WARM)], 2, 10) == 0.5
+    assert heard.wanted_share([deliver(WARM)], 1, 10) == heard.wanted_share([deliver(WARM)], 2, 10) == 0.5
     both = MoteSelect(WARM, make_instruction("GT", TEMP, MoteConstant(3000)))
-    assert heard.wanted([deliver(both)], 1, 10) == 0.0 and heard.wanted([deliver(both)], 2, 10) == 0.5
+    assert heard.wanted_share([deliver(both)], 1, 10) == 0.0 and heard.wanted_share([deliver(both)], 2, 10) == 0.5
     # Of others it may hold: nobody knows.
     for other in (HOT, ACQUIRE):
-        assert heard.wanted([deliver(other)], 1, 10) == GUESS.wanted([deliver(other)], 1, 10)
+        assert heard.wanted_share([deliver(other)], 1, 10) == GUESS.wanted_share([deliver(other)], 1, 10)
 
 
 def test_where_nothing_was_filtered_any_condition_is_counted():
     heard = heard_of([2000, 2060, 2100, 3100])
-    assert [heard.wanted([deliver(HOT)], site, 10) for site in (1, 2)] == [0.0, 0.5]
+    assert [heard.wanted_share([deliver(HOT)], site, 10) for site in (1, 2)] == [0.0, 0.5]
     assert heard.contents(mean(child=HOT), (1, 2)).whole.tolist() == [1]
 
 
 def test_of_what_never_came_it_is_a_guess():
     heard, fold = ObservedStatistics(NOTHING, {}, {}), mean(BY_VOLT, child=WARM)
-    assert heard.wanted([deliver(WARM)], 1, 10) == GUESS.wanted([deliver(WARM)], 1, 10)
+    assert heard.wanted_share([deliver(WARM)], 1, 10) == GUESS.wanted_share([deliver(WARM)], 1, 10)
     assert heard.contents(fold, SITES) == GUESS.contents(fold, SITES)
     assert heard.most_groups(fold, SITES) == GUESS.most_groups(fold, SITES)

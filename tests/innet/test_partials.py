@@ -125,8 +125,8 @@ def test_nothing_is_kept_of_slices_that_no_window_holds(slide, interval, begin, 
         assert not held or set(kept) == held
         ends = sorted({slices.end(slices.number(tick)) for tick in kept})
         assert all(b - a <= slices.longest_pause(interval) for a, b in pairwise(ends))
-    if slices.void is not None:
-        edge, ticks = slices.within
+    if slices.gap_edge is not None:
+        edge, ticks = slices.window_span
         assert kept == [tick for tick in sampled if (tick - edge) % slices.period < ticks]
         numbers = slices.number(np.array(sampled))
         assert slices.is_in_windows(numbers).tolist() == [tick in kept for tick in sampled]
@@ -134,10 +134,10 @@ def test_nothing_is_kept_of_slices_that_no_window_holds(slide, interval, begin, 
         assert most <= slices.max_ticks(interval)
 
 
-@pytest.mark.parametrize("void", [5, 20])
-def test_a_void_is_one_of_two_kinds_of_slices(void):
-    with pytest.raises(ValueError, match=f"those at {void} are not some"):
-        SlicePattern(60, 20, 20 if void == 20 else 30, void)
+@pytest.mark.parametrize("gap_edge", [5, 20])
+def test_gap_that_is_no_edge_is_refused(gap_edge):
+    with pytest.raises(ValueError, match=f"found {gap_edge}"):
+        SlicePattern(60, 20, 20 if gap_edge == 20 else 30, gap_edge)
 
 
 def test_slices_that_tell_the_same_ticks_apart_are_equal():

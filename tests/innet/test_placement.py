@@ -190,8 +190,8 @@ def test_the_readings_of_a_long_round_take_several_frames():
     world = world_of(line(1), epochs=20)
     placement = build_placement([deliver()], [], (), world)
     [load] = predict_reading_loads(placement, world.schedules, world.sizes, world.round)[1]
-    assert (load.frames, load.most) == (2, 2)
-    assert load.size < load.most_size <= world.sizes.room
+    assert (load.frames, load.max_frames) == (2, 2)
+    assert load.size < load.max_size <= world.sizes.room
 
 
 def test_a_mote_speaks_when_it_has_something_of_others():
@@ -199,12 +199,14 @@ def test_a_mote_speaks_when_it_has_something_of_others():
     world = world_of(line(3), sites=(2, 3))
     placement = build_placement([deliver(WARM)], [], (), world, {})
     loads = NetworkLoads.of(placement, world.schedules, world.sizes, world.round)
-    [alone] = {load.often for found in loads.readings.values() for load in found}
+    [alone] = {load.send_share for found in loads.readings.values() for load in found}
     assert 0.1 < alone < 1
-    assert loads.speaking(placement.tree) == pytest.approx({3: alone, 2: 1 - (1 - alone) ** 2, 1: 1 - (1 - alone) ** 2})
+    assert loads.send_shares(placement.tree) == pytest.approx(
+        {3: alone, 2: 1 - (1 - alone) ** 2, 1: 1 - (1 - alone) ** 2}
+    )
     folded = build_placement((), [MEAN], (0,), world, {})  # of slices of six rounds
     loads = NetworkLoads.of(folded, world.schedules, world.sizes, world.round)
-    assert loads.speaking(folded.tree) == pytest.approx(dict.fromkeys((1, 2, 3), 1 / 6))
+    assert loads.send_shares(folded.tree) == pytest.approx(dict.fromkeys((1, 2, 3), 1 / 6))
 
 
 @pytest.mark.parametrize("epochs", [1, 3, 4, 16])
@@ -219,8 +221,8 @@ def test_a_slot_has_room_for_what_was_filtered_and_waited(epochs, attributes):
     waited = next(n for n in range(0, after + epochs, epochs) if n + epochs >= after)
     rows = [None] * waited + [(2**31 - 1,) * (len(attributes) - 1) + (None,)] * epochs
     frames = [encode_readings(sampling, 0, rows[at : at + room]) for at in range(0, len(rows), room)]
-    assert len(frames) <= load.most
-    assert sum(HEADER_SIZE + len(frame) for frame in frames) <= load.most * load.most_size
+    assert len(frames) <= load.max_frames
+    assert sum(HEADER_SIZE + len(frame) for frame in frames) <= load.max_frames * load.max_size
 
 
 def hops(placement, world):
@@ -304,7 +306,7 @@ def test_a_slice_costs_at_most_one_message_for_each_mote(world, choice):
     for loads in predict_partial_loads(placement, world.sizes, world.round).values():
         assert len(loads) == 1
         if not choice.fold.keys:
-            assert loads[0].most == 1
+            assert loads[0].max_frames == 1
 
 
 @pytest.mark.parametrize(

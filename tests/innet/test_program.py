@@ -70,7 +70,7 @@ def test_the_table_has_each_number_and_name_once():
         (DECLARED + code("SITE", "KEY", "ENTER 4", "SITE", "KEY", "ENTER 4"), "ENTER of table 4 a second time"),
         (DECLARED + code("MARK 4", "MARK 4"), "MARK of table 4 a second time"),
         (code(*["SITE", "KEY"] * (MAX_KEYS + 1)), f"more than {MAX_KEYS} keys"),
-        (code("TABLE 4 2 1 1 3 60 60 60", "HALT"), "no slices are cut"),
+        (code("TABLE 4 2 1 1 3 60 60 60", "HALT"), "expected ascending edges"),
         (code("TABLE 4 2 2 1 3 60 0 0", "HALT"), "slot 2 of 2"),
         (code("TABLE 4 2 1 1 0 60 0 0", "HALT"), "a table with room for 0 groups"),
         (

@@ -55,7 +55,7 @@ class Motes:
         for site, memory in self.memories.items():
             if site in self.world.schedules and site in self.programs:
                 outcome = run(self.programs[site], TickSample(tick, values[site]), memory)
-                if outcome.wanted:
+                if outcome.is_due:
                     self.rows[site].append(outcome.reading)
 
     def hand_over(self, site, next_tick):

@@ -79,4 +79,4 @@ def test_shares_are_those_that_are_counted(every, phase, asks, hops):
     both = [one and other for one, other in zip(due, turns, strict=True)]
     some = [one or other for one, other in zip(due, turns, strict=True)]
     assert rounds.both(turn) == pytest.approx(sum(both) / len(both))
-    assert rounds.with_slots(turn) == pytest.approx(sum(some) / len(some))
+    assert rounds.slot_share(turn) == pytest.approx(sum(some) / len(some))

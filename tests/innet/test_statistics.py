@@ -81,14 +81,14 @@ def test_wanted_is_the_share_that_some_operator_takes(readings, children, every)
     for site in {site for site, _ in readings}:
         due = [reading for (at, tick), reading in readings.items() if at == site and tick % every == 0]
         operators = [deliver(child) for child in children]
-        said = counted(readings).wanted(operators, site, every)
+        said = counted(readings).wanted_share(operators, site, every)
         if due:
             wants = [
                 any(one_by_one(all_of([*conditions(o)]), site, reading) == 1 for o in operators) for reading in due
             ]
             assert said == pytest.approx(sum(wants) / len(due))
         else:
-            assert said == GUESS.wanted(operators, site, every)
+            assert said == GUESS.wanted_share(operators, site, every)
 
 
 @pytest.mark.promise("predicted-energy")

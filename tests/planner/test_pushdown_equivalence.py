@@ -136,7 +136,7 @@ def test_a_mote_sends_what_the_base_station_would_select(text, rows, raw):
         if site not in programs:  # a condition about the site alone excludes it
             continue
         outcome = run(programs[site], TickSample(10 * epoch, taken), TableMemory())
-        assert outcome.wanted
+        assert outcome.is_due
         if outcome.reading is not None:
             assert outcome.reading == tuple(taken)
             sent.append(i)

@@ -86,7 +86,7 @@ class Lie:
     def __init__(self, folded):
         self.folded = folded
 
-    def wanted(self, operators, site, every):
+    def wanted_share(self, operators, site, every):
         return 1.0 if self.folded else 0.0
 
     def contents(self, fold, sites):
