@@ -68,6 +68,8 @@ def test_links_lead_somewhere(page):
 
 
 def anchors(page):
-    """The anchors that headings get."""
-    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+    """The anchors of the headings, and those that the page names itself."""
+    text = page.read_text(encoding="utf-8")
+    heads = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    named = re.findall(r'<a id="([^"]+)"></a>', text)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads} | set(named)
