@@ -226,7 +226,7 @@ class NetworkPlan:
 
     def predict(self, statistics: Statistics | None = None, burst_loss: BurstLoss = NO_BURSTS) -> EnergyPrediction:
         """What a round uses, by other statistics or with burst loss, which a planning station does not know."""
-        network = replace(self.problem.network, climate=burst_loss)
+        network = replace(self.problem.network, burst_loss=burst_loss)
         statistics = statistics or self.problem.statistics
         return predict_energy(self.placement, replace(self.problem, statistics=statistics, network=network))
 

@@ -226,7 +226,7 @@ def _fold(
     placed = PlacedOperator(fold, sites, number, merging)
     filters = any(not is_about_site(term) for term in conditions(fold))
     groups = world.statistics.most_groups(fold, max(below.values(), key=len, default=())) + filters
-    open_slices = ceil(world.round.ticks * fold.slices.kept / fold.slices.period) + 1
+    open_slices = ceil(world.round.ticks * fold.slices.window_slices / fold.slices.period) + 1
     ram = min((hardware[site].processor.ram_bytes for site in below), default=0)
     left = ram - sum(other.room * other.shape.group_bytes for other in standing)
     fits = left // folds // placed.shape.group_bytes
@@ -240,7 +240,7 @@ def predict_energy(placement: Placement, world: PlacementProblem) -> EnergyPredi
     """What a placement uses in a round."""
     network, tree = world.network, placement.tree
     loads = NetworkLoads.of(placement, world.schedules, world.sizes, world.round, world.statistics)
-    speaking = loads.speaking(tree)
+    send_shares = loads.send_shares(tree)
     slots = compute_slot_lengths(loads, world)
     computing = count_instructions(placement, world.schedules, world.round)
     children, sampling = tree.children, find_sampled_attributes(placement)
@@ -249,13 +249,13 @@ def predict_energy(placement: Placement, world: PlacementProblem) -> EnergyPredi
     for site in tree.parent:
         heard = [slots[child] for child in children[site]]
         hops = tree.depth(site)
-        listens = rounds.with_slots(rounds.turn(hops + 1))  # its children have theirs a round later
-        asks = 1 / rounds.asks - rounds.both(rounds.turn(hops)) * min(1.0, speaking[site] * rounds.every)
+        listens = rounds.slot_share(rounds.turn(hops + 1))  # its children have theirs a round later
+        asks = 1 / rounds.asks - rounds.both(rounds.turn(hops)) * min(1.0, send_shares[site] * rounds.every)
         sampled = sum(
             prod(world.samples.get((site, attribute), (0.0, 0.0))) * world.round.ticks / interval
             for attribute, interval in sampling.get(site, ())
         )
-        starts = len(heard) * listens + speaking[site] + asks
+        starts = len(heard) * listens + send_shares[site] + asks
         duties[site] = MoteWorkload(sampled, computing.get(site, 0.0), sum(heard) * listens, starts, slots[site], asks)
     return predict(network, duties, loads.traffic(tree), world.round.ticks * world.tick_ms)
 

@@ -19,7 +19,8 @@ from basestation.algebra.stream_project import StreamProject
 from basestation.algebra.stream_select import StreamSelect
 from basestation.algebra.vector import vector_of
 from basestation.execution.columns.tuples import Tuples
-from basestation.execution.ingest.partial_batch import PartialBatch, make_cells
+from basestation.execution.ingest.partial_batch import PartialBatch
+from basestation.execution.slices.partial_slices import make_cells
 from basestation.execution.slices.slice_folder import SliceFolder
 from gateway.frame import Frame, FrameKind, MoteId
 from innet.operators.column_evaluation import ValueColumn
