@@ -1,9 +1,11 @@
-"""moteloom explain: what a query means and how it would be run, without running it; or run by simulated motes, beside it."""
+"""`moteloom explain`: shows what a query means and how it runs; with --analyze, beside a simulated run."""
 
 import argparse
 import json
 import re
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from basestation.cli.query_arguments import (
     BAD_INPUT,
@@ -16,67 +18,84 @@ from basestation.cli.query_arguments import (
 )
 from basestation.cli.simulation import Progress, parse_span
 
-HELP = "show what a query means, how it is run, and what motes would do for it"
+HELP = "show what a query means, how it runs, and what motes do for it"
 EXAMPLE = """moteloom explain --schema examples/roadbridge/schema.sneeql \\
     'SELECT site, temp FROM road WHERE temp < 0'
   moteloom explain -c examples/lab54/deployment.toml --analyze --for 1h \\
     'SELECT AVG(temp) FROM lab [NOW]'"""
 MISUSED = 2
+if TYPE_CHECKING:
+    from acquisition.extent import Catalog
+    from basestation.planner.plan import Correction, Plan
+    from innet.deployment import Deployment
+    from innet.placement.statistics import Statistics
+    from simulator.scenario import Scenario
+
+Explanation: TypeAlias = dict[str, Any]
+"""A JSON object."""
 _READINGS = re.compile(r"(?P<extent>[^=]+)=(?P<file>.+)", re.DOTALL)
 
 
-def configure(parser):
-    parser.epilog = f"""--schema tells of meaning, rewrites, operators and memory; -c of motes as well:
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = f"""--schema shows meaning, rewrites, operators and memory; -c shows the motes as well:
   what each does and when, messages, energy, lifetime
-exit codes: 0 explained, 2 refused, or not to be run, simulated or drawn on those
-  motes, 3 a file that cannot be taken
+exit codes: 0 explained, 2 wrong query, or one that these motes cannot run, simulate
+  or draw, 3 wrong file
 
 examples:
   {EXAMPLE}"""
-    asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument("--schema", metavar="FILE", help="the extents that can be asked")
-    asked.add_argument("-c", "--config", metavar="DEPLOYMENT", help="a deployment's file, in the place of a schema")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--schema", metavar="FILE", help="the declarations of the extents")
+    source.add_argument("-c", "--config", metavar="DEPLOYMENT", help="the file of a deployment, which has a schema")
     parser.add_argument(
         "--readings",
         action="append",
         default=[],
         type=_readings,
         metavar="EXTENT=FILE",
-        help="readings of an extent, as replay takes them, in which to count what passes and what groups there are",
+        help="recorded readings of an extent, as for replay, from which to estimate selectivities and numbers of groups",
     )
     parser.add_argument(
         "--analyze",
         action="store_true",
-        help="run it on simulated motes, and show what they did beside what was predicted",
+        help="run the query on simulated motes, and show what they did beside the prediction",
     )
     parser.add_argument(
         "--world",
         metavar="SCENARIO",
-        help="simulate in the world and radio of a scenario's file; else a world is made up",
+        help="take sensor values and radio from the file of a scenario; default: generated ones",
     )
-    parser.add_argument("--seed", type=int, metavar="N", help="of all chance; default: the scenario's own, or 1")
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="the seed of the simulation; default: that of the scenario, or 1"
+    )
     parser.add_argument(
         "--for",
         dest="span",
         type=parse_span,
         metavar="SPAN",
-        help="such as 90s, 24h; default: an hour, at least 20 rounds",
+        help="how long to simulate, for example 90s or 24h; default: an hour, at least 20 rounds",
     )
     parser.add_argument(
-        "--map", metavar="FILE", help="draw who sends to whom and what each uses, all queries together (SVG)"
+        "--map",
+        metavar="FILE",
+        help="draw the routing tree and the energy of each mote, for all queries together (SVG)",
     )
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="json is one object a line")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="json is one object for each line"
+    )
     add_query(parser)
 
 
-def _readings(text):
+def _readings(text: str) -> tuple[str, str]:
     match = _READINGS.fullmatch(text)
     if match is None:
         raise argparse.ArgumentTypeError(f"`{text}` is not EXTENT=FILE")
     return match["extent"], match["file"]
 
 
-def run(args):
+def run(args: argparse.Namespace) -> int:
+    """Run the command; the exit code."""
     from acquisition.errors import InputError
     from basestation.language.diagnostics import Diagnostic, DiagnosticError
     from basestation.planner.binder import bind_text
@@ -87,58 +106,69 @@ def run(args):
         print(f"moteloom explain: {misused}", file=sys.stderr)
         return MISUSED
     try:
-        catalog, deployment = _asked(args)
-        deployment, around = _around(args, deployment) if args.analyze else (deployment, None)
+        catalog, deployment = _source(args)
+        around = None
+        if args.analyze and deployment is not None:
+            deployment, around = _around(args, deployment)
         statistics = _statistics(args, catalog)
         text, name = query_text(args)
         bound = bind_text(text, catalog, name)
-        can = True
-        for told, text in _told(bound, deployment, catalog, statistics, around, args):
-            print(json.dumps(told, ensure_ascii=False) if as_json else text(told))
-            can = can and _can(told)
-        if args.analyze and not told["type"] == "analysis":
+        can, last = True, None
+        for explanation, render in _explanations(bound, deployment, catalog, statistics, around, args):
+            print(json.dumps(explanation, ensure_ascii=False) if as_json else render(explanation))
+            can, last = can and _can_run(explanation), explanation["type"]
+        if args.analyze and last != "analysis":
             print_input_error(InputError("SN514", "there is nothing to simulate: motes do nothing for this"), as_json)
             can = False
-        if args.map is not None and (why := _draw(args.map, bound, deployment, catalog, statistics)):
+        if deployment is None or args.map is None:
+            return 0 if can else REFUSED
+        if why := _draw(args.map, bound, deployment, catalog, statistics):
             print_input_error(InputError("SN514", f"there is nothing to draw: {why}"), as_json)
             can = False
     except InputError as error:
         print_input_error(error, as_json)
         return BAD_INPUT
-    except ConfigError as faulty:
-        print_diagnostics(map(Diagnostic.of, faulty.faults), as_json)
+    except ConfigError as error:
+        print_diagnostics(map(Diagnostic.of, error.faults), as_json)
         return BAD_INPUT
-    except DiagnosticError as refused:
-        print_diagnostics(refused.diagnostics, as_json)
+    except DiagnosticError as error:
+        print_diagnostics(error.diagnostics, as_json)
         return REFUSED
     return 0 if can else REFUSED
 
 
-def _can(told):
-    """Whether what was told of can be run where it was asked for."""
-    motes = told.get("motes") if told["type"] in ("plan", "together") else told
+def _can_run(explanation: Explanation) -> bool:
+    """Whether the motes can run what is explained."""
+    motes = explanation.get("motes") if explanation["type"] in ("plan", "together") else explanation
     return motes is None or "refused" not in motes
 
 
-def _misused(args):
-    """What is asked of no deployment, or of no simulation."""
+def _misused(args: argparse.Namespace) -> str | None:
+    """The error for an option without the option that it depends on, or None."""
     if args.config is None and (args.analyze or args.readings or args.map):
-        return "--analyze, --readings and --map are about the motes of a deployment (-c)"
+        return "--analyze, --readings and --map need the motes of a deployment (-c)"
     if not args.analyze and (args.world, args.seed, args.span) != (None, None, None):
-        return "--world, --seed and --for are about a simulation (--analyze)"
+        return "--world, --seed and --for need a simulation (--analyze)"
     return None
 
 
-def _told(bound, deployment, catalog, statistics, around, args):
-    """What there is to say, each with how it is said as text."""
+def _explanations(
+    bound: "Sequence[Plan | Correction]",
+    deployment: "Deployment | None",
+    catalog: "Catalog",
+    statistics: "Statistics",
+    around: "Scenario | None",
+    args: argparse.Namespace,
+) -> Iterator[tuple[Explanation, Callable[[Any], str]]]:
+    """Each explanation with the function that renders it as text."""
     from basestation.explain import explain_statement, explain_workload, render_statement, render_workload
 
     for number, plan in enumerate(bound, 1):
         yield explain_statement(plan, number, deployment, catalog, statistics), render_statement
     if deployment is not None:
-        together = explain_workload(bound, deployment, catalog, statistics)
-        if together is not None:
-            yield together, render_workload
+        workload = explain_workload(bound, deployment, catalog, statistics)
+        if workload is not None:
+            yield workload, render_workload
     if around is not None:
         from basestation.testbed.analysis import format_analysis
 
@@ -147,8 +177,14 @@ def _told(bound, deployment, catalog, statistics, around, args):
             yield analysis, format_analysis
 
 
-def _draw(path, bound, deployment, catalog, statistics):
-    """Of all queries together; where motes do nothing for them, or cannot, why there is nothing to draw."""
+def _draw(
+    path: str,
+    bound: "Sequence[Plan | Correction]",
+    deployment: "Deployment",
+    catalog: "Catalog",
+    statistics: "Statistics",
+) -> str | None:
+    """Draw the motes for all queries together; the reason if there is nothing to draw, else None."""
     from acquisition.errors import InputError
     from basestation.explain import draw_map, explain_motes
 
@@ -165,15 +201,15 @@ def _draw(path, bound, deployment, catalog, statistics):
     return None
 
 
-def _of_plans(bound):
-    """Those that are no corrections."""
+def _of_plans(bound: "Sequence[Plan | Correction]") -> "list[Plan]":
+    """The plans, without corrections."""
     from basestation.planner.plan import Plan
 
     return [plan for plan in bound if isinstance(plan, Plan)]
 
 
-def _around(args, deployment):
-    """The world in which motes are to be simulated, behind the deployment as they find it there."""
+def _around(args: argparse.Namespace, deployment: "Deployment") -> "tuple[Deployment, Scenario]":
+    """The deployment as the simulated motes find it, and the scenario to simulate."""
     from acquisition.errors import InputError
     from basestation.testbed.testbed import deployment_of, scenario_around
 
@@ -184,8 +220,14 @@ def _around(args, deployment):
         raise InputError("SN501", f"cannot be read: {why.strerror}", args.world) from why
 
 
-def _analysis(bound, around, catalog, statistics, args):
-    """Of all queries together."""
+def _analysis(
+    bound: "Sequence[Plan | Correction]",
+    around: "Scenario",
+    catalog: "Catalog",
+    statistics: "Statistics",
+    args: argparse.Namespace,
+) -> Explanation | None:
+    """The analysis of all queries together; None if motes do nothing for them."""
     from basestation.testbed.analysis import analyse
 
     progress = Progress(1.0)
@@ -195,8 +237,8 @@ def _analysis(bound, around, catalog, statistics, args):
         progress.end()
 
 
-def _asked(args):
-    """The Catalog of what can be asked, and the Deployment that is to sense it; None where only a schema is given."""
+def _source(args: argparse.Namespace) -> "tuple[Catalog, Deployment | None]":
+    """The catalog of the schema or deployment, and the deployment if there is one."""
     from acquisition.errors import InputError
     from basestation.planner.catalog import read_schema
     from basestation.planner.deployed_catalog import read_deployed_catalog
@@ -211,8 +253,8 @@ def _asked(args):
     return read_deployed_catalog(deployment), deployment
 
 
-def _statistics(args, catalog):
-    """Of the readings that are given; without any, guesses."""
+def _statistics(args: argparse.Namespace, catalog: "Catalog") -> "Statistics":
+    """Statistics of the recorded readings; guesses without readings."""
     from acquisition.errors import InputError
     from acquisition.extent import ExtentKind
     from acquisition.sources.batch_conversion import batch_of
@@ -220,7 +262,7 @@ def _statistics(args, catalog):
     from basestation.planner.recorded_statistics import collect_statistics
     from innet.placement.statistics import GUESS
 
-    batches = {}
+    batches: dict[str, Any] = {}
     for name, file in args.readings:
         extent = catalog.find(name)
         if extent is None or extent.kind is not ExtentKind.SENSED:

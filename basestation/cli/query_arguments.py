@@ -1,27 +1,35 @@
-"""Asking: what verbs that take a schema and a query have in common: where the texts come from, how errors go out."""
+"""Arguments and error output of the commands that take a schema and a query."""
 
+import argparse
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acquisition.errors import InputError
 
+if TYPE_CHECKING:
+    from basestation.language.diagnostics import Diagnostic
+
 REFUSED, BAD_INPUT = 2, 3
+"""Exit codes."""
 
 
-def add_query(parser):
+def add_query(parser: argparse.ArgumentParser) -> None:
     """The arguments `(QUERY | -f FILE)`."""
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("query", nargs="?", metavar="QUERY", help="SNEEql text; several statements are separated by `;`")
     group.add_argument("-f", "--file", metavar="FILE", help="read the text from a file; `-` is standard input")
 
 
-def add_schema(parser):
-    parser.add_argument("--schema", required=True, metavar="FILE", help="the extents that can be asked")
+def add_schema(parser: argparse.ArgumentParser) -> None:
+    """The argument `--schema FILE`."""
+    parser.add_argument("--schema", required=True, metavar="FILE", help="the declarations of the extents")
 
 
-def query_text(args):
-    """The text to be run and the name that errors give it."""
+def query_text(args: argparse.Namespace) -> tuple[str, str | None]:
+    """The text of the query, and its name in errors. Raises InputError."""
     if args.file is None:
         return args.query, None
     if args.file == "-":
@@ -32,15 +40,16 @@ def query_text(args):
     return read(args.file), args.file
 
 
-def read(path):
+def read(path: str) -> str:
+    """The text of a file. Raises InputError."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as why:
         raise InputError("SN501", f"cannot be read: {getattr(why, 'strerror', None) or why}", path) from why
 
 
-def print_diagnostics(diagnostics, as_json, **of):
-    """Errors as JSON lines among the answers, with what they are `of`, or as text for people beside them."""
+def print_diagnostics(diagnostics: "Iterable[Diagnostic]", as_json: bool, **of: object) -> None:
+    """Print errors as JSON lines on standard output, with the further keys `of`, or as text on standard error."""
     for diagnostic in diagnostics:
         if as_json:
             print(json.dumps(diagnostic.as_json() | of, ensure_ascii=False))
@@ -48,8 +57,8 @@ def print_diagnostics(diagnostics, as_json, **of):
             print(diagnostic.render(), end="\n\n", file=sys.stderr)
 
 
-def print_input_error(error, as_json):
-    """Bad input has no text to point at: one line with file, row and column."""
+def print_input_error(error: InputError, as_json: bool) -> None:
+    """Print an error of an input as one line with file, row and column."""
     if as_json:
         print(
             json.dumps(

@@ -1,10 +1,12 @@
-"""moteloom replay: queries over recorded data, answered as they would have been while the data came in."""
+"""`moteloom replay`: runs queries over recorded data, as if it arrived now."""
 
 import argparse
 import re
 import sys
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from basestation.cli.query_arguments import (
     BAD_INPUT,
@@ -23,18 +25,27 @@ EXAMPLE = (
     "    --until 3600 'SELECT site, temp FROM road WHERE temp < 0'"
 )
 NOT_EXECUTABLE = 4
+if TYPE_CHECKING:
+    from acquisition.extent import Catalog
+    from basestation.replay.driver import Replay
+    from basestation.replay.inputs import Input
+    from basestation.replay.statements import SubmittedStatement
+
+InputArgument: TypeAlias = tuple[str, int | None, str]
+"""(extent, tick of a version, file)"""
 _INPUT = re.compile(r"(?P<extent>[^=@]+)(@(?P<tick>\d+))?=(?P<file>.+)", re.DOTALL)
 
 
-def configure(parser):
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     parser.epilog = f"""inputs are CSV (a header; an empty field is null, "" the empty string) or Parquet:
   sensed   _tick, _site (or site), attributes; _arrival, the tick of delivery, if it is not _tick
   pushed   _arrival, _tick if a tuple has a timestamp of its own, attributes
   stored   attributes; --input t=A --input t@600=B gives versions of the table
-  streams may have _weight (-1 takes a tuple back) and _replaces (the index of the tuple that is corrected)
+  streams may have _weight (-1 retracts a tuple) and _replaces (the index of the corrected tuple)
 
-REVISE, DELETE and INSERT are carried out at the end, after the last delivery.
-exit codes: 0 done, 2 schema or query refused, 3 bad input or a query that cannot go on, 4 not executable yet
+REVISE, DELETE and INSERT run at the end, after the last delivery.
+exit codes: 0 done, 2 wrong schema or query, 3 wrong input or a failed query, 4 not executable in this version
 
 example:
   {EXAMPLE}"""
@@ -45,7 +56,7 @@ example:
         default=[],
         type=_input,
         metavar="EXTENT[@TICK]=FILE",
-        help="what was recorded of an extent; may be given once for each, for each version of a stored one",
+        help="the recorded data of an extent; once for each stream, once for each version of a stored extent",
     )
     parser.add_argument(
         "--until", type=_tick, metavar="TICK", help="the last clock tick; default: the last delivery, tick or version"
@@ -56,20 +67,21 @@ example:
     add_query(parser)
 
 
-def _input(text):
+def _input(text: str) -> InputArgument:
     match = _INPUT.fullmatch(text)
     if match is None:
         raise argparse.ArgumentTypeError(f"`{text}` is not EXTENT=FILE or EXTENT@TICK=FILE")
     return match["extent"], None if match["tick"] is None else int(match["tick"]), match["file"]
 
 
-def _tick(text):
+def _tick(text: str) -> int:
     if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"`{text}` is no tick: a whole number from 0")
     return int(text)
 
 
-def run(args):
+def run(args: argparse.Namespace) -> int:
+    """Run the command; the exit code."""
     from acquisition.errors import InputError
     from basestation.language.diagnostics import DiagnosticError
     from basestation.replay.driver import NotExecutableError
@@ -80,15 +92,15 @@ def run(args):
     except InputError as error:
         print_input_error(error, as_json)
         return BAD_INPUT
-    except NotExecutableError as refused:
-        print_diagnostics(refused.diagnostics, as_json)
+    except NotExecutableError as error:
+        print_diagnostics(error.diagnostics, as_json)
         return NOT_EXECUTABLE
-    except DiagnosticError as refused:
-        print_diagnostics(refused.diagnostics, as_json)
+    except DiagnosticError as error:
+        print_diagnostics(error.diagnostics, as_json)
         return REFUSED
 
 
-def _replay(args):
+def _replay(args: argparse.Namespace) -> int:
     from basestation.replay.driver import Replay
     from basestation.replay.inputs import read_recording
     from basestation.replay.statements import read_catalog, read_statements
@@ -103,12 +115,12 @@ def _replay(args):
     return _print(replay, args.output, {given.number: given for given in statements})
 
 
-def _inputs(given, catalog):
-    """What `record` takes: files of streams, versions of tables. Names that do not exist are left for it to tell."""
+def _inputs(given: Iterable[InputArgument], catalog: "Catalog") -> "dict[str, Input]":
+    """The inputs of `read_recording`: files of streams, versions of tables. It reports names that do not exist."""
     from acquisition.errors import InputError
     from acquisition.extent import ExtentKind
 
-    inputs = {}
+    inputs: dict[str, Input] = {}
     for name, tick, file in given:
         extent = catalog.find(name)
         stored = extent is not None and extent.kind is ExtentKind.STORED
@@ -123,18 +135,20 @@ def _inputs(given, catalog):
     return inputs
 
 
-def _print(replay, output, statements):
-    """Print what is said as it is said. A query that cannot go on ends with an error, the others go on."""
+def _print(replay: "Replay", output: str, statements: "Mapping[int, SubmittedStatement]") -> int:
+    """Print the updates as the engine emits them. A failed query ends with an error; the others continue."""
     from basestation.language.diagnostics import Diagnostic
     from basestation.replay.csv_output import CsvLines
     from basestation.replay.json_output import JsonLines
     from basestation.replay.table_output import TableLines
 
-    lines = {"table": TableLines, "json": JsonLines, "csv": CsvLines}[output](replay.queries)
+    formats: dict[str, type[TableLines] | type[JsonLines] | type[CsvLines]]
+    formats = {"table": TableLines, "json": JsonLines, "csv": CsvLines}
+    lines = formats[output](replay.queries)
     from basestation.replay.tick_order import order_by_tick
     from basestation.updates.update import QueryFailure, split_interleaved
 
-    code, progress = 0, _Progress(replay.until)
+    code, progress = 0, _ReplayProgress(replay.until)
     _write(lines.begin())
     for updates in replay.updates():
         progress.pause()
@@ -154,34 +168,34 @@ def _print(replay, output, statements):
     if output == "table":
         for name, counts in replay.ledger().items():
             first = sorted(counts, key=lambda what: ({"received": 0, "accepted": 1}.get(what, 2), what))
-            told = ", ".join(f"{counts[what]} {what}" for what in first if counts[what])
-            print(f"{name}: {told or 'nothing received'}", file=sys.stderr)
+            listed = ", ".join(f"{counts[what]} {what}" for what in first if counts[what])
+            print(f"{name}: {listed or 'nothing received'}", file=sys.stderr)
     return code
 
 
-def _write(lines):
+def _write(lines: Iterable[str]) -> None:
     text = "\n".join(lines)
     if text:
         sys.stdout.write(text + "\n")
 
 
-class _Progress:
-    """One line on standard error that says how far a long replay is; nothing where nobody looks at it."""
+class _ReplayProgress:
+    """One line on standard error with the progress of a long replay; none without a terminal."""
 
-    def __init__(self, until):
+    def __init__(self, until: int) -> None:
         self._until = until
-        self._watched = sys.stderr.isatty() and not sys.stdout.isatty()
+        self._visible = sys.stderr.isatty() and not sys.stdout.isatty()
         self._next = time.monotonic() + 1
         self._shown = False
 
-    def at(self, clock):
-        if self._watched and time.monotonic() >= self._next:
+    def at(self, clock: int) -> None:
+        if self._visible and time.monotonic() >= self._next:
             self._next = time.monotonic() + 0.2
             self._shown = True
             share = 100 * clock // max(1, self._until)
             print(f"\rtick {clock} of {self._until} ({share} %)", end="", file=sys.stderr, flush=True)
 
-    def pause(self):
+    def pause(self) -> None:
         if self._shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
             self._shown = False

@@ -1,4 +1,4 @@
-"""Explain: what a query means, how it would be run and what that would cost, as dictionaries that JSON can hold and as text."""
+"""EXPLAIN: what a query means, how it runs and what it costs, as JSON and as text."""
 
 from basestation.explain.motes import explain_motes
 from basestation.explain.routing_map import draw_map

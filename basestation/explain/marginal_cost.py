@@ -1,6 +1,6 @@
-"""Marginal: what each of several queries costs by itself, and what it adds to the others on the same motes.
+"""The marginal cost of each query of a workload: what it costs alone, and what it adds to the others on the same motes.
 
-They share schedules, programs, frames and tables, so a query may add much less than it costs alone, or nothing.
+Queries share schedules, programs, frames and tables, so a query may add much less than it costs alone, or nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from innet.placement.statistics import GUESS, Statistics
 
 @dataclass(frozen=True, slots=True)
 class HourlyCost:
-    """All motes together, in an hour, and the days until the first battery is empty."""
+    """The sum over all motes in an hour; `days` until the first battery is empty."""
 
     messages: float
     bytes: float
@@ -39,7 +39,7 @@ class HourlyCost:
 
 @dataclass(frozen=True, slots=True)
 class MarginalCost:
-    """Of one query; where some cannot be run, why."""
+    """The costs of one query, or the reason why the motes cannot run it."""
 
     alone: HourlyCost | str
     added: HourlyCost | str
@@ -47,7 +47,7 @@ class MarginalCost:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadCost:
-    """All of them on the same motes, and each by the number that it was given."""
+    """The forecast of all queries on the same motes, and the costs of each by its number."""
 
     placed: NetworkPlan | str
     each: Mapping[int, MarginalCost]
@@ -55,20 +55,20 @@ class WorkloadCost:
 
 def predict_workload(plans: Mapping[int, Plan], deployment: Deployment, catalog: Catalog,
              statistics: Statistics = GUESS) -> WorkloadCost | None:  # fmt: skip
-    """None where fewer than two of them have motes do anything: there is nothing to share."""
+    """The costs of a workload; None if motes work for fewer than two of its queries."""
 
-    def tried(queries: Sequence[Plan]) -> NetworkPlan | str | None:
+    def forecast(queries: Sequence[Plan]) -> NetworkPlan | str | None:
         try:
             return plan_what_if(queries, deployment, catalog, statistics)
         except INFEASIBLE as why:
             return str(why)
 
-    alone = {number: tried([plan]) for number, plan in plans.items()}
+    alone = {number: forecast([plan]) for number, plan in plans.items()}
     plans = {number: plan for number, plan in plans.items() if alone[number] is not None}
-    if len(plans) < 2:
+    whole = forecast(list(plans.values()))
+    if len(plans) < 2 or whole is None:
         return None
-    whole = tried(list(plans.values()))
-    others = {number: tried([plan for n, plan in plans.items() if n != number]) for number in plans}
+    others = {number: forecast([plan for n, plan in plans.items() if n != number]) for number in plans}
     each = {
         number: MarginalCost(_hourly(alone[number]), _difference(_hourly(whole), _hourly(others[number])))
         for number in plans
@@ -76,12 +76,13 @@ def predict_workload(plans: Mapping[int, Plan], deployment: Deployment, catalog:
     return WorkloadCost(whole, each)
 
 
-def _hourly(placed: NetworkPlan | str) -> HourlyCost | str:
+def _hourly(placed: NetworkPlan | str | None) -> HourlyCost | str:
+    if placed is None:
+        raise ValueError("motes do nothing for these queries")
     return placed if isinstance(placed, str) else HourlyCost.of(placed.prediction)
 
 
 def _difference(whole: HourlyCost | str, others: HourlyCost | str) -> HourlyCost | str:
-    for told in (whole, others):
-        if isinstance(told, str):
-            return told
-    return whole - others
+    if isinstance(whole, str):
+        return whole
+    return others if isinstance(others, str) else whole - others

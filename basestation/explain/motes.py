@@ -1,18 +1,34 @@
-"""Motes: what runs where and when on the motes of a deployment, what it is predicted to use, and the memory it takes."""
+"""Explains the motes of a deployment: what runs where and when, its predicted energy, and its memory."""
 
+from collections.abc import Iterable, Sequence
 from math import inf
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from basestation.algebra.node import walk
+from acquisition.extent import Catalog
+from basestation.algebra.node import PlanNode, walk
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.explain.text_layout import format_table, wrap_prose
+from basestation.planner.plan import Plan
+from innet.deployment import Deployment
 from innet.operators import outline
+from innet.placement.statistics import Statistics
 
-NOT_SAMPLED = "nobody samples for it: its conditions hold at no site"
+if TYPE_CHECKING:
+    from innet.program.footprint import Footprint
+
+    from basestation.controller.network_plan import NetworkPlan
+    from innet.operators import MoteOperator
+    from innet.placement.agenda import SiteAgenda
+
+Json: TypeAlias = dict[str, Any]
+NOT_SAMPLED = "no mote samples for it: its conditions hold at no site"
 
 
-def explain_motes(plans, deployment, catalog, statistics):
-    """Of queries that are alone there; None where they read nothing that motes sense."""
-    from basestation.controller.network_plan import INFEASIBLE  # where there is no deployment, nothing of it is loaded
+def explain_motes(
+    plans: Sequence[Plan], deployment: Deployment, catalog: Catalog, statistics: Statistics
+) -> Json | None:
+    """The motes when they run only these queries; None if the queries read no sensed extent."""
+    from basestation.controller.network_plan import INFEASIBLE  # loaded only with a deployment
     from basestation.controller.what_if import plan_what_if
 
     try:
@@ -24,15 +40,15 @@ def explain_motes(plans, deployment, catalog, statistics):
     return {"deployment": deployment.name, "idle": NOT_SAMPLED} if any(_sensed(plan.root) for plan in plans) else None
 
 
-def _sensed(root):
+def _sensed(root: PlanNode) -> bool:
     return any(isinstance(node, StreamAcquire) for node in walk(root))
 
 
-def fit_sampling(plan, deployment, catalog, statistics):
-    """A query that asks for motes that last, with how often it is sampled then; as it is, where they cannot."""
-    from basestation.controller.lifetime import LifetimeError, fit_lifetime
+def fit_sampling(plan: Plan, deployment: Deployment, catalog: Catalog, statistics: Statistics) -> Plan:
+    """A query with the sampling interval that its LIFETIME needs; unchanged if no interval suffices."""
     from basestation.controller.network_plan import PlanCache
     from basestation.controller.what_if import initial_world
+    from basestation.controller.lifetime import LifetimeError, fit_lifetime
 
     try:
         return fit_lifetime(plan, initial_world(deployment, catalog, statistics), PlanCache(0))
@@ -40,8 +56,8 @@ def fit_sampling(plan, deployment, catalog, statistics):
         return plan
 
 
-def describe_forecast(placed, deployment):
-    """What there is to say of an Outlook."""
+def describe_forecast(placed: "NetworkPlan", deployment: Deployment) -> Json:
+    """A forecast as JSON."""
     tree, prediction = placed.placement.tree, placed.prediction
     hours = prediction.epoch_ms / 3_600_000
     return {
@@ -78,8 +94,8 @@ def describe_forecast(placed, deployment):
     }  # fmt: skip
 
 
-def _agenda(own):
-    """When a mote does what in each round; in between it sleeps."""
+def _agenda(own: "SiteAgenda") -> Json:
+    """The slots of a mote in each round; between them it sleeps."""
     slots = [
         {"does": slot.activity.value, "begin_ms": slot.start_ms, "ms": slot.length_ms, "peer": slot.peer}
         for slot in own.slots
@@ -87,8 +103,8 @@ def _agenda(own):
     return {"mote": own.site, "awake_ms": own.awake_ms, "slots": slots}
 
 
-def _memory(mote, kept, placed):
-    """Bytes of one mote, and what its hardware has for them."""
+def _memory(mote: int, kept: "Footprint", placed: "NetworkPlan") -> Json:
+    """The memory of one mote and its hardware, in bytes."""
     kind = placed.problem.network.hardware[mote]
     return {
         "mote": mote, "hardware": kind.name, "programs": kept.programs, "of_programs": kind.processor.program_bytes,
@@ -97,22 +113,22 @@ def _memory(mote, kept, placed):
     }  # fmt: skip
 
 
-def _operator(operator):
+def _operator(operator: "MoteOperator") -> str:
     return "\n".join("  " * depth + text for depth, text in outline(operator))
 
 
-def _days(seconds):
-    """None for a mote that is not on a battery."""
+def _days(seconds: float) -> float | None:
+    """Days; None for a mote without a battery."""
     return None if seconds == inf else seconds / 86_400
 
 
-# --- as people read it -----------------------------------------------------------------------------------------------
+# --- as text ---------------------------------------------------------------------------------------------------------
 
 
-def mote_lines(motes):
-    """What runs where and when on the motes of a deployment, and what it is predicted to use in an hour."""
+def mote_lines(motes: Json) -> list[str]:
+    """What runs where and when on the motes, and its predicted energy per hour."""
     if "refused" in motes:
-        return wrap_prose(f"cannot be run there: {motes['refused']}")
+        return wrap_prose(f"these motes cannot run it: {motes['refused']}")
     if "idle" in motes:
         return [motes["idle"]]
     lines = running_lines(motes)
@@ -120,49 +136,49 @@ def mote_lines(motes):
     lines += [f"{each['level']:>5}{each['messages']:>12,.1f}{each['bytes']:>12,.0f}" for each in motes["levels"]]
     sends = {own["mote"]: next(s for s in own["slots"] if s["does"] == "send") for own in motes["agenda"]}
     awake = {own["mote"]: own["awake_ms"] for own in motes["agenda"]}
-    rows = [("mote", "parent", "level", "sends, ms", "awake, ms", "J/h", "lifetime in days")]
+    rows: list[tuple[str, ...]] = [("mote", "parent", "level", "sends, ms", "awake, ms", "J/h", "lifetime in days")]
     for each in motes["energy"]:
         days = "on the mains" if each["lifetime_days"] is None else f"{each['lifetime_days']:,.1f}"
         slot = sends[each["mote"]]
         when = f"{slot['begin_ms']:,} .. {slot['begin_ms'] + slot['ms']:,}"
-        told = (when, f"{awake[each['mote']]:,}", f"{each['joules']:.4g}", days)
-        rows.append((*(str(each[what]) for what in ("mote", "parent", "level")), *told))
+        slots = (when, f"{awake[each['mote']]:,}", f"{each['joules']:.4g}", days)
+        rows.append((*(str(each[what]) for what in ("mote", "parent", "level")), *slots))
     return [*lines, *format_table(rows), *worst_lines(motes), *memory_lines(motes["memory"])]
 
 
-def worst_lines(motes):
-    """Whose battery is empty first."""
+def worst_lines(motes: Json) -> list[str]:
+    """The mote whose battery is empty first."""
     if motes["worst"] is None:
         return []
     days = next(each["lifetime_days"] for each in motes["energy"] if each["mote"] == motes["worst"])
-    return [f"the first battery to be empty is that of mote {motes['worst']}, after {days:,.1f} days"]
+    return [f"the battery of mote {motes['worst']} is empty first, after {days:,.1f} days"]
 
 
-def running_lines(motes):
-    """What runs where, and how long its rounds are."""
+def running_lines(motes: Json) -> list[str]:
+    """What runs where, and the length of a round."""
     lines = []
     for o in motes["operators"]:
-        passing = f", merged at {numbers(o['merging'])} on the way" if o["merging"] else ""
+        passing = f", merged at {numbers(o['merging'])} on the route" if o["merging"] else ""
         lines += [*o["operator"].splitlines(), f"  at {numbers(o['sites']) or 'no site'}{passing}"]
     for fold in motes["folds"]:
         lines += [fold["operator"], *wrap_prose(fold["reason"], "  ")]
     for why in motes["not_folded"]:
         lines += wrap_prose(f"not folded on motes: {why}")
     if not motes["asks"]:
-        lines.append("no mote asks any condition: some mote has no room for those of all")
+        lines.append("no mote evaluates conditions: some mote has no room for those of all queries")
     if motes["unreached"]:
-        lines.append(f"no way leads from {numbers(motes['unreached'])} to a gateway")
-    lines += wrap_prose(f"how often conditions hold, and how many groups there are: {motes['statistics']}")
+        lines.append(f"no route from {numbers(motes['unreached'])} to a gateway")
+    lines += wrap_prose(f"selectivities and numbers of groups are {motes['statistics']}")
     slots = f", slots in one of {motes['slots_each']}" if motes["slots_each"] > 1 else ""
     lines.append(
-        f"each {motes['round_ms']:,} ms{slots}; the last of it arrives {motes['delivered_ms']:,} ms after its beginning"
+        f"each {motes['round_ms']:,} ms{slots}; the last frame arrives {motes['delivered_ms']:,} ms after its begin"
     )
     return lines
 
 
-def memory_lines(memory):
-    """Of each kind of hardware the mote that needs most, part by part; then those that have too little."""
-    kinds = {}
+def memory_lines(memory: Iterable[Json]) -> list[str]:
+    """The largest memory of each kind of hardware, part by part; then the motes that have too little."""
+    kinds: dict[str, list[Json]] = {}
     for each in memory:
         kinds.setdefault(each["hardware"], []).append(each)
     rows = [("hardware", "motes", "bytes of programs", "of tables", "waiting in queues")]
@@ -175,13 +191,13 @@ def memory_lines(memory):
         ))  # fmt: skip
     lines = format_table(rows, left=1)
     if short := [each["mote"] for each in memory if not each["fits"]]:
-        lines.append(f"more than there is at {numbers(short)}: as it is, this cannot be run there")
+        lines.append(f"too little memory at {numbers(short)}: these motes cannot run it")
     return lines
 
 
-def numbers(sites):
-    """Numbers in ascending order, what follows one another as a range."""
-    runs = []
+def numbers(sites: Iterable[int]) -> str:
+    """Numbers in ascending order, with runs of consecutive ones as ranges."""
+    runs: list[list[int]] = []
     for site in sorted(sites):
         if runs and site == runs[-1][1] + 1:
             runs[-1][1] = site

@@ -1,13 +1,18 @@
-"""Map: the routing tree of a deployment as a drawing (SVG), each mote where it is, in the colour of what it uses."""
+"""Draws the routing tree of a deployment (SVG): each mote at its position, coloured by its energy."""
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from math import cos, floor, hypot, log10, sin
+from typing import Any, TypeAlias
 
+from innet.deployment import Deployment
+
+Point: TypeAlias = tuple[float, float]
 WIDE, MARGIN, LEGEND = 900, 40, 104
 LIGHT, DARK = (255, 236, 170), (150, 20, 60)
-"""The colours of the mote that uses least, and of the one that uses most."""
+"""The colours (red, green, blue) of the motes that use least and most energy."""
 APART, ROUNDS = 2.2, 60
-"""Discs that would overlap are drawn so many radii apart, after so many rounds of pushing at most."""
+"""The least distance of two motes in radii, and the most rounds that push overlapping motes apart."""
 STYLE = """<style>
   .paper { fill: white } .ink { fill: #222 } .way { stroke: #999 } .gateway { fill: #333 } .scale { stroke: #222 }
   @media (prefers-color-scheme: dark) {
@@ -17,8 +22,8 @@ STYLE = """<style>
 </style>"""
 
 
-def draw_map(motes, deployment):
-    """The text of the drawing. `motes` are what `told_of` says of a placing."""
+def draw_map(motes: Mapping[str, Any], deployment: Deployment) -> str:
+    """The SVG of the drawing. `motes` is the result of `describe_forecast`."""
     places = {n: site.position for n, site in deployment.motes.items()} | dict(deployment.gateways)
     radius = max(3.0, min(14.0, 0.3 * WIDE / max(1, len(places)) ** 0.5))
     at, high, scale = _on_paper(places, radius)
@@ -47,8 +52,8 @@ def draw_map(motes, deployment):
     return "\n".join([*lines, *_legend(motes, use, joules, high, scale), "</svg>"]) + "\n"
 
 
-def _on_paper(places, radius):
-    """Where everybody is on the paper, with north above; how high it is; and how many of its units are a metre."""
+def _on_paper(places: Mapping[int, Sequence[float]], radius: float) -> tuple[dict[int, Point], int, float]:
+    """The positions on the paper, north at the top; its height; and the units of the paper for each metre."""
     east, north = ([place[axis] for place in places.values()] for axis in (0, 1))
     wide, deep = max(east) - min(east), max(north) - min(north)
     scale = (WIDE - 2 * MARGIN) / (max(wide, deep) or 1.0)
@@ -64,8 +69,8 @@ def _on_paper(places, radius):
     )
 
 
-def _apart(at, fixed, radius):
-    """The same places, those of motes that stand closely together moved a little, so that each can be read."""
+def _apart(at: Mapping[int, Point], fixed: Collection[int], radius: float) -> dict[int, Point]:
+    """The positions, with motes that are close to each other moved apart, so that each is legible."""
     at = dict(at)
     numbers, least = sorted(at), APART * radius
     for _ in range(ROUNDS):
@@ -74,7 +79,7 @@ def _apart(at, fixed, radius):
         for a, b in close:
             (x, y), (u, v) = at[a], at[b]
             far = hypot(u - x, v - y)
-            # Who stands at the very same place goes in a direction of its own.
+            # A mote at the very same position moves in a direction of its own.
             east, north = ((u - x) / far, (v - y) / far) if far else (cos(b), sin(b))
             moving = [n for n in (a, b) if n not in fixed]
             for mote in moving:
@@ -85,41 +90,46 @@ def _apart(at, fixed, radius):
     return at
 
 
-def _mote(number, place, radius, used, joules, worst):
-    """A disc; one that no way leads from is empty, and the one whose battery is empty first has a ring."""
+def _mote(
+    number: int, place: Point, radius: float, used: Mapping[str, Any] | None, joules: Sequence[float], worst: int | None
+) -> list[str]:
+    """A disc: empty without a route to a gateway, with a ring if its battery is the first to be empty."""
     x, y = place
     if used is None:
-        said, fill, ink = "no way leads to a gateway", "none", 'class="ink"'
+        text, fill, ink = "no route to a gateway", "none", 'class="ink"'
     else:
         share = _share(used["joules"], joules)
         fill, ink = _colour(share), 'fill="white"' if share > 0.5 else 'fill="black"'
         days = "on the mains" if used["lifetime_days"] is None else f"{used['lifetime_days']:,.1f} days"
-        said = f"{used['joules']:.4g} J/h, {days}, level {used['level']}, sends to {used['parent']}"
+        text = f"{used['joules']:.4g} J/h, {days}, level {used['level']}, sends to {used['parent']}"
     ring, width = ('class="first" stroke="black"', 3) if number == worst else ('stroke="#888"', 1)
     return [
         f'<circle cx="{x}" cy="{y}" r="{radius:.1f}" fill="{fill}" {ring} stroke-width="{width}">'
-        f"<title>mote {number}: {escape(said)}</title></circle>",
+        f"<title>mote {number}: {escape(text)}</title></circle>",
         _label(number, x, y, radius, ink),
     ]
 
 
-def _label(number, x, y, radius, ink):
+def _label(number: int, x: float, y: float, radius: float, ink: str) -> str:
     return f'<text x="{x}" y="{y + radius / 3:.1f}" {ink}>{number}</text>'
 
 
-def _share(joules, among):
-    """From 0, as little as anybody uses, to 1, as much."""
+def _share(joules: float, among: Iterable[float]) -> float:
+    among = list(among)
+    """From 0 for the least energy of all motes to 1 for the most."""
     least, most = min(among), max(among)
     return (joules - least) / (most - least) if most > least else 0.0
 
 
-def _colour(share):
+def _colour(share: float) -> str:
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(LIGHT, DARK, strict=True))
     return f"#{red:02x}{green:02x}{blue:02x}"
 
 
-def _legend(motes, use, joules, high, scale):
-    """The colours with the figures at their ends, what the marks mean, and how long a piece of the paper is."""
+def _legend(
+    motes: Mapping[str, Any], use: Mapping[int, Mapping[str, Any]], joules: Sequence[float], high: int, scale: float
+) -> list[str]:
+    """The scale of colours with its ends, the meaning of the marks, and a scale of lengths."""
     steps = 40
     wide = (WIDE - 2 * MARGIN) / steps
     lines = [
@@ -128,26 +138,26 @@ def _legend(motes, use, joules, high, scale):
     ]
     worst = motes["worst"]
     first = [] if worst is None else [f"ring: mote {worst}, empty first, after {use[worst]['lifetime_days']:,.0f} days"]
-    marks = ["square: gateway", *first, *(["empty: no way to a gateway"] if motes["unreached"] else [])]
+    marks = ["square: gateway", *first, *(["empty: no route to a gateway"] if motes["unreached"] else [])]
     metres = _round_figure(WIDE / 5 / scale)
     long = metres * scale
     begin = WIDE - MARGIN - long
     return [
         *lines,
-        _said(MARGIN, high + 16, "start", f"{motes['deployment']}: energy of each mote, predicted"),
-        _said(MARGIN, high + 54, "start", f"{min(joules):.3g} J/h"),
-        _said(WIDE - MARGIN, high + 54, "end", f"{max(joules):.3g} J/h"),
-        _said(MARGIN, high + 86, "start", "; ".join(marks)),
+        _text(MARGIN, high + 16, "start", f"{motes['deployment']}: energy of each mote, predicted"),
+        _text(MARGIN, high + 54, "start", f"{min(joules):.3g} J/h"),
+        _text(WIDE - MARGIN, high + 54, "end", f"{max(joules):.3g} J/h"),
+        _text(MARGIN, high + 86, "start", "; ".join(marks)),
         f'<path class="scale" d="M{begin:.1f} {high + 78} v6 h{long:.1f} v-6" fill="none" stroke-width="1.5"/>',
-        _said(begin + long / 2, high + 74, "middle", f"{metres:g} m"),
+        _text(begin + long / 2, high + 74, "middle", f"{metres:g} m"),
     ]
 
 
-def _said(x, y, anchor, text):
+def _text(x: float, y: float, anchor: str, text: str) -> str:
     return f'<text class="ink" x="{x:.1f}" y="{y}" font-size="14" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _round_figure(most):
-    """The largest of 1, 2, 5, 10, 20, … that is no more, or a tenth, a hundredth … of them."""
+def _round_figure(most: float) -> float:
+    """The largest number of the form 1, 2 or 5 times a power of ten that is at most `most`."""
     power = 10.0 ** floor(log10(most))
     return max(times * power for times in (1, 2, 5) if times * power <= most)

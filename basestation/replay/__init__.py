@@ -1,4 +1,4 @@
-"""Replay: queries over recorded data, answered as they would have been while the data came in.
+"""Replay: runs queries over recorded data, as if it arrived now.
 
     >>> from basestation.replay import replay
     >>> result = replay(
@@ -14,21 +14,24 @@
     2
 
 An input is a list of dictionaries, a dictionary of lists or numpy arrays, an Arrow table, a data frame, or the path of a
-CSV or Parquet file; of a stored extent also a list of versions, `[(0, rows), (600, rows)]`. Columns are attributes under
-their names and the system's with an underscore: see `acquisition.sources.batch_conversion`.
+CSV or Parquet file. A stored extent also takes a list of versions, `[(0, rows), (600, rows)]`. Columns have the names of
+attributes; system columns begin with an underscore: see `acquisition.sources.batch_conversion`.
 
-A query is a text, which may hold several statements, or (text, clock tick). A query without a tick is asked before the
-clock starts. REVISE, DELETE and INSERT without one are carried out after the last delivery, at the end of the replay:
-whoever corrects a recording means all of it, and sees every answer before and after.
+A query is a text with one or more statements, or (text, clock tick). A query without a tick begins before the clock
+starts. REVISE, DELETE and INSERT without a tick run at the end of the replay, after the last delivery: they correct the
+whole recording, and the result has every answer before and after.
 
-Raises `DiagnosticError` for a schema or query that cannot be, `NotExecutableError` for one that cannot be run yet, and `InputError`,
-which names input, row and column, for data that cannot be taken. Nothing is kept between two calls.
+Raises `DiagnosticError` for a wrong schema or query, `NotExecutableError` for a query that this version cannot execute, and
+`InputError` for wrong data, with input, row and column. Two calls share no state.
 """
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from acquisition.errors import InputError
 from basestation.language.diagnostics import DiagnosticError
 from basestation.replay.driver import NotExecutableError, Replay
-from basestation.replay.inputs import read_recording
+from basestation.replay.inputs import Input, read_recording
 from basestation.replay.result import Result
 from basestation.replay.statements import read_catalog, read_statements
 
@@ -41,9 +44,22 @@ __all__ = [
 ]
 
 
-def replay(schema, inputs, queries, until=None, *, folder=".", tick_ms=1_000):
-    """The Result of queries over recorded data; `folder` is where the files lie that a schema names with `from`."""
+def replay(
+    schema: str,
+    inputs: Mapping[str, Input],
+    queries: str | tuple[str, int] | Iterable[str | tuple[str, int | None]],
+    until: int | None = None,
+    *,
+    folder: str | Path = ".",
+    tick_ms: int = 1_000,
+) -> Result:
+    """The Result of queries over recorded data.
+
+    `until` is the last clock tick; default: the last delivery. Files that a schema names with `from` are relative to
+    `folder`. A tick has `tick_ms` milliseconds.
+    """
     catalog = read_catalog(schema, tick_ms=tick_ms)
+    texts: list[str | tuple[str, int | None]]
     texts = [queries] if isinstance(queries, str | tuple) else list(queries)
     statements = read_statements(texts, catalog)
     recording = read_recording(catalog, inputs, statements, folder)

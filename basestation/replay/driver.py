@@ -1,54 +1,70 @@
-"""Run: the deliveries of all inputs go to the engine, and what it says comes back.
+"""The driver of a replay: feeds the recorded deliveries to the engine and collects its updates.
 
-The engine is handed many clock ticks at once; they end one by one only where somebody wants to see that.
+The engine takes many clock ticks at once. They end one by one only with `every_tick`.
 """
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from basestation.execution.engine import Engine, StartBeforeRecordError, UnsupportedPlanError
+from acquisition.arrays import IntArray
+from acquisition.batch import Batch
+from basestation.execution.engine import Engine
+from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
 from basestation.language import syntax
 from basestation.language.diagnostics import DiagnosticError
+from basestation.planner.plan import Plan
+from basestation.replay.inputs import Recording
+from basestation.replay.statements import SubmittedStatement
 from basestation.results.schema import schema_of
-from basestation.updates.update import split_by_query
+from basestation.updates.update import Update, split_by_query
 
 AT_ONCE = 65_536
-"""About how many tuples are handed over before what they give is asked for."""
+"""About how many tuples the engine takes before the driver collects the updates."""
 _NO_TICKS = np.empty(0, np.int64)
 
 
 class NotExecutableError(DiagnosticError):
-    """Valid statements that this version cannot execute; the diagnostics point at them."""
+    """Valid statements that this version cannot execute; each diagnostic points at one."""
 
 
 class Replay:
-    """One pass over a recording. Statements are added here, so that one that cannot be executed is known at once."""
+    """One pass over a recording. The constructor submits the statements, so it raises what is wrong with them."""
 
-    def __init__(self, recording, statements, until=None, every_tick=False, at_once=AT_ONCE):
-        """`every_tick` ends every clock tick one by one, which tells when each update is given and changes nothing else.
+    def __init__(
+        self,
+        recording: Recording,
+        statements: Sequence[SubmittedStatement],
+        until: int | None = None,
+        every_tick: bool = False,
+        at_once: int = AT_ONCE,
+    ) -> None:
+        """`every_tick` ends the clock ticks one by one, which shows when the engine emits each update and changes nothing else.
 
-        Otherwise the engine is handed about `is_on_time` tuples at a time.
+        Otherwise the engine takes about `at_once` tuples at a time. `until` is the last clock tick; default: the last
+        recorded or submitted one. Raises NotExecutableError and DiagnosticError.
         """
         self.every_tick, self._at_once = every_tick, at_once
         self.recording = recording
         clocks = [given.clock for given in statements if given.clock]
         self.until = max([recording.end(), *clocks]) if until is None else until
-        self.queries = [schema_of(given.number, given.bound) for given in statements if given.query]
+        self.queries = [schema_of(given.number, given.bound) for given in statements if isinstance(given.bound, Plan)]
         self.engine = Engine(recording.catalog)
         for name, versions in recording.versions.items():
             for tick, columns in versions:
                 self.engine.load(name, tick, columns)
-        self.clock = -1  # the last clock tick that ended
-        self._later = {}  # clock tick -> statements given then
-        self._add([given for given in statements if given.query and not given.clock])
+        self.clock = -1  # the last clock tick that has ended
+        self._later: dict[int, list[SubmittedStatement]] = {}  # by the clock tick of their submission
+        self._add([given for given in statements if given.is_query and not given.clock])
         for given in statements:
-            if given.clock or not given.query:
+            if given.clock or not given.is_query:
                 clock = self.until if given.clock is None else given.clock
                 self._later.setdefault(clock, []).append(given)
-                if given.query:
+                if given.is_query:
                     self.engine.announce(given.number, given.bound)
 
-    def _add(self, statements):
-        """Queries begin with the coming clock tick."""
+    def _add(self, statements: Iterable[SubmittedStatement]) -> None:
+        """Submit queries, which begin with the next clock tick."""
         refused = []
         for given in statements:
             if isinstance(given.bound.statement, syntax.Explain):
@@ -59,18 +75,18 @@ class Replay:
             except UnsupportedPlanError as why:
                 refused.append(given.not_executable_yet(why.what))
             except StartBeforeRecordError as why:
-                raise DiagnosticError([given.too_early(why)]) from None
+                raise DiagnosticError([given.starts_too_early(why)]) from None
         if refused:
             raise NotExecutableError(refused)
 
-    def updates(self):
-        """Lists of updates, each with those of some clock ticks; ends with the end of the replay."""
+    def updates(self) -> Iterator[list[Update]]:
+        """Lists of updates, each of some clock ticks, until the end of the replay."""
         deliveries = [_Deliveries(name, batch, self.until) for name, batch in self.recording.batches.items()]
         for clock in range(self.until + 1) if self.every_tick else self._ends(deliveries):
             for each in deliveries:
                 each.deliver(self.engine, clock)
             for given in self._later.get(clock, ()):
-                if given.query:
+                if given.is_query:
                     self._add([given])
                 else:
                     self._correct(given)
@@ -80,29 +96,30 @@ class Replay:
         self.clock = self.until
         yield list(split_by_query(self.engine.finish(self.until)))
 
-    def _ends(self, deliveries):
-        """The clock ticks at which statements are given, and enough others that not too much is handed over at once."""
-        # A query begins with the clock tick behind the last one that ended, so the one before it is ended too.
-        asked = [clock - 1 for clock, given in self._later.items() if any(each.query for each in given)]
+    def _ends(self, deliveries: Iterable["_Deliveries"]) -> list[int]:
+        """The clock ticks to end: those of statements, and enough others to limit the tuples that the engine takes at once."""
+        # A query begins with the clock tick after the last one that ended, so the tick before its submission ends too.
+        before = [clock - 1 for clock, given in self._later.items() if any(each.is_query for each in given)]
         arrivals = np.sort(np.concatenate([_NO_TICKS, *(each.arrivals for each in deliveries)]))
         enough = arrivals[self._at_once - 1 :: self._at_once].tolist()
-        ends = np.unique(np.array([*self._later, *asked, *enough, self.until], np.int64))
+        ends = np.unique(np.array([*self._later, *before, *enough, self.until], np.int64))
         return ends[(ends >= 0) & (ends <= self.until)].tolist()
 
-    def _correct(self, given):
+    def _correct(self, given: SubmittedStatement) -> None:
         try:
             self.engine.correct(given.bound)
         except UnsupportedPlanError as why:
             raise NotExecutableError([given.not_executable_yet(why.what)]) from None
 
-    def ledger(self):
+    def ledger(self) -> Mapping[str, Mapping[str, int]]:
+        """By extent, how many deliveries met each fate."""
         return self.engine.ledger()
 
 
 class _Deliveries:
-    """The tuples of one extent in the order of their delivery."""
+    """The tuples of one extent in order of delivery."""
 
-    def __init__(self, name, batch, until):
+    def __init__(self, name: str, batch: Batch, until: int) -> None:
         if len(batch) and (np.diff(batch.arrival) < 0).any():
             batch = batch.take(np.argsort(batch.arrival, kind="stable"))
         self._name = name
@@ -110,11 +127,11 @@ class _Deliveries:
         self._next = 0
 
     @property
-    def arrivals(self):
+    def arrivals(self) -> IntArray:
         return self._batch.arrival
 
-    def deliver(self, engine, clock):
-        """Hand over what was delivered up to a clock tick and was not before."""
+    def deliver(self, engine: Engine, clock: int) -> None:
+        """Deliver the next tuples, up to and including those of a clock tick."""
         first, self._next = self._next, int(np.searchsorted(self.arrivals, clock, "right"))
         if first < self._next:
             engine.deliver(self._name, self._batch.take(slice(first, self._next)))

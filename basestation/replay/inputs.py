@@ -1,46 +1,58 @@
-"""Inputs: what was recorded of each extent: batches of tuples, and versions of tables."""
+"""Reads the recorded inputs of a replay: batches of tuples, and versions of tables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
 from acquisition.batch import Batch, empty_batch
 from acquisition.errors import InputError
-from acquisition.extent import Catalog, ExtentKind
+from acquisition.extent import Catalog, Extent, ExtentKind
 from acquisition.sources.batch_conversion import batch_of, table_of
 from acquisition.sources.python_values import read_file, to_recorded_table
 from basestation.algebra.vector import Vector
-from basestation.replay.statements import find_extents
+from basestation.replay.statements import SubmittedStatement, find_extents
 from gateway.source import did_you_mean
+
+Input: TypeAlias = Any
+"""Data of one extent, as the user has it: dictionaries, arrays, an Arrow table, a data frame, the path of a file."""
+Versions: TypeAlias = list[tuple[int, dict[str, Vector]]]
+"""(first tick, columns) of each version of a table, in the order of ticks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """All inputs, and the catalog that they were read by: `at sites all` are the sites that occur in them."""
+    """All inputs and their catalog, in which `at sites all` means the sites that occur in them."""
 
     catalog: Catalog
-    batches: Mapping[str, Batch]  # streams, in the order in which they were recorded
-    versions: Mapping[str, list[tuple[int, dict[str, Vector]]]]  # tables, by tick
+    batches: Mapping[str, Batch]  # of streams, in recorded order
+    versions: Mapping[str, Versions]  # of tables
 
-    def end(self):
-        """The last delivery, tick or version; a tuple set aside as stamped too far ahead has no say (SEMANTICS 1.5)."""
+    def end(self) -> int:
+        """The last tick of a delivery, tuple or version. A tuple stamped too far ahead does not count (semantics 1.5)."""
         last = [tick for versions in self.versions.values() for tick, _ in versions]
         for name, batch in self.batches.items():
             if not len(batch):
                 continue
             last.append(int(batch.arrival.max()))
-            ahead = self.catalog.find(name).ahead
+            extent = self.catalog.find(name)
+            ahead = None if extent is None else extent.ahead
             stamped = batch.tick if ahead is None else batch.tick[batch.tick - batch.arrival <= ahead]
             last += [int(stamped.max())] if len(stamped) else []
         return max(last, default=0)
 
 
-def read_recording(catalog, inputs, statements=(), folder="."):
-    """A Recording of `{extent: data}`; InputError names what cannot be taken.
+def read_recording(
+    catalog: Catalog,
+    inputs: Mapping[str, Input],
+    statements: Iterable[SubmittedStatement] = (),
+    folder: str | Path = ".",
+) -> Recording:
+    """A Recording of `{extent: data}`. Raises InputError, which names the wrong input, row and column.
 
-    A table that a statement reads and that is not among the inputs is read from the file its declaration names.
+    A table without an input that a statement reads comes from the file that its declaration names, relative to `folder`.
     """
     for name in inputs:
         if catalog.find(name) is None:
@@ -48,7 +60,8 @@ def read_recording(catalog, inputs, statements=(), folder="."):
             help = did_you_mean(name, names) or f"extents are {', '.join(f'`{n}`' for n in names)}"
             raise InputError("SN510", f"there is no extent `{name}`", help=help)
     read = find_extents(statements)
-    batches, versions = {}, {}
+    batches: dict[str, Batch] = {}
+    versions: dict[str, Versions] = {}
     for extent in catalog:
         given = inputs.get(extent.name)
         if extent.kind is not ExtentKind.STORED:
@@ -60,7 +73,7 @@ def read_recording(catalog, inputs, statements=(), folder="."):
     return Recording(_with_sites(catalog, batches), batches, versions)
 
 
-def _batch(given, extent, tick_ms):
+def _batch(given: Input, extent: Extent, tick_ms: int) -> Batch:
     if given is None:
         return empty_batch(extent.schema)
     if is_versions(given):
@@ -70,20 +83,20 @@ def _batch(given, extent, tick_ms):
     if early.any():
         row = int(np.argmax(early))
         message = f"delivered at tick {batch.arrival[row]}, but the clock of a replay starts at 0"
-        raise InputError("SN508", message, getattr(given, "name", None) or _called(given, extent.name), row + 1)
+        raise InputError("SN508", message, getattr(given, "name", None) or _input_name(given, extent.name), row + 1)
     return batch
 
 
-def _called(given, name):
+def _input_name(given: Input, name: str) -> str:
     return str(given) if isinstance(given, str | Path) else name
 
 
-def _versions(given, extent, tick_ms):
+def _versions(given: Input, extent: Extent, tick_ms: int) -> Versions:
     if given is None:
         return []
     if not is_versions(given):
         given = [(0, given)]
-    found = {}
+    found: dict[int, dict[str, Vector]] = {}
     for tick, data in given:
         if tick in found:
             raise InputError("SN510", f"two versions of `{extent.name}` at tick {tick}")
@@ -92,7 +105,7 @@ def _versions(given, extent, tick_ms):
     return sorted(found.items())
 
 
-def is_versions(given):
+def is_versions(given: Input) -> TypeGuard[list[tuple[int, Input]]]:
     """Whether an input is `[(tick, data), …]`."""
     return (
         isinstance(given, list)
@@ -101,8 +114,8 @@ def is_versions(given):
     )
 
 
-def _with_sites(catalog, batches):
-    """`at sites all` has no deployment to ask; a recording knows the sites that it heard of, in the order of numbers."""
+def _with_sites(catalog: Catalog, batches: Mapping[str, Batch]) -> Catalog:
+    """The catalog with the recorded sites, in ascending order, for `at sites all`."""
     known = {
         extent.name: replace(extent, sites=tuple(np.unique(batches[extent.name].site).tolist()))
         for extent in catalog

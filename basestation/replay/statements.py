@@ -1,7 +1,10 @@
-"""Statements: what is to be asked and corrected in a replay, each with its number and the clock tick it is given at."""
+"""The statements of a replay, each with its number and the clock tick of its submission."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from acquisition.extent import Catalog
+from basestation.execution.operator_builder import StartBeforeRecordError
 from basestation.language import syntax
 from basestation.language.diagnostics import Diagnostic
 from basestation.planner.binder import bind_text
@@ -12,34 +15,38 @@ from gateway.source import Source
 
 @dataclass(frozen=True, slots=True)
 class SubmittedStatement:
-    """One statement. Without a clock tick, a query is given before the clock starts and a correction at the end."""
+    """One statement. Without a clock tick, a query begins before the clock starts and a correction runs at the end."""
 
-    number: int  # counting all statements from 1
+    number: int  # from 1, over all statements
     bound: Plan | Correction
     source: Source
     clock: int | None = None
 
     @property
-    def query(self):
+    def is_query(self) -> bool:
         return isinstance(self.bound, Plan)
 
-    def not_executable_yet(self, what):
-        """The error that the statement cannot be executed yet."""
+    def not_executable_yet(self, what: str) -> Diagnostic:
+        """The error for a statement that this version cannot execute."""
         return Diagnostic("SN601", f"{what} cannot be executed yet", self.source, self.bound.statement.span)
 
-    def too_early(self, why):
-        """The error that SINCE names a tick before what is on record."""
-        span = self.bound.statement.since.span
+    def starts_too_early(self, why: StartBeforeRecordError) -> Diagnostic:
+        """The error for a SINCE before the first recorded tick."""
+        since = getattr(self.bound.statement, "since", None)
+        span = (self.bound.statement if since is None else since).span
         return Diagnostic("SN434", str(why), self.source, span, help=f"the first possible tick is {why.first}")
 
 
-def read_catalog(text, name=None, tick_ms=1_000):
+def read_catalog(text: str, name: str | None = None, tick_ms: int = 1_000) -> Catalog:
+    """The catalog of a schema; ticks of `tick_ms` milliseconds. Raises DiagnosticError."""
     return read_schema(text, name, tick_ms)
 
 
-def read_statements(texts, catalog, name=None):
-    """The statements of texts, or of (text, clock tick), in their order. Raises Refused."""
-    found = []
+def read_statements(
+    texts: Iterable[str | tuple[str, int | None]], catalog: Catalog, name: str | None = None
+) -> list[SubmittedStatement]:
+    """The statements of texts, or of (text, clock tick) pairs, in their order. Raises DiagnosticError."""
+    found: list[tuple[Plan | Correction, Source, int | None]] = []
     for given in texts:
         text, clock = given if isinstance(given, tuple) else (given, None)
         source = Source(text, name)
@@ -47,10 +54,10 @@ def read_statements(texts, catalog, name=None):
     return [SubmittedStatement(number, *rest) for number, rest in enumerate(found, 1)]
 
 
-def find_extents(statements):
-    """The names of all extents that statements read, in subqueries too."""
-    found = set()
-    pending = [given.bound.statement for given in statements]
+def find_extents(statements: Iterable[SubmittedStatement]) -> set[str]:
+    """The names of all extents that statements read, including those in subqueries."""
+    found: set[str] = set()
+    pending: list[object] = [given.bound.statement for given in statements]
     while pending:
         node = pending.pop()
         if isinstance(node, syntax.ExtentSource):

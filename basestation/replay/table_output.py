@@ -1,4 +1,4 @@
-"""Answers as people read them: windows under a heading, tuples of streams as they come.
+"""Answers as text tables: windows under a heading, tuples of streams in order of arrival.
 
 window at 600, coverage road 43 of 44
   site  category
@@ -9,39 +9,60 @@ window at 600, revision 1, coverage road 44 of 44
 + 4  hot
 """
 
+from collections.abc import Iterable, Iterator, Sequence
+
+from basestation.replay.csv_output import Ledger
+from basestation.results.schema import ResultSchema
 from basestation.results.wire import coverage_as_json
-from basestation.updates.update import EpochMarks, TupleUpdates, WindowUpdates
+from basestation.updates.update import (
+    Coverage,
+    EpochMark,
+    EpochMarks,
+    LoopVariable,
+    PlainUpdate,
+    TupleUpdates,
+    Value,
+    WindowUpdate,
+    WindowUpdates,
+)
 
 
 class TableLines:
-    def __init__(self, queries):
-        self._queries = {query.number: query for query in queries}
-        self._widths = {}  # of streams: what was wide enough so far
-        self._incomplete = set()  # (query, tick) of marks that were told
-        self._last = None  # what the last line was about: headings of streams are repeated where they were interrupted
+    """The lines of text for the updates of a replay."""
 
-    def begin(self):
+    def __init__(self, queries: Sequence[ResultSchema]) -> None:
+        self._queries = {query.number: query for query in queries}
+        self._widths: dict[int, list[int]] = {}  # of a stream's columns so far, by query
+        self._incomplete: set[tuple[int, int]] = set()  # (query, tick) of printed marks
+        self._last: tuple[str | None, int | None] | None = (
+            None  # the query of the last line: a stream repeats its heading
+        )
+
+    def begin(self) -> Iterable[str]:
+        """Nothing: headings precede windows and streams."""
         return ()
 
-    def update(self, update):
+    def update(self, update: PlainUpdate) -> Iterator[str]:
+        """The lines of an update."""
         match update:
             case WindowUpdates():
-                for each in update:
-                    yield from self._window(each)
+                for window in update:
+                    yield from self._window(window)
             case TupleUpdates():
                 if len(update.rows):
                     yield from self._tuples(update)
             case EpochMarks():
-                for each in update:
-                    yield from self._mark(each)
+                for mark in update:
+                    yield from self._mark(mark)
 
-    def end(self, until, ledger):
+    def end(self, until: int, ledger: Ledger) -> Iterable[str]:
+        """Nothing: the command prints the ledger to standard error."""
         return ()
 
-    def _name(self, number):
+    def _name(self, number: int) -> str:
         return f"query {number}: " if len(self._queries) > 1 else ""
 
-    def _window(self, update):
+    def _window(self, update: WindowUpdate) -> Iterator[str]:
         query = self._queries[update.query]
         heading = f"{self._name(update.query)}window at {update.tick}"
         heading += f" ({update.n})" if update.n > 1 else ""
@@ -55,22 +76,19 @@ class TableLines:
         columns = _headed(query)
         if update.revision == 0:
             rows = update.added.to_lists(query.scales)
-            yield from (
-                (f"  {line}" for line in _aligned(columns, _shown(rows), [0] * len(columns)))
-                if rows
-                else ("  no rows",)
-            )
+            lines = _aligned(columns, _shown(rows), [0] * len(columns)) if rows else iter(("no rows",))
+            yield from (f"  {line}" for line in lines)
             return
         removed, added = (_shown(rows.to_lists(query.scales)) for rows in (update.removed, update.added))
         if not removed and not added:
             yield "  the same rows"
             return
-        head, *lines = _aligned(columns, removed + added, [0] * len(columns))
+        head, *changed = _aligned(columns, removed + added, [0] * len(columns))
         yield f"  {head}"
-        for number, line in enumerate(lines):
+        for number, line in enumerate(changed):
             yield f"{'-' if number < len(removed) else '+'} {line}"
 
-    def _tuples(self, update):
+    def _tuples(self, update: TupleUpdates) -> Iterator[str]:
         query = self._queries[update.query]
         columns = [("_tick", True), ("_index", True), *_headed(query)]
         rows = [
@@ -91,8 +109,8 @@ class TableLines:
         for weight, line in zip(update.weight.tolist(), lines, strict=True):
             yield f"{' ' if weight > 0 else '-'} {line}"
 
-    def _mark(self, update):
-        """Epochs that are complete are no news; those that are not, and what becomes of them, are."""
+    def _mark(self, update: EpochMark) -> Iterator[str]:
+        """A line for an incomplete epoch and for its later updates; none for an epoch that is complete at once."""
         key = update.query, update.tick
         complete = all(of is None or of[0] == of[1] for of in update.coverage.values())
         if complete and key not in self._incomplete:
@@ -101,35 +119,35 @@ class TableLines:
         yield f"  {self._name(update.query)}epoch {update.tick}{_coverage(update.coverage)}"
 
 
-def _headed(query):
-    """(label, whether its values are numbers) of each column."""
+def _headed(query: ResultSchema) -> list[tuple[str, bool]]:
+    """(label, whether the column is numeric) of each column."""
     return [(column.label, column.type.numeric) for column in query.columns]
 
 
-def _listed(t):
+def _listed(t: LoopVariable) -> Sequence[int | None]:
     return t if isinstance(t, tuple | list) else [t]
 
 
-def _coverage(coverage):
-    told = [f"{name} {of[0]} of {of[1]}" for name, of in coverage_as_json(coverage).items() if of is not None]
-    return f", coverage {', '.join(told)}" if told else ""
+def _coverage(coverage: Coverage) -> str:
+    parts = [f"{name} {of[0]} of {of[1]}" for name, of in coverage_as_json(coverage).items() if of is not None]
+    return f", coverage {', '.join(parts)}" if parts else ""
 
 
-def _shown(rows):
+def _shown(rows: Iterable[Sequence[Value]]) -> list[list[str]]:
     return [[_cell(value) for value in row] for row in rows]
 
 
-def _cell(value):
+def _cell(value: Value) -> str:
     if value is None:
         return "null"
     if isinstance(value, str):
-        # Text of strangers must not move the cursor of whoever reads it.
+        # Text from outside must not control the reader's terminal.
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in value)
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _aligned(columns, rows, widths):
-    """The heading and the rows, columns under each other and numbers to the right; `widths` is grown in place."""
+def _aligned(columns: Sequence[tuple[str, bool]], rows: Iterable[list[str]], widths: list[int]) -> Iterator[str]:
+    """The heading and the rows in aligned columns, numbers to the right. Widens `widths` in place."""
     table = [[label for label, _ in columns], *rows]
     for i in range(len(columns)):
         widths[i] = max(widths[i], *(len(row[i]) for row in table))

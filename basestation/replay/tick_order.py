@@ -1,33 +1,34 @@
-"""In time: what several queries said in one piece, for people: one by one in the order of ticks, not query by query."""
+"""Orders the updates of several queries by tick, for readers; the engine emits them query by query."""
 
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import pairwise
 
-from basestation.updates.update import EpochMarks, QueryFailure, TupleUpdates, WindowUpdates
+from basestation.updates.update import EpochMarks, PlainUpdate, QueryFailure, TupleUpdates, WindowUpdates
 
 
-def order_by_tick(updates):
-    """The same updates cut into pieces of one tick; what each query said keeps its order."""
-    by_query = {}
+def order_by_tick(updates: list[PlainUpdate]) -> list[PlainUpdate]:
+    """The same updates in pieces of one tick; those of one query keep their order."""
+    by_query: dict[int, list[PlainUpdate]] = {}
     for update in updates:
         by_query.setdefault(update.query, []).append(update)
     if len(by_query) < 2:
         return updates
     return [
-        piece for _, _, piece in merge(*(_timed(q, said) for q, said in by_query.items()), key=lambda each: each[:2])
+        piece for _, _, piece in merge(*(_timed(q, own) for q, own in by_query.items()), key=lambda timed: timed[:2])
     ]
 
 
-def _timed(query, said):
-    """(tick, query, piece), where a tick is never before the one before it: a revision stands where it was said."""
+def _timed(query: int, updates: Iterable[PlainUpdate]) -> Iterator[tuple[int, int, PlainUpdate]]:
+    """(tick, query, piece) with ascending ticks: a revision of an earlier tick keeps its place."""
     reached = None
-    for update in said:
+    for update in updates:
         for tick, piece in _pieces(update):
             reached = tick if reached is None else max(reached, tick)
             yield reached, query, piece
 
 
-def _pieces(update):
+def _pieces(update: PlainUpdate) -> Iterator[tuple[int, PlainUpdate]]:
     match update:
         case WindowUpdates() | EpochMarks():
             yield from ((int(tick), update.take(slice(at, at + 1))) for at, tick in enumerate(update.tick.tolist()))

@@ -67,7 +67,7 @@ def replayed(schema, inputs, queries, until=None, every_tick=False):
             if not isinstance(update, QueryFailure):
                 clocks[update.query] += [replay.clock] * (1 if isinstance(update, QueryFailure) else len(update))
     result.finish(replay.until, replay.ledger())
-    return Told(result, clocks, {given.number: given.bound for given in statements if given.query})
+    return Told(result, clocks, {given.number: given.bound for given in statements if given.is_query})
 
 
 class TooSlow(BaseException):

@@ -40,9 +40,9 @@ class ChoiceRun:
         self.result = Result([schema_of(given.number, given.bound) for given in case.queries])
         self._later = {}
         for given in case.statements:
-            if given.clock or not given.query:
+            if given.clock or not given.is_query:
                 self._later.setdefault(case.until if given.clock is None else given.clock, []).append(given)
-                if given.query:
+                if given.is_query:
                     self.engine.announce(given.number, given.bound)
         self._deliveries = {name: _by_tick(batch, case.until) for name, batch in case.recording.batches.items()}
         self._detours = revert_corrections(case, rng) if choice.detours else {}
@@ -73,7 +73,7 @@ class ChoiceRun:
     def _ticks(self):
         """The clock ticks that are ended: those in which something happens, and others."""
         until = self.case.until
-        asked = [clock - 1 for clock, given in self._later.items() if any(each.query for each in given)]
+        asked = [clock - 1 for clock, given in self._later.items() if any(each.is_query for each in given)]
         found = {*self._later, *asked, *self._detours, until, *(t for d in self._deliveries.values() for t in d)}
         if self.choice.ticks == "all":
             found |= set(range(until + 1) if until <= MANY else self.rng.sample(range(until + 1), MANY))
@@ -95,7 +95,7 @@ class ChoiceRun:
         for name, batch in parts:
             self.engine.deliver(name, batch)
         for given in self._later.get(clock, ()):
-            if given.query:
+            if given.is_query:
                 self._add([given])
             else:
                 self.engine.correct(given.bound)
@@ -128,7 +128,7 @@ class ChoiceRun:
             except UnsupportedPlanError as why:
                 raise NotExecutableError([given.not_executable_yet(why.what)]) from None
             except StartBeforeRecordError as why:
-                raise DiagnosticError([given.too_early(why)]) from None
+                raise DiagnosticError([given.starts_too_early(why)]) from None
 
     def _join(self, most):
         """Queries that nobody listens to."""

@@ -90,7 +90,7 @@ class ChoiceCase:
         self.statements = read_statements(queries, self.catalog)
         clocks = [given.clock for given in self.statements if given.clock]
         self.until = max([self.recording.end(), *clocks])
-        self.queries = [given for given in self.statements if given.query]
+        self.queries = [given for given in self.statements if given.is_query]
         self.positional = any(map(is_positional, self.statements))
         self.others = others
         self.usual = ChoiceRun(self, Choice("as always"), None).run()
@@ -139,7 +139,7 @@ _POSITIONS = frozenset(("ROW", "ROWS", "INDEX", "FIRST", "LAST", "HISTORY", "SIN
 
 def is_positional(given):
     """Whether an answer may depend on the order in which tuples came, or on when they were revised."""
-    if not given.query or _POSITIONS & {word.upper() for word in re.findall(r"\w+", given.source.text)}:
+    if not given.is_query or _POSITIONS & {word.upper() for word in re.findall(r"\w+", given.source.text)}:
         return True
     # Of a plain stream, FOR gives what arrives until then: what is put back later stays away (14).
     plan = given.bound

@@ -58,7 +58,7 @@ def test_null_is_not_zero():
 
 @pytest.mark.parametrize("there", [[], [(1.0, 1, "a")], [(1.0, 2, "a"), (1.0, 1, "b")]])
 def test_taking_back_what_was_never_given_is_a_bug(there):
-    with pytest.raises(AssertionError, match="had not given"):
+    with pytest.raises(AssertionError, match="had not added"):
         current_windows([window(there), window([], [(1.0, 1, "a"), (1.0, 1, "a")], 1)])
 
 
