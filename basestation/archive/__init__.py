@@ -1,1 +1,1 @@
-"""Every reading that ever came, for as long as there is room: kept in files that others can read too."""
+"""The archive of all readings, in Parquet files that other tools can read."""

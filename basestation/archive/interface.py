@@ -1,4 +1,4 @@
-"""What an archive is: it takes batches and gives them back. `memory` and `parquet` are two."""
+"""The interface of an archive of readings; `memory` and `parquet` implement it."""
 
 from typing import Protocol
 
@@ -7,8 +7,10 @@ from acquisition.extent import Extent
 
 
 class Archive(Protocol):
+    """Stores batches of readings durably and reads them back by tick."""
+
     def append(self, extent: Extent, batch: Batch) -> None:
-        """Keep the tuples; on return they are safe, as far as this archive can make them."""
+        """Store the tuples. On return they are as durable as this archive makes them."""
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         """The tuples with first <= tick <= last, by tick, then site."""

@@ -1,9 +1,9 @@
-"""How readings lie in files: columns, types and folders, shared by whoever writes and whoever reads them.
+"""The layout of archive files: columns, types and folders, for writers and readers.
 
     archive/extent=<name>/date=<UTC day>/part-<number>.zstd.parquet
 
 A file has `_tick`, `_time`, `_site`, `_arrival`, `_weight` and one column per attribute, sorted by tick and site. An
-attribute with a scale is a decimal of that scale: 64-bit multiples inside the file, exact values for every reader.
+attribute with a scale is a decimal of that scale: exact for every reader, and 64-bit multiples inside the file.
 """
 
 from datetime import date
@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from acquisition.arrays import AnyArray, BoolArray
 from acquisition.batch import Batch, dtype_of, mask_of
 from acquisition.extent import Extent
 from acquisition.schema import Attribute, Schema, Type
 from acquisition.ticks import date_of
 
 SUFFIX = ".zstd.parquet"
-DIGITS = 18  # the most that Parquet holds in 64 bits
+DIGITS = 18  # the most decimal digits that Parquet stores in 64 bits
 SYSTEM = (
     pa.field("_tick", pa.int64(), nullable=False),
     pa.field("_time", pa.timestamp("us", tz="UTC"), nullable=False),
@@ -26,6 +27,8 @@ SYSTEM = (
     pa.field("_arrival", pa.int64(), nullable=False),
     pa.field("_weight", pa.int8(), nullable=False),
 )
+
+_SYSTEM_NAMES = ("_tick", "_site", "_arrival", "_weight")
 
 
 def extent_folder(root: Path, extent: str) -> Path:
@@ -45,13 +48,13 @@ def arrow_type(attribute: Attribute) -> pa.DataType:
 
 
 def arrow_schema(extent: Extent, tick_ms: int) -> pa.Schema:
-    """The schema of an extent's files. Units and the length of a tick stand in the metadata."""
+    """The schema of an extent's files, with units and the length of a tick in the metadata."""
     fields = [pa.field(a.name, arrow_type(a), metadata={"unit": a.unit} if a.unit else None) for a in extent.schema]
     return pa.schema([*SYSTEM, *fields], metadata={"moteloom.extent": extent.name, "moteloom.tick_ms": str(tick_ms)})
 
 
 def add_missing_columns(schema: Schema, batch: Batch) -> Batch:
-    """With every column of the schema, in its order; one that was not sampled is null."""
+    """The batch with all columns of the schema in order; a column that was not sampled is null."""
     columns, valid = {}, {}
     for a in schema:
         if a.name in batch.columns:
@@ -65,7 +68,7 @@ def add_missing_columns(schema: Schema, batch: Batch) -> Batch:
 
 
 def table_of(extent: Extent, batch: Batch, tick_ms: int) -> pa.Table:
-    """A batch as it is written."""
+    """A batch as an Arrow table, as it is written to a file."""
     batch = add_missing_columns(extent.schema, batch)
     schema = arrow_schema(extent, tick_ms)
     time = pa.array(batch.tick * (tick_ms * 1000), pa.int64()).cast(SYSTEM[1].type)
@@ -76,7 +79,7 @@ def table_of(extent: Extent, batch: Batch, tick_ms: int) -> pa.Table:
 
 
 def batch_of(extent: Extent, table: pa.Table) -> Batch:
-    """What was written, as a batch."""
+    """A table of a file as a batch."""
     columns, valid = {}, {}
     for a in extent.schema:
         array = table.column(a.name).combine_chunks()
@@ -84,8 +87,8 @@ def batch_of(extent: Extent, table: pa.Table) -> Batch:
         columns[a.name] = _values(array, a)
         if not mask.all():
             valid[a.name] = mask
-    system = [np.asarray(table.column(name)).astype(np.int64) for name in ("_tick", "_site", "_arrival", "_weight")]
-    return Batch(*system, columns, valid)
+    tick, site, arrival, weight = (np.asarray(table.column(name)).astype(np.int64) for name in _SYSTEM_NAMES)
+    return Batch(tick, site, arrival, weight, columns, valid)
 
 
 def days_of(batch: Batch, tick_ms: int) -> list[tuple[date, Batch]]:
@@ -96,7 +99,7 @@ def days_of(batch: Batch, tick_ms: int) -> list[tuple[date, Batch]]:
     ]
 
 
-def _array(column: np.ndarray, mask: np.ndarray, attribute: Attribute) -> pa.Array:
+def _array(column: AnyArray, mask: BoolArray, attribute: Attribute) -> pa.Array:
     if attribute.scale is None:
         return pa.array(column, arrow_type(attribute), mask=~mask)
     # A decimal of Arrow is 128 bits; the upper half of a 64-bit number is its sign, repeated.
@@ -105,11 +108,12 @@ def _array(column: np.ndarray, mask: np.ndarray, attribute: Attribute) -> pa.Arr
     return pa.Array.from_buffers(arrow_type(attribute), len(column), [validity, pa.py_buffer(halves)])
 
 
-def _values(array: pa.Array, attribute: Attribute) -> np.ndarray:
+def _values(array: pa.Array, attribute: Attribute) -> AnyArray:
     if attribute.scale is not None:
         lower = np.frombuffer(array.buffers()[1], "<i8")[::2][array.offset : array.offset + len(array)]
         return np.where(np.asarray(array.is_valid()), lower, 0)
     if attribute.type is Type.STRING:
         return np.array(array.to_pylist(), object)
     zero = 0 if attribute.type.whole else 0.0
-    return array.fill_null(zero).to_numpy(zero_copy_only=False).astype(dtype_of(attribute))
+    values: AnyArray = array.fill_null(zero).to_numpy(zero_copy_only=False).astype(dtype_of(attribute))
+    return values

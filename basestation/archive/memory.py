@@ -1,4 +1,4 @@
-"""An archive in memory, for tests and trials: as safe as the process."""
+"""An archive in memory, for tests and simulations; its data ends with the process."""
 
 import numpy as np
 
@@ -8,6 +8,8 @@ from basestation.archive.layout import add_missing_columns
 
 
 class MemoryArchive:
+    """Readings by extent, in lists of batches."""
+
     def __init__(self) -> None:
         self._batches: dict[str, list[Batch]] = {}
 

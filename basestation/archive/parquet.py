@@ -1,6 +1,7 @@
-"""An archive of Parquet files. A file is there completely or not at all: written aside, synced, renamed, folder synced.
+"""An archive of Parquet files, one for each append and day.
 
-One file per append and day. Compaction of small files is not done yet.
+Writing a file is atomic: the archive writes it in a staging folder, syncs it, renames it and syncs the folder. It does not
+compact small files yet.
 """
 
 import os
@@ -17,7 +18,7 @@ from basestation.archive.layout import SUFFIX, arrow_schema, batch_of, day_folde
 
 
 class ParquetArchive:
-    """`root` is a folder of ours; files are prepared in `root/staging`, where no reader of the archive looks."""
+    """`root` is a folder of its own; new files are written in `root/staging`, which readers ignore."""
 
     def __init__(self, root: Path, tick_ms: int) -> None:
         self.root, self._tick_ms = root, tick_ms
@@ -32,8 +33,10 @@ class ParquetArchive:
 
     def read(self, extent: Extent, first: int, last: int) -> Batch:
         schema = arrow_schema(extent, self._tick_ms)
-        wanted = (pc.field("_tick") >= first) & (pc.field("_tick") <= last)
-        tables = [pq.read_table(file, schema=schema, filters=wanted, partitioning=None) for file in self.files(extent)]
+        in_range = (pc.field("_tick") >= first) & (pc.field("_tick") <= last)
+        tables = [
+            pq.read_table(file, schema=schema, filters=in_range, partitioning=None) for file in self.files(extent)
+        ]
         found = concatenate([empty_batch(extent.schema), *(batch_of(extent, table) for table in tables)])
         return found.take(np.lexsort((found.site, found.tick)))
 
@@ -61,7 +64,7 @@ def _number(file: Path) -> int:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder so that it is still there after a power cut."""
+    """Create a folder durably: it survives a power failure."""
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(exist_ok=True)

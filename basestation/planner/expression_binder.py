@@ -310,7 +310,7 @@ class ExpressionBinder:
             return None
         if signature.accepts == "alike":
             return tuple(arguments) if self._one_kind(arguments, written, f"the arguments of {name}") else None
-        wrong = {
+        wrong: dict[str, Callable[[Type | None], bool]] = {
             "number": lambda t: t is Type.STRING,
             "string": lambda t: t not in (Type.STRING, None),
             "any": lambda t: False,

@@ -103,7 +103,8 @@ class Replay:
         arrivals = np.sort(np.concatenate([_NO_TICKS, *(each.arrivals for each in deliveries)]))
         enough = arrivals[self._at_once - 1 :: self._at_once].tolist()
         ends = np.unique(np.array([*self._later, *before, *enough, self.until], np.int64))
-        return ends[(ends >= 0) & (ends <= self.until)].tolist()
+        found: list[int] = ends[(ends >= 0) & (ends <= self.until)].tolist()
+        return found
 
     def _correct(self, given: SubmittedStatement) -> None:
         try:

@@ -1,2 +1,2 @@
-"""History by Spark. The only package that imports pyspark, and it does so inside functions: a gateway without Java or
-without the extra `history` still does everything else."""
+"""Historical queries with Spark. The only package that imports pyspark, inside functions: a gateway without Java or
+without the extra `history` runs everything else."""

@@ -1,12 +1,16 @@
-"""How many readings the archive holds: the first, and simplest, of the historical queries."""
+"""Counts the readings of an archive: the first and simplest historical query."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from acquisition.extent import Extent
 from basestation.archive.layout import extent_folder
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-def count_readings(session, root: Path, extent: Extent, first: int, last: int) -> int:
+
+def count_readings(session: "SparkSession", root: Path, extent: Extent, first: int, last: int) -> int:
     """The sum of the weights of the readings with first <= tick <= last."""
     from pyspark.sql import functions
 
@@ -14,4 +18,5 @@ def count_readings(session, root: Path, extent: Extent, first: int, last: int) -
     if not any(folder.glob("date=*/*.parquet")):
         return 0
     readings = session.read.parquet(str(folder)).where(functions.col("_tick").between(first, last))
-    return readings.agg(functions.sum("_weight")).first()[0] or 0
+    row = readings.agg(functions.sum("_weight")).first()
+    return 0 if row is None else int(row[0] or 0)

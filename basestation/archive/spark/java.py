@@ -1,4 +1,4 @@
-"""Finds a Java that can run Spark, before Spark fails without one."""
+"""Finds a Java that can run Spark."""
 
 import os
 import re
@@ -15,11 +15,11 @@ REMEDY = "sudo apt install openjdk-17-jre-headless"
 
 
 class SparkUnavailableError(MoteloomError):
-    """Historical queries cannot run here; the message says what is missing and what would help."""
+    """Historical queries cannot run here; the message names the missing part and the remedy."""
 
 
 def find_java(environment: Mapping[str, str] = os.environ, private: Path | None = None) -> Path:
-    """The JAVA_HOME to use: that of the environment, of the `java` on PATH, or the private one `make setup` made."""
+    """The JAVA_HOME to use: that of the environment, of `java` on PATH, or the private one of `make setup`."""
     private = private or Path(sys.prefix) / "java"
     on_path = shutil.which("java", path=environment.get("PATH", ""))
     homes = [
@@ -40,10 +40,10 @@ def find_java(environment: Mapping[str, str] = os.environ, private: Path | None 
 
 
 def java_version(home: Path) -> int:
-    """The major version of the Java at home; 0 if it does not say."""
+    """The major version of a Java; 0 if it does not start."""
     try:
-        said = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60)
+        printed = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr)
+    found = re.search(r'version "(?:1\.)?(\d+)', printed.stderr)
     return int(found.group(1)) if found else 0

@@ -1,18 +1,22 @@
-"""The Spark session: local, small enough for a gateway, quiet, and with everything it writes in a folder of ours."""
+"""Starts a local Spark session that is small enough for a gateway, logs only errors and writes only to our folder."""
 
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from basestation.archive.spark.java import SparkUnavailableError, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Measured on two cores: the serial collector and the first compiler only take a second off the start of a session.
 # Spark refuses heaps below 450 MB.
 HEAP = "512m"
 
 
-def start_session(state: Path, cores: int = 2):
-    """A local session; `state` is where its scratch files go. SparkUnavailable says what is missing."""
+def start_session(state: Path, cores: int = 2) -> "SparkSession":
+    """A local session with its scratch files in `state`. Raises SparkUnavailableError, which names the missing part."""
     java = find_java()
     try:
         from pyspark.sql import SparkSession
