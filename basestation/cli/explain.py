@@ -27,9 +27,9 @@ MISUSED = 2
 if TYPE_CHECKING:
     from acquisition.extent import Catalog
     from basestation.planner.plan import Correction, Plan
+    from basestation.testbed.testbed import Scenario
     from innet.deployment import Deployment
     from innet.placement.statistics import Statistics
-    from simulator.scenario import Scenario
 
 Explanation: TypeAlias = dict[str, Any]
 """A JSON object."""

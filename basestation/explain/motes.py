@@ -14,11 +14,10 @@ from innet.operators import outline
 from innet.placement.statistics import Statistics
 
 if TYPE_CHECKING:
-    from innet.program.footprint import Footprint
-
     from basestation.controller.network_plan import NetworkPlan
     from innet.operators import MoteOperator
     from innet.placement.agenda import SiteAgenda
+    from innet.program.footprint import Footprint
 
 Json: TypeAlias = dict[str, Any]
 NOT_SAMPLED = "no mote samples for it: its conditions hold at no site"
@@ -46,9 +45,9 @@ def _sensed(root: PlanNode) -> bool:
 
 def fit_sampling(plan: Plan, deployment: Deployment, catalog: Catalog, statistics: Statistics) -> Plan:
     """A query with the sampling interval that its LIFETIME needs; unchanged if no interval suffices."""
+    from basestation.controller.lifetime import LifetimeError, fit_lifetime
     from basestation.controller.network_plan import PlanCache
     from basestation.controller.what_if import initial_world
-    from basestation.controller.lifetime import LifetimeError, fit_lifetime
 
     try:
         return fit_lifetime(plan, initial_world(deployment, catalog, statistics), PlanCache(0))

@@ -34,10 +34,10 @@ def build_placement_problem(
         (site, attribute.name): (spec.sample_ms, spec.sample_ma)
         for extent in extents
         for attribute in extent.schema
-        for site in extent.sites
+        for site in extent.sites or ()
         if (spec := motes[site].sensors.get(attribute.sensor or attribute.name))
     }
-    sites = {extent.name: extent.sites for extent in extents}
+    sites = {extent.name: extent.sites or () for extent in extents}
     network = NetworkModel(tree, topology, kinds, batteries, MAX_ATTEMPTS)
     return PlacementProblem(
         network, sites, schedules, make_frame_sizes(deployment.mtu), round, catalog.tick_ms, samples, statistics

@@ -13,7 +13,7 @@ from innet.placement.statistics import CountedStatistics, ExtentReadings
 def collect_statistics(batches: Mapping[str, Batch], catalog: Catalog) -> CountedStatistics:
     """Statistics of batches by extent name. Only attributes with integer multiples count: motes compute with no others."""
     return CountedStatistics.of(
-        {name: observe_batch(batch.take(batch.weight > 0), catalog.find(name)) for name, batch in batches.items()}
+        {name: observe_batch(batch.take(batch.weight > 0), catalog.extents[name]) for name, batch in batches.items()}
     )
 
 

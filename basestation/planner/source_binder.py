@@ -121,5 +121,5 @@ def _extent(
     tags = tag_columns(name, binder.new_id)
     if extent.kind is ExtentKind.PUSHED:
         return BoundEntry(entry, name, Bound(StreamReceive(extent, columns, tags), columns))
-    interval = binder.options.acquire_every or extent.interval
+    interval = binder.options.acquire_every or extent.interval or 1
     return BoundEntry(entry, name, Bound(StreamAcquire(extent, interval, columns, tags), columns, interval=interval))

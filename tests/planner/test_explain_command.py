@@ -94,7 +94,7 @@ def test_more_time_to_deliver_lets_epochs_share_frames(capsys):
 def test_where_a_condition_holds_at_no_site_nobody_samples_and_that_is_told(capsys, tmp_path):
     arguments = ["-c", str(ROOT / "examples/roadbridge/deployment.toml"), "SELECT temp FROM road WHERE site = 9"]
     assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 0
-    told = "nobody samples for it: its conditions hold at no site"
+    told = "no mote samples for it: its conditions hold at no site"
     assert f"on the motes of roadbridge\n  {told}\n" in capsys.readouterr().out
     drawing = tmp_path / "map.svg"
     assert verb.run(parser_of("explain", verb).parse_args([*arguments, "--map", str(drawing)])) != 0

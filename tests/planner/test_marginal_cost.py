@@ -91,7 +91,9 @@ def test_who_cannot_be_run_says_why_and_the_others_have_figures(office):
     assert told["all"].startswith("what is sampled arrives after ") and told["motes"] is None
     assert told["queries"][1]["alone"].startswith("what is sampled arrives after ")
     assert told["queries"][0]["alone"]["messages"] > 0 and told["queries"][0]["added"] == told["all"]
-    assert render_workload(told).startswith("together on the motes\n  cannot be run there: what is sampled arrives")
+    assert render_workload(told).startswith(
+        "together on the motes\n  these motes cannot run them: what is sampled arrives"
+    )
 
 
 @pytest.mark.promise("explain")
@@ -124,7 +126,7 @@ def test_where_conditions_have_no_room_nobody_asks_any(capsys):
     code = verb.run(parser_of("explain", verb).parse_args(["-c", str(OFFICE), query]))
     out = capsys.readouterr().out
     each, together_ = out.split("together on the motes of lab54")
-    assert code == 0 and "no mote asks any condition: some mote has no room for those of all" in together_
+    assert code == 0 and "no mote evaluates conditions: some mote has no room for those of all queries" in together_
     assert "no mote asks" not in each and "select " in each and "select " not in together_
 
 
