@@ -142,7 +142,9 @@ class Station:
             self.reconcilers.of(MoteId(site)).note_clock_wrong(now_ms)
         seen = [*((int(frame.mote), int(frame.sender)) for frame in of_motes), *merged]
         self.failure_detector.record_arrivals(seen, world.tree, now_ms)
-        self.errors.update(error.code for error in (*arrived.errors, *received.errors, *status_errors))
+        self.errors.update(error.code for error in arrived.errors)
+        self.errors.update(error.code for error in received.errors)
+        self.errors.update(error.code for error in status_errors)
         gateway.downlink.send_acks(arrived.acks, self._transport)
         return received.world
 

@@ -41,7 +41,7 @@ class StatisticsCollector:
     def collect(self, world: World) -> ObservedStatistics:
         """Compute the statistics of all that arrived since the last call."""
         readings, conditions = {}, {}
-        for name in self._batches.keys() | self._filtered.keys():
+        for name in sorted(self._batches.keys() | self._filtered.keys()):
             filtered = self._filtered.get(name, [])
             readings[name] = _observe_readings(self._batches.get(name, []), filtered, world.catalog.extents[name])
             if filtered:

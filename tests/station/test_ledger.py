@@ -221,7 +221,7 @@ def test_once_all_is_told_nothing_is_under_way(data):
 
 
 @pytest.mark.promise("ledger")
-@pytest.mark.parametrize("name", ["MOST_PIECES", "MOST_COUNTS", "MOST_FENCES"])
+@pytest.mark.parametrize("name", ["MAX_PIECES", "MAX_COUNTS", "MAX_FENCES"])
 @given(st.data())
 def test_of_the_oldest_only_sums_are_kept_and_they_are_the_same(name, data):
     before = getattr(basestation.station.ledger, name)
@@ -237,8 +237,8 @@ def test_of_the_oldest_only_sums_are_kept_and_they_are_the_same(name, data):
     finally:
         setattr(basestation.station.ledger, name, before)
     (account,) = mote.ledger._accounts.values()
-    held = {"MOST_PIECES": [max(span.own.pieces, span.here.pieces) for span in account._spans],
-            "MOST_COUNTS": [len(span.told) for span in account._spans], "MOST_FENCES": [len(account._fences)]}  # fmt: skip
+    held = {"MAX_PIECES": [max(span.own.pieces, span.received.pieces) for span in account._spans],
+            "MAX_COUNTS": [len(span.reports) for span in account._spans], "MAX_FENCES": [len(account._fences)]}  # fmt: skip
     assert max(held[name]) <= 4
     came = Counter(mote.became[epoch] for epoch in mote.came)
     assert sums["due"] == mote.epoch and sums["received"] == mote.came.total() + mote.copies
