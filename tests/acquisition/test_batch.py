@@ -1,4 +1,4 @@
-"""Batches are equal columns; scaled values are exact until somebody asks for a double."""
+"""Batches have columns of equal length; scaled values are exact until they become doubles."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def batch(ticks, values, nulls=None):
     return Batch(np.array(ticks), 3 * ones, np.array(ticks), ones, {"v": np.array(values, np.int64)}, valid)
 
 
-def test_columns_of_other_lengths_are_refused():
+def test_columns_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="expected 2 entries in v, as in tick; found 1"):
         batch([1, 2], [7])
 
@@ -27,7 +27,7 @@ def test_concatenation_keeps_nulls_where_they_were():
     assert mask_of(both, "v").tolist() == [True, True, False]
 
 
-def test_take():
+def test_take_keeps_columns_nulls_and_weights():
     found = batch([1, 2, 3], [7, 8, 0], [False, False, True]).take(np.array([2, 0]))
     assert (found.tick.tolist(), found.columns["v"].tolist(), found.valid["v"].tolist()) == (
         [3, 1],
@@ -36,7 +36,7 @@ def test_take():
     )
 
 
-def test_how_attributes_are_held():
+def test_dtype_of_each_attribute_type():
     kinds = [(Type.INTEGER, None), (Type.TIME, None), (Type.FLOAT, None), (Type.FLOAT, 2), (Type.STRING, None)]
     assert [str(dtype_of(Attribute("a", type_, scale=scale))) for type_, scale in kinds] == [
         "int64", "int64", "float64", "int64", "object"]  # fmt: skip
@@ -44,7 +44,7 @@ def test_how_attributes_are_held():
 
 
 @given(st.integers(-(2**53), 2**53), st.integers(0, 18))
-def test_a_multiple_is_the_nearest_double(multiple, scale):
+def test_scaled_value_is_the_nearest_double(multiple, scale):
     """Against Python's own correctly rounded reading of the decimal."""
     assert values_of(np.array([multiple]), scale)[0] == float(f"{multiple}e-{scale}")
 

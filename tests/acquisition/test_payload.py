@@ -1,4 +1,4 @@
-"""Readings and schedules survive the air; nonsense is told apart and never stops the rest."""
+"""READING, SCHEDULE and TIME round-trip; an invalid payload gives one error and affects no other."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def small(bits):
 
 @st.composite
 def sent(draw):
-    """A sampling, and readings that fit into a frame: all small, some null, or some too wide for their channel."""
+    """Draw (sampling, first epoch, readings that fit into a frame): small values, some nulls, or some wide values."""
     sampling = draw(samplings)
     kinds = draw(st.sampled_from(["small", "null", "wide"]))
     value = {
@@ -50,12 +50,12 @@ def sent(draw):
     if draw(st.booleans()):
         row = st.none() | row  # some are filtered
     rows = draw(st.lists(row, min_size=1, max_size=epochs_per_frame(sampling)))
-    last = (LAST_TICK - sampling.epochs.start) // sampling.epochs.interval  # which is refused as nonsense from there on
+    last = (LAST_TICK - sampling.epochs.start) // sampling.epochs.interval  # a later tick is invalid
     return sampling, draw(st.integers(0, min(last, 2**32 - 64))), rows
 
 
-def told(found):
-    """What decoded readings say, as (site, tick, values or None if filtered), in the order of sites and ticks."""
+def rows_of(found):
+    """Return decoded readings as (site, tick, values or None if filtered), ordered by site and tick."""
     rows = [
         tuple(None if null else value for value, null in zip(values, nulls, strict=True))
         for values, nulls in zip(found.value.tolist(), found.null.tolist(), strict=True)
@@ -67,18 +67,18 @@ def told(found):
 
 @pytest.mark.promise("frames")
 @given(sent(), st.integers(1, 65534))
-def test_readings_survive(case, mote):
+def test_readings_round_trip(case, mote):
     sampling, first, rows = case
     payload = encode_readings(sampling, first, rows)
     assert len(payload) <= MAX_PAYLOAD
     [found], errors = decode_readings([Frame(FrameKind.READING, mote, 1, 0, payload)], {sampling.number: sampling})
     assert errors == []
-    assert told(found) == [(mote, sampling.epochs.tick(first + at), row) for at, row in enumerate(rows)]
+    assert rows_of(found) == [(mote, sampling.epochs.tick(first + at), row) for at, row in enumerate(rows)]
 
 
 @pytest.mark.promise("frames")
 @given(st.lists(sent(), min_size=1, max_size=12), st.data())
-def test_many_frames_at_once_are_decoded_as_one_by_one(cases, data):
+def test_many_frames_decode_as_they_do_one_by_one(cases, data):
     """Frames of one sampling with any counts, widths, nulls and filters; some of them damaged."""
     sampling = cases[0][0]
     rows = [[row for row in found if row is None or len(row) == len(sampling.channels)] for _, _, found in cases]
@@ -91,15 +91,15 @@ def test_many_frames_at_once_are_decoded_as_one_by_one(cases, data):
     together, errors = decode_readings(frames, {sampling.number: sampling})
     single = [decode_readings([frame], {sampling.number: sampling}) for frame in frames]
     assert sorted((e.mote, e.code) for e in errors) == sorted((e.mote, e.code) for _, found in single for e in found)
-    assert [one for found in together for one in told(found)] == [
-        one for found, _ in single for readings in found for one in told(readings)
+    assert [one for found in together for one in rows_of(found)] == [
+        one for found, _ in single for readings in found for one in rows_of(readings)
     ]
 
 
 ONE = Sampling(4, "field", EpochGrid(0, 10), (SensorChannel("temp", 1, 12),))
 
 
-def test_many_frames_are_decoded_together_and_keep_their_order():
+def test_many_frames_are_decoded_together_in_order():
     frames = [
         Frame(FrameKind.READING, mote, 1, 0, encode_readings(ONE, mote, [(mote,), (-mote,)])) for mote in range(1, 50)
     ]
@@ -110,11 +110,11 @@ def test_many_frames_are_decoded_together_and_keep_their_order():
     assert readings.tick.tolist() == [10 * (mote + at) for mote in range(1, 50) for at in range(2)]
 
 
-def test_several_readings_take_less_than_several_frames():
+def test_eight_readings_share_one_header():
     assert len(encode_readings(ONE, 0, [(1,)] * 8)) == 7 + 12
 
 
-def test_ten_epochs_in_which_all_was_filtered_take_two_bytes():
+def test_ten_filtered_epochs_take_two_bytes():
     assert len(encode_readings(ONE, 0, [None] * 10)) == 7 + 2
 
 
@@ -131,7 +131,7 @@ def test_ten_epochs_in_which_all_was_filtered_take_two_bytes():
         (encode_readings(ONE, 0, [None] * 8) + b"\0", "size"),
     ],
 )
-def test_a_frame_of_nonsense_is_told_and_leaves_the_others_alone(payload, code):
+def test_invalid_frame_gives_one_error_and_others_are_decoded(payload, code):
     good = Frame(FrameKind.READING, 1, 1, 1, encode_readings(ONE, 0, [(7,)]))
     readings, errors = decode_readings([Frame(FrameKind.READING, 9, 1, 0, payload), good], {4: ONE})
     assert [(error.code, error.mote) for error in errors] == [(code, 9)]
@@ -140,8 +140,8 @@ def test_a_frame_of_nonsense_is_told_and_leaves_the_others_alone(payload, code):
 
 @pytest.mark.promise("frames")
 @given(st.binary(max_size=MAX_PAYLOAD), samplings)
-def test_fuzz_readings(payload, sampling):
-    """The invariant: readings within the widths, or one error; never an exception, never a value from nowhere."""
+def test_random_readings_decode_or_give_one_error(payload, sampling):
+    """The invariant: readings within the widths, or one error; never an exception."""
     numbered = {payload[0]: sampling} if payload else {}
     readings, errors = decode_readings([Frame(FrameKind.READING, 1, 1, 0, payload)], numbered)
     assert len(readings) + len(errors) == 1
@@ -156,7 +156,7 @@ schedules = st.builds(Schedule, st.just(3), st.integers(1, 0xFFFF), st.lists(sam
 
 @pytest.mark.promise("frames")
 @given(schedules)
-def test_schedules_survive_or_are_refused_for_their_size(schedule):
+def test_schedule_round_trips_or_is_refused_for_its_size(schedule):
     try:
         image = encode_schedule(schedule)
     except ScheduleError as error:
@@ -168,8 +168,8 @@ def test_schedules_survive_or_are_refused_for_their_size(schedule):
 
 @pytest.mark.promise("frames")
 @given(st.binary(min_size=1, max_size=MAX_SCHEDULE))
-def test_fuzz_schedules(content):
-    """The invariant: a schedule that encodes to the very same bytes, or PayloadError."""
+def test_random_schedule_bytes_round_trip_or_are_refused(content):
+    """The invariant: the decoded schedule encodes to the same bytes, or the decoder raises PayloadError."""
     image = Image(7, content)
     try:
         schedule = decode_schedule(image, 3)
@@ -179,17 +179,17 @@ def test_fuzz_schedules(content):
 
 
 @given(st.integers(0, 2**48 - 1), st.integers(1, 2**32 - 1))
-def test_time_survives(now_ms, tick_ms):
+def test_time_round_trips(now_ms, tick_ms):
     assert decode_time(encode_time(now_ms, tick_ms), 3) == (now_ms, tick_ms)
 
 
 @pytest.mark.parametrize("payload", [b"", bytes(9), bytes(10), bytes(11)])
-def test_a_time_that_is_none(payload):
+def test_invalid_time_payload_is_refused(payload):
     with pytest.raises(PayloadError):
         decode_time(payload, 3)
 
 
 @given(samplings)
-def test_what_is_filtered_is_told_before_one_frame_is_too_small_for_it(sampling):
+def test_filter_report_interval_fits_one_frame(sampling):
     assert 1 <= filter_report_interval(sampling) <= min(10, epochs_per_frame(sampling))
     assert filter_report_interval(sampling) + 1 > min(10, epochs_per_frame(sampling))

@@ -1,4 +1,4 @@
-"""One schedule per site for all queries: each sensor once per due tick, nothing changed without need."""
+"""One schedule per site for all queries: each sensor is sampled once per due tick, unchanged schedules stay."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ def need(*attributes, extent="field", every=10):
     return SamplingNeed(extent, frozenset(attributes), every)
 
 
-def test_one_need():
+def test_one_need_gives_one_sampling():
     scheduled = build_schedules([need("site", "temp")], CATALOG, NO_SCHEDULES, now=25)
     [sampling] = scheduled.samplings.values()
     assert sampling.epochs == EpochGrid(30, 10)  # the next due tick of the grid
@@ -39,14 +39,14 @@ def test_one_need():
 
 
 @pytest.mark.promise("sampled-once")
-def test_what_several_queries_want_is_sampled_once():
+def test_needs_of_several_queries_are_sampled_once():
     scheduled = build_schedules([need("temp", every=20), need("volt", every=30)], CATALOG, NO_SCHEDULES, now=0)
     [sampling] = scheduled.samplings.values()
     assert sampling.epochs.interval == 10
     assert [c.attribute for c in sampling.channels] == ["temp", "volt"]
 
 
-def test_what_is_not_changed_stays_the_same_object():
+def test_unchanged_schedule_stays_the_same_object():
     first = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=0)
     same = build_schedules([need("temp"), need("temp")], CATALOG, first, now=100)
     assert same.schedules[3] is first.schedules[3]
@@ -57,12 +57,12 @@ def test_what_is_not_changed_stays_the_same_object():
 
 
 @pytest.mark.promise("placement")
-def test_who_sends_something_else_does_so_under_another_number():
-    """What a reading came with is known by its number alone."""
+def test_changed_senders_get_another_sampling_number():
+    """The sampling number alone tells which values a frame has."""
 
     def sent(before, *sent, sites=(3, 4)):
-        wanted = [need("temp", "volt")]
-        return build_schedules(wanted, CATALOG, before, 35, senders={"field": dict.fromkeys(sent, sites)})
+        needs = [need("temp", "volt")]
+        return build_schedules(needs, CATALOG, before, 35, senders={"field": dict.fromkeys(sent, sites)})
 
     folded = sent(NO_SCHEDULES)
     some, more, all_ = sent(folded, "temp", sites=(4,)), sent(folded, "temp"), sent(folded, "temp", "volt")
@@ -74,7 +74,7 @@ def test_who_sends_something_else_does_so_under_another_number():
         assert after.samplings[before.current("field").number] == before.current("field")
 
 
-def test_a_changed_sampling_gets_a_number_of_its_own_and_the_old_one_stays_readable():
+def test_changed_sampling_gets_new_number_and_old_one_stays():
     first = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=0)
     second = build_schedules([need("temp", "volt")], CATALOG, first, now=35)
     assert set(second.samplings) == {0, 1}
@@ -82,7 +82,7 @@ def test_a_changed_sampling_gets_a_number_of_its_own_and_the_old_one_stays_reada
     assert second.samplings[1].epochs.start == 40
 
 
-def test_numbers_come_round_after_256():
+def test_sampling_numbers_wrap_after_256():
     scheduled = NO_SCHEDULES
     for turn in range(300):
         scheduled = build_schedules([need("temp", "volt") if turn % 2 else need("temp")], CATALOG, scheduled, now=turn)
@@ -91,21 +91,21 @@ def test_numbers_come_round_after_256():
 
 
 @pytest.mark.promise("sampled-once")
-def test_a_sampling_that_stays_keeps_its_number_when_they_come_round():
-    """Else its readings would be taken for those of another extent."""
+def test_running_sampling_keeps_its_number_when_numbers_wrap():
+    """Otherwise its readings would be decoded as those of another extent."""
     scheduled = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=0)
-    stays = scheduled.current("field")
+    running = scheduled.current("field")
     for turn in range(600):
         other = need(*(["temp", "volt"] if turn % 2 else ["temp"]), extent="road", every=60)
         scheduled = build_schedules([need("temp"), other], CATALOG, scheduled, now=60 * turn)
-        comes = scheduled.current("road")
-        assert scheduled.current("field") is stays is scheduled.samplings[0]
-        assert comes.number == turn % 255 + 1 and scheduled.samplings[comes.number] is comes
-        assert scheduled.schedules[4].samplings == (stays, comes)
+        changed = scheduled.current("road")
+        assert scheduled.current("field") is running is scheduled.samplings[0]
+        assert changed.number == turn % 255 + 1 and scheduled.samplings[changed.number] is changed
+        assert scheduled.schedules[4].samplings == (running, changed)
 
 
 @pytest.mark.promise("sampled-once")
-def test_no_two_samplings_have_one_number_however_many_there_are():
+def test_257th_sampling_is_refused_so_numbers_stay_unique():
     many = {f"e{n}": sensed(f"e{n}", sites=(n + 1,)) for n in range(257)}
     needs = [need("temp", extent=name) for name in many]
     scheduled = build_schedules(needs[:-1], Catalog(many), NO_SCHEDULES, now=0)
@@ -115,7 +115,7 @@ def test_no_two_samplings_have_one_number_however_many_there_are():
     assert build_schedules(needs[:-1], Catalog(many), scheduled, now=20).samplings == scheduled.samplings
 
 
-def test_a_site_that_nobody_needs_any_more_is_silenced():
+def test_site_without_needs_gets_an_empty_schedule():
     first = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=0)
     silent = build_schedules([], CATALOG, first, now=10)
     assert {site: (s.version, s.samplings) for site, s in silent.schedules.items()} == {3: (2, ()), 4: (2, ())}
@@ -123,7 +123,7 @@ def test_a_site_that_nobody_needs_any_more_is_silenced():
 
 
 @pytest.mark.promise("placement")
-def test_a_site_of_which_nothing_is_wanted_is_silent_and_the_others_keep_what_they_have():
+def test_site_without_readers_gets_an_empty_schedule():
     first = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=0)
     less = build_schedules([need("temp")], CATALOG, first, now=10, required_sites={"field": {3}})
     assert {site: (s.version, s.samplings) for site, s in less.schedules.items()} == {
@@ -153,7 +153,7 @@ MANY = tuple(Attribute(f"a{n}", Type.INTEGER) for n in range(9))
         (sensed("other"), need("temp"), "expected a sensed extent"),
     ],
 )
-def test_what_cannot_be_scheduled_is_refused_with_a_reason(extent, asked, said):
+def test_impossible_schedule_is_refused_with_its_reason(extent, asked, said):
     with pytest.raises(ScheduleError, match=said):
         build_schedules([asked], Catalog({extent.name: extent}), NO_SCHEDULES, now=0)
 
@@ -163,12 +163,12 @@ def test_what_cannot_be_scheduled_is_refused_with_a_reason(extent, asked, said):
     [(None, None, 16), ((0, 1), None, 2), ((-1, 0), None, 1), ((-128, 127), None, 8), ((-129, 127), None, 9),
      ((-40, 125), 2, 15), ((0, 1e12), 2, 32)],
 )  # fmt: skip
-def test_widths_hold_the_declared_range(range_, scale, bits):
+def test_channel_width_holds_the_declared_range(range_, scale, bits):
     assert width_of(Attribute("a", Type.FLOAT, scale=scale, range=range_)) == bits
 
 
 @given(st.lists(st.tuples(st.sampled_from(["temp", "volt"]), st.integers(1, 12)), min_size=1), st.integers(0, 10**6))
-def test_everybody_gets_what_was_asked(asked, now):
+def test_every_need_is_met_at_its_interval(asked, now):
     """Each need's columns are sampled at all of its ticks from now on, by every site."""
     scheduled = build_schedules([need(name, every=10 * times) for name, times in asked], CATALOG, NO_SCHEDULES, now)
     for site in (3, 4):

@@ -1,4 +1,4 @@
-"""The acquisition doors: frames to batches, schedules to messages."""
+"""Uplink and downlink: frames become batches, schedules become images."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from gateway.frame import Frame, FrameKind
 from tests.acquisition.test_schedule_builder import CATALOG, need
 
 
-def test_up():
+def test_uplink_turns_reading_frames_into_batches():
     scheduled = build_schedules([need("temp", "volt")], CATALOG, NO_SCHEDULES, now=100)
     [sampling] = scheduled.samplings.values()
     frames = [
@@ -30,7 +30,7 @@ def test_up():
     assert [error.code for error in measured.errors] == ["short"]
 
 
-def test_readings_of_an_earlier_sampling_are_still_understood():
+def test_readings_of_an_earlier_sampling_are_decoded():
     first = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=100)
     second = build_schedules([need("temp", "volt")], CATALOG, first, now=110)
     frames = [
@@ -46,7 +46,7 @@ def test_readings_of_an_earlier_sampling_are_still_understood():
 
 
 @pytest.mark.promise("placement")
-def test_what_a_site_computes_with_and_does_not_send_is_absent_and_a_sensor_that_has_failed_is_null():
+def test_unsent_channel_is_absent_and_failed_sensor_is_null():
     sent = {"field": {"temp": (3,), "volt": (3, 4)}}
     scheduled = build_schedules([need("temp", "volt")], CATALOG, NO_SCHEDULES, 100, senders=sent)
     [sampling] = scheduled.samplings.values()
@@ -66,7 +66,7 @@ def test_what_a_site_computes_with_and_does_not_send_is_absent_and_a_sensor_that
     ]
 
 
-def test_down():
+def test_downlink_encodes_schedules_and_time():
     scheduled = build_schedules([need("temp")], CATALOG, NO_SCHEDULES, now=0)
     images = downlink.encode_images(scheduled.schedules)
     assert set(images) == {3, 4}

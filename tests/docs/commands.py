@@ -1,4 +1,4 @@
-"""What pages show of the command: the blocks `console`, and the command run as this checkout declares it."""
+"""The `console` blocks of pages, and the command as this checkout declares it."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ def verbs():
 
 
 def shown(page):
-    """(command, what is said of it, line) of each `$ moteloom …` in the blocks `console` of a page."""
+    """Yield (command, its output on the page, line) of each `$ moteloom …` in the `console` blocks of a page."""
     for block in blocks(page, "console"):
         command, said, line = None, [], 0
         for number, text in enumerate([*block.text.splitlines(), "$ "], block.line):
@@ -46,7 +46,7 @@ def agrees(told, expected):
 
 
 def said(command):
-    """What the command says, on both outputs, blank lines at the ends left out."""
+    """Run a command; return both outputs without blank lines at the ends."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), contextlib.chdir(ROOT):
         dispatch(shlex.split(command)[1:], verbs())

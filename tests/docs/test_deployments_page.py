@@ -1,4 +1,4 @@
-"""docs/deployments.md is true: its deployment is read, its keys are those that are read, its figures those of the tables."""
+"""docs/deployments.md: its deployment is valid, its keys are those of the reader, its figures those of the tables."""
 
 from dataclasses import fields
 
@@ -13,33 +13,33 @@ from tests.docs.pages import DOCS, blocks, tables
 PAGE = DOCS / "deployments.md"
 KEYS, FIGURES, HARDWARE = tables(PAGE)
 WHOLE, RADIO = blocks(PAGE, "toml")
-[SAID] = blocks(PAGE, "")
+[ERROR] = blocks(PAGE, "")
 
 
 def read(text):
     return parse_deployment(text, "tank.toml", lambda name: "")
 
 
-def test_the_deployment_is_read():
+def test_deployment_of_the_page_is_valid():
     tank = read(WHOLE.text)
     assert set(tank.motes) == {1, 2} and len(tank.links) == 4
     assert tank.motes[2].battery == 2 * tank.motes[1].battery
 
 
-def test_the_mistake_is_told_as_it_is_shown():
-    with pytest.raises(ConfigError) as told:
+def test_page_shows_the_real_error():
+    with pytest.raises(ConfigError) as raised:
         read(WHOLE.text.replace("telosb", "telsob"))
-    assert f"{told.value}\n" == SAID.text
+    assert f"{raised.value}\n" == ERROR.text
 
 
-def test_the_radio_is_read():
+def test_radio_model_of_the_page_is_valid():
     text = WHOLE.text[: WHOLE.text.index("table = [")] + RADIO.text + WHOLE.text[WHOLE.text.index("[extents]") :]
     assert read(text).links
 
 
 @pytest.mark.promise("pages-are-true")
-def test_every_key_of_the_page_is_read():
-    """A key that nobody reads is told as unknown (SN702), so a deployment with all of them has none."""
+def test_reader_knows_every_key_of_the_page():
+    """A key that is not read is unknown (SN702), so a deployment with all keys of the page has no SN702."""
     names = {row[0].strip("`").rpartition(".")[2] for row in KEYS[1:]}
     assert {"name", "tick_ms", "at", "board", "hardware", "raw", "file", "text", "table", "radio"} <= names
     everything = f"""
@@ -63,14 +63,14 @@ def test_every_key_of_the_page_is_read():
         file = "x"
         text = "x"
         """
-    with pytest.raises(ConfigError) as told:
+    with pytest.raises(ConfigError) as raised:
         read(everything)
-    codes = {fault.code for fault in told.value.faults}
+    codes = {fault.code for fault in raised.value.faults}
     assert "SN705" in codes and "SN702" not in codes
     assert all(f"{name} =" in everything or name in ("at", "NAME") for name in names)
 
 
-def test_the_figures_of_the_radio_are_its_own():
+def test_page_has_the_defaults_of_the_radio_model():
     shown = {row[0].strip("`"): row[2] for row in FIGURES[1:]}
     assert shown.pop("seed") == ""
     assert {name: float(value) for name, value in shown.items()} == {
@@ -79,7 +79,7 @@ def test_the_figures_of_the_radio_are_its_own():
 
 
 @pytest.mark.promise("pages-are-true")
-def test_the_hardware_is_that_of_the_tables():
+def test_page_has_the_hardware_tables():
     shown = []
     for name in list_hardware():
         found = load_hardware(name)

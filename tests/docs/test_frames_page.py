@@ -1,6 +1,6 @@
-"""docs/frames.md shows the golden frames and the table of the life as they are; SPEC.md numbers things as the code does.
+"""docs/frames.md shows the golden frames and the lifecycle table; SPEC.md has the numbers and sizes of the code.
 
-MOTELOOM_REWRITE=1 writes the examples and what is made from the table anew.
+MOTELOOM_REWRITE=1 rewrites the examples, the diagram and the tables of the page.
 """
 
 import os
@@ -25,7 +25,7 @@ def table(enum):
 
 
 def renewed(text):
-    """The page with its examples, its picture and its tables as they should be."""
+    """Return the page with the present examples, diagram and tables."""
     text = re.sub(
         r"```hex (\w+)\n.*?```\n",
         lambda m: f"```hex {m[1]}\n{(GOLDEN / f'{m[1]}.txt').read_text()}```\n",
@@ -40,19 +40,19 @@ def renewed(text):
 
 
 @pytest.mark.promise("frames")
-def test_the_page_is_up_to_date():
+def test_page_is_up_to_date():
     if os.environ.get("MOTELOOM_REWRITE"):
         PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     assert renewed(text) == text
 
 
-def test_there_is_an_example_of_every_kind():
+def test_page_has_an_example_of_every_kind():
     shown = "".join(block.text for block in blocks(PAGE, "hex"))
     assert set(re.findall(r"kind (\w+)", shown)) == {kind.name for kind in FrameKind}
 
 
-def test_the_picture_has_every_transition_once():
+def test_diagram_has_every_transition_once():
     arrows = re.findall(r"(\w+) --> (\w+): ([\w, ]+?)(?: / (\w+))?$", render_state_diagram(), flags=re.M)
     drawn = {
         (MoteState[a], MoteEvent[e]): (MoteState[b], MoteAction[x] if x else None)
@@ -64,18 +64,18 @@ def test_the_picture_has_every_transition_once():
 
 
 def rows(heading):
-    """The first two columns of the first table below a heading of SPEC.md."""
+    """Return the first two columns of the first table below a heading of SPEC.md."""
     section = SPEC.split(f"\n{heading}\n")[1].split("\n## ")[0]
     return re.findall(r"^\| (\d+) \| (\w+)", section, flags=re.M)
 
 
 @pytest.mark.promise("frames")
 @pytest.mark.parametrize(("heading", "enum"), [("## Kinds", FrameKind), ("### PROGRAM", Section)])
-def test_the_specification_numbers_as_the_code_does(heading, enum):
+def test_specification_numbers_kinds_and_sections_like_the_code(heading, enum):
     assert [(int(number), name) for number, name in rows(heading)] == [(int(one), one.name) for one in enum]
 
 
-def test_the_specification_has_every_event_and_reason():
+def test_specification_lists_every_event_and_reason():
     camel = {name.upper() for _, name in rows("## EVENT")}
     assert [int(number) for number, _ in rows("## EVENT")] == [int(code) for code in EventCode]
     assert camel == {code.name.replace("_", "") for code in EventCode}
@@ -85,13 +85,13 @@ def test_the_specification_has_every_event_and_reason():
     )
 
 
-def test_the_specification_s_sizes_are_the_code_s():
-    said = " ".join(SPEC.split())
+def test_specification_has_the_sizes_of_the_code():
+    text = " ".join(SPEC.split())
     for sentence in (
         f"Version {VERSION}.", f"A frame has at most {MAX_FRAME} bytes", f"up to {LARGEST_FRAME};",
         f"at most {MAX_PAYLOAD} bytes, less the route", f"count u8, 1 to {MAX_ROUTE}", f"1 to {MAX_IMAGE} bytes",
         f"blocks of {BLOCK} bytes",
     ):  # fmt: skip
-        assert sentence in said
+        assert sentence in text
     assert (HEADER_SIZE, CHUNK.size) == (12, 7)
     assert "| 10–11 | receiver |" in SPEC

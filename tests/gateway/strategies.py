@@ -9,8 +9,8 @@ routes = st.lists(words, max_size=MAX_ROUTE).map(tuple)
 
 
 def frames_of(mtu):
-    """Any frame that fits on a link for so many bytes."""
-    return routes.flatmap(lambda route: _frames(payload_room(mtu, len(route)), route)) | answers | repeats
+    """Return any frame of at most `mtu` bytes."""
+    return routes.flatmap(lambda route: _frames(payload_room(mtu, len(route)), route)) | acks | repeats
 
 
 def _frames(room, route):
@@ -30,7 +30,7 @@ def _frames(room, route):
     )
 
 
-answers = st.builds(Frame, st.just(FrameKind.ACK), words, words, words, down=st.booleans(), pending=st.booleans())
+acks = st.builds(Frame, st.just(FrameKind.ACK), words, words, words, down=st.booleans(), pending=st.booleans())
 repeats = st.builds(
     Frame, st.just(FrameKind.PARTIAL), words, words, words, st.binary(max_size=20), repeated=st.booleans()
 )

@@ -1,4 +1,4 @@
-"""The command finds its verbs, says what went wrong, and loads no more than it needs."""
+"""The command finds its verbs, reports errors, and imports no more than it needs."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def verbs(monkeypatch):
     return {name: EntryPoint(name, module, "moteloom.verbs") for name, module in found.items()}
 
 
-def test_a_verb_runs(verbs, capsys):
+def test_verb_runs(verbs, capsys):
     assert dispatch(["double", "21"], verbs) == 0
     assert capsys.readouterr().out == "42\n"
 
@@ -37,7 +37,7 @@ def test_help_lists_all_verbs_and_survives_a_broken_one(verbs, capsys):
 
 
 @pytest.mark.parametrize(("typed", "said"), [("duoble", "did you mean `moteloom double`?"), ("xyz", "--help")])
-def test_an_unknown_verb_is_misuse(verbs, capsys, typed, said):
+def test_unknown_verb_exits_with_2(verbs, capsys, typed, said):
     assert dispatch([typed], verbs) == 2
     captured = capsys.readouterr()
     assert said in captured.err
@@ -51,17 +51,17 @@ def test_misused_arguments_exit_with_2(verbs, capsys):
     assert "moteloom double" in capsys.readouterr().err
 
 
-def test_no_verb_is_misuse(verbs, capsys):
+def test_missing_verb_exits_with_2(verbs, capsys):
     assert dispatch([], verbs) == 2
     assert "usage:" in capsys.readouterr().err
 
 
-def test_the_version_is_the_distribution_s(capsys):
+def test_version_is_that_of_the_distribution(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"moteloom {version('moteloom')}\n"
 
 
-def test_interrupted_is_130(verbs, monkeypatch):
+def test_interrupt_exits_with_130(verbs, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -70,7 +70,7 @@ def test_interrupted_is_130(verbs, monkeypatch):
 
 
 @pytest.mark.promise("checked")
-def test_a_reader_that_goes_away_is_no_error():
+def test_closed_pipe_exits_with_141_without_message():
     """`moteloom … | head -0`: nothing on standard error, and the exit code of a program that SIGPIPE ended."""
     script = "import sys; from gateway import cli; cli.dispatch = lambda *_: print('x' * 10**6); sys.exit(cli.main([]))"
     reader, writer = os.pipe()
@@ -81,7 +81,7 @@ def test_a_reader_that_goes_away_is_no_error():
     assert done.returncode == 141
 
 
-def test_a_closed_standard_error_swallows_what_it_is_told(need):
+def test_closed_standard_error_discards_messages(need):
     (sh,) = need("sh")
     script = "import gateway.cli; gateway.cli.main(['there-is-no-such-verb'])"
     done = subprocess.run([sh, "-c", '"$0" -c "$1" 2>&-', sys.executable, script], stdout=subprocess.PIPE, timeout=60)
@@ -89,7 +89,7 @@ def test_a_closed_standard_error_swallows_what_it_is_told(need):
 
 
 @pytest.mark.promise("checked")
-def test_help_loads_nothing_that_takes_long():
+def test_help_imports_no_heavy_library():
     script = "import sys; from gateway.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60)
     loaded = set(done.stderr.split())

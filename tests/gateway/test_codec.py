@@ -1,4 +1,4 @@
-"""Any bytes give frames or FrameErrors and nothing else, however they are cut; and what was encoded comes back."""
+"""The codec: any bytes, cut anywhere, give frames or FrameErrors, and an encoded frame decodes to itself."""
 
 from dataclasses import replace
 
@@ -15,31 +15,28 @@ from tests.gateway.strategies import frames
 
 
 def drain(decoder):
-    events = []
-    for event in decoder.events():
-        events.append(event)
-    return events
+    return list(decoder.events())
 
 
-def tell(event):
+def comparable(event):
     return (FrameError, event.code) if isinstance(event, FrameError) else event
 
 
 def three_ways(stream):
-    """The events of a stream; checked to be the same whole, byte by byte, and with the start of more behind it."""
+    """Return the events of a stream, the same as a whole, byte by byte, and with more bytes behind it."""
     whole = FrameDecoder()
     whole.receive_bytes(stream)
-    expected = [tell(event) for event in drain(whole)]
+    expected = [comparable(event) for event in drain(whole)]
     single = FrameDecoder()
     found = []
     for at in range(len(stream)):
         single.receive_bytes(stream[at : at + 1])
-        found += [tell(event) for event in drain(single)]
+        found += [comparable(event) for event in drain(single)]
     assert found == expected
     assert single.trailing == whole.trailing
     trailing = FrameDecoder()
     trailing.receive_bytes(stream + b"\x00\x05more")
-    more = [tell(event) for event in drain(trailing)]
+    more = [comparable(event) for event in drain(trailing)]
     assert more[: len(expected)] == expected
     assert trailing.trailing == b"\x05more"
     return expected
@@ -47,17 +44,17 @@ def three_ways(stream):
 
 @pytest.mark.promise("frames")
 @given(st.lists(frames, max_size=5))
-def test_frames_survive_a_stream(sent):
+def test_frames_round_trip_on_a_stream(sent):
     assert three_ways(b"".join(encode_stream(frame) for frame in sent)) == sent
 
 
 @given(frames)
-def test_a_frame_survives_a_message(frame):
+def test_frame_round_trips_as_a_message(frame):
     assert decode(encode(frame)) == frame
 
 
 @pytest.mark.promise("frames")
-def test_the_header_is_small_and_leaves_room_for_a_seal():
+def test_largest_frame_has_room_for_a_seal():
     assert HEADER_SIZE <= 12
     largest = Frame(FrameKind.READING, 1, 2, 3, bytes(MAX_PAYLOAD), seal=bytes(8))
     assert len(encode(largest)) == MAX_FRAME
@@ -65,15 +62,15 @@ def test_the_header_is_small_and_leaves_room_for_a_seal():
 
 @pytest.mark.promise("frames")
 @given(st.binary(max_size=300))
-def test_fuzz_streams(noise):
+def test_random_stream_gives_frames_or_errors(noise):
     events = three_ways(noise)
     assert all(isinstance(event, Frame) or event[0] is FrameError for event in events)
 
 
 @pytest.mark.promise("frames")
 @given(st.binary(max_size=150))
-def test_fuzz_messages(noise):
-    """The invariant: a frame that encodes to the very bytes it came from, or FrameError."""
+def test_random_message_round_trips_or_is_refused(noise):
+    """The invariant: the decoded frame encodes to the same bytes, or the decoder raises FrameError."""
     try:
         frame = decode(noise)
     except FrameError:
@@ -83,8 +80,8 @@ def test_fuzz_messages(noise):
 
 @pytest.mark.promise("frames")
 @given(frames, st.data())
-def test_one_flipped_bit_is_always_found(frame, data):
-    """Before stuffing, where the checksum promises it; on the stuffed stream damage may look like anything."""
+def test_flipped_bit_is_always_detected(frame, data):
+    """Before stuffing, where the checksum guarantees it; damage of stuffed bytes may look like any frame."""
     message = encode(frame)
     content = bytearray(message + framing.checksum(message))
     at = data.draw(st.integers(0, len(content) * 8 - 1))
@@ -96,11 +93,11 @@ def test_one_flipped_bit_is_always_found(frame, data):
 
 @pytest.mark.promise("frames")
 @given(st.binary(max_size=200).filter(lambda noise: b"\x00" not in noise), frames)
-def test_a_good_frame_after_noise_is_found(noise, frame):
+def test_valid_frame_after_noise_is_found(noise, frame):
     assert three_ways(noise + b"\x00" + encode_stream(frame))[-1] == frame
 
 
-def test_noise_without_an_end_does_not_fill_the_memory():
+def test_noise_without_delimiter_does_not_fill_memory():
     decoder = FrameDecoder()
     for _ in range(1000):
         decoder.receive_bytes(b"\x01" * 100)
@@ -132,7 +129,7 @@ HEAD = "24 00 0300 0100 0000 0300 0000"
         (bytes.fromhex(HEAD.replace("24 00", "24 08") + "11" + 17 * "0100"), "route"),
     ],
 )
-def test_what_is_refused(message, code):
+def test_invalid_message_is_refused_with_its_code(message, code):
     with pytest.raises(FrameError) as caught:
         decode(message)
     assert caught.value.code == code
@@ -140,18 +137,18 @@ def test_what_is_refused(message, code):
 
 
 @pytest.mark.parametrize(("stuffed", "code"), [(b"\x05a", "stuffing"), (b"\x03ab", "short"), (b"\x05abcd", "checksum")])
-def test_what_framing_refuses(stuffed, code):
+def test_damaged_stuffing_is_refused(stuffed, code):
     with pytest.raises(FrameError) as caught:
         framing.unstuff(stuffed)
     assert caught.value.code == code
 
 
-def test_the_checksum_is_the_standard_one():
+def test_checksum_is_crc16_xmodem():
     assert framing.checksum(b"123456789") == (0x31C3).to_bytes(2, "little")  # CRC-16/XMODEM's check value
 
 
 @given(st.binary(min_size=1, max_size=MAX_FRAME))
-def test_stuffing_takes_zeros_out_and_no_more_room_than_said(frame):
+def test_stuffed_frame_has_no_zeros_and_fits_stuffed_size(frame):
     stuffed = framing.stuff(frame)
     assert stuffed.index(0) == len(stuffed) - 1 <= framing.stuffed_size(len(frame))
     assert framing.unstuff(stuffed[:-1]) == frame
@@ -165,14 +162,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_frames_that_cannot_be(wrong):
+def test_invalid_frame_fields_are_refused(wrong):
     with pytest.raises(LinkError):
         Frame(**{"kind": FrameKind.READING, "mote": 1, "boot": 1, "seq": 1, **wrong})
 
 
 @pytest.mark.promise("frames")
 @pytest.mark.parametrize(("mtu", "room"), [(64, 44), (102, 82), (244, 224), (2048, 2028)])
-def test_a_link_with_more_room_carries_more(mtu, room):
+def test_larger_mtu_carries_larger_payload(mtu, room):
     largest = Frame(FrameKind.PROGRAM, 1, 2, 3, bytes(room), down=True, seal=bytes(8))
     message = encode(largest, mtu)
     assert (len(message), decode(message, mtu)) == (mtu, largest)
@@ -186,11 +183,11 @@ def test_a_link_with_more_room_carries_more(mtu, room):
 
 
 @pytest.mark.parametrize("mtu", [20, 2049])
-def test_a_link_of_no_use(mtu):
+def test_mtu_out_of_range_is_refused(mtu):
     with pytest.raises(LinkError, match="expected frames of 21 to 2048 bytes"):
         payload_room(mtu)
 
 
-def test_where_nothing_is_said_of_the_hop_there_is_one():
+def test_default_hop_is_between_mote_and_base_station():
     up, down = Frame(FrameKind.READING, 7, 1, 1), Frame(FrameKind.PROGRAM, 7, 1, 1, down=True)
     assert (up.sender, up.receiver, down.sender, down.receiver) == (7, COORDINATOR, COORDINATOR, 7)

@@ -1,4 +1,4 @@
-"""An image arrives as a whole, whatever the order, the size and the copies of its chunks, or it does not arrive."""
+"""An image is installed as a whole, for any order, size and duplicates of its chunks, or not at all."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ def frame(chunk, seq=0, boot=1, kind=FrameKind.PROGRAM):
 @pytest.mark.promise("delivery")
 @given(images, st.lists(rooms, min_size=1, max_size=3), st.randoms(use_true_random=False))
 def test_chunks_of_any_size_in_any_order_make_the_image(image, sizes, random):
-    """Some come twice, and in chunks of several sizes: the room changes with the way."""
+    """Some chunks come twice, and in several sizes, because the room changes with the path."""
     sent = [decode_chunk(encode_chunk(chunk)) for room in sizes for chunk in split_into_chunks(image, room)]
     random.shuffle(sent)
     installer, whole = Installer(), []
@@ -48,7 +48,7 @@ def test_chunks_of_any_size_in_any_order_make_the_image(image, sizes, random):
 
 
 @given(images, rooms, st.data())
-def test_only_the_blocks_that_are_wanted_are_sent(image, room, data):
+def test_only_the_requested_blocks_are_sent(image, room, data):
     wanted = data.draw(st.frozensets(st.sampled_from(sorted(image.blocks))))
     sent = split_into_chunks(image, room, wanted)
     assert sorted(block for chunk in sent for block in chunk.blocks) == sorted(wanted)
@@ -58,7 +58,7 @@ def test_only_the_blocks_that_are_wanted_are_sent(image, room, data):
 
 @pytest.mark.promise("frames")
 @given(st.binary(max_size=120))
-def test_fuzz_chunks(payload):
+def test_random_chunk_round_trips_or_is_refused(payload):
     """The invariant: a chunk that lies in its image and encodes to the very bytes, or FrameError."""
     try:
         chunk = decode_chunk(payload)
@@ -72,12 +72,12 @@ def test_fuzz_chunks(payload):
 @pytest.mark.parametrize(
     ("size", "first", "length"), [(100, 0, 17), (100, 6, 5), (100, 7, 1), (30, 1, 15), (MAX_IMAGE + 1, 0, 16)]
 )
-def test_chunks_that_cannot_be(size, first, length):
+def test_invalid_chunk_is_refused(size, first, length):
     with pytest.raises(FrameError):
         decode_chunk(encode_chunk(Chunk(Stamp(1, 2), size, first, bytes(length))))
 
 
-def test_chunks_of_two_images_are_not_put_together():
+def test_chunks_of_two_images_are_not_mixed():
     """They have the same version: a base station without memory has made one of them."""
     (a, b), (c, d) = (split_into_chunks(Image(1, fill * 100), MAX_PAYLOAD) for fill in (b"a", b"c"))
     installer = Installer()
@@ -88,7 +88,7 @@ def test_chunks_of_two_images_are_not_put_together():
 
 @pytest.mark.promise("delivery")
 @given(st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=6))
-def test_fuzz_installers(payloads):
+def test_random_chunks_never_install_half_an_image(payloads):
     """The invariant: whatever chunks strangers send, nothing comes out but what has the digest that was announced."""
     installer = Installer()
     for seq, payload in enumerate(payloads):
@@ -99,7 +99,7 @@ def test_fuzz_installers(payloads):
         assert image is None or image.stamp == decode_chunk(b"\1\0" + payload).stamp
 
 
-def test_bytes_that_are_not_those_that_were_sent_are_no_image():
+def test_image_with_wrong_digest_is_refused():
     [chunk] = split_into_chunks(Image(3, b"some code"), MAX_PAYLOAD)
     damaged = Chunk(chunk.stamp, chunk.size, 0, b"some c0de")
     installer = Installer()
@@ -109,7 +109,7 @@ def test_bytes_that_are_not_those_that_were_sent_are_no_image():
     assert installer.take(frame(chunk, seq=1)) == Image(3, b"some code")
 
 
-def test_an_installer_says_what_it_wants_and_keeps_what_it_has():
+def test_installer_reports_missing_and_keeps_installed():
     image, installer = Image(2, bytes(200)), Installer()
     first, second, third, fourth = split_into_chunks(image, CHUNK.size + 4 * BLOCK)
     assert installer.take(frame(second)) is None
@@ -126,7 +126,7 @@ def test_an_installer_says_what_it_wants_and_keeps_what_it_has():
     assert list(installer.missing_blocks()) == []
 
 
-def test_what_is_left_over_from_an_earlier_image_does_nothing():
+def test_chunk_of_an_earlier_image_is_ignored():
     old, new, installer = Image(1, b"a" * 100), Image(2, b"b" * 100), Installer()
     [left, _], [head, tail] = split_into_chunks(old, MAX_PAYLOAD), split_into_chunks(new, MAX_PAYLOAD)
     assert installer.take(frame(head, seq=7)) is None
@@ -137,20 +137,20 @@ def test_what_is_left_over_from_an_earlier_image_does_nothing():
     assert [wants.stamp for wants in installer.missing_blocks()] == [old.stamp]
 
 
-def test_two_images_of_one_version_are_told_apart():
+def test_images_of_one_version_differ_by_digest():
     assert Image(1, b"a").stamp != Image(1, b"b").stamp
 
 
 @pytest.mark.parametrize(("version", "content"), [(0, b"a"), (0x10000, b"a"), (1, b""), (1, bytes(MAX_IMAGE + 1))])
-def test_images_that_cannot_be(version, content):
+def test_invalid_image_is_refused(version, content):
     with pytest.raises(LinkError):
         Image(version, content)
 
 
-def test_a_room_without_room_for_a_block_is_refused():
+def test_payload_too_small_for_a_block_is_refused():
     with pytest.raises(LinkError, match="no room"):
         split_into_chunks(Image(1, b"a"), CHUNK.size + BLOCK - 1)
 
 
-def test_a_stamp_is_the_checksum_that_everything_has():
+def test_digest_of_an_image_is_the_crc():
     assert Image(1, b"123456789").stamp == Stamp(1, 0x31C3)

@@ -1,4 +1,4 @@
-"""A link sends until answered or given up, counts what it has seen, and never confuses two frames."""
+"""A link retransmits until acknowledged or given up, and recognizes duplicates and gaps."""
 
 import itertools
 
@@ -33,7 +33,7 @@ def test_one_frame_is_in_flight_at_a_time():
     assert ours.idle
 
 
-def test_a_frame_is_sent_again_and_then_given_up_and_the_next_one_follows():
+def test_unacknowledged_frame_is_resent_then_given_up():
     ours = link()
     lost, next_ = ours.post(message(b"lost")), ours.post(message(b"next"))
     sent = [(now, frame) for now in range(0, 800, 50) for frame in ours.due(now)]
@@ -42,7 +42,7 @@ def test_a_frame_is_sent_again_and_then_given_up_and_the_next_one_follows():
     assert ours.next_deadline() == 900
 
 
-def test_the_pause_grows_up_to_a_limit():
+def test_timeout_grows_up_to_a_limit():
     assert [LinkPolicy(timeout_ms=10, max_timeout_ms=50).timeout_of(attempt) for attempt in range(1, 6)] == [
         10,
         20,
@@ -52,18 +52,18 @@ def test_the_pause_grows_up_to_a_limit():
     ]
 
 
-def test_nothing_is_sent_to_a_peer_that_sleeps():
+def test_nothing_is_sent_to_a_sleeping_peer():
     ours = Link(7, 1, down=True, policy=LinkPolicy(timeout_ms=100, max_attempts=3, listen_window_ms=50))
     frame = ours.post(message())
     assert list(ours.due(0)) == []
     ours.note_heard(10)
     assert list(ours.due(59)) == [frame]
-    assert list(ours.due(1000)) == []  # it sleeps again; that is no attempt
+    assert list(ours.due(1000)) == []  # it sleeps again; this is not an attempt
     ours.note_heard(1000)
     assert list(ours.due(1001)) == [frame]
 
 
-def test_what_is_kept_is_sent_again_when_it_is_asked_for():
+def test_kept_frame_is_resent_on_request():
     ours = Link(7, 1, down=False, policy=LinkPolicy(timeout_ms=100, max_attempts=1, resend_capacity=2))
     frames = [ours.post(message(bytes([n]), want_ack=False)) for n in range(4)]
     waiting = ours.post(message(b"waiting"))
@@ -71,10 +71,10 @@ def test_what_is_kept_is_sent_again_when_it_is_asked_for():
     assert ours.resend(1, ((0, 0), (2, 2), (4, 4))) == LostFrames(1, ((0, 0),))
     assert ours.take_ack(make_ack(waiting))
     assert list(ours.due(1)) == [frames[2]]
-    assert ours.resend(2, ((0, 0),)) == LostFrames(2, ((0, 0),))  # of another start nothing is kept
+    assert ours.resend(2, ((0, 0),)) == LostFrames(2, ((0, 0),))  # the buffer has nothing of another boot
 
 
-def test_what_is_withdrawn_is_not_sent_and_its_answer_means_nothing():
+def test_withdrawn_frame_is_not_sent_and_its_ack_is_ignored():
     ours = link()
     frames = [ours.post(message()), ours.post(Message(FrameKind.SCHEDULE, 7, b"s"))]
     assert list(ours.due(0)) == frames[:1]
@@ -83,7 +83,7 @@ def test_what_is_withdrawn_is_not_sent_and_its_answer_means_nothing():
     assert list(ours.due(0)) == frames[1:]
 
 
-def test_what_is_lost_is_missing_no_longer_and_counted_once():
+def test_written_off_frames_are_counted_once():
     ours = link()
     ours.accept(Frame(FrameKind.READING, 7, 1, 4))
     for _ in range(2):
@@ -92,7 +92,7 @@ def test_what_is_lost_is_missing_no_longer_and_counted_once():
 
 
 @pytest.mark.promise("delivery")
-def test_what_was_written_off_and_comes_all_the_same_has_come():
+def test_written_off_frame_that_arrives_counts_as_arrived():
     ours = link()
     ours.accept(Frame(FrameKind.READING, 7, 1, 2))
     ours.write_off(LostFrames(1, ((0, 1),)))
@@ -100,14 +100,14 @@ def test_what_was_written_off_and_comes_all_the_same_has_come():
     assert (ours.missing(), ours.lost, ours.duplicates) == ({}, 1, 1)
 
 
-def test_what_wants_no_answer_is_sent_once_and_holds_nobody_up():
+def test_frame_without_ack_is_sent_once_and_does_not_block():
     ours = link()
     frames = [ours.post(message(want_ack=False)), ours.post(message())]
     assert list(ours.due(0)) == frames
     assert list(ours.due(1000)) == frames[1:]
 
 
-def test_only_the_answer_to_the_frame_in_flight_counts():
+def test_only_the_ack_of_the_frame_in_flight_counts():
     ours = link()
     frame = ours.post(message())
     assert not ours.take_ack(make_ack(frame))  # it was not sent yet
@@ -115,24 +115,24 @@ def test_only_the_answer_to_the_frame_in_flight_counts():
     other = Frame(FrameKind.PROGRAM, 7, 1, frame.seq + 1, down=True)
     assert not ours.take_ack(make_ack(other))
     assert ours.take_ack(make_ack(frame))
-    assert not ours.take_ack(make_ack(frame))  # the second copy of it
+    assert not ours.take_ack(make_ack(frame))  # a duplicate
 
 
-def test_outstanding_is_what_is_queued_or_in_flight():
+def test_outstanding_frames_are_queued_or_in_flight():
     ours = link()
     frames = [ours.post(message()), ours.post(message())]
     list(ours.due(0))
     assert ours.outstanding == {frame.identity for frame in frames}
 
 
-def test_numbers_go_on_in_the_next_boot():
+def test_numbers_continue_in_the_next_boot():
     ours = link(boot=4)
     ours._next_seq = 0xFFFF
     assert [(f.boot, f.seq) for f in (ours.post(message()), ours.post(message()))] == [(4, 0xFFFF), (5, 0)]
 
 
 @pytest.mark.promise("delivery")
-def test_partials_leave_no_gaps_and_are_known_again():
+def test_partials_leave_no_gaps_and_duplicates_are_found():
     ours = link()
     some = [
         Frame(FrameKind.EVENT, 7, 1, 0),
@@ -145,27 +145,26 @@ def test_partials_leave_no_gaps_and_are_known_again():
     assert (ours.missing(), ours.last_received(1)) == ({1: ((1, 1),)}, 2)
 
 
-def test_duplicates_are_counted_and_boots_are_kept_apart():
+def test_duplicates_are_counted_for_each_boot():
     ours = link()
     frame = Frame(FrameKind.READING, 7, 1, 0)
     assert ours.accept(frame)
     assert not ours.accept(frame)
     assert ours.accept(Frame(FrameKind.READING, 7, 2, 0))
-    assert ours.accept(Frame(FrameKind.READING, 7, 1, 3))  # what an old boot left in a spool may come late
+    assert ours.accept(Frame(FrameKind.READING, 7, 1, 3))  # a queued frame of an old boot may arrive late
     assert ours.duplicates == 1
     assert ours.missing() == {1: ((1, 2),)}
     assert [ours.last_received(boot) for boot in (1, 2, 3)] == [3, 0, -1]
 
 
-def test_an_acknowledgement_repeats_the_number_and_goes_the_other_way():
+def test_ack_repeats_the_number_in_the_other_direction():
     frame = Frame(FrameKind.READING, 7, 3, 9, b"payload")
     ack = make_ack(frame)
     assert (ack.kind, ack.identity, ack.down, ack.want_ack) == (FrameKind.ACK, frame.identity, True, False)
 
 
 @given(st.lists(st.integers(0, 60)))
-def test_numbers_are_a_set(numbers):
-    """Against the obvious: a Python set."""
+def test_sequence_set_matches_python_set(numbers):
     found, seen = SequenceSet(), set()
     for number in numbers:
         assert found.add(number) == (number not in seen)
@@ -179,7 +178,7 @@ RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)))
 
 
 @given(RANGES, st.integers(0, 70), st.integers(0, 70), st.integers(0, 70))
-def test_numbers_that_come_in_ranges_are_a_set(ranges, first, last, below):
+def test_sequence_set_matches_python_set_for_ranges(ranges, first, last, below):
     found, seen = SequenceSet(), set()
     for begin, length in ranges:
         some = set(range(begin, begin + length + 1))
@@ -192,7 +191,7 @@ def test_numbers_that_come_in_ranges_are_a_set(ranges, first, last, below):
     assert {n for pair in found.ranges() for n in range(pair[0], pair[1] + 1)} == {n for n in seen if n >= below}
 
 
-def test_impossible_events_are_errors():
+def test_impossible_send_event_is_an_error():
     possible = set(TRANSITIONS)
     for pair in itertools.product(SendState, SendEvent):
         if pair not in possible:
@@ -200,7 +199,7 @@ def test_impossible_events_are_errors():
                 next_state(*pair)
 
 
-def test_links_are_made_when_first_needed():
+def test_link_is_made_on_first_use():
     links = Links(boot=2)
     assert links.of(7) is links.of(7)
     assert links.of(7) is not links.of(8)
@@ -209,8 +208,8 @@ def test_links_are_made_when_first_needed():
 
 @pytest.mark.promise("delivery")
 @given(st.data())
-def test_whatever_the_air_does_each_message_arrives_once_or_is_given_up(data):
-    """Two links, an air that loses what Hypothesis says: received = posted, each once, or reported as given up."""
+def test_lossy_link_delivers_each_message_once_or_gives_it_up(data):
+    """Two links, and Hypothesis decides which frames are lost: each posted frame is received once, or given up."""
     base, mote = link(), Link(7, 1, down=False, policy=POLICY)
     posted = [base.post(message(bytes([n]))) for n in range(data.draw(st.integers(1, 5)))]
     received = []

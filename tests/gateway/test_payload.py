@@ -1,4 +1,4 @@
-"""HELLO, ACK with gaps and EVENT survive the air; anything else is refused."""
+"""HELLO, ACK with gaps and EVENT round-trip; other payloads are refused."""
 
 import pytest
 from hypothesis import given
@@ -56,7 +56,7 @@ events = st.one_of(
 
 
 @given(hellos)
-def test_a_hello_survives(hello):
+def test_hello_round_trips(hello):
     payload = encode_hello(hello)
     assert len(payload) <= MAX_PAYLOAD
     assert decode_hello(payload) == hello
@@ -64,7 +64,7 @@ def test_a_hello_survives(hello):
 
 
 @given(events)
-def test_an_event_survives(event):
+def test_event_round_trips(event):
     payload = encode_event(event)
     assert len(payload) <= MAX_PAYLOAD
     assert decode_event(payload) == event
@@ -72,7 +72,7 @@ def test_an_event_survives(event):
 
 
 @given(gaps)
-def test_gaps_survive(found):
+def test_gaps_round_trip(found):
     payload = encode_selective_ack(SelectiveAck(found))
     assert len(payload) <= MAX_PAYLOAD
     assert decode_selective_ack(payload) == SelectiveAck(found)
@@ -85,8 +85,8 @@ def test_gaps_survive(found):
     [(decode_hello, encode_hello), (decode_event, encode_event), (decode_selective_ack, encode_selective_ack)],
 )
 @given(st.data())
-def test_fuzz_payloads(decode, encode, data):
-    """The invariant: something that encodes to the very bytes, or FrameError."""
+def test_random_payload_round_trips_or_is_refused(decode, encode, data):
+    """The invariant: the decoded payload encodes to the same bytes, or the decoder raises FrameError."""
     payload = data.draw(st.binary(max_size=40) | st.builds(lambda head, tail: bytes([head]) + tail,
                                                            st.integers(0, 6), st.binary(max_size=24)))  # fmt: skip
     try:
@@ -104,23 +104,23 @@ def test_fuzz_payloads(decode, encode, data):
         b"\x03\x01\x00\x01\x05\x00\x04\x00", b"\x03\x01\x00\x02" + b"\x05\x00\x06\x00" * 2, b"\x05" + bytes(5),
     ],
 )  # fmt: skip
-def test_what_is_no_event(payload):
+def test_invalid_event_is_refused(payload):
     with pytest.raises(FrameError, match=r"not an EVENT|ascending|gaps"):
         decode_event(payload)
 
 
-def test_gaps_are_asked_for_after_a_moment_and_ever_more_slowly_until_nobody_is_hoped_for():
-    asking, asked = GapRequests(patience_ms=10, times=3), []
+def test_gaps_are_requested_with_growing_pauses_up_to_a_limit():
+    requests, requested = GapRequests(patience_ms=10, times=3), []
     for now in range(0, 500, 5):
-        asked += [(now, gap) for gap in asking.due({1: ((3, 4),)}, now)]
-    assert asked == [(10, (1, ((3, 4),))), (30, (1, ((3, 4),))), (70, (1, ((3, 4),)))]
-    assert list(asking.due({1: ((3, 3),)}, 500)) == []  # another gap is another question
-    assert list(asking.due({1: ((3, 3),)}, 510)) == [(1, ((3, 3),))]
-    assert list(asking.due({}, 520)) == []
-    assert list(asking.due({1: ((3, 3),)}, 530)) == []
+        requested += [(now, gap) for gap in requests.due({1: ((3, 4),)}, now)]
+    assert requested == [(10, (1, ((3, 4),))), (30, (1, ((3, 4),))), (70, (1, ((3, 4),)))]
+    assert list(requests.due({1: ((3, 3),)}, 500)) == []  # another gap is another request
+    assert list(requests.due({1: ((3, 3),)}, 510)) == [(1, ((3, 3),))]
+    assert list(requests.due({}, 520)) == []
+    assert list(requests.due({1: ((3, 3),)}, 530)) == []
 
 
-def test_an_account_of_more_gaps_than_fit_ends_before_the_first_that_does_not():
+def test_selective_ack_ends_before_the_first_gap_left_out():
     many = tuple((n, n) for n in range(0, 100, 2))
     frame = make_selective_ack(7, 1, 200, many)
     assert (frame.kind, frame.down, frame.want_ack, frame.seq) == (FrameKind.ACK, True, False, many[MAX_GAPS][0] - 1)

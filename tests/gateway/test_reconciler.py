@@ -1,4 +1,4 @@
-"""Whatever is lost, doubled, late or forgotten: in the end a mote has what it should have, and never half of it."""
+"""The reconciler brings a mote to its desired images although frames are lost, duplicated, late or forgotten."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -45,43 +45,43 @@ def kinds(world, down=True):
     return [frame.kind for _, frame in world.sent if frame.down is down]
 
 
-def test_hello_then_the_program_in_chunks_then_the_schedule_then_silence():
+def test_images_are_sent_after_hello_program_first_then_nothing():
     world = World(perfect)
     world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
     assert world.reconciler.state is MoteState.INSTALLED
     assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: LONG}
-    told = [kind for kind in kinds(world) if kind is not FrameKind.ACK]
-    assert told == [FrameKind.TIME, *[FrameKind.PROGRAM] * 5, FrameKind.SCHEDULE]
+    sent = [kind for kind in kinds(world) if kind is not FrameKind.ACK]
+    assert sent == [FrameKind.TIME, *[FrameKind.PROGRAM] * 5, FrameKind.SCHEDULE]
     world.mote.measure(b"first")
     world.run(2)
     assert world.reconciler.state is MoteState.RUNNING
     before = len(world.sent)
     world.run(40)
-    assert [frame.kind for _, frame in world.sent[before:]] in ([], [FrameKind.TIME])  # there is nothing else to say
+    assert [frame.kind for _, frame in world.sent[before:]] in ([], [FrameKind.TIME])  # nothing else is due
 
 
-def test_the_time_is_told_after_each_hello_and_again_after_a_while():
+def test_time_is_sent_after_each_hello_and_periodically():
     world = World(perfect)
     world.run(150)
     times = [at for at, _ in world.mote.times]
     assert {later - earlier for earlier, later in pairwise(times)} == {PACE.time_ms}
     assert len(times) >= 3
-    assert all(at - 1000 <= said <= at for at, said in world.mote.times)  # it was true when it was sent
+    assert all(at - 1000 <= time <= at for at, time in world.mote.times)  # it was right when it was sent
 
 
 @pytest.mark.promise("delivery")
-def test_a_gap_among_the_chunks_is_asked_for_by_its_blocks():
+def test_lost_chunk_is_requested_by_its_blocks():
     world = World(lambda frame: [] if frame.down and frame.seq == 3 and frame.kind is FrameKind.PROGRAM else [0])
     world.reconciler.set_desired(DESIRED, 0)
     world.run(60)
     assert is_up_to_date(world.reconciler.desired, world.reconciler.reported)
     first = [frame.seq for _, frame in world.sent if frame.kind is FrameKind.PROGRAM and frame.boot == 1]
     assert first.count(3) == world.policy.max_attempts
-    assert len({seq for seq in first if seq > 3}) <= 3  # the one after it, the gap, and perhaps one too many
+    assert len({seq for seq in first if seq > 3}) <= 3  # the next chunk, the gap, and perhaps one more
 
 
-def test_a_mote_that_lost_its_memory_gets_all_again():
+def test_rebooted_mote_gets_all_images_again():
     world = World(perfect)
     world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
@@ -91,13 +91,13 @@ def test_a_mote_that_lost_its_memory_gets_all_again():
     assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: LONG}
 
 
-def test_a_mote_whose_hello_was_lost_is_asked():
+def test_mote_with_lost_hello_is_sent_a_request():
     world = World(lambda frame: [] if frame.kind is FrameKind.HELLO and not frame.down and frame.seq == 0 else [0])
     world.reconciler.set_desired(DESIRED, 0)
     world.run(40)
     world.reboot_mote()
-    world.mote.link.withdraw(FrameKind.HELLO)  # not even tried
-    world.mote.measure(b"data of a start that said no hello")
+    world.mote.link.withdraw(FrameKind.HELLO)  # as if it had been lost
+    world.mote.measure(b"data of a boot without hello")
     world.sent.clear()
     world.run(40)
     assert kinds(world)[:2] == [FrameKind.ACK, FrameKind.HELLO]
@@ -105,7 +105,7 @@ def test_a_mote_whose_hello_was_lost_is_asked():
 
 
 @pytest.mark.promise("reconciled")
-def test_a_base_station_that_restarts_asks_before_it_tells():
+def test_restarted_base_station_requests_hello_first():
     world = World(perfect)
     world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
@@ -117,7 +117,7 @@ def test_a_base_station_that_restarts_asks_before_it_tells():
     assert world.reconciler.state is MoteState.INSTALLED
 
 
-def test_what_is_no_longer_desired_is_not_sent_any_more():
+def test_chunks_of_a_replaced_image_are_not_sent():
     deaf = [True]
     world = World(lambda frame: [] if deaf and frame.kind is FrameKind.PROGRAM else [0])
     world.reconciler.set_desired(DESIRED, 0)
@@ -129,7 +129,7 @@ def test_what_is_no_longer_desired_is_not_sent_any_more():
     assert kinds(world).count(FrameKind.PROGRAM) < 3
 
 
-def test_what_a_mote_refuses_is_not_sent_to_it_for_ever():
+def test_refused_image_is_not_sent_again():
     world = World(perfect)
     world.reconciler.set_desired(DesiredState(SHORT, Image(2, REFUSED)), 0)
     world.run(300)
@@ -141,7 +141,7 @@ def test_what_a_mote_refuses_is_not_sent_to_it_for_ever():
     assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: LONG}
 
 
-def test_late_lost_and_found():
+def test_silent_mote_is_late_then_lost_then_found_again():
     deaf = []
     world = World(lambda frame: [] if deaf else [0])
     world.reconciler.set_desired(DESIRED, 0)
@@ -153,9 +153,9 @@ def test_late_lost_and_found():
     assert world.reconciler.state is MoteState.LATE
     world.run(PACE.silence_ms // 1000)
     assert world.reconciler.state is MoteState.LOST
-    asked = kinds(world).count(FrameKind.HELLO)
+    requests = kinds(world).count(FrameKind.HELLO)
     world.run(200)
-    assert asked + 5 < kinds(world).count(FrameKind.HELLO) < asked + 40  # it is asked for ever, and ever more slowly
+    assert requests + 5 < kinds(world).count(FrameKind.HELLO) < requests + 40  # with growing pauses, without end
     deaf.clear()
     world.mote.measure(b"data")
     world.run(2)
@@ -167,8 +167,8 @@ def test_late_lost_and_found():
 
 @pytest.mark.promise("delivery")
 @pytest.mark.parametrize(("keeps", "found", "lost"), [(8, 1, 0), (0, 0, 1)])
-def test_numbers_that_are_missing_are_asked_for_and_come_or_are_written_off(keeps, found, lost):
-    """One frame is still kept by the mote; another, of a mote that keeps none, is lost and told to be."""
+def test_missing_frames_are_requested_then_resent_or_written_off(keeps, found, lost):
+    """One mote still has the frame in its resend buffer; another has no buffer and reports the frame as lost."""
     deaf = []
     world = World(lambda frame: [] if deaf and frame.kind is FrameKind.READING else [0])
     world.mote.link.policy = replace(world.mote.link.policy, resend_capacity=keeps)
@@ -180,31 +180,31 @@ def test_numbers_that_are_missing_are_asked_for_and_come_or_are_written_off(keep
     world.mote.measure(b"there")
     world.run(60)
     assert world.reconciler.link.missing() == {}
-    came = [frame.payload for frame in world.received if frame.kind is FrameKind.READING]
-    assert (came.count(b"given up"), came.count(b"there"), world.reconciler.link.lost) == (found, 1, lost)
+    payloads = [frame.payload for frame in world.received if frame.kind is FrameKind.READING]
+    assert (payloads.count(b"given up"), payloads.count(b"there"), world.reconciler.link.lost) == (found, 1, lost)
 
 
 @pytest.mark.promise("ledger")
-def test_what_motes_count_is_added_up_once():
-    world = World(lambda frame: [0, 10])  # all comes twice
+def test_duplicate_counters_of_motes_are_added_once():
+    world = World(lambda frame: [0, 10])  # every frame arrives twice
     world.run(3)
-    said = (
+    events = (
         ReadingCounts(0, 0, 60, 58, 3, 2, 1),
         ReadingCounts(1, 60, 7, 7, 0, 0, 0),
         ClockMoved(-5_000),
         DroppedPartial(4, 1, 27),
     )
-    for counts in said:
-        world.mote.event(counts)
+    for event in events:
+        world.mote.event(event)
         world.run(2)
-    told = {"sampled": 65, "filtered": 3, "merged": 2, "dropped": 1}
-    assert world.reconciler.event_counts == {**told, "clock moved": 1, "partials dropped": 1}
+    counts = {"sampled": 65, "filtered": 3, "merged": 2, "dropped": 1}
+    assert world.reconciler.event_counts == {**counts, "clock moved": 1, "partials dropped": 1}
 
 
-def test_a_mote_whose_data_others_bring_is_not_lost():
+def test_mote_with_merged_data_is_not_lost():
     world = World(perfect)
     world.reconciler.note_alive(0)
-    assert world.reconciler.state is MoteState.UNKNOWN  # that it lives does not say what it has
+    assert world.reconciler.state is MoteState.UNKNOWN  # data does not show the installed images
     world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
     for _ in range(5):
@@ -215,7 +215,7 @@ def test_a_mote_whose_data_others_bring_is_not_lost():
     assert world.reconciler.state is not MoteState.RUNNING
 
 
-def test_a_mote_that_sleeps_is_spoken_to_when_it_was_heard():
+def test_sleeping_mote_is_sent_frames_only_after_it_transmits():
     world = World(perfect, listen_window_ms=500)
     world.reconciler.set_desired(DESIRED, 0)
     world.mote.link.withdraw(FrameKind.HELLO)
@@ -227,14 +227,14 @@ def test_a_mote_that_sleeps_is_spoken_to_when_it_was_heard():
         if world.now % 10_000 == 0:
             world.mote.measure(b"I am awake")
     assert world.installed() == {FrameKind.SCHEDULE: SHORT, FrameKind.PROGRAM: LONG}
-    heard = [at for at, frame in world.sent if not frame.down]
+    upward = [at for at, frame in world.sent if not frame.down]
     for at, frame in world.sent:
         if frame.down and frame.kind is not FrameKind.ACK:
-            assert any(at - 600 <= spoke <= at for spoke in heard)
+            assert any(at - 600 <= transmitted <= at for transmitted in upward)
 
 
 @pytest.mark.parametrize("kind", [FrameKind.HELLO, FrameKind.EVENT])
-def test_nonsense_changes_nothing(kind):
+def test_invalid_payload_changes_nothing(kind):
     reconciler = World(perfect).reconciler
     with pytest.raises(FrameError):
         reconciler.receive(Frame(kind, MOTE, 1, 0, b"\xff"), 5)
@@ -242,7 +242,7 @@ def test_nonsense_changes_nothing(kind):
     assert reconciler.state is MoteState.UNKNOWN
 
 
-def test_a_hello_of_before_that_comes_late_is_not_believed():
+def test_late_old_hello_is_ignored():
     world = World(perfect)
     world.run(5)
     hello = next(frame for frame in world.received if frame.kind is FrameKind.HELLO)
@@ -253,7 +253,7 @@ def test_a_hello_of_before_that_comes_late_is_not_believed():
     assert world.reconciler.reported is before
 
 
-def test_what_is_written_off_is_missing_no_longer():
+def test_lost_frames_event_writes_numbers_off():
     world = World(perfect)
     world.reconciler.receive(Frame(FrameKind.EVENT, MOTE, 1, 5, encode_event(LostFrames(1, ((0, 2), (4, 4))))), 0)
     assert world.reconciler.link.lost == 4
@@ -263,7 +263,7 @@ def test_what_is_written_off_is_missing_no_longer():
 
 
 @given(desires)
-def test_nothing_is_due_where_nothing_differs(desired):
+def test_no_message_is_planned_when_states_agree(desired):
     installed = {kind: image.stamp for kind in IMAGES if (image := desired.image(kind))}
     reported = ReportedState(1, 0, installed)
     assert is_up_to_date(desired, reported)
@@ -272,8 +272,8 @@ def test_nothing_is_due_where_nothing_differs(desired):
 
 @pytest.mark.promise("reconciled")
 @given(desires, st.integers(7 + BLOCK, 200))
-def test_what_is_due_to_an_empty_mote_makes_it_agree(desired, room):
-    """Whatever the room in a frame, the messages together are the images."""
+def test_planned_messages_bring_an_empty_mote_up_to_date(desired, room):
+    """For any room in a frame, the messages together are the images."""
     world = World(perfect)
     for seq, message in enumerate(plan_messages(desired, ReportedState(1), MOTE, room)):
         assert len(message.payload) <= room
@@ -281,23 +281,23 @@ def test_what_is_due_to_an_empty_mote_makes_it_agree(desired, room):
     assert {k: i for k, i in world.installed().items() if i} == {k: i for k in IMAGES if (i := desired.image(k))}
 
 
-def test_what_is_wanted_of_another_image_does_not_matter():
+def test_missing_blocks_of_another_image_are_ignored():
     few = MissingBlocks(FrameKind.PROGRAM, Image(1, b"other").stamp, frozenset({1}))
     assert plan_messages(DESIRED, ReportedState(1, arriving={FrameKind.PROGRAM: few}), MOTE) == plan_messages(
         DESIRED, ReportedState(1), MOTE
     )
 
 
-def test_nobody_is_told_anything_before_it_was_asked():
+def test_unknown_mote_is_sent_only_a_hello_request():
     [message] = plan_messages(DESIRED, ReportedState(), MOTE)
     assert (message.kind, message.payload) == (FrameKind.HELLO, b"")
 
 
-# --- whatever the air does -------------------------------------------------------------------------------------------
+# --- chaotic radio channels -------------------------------------------------------------------------------------------
 
 
 class Chaos:
-    """Loses, doubles and delays, until it is fair: then of each direction every third frame comes, and at once."""
+    """Loses, duplicates and delays frames. When `fair`, every third frame of each direction arrives at once."""
 
     def __init__(self, random):
         self.random, self.fair, self.count = random, False, {True: 0, False: 0}
@@ -312,18 +312,18 @@ class Chaos:
 
 @pytest.mark.promise("reconciled")
 @given(st.lists(desires, min_size=1, max_size=4), st.integers(0, 2**32))
-def test_in_the_end_a_mote_has_what_it_should_and_never_half_of_it(wanted, seed):
+def test_chaotic_link_ends_with_whole_desired_images(states, seed):
     random = Random(seed)
     chaos = Chaos(random)
     world = World(chaos)
-    ever = {(kind, image) for desired in wanted for kind in IMAGES if (image := desired.image(kind))}
+    ever = {(kind, image) for desired in states for kind in IMAGES if (image := desired.image(kind))}
 
     def step():
         world.step()
         for kind, image in world.installed().items():
-            assert image is None or (kind, image) in ever  # nothing that nobody wanted, so nothing half
+            assert image is None or (kind, image) in ever  # an image as desired at some time, never a part of one
 
-    for desired in wanted:
+    for desired in states:
         world.reconciler.set_desired(desired, world.now)
         for _ in range(random.randrange(40)):
             step()
@@ -332,12 +332,12 @@ def test_in_the_end_a_mote_has_what_it_should_and_never_half_of_it(wanted, seed)
             if random.random() < 0.02:
                 world.restart_base()
     chaos.fair = True
-    desired = {kind: image for kind in IMAGES if (image := wanted[-1].image(kind))}
+    desired = {kind: image for kind in IMAGES if (image := states[-1].image(kind))}
     for _ in range(1000):
         step()
-        if is_up_to_date(wanted[-1], world.reconciler.reported) and desired.items() <= world.installed().items():
+        if is_up_to_date(states[-1], world.reconciler.reported) and desired.items() <= world.installed().items():
             break
-    assert is_up_to_date(wanted[-1], world.reconciler.reported)
+    assert is_up_to_date(states[-1], world.reconciler.reported)
     assert desired.items() <= world.installed().items()
     assert {kind: image.stamp for kind, image in desired.items()}.items() <= world.reconciler.reported.installed.items()
 
@@ -345,19 +345,19 @@ def test_in_the_end_a_mote_has_what_it_should_and_never_half_of_it(wanted, seed)
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
-def test_every_state_is_reached_and_left():
+def test_every_mote_state_is_reached_and_left():
     reached = {state for state, _ in TRANSITIONS.values()}
     assert reached == set(MoteState) == {state for state, _ in TRANSITIONS}
     assert {event for _, event in TRANSITIONS} == set(MoteEvent)
 
 
-def test_an_impossible_event_is_an_error():
+def test_impossible_mote_event_is_an_error():
     with pytest.raises(LinkError, match="DATA cannot happen to a mote that is IDENTIFIED"):
         next_state(MoteState.IDENTIFIED, MoteEvent.DATA)
 
 
 @pytest.mark.promise("agenda")
-def test_a_mote_whose_data_is_stamped_with_another_time_is_told_the_time_but_not_again_and_again():
+def test_wrong_time_stamps_send_time_at_most_once_per_interval():
     world = World(perfect)
     world.reconciler.set_desired(DESIRED, 0)
     world.run(30)
@@ -370,7 +370,7 @@ def test_a_mote_whose_data_is_stamped_with_another_time_is_told_the_time_but_not
 
 
 @pytest.mark.promise("agenda")
-def test_a_mote_of_which_another_says_that_its_clock_differs_is_told_the_time_as_that_one_is_and_who_is_unknown_stays_so():
+def test_clocks_differ_event_sends_time_to_both_known_motes():
     reconcilers = MoteReconcilers(Links(1, POLICY), lambda now: now.to_bytes(6, "little"), policy=PACE)
     reconcilers.set_desired(dict.fromkeys((MOTE, 8, 9), DesiredState()), 0)
     for mote in (MOTE, 8, 9):
@@ -382,15 +382,15 @@ def test_a_mote_of_which_another_says_that_its_clock_differs_is_told_the_time_as
         ((1_000, 8), (PACE.clock_retry_ms, 8), (2 * PACE.clock_retry_ms, 10)), start=1
     ):
         reconcilers.receive([Frame(FrameKind.EVENT, MOTE, 1, number, encode_event(ClocksDiffer(other)))], now)
-        told = {frame.mote for frame in reconcilers.run_timers(now) if frame.kind is FrameKind.TIME}
-        assert told == (set(), {MOTE, 8}, {MOTE})[number - 1]
+        sent = {frame.mote for frame in reconcilers.run_timers(now) if frame.kind is FrameKind.TIME}
+        assert sent == (set(), {MOTE, 8}, {MOTE})[number - 1]
     assert 10 not in reconcilers.by_mote
 
 
-def behind(mapped):
-    """Keepers of a mote that the map has at the end of a way, but whose frames came to the gateway itself; and the ways."""
+def reconcilers_with(path):
+    """Return reconcilers whose mote is, by the routing tree, at the end of `path`, but was received by the gateway itself."""
     reconcilers = MoteReconcilers(
-        Links(1, POLICY), lambda now: now.to_bytes(6, "little"), {MOTE: mapped}.get, PACE, mtu=60
+        Links(1, POLICY), lambda now: now.to_bytes(6, "little"), {MOTE: path}.get, PACE, mtu=60
     )
     reconcilers.set_desired({MOTE: DESIRED}, 0)
     mote = Mote(1)
@@ -400,8 +400,8 @@ def behind(mapped):
     return reconcilers
 
 
-def said(reconcilers, begin, end):
-    """The lengths of what goes out in those seconds; LinkError where something does not fit into a frame on its way."""
+def sent_sizes(reconcilers, begin, end):
+    """Return the bytes sent in each of these seconds. Raises LinkError if a payload does not fit into a frame."""
     wire, other = connected_pair()
     wire.open()
     other.open()
@@ -417,30 +417,30 @@ FAR = (0, 1, 2, 3, 4, 5, 6, MOTE)
 
 
 @pytest.mark.promise("delivery")
-def test_what_is_said_the_other_way_is_cut_for_that_way():
-    """Nobody answers, so the map's way and the one its frames came take turns; each has another room."""
-    reconcilers = behind(FAR)
+def test_chunks_are_cut_for_the_path_of_each_attempt():
+    """Without answers, attempts alternate between two paths, which have different room in a frame."""
+    reconcilers = reconcilers_with(FAR)
     rooms = set()
     for second in range(300):
-        said(reconcilers, second, second + 1)
+        sent_sizes(reconcilers, second, second + 1)
         rooms.add((reconcilers.room(MOTE), reconcilers.of(MOTE).link.longest_payload))
     assert {room for room, _ in rooms} == {27, 40}
     assert all(longest <= room for room, longest in rooms)
 
 
 @pytest.mark.promise("delivery")
-def test_what_was_cut_for_a_shorter_way_is_cut_anew():
-    reconcilers = behind((0, MOTE))
-    said(reconcilers, 0, 1)
+def test_queued_chunks_are_cut_again_for_a_longer_path():
+    reconcilers = reconcilers_with((0, MOTE))
+    sent_sizes(reconcilers, 0, 1)
     assert reconcilers.of(MOTE).link.longest_payload > 27
     reconcilers.paths = {MOTE: FAR}.get
-    assert max(said(reconcilers, 1, 300)) > 0
+    assert max(sent_sizes(reconcilers, 1, 300)) > 0
 
 
 @pytest.mark.promise("delivery")
-def test_more_gaps_than_a_long_way_has_room_for_are_asked_for_in_turn():
-    reconcilers = behind(FAR)
+def test_gaps_beyond_the_room_of_a_path_are_requested_in_turn():
+    reconcilers = reconcilers_with(FAR)
     mote = reconcilers.links.of(MOTE)
     for seq in range(2, 80, 2):
         mote.accept(Frame(FrameKind.READING, MOTE, 1, seq, b"", down=False))
-    assert max(said(reconcilers, 0, 60)) > 0
+    assert max(sent_sizes(reconcilers, 0, 60)) > 0

@@ -9,7 +9,7 @@ ROOM = 4
 
 
 @pytest.mark.promise("delivery")
-def test_what_was_measured_outlasts_what_is_said_again_anyway():
+def test_full_buffer_drops_other_kinds_before_readings():
     """A mote without a parent says hello again and again, and what it measured meanwhile is all that will be asked for."""
     kept = ResendBuffer()
     kinds = [

@@ -1,4 +1,4 @@
-"""What points at a place in a text: the caret stands under it on a terminal, whatever stands before it."""
+"""An excerpt points at a span with carets, also behind tabs and wide characters."""
 
 import pytest
 
@@ -19,19 +19,19 @@ from gateway.source import Source, Span, did_you_mean
         ("one x\ntwo", "x\ntwo", "one x", "    ^"),
     ],
 )
-def test_a_caret_stands_under_its_place(text, of, shown, carets):
+def test_caret_is_under_its_span(text, of, shown, carets):
     start = text.index(of)
     assert Source(text).excerpt(Span(start, start + len(of)))[1:] == [f"  {shown}", f"  {carets}"]
 
 
-def test_a_caret_at_the_end_stands_behind_the_text():
+def test_caret_of_a_span_at_the_end_is_behind_the_text():
     assert Source("a b").excerpt(Span(3, 3)) == ["  --> line 1, column 4", "  a b", "     ^"]
 
 
-def test_the_name_of_the_source_stands_before_the_place():
+def test_excerpt_starts_with_name_line_and_column():
     assert Source("a\nb c", "q.sneeql").excerpt(Span(4, 5))[0] == "  --> q.sneeql:2:3"
 
 
 @pytest.mark.parametrize(("word", "near"), [("tmep", "temp"), ("TEMPS", "temp"), ("xyz", None)])
-def test_the_nearest_candidate(word, near):
+def test_did_you_mean_finds_the_nearest_candidate(word, near):
     assert did_you_mean(word, ["time", "temp", "site"]) == (near and f"did you mean `{near}`?")

@@ -1,4 +1,4 @@
-"""The gateway's two doors over a memory link: duplicates stay out and are answered, noise is counted."""
+"""Uplink and downlink over a memory transport: duplicates are separated and acknowledged, noise is counted."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def frames_in(data, mtu=MAX_FRAME):
     return found
 
 
-def test_up(ends):
+def test_uplink_separates_frames_acks_duplicates_and_errors(ends):
     ours, theirs = ends
     links, decoder = Links(boot=1), FrameDecoder()
     reading = Frame(FrameKind.READING, 3, 1, 0, b"temp")
@@ -44,11 +44,11 @@ def test_up(ends):
     theirs.send(encode_stream(reading))
     again = uplink.receive(ours.receive(), decoder, links)
     assert again.frames == ()
-    assert again.acks == first.acks  # the first answer may have been lost
+    assert again.acks == first.acks  # the first acknowledgement may have been lost
     assert links.of(3).duplicates == 1
 
 
-def test_a_downward_frame_from_below_is_an_error(ends):
+def test_downward_frame_from_the_motes_is_an_error(ends):
     ours, theirs = ends
     theirs.send(encode_stream(Frame(FrameKind.SCHEDULE, 3, 1, 0, down=True)))
     arrivals = uplink.receive(ours.receive(), FrameDecoder(), Links(boot=1))
@@ -56,19 +56,19 @@ def test_a_downward_frame_from_below_is_an_error(ends):
     assert [error.code for error in arrivals.errors] == ["direction"]
 
 
-def test_down_until_it_is_there(ends):
-    """What a mote should have goes down when it has said what it has, and again until it is acknowledged."""
+def test_images_are_sent_until_the_mote_reports_them(ends):
+    """Images are sent after the mote's HELLO, and again until they are acknowledged."""
     ours, theirs = ends
     links = Links(boot=5, policy=LinkPolicy(timeout_ms=100))
     reconcilers = MoteReconcilers(links, lambda ms: ms.to_bytes(6, "little"))
     downlink.set_desired({3: DesiredState(program=Image(1, b"p"))}, reconcilers, 0)
 
-    def spoken(now):
+    def sent_kinds(now):
         downlink.maintain(reconcilers, ours, now)
         downlink.send_due(reconcilers, ours, now)
         return [frame.kind for frame in frames_in(theirs.receive())]
 
-    assert spoken(0) == [FrameKind.HELLO]
+    assert sent_kinds(0) == [FrameKind.HELLO]
     assert reconcilers.up_to_date_motes() == frozenset()
     hello = encode_hello(Hello(HelloReason.ASKED, 1, 3000))
     theirs.send(
@@ -76,11 +76,11 @@ def test_down_until_it_is_there(ends):
     )
     arrivals = uplink.receive(ours.receive(), FrameDecoder(), links)
     assert [error.code for error in reconcilers.receive(arrivals.frames, 10)] == ["payload"]
-    assert spoken(10) == [FrameKind.TIME, FrameKind.PROGRAM]
-    assert spoken(110) == [FrameKind.PROGRAM]
+    assert sent_kinds(10) == [FrameKind.TIME, FrameKind.PROGRAM]
+    assert sent_kinds(110) == [FrameKind.PROGRAM]
     theirs.send(encode_stream(Frame(FrameKind.ACK, 3, 5, 1, want_ack=False)))
     assert uplink.receive(ours.receive(), FrameDecoder(), links).frames == ()
-    assert spoken(1000) == []
+    assert sent_kinds(1000) == []
     has = encode_hello(Hello(HelloReason.INSTALLED, 1, 3000, program=Image(1, b"p").stamp))
     theirs.send(encode_stream(Frame(FrameKind.HELLO, 3, 1, 2, has)))
     assert reconcilers.receive(uplink.receive(ours.receive(), FrameDecoder(), links).frames, 1000) == []
@@ -88,8 +88,8 @@ def test_down_until_it_is_there(ends):
 
 
 @pytest.mark.parametrize(("mtu", "blocks"), [(102, 3), (255, 12)])
-def test_down_along_the_way(ends, mtu, blocks):
-    """The chunks are as large as the way leaves room for, and each frame knows its way."""
+def test_chunks_fill_the_frames_of_their_path(ends, mtu, blocks):
+    """The chunks fill the frames of the path, and each frame carries the path."""
     ours, theirs = ends
     links, image = Links(boot=5), Image(1, bytes(300))
     reconcilers = MoteReconcilers(links, lambda ms: b"", paths=lambda mote: tuple(range(12)), mtu=mtu)
@@ -104,7 +104,7 @@ def test_down_along_the_way(ends, mtu, blocks):
     assert len(chunk.payload) == 7 + blocks * 16
 
 
-def test_a_mote_that_is_on_no_map_is_looked_for_where_its_last_frame_came_from():
+def test_mote_without_route_is_reached_by_its_last_path():
     reconcilers = MoteReconcilers(Links(boot=5), lambda ms: b"")
     assert reconcilers.path_to(3) == (0, 3)
     reconcilers.receive([Frame(FrameKind.READING, 3, 1, 0, sender=8)], 0)
@@ -114,32 +114,32 @@ def test_a_mote_that_is_on_no_map_is_looked_for_where_its_last_frame_came_from()
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 18, 30])
-def test_a_way_of_any_length(length):
-    way = tuple(range(40, 40 + length))
+def test_frame_takes_a_path_of_any_length(length):
+    path = tuple(range(40, 40 + length))
     frame = Frame(FrameKind.HELLO, 39 + length, 1, 0, down=True)
-    sent = frame.along(way)
+    sent = frame.along(path)
     assert sent.identity == frame.identity
     if length < 2:
         assert sent is frame
     else:
-        assert (sent.sender, sent.receiver, *sent.route) == way[:18]
+        assert (sent.sender, sent.receiver, *sent.route) == path[:18]
         assert len(encode_stream(sent)) > 12
 
 
-def test_answers_go_down(ends):
+def test_acks_are_sent_on_the_transport(ends):
     ours, theirs = ends
     ack = Frame(FrameKind.ACK, 3, 1, 0, down=True, want_ack=False)
     downlink.send_acks([ack], ours)
     assert frames_in(theirs.receive()) == [ack]
 
 
-def test_a_memory_link_tells_its_peer_and_ends_when_closed(ends):
+def test_memory_transport_notifies_its_peer_until_closed(ends):
     ours, theirs = ends
-    heard = []
-    theirs.on_data = lambda: heard.append(theirs.receive())
+    received = []
+    theirs.on_data = lambda: received.append(theirs.receive())
     ours.send(b"ab")
     ours.send(b"c")
-    assert heard == [b"ab", b"c"]
+    assert received == [b"ab", b"c"]
     theirs.close()
     theirs.close()
     with pytest.raises(TransportError):

@@ -1,4 +1,4 @@
-"""One base station's keeper, one mote, and between them an air that does what it is told."""
+"""A reconciler, a mote, and a simulated radio channel between them."""
 
 from gateway.codec import decode, encode
 from gateway.errors import FrameError
@@ -26,18 +26,18 @@ REFUSED = b"refuse"
 
 
 class Mote:
-    """The least that a mote can be: it takes images by Installer, says what it has, and refuses what begins so."""
+    """A minimal mote: installs images with Installer, reports them, and refuses an image that starts with REFUSED."""
 
     def __init__(self, boot):
         self.boot, self.link = boot, Link(MOTE, boot, down=False, policy=POLICY)
         self.installer, self.content = Installer(), {}
-        self.times, self.wanted_at, self.clock = [], 0, None
+        self.times, self.reported_at, self.clock = [], 0, None
         self.hello(HelloReason.SWITCHED_ON)
 
     def hello(self, reason):
-        has = self.installer.installed
-        said = Hello(reason, 1, 3000, has[FrameKind.SCHEDULE], has[FrameKind.PROGRAM], self.clock)
-        self.link.post(Message(FrameKind.HELLO, MOTE, encode_hello(said)))
+        installed = self.installer.installed
+        hello = Hello(reason, 1, 3000, installed[FrameKind.SCHEDULE], installed[FrameKind.PROGRAM], self.clock)
+        self.link.post(Message(FrameKind.HELLO, MOTE, encode_hello(hello)))
 
     def event(self, event):
         self.link.post(Message(FrameKind.EVENT, MOTE, encode_event(event)))
@@ -46,7 +46,7 @@ class Mote:
         return self.link.post(Message(FrameKind.READING, MOTE, what))
 
     def receive(self, frame, now):
-        """What to answer. Its clock stands still between two frames, which does for less than `clock_tolerance_ms`."""
+        """Process a frame; return the acknowledgements. The clock stands still between two TIME frames."""
         if frame.kind is FrameKind.ACK:
             if frame.payload:
                 if (lost := self.link.resend(frame.boot, decode_selective_ack(frame.payload).gaps)).gaps:
@@ -77,34 +77,34 @@ class Mote:
             self.hello(HelloReason.INSTALLED)
 
     def due(self, now):
-        if now >= self.wanted_at + 10_000 and self.link.idle:
-            self.wanted_at = now
-            for wants in self.installer.missing_blocks():
-                self.event(wants)
+        if now >= self.reported_at + 10_000 and self.link.idle:
+            self.reported_at = now
+            for missing in self.installer.missing_blocks():
+                self.event(missing)
         return self.link.due(now)
 
 
 class World:
-    """`air(frame)` says after how many milliseconds each copy of a frame arrives: none, one or several."""
+    """`air(frame)` returns the delay in ms of each copy of a frame that arrives: none, one or several."""
 
     def __init__(self, air, listen_window_ms=None):
         self.now, self.air, self.on_air, self.serial = 0, air, [], 0
         self.policy = LinkPolicy(
             timeout_ms=1000, max_attempts=4, max_timeout_ms=4000, listen_window_ms=listen_window_ms
         )
-        self.reconciler = self.new_keeper(boot=1)
+        self.reconciler = self.new_reconciler(boot=1)
         self.mote = Mote(boot=1)
         self.received, self.sent = [], []
 
-    def new_keeper(self, boot):
+    def new_reconciler(self, boot):
         return MoteReconciler(
             Link(MOTE, boot, down=True, policy=self.policy), lambda now: now.to_bytes(6, "little"), PACE
         )
 
     def restart_base(self):
-        """A base station that has forgotten what was sent and heard, and knows only what should be."""
+        """Restart the base station: it loses all state but the desired images."""
         desired = self.reconciler.desired
-        self.reconciler = self.new_keeper(self.reconciler.link.boot + 1)
+        self.reconciler = self.new_reconciler(self.reconciler.link.boot + 1)
         self.reconciler.set_desired(desired, self.now)
 
     def reboot_mote(self):
@@ -117,12 +117,12 @@ class World:
             self.on_air.append((self.now + delay, self.serial, encode(frame)))
 
     def step(self, ms=1000):
-        """Time passes; then everything happens that can."""
+        """Advance the time, then deliver and send until nothing is due."""
         self.now += ms
         busy, rounds = True, 0
         while busy:
             rounds += 1
-            assert rounds < 1000, "they never stop talking"
+            assert rounds < 1000, "base station and mote send without end"
             for frame in self.mote.due(self.now):
                 self.send(frame)
             busy = self.deliver()
@@ -156,7 +156,7 @@ class World:
             self.step()
 
     def installed(self):
-        """What really runs on the mote."""
+        """Return the images that run on the mote."""
         return {kind: self.mote.content.get(kind) for kind in IMAGES}
 
     def stamps(self):

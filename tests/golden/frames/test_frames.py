@@ -1,6 +1,6 @@
-"""One annotated frame of each kind that exists, byte for byte. MOTELOOM_REWRITE=1 writes the files anew; read the diff.
+"""One annotated frame of each kind, byte for byte. MOTELOOM_REWRITE=1 rewrites the files; read the diff.
 
-The other way round the files are what a reader of SPEC.md may check a decoder against, so they are decoded as well.
+Readers of SPEC.md may check a decoder against the files, so the tests decode them as well.
 """
 
 import os
@@ -113,7 +113,7 @@ def reading(rows):
 
 
 def chunk(kind, image, at, meaning, seq):
-    """One chunk of an image in a frame; its content explained, where it is all of the image."""
+    """Return one chunk of an image in a frame, and its annotations."""
     found = split_into_chunks(image, MAX_PAYLOAD)[at]
     frame = Frame(kind, 3, 9, seq, encode_chunk(found), down=True)
     return frame, (*annotate_chunk(found, kind.name.lower()), *meaning)
@@ -124,7 +124,7 @@ def cases():
     plain, nulls, wide = reading(ROWS[:1]), reading(ROWS), reading([(100_000, -70_000)])
     program, long = encode_assignment(7, ORDERS), encode_assignment(7, LONG)
     [partial] = encode_partials(AVERAGES, PARTIALS)
-    answered = replace(plain[0], sender=4)  # mote 4 handed it on
+    answered = replace(plain[0], sender=4)  # mote 4 forwarded it
     events = {
         f"event_{name}": (Frame(FrameKind.EVENT, 3, 1, 26, encode_event(event)), annotate_event(event))
         for name, event in EVENTS.items()
@@ -160,7 +160,7 @@ def cases():
 
 @pytest.mark.promise("frames")
 @pytest.mark.parametrize("name", cases())
-def test_frames_are_what_they_were(name):
+def test_frame_matches_its_golden_file(name):
     frame, payload = cases()[name]
     file = FOLDER / f"{name}.txt"
     text = annotate_frame(frame, payload) + "\n"
@@ -174,7 +174,7 @@ def golden(name):
     return decode(bytes.fromhex("".join(line.split("x ", 1)[1].split("  ")[0] for line in lines)))
 
 
-def test_what_the_files_say_is_what_was_meant():
+def test_golden_bytes_decode_to_the_original_values():
     decoded = decode_schedule(Installer().take(golden("schedule")), 3)
     assert (decoded.version, decoded.samplings[0].epochs) == (7, SAMPLING.epochs)
     assert [(c.sensor, c.bits) for c in decoded.samplings[0].channels] == [
@@ -199,10 +199,10 @@ def test_what_the_files_say_is_what_was_meant():
         assert readings.tick.tolist() == [SAMPLING.epochs.tick(6 + at) for at in range(len(rows))]
 
 
-def test_every_file_is_a_case():
+def test_every_golden_file_has_a_case():
     assert {file.stem for file in FOLDER.glob("*.txt")} == set(cases())
 
 
-def test_the_bytes_in_a_file_are_the_whole_frame():
+def test_golden_bytes_are_the_whole_frame():
     for name, (frame, _) in cases().items():
         assert encode(golden(name)) == encode(frame)
