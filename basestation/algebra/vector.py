@@ -96,13 +96,13 @@ def take_at(array: AnyArray, which: IntArray | slice) -> AnyArray:
     return array.take(which, 0)
 
 
-def constant(value: int | float | str | bool, length: int) -> AnyArray:
+def constant(value: int | float | str | bool | None, length: int) -> AnyArray:
     """A read-only array that repeats one value without storing it `length` times."""
     return _endless(value)[:length]
 
 
 @lru_cache(maxsize=64, typed=True)
-def _endless(value: int | float | str | bool) -> AnyArray:
+def _endless(value: int | float | str | bool | None) -> AnyArray:
     return np.broadcast_to(np.array(value, object if isinstance(value, str) else None), 2**40)
 
 

@@ -24,6 +24,7 @@ from basestation.execution.columns.tuples import Tuples
 from basestation.execution.columns.window_batch import WindowBatch
 from basestation.execution.columns.window_combinations import AnsweredWindows, WindowCombinations
 from basestation.execution.columns.window_contents import WindowContents
+from basestation.execution.description import OperatorDescription
 from basestation.execution.query_failure import QueryHalt
 from basestation.updates.update import Update
 
@@ -205,6 +206,21 @@ class WindowSource(Protocol):
     def forget(self, before: int, kept: WindowBatch) -> None:
         """Drop what neither the kept windows nor those to come can reach."""
 
+    def describe(self) -> OperatorDescription:
+        """Return what EXPLAIN prints."""
+
+    @property
+    def max_rows(self) -> int | None:
+        """The most rows of one window at the declared rates; None where none is declared."""
+
+    @property
+    def tick_slide(self) -> int | None:
+        """The ticks from one window to the next; None where rows or a loop decide."""
+
+    @property
+    def horizon(self) -> int:
+        """The number of ticks behind the watermark in which windows may still be revised."""
+
 
 class TupleState(Protocol):
     """A store: tuples, slices or join state over one stream, kept once for all readers with equal needs."""
@@ -304,6 +320,18 @@ class WindowBlock(Protocol):
     @property
     def answered(self) -> AnsweredWindows:
         """The answered windows that may still change."""
+
+    @property
+    def max_rows(self) -> int | None:
+        """The most rows of one window at the declared rates; None where none is declared."""
+
+    @property
+    def slide(self) -> int | None:
+        """The ticks from one window to the next; None where rows or a loop decide."""
+
+    @property
+    def horizon(self) -> int:
+        """The number of ticks behind the watermark in which windows may still be revised."""
 
     def frame_of(self, windows: WindowCombinations) -> WindowContents:
         """Return the contents of windows after all that the block does inside them."""

@@ -36,10 +36,12 @@ from basestation.execution.relational.table_operators import TABLE_NODES
 from basestation.execution.slices.partial_slices import MergedStream, PartialSlices
 from basestation.execution.slices.slice_windows import SharedSlices, SliceWindows
 from basestation.execution.streams.converters import ConverterStream
+from basestation.execution.streams.extent_stream import ExtentStream
+from basestation.execution.streams.filter_stream import FilterStream, SharedFilterStream
 from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
-from basestation.execution.streams.stream import ExtentStream, FilterStream, SharedFilterStream
 from basestation.execution.streams.union import UnionStream
-from basestation.execution.windowing.for_loops import ForLoop, ForLoops, LoopInput, LoopRowWindows, LoopTimeWindows
+from basestation.execution.windowing.for_loops import ForLoop, ForLoops, LoopInput
+from basestation.execution.windowing.loop_windows import LoopRowWindows, LoopTimeWindows
 from basestation.execution.windowing.stream_windows import RowWindows, TimeWindows
 from basestation.execution.windowing.table_windows import OnceWindow, ScanWindows
 from basestation.execution.windowing.window_store import TickOrderedStore
@@ -172,7 +174,7 @@ class _Building:
     def _windows(self, *how):
         """What is said of windows. Where their stream is open, it knows who wants what of it."""
         block = self._block(self._taken.root, self._limit, *how)
-        return WindowOutput(block, block.inputs[0].stream.wants if self._opened is not None else None)
+        return WindowOutput(block, block.inputs[0].stream.predicates if self._opened is not None else None)
 
     def _alone(self, root):
         stream = self._stream(root, self._limit)

@@ -59,3 +59,19 @@ UNINDEXED_QUERIES, YOUNG_QUERIES = 4, 16
 """Up to so many queries are checked one by one: without an index at all, and beside an index before it is built anew."""
 SPAN_FACTOR, SPAN_SLACK = 16, 2**12
 """If spans cover at most FACTOR * spans + SLACK places in total, each place lists its spans; otherwise a segment tree does."""
+
+# --- slices -----------------------------------------------------------------------------------------------------------------
+
+MATRIX_FACTOR, MATRIX_SLACK = 4, 1024
+"""Cells are spread out to a matrix of slices and groups if it has at most FACTOR * cells + SLACK entries: merging whole rows of a
+matrix costs a fraction of merging cell by cell, as long as most of its entries are there. Below SLACK groups, unused ones stay."""
+WAITING_TUPLES = 2**14
+"""So many tuples do not wait to be folded until a window is read: folding them later would read them from outside of the caches."""
+WAITING_VERSIONS = 2**12
+"""Waiting tuples are treated as versions in a step with corrections, unless there are more of them times windows than this: then
+folding them costs less."""
+
+# --- joins ------------------------------------------------------------------------------------------------------------------
+
+JOIN_COMBINATIONS = 2**20
+"""Without a key, so many combinations are made and tested together: their columns take some tens of megabytes."""

@@ -11,8 +11,6 @@ from basestation.algebra import vector
 from basestation.execution import engine, thresholds
 from basestation.execution.joins import index_run, join_delta, join_operator, key_codes, state_module, tuple_store
 from basestation.execution.output import outputs
-from basestation.execution.relational import group_ids, row_operators
-from basestation.execution.slices import slice_folder, slice_windows
 from basestation.execution.streams.predicate_index import boundaries, grouped_filter, segment_tree
 from basestation.progress import coverage_sums, epoch_keys
 from innet.aggregates import exact_sums, rounding
@@ -32,9 +30,12 @@ SIZES = (
     (thresholds, "LOG_SCAN_PARTS", 1),
     (thresholds, "BUFFER_SCAN_PARTS", 1),
     (thresholds, "BUFFER_PARTS", 1),
-    (group_ids, "_LOOSE", 0),
-    (group_ids, "_SMALL", 0),
-    (row_operators, "_AT_ONCE", 2),
+    (thresholds, "COALESCED_BATCHES", 3),
+    (thresholds, "COALESCED_TUPLES", 3),
+    (thresholds, "IDENTITY_CHECK_TUPLES", 0),
+    (thresholds, "MAX_STEP_TUPLES", 1),
+    (thresholds, "MAX_STEP_TUPLES", 2),
+    (thresholds, "JOIN_COMBINATIONS", 2),
     (key_codes, "_LOOSE", 1),
     (key_codes, "_SMALL", 0),
     (join_delta, "_WORTH", 0.0),
@@ -46,17 +47,12 @@ SIZES = (
     (join_operator, "_FEW", 100),
     (state_module, "_FEW", 0),
     (index_run, "_LOOSE", 1),
-    (slice_folder, "_FULL", 0),
-    (slice_folder, "_FULL", 100_000),
-    (slice_folder, "_SMALL", 0),
-    (slice_windows, "_MANY", 2),
-    (slice_windows, "_SOME", 0),
-    (slice_windows, "_SOME", 12),
-    (thresholds, "COALESCED_BATCHES", 3),
-    (thresholds, "COALESCED_TUPLES", 3),
-    (thresholds, "IDENTITY_CHECK_TUPLES", 0),
-    (thresholds, "MAX_STEP_TUPLES", 1),
-    (thresholds, "MAX_STEP_TUPLES", 2),
+    (thresholds, "MATRIX_FACTOR", 0),
+    (thresholds, "MATRIX_FACTOR", 100_000),
+    (thresholds, "MATRIX_SLACK", 0),
+    (thresholds, "WAITING_TUPLES", 2),
+    (thresholds, "WAITING_VERSIONS", 0),
+    (thresholds, "WAITING_VERSIONS", 12),
     (boundaries, "_LOOSE", 0),
     (boundaries, "_SMALL", 0),
     (segment_tree, "_LITTLE", 0),

@@ -24,18 +24,17 @@ Selection = IntArray | BoolArray | slice
 class Cells:
     """Rows of partial states.
 
-    `slice` and `group` number the slice and the group of each row. Both are None in a full matrix, where the position says them.
-    `arrival` and `place` order the first tuples of the groups. In a matrix, `arrival` is None, and `place` is the rank of the
-    first tuple, or None if all rows are in the order of entry. `states` has one state for each aggregate, the row count first.
+    `slice` and `group` number the slice and the group of each row. `arrival` and `place` order the first tuples of the groups.
+    `states` has one state for each aggregate, the row count first.
 
     A positive `width` says that the rows are a matrix in the order of entry: each slice has groups 0 to width - 1. With 0,
     nothing is known.
     """
 
-    slice: IntArray | None
-    group: IntArray | None
-    arrival: IntArray | None
-    place: IntArray | None
+    slice: IntArray
+    group: IntArray
+    arrival: IntArray
+    place: IntArray
     states: list[AggregateState]
     width: int = 0
 
@@ -50,10 +49,10 @@ class Cells:
     def _mapped(self, change: Callable[[AnyArray], AnyArray]) -> "Cells":
         """Apply a function to each array, once to an array that several columns share."""
         once = IdentityMemo()
-        numbers, groups, arrival, place = (None if column is None else once(change, column) for column in self._columns)
-        return Cells(
-            numbers, groups, arrival, place, [state.map_arrays(partial(once, change)) for state in self.states]
-        )
+        columns = (self.slice, self.group, self.arrival, self.place)
+        numbers, groups, arrival, place = (once(change, column) for column in columns)
+        states = [state.map_arrays(partial(once, change)) for state in self.states]
+        return Cells(numbers, groups, arrival, place, states)
 
     def between(self, begin: int, end: int) -> "Cells":
         """Return the rows from `begin` to before `end`, which are whole slices; they share memory with these."""
@@ -67,22 +66,39 @@ class Cells:
         """Return whether these rows and the matrix before them are one matrix together."""
         if not self.width == others.width > 0:
             return False
-        assert self.slice is not None and self.arrival is not None and self.place is not None
-        assert others.slice is not None and others.arrival is not None and others.place is not None
         if self.slice[0] <= others.slice[-1]:
             return False
         return bool((self.arrival[0], self.place[0]) >= (others.arrival[-1], others.place[-1]))
 
+
+@record
+class CellMatrix:
+    """Partial states of a full matrix: the position of a cell says its window or slice, and its group.
+
+    `ranks` order the first tuples of the cells; None if all rows are in the order of entry.
+    """
+
+    states: list[AggregateState]
+    ranks: IntArray | None = None
+
+    def __len__(self) -> int:
+        return self.states[0].n_groups
+
+    def take(self, which: Selection) -> "CellMatrix":
+        """Return the cells at positions, in a slice, or under a mask; they may share memory with these."""
+        which, once = as_positions(which), IdentityMemo()
+        change = partial(once, lambda array: take_at(array, which))
+        ranks = None if self.ranks is None else change(self.ranks)
+        return CellMatrix([state.map_arrays(change) for state in self.states], ranks)
+
     @property
-    def _columns(self) -> tuple[IntArray | None, ...]:
-        return self.slice, self.group, self.arrival, self.place
+    def known_ranks(self) -> IntArray:
+        """The ranks, where they were computed."""
+        if self.ranks is None:
+            raise TypeError("expected a matrix with ranks, found one in the order of entry")
+        return self.ranks
 
 
 def form_matrix(parts: Sequence[Cells]) -> bool:
     """Return whether the parts, one after another, are a matrix."""
     return parts[0].width > 0 and all(b.follows(a) for a, b in pairwise(parts))
-
-
-def make_matrix(states: list[AggregateState], ranks: IntArray | None = None) -> Cells:
-    """Return a matrix of cells with these states, and the ranks of first tuples if they are not in the order of entry."""
-    return Cells(None, None, None, ranks, states)

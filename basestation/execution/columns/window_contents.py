@@ -57,7 +57,7 @@ class WindowContents:
         """Return the same tuples with other columns."""
         return replace(self, columns=columns)
 
-    def parted(self, parts: Sequence[IntArray], ids: set[int]) -> "WindowContents":
+    def take_parts(self, parts: Sequence[IntArray], ids: set[int]) -> "WindowContents":
         """Return several selections of tuples with some columns: the windows of each part follow those of the part before.
 
         `parts` has positions, `ids` the columns.

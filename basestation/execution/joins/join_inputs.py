@@ -19,8 +19,8 @@ from basestation.execution.columns.tuples import Tuples, empty_like
 from basestation.execution.columns.window_lookup import find_containing
 from basestation.execution.ingest.stored_table import StoredTable
 from basestation.execution.joins.tuple_store import NEVER, TupleStore
+from basestation.execution.streams.filter_stream import project_columns
 from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
-from basestation.execution.streams.stream import project_columns
 from basestation.execution.windowing.stream_windows import RowWindows, TimeWindows
 from basestation.execution.windowing.table_windows import ScanWindows
 from basestation.execution.windowing.window_store import WindowStore

@@ -17,6 +17,7 @@ from basestation.algebra.vector import constant
 from basestation.algebra.window_select import WindowSelect
 from basestation.execution.columns.integer_arrays import distinct, stable_argsort
 from basestation.execution.columns.window_contents import WindowContents
+from basestation.execution.description import OperatorDescription
 from basestation.execution.joins.join_plan import InvalidJoinPlanError, make_default_plan
 from basestation.execution.joins.joined_rows import JoinedRows, concatenate_rows, rows_per_window
 from basestation.execution.joins.materialized_node import MaterializedNode
@@ -89,6 +90,12 @@ class JoinOperator:
         """{place: how many tuples are held}, of inputs and of kept nodes."""
         inputs = {(i,): len(side.held) for i, side in enumerate(self.sides)}
         return inputs | {node: kept.count for node, kept in self._kept.items()}
+
+    def describe(self) -> OperatorDescription:
+        """What EXPLAIN prints: the join, above its inputs."""
+        parts = tuple(side.input.describe() for side in self.sides)
+        how = f"index probes; {self.plan}" if self._keys else "all combinations in a window"
+        return OperatorDescription("join" if self._keys else "product", how, None, parts)
 
     def tidy(self):
         for side in self.sides:

@@ -4,7 +4,8 @@ from basestation.execution.columns.next_due import DUE_NOW
 from basestation.execution.ingest.history import HistoryTable
 from basestation.execution.query_block import QueryBlock
 from basestation.execution.slices.partial_slices import MergedStream
-from basestation.execution.streams.stream import ExtentStream, Stream
+from basestation.execution.streams.extent_stream import ExtentStream
+from basestation.execution.streams.stream import Stream
 from basestation.execution.windowing.table_windows import ScanWindows
 
 

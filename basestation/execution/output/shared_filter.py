@@ -24,8 +24,9 @@ from basestation.execution.graph import MEMBER, OUTPUT, Operator
 from basestation.execution.output.corrected_matches import CorrectedMatches, pack_pairs
 from basestation.execution.output.outputs import interleave_marks
 from basestation.execution.output.query_slots import QuerySlots
+from basestation.execution.streams.filter_stream import project_columns
 from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter
-from basestation.execution.streams.stream import REVISION_RANK, project_columns
+from basestation.execution.streams.stream import REVISION_RANK
 from basestation.updates.update import Rows, SharedTupleUpdates, TupleUpdates
 from innet.aggregates.identity_memo import IdentityMemo
 

@@ -86,7 +86,7 @@ class OutputShape:
         """The same of several parts, each of so many `rows` or all of them: the windows of one part, those of the next."""
         if len(rows) == 1 and rows[0] is None:
             return self.of(content)
-        return self.of(content.parted([np.arange(len(content)) if of is None else of for of in rows], self._read))
+        return self.of(content.take_parts([np.arange(len(content)) if of is None else of for of in rows], self._read))
 
     def rows(self, shown):
         """The Rows of a Frame that is shown."""

@@ -1,12 +1,17 @@
-"""Differing: what a window has that another has not, as bags, from what came and what went (SEMANTICS 6.1).
+"""Window delta: the rows that one window has and another has not, as bags, from rows that came and rows that went (SEMANTICS 6.1).
 
-With S the rows of both, came those that only the one window has, went those that only the other has: (S + came) \\\\ (S +
-went) is came \\\\ went, as bags. Which of equal rows are left decides their order only (6.4); where rows of several values
-are left, and not all that stayed stand before all that came, that order is looked up in S + came.
+With S the rows of both windows, `came` those of the one window only, and `went` those of the other only:
+(S + came) except all (S + went) equals came except all went. Which of equal rows are left decides their order only
+(6.4). Where rows of several values are left, and not all rows of S are before all of `came`, that order is looked up in
+S + came.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
+from acquisition.arrays import BoolArray
+from basestation.algebra.node import PlanNode
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
@@ -17,10 +22,13 @@ from basestation.execution.columns.window_contents import WindowContents, factor
 from basestation.execution.relational import row_operators
 from basestation.execution.relational.aggregation import aggregate
 
+RowStep = WindowSelect | WindowProject | WindowAggregation
+"""An operator above windows that is applied to their rows."""
 
-def find_row_steps(node, below):
+
+def find_row_steps(node: PlanNode, below: PlanNode) -> list[RowStep] | None:
     """The selections and projections above a node, the lowest first; None where there is something else."""
-    steps = []
+    steps: list[RowStep] = []
     while node is not below:
         if not isinstance(node, WindowSelect | WindowProject):
             return None
@@ -29,8 +37,8 @@ def find_row_steps(node, below):
     return steps[::-1]
 
 
-def apply_steps(frame, steps):
-    """What selections, projections and aggregations make of rows."""
+def apply_steps(frame: WindowContents, steps: Sequence[RowStep]) -> WindowContents:
+    """The rows after selections, projections and aggregations."""
     for node in steps:
         if isinstance(node, WindowSelect):
             frame = row_operators.select(frame, node.predicate)
@@ -41,32 +49,32 @@ def apply_steps(frame, steps):
     return frame
 
 
-def find_mixed_windows(left):
-    """The windows in which rows of several values are left."""
+def find_mixed_windows(left: WindowContents) -> BoolArray:
+    """A mask of the windows in which rows of several values are left."""
     code, _ = factorize(list(left.columns.values()), len(left))
     found = np.zeros(left.windows, bool)
     found[left.window[1:][(left.window[1:] == left.window[:-1]) & (code[1:] != code[:-1])]] = True
     return found
 
 
-def restore_order(left, doubtful, candidates):
-    """The rows that are left, in the `doubtful` windows in the places that the figures leave them: the last of equal ones.
+def restore_order(left: WindowContents, doubtful: BoolArray, candidates: WindowContents) -> WindowContents:
+    """The rows that are left, in `doubtful` windows at the positions of the last equal rows.
 
-    `candidates` are rows of these windows in order, all of them at least that are equal to one that is left.
+    `candidates` are rows of these windows in order: at least all that equal a row that is left.
     """
-    theirs = left.take(doubtful[left.window])
-    both = [concatenate_vectors([theirs.columns[id], candidates.columns[id]]) for id in theirs.columns]
-    code, count = factorize(both, len(theirs) + len(candidates))
-    keys = np.concatenate([theirs.window, candidates.window]) * count + code
-    wanted, candidate = keys[: len(theirs)], keys[len(theirs) :]
-    values, counts = np.unique(wanted, return_counts=True)
+    unordered = left.take(doubtful[left.window])
+    both = [concatenate_vectors([unordered.columns[id], candidates.columns[id]]) for id in unordered.columns]
+    code, count = factorize(both, len(unordered) + len(candidates))
+    keys = np.concatenate([unordered.window, candidates.window]) * count + code
+    keys_left, candidate = keys[: len(unordered)], keys[len(unordered) :]
+    values, counts = np.unique(keys_left, return_counts=True)
     at = np.minimum(np.searchsorted(values, candidate), len(values) - 1)
     many = np.where(values[at] == candidate, counts[at], 0)
     last = number_occurrences(candidate[::-1])[::-1] < many
     return _merged(left.take(~doubtful[left.window]), candidates.take(last))
 
 
-def _merged(a, b):
+def _merged(a: WindowContents, b: WindowContents) -> WindowContents:
     """Two Frames of the same windows, each window in one of them only."""
     window = np.concatenate([a.window, b.window])
     order = stable_argsort(window)

@@ -1,7 +1,7 @@
-"""Fed: a stream of which partials come instead of tuples, and the slices that they fill.
+"""Partial slices: a stream of partial states from the network instead of tuples, and the slices that they fill.
 
 Such a stream has no tuples. It says how far its time is complete, and at which ticks answers may look different, like any
-other; its slices take the partials themselves.
+other; its slices take the partial states directly.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from acquisition.arrays import IntArray
+from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.slice_aggregation import SliceAggregation
+from basestation.algebra.stream_acquire import StreamAcquire
+from basestation.algebra.stream_merged import StreamMerged
 from basestation.execution.columns.cells import Cells
-from basestation.execution.columns.change import NO_TICKS, Change
+from basestation.execution.columns.change import NO_KEYS, NO_TICKS, Change
 from basestation.execution.columns.coverage_ranges import CoverageRanges
+from basestation.execution.columns.tuples import Tuples
 from basestation.execution.columns.window_batch import NEVER
+from basestation.execution.description import OperatorDescription
 from basestation.execution.ingest.partial_batch import PartialBatch
+from basestation.execution.ingest.partial_intake import PartialIntake
 from basestation.execution.slices.slice_folder import SliceFolder
 from basestation.execution.slices.slice_windows import SharedSlices
 from basestation.execution.streams.stream import Stream
@@ -25,90 +30,122 @@ from innet.aggregates.state_fields import make_state
 
 
 class MergedStream(Stream):
-    """StreamMerged: what comes of one fold, for all aggregations that it feeds."""
+    """StreamMerged: the partial states of one fold, for all aggregations that it feeds."""
 
-    by_site = True
-
-    def __init__(self, merged, acquired):
-        """`acquired` are the StreamAcquires below, each with the masks of the sites that it leaves out."""
+    def __init__(self, intake: PartialIntake, acquired: Sequence[tuple[StreamAcquire, tuple[BoolArray, ...]]]) -> None:
+        """`acquired` are the StreamAcquires below, each with masks of the sites that conditions leave out."""
         super().__init__(0)
-        self.intake, self.extent, self.came = merged, merged.extent, None
+        self.intake, self.extent = intake, intake.extent
+        self.came: PartialBatch | None = None
+        """The partial states of the last step."""
         self._acquired = acquired
-        self._none = merged.no_rows
-        self.change = None
+        self._none = intake.no_rows
+
+    def describe(self) -> OperatorDescription:
+        names = ", ".join(dict.fromkeys(acquire.extent.name for acquire, _ in self._acquired))
+        return OperatorDescription(f"receive partial states of {names}", "folded on motes")
 
     @property
-    def watermark(self):
+    def by_site(self) -> bool:
+        return True
+
+    @property
+    def watermark(self) -> int:
         return self.intake.watermark
 
-    certain = watermark
+    @property
+    def certain(self) -> int:
+        return self.intake.watermark
 
-    def step(self, clock):
+    @property
+    def entered(self) -> IntArray:
+        return NO_TICKS
+
+    @property
+    def first(self) -> int:
+        return 0
+
+    def index_of(self, idents: IntArray) -> IntArray:
+        return np.zeros(len(idents), np.int64)
+
+    def step(self, clock: int) -> None:
         self.came = self.intake.new_partials
         self.change = replace(self.all(), dirty_ticks=self.intake.dirty_ticks)
 
-    def all(self):
-        """No tuple is here."""
+    def all(self) -> Change:
         return Change(self._none, np.empty(0, bool), self._none, NO_TICKS, self.intake.watermark)
 
-    def open_from(self, before):
-        """The first tick of which anything may still come."""
+    def between(self, low: int, high: int) -> Tuples:
+        return self._none
+
+    def open_from(self, before: int) -> int:
         return before
 
-    def empty_covers(self):
-        """The extents below, covered nowhere."""
+    def empty_covers(self) -> list[CoverageRanges]:
         return [CoverageRanges(acquire.extent.name, self.intake.site_coverage[acquire.extent.name], acquire.interval, excludes)
                 for acquire, excludes in self._acquired]  # fmt: skip
 
-    def covers(self, low, high, at):
-        """What the readings from ticks low to high cover."""
+    def covers(self, low: IntArray, high: IntArray, at: IntArray) -> list[CoverageRanges]:
         return [replace(each, owner=np.arange(len(low)), low=low, high=high, at=at) for each in self.empty_covers()]
 
-    def anchor(self, low):
-        """Coverage from a tick on can be told for ever: no other part of the query reads its extents."""
+    def epochs(self) -> IntArray:
+        return NO_KEYS
+
+    def epochs_from(self, tick: int) -> IntArray:
+        return NO_KEYS
+
+    def epoch_covers(self, keys: IntArray) -> list[tuple[BoolArray, list[CoverageRanges]]]:
+        return []
+
+    def anchor(self, low: int) -> bool:
+        """True: no other part of the query reads the extents below."""
         for cover in self.empty_covers():
-            cover.tally.anchor(low)
+            if cover.tally is not None:
+                cover.tally.anchor(low)
         return True
 
-    def tidy(self):
+    def tidy(self) -> None:
         self.intake.need(self.needed)
         self.needed = NEVER
 
 
 class PartialSlices(SharedSlices):
-    """The slices of one SliceAggregation over a MergedStream. A landmark window takes those that begin after it does."""
+    """The slices of one SliceAggregation over a MergedStream. A landmark window takes slices that begin after its start."""
 
-    def __init__(self, stream, level, node, start):
+    stream: MergedStream
+
+    def __init__(self, stream: MergedStream, level: int, node: SliceAggregation, start: int) -> None:
+        if not isinstance(node.child, StreamMerged):
+            raise TypeError(f"expected an aggregation over StreamMerged, found {type(node.child).__name__}")
         self._node, self._sources = node, node.child.sources
         super().__init__(stream, level, node, start, node.aggregates)
 
-    def fill(self):
-        """Begin with all partials that are here."""
+    def fill(self) -> None:
         super().fill()
         self._take_in(self.stream.intake.all())
 
-    def apply(self, clock):
+    def apply(self, clock: int) -> None:
         came, held = self.stream.came, len(self)
         count = 0 if came is None else len(came)
         if count:
-            self._found = {}
+            self._changed()
             self._take_in(came)
         self.counts.rows_in += count
         self.counts.inserted += count
         self.counts.purged += max(0, held + count - len(self))
 
-    def _take_in(self, arrived):
-        """Partials as cells of the slices that windows may still hold."""
-        if arrived is None:
+    def _take_in(self, partials: PartialBatch | None) -> None:
+        """Partial states as cells of the slices that windows may still contain."""
+        if partials is None:
             return
-        begins = self.stream.intake.begins(arrived.slice)
-        numbers = self._numbers(begins)
-        held = ~arrived.bare & (numbers >= self._from)
+        begins = self.stream.intake.begins(partials.slice)
+        numbers = self._slices_at(begins)
+        held = ~partials.bare & (numbers >= self._from)
         if self._begin is None:
             held &= begins >= self._start
         if held.any():
-            taken = arrived.take(held)
-            self._put(make_cells(taken, begins[held], numbers[held], self._node, self._sources, self._folding))
+            taken = partials.take(held)
+            self._put(make_cells(taken, begins[held], numbers[held], self._node, self._sources, self._folder))
 
 
 def make_cells(
@@ -129,7 +166,7 @@ def make_cells(
     states = {0: rows}
     for (_, aggregate), (_, at), source in zip(node.aggregates, folder.own, sources, strict=True):
         states[at] = _part_of(aggregate.name, rows if source is None else partials.states[source])
-    return folder.united(Cells(numbers, group, begins, partials.first, [states[at] for at in sorted(states)]))
+    return folder.unite(Cells(numbers, group, begins, partials.first, [states[at] for at in sorted(states)]))
 
 
 def _part_of(name: str, state: AggregateState) -> AggregateState:

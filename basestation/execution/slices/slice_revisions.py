@@ -1,104 +1,137 @@
-"""Amended: what windows of slices held in the clock ticks of a step, for all of its clock ticks together.
+"""Slice revisions: what became of windows of slices in each clock tick of a step, for all of its clock ticks together.
 
-A window is first answered in one clock tick; each later one in which a version of a tuple in it begins or ends is an event
-in which one of its groups is amended. What slices hold without those tuples is put together once for all windows; what a
-group was between two events is that, and the versions that stood then. So no window is made again, only groups are.
+A window is first answered in one clock tick. Each later clock tick in which a version of a tuple in it begins or ends is an
+event, which revises one of its groups. Slices without those tuples are merged once for all windows; a group between two
+events is that, merged with the versions that were valid then. So no window is made again, only groups are.
+
+    clock tick   10        11        12        13
+    window A     answer               |
+    group 1      state 0    event     state 1        a version became valid in clock tick 12
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
+from basestation.algebra.expression import Column
+from basestation.algebra.vector import Vector
+from basestation.execution.columns.cells import Cells
 from basestation.execution.columns.integer_arrays import distinct, find_in, rank_distinct
+from basestation.execution.columns.tuple_versions import TupleVersions
 from basestation.execution.columns.tuples import null_safe_equal
 from basestation.execution.columns.window_batch import expand_ranges
 from basestation.execution.columns.window_contents import WindowContents
-from basestation.execution.slices.slice_folder import WindowAggregates, entry_places, is_in_entry_order, rank_by_entry
+from basestation.execution.slices.slice_folder import SliceFolder, entry_places, is_in_entry_order, rank_by_entry
+from basestation.execution.slices.window_merger import WindowAggregates, WindowMerger
+from basestation.execution.streams.stream import Stream
 
 
 @dataclass(frozen=True, slots=True)
 class RevisedRows:
-    """What items add or take back: which row, in which item, in the order of both; `event` is -1 in first answers."""
+    """What items add or remove: row[i] in item[i], in the order of both; `event` is -1 in first answers."""
 
-    item: np.ndarray
-    row: np.ndarray
-    event: np.ndarray
+    item: IntArray
+    row: IntArray
+    event: IntArray
 
-    def take(self, which):
+    def take(self, which: BoolArray | IntArray) -> "RevisedRows":
         return RevisedRows(self.item[which], self.row[which], self.event[which])
 
 
 @dataclass(frozen=True, slots=True)
 class SliceRevisions:
-    """First answers and revisions of windows, in the order in which they are given: items. Each query has its own columns."""
+    """Items: first answers and revisions of windows, in the order in which they are given."""
 
-    window: np.ndarray  # the place among those asked for
-    clock: np.ndarray
-    first: np.ndarray  # whether it is a first answer
-    folded: WindowAggregates  # all rows
+    window: IntArray  # by item, the position of its window among those that were asked for
+    clock: IntArray  # by item
+    first: BoolArray  # by item, whether it is a first answer
+    rows: WindowAggregates  # all rows
     added: RevisedRows
     removed: RevisedRows
-    before: np.ndarray  # by event, which row it replaces, -1 where there was none
-    after: np.ndarray  # by event, which row replaces it
+    before: IntArray  # by event, the row that it replaces, -1 where there was none
+    after: IntArray  # by event, the row that replaces it, -1 where there is none
 
-    def frames(self, groups, aggregates):
-        """(what the items add, what they take back) as a query shows it, without what it shows no difference of."""
-        rows = self.folded.frame(groups, aggregates).columns
+    def frames(
+        self, groups: Sequence[Column], aggregates: Mapping[tuple[Column, int], int]
+    ) -> tuple[WindowContents, WindowContents]:
+        """(the rows that items add, the rows that they remove) with some columns; equal rows are left out."""
+        rows = self.rows.frame(groups, aggregates).columns
         both = (self.before >= 0) & (self.after >= 0)
         same = both.copy()
         for column, _ in aggregates:
             vector = rows[column.id]
             same[both] &= null_safe_equal(vector.take(self.before[both]), vector.take(self.after[both]))
-        differs = np.append(~same, True)  # the last one, at -1, is that of first answers
-        return [self._frame(of.take(differs[of.event]), rows) for of in (self.added, self.removed)]
+        differs = np.append(~same, True)  # the last one, at -1, is for first answers
+        added, removed = (of.take(differs[of.event]) for of in (self.added, self.removed))
+        return self._frame(added, rows), self._frame(removed, rows)
 
-    def _frame(self, of, rows):
+    def _frame(self, of: RevisedRows, rows: Mapping[int, Vector]) -> WindowContents:
         return WindowContents(len(self.window), of.item, {id: vector.take(of.row) for id, vector in rows.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class _States:
-    """What became of pairs of a window and a group: states follow each other, of one pair after the other.
+    """The states of pairs of a window and a group, pair after pair, each in the order of time.
 
-    A clock tick is counted from the one before the step, in which all that was answered before it stands.
+    Clock ticks count from the one before the step, at which everything answered earlier stands.
     """
 
-    pair: np.ndarray  # by state
-    begins: np.ndarray  # by pair, its first state
-    event_pair: np.ndarray
-    event_clock: np.ndarray
-    after: np.ndarray  # by event, the state that it leads to; it comes from the one before
-    entry: np.ndarray  # which entry stood …
-    state: np.ndarray  # … in which state
+    pair: IntArray  # by state
+    begins: IntArray  # by pair, its first state
+    event_pair: IntArray
+    event_clock: IntArray
+    after: IntArray  # by event, the state that it leads to; it comes from the one before that
+    entry: IntArray  # entry[i] is valid …
+    state: IntArray  # … in state[i]
 
 
-def _states(pair, pairs, told, valid_from, valid_to, span):
-    """The _States of entries: versions in windows, each of a `pair`, from clock tick `born` on to before `died`."""
-    keys = [(pair * span + clock)[(clock > told[pair]) & (clock < span)] for clock in (valid_from, valid_to)]
+def _find_states(
+    pair: IntArray, pairs: int, answered: IntArray, valid_from: IntArray, valid_to: IntArray, span: int
+) -> _States:
+    """The states that entries lead to: entry i, of pair[i], is valid from clock tick valid_from[i] to before valid_to[i].
+
+    `answered` has the clock tick of the first answer of each pair. Clock ticks are below `span`.
+    """
+    keys = [(pair * span + clock)[(clock > answered[pair]) & (clock < span)] for clock in (valid_from, valid_to)]
     events = distinct(np.concatenate(keys))
     event_pair, event_clock = np.divmod(events, span)
     ends = np.cumsum(np.bincount(event_pair, minlength=pairs) + 1)
     begins = np.append(0, ends[:-1])[:pairs]
 
-    first, behind = begins[pair], ends[pair]
-    for states, clock in ((first, valid_from), (behind, valid_to)):
-        later = np.flatnonzero((clock > told[pair]) & (clock < span))  # there is an event then, and a state behind it
+    first, end = begins[pair], ends[pair]
+    for states, clock in ((first, valid_from), (end, valid_to)):
+        later = np.flatnonzero(
+            (clock > answered[pair]) & (clock < span)
+        )  # there is an event then, and a state behind it
         states[later] = np.searchsorted(events, pair[later] * span + clock[later]) + pair[later] + 1
-    behind[valid_to <= told[pair]] = 0
-    counts = np.maximum(behind - first, 0)
+    end[valid_to <= answered[pair]] = 0
+    counts = np.maximum(end - first, 0)
     return _States(
         np.repeat(np.arange(pairs), ends - begins), begins, event_pair, event_clock,
         np.arange(len(events)) + event_pair + 1, np.repeat(np.arange(len(pair)), counts), expand_ranges(first, counts),
     )  # fmt: skip
 
 
-def revise_windows(folding, stream, cells, slices, versions, first, last, clocks, new):
-    """What became of windows over the slices `first` to `last`, in order, of which the last `new` had no answer before.
+def revise_windows(
+    folder: SliceFolder,
+    merger: WindowMerger,
+    stream: Stream,
+    cells: Cells,
+    slices: IntArray,
+    versions: TupleVersions,
+    first: IntArray,
+    last: IntArray,
+    clocks: IntArray,
+    new: int,
+) -> SliceRevisions:
+    """The revisions of windows over the slices first[i] to last[i], in order, of which the last `new` are new.
 
-    Those are first answered in `clocks`. `cells` are without the tuples of `versions`, which are in `slices`.
+    New windows are first answered in `clocks`. `cells` are without the tuples of `versions`, which are in `slices`.
     """
-    groups, old = folding.groups_of(versions.tuples), len(first) - new
-    width, before, span = len(folding.groups), versions.first - 1, versions.last - versions.first + 2
+    groups, old = folder.groups_of(versions.tuples), len(first) - new
+    width, before, span = len(folder.groups), versions.first - 1, versions.last - versions.first + 2
     ranks = rank_by_entry(
         np.concatenate([cells.arrival, versions.tuples.arrival]),
         np.concatenate([cells.place, entry_places(versions.tuples)]),
@@ -114,31 +147,31 @@ def revise_windows(folding, stream, cells, slices, versions, first, last, clocks
     answered = np.append(np.zeros(old, np.int64), clocks - before)
     valid_from = np.maximum(versions.valid_from - before, 0)[version]
     valid_to = np.minimum(versions.valid_to - before, span)[version]
-    states = _states(pair, len(pairs), answered[owner], valid_from, valid_to, span)
+    states = _find_states(pair, len(pairs), answered[owner], valid_from, valid_to, span)
 
-    # Their groups, in each state; and of windows that are answered for the first time, the others.
-    if not new:  # of windows that were answered only the groups with versions are looked at
-        some = np.zeros(width, bool)
-        some[groups] = True
-        which = some[cells.group]
+    # Their groups, in each state; and the other groups of new windows.
+    if not new:  # of old windows only groups with versions are needed
+        mask = np.zeros(width, bool)
+        mask[groups] = True
+        which = mask[cells.group]
         cells, ranks = cells.take(which), ranks[which]
-    window, of_group, base = folding.gathered(cells, first, last, ranks)
+    window, of_group, base = merger.merge(cells, first, last, ranks)
     at, held = find_in(window * width + of_group, pairs)
     if held.all():
         found = base.take(at[states.pair])
     else:
-        found = folding.filled(len(pairs), base.take(at[held]), np.flatnonzero(held)).take(states.pair)
+        found = merger.scatter(len(pairs), base.take(at[held]), np.flatnonzero(held)).take(states.pair)
     of = version[states.entry]
-    own = folding.matrix(len(found), states.state, versions.tuples.take(of), own_ranks[of], stream)
-    found = folding.combine(found, own)
-    there = folding.there(found)
-    others = window >= old
-    others[at[held]] = False
-    others = np.flatnonzero(others)
-    rows = folding.joined([base.take(others), found])
-    folded = folding.finished(window[:0], np.concatenate([of_group[others], group[states.pair]]), rows, 0)
+    own = folder.matrix(len(found), states.state, versions.tuples.take(of), own_ranks[of], stream)
+    found = merger.combine(found, own)
+    exists = folder.exists(found)
+    mask = window >= old
+    mask[at[held]] = False
+    others = np.flatnonzero(mask)
+    rows = folder.concatenate_matrices([base.take(others), found])
+    folded = merger.finish(window[:0], np.concatenate([of_group[others], group[states.pair]]), rows, 0)
 
-    # The items: in a clock tick, what it revises comes before what is answered for the first time.
+    # The items: in a clock tick, revisions come before first answers.
     revised, revision = np.unique(states.event_clock * len(first) + owner[states.event_pair], return_inverse=True)
     clock, of_item = np.divmod(revised, len(first))
     clock, of_item = np.append(clock, answered[old:]), np.append(of_item, np.arange(old, len(first)))
@@ -149,30 +182,30 @@ def revise_windows(folding, stream, cells, slices, versions, first, last, clocks
 
     row = len(others) + np.arange(len(found))  # by state
     begun = np.flatnonzero(owner >= old)
-    begun = begun[there[states.begins[begun]]]
-    after = np.where(there[states.after], row[states.after], -1)
-    come_from = np.where(there[states.after - 1], row[states.after - 1], -1)
-    added = [
+    begun = begun[exists[states.begins[begun]]]
+    row_after = np.where(exists[states.after], row[states.after], -1)
+    row_before = np.where(exists[states.after - 1], row[states.after - 1], -1)
+    answers = [
         (item[len(revised) + window[others] - old], np.arange(len(others)), np.full(len(others), -1)),
         (item[len(revised) + owner[begun] - old], row[states.begins[begun]], np.full(len(begun), -1)),
-        _those(item[revision], after),
+        _with_rows(item[revision], row_after),
     ]
-    added = RevisedRows(*(np.concatenate(columns) for columns in zip(*added, strict=True)))
-    removed = RevisedRows(*_those(item[revision], come_from))
-    added, removed = (_sorted(of, rows.place) for of in (added, removed))
+    items, its_rows, events = (np.concatenate(columns) for columns in zip(*answers, strict=True))
+    added = _sort(RevisedRows(items, its_rows, events), rows.known_ranks)
+    removed = _sort(RevisedRows(*_with_rows(item[revision], row_before)), rows.known_ranks)
     return SliceRevisions(
-        of_item[order], before + clock[order], is_first[order], folded, added, removed, come_from, after
+        of_item[order], before + clock[order], is_first[order], folded, added, removed, row_before, row_after
     )
 
 
-def _those(item, row):
-    """(item, row, event) of events that have a row."""
+def _with_rows(item: IntArray, row: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """(item, row, event) of the events that have a row."""
     event = np.flatnonzero(row >= 0)
     return item[event], row[event], event
 
 
-def _sorted(rows, ranks):
-    """In each item by the order of entry."""
+def _sort(rows: RevisedRows, ranks: IntArray) -> RevisedRows:
+    """Rows by item, in each item in the order of entry."""
     ranks = ranks[rows.row]
     if is_in_entry_order(rows.item, ranks) and (rows.item[1:] >= rows.item[:-1]).all():
         return rows

@@ -1,81 +1,88 @@
-"""Held: the cells of all slices that windows may still reach, ascending, in parts as they came.
+"""Slice store: the cells of all slices that windows may still reach, ascending, in parts as they came.
 
-No slice is in two parts. A part is never changed: what becomes otherwise is another part.
+No slice is in two parts. A part never changes: it is replaced by another one.
 """
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from basestation.execution.columns.cells import Cells
 
 
 class SliceStore:
-    def __init__(self):
-        self._parts, self._begins, self._ends = [], [], []  # and the first and the last slice of each
+    """Parts in the order of their slices."""
+
+    def __init__(self) -> None:
+        self._parts: list[Cells] = []
+        self._begins: list[int] = []  # the first slice of each part
+        self._ends: list[int] = []  # the last slice of each part
         self._count = 0
 
-    def __len__(self):
-        """How many cells."""
+    def __len__(self) -> int:
+        """The number of cells."""
         return self._count
 
-    def all(self):
+    def all(self) -> list[Cells]:
         """All parts."""
         return self._parts.copy()
 
-    def set(self, parts):
-        """Hold these instead."""
+    def set(self, parts: Iterable[Cells]) -> None:
+        """Replace all parts."""
         self._pop(slice(None))
         for part in parts:
             self.add(part)
 
-    def add(self, cells):
-        """Cells of slices behind all others."""
+    def add(self, cells: Cells) -> None:
+        """Add cells of slices behind all others."""
         self._put(len(self._parts), cells)
 
-    def add_before(self, cells):
-        """Cells of slices before all others."""
+    def add_before(self, cells: Cells) -> None:
+        """Add cells of slices before all others."""
         self._put(0, cells)
 
-    def _put(self, at, cells):
+    def _put(self, at: int, cells: Cells) -> None:
         if len(cells):
             self._parts.insert(at, cells)
             self._begins.insert(at, int(cells.slice[0]))
             self._ends.insert(at, int(cells.slice[-1]))
             self._count += len(cells)
 
-    def _pop(self, which):
+    def _pop(self, which: slice) -> list[Cells]:
         parts = self._parts[which]
-        for column in (self._parts, self._begins, self._ends):
-            del column[which]
+        del self._parts[which], self._begins[which], self._ends[which]
         self._count -= sum(map(len, parts))
         return parts
 
-    def between(self, low, high):
-        """The cells of the slices from one to another, in parts."""
-        first, behind = bisect_left(self._ends, low), bisect_right(self._begins, high)
-        found = self._parts[first:behind]
-        if found and self._ends[behind - 1] > high:
-            found[-1] = found[-1].between(0, found[-1].slice.searchsorted(high, "right"))
+    def between(self, low: int, high: int) -> list[Cells]:
+        """The cells of slices `low` to `high`, in parts."""
+        first, end = bisect_left(self._ends, low), bisect_right(self._begins, high)
+        found = self._parts[first:end]
+        if found and self._ends[end - 1] > high:
+            found[-1] = found[-1].between(0, int(found[-1].slice.searchsorted(high, "right")))
         if found and self._begins[first] < low:
-            found[0] = found[0].between(found[0].slice.searchsorted(low), len(found[0]))
-        return [part for part in found if len(part)]  # both may fall between two slices of one part
+            found[0] = found[0].between(int(found[0].slice.searchsorted(low)), len(found[0]))
+        return [part for part in found if len(part)]  # `low` and `high` may lie between two slices of one part
 
-    def cut_off(self, first):
-        """The cells of a slice and those behind it, which are no longer held, in parts."""
+    def cut_off(self, first: int) -> list[Cells]:
+        """Remove the cells of slice `first` and those behind it; return them in parts."""
         later = self._pop(slice(bisect_left(self._ends, first), None))
         if later:
-            before, later[0] = _apart(later[0], first)
+            before, later[0] = _split(later[0], first)
             self.add(before)
         return later
 
-    def cut_off_before(self, first):
-        """The cells of the slices before one, which are no longer held, in parts. What stays of a part has memory of its own."""
-        gone = self._pop(slice(0, bisect_left(self._ends, first)))
+    def cut_off_before(self, first: int) -> list[Cells]:
+        """Remove the cells of slices before `first`; return them in parts. The rest of a part gets memory of its own."""
+        removed = self._pop(slice(0, bisect_left(self._ends, first)))
         if self._begins and self._begins[0] < first:
-            before, behind = _apart(*self._pop(slice(0, 1)), first)
-            gone.append(before)
-            self.add_before(behind.copied())
-        return gone
+            [part] = self._pop(slice(0, 1))
+            before, rest = _split(part, first)
+            removed.append(before)
+            self.add_before(rest.copied())
+        return removed
 
 
-def _apart(part, first):
+def _split(part: Cells, first: int) -> tuple[Cells, Cells]:
     """The cells of a part before a slice, and those from it on."""
-    at = part.slice.searchsorted(first)
+    at = int(part.slice.searchsorted(first))
     return part.between(0, at), part.between(at, len(part))

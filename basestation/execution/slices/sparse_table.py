@@ -1,85 +1,108 @@
-"""Doubling: windows of whole rows of a matrix, put together of spans of one, two, four, … rows, for all windows at once.
+"""Sparse table: windows over rows of a matrix, merged from spans of one, two, four, … rows, for all windows at once.
 
-Which spans those are is found once, and gone through for each array of cells by itself: so an array stays in the caches.
+The spans of each window are found once and used for each array of cells in turn, so that an array stays in the caches.
 """
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
+from acquisition.arrays import AnyArray, IntArray
 from basestation.algebra.vector import all_true, take_at
 from basestation.execution.columns.integer_arrays import is_consecutive
+from innet.aggregates.state import AggregateState, StateAggregate
+
+Positions = IntArray | slice
+_Level = TypeVar("_Level", AnyArray, AggregateState)
 
 
 class SparseTable:
-    """Windows over the rows `begin` to before `end` of a matrix of so many rows and columns; cells of windows follow each other."""
+    """Windows over the rows begin[i] to before end[i] of a matrix of `rows` rows and `width` columns, row after row."""
 
-    def __init__(self, rows, width, begin, end):
+    def __init__(self, rows: int, width: int, begin: IntArray, end: IntArray) -> None:
         self.longest = int((end - begin).max(initial=0))
         self._cells, self._width = len(begin) * width, width
         self._rows, self._begin, self._end = rows, begin, end
 
     @cached_property
-    def _steps(self):
-        """(which cells of windows take cells of spans in: None for all; which; the spans that are twice as long, if they are asked
-        for: so many cells, and those so many further on)."""
-        alike = is_consecutive(self._begin) and all_true(self._end - self._begin == self.longest)
-        taken_in, steps, step = self._all if alike else self._some, [], 1
+    def _steps(self) -> list[tuple[Positions | None, Positions | None, int, int]]:
+        """For spans of 1, 2, 4, … rows: (cells of windows that take a span in, None for all; cells of these spans, None for
+        no spans; for spans of twice as many rows: their number of cells, and how far apart their halves are)."""
+        equal = is_consecutive(self._begin) and all_true(self._end - self._begin == self.longest)
+        find = self._find_equal if equal else self._find_some
+        steps, step = [], 1
         while True:
-            further = 2 * step <= min(self._rows, self.longest)
-            count = (self._rows - 2 * step + 1) * self._width if further else 0
-            steps.append((*taken_in(step), count, step * self._width))
-            if not further:
+            doubles = 2 * step <= min(self._rows, self.longest)
+            count = (self._rows - 2 * step + 1) * self._width if doubles else 0
+            steps.append((*find(step), count, step * self._width))
+            if not doubles:
                 return steps
             step *= 2
 
-    def _some(self, step):
-        """Which windows take spans of so many rows in, and which spans."""
+    def _find_some(self, step: int) -> tuple[Positions | None, Positions | None]:
+        """Which windows take in spans of `step` rows, and which spans."""
         length = self._end - self._begin
         which = np.flatnonzero(length & step)
-        into = None if len(which) == len(length) else _rows(which, self._width)
-        return into, _rows((self._begin + (length & (step - 1)))[which], self._width) if len(which) else None
+        into = None if len(which) == len(length) else _cells_of(which, self._width)
+        return into, _cells_of((self._begin + (length & (step - 1)))[which], self._width) if len(which) else None
 
-    def _all(self, step):
-        """The same where windows begin one row behind the other, and all are of one length."""
+    def _find_equal(self, step: int) -> tuple[Positions | None, Positions | None]:
+        """The same where windows have one length and begin one row after another."""
         if not self.longest & step:
             return None, None
         first = (int(self._begin[0]) + (self.longest & (step - 1))) * self._width
         return None, slice(first, first + self._cells)
 
-    def array(self, fold, array, blank):
-        """Arrays of cells, of which two become one by a fold."""
+    def array(self, fold: np.ufunc, array: AnyArray, blank: float) -> AnyArray:
+        """The cells of windows, where two cells merge by a ufunc; `blank` in an empty window."""
         if len(self._begin) == 1 and self._end[0] > self._begin[0]:
             rows = array[self._begin[0] * self._width : self._end[0] * self._width]
-            return fold.reduce(rows.reshape(-1, self._width), axis=0)
+            reduced: AnyArray = fold.reduce(rows.reshape(-1, self._width), axis=0)
+            return reduced
 
-        def put(whole, part, into):
+        def put(whole: AnyArray, part: AnyArray, into: Positions) -> None:
             whole[into] = fold(whole[into], part)
 
-        return self._together(array, take_at, fold, lambda: np.full(self._cells, blank, array.dtype), np.copy, put)
+        return self._merge(array, take_at, fold, lambda: np.full(self._cells, blank, array.dtype), np.copy, put)
 
-    def state(self, made, state):
-        """The state of an aggregate of which cells do not fold one by one."""
+    def state(self, function: StateAggregate, state: AggregateState) -> AggregateState:
+        """The state of windows, for a function that does not merge array by array."""
 
-        def take(of, which):
+        def take(of: AggregateState, which: Positions) -> AggregateState:
             return of.map_arrays(lambda array: take_at(array, which))
 
-        def put(whole, part, into):
-            made.merge(whole, part, np.arange(self._cells)[into])
+        def put(whole: AggregateState, part: AggregateState, into: Positions) -> None:
+            function.merge(whole, part, np.arange(self._cells)[into])
 
-        return self._together(
-            state, take, made.combine, lambda: made.init(self._cells), lambda of: made.concatenate([of]), put
+        return self._merge(
+            state,
+            take,
+            function.combine,
+            lambda: function.init(self._cells),
+            lambda of: function.concatenate([of]),
+            put,
         )
 
-    def _together(self, level, take, fold, blank, copy, put):
-        whole, owned = None, False  # `owned`: nobody else has its arrays
+    def _merge(
+        self,
+        level: _Level,
+        take: Callable[[_Level, Positions], _Level],
+        fold: Callable[[_Level, _Level], _Level],
+        blank: Callable[[], _Level],
+        copy: Callable[[_Level], _Level],
+        put: Callable[[_Level, _Level, Positions], None],
+    ) -> _Level:
+        """The cells of windows, from the cells of rows."""
+        whole, owned = None, False  # `owned`: its arrays are not shared
         for into, of, count, further in self._steps:
             if of is not None:
                 part = take(level, of)
                 if into is None:
                     whole, owned = part if whole is None else fold(whole, part), whole is not None
                 else:
-                    if not owned:
+                    if whole is None or not owned:
                         whole, owned = blank() if whole is None else copy(whole), True
                     put(whole, part, into)
             if count:
@@ -87,8 +110,9 @@ class SparseTable:
         return blank() if whole is None else whole
 
 
-def _rows(numbers, width):
-    """Where some rows of a matrix are: a slice if they follow each other."""
-    if len(numbers) and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1 and (np.diff(numbers) == 1).all():
-        return slice(int(numbers[0]) * width, (int(numbers[-1]) + 1) * width)
-    return ((numbers * width)[:, None] + np.arange(width)).ravel()
+def _cells_of(rows: IntArray, width: int) -> Positions:
+    """The cells of rows of a matrix: a slice if the rows are consecutive."""
+    if len(rows) and int(rows[-1]) - int(rows[0]) == len(rows) - 1 and (np.diff(rows) == 1).all():
+        return slice(int(rows[0]) * width, (int(rows[-1]) + 1) * width)
+    cells: IntArray = ((rows * width)[:, None] + np.arange(width)).ravel()
+    return cells

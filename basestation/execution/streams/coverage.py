@@ -1,47 +1,51 @@
-"""Coverage: which readings windows should have had, and which they had (SEMANTICS 12.3 and its corners in 14)."""
+"""Coverage: how many readings windows should have had, and how many they had (SEMANTICS 12.3 and its corners in 14)."""
 
 import numpy as np
 
+from acquisition.arrays import IntArray
+from basestation.execution.columns.coverage_ranges import CoverageRanges
+from basestation.progress.coverage_sums import CoverageSums
 
-def count_coverage(covers, windows):
+
+def count_coverage(covers: list[CoverageRanges], windows: int) -> dict[str, tuple[IntArray, IntArray] | None]:
     """{extent: (used, due)}, each an array with an entry for each window; None for a pushed extent.
 
-    Used and due are told over the set of (site, tick) in all ranges of a window, each once.
+    A (site, tick) that lies in several ranges of one window counts once.
     """
-    by_extent = {}
+    by_extent: dict[str, list[CoverageRanges]] = {}
     for each in covers:
         by_extent.setdefault(each.extent, []).append(each)
-    return {name: _extent(by_extent[name], windows) for name in sorted(by_extent)}
+    return {name: _count_extent(by_extent[name], windows) for name in sorted(by_extent)}
 
 
-def _extent(covers, windows):
-    intake = covers[0].intake
-    if intake is None:
+def _count_extent(covers: list[CoverageRanges], windows: int) -> tuple[IntArray, IntArray] | None:
+    source = covers[0].intake
+    if source is None:
         return None
-    tallies = [each.tally for each in covers]
-    if tallies[0] is not None and all(tally is tallies[0] for tally in tallies):
-        return _alike(covers, tallies[0], windows)
-    return _one_by_one(covers, windows)
+    sums = [each.tally for each in covers]
+    if sums[0] is not None and all(one is sums[0] for one in sums):
+        return _count_by_sums(covers, sums[0], windows)
+    return _count_tick_by_tick(covers, windows)
 
 
-def _alike(covers, tally, windows):
-    """All ranges count alike: where they overlap, each goes on where those before it end."""
+def _count_by_sums(covers: list[CoverageRanges], tally: CoverageSums, windows: int) -> tuple[IntArray, IntArray]:
+    """Count from sums by tick, which all ranges share. Where ranges overlap, each continues where those before it end."""
     owner, low, high = (np.concatenate([getattr(each, name) for each in covers]) for name in ("owner", "low", "high"))
-    first, behind = tally.places(low, high)
-    several = len(owner) > 1 and (owner[1:] <= owner[:-1]).any()
-    if several:
+    first, end = tally.places(low, high)
+    overlap = len(owner) > 1 and (owner[1:] <= owner[:-1]).any()
+    if overlap:
         order = np.lexsort((first, owner))
-        owner, first, behind = owner[order], first[order], behind[order]
+        owner, first, end = owner[order], first[order], end[order]
         least = int(first.min())
-        room = max(int(behind.max()), int(first.max())) - least + 1
-        reached = np.maximum.accumulate(np.maximum(behind, first) - least + owner * room)
+        room = max(int(end.max()), int(first.max())) - least + 1
+        reached = np.maximum.accumulate(np.maximum(end, first) - least + owner * room)
         start = np.maximum(first, np.concatenate([[least], reached[:-1] - owner[1:] * room + least]))
         first = start
     used, due = np.zeros(windows, np.int64), np.zeros(windows, np.int64)
-    some = first < behind
-    owner, first, behind = owner[some], first[some], behind[some]
-    found, total = tally.between(first, behind), tally.sites * (behind - first)
-    if several:
+    nonempty = first < end
+    owner, first, end = owner[nonempty], first[nonempty], end[nonempty]
+    found, total = tally.between(first, end), tally.sites * (end - first)
+    if overlap:
         np.add.at(used, owner, found)
         np.add.at(due, owner, total)
     else:
@@ -49,9 +53,9 @@ def _alike(covers, tally, windows):
     return used, due
 
 
-def _one_by_one(covers, windows):
-    """Occurrences that count differently: every tick of every window is looked at."""
-    holding = [{} for _ in range(windows)]
+def _count_tick_by_tick(covers: list[CoverageRanges], windows: int) -> tuple[IntArray, IntArray]:
+    """Count tick by tick: the ranges do not count alike, so sums by tick do not tell."""
+    holding: list[dict[int, list[tuple[int, CoverageRanges]]]] = [{} for _ in range(windows)]
     for each in covers:
         begun, step = each.source.epochs.begun, each.interval
         for owner, low, high, at in zip(*(a.tolist() for a in (each.owner, each.low, each.high, each.at)), strict=True):
@@ -59,12 +63,12 @@ def _one_by_one(covers, windows):
             for tick in range(first + -first % step, high + 1, step):
                 holding[owner].setdefault(tick, []).append((at, each))
     sites = len(covers[0].source.epochs.sites)
-    used = [sum(_used(tick, held) for tick, held in at_tick.items()) for at_tick in holding]
+    used = [sum(_count_used(tick, held) for tick, held in at_tick.items()) for at_tick in holding]
     return np.array(used, np.int64), np.array([sites * len(at_tick) for at_tick in holding], np.int64)
 
 
-def _used(tick, held):
-    """How many sites are used at one tick: known, or excluded by every occurrence whose range holds it."""
+def _count_used(tick: int, held: list[tuple[int, CoverageRanges]]) -> int:
+    """The number of sites used at one tick: known, or excluded by every range that holds the tick."""
     source = held[0][1].source
     known = np.logical_or.reduce([source.known_at(tick, at, held[0][1].scope) for at in {at for at, _ in held}])
     excluded = np.logical_and.reduce([each.excluded for _, each in held])

@@ -1,173 +1,277 @@
-"""Windowing: the inputs of a product over streams: sequences of windows, and what is in them.
+"""Windows over one stream, as inputs of a query block: windows of time and of rows.
 
-Every input answers the same questions, for many windows at once: which windows are there up to a tick (`due`), which of
-those that were answered look different after a change (`dirty`), what is in them (`content`), and what they cover.
-`apply` takes the change in.
+A WindowSource (`interfaces.py`) answers for many windows at once: which windows are there up to a tick (`due`), which
+given ones may look different after a change (`dirty`), what they contain (`content`), and what they cover.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from acquisition.ticks import grid_at_or_after
-from basestation.algebra.vector import constant
+from basestation.algebra.expression import Column
+from basestation.algebra.vector import Vector, constant
 from basestation.execution.columns.bags import number_occurrences
+from basestation.execution.columns.change import Change
+from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.integer_arrays import is_consecutive
 from basestation.execution.columns.next_due import DUE_NOW, NextDue
 from basestation.execution.columns.tuple_indexes import TupleIndexes
-from basestation.execution.columns.tuples import TupleBuffer
+from basestation.execution.columns.tuple_state import describe_tuples
+from basestation.execution.columns.tuples import TupleBuffer, Tuples, empty_like
 from basestation.execution.columns.watermark_buffer import WatermarkBuffer
 from basestation.execution.columns.window_batch import (
     NEVER,
     NO_WINDOWS,
+    WindowBatch,
     concatenate_windows,
     expand_ranges,
     make_windows,
 )
 from basestation.execution.columns.window_contents import WindowContents
+from basestation.execution.description import OperatorDescription
+from basestation.execution.interfaces import Claims, View
+from basestation.execution.streams.stream import Stream
+from basestation.execution.windowing.window_store import TickOrderedStore, WindowStore
 
 
-class StreamWindows:
+class StreamWindows(ABC):
     """What windows over a stream have in common. Tuples lose their tags when they enter a window (1.7)."""
 
-    next_due = DUE_NOW  # for how long none is due
-
-    def __init__(self, stream, columns):
+    def __init__(self, stream: Stream, columns: tuple[Column, ...]) -> None:
         self.stream, self.level = stream, stream.level
-        self._ids = Counter(column.id for column in columns)  # by how many ask for them
+        self._ids = Counter(column.id for column in columns)  # how many views read each column
 
-    def show(self, view):
-        """A View of the windows: what it asks for is told until it is let go of. [(by whom, what)]"""
+    @property
+    def next_due(self) -> NextDue:
+        """When the next window may be due."""
+        return DUE_NOW
+
+    @property
+    @abstractmethod
+    def has_late_appends(self) -> bool:
+        """Whether a window may contain tuples from their arrival on, not from the beginning (3.6)."""
+
+    @property
+    @abstractmethod
+    def in_order(self) -> bool:
+        """Whether the order of a window's tuples is that of their ticks or rows (6.4)."""
+
+    @property
+    @abstractmethod
+    def max_rows(self) -> int | None:
+        """The most tuples in one window at the declared rates; None where none is declared."""
+
+    @property
+    @abstractmethod
+    def tick_slide(self) -> int | None:
+        """The ticks from one window to the next; None where rows or a loop decide."""
+
+    @property
+    @abstractmethod
+    def may_be_dirty(self) -> bool:
+        """Whether the change of the stream may reach a window that was given; seldom, and then `dirty` tells which."""
+
+    @abstractmethod
+    def due(self, upto: int) -> WindowBatch:
+        """The windows up to a tick that were not given before."""
+
+    @abstractmethod
+    def dirty(self, given: WindowBatch) -> BoolArray:
+        """A mask of the given windows that the change of the stream may affect."""
+
+    @abstractmethod
+    def apply(self) -> None:
+        """Take in the change of the stream."""
+
+    @abstractmethod
+    def ordered_tuples(self) -> tuple[Tuples, IntArray] | None:
+        """(all held tuples, ascending; by which number windows contain each: its tick or row). None if there never were any."""
+
+    @abstractmethod
+    def content(self, given: WindowBatch) -> WindowContents | None:
+        """The tuples of the given windows, numbered by position; None if there never was a tuple."""
+
+    @abstractmethod
+    def covers(self, given: WindowBatch) -> list[CoverageRanges]:
+        """The coverage of the given windows, numbered by position."""
+
+    @abstractmethod
+    def forget(self, before: int, kept: WindowBatch) -> None:
+        """Drop what neither the kept windows nor those to come can reach."""
+
+    @abstractmethod
+    def describe(self) -> OperatorDescription:
+        """What EXPLAIN prints."""
+
+    def show(self, view: View) -> Claims:
+        """Provide what a view of the windows reads, until it is released."""
         self._ids.update(view.asked)
         return [(self, view.asked)]
 
-    def release(self, asked):
-        self._ids -= Counter(asked)
+    def release(self, what: set[int]) -> None:
+        """End one use of columns."""
+        self._ids -= Counter(what)
 
-    def close(self):
-        """Nobody asks for its windows any more."""
+    def close(self) -> None:  # noqa: B027 - most windows have nothing to give back
+        """The block is removed."""
 
-    def untagged(self, tuples):
+    def untagged(self, tuples: Tuples) -> dict[int, Vector]:
+        """The columns that views read, without tags."""
         return {id: tuples.columns[id] for id in self._ids}
 
     @property
-    def watermark(self):
+    def watermark(self) -> int:
         return self.stream.watermark
 
     @property
-    def certain(self):
-        """How far no other windows can come any more, whatever is answered early (11)."""
+    def certain(self) -> int:
         return self.stream.certain
 
-    def empty_covers(self):
+    @property
+    def horizon(self) -> int:
+        """The number of ticks behind the watermark in which tuples may still be revised."""
+        return self.stream.horizon
+
+    def empty_covers(self) -> list[CoverageRanges]:
         return self.stream.empty_covers()
 
-    def final(self, before, given):
-        """Of which windows no tuple can change where no tick from `before` on of the extents can."""
+    def final(self, before: int, given: WindowBatch) -> BoolArray:
+        """A mask of the windows that no longer change if no tick before `before` of the extents changes."""
         return given.right < self.stream.open_from(before)
 
-    def empty(self, count):
-        """A Frame of so many windows without tuples."""
-        change = self.stream.change or self.stream.all()
-        tuples = change.inserted.take(slice(0, 0))
+    def empty(self, count: int) -> WindowContents:
+        """`count` windows without tuples."""
+        change: Change | None = getattr(self.stream, "change", None)  # absent before the first step
+        tuples = empty_like((change or self.stream.all()).inserted)
         none = np.empty(0, np.int64)
         return WindowContents(count, none, self.untagged(tuples), none, none)
 
 
 class TimeWindows(StreamWindows):
-    """TimeWindow and the landmark window of time: at each multiple of slide, ticks w+begin (or the start) to w+end.
+    """TimeWindow and the landmark window of time: at each multiple w of `slide`, ticks w+begin to w+end.
 
-    `store` has the tuples; in a join it is the one that the join probes, and nobody asks for contents.
+    Offsets are in ticks. A landmark window has no `begin`: it goes back to `start`. The store has the tuples; in a join it
+    is the store that the join probes, and no contents are read here.
     """
 
-    def __init__(self, stream, columns, begin, end, slide, start, store):
+    def __init__(
+        self,
+        stream: Stream,
+        columns: tuple[Column, ...],
+        begin: int | None,
+        end: int,
+        slide: int,
+        start: int,
+        store: WindowStore,
+    ) -> None:
         super().__init__(stream, columns)
         self.store = store
         self.begin, self.end, self.slide, self.start = begin, end, slide, start
         self._next = grid_at_or_after(start, slide)
         store.begin(self._earliest(NO_WINDOWS))
+        store.widen(None if begin is None else 1 - begin)
+
+    def describe(self) -> OperatorDescription:
+        begin = "START" if self.begin is None else f"NOW{self.begin:+}" if self.begin else "NOW"
+        end = f"NOW{self.end:+}" if self.end else "NOW"
+        return OperatorDescription("time windows", f"FROM {begin} TO {end} SLIDE {self.slide} (ticks)")
 
     @property
-    def next_due(self):
+    def max_rows(self) -> int | None:
+        return None if self.begin is None else self.stream.max_tuples(self.end - self.begin + 1)
+
+    @property
+    def tick_slide(self) -> int | None:
+        return self.slide
+
+    @property
+    def next_due(self) -> NextDue:
         return NextDue(self._next + self.stream.lag)
 
+    def _held(self) -> Tuples | None:
+        """All held tuples by tick; None where there never were any."""
+        store = self.store
+        if not isinstance(store, TickOrderedStore):
+            raise TypeError(f"expected a store by tick, found {type(store).__name__}")
+        return store.by_tick()
+
     @property
-    def has_late_appends(self):
-        """Whether tuples are in windows from their arrival on (3.6)."""
-        held = self.store.by_tick()
+    def has_late_appends(self) -> bool:
+        held = self._held()
         return held is not None and bool(held.append.any())
 
     @property
-    def in_order(self):
-        """Whether the order of a window's tuples is that of their ticks (6.4)."""
-        held = self.store.by_tick()
+    def in_order(self) -> bool:
+        held = self._held()
+        if held is None:
+            return True
         index = self.stream.index_of(held.ident)
         return bool((index[1:] > index[:-1]).all()) and bool((index > 0).all())
 
-    def due(self, upto):
-        """The windows up to a tick that were not given before."""
+    def due(self, upto: int) -> WindowBatch:
         if upto < self._next:
             return NO_WINDOWS
         ticks = np.arange(self._next, upto + 1, self.slide)
         self._next = int(ticks[-1]) + self.slide
         return make_windows(ticks, constant(1, len(ticks)), self._left(ticks), ticks + self.end)
 
-    def _left(self, w):
+    def _left(self, w: IntArray) -> IntArray:
         return np.full_like(w, self.start) if self.begin is None else w + self.begin
 
     @property
-    def may_be_dirty(self):
-        """Whether the stream's change reaches back into a window that was given: seldom, and then `dirty` says which."""
+    def may_be_dirty(self) -> bool:
         return self.stream.change.first - self.end <= self._next - self.slide
 
-    def dirty(self, given):
-        """A mask of the windows that hold a tick of the stream's change."""
+    def dirty(self, given: WindowBatch) -> BoolArray:
         return find_touched(self.stream.change.ticks(int(given.right.max(initial=-NEVER))), given.left, given.right)
 
-    def apply(self):
-        """The store takes changes in."""
+    def apply(self) -> None:
+        """Nothing: the store takes changes in."""
 
-    def ordered_tuples(self):
-        """(all tuples that are held, the places by which windows hold them, ascending): these are their ticks."""
-        held = self.store.by_tick()
-        return held, None if held is None else held.tick
+    def ordered_tuples(self) -> tuple[Tuples, IntArray] | None:
+        held = self._held()
+        return None if held is None else (held, held.tick)
 
-    def content(self, given):
-        """A Frame with the tuples of these windows, numbered as they are given."""
-        held = self.store.by_tick()
+    def content(self, given: WindowBatch) -> WindowContents | None:
+        held = self._held()
         if held is None:
             return None
         first = np.searchsorted(held.tick, given.left)
         counts = np.maximum(np.searchsorted(held.tick, given.right, "right") - first, 0)
         window, at = np.repeat(np.arange(len(given)), counts), expand_ranges(first, counts)
-        if held.append.any():  # those are in windows from their arrival on (3.6)
+        if held.append.any():  # appended tuples are in windows from their arrival on (3.6)
             arrived = ~held.append[at] | (held.arrival[at] <= given.tick[window])
             window, at = window[arrived], at[arrived]
         found = held.take(at)
         return order_frame(found.with_columns(self.untagged(found)), window, len(given), self.stream)
 
-    def covers(self, given):
+    def covers(self, given: WindowBatch) -> list[CoverageRanges]:
         return self.stream.covers(given.left, given.right, given.tick)
 
-    def forget(self, before, kept):
-        """Keep what the kept windows and those to come can reach."""
+    def forget(self, before: int, kept: WindowBatch) -> None:
         earliest = self._earliest(kept)
         self.store.need(earliest)
         self.stream.need(min(before, earliest))
 
-    def _earliest(self, kept):
+    def _earliest(self, kept: WindowBatch) -> int:
         """The first tick that the kept windows and those to come can reach."""
-        coming = self.start if self.begin is None else self._next + self.begin
-        return min(coming, int(kept.left.min(initial=NEVER)))
+        next_left = self.start if self.begin is None else self._next + self.begin
+        return min(next_left, int(kept.left.min(initial=NEVER)))
 
 
-def find_touched(ticks, left, right):
-    """Which ranges hold one of some ascending ticks."""
+def find_touched(ticks: IntArray, left: IntArray, right: IntArray) -> BoolArray:
+    """A mask of the ranges left[i] to right[i] that contain one of some ascending ticks."""
     return np.searchsorted(ticks, left) < np.searchsorted(ticks, right, "right")
 
 
-def find_entry_order(tuples, window, stream):
-    """(the indexes of tuples, NEVER where they wait; the order in which they enter, in each window; None where that is theirs)."""
+def find_entry_order(tuples: Tuples, window: IntArray, stream: Stream) -> tuple[IntArray, IntArray | None]:
+    """(the index of each tuple, NEVER where it has none yet; the order of entry within each window).
+
+    The order is None where the tuples are in order of entry already.
+    """
     index = stream.index_of(tuples.ident)
     key = np.where(index > 0, index, NEVER)
     waiting = index == 0
@@ -177,8 +281,8 @@ def find_entry_order(tuples, window, stream):
     return key, np.lexsort((tuples.place, tuples.rank, tuples.part, arrival, key, window))
 
 
-def order_frame(tuples, window, count, stream):
-    """A Frame of tuples in their windows, each window in the order of its stream (6.4)."""
+def order_frame(tuples: Tuples, window: IntArray, count: int, stream: Stream) -> WindowContents:
+    """The contents of windows: tuple i is in window[i], each window in the order of its stream (6.4)."""
     key, order = find_entry_order(tuples, window, stream)
     if order is not None:
         tuples, window, key = tuples.take(order), window[order], key[order]
@@ -189,39 +293,61 @@ def order_frame(tuples, window, count, stream):
 class RowWindows(StreamWindows):
     """RowWindow and the landmark window of rows: at each slide-th row, rows k+begin (or row 1) to k+end (3.7)."""
 
-    has_late_appends, in_order = (
-        False,
-        True,
-    )  # a row is in its windows whenever it arrived, and its number tells its place
-
-    def __init__(self, stream, columns, begin, end, slide):
+    def __init__(self, stream: Stream, columns: tuple[Column, ...], begin: int | None, end: int, slide: int) -> None:
+        """Offsets are in rows; a landmark window has no `begin`."""
         super().__init__(stream, columns)
         self._latest = -NEVER  # the greatest tick of a row
         self.begin, self.end, self.slide = begin, end, slide
         self._arrivals = WatermarkBuffer()
         self._rows = TupleBuffer()  # tuples that entered
-        self._numbered = None, None  # they, as they were when their numbers were last asked for, and these
-        self._numbers = TupleIndexes()  # by ident the row, counting the earlier ones too; 0: it is none
-        self._first = 1  # rows before that one were let go of
+        self._numbered: tuple[Tuples, IntArray] | None = None  # the rows and their numbers, until these change
+        self._numbers = TupleIndexes()  # by tuple number the row, counting earlier ones too; 0: it is no row
+        self._first = 1  # rows before that one were dropped
         self._made = NO_WINDOWS  # windows that rows have made and that were not given
         self._count = 0  # rows from 1 on
-        self._since, self._earlier = -NEVER, 0  # how many rows arrived before it: they are 0, -1, …
+        self._since, self._earlier = -NEVER, 0  # so many rows arrived before tick `_since`: they are 0, -1, …
         self._was_certain = -NEVER
-        self._at = {}  # how many windows there are of each tick that may get more
+        self._at: dict[int, int] = {}  # how many windows there are of each tick that may get more
+
+    def describe(self) -> OperatorDescription:
+        begin = "START" if self.begin is None else f"NOW{self.begin:+}" if self.begin else "NOW"
+        end = f"NOW{self.end:+}" if self.end else "NOW"
+        rows, revised = self.max_rows, self.stream.max_tuples(self.horizon) if self.horizon else 0
+        limit = None if rows is None or revised is None else rows + revised
+        state = describe_tuples("rows", limit, self._rows.all(), len(self._ids))
+        return OperatorDescription("row windows", f"FROM {begin} TO {end} SLIDE {self.slide} ROWS", state)
 
     @property
-    def next_due(self):
-        """Until a row makes the next window, where it is known how many tuples that takes."""
+    def max_rows(self) -> int | None:
+        return None if self.begin is None else max(0, self.end - self.begin + 1)
+
+    @property
+    def tick_slide(self) -> int | None:
+        return None
+
+    @property
+    def has_late_appends(self) -> bool:
+        """False: a row is in its windows whenever it arrived."""
+        return False
+
+    @property
+    def in_order(self) -> bool:
+        """True: the number of a row is its position."""
+        return True
+
+    @property
+    def next_due(self) -> NextDue:
+        """When a row makes the next window, where it is known how many tuples that takes."""
         extent, more = self.stream.sole_extent, self.slide - 1 - self._count % self.slide - len(self._arrivals)
         return DUE_NOW if extent is None or len(self._made) or more < 0 else NextDue(NEVER, {extent: more})
 
     @property
-    def may_be_dirty(self):
+    def may_be_dirty(self) -> bool:
         change = self.stream.change
         return len(change.removed) > 0 or (len(change.dirty_ticks) > 0 and int(change.dirty_ticks[0]) <= self._latest)
 
-    def dirty(self, given):
-        """Windows with a row that was corrected; and those whose range of ticks was touched, for their coverage."""
+    def dirty(self, given: WindowBatch) -> BoolArray:
+        """Windows with a corrected row, and those with a dirty tick in their range: their coverage may differ."""
         change = self.stream.change
         rows = self._numbers.of(change.removed.ident)
         mask = find_touched(np.sort(rows[rows >= self._first]) - self._earlier, given.left, given.right)
@@ -229,39 +355,44 @@ class RowWindows(StreamWindows):
             mask |= find_touched(change.dirty_ticks, *self._ticks_of(given))
         return mask
 
-    def _ticks_of(self, given):
+    def _ticks_of(self, given: WindowBatch) -> tuple[IntArray, IntArray]:
         """The least and the greatest tick of the rows of each window; an empty range without rows."""
         low, high = np.ones(len(given), np.int64), np.zeros(len(given), np.int64)
-        rows, numbers = self.ordered_tuples()
-        if rows is None or not len(given):
+        held = self.ordered_tuples()
+        if held is None or not len(given):
             return low, high
+        rows, numbers = held
         first = np.searchsorted(numbers, given.left)
-        behind = np.searchsorted(numbers, given.right, "right")
-        some = first < behind
-        edges = np.stack([first[some], behind[some]], axis=1).ravel()
+        end = np.searchsorted(numbers, given.right, "right")
+        nonempty = first < end
+        edges = np.stack([first[nonempty], end[nonempty]], axis=1).ravel()
         ticks = np.append(rows.tick, 0)  # an edge may lie behind the last row
-        low[some] = np.minimum.reduceat(ticks, edges)[::2]
-        high[some] = np.maximum.reduceat(ticks, edges)[::2]
+        low[nonempty] = np.minimum.reduceat(ticks, edges)[::2]
+        high[nonempty] = np.maximum.reduceat(ticks, edges)[::2]
         return low, high
 
-    def _held(self):
+    def _held(self) -> tuple[Tuples, IntArray] | None:
+        """(the rows as they came, their numbers); None where there never were any."""
         rows = self._rows.all()
-        if rows is not self._numbered[0]:
+        if rows is None:
+            return None
+        if self._numbered is None or rows is not self._numbered[0]:
             self._numbered = rows, self._numbers.of(rows.ident) - self._earlier
         return self._numbered
 
-    def ordered_tuples(self):
-        """(the rows in their order, their numbers)."""
-        rows, numbers = self._held()
-        if rows is not None and (numbers[1:] < numbers[:-1]).any():
+    def ordered_tuples(self) -> tuple[Tuples, IntArray] | None:
+        held = self._held()
+        if held is None:
+            return None
+        rows, numbers = held
+        if (numbers[1:] < numbers[:-1]).any():
             order = np.argsort(numbers, kind="stable")
             rows, numbers = rows.take(order), numbers[order]
         return rows, numbers
 
-    def apply(self):
+    def apply(self) -> None:
         change = self.stream.change
-        if len(change.removed) and self._rows.all() is not None:
-            held = self._rows.all()
+        if len(change.removed) and (held := self._rows.all()) is not None:
             self._rows.keep(~np.isin(held.ident, change.removed.ident))
             was_row = self._numbers.of(change.inserted.ident) >= self._first
             self._rows.add(change.inserted.take(was_row & ~change.is_new))  # a replacement keeps its row (12.1)
@@ -270,8 +401,8 @@ class RowWindows(StreamWindows):
         if entering is not None:
             self._enter(entering)
 
-    def load_rows(self, change, since=None):
-        """Rows count from the query's start (1.1); where that is `since`, not now, from the first arrival then (10.7)."""
+    def load_rows(self, change: Change, since: int | None = None) -> None:
+        """Number the rows that are here: they count from the start of the query (1.1), or from tick `since` on (10.7)."""
         waiting = change.inserted.arrival > change.watermark
         self._arrivals.apply(change.inserted, waiting, change.removed)
         entered = change.inserted.take(~waiting).in_order()
@@ -280,28 +411,28 @@ class RowWindows(StreamWindows):
         self._number(*(self.stream.row_history() or (entered.ident, entered.arrival)))
         self._since = -NEVER if since is None else since
 
-    def _enter(self, tuples):
+    def _enter(self, tuples: Tuples) -> None:
         self._hold(tuples)
         self._number(tuples.ident, tuples.arrival)
 
-    def _hold(self, tuples):
+    def _hold(self, tuples: Tuples) -> None:
         self._latest = max(self._latest, int(tuples.tick.max(initial=-NEVER)))
         self._rows.add(tuples)
 
-    def _number(self, idents, arrivals):
-        """The next rows, in order."""
-        self._numbered = None, None
+    def _number(self, idents: IntArray, arrivals: IntArray) -> None:
+        """Give numbers to the next rows, in order."""
+        self._numbered = None
         if len(idents):
             self._numbers.enter(idents, is_consecutive(idents))
-        early = int(np.searchsorted(arrivals, self._since))
-        self._earlier += early
-        if len(arrivals) > early:
+        earlier = int(np.searchsorted(arrivals, self._since))
+        self._earlier += earlier
+        if len(arrivals) > earlier:
             first = self._count + 1
-            self._count += len(arrivals) - early
-            self._made_by(arrivals[early:], first)
+            self._count += len(arrivals) - earlier
+            self._made_by(arrivals[earlier:], first)
 
-    def _made_by(self, arrivals, first):
-        """Note the windows that rows make as they enter; `first` is the number of the first of them."""
+    def _made_by(self, arrivals: IntArray, first: int) -> None:
+        """Make the windows of rows that entered; `first` is the number of the first of them."""
         self._at = {tick: count for tick, count in self._at.items() if tick > self._was_certain}
         self._was_certain = self.certain
         k = np.arange(first + -first % self.slide, self._count + 1, self.slide)
@@ -310,11 +441,11 @@ class RowWindows(StreamWindows):
         if self._at:
             n = n + np.array([self._at.get(tick, 0) for tick in ticks.tolist()], np.int64)
         recent = slice(int(np.searchsorted(ticks, self._was_certain, "right")), None)
-        self._at |= zip(ticks[recent].tolist(), n[recent].tolist(), strict=True)
+        self._at.update(zip(ticks[recent].tolist(), n[recent].tolist(), strict=True))
         left = np.ones_like(k) if self.begin is None else k + self.begin
         self._made = concatenate_windows([self._made, make_windows(ticks, n, left, k + self.end)])
 
-    def due(self, upto):
+    def due(self, upto: int) -> WindowBatch:
         count = int(np.searchsorted(self._made.tick, upto, "right"))
         if count == len(self._made):
             given, self._made = self._made, NO_WINDOWS
@@ -322,18 +453,20 @@ class RowWindows(StreamWindows):
         given, self._made = self._made.take(slice(0, count)), self._made.take(slice(count, None))
         return given
 
-    def numbered(self, low, high):
+    def numbered(self, low: int, high: int) -> tuple[IntArray, dict[int, Vector]] | None:
         """(numbers, columns) of the rows from one number to another; None where there never were any."""
-        rows, numbers = self.ordered_tuples()
-        if rows is None:
+        held = self.ordered_tuples()
+        if held is None:
             return None
+        rows, numbers = held
         there = slice(*np.searchsorted(numbers, (low, high + 1)).tolist())
         return numbers[there], self.untagged(rows.take(there))
 
-    def content(self, given):
-        rows, numbers = self.ordered_tuples()
-        if rows is None:
+    def content(self, given: WindowBatch) -> WindowContents | None:
+        held = self.ordered_tuples()
+        if held is None:
             return None
+        rows, numbers = held
         first = np.searchsorted(numbers, given.left)
         counts = np.maximum(np.searchsorted(numbers, given.right, "right") - first, 0)
         tuples = rows.take(expand_ranges(first, counts))
@@ -341,36 +474,38 @@ class RowWindows(StreamWindows):
         window = np.repeat(np.arange(len(given)), counts)
         return WindowContents(len(given), window, self.untagged(tuples), tuples.tick, second)
 
-    def covers(self, given):
-        nothing = self.empty_covers()
-        if not any(each.intake for each in nothing):
-            return nothing
+    def covers(self, given: WindowBatch) -> list[CoverageRanges]:
+        empty = self.empty_covers()
+        if not any(each.intake for each in empty):
+            return empty
         return self.stream.covers(*self._ticks_of(given), given.tick)
 
-    def final(self, before, given):
-        """Rows have their ticks in any order: a tuple stamped ahead may be corrected when later rows may not."""
+    def final(self, before: int, given: WindowBatch) -> BoolArray:
+        """Rows have ticks in any order: a tuple stamped ahead may still change when rows after it no longer do."""
         open_from = self.stream.open_from(before)
-        rows, numbers = self._held()
-        open = None if rows is None else rows.tick >= open_from
-        if open is None or not open.any():
-            return given.tick < open_from
-        return (given.right < int(numbers[open].min())) & (given.tick < open_from)
+        held = self._held()
+        if held is not None:
+            rows, numbers = held
+            open_rows = rows.tick >= open_from
+            if open_rows.any():
+                return (given.right < int(numbers[open_rows].min())) & (given.tick < open_from)
+        return given.tick < open_from
 
-    def _coming(self):
+    def _next_left(self) -> int:
         """The first row that windows to come can reach."""
         if self.begin is None:
             return 1
         return self._count - self._count % self.slide + self.slide + self.begin
 
-    def forget(self, before, kept):
-        """Keep the rows that the kept windows and those to come can reach, and the ticks that these rows lie in."""
-        rows, numbers = self._held()
-        if rows is None:
+    def forget(self, before: int, kept: WindowBatch) -> None:
+        """Keep the rows that the kept windows and those to come can reach; the stream keeps the ticks of these rows."""
+        held = self._held()
+        if held is None:
             self.stream.need(before)
             return
-        first = min(self._coming(), *(int(of.left.min(initial=NEVER)) for of in (kept, self._made)))
+        first = min(self._next_left(), *(int(of.left.min(initial=NEVER)) for of in (kept, self._made)))
         self._first = max(self._first, first + self._earlier)
-        self._rows.keep(numbers >= first)
-        rows, self._numbered = self._rows.all(), (None, None)
+        rows, self._numbered = held[0].take(held[1] >= first), None
+        self._rows.keep(held[1] >= first)
         self.stream.need(min(before, int(rows.tick.min(initial=NEVER))))
         self._numbers.drop_before(min(self.stream.first, int(rows.ident.min(initial=NEVER))))

@@ -1,29 +1,57 @@
-"""Scanning: windows over a table: what it holds at each multiple of an interval, or once; asked as those of `windowing.py` are."""
+"""Windows over a table: what it contains at each multiple of an interval, or once. They are WindowSources, as those
+over streams.
+"""
 
 import numpy as np
 
+from acquisition.arrays import BoolArray
 from acquisition.ticks import grid_at_or_after
+from basestation.algebra.expression import Column
+from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.next_due import DUE_NOW, NEVER_DUE, NextDue
-from basestation.execution.columns.window_batch import NEVER, NO_WINDOWS, make_windows
+from basestation.execution.columns.window_batch import NEVER, NO_WINDOWS, WindowBatch, make_windows
 from basestation.execution.columns.window_contents import WindowContents
+from basestation.execution.description import OperatorDescription, StateDescription
+from basestation.execution.interfaces import ScannedTable
 
 
 class ScanWindows:
-    """Scan: at each multiple of the interval what a table holds then (1.6). `table` is a Table, or Archived."""
+    """Scan: at each multiple of the interval, what a table contains then (1.6)."""
 
     level = 0
+    horizon = 0
 
-    def __init__(self, table, interval, columns, start):
+    def __init__(self, table: ScannedTable, interval: int, columns: tuple[Column, ...], start: int) -> None:
+        """`interval` is in ticks, `start` the first tick of the query."""
         self.table, self.interval, self._columns = table, interval, columns
-        self._next = self.needed = grid_at_or_after(start, interval)  # no tick before it is asked for again
+        self._next = self.needed = grid_at_or_after(start, interval)
+        """`needed`: no tick before it is scanned again."""
+
+    def describe(self) -> OperatorDescription:
+        return OperatorDescription(
+            f"scan {self.table.extent.name}", f"newest version every {self.interval} ticks", self._describe_rows()
+        )
+
+    def _describe_rows(self) -> StateDescription:
+        return StateDescription("rows of the table", None, 8 * len(self._columns))
 
     @property
-    def watermark(self):
+    def max_rows(self) -> int | None:
+        return None
+
+    @property
+    def tick_slide(self) -> int | None:
+        return self.interval
+
+    @property
+    def watermark(self) -> int:
         return self.table.watermark
 
-    certain = watermark
+    @property
+    def certain(self) -> int:
+        return self.table.watermark
 
-    def due(self, upto):
+    def due(self, upto: int) -> WindowBatch:
         ticks = np.arange(self._next, upto + 1, self.interval)
         if not len(ticks):
             return NO_WINDOWS
@@ -31,52 +59,59 @@ class ScanWindows:
         return make_windows(ticks, np.ones_like(ticks), ticks, ticks)
 
     @property
-    def next_due(self):
+    def next_due(self) -> NextDue:
         return DUE_NOW if self.may_be_dirty else NextDue(self._next)
 
     @property
-    def may_be_dirty(self):
+    def may_be_dirty(self) -> bool:
         return self.table.changed_from < NEVER
 
-    def dirty(self, given):
+    def dirty(self, given: WindowBatch) -> BoolArray:
         return given.tick >= self.table.changed_from
 
-    def apply(self):
+    def apply(self) -> None:
         self.table.apply()
 
-    def content(self, given):
+    def content(self, given: WindowBatch) -> WindowContents:
         return self.table.frame(self._columns, given.tick)
 
-    def covers(self, given):
+    def covers(self, given: WindowBatch) -> list[CoverageRanges]:
         return []
 
-    def empty_covers(self):
+    def empty_covers(self) -> list[CoverageRanges]:
         return []
 
-    def empty(self, count):
+    def empty(self, count: int) -> WindowContents:
         none = self.table.frame(self._columns, np.array([-NEVER]))
         return WindowContents(count, none.window, none.columns)
 
-    def final(self, before, given):
+    def final(self, before: int, given: WindowBatch) -> BoolArray:
         return given.tick < before
 
-    def forget(self, before, kept):
+    def forget(self, before: int, kept: WindowBatch) -> None:
         self.needed = min(self._next, int(kept.tick.min(initial=NEVER)))
 
 
 class OnceWindow(ScanWindows):
-    """Once: one window at the query's start (2.6)."""
+    """Once: one window at the start of the query (2.6)."""
 
-    def __init__(self, table, columns, start):
-        self.table, self._columns = table, columns
-        self._start = self._next = self.needed = start
+    def __init__(self, table: ScannedTable, columns: tuple[Column, ...], start: int) -> None:
+        super().__init__(table, 1, columns, start)
+        self._start = start
         self._given = False
 
+    def describe(self) -> OperatorDescription:
+        return OperatorDescription(f"read {self.table.extent.name}", "once, at the start", self._describe_rows())
+
     @property
-    def next_due(self):
+    def tick_slide(self) -> int | None:
+        return None
+
+    @property
+    def next_due(self) -> NextDue:
         return NEVER_DUE if self._given else NextDue(self._start)
 
-    def due(self, upto):
+    def due(self, upto: int) -> WindowBatch:
         if self._given or upto < self._start:
             return NO_WINDOWS
         self._given = True

@@ -1,10 +1,11 @@
-"""Combining: which windows of several sequences stand together (SEMANTICS 4), many ticks at once."""
+"""Window product: which windows of several sequences are combined (SEMANTICS 4), for many ticks at once."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from basestation.algebra.vector import constant
+from acquisition.arrays import IntArray
+from basestation.algebra.vector import Selection, constant
 from basestation.execution.columns.integer_arrays import distinct
 from basestation.execution.columns.window_batch import expand_ranges
 
@@ -13,39 +14,41 @@ _NONE, _ONE = np.empty(0, np.int64), np.ones(1, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class WindowSequence:
-    """New windows of one sequence, by tick, and their numbers."""
+    """New windows of one sequence: their ticks, ascending, and their numbers."""
 
-    tick: np.ndarray
-    number: np.ndarray
+    tick: IntArray
+    number: IntArray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.tick)
 
-    def take(self, which):
+    def take(self, which: Selection) -> "WindowSequence":
         return WindowSequence(self.tick[which], self.number[which])
 
 
 NO_SEQUENCE = WindowSequence(_NONE, _NONE)
 
 
-def combine_recent(new, recent):
-    """(ticks, n, numbers with a column for each sequence) of what new windows make.
+def combine_recent(new: list[WindowSequence], recent: list[IntArray]) -> tuple[IntArray, IntArray, IntArray]:
+    """(ticks, n, numbers with a column for each sequence) of the combinations that new windows make.
 
-    At each tick where a sequence has a window, all combinations of everybody's most recent, the first sequence slowest;
-    `recent` has the numbers of those from before.
+    At each tick with a new window: all combinations of the most recent windows of all sequences, the first sequence slowest.
+    `recent[i]` has the numbers of the most recent windows of sequence i from before.
     """
-    starts = [_starts(of) for of in new]
-    own = [of.tick if len(begins) == len(of) else of.tick.take(begins) for of, begins in zip(new, starts, strict=True)]
-    ticks, upto = _united(own)
-    # Nothing stands together before each of them has a window.
+    starts = [_find_starts(of) for of in new]
+    ticks_of = [
+        of.tick if len(begins) == len(of) else of.tick.take(begins) for of, begins in zip(new, starts, strict=True)
+    ]
+    ticks, upto = _merge_ticks(ticks_of)
+    # There is no combination before each sequence has a window.
     begin = max(
-        (int(np.searchsorted(of, 1)) for of, known in zip(upto, recent, strict=True) if not len(known)), default=0
+        (int(np.searchsorted(of, 1)) for of, earlier in zip(upto, recent, strict=True) if not len(earlier)), default=0
     )
     ticks, upto = ticks[begin:], [of[begin:] for of in upto]
-    groups = [_groups(*each) for each in zip(new, recent, starts, upto, strict=True)]
+    groups = [_find_recent(*each) for each in zip(new, recent, starts, upto, strict=True)]
     if all((count == 1).all() for _, _, count in groups):
         numbers = np.array([candidates.take(first) for candidates, first, _ in groups])
-        return ticks, constant(1, len(ticks)), numbers.T  # what is asked for is a column, mostly
+        return ticks, constant(1, len(ticks)), numbers.T  # in memory a sequence is one piece: columns are read mostly
     groups = [(candidates, first, np.broadcast_to(count, ticks.shape)) for candidates, first, count in groups]
     total = np.prod([count for _, _, count in groups], axis=0)
     row = np.repeat(np.arange(len(ticks)), total)
@@ -58,45 +61,47 @@ def combine_recent(new, recent):
     return ticks[row], n + 1, numbers
 
 
-def _starts(of):
-    """Where each of its ticks begins."""
+def _find_starts(of: WindowSequence) -> IntArray:
+    """The positions at which the ticks of a sequence begin."""
     if (of.tick[1:] > of.tick[:-1]).all():
         return np.arange(len(of))
     return np.flatnonzero(np.concatenate([[True], of.tick[1:] != of.tick[:-1]]))
 
 
-def _united(sequences):
-    """(all ticks of sequences of ascending ticks; for each sequence how many of its ticks lie at or before each of these).
+def _merge_ticks(sequences: list[IntArray]) -> tuple[IntArray, list[IntArray]]:
+    """(all ticks of sequences of ascending ticks; for each sequence the number of its ticks at or before each of these).
 
-    The ticks of the others are put between those of the longest, which are not looked at one by one.
+    The ticks of shorter sequences are inserted between those of the longest, which are not searched one by one.
     """
     longest = max(range(len(sequences)), key=lambda i: len(sequences[i]))
     long = sequences[longest]
     others = distinct(np.concatenate([_NONE, *(of for i, of in enumerate(sequences) if i != longest)]))
     place = np.searchsorted(long, others)
     new = long.take(np.minimum(place, len(long) - 1)) != others
-    behind = np.cumsum(new)
-    at = place + behind - new  # where they stand among all
-    count = len(long) + np.count_nonzero(new)
-    ticks, own = long, np.arange(1, count + 1)
+    inserted = np.cumsum(new)
+    at = place + inserted - new  # where they stand among all
+    count = len(long) + int(np.count_nonzero(new))
+    ticks, upto_long = long, np.arange(1, count + 1)
     if count > len(long):
-        own -= _upto(at[new], count)
-        ticks = long.take(own - 1)
+        upto_long -= _count_upto(at[new], count)
+        ticks = long.take(upto_long - 1)
         ticks[at] = others
-    upto = [own] * len(sequences)
+    upto = [upto_long] * len(sequences)
     for i, of in enumerate(sequences):
         if i != longest:
-            upto[i] = _upto(at if len(of) == len(others) else at[np.searchsorted(others, of)], count)
+            upto[i] = _count_upto(at if len(of) == len(others) else at[np.searchsorted(others, of)], count)
     return ticks, upto
 
 
-def _upto(at, count):
-    """How many of some ascending places lie at or before each of so many."""
+def _count_upto(at: IntArray, count: int) -> IntArray:
+    """For each of `count` positions, how many of some ascending positions are at or before it."""
     return np.repeat(np.arange(len(at) + 1), np.diff(at, prepend=0, append=count))
 
 
-def _groups(of, recent, starts, upto):
-    """(numbers, and for each tick where among them those of the most recent tick begin, and how many they are)."""
+def _find_recent(
+    of: WindowSequence, recent: IntArray, starts: IntArray, upto: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """(numbers; for each tick, where the windows of the most recent tick begin among them; how many there are)."""
     if len(starts) == len(of) and len(recent) < 2:  # one at each tick
         return np.concatenate([recent, of.number]), upto if len(recent) else upto - 1, _ONE
     first = np.concatenate([[0], len(recent) + starts])
@@ -105,35 +110,35 @@ def _groups(of, recent, starts, upto):
 
 
 class WindowProduct:
-    """The windows of several inputs that stand together, of which some may come after later ones of others (11).
+    """Combinations of the windows of several inputs, of which some may come after later ones of others (11).
 
-    Up to a certain tick all inputs have given all their windows. What stands together behind it is found again in each
-    step: a window that comes late makes others, and takes the place of older ones in those that are there.
+    Up to the certain tick all inputs have given all windows. Combinations behind it are computed again in each step: a late
+    window makes new ones and takes the place of an older window in others.
     """
 
-    def __init__(self, width):
-        self._recent = [_NONE] * width  # the numbers of each input's windows of the most recent certain tick
-        self._open = [NO_SEQUENCE] * width  # those behind it
+    def __init__(self, width: int) -> None:
+        self._recent = [_NONE] * width  # by input: the numbers of its windows of the most recent certain tick
+        self._open = [NO_SEQUENCE] * width  # by input: its windows behind the certain tick
 
-    def stands(self, new, certain):
-        """(ticks, n, numbers) of all that stands together behind what was certain before."""
-        given = [_followed(open, more) for open, more in zip(self._open, new, strict=True)]
-        if not any(len(of) for of in given):
+    def combine(self, new: list[WindowSequence], certain: int) -> tuple[IntArray, IntArray, IntArray]:
+        """(ticks, n, numbers) of all combinations behind the tick that was certain before."""
+        sequences = [_append(open, more) for open, more in zip(self._open, new, strict=True)]
+        if not any(len(of) for of in sequences):
             return _NONE, _NONE, np.empty((0, len(new)), np.int64)
-        found = combine_recent(given, self._recent)
-        for place, of in enumerate(given):
+        combined = combine_recent(sequences, self._recent)
+        for place, of in enumerate(sequences):
             past = int(np.searchsorted(of.tick, certain, "right"))
             self._open[place] = of.take(slice(past, None)) if past < len(of) else NO_SEQUENCE
-            if past:  # copied: it would hold on to the numbers of all
+            if past:  # copied: a view keeps the whole array
                 self._recent[place] = of.number[np.searchsorted(of.tick, of.tick[past - 1]) : past].copy()
-        return found
+        return combined
 
-    def coming(self, place):
-        """The numbers of the windows of one input that may stand in combinations to come."""
+    def open_numbers(self, place: int) -> IntArray:
+        """The numbers of the windows of one input that later combinations may have."""
         return np.concatenate([self._recent[place], self._open[place].number])
 
 
-def _followed(a, b):
+def _append(a: WindowSequence, b: WindowSequence) -> WindowSequence:
     if not len(a):
         return b
     return WindowSequence(np.concatenate([a.tick, b.tick]), np.concatenate([a.number, b.number]))

@@ -107,13 +107,13 @@ def test_scaled_attributes_join_by_what_they_stand_for():
 
 
 def test_pairs_without_an_equality_come_in_portions(monkeypatch):
-    from basestation.execution.relational import row_operators
+    from basestation.execution import thresholds
 
     a, b = ks(*range(7)), ks(*range(5))
     query = "SELECT a.k AS p, b.k AS q FROM a FULL JOIN b ON a.k < b.k"
     whole = rows(query, a, b)
     listed = rows("SELECT a.k AS p, b.k AS q FROM a, b WHERE a.k < b.k", a, b)
-    monkeypatch.setattr(row_operators, "_AT_ONCE", 6)
+    monkeypatch.setattr(thresholds, "JOIN_COMBINATIONS", 6)
     assert rows(query, a, b) == whole
     assert rows("SELECT a.k AS p, b.k AS q FROM a, b WHERE a.k < b.k", a, b) == listed == whole[:10]
     assert whole == [(i, j) for i in range(4) for j in range(i + 1, 5)] + [(4, None), (5, None), (6, None), (None, 0)]

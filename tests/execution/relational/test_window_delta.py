@@ -2,7 +2,7 @@
 
 import pytest
 
-from basestation.execution import query_block
+from basestation.execution import content_evaluator
 from tests.execution.joins.test_join_operator import deliveries, play
 
 SHAPES = [
@@ -27,7 +27,7 @@ def test_what_came_and_went_is_what_whole_windows_differ_in(kind, shape, rng, co
     for _ in range(counts(2, 30)):
         given = list(deliveries(rng, 24, size=6))
         with monkeypatch.context() as patched:
-            patched.setattr(query_block, "make_sliding_delta", lambda *_: None)
+            patched.setattr(content_evaluator, "make_sliding_delta", lambda *_: None)
             expected = play(text, given, tidy_every=3)
         assert play(text, given, tidy_every=3) == expected
         said += sum(map(len, expected))

@@ -4,7 +4,8 @@ import pytest
 
 from basestation.algebra.node import walk
 from basestation.algebra.window import LoopWindow
-from basestation.execution.windowing.for_loops import EVALUATION_LIMIT, find_slope
+from basestation.execution.windowing.for_loops import EVALUATION_LIMIT
+from basestation.execution.windowing.loop_expressions import find_slope
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewriter import rewrite
