@@ -33,7 +33,7 @@ QUERIES = [
     f"ISTREAM(SELECT s, MIN(v) AS m FROM hits {FAR} GROUP BY s)",
 ]
 NUMBER = b"moteloom engine 14\n"
-DIGEST = "4b4e3777eb329dbe"
+DIGEST = "31fc5507bbbd0947"
 
 
 @pytest.mark.promise("snapshot")
