@@ -37,8 +37,8 @@ COPIED = (
     "pyproject.toml",
 )
 SECONDS = 1200
-ANSWERS = "tests/golden/test_queries.py::test_a_query_is_answered_as_its_file_says"
-CHOICES = "tests/golden/test_choices.py::test_a_query_under_a_random_choice"
+ANSWERS = "tests/golden/test_queries.py::test_query_answer_matches_golden_file"
+CHOICES = "tests/golden/test_choices.py::test_query_answers_equally_under_random_choice"
 NEAREST = {
     "basestation/execution": (ANSWERS, CHOICES, "tests/agreement", "tests/execution"),
     "basestation/progress": (ANSWERS, "tests/progress", CHOICES),

@@ -64,13 +64,13 @@ row = st.tuples(
 
 
 @given(st.lists(row, max_size=8))
-def test_a_batch_survives_its_table(rows):
+def test_batch_roundtrips_through_table(rows):
     found = batch_of(EXTENT, table_of(EXTENT, batch(*rows), 1000))
     assert rows_of(found) == rows
     assert found.arrival.tolist() == [row[0] + 3 for row in rows]
 
 
-def test_a_scaled_attribute_is_an_exact_decimal_for_everybody():
+def test_scaled_attribute_is_exact_decimal():
     table = table_of(EXTENT, batch((0, 3, -2005, 1, 1.5, "x"), (10, 3, None, 1, 1.5, "x")), 1000)
     assert table.schema.field("temp").type == pa.decimal128(18, 2)
     assert [str(value) for value in table.column("temp").to_pylist()] == ["-20.05", "None"]
@@ -84,7 +84,7 @@ def archive(request, tmp_path):
     return MemoryArchive() if request.param == "memory" else ParquetArchive(tmp_path, 1000)
 
 
-def test_what_goes_in_comes_out_in_order(archive):
+def test_archive_returns_readings_in_order(archive):
     archive.append(EXTENT, batch((MIDNIGHT, 4, 1, 1, 1.0, "a"), (MIDNIGHT - 1, 3, None, 2, None, None)))
     archive.append(EXTENT, batch((MIDNIGHT, 3, 5, 3, 3.0, "c")))
     assert rows_of(archive.read(EXTENT, MIDNIGHT - 1, MIDNIGHT)) == [
@@ -96,12 +96,12 @@ def test_what_goes_in_comes_out_in_order(archive):
     assert len(archive.read(EXTENT, MIDNIGHT + 1, MIDNIGHT + 9)) == 0
 
 
-def test_columns_that_were_not_sampled_are_null(archive):
+def test_unsampled_columns_are_null(archive):
     archive.append(EXTENT, batch((MIDNIGHT, 3, 7, None, None, None), names=("temp",)))
     assert rows_of(archive.read(EXTENT, 0, 2**40)) == [(MIDNIGHT, 3, 7, None, None, None)]
 
 
-def test_files_lie_by_extent_and_utc_day_and_a_second_start_goes_on_counting(tmp_path):
+def test_files_by_extent_and_day_continue_after_restart(tmp_path):
     ParquetArchive(tmp_path, 1000).append(
         EXTENT, batch((MIDNIGHT - 1, 3, 1, 1, 1.0, "a"), (MIDNIGHT, 3, 1, 1, 1.0, "a"))
     )
@@ -114,7 +114,7 @@ def test_files_lie_by_extent_and_utc_day_and_a_second_start_goes_on_counting(tmp
 
 
 @pytest.mark.promise("end-to-end")
-def test_a_file_that_was_not_finished_is_not_in_the_archive(tmp_path, monkeypatch):
+def test_unfinished_file_is_not_in_archive(tmp_path, monkeypatch):
     """Power fails before the rename: what lies aside is seen by nobody, and the next append is not in its way."""
     archive = ParquetArchive(tmp_path, 1000)
 
@@ -131,14 +131,14 @@ def test_a_file_that_was_not_finished_is_not_in_the_archive(tmp_path, monkeypatc
     assert archive.read(EXTENT, 0, 10).columns["temp"].tolist() == [2]
 
 
-def test_a_file_is_sorted_by_tick_and_site(tmp_path):
+def test_file_is_sorted_by_tick_and_site(tmp_path):
     archive = ParquetArchive(tmp_path, 1000)
     archive.append(EXTENT, batch((7, 4, 1, 1, 1.0, "a"), (7, 3, 1, 1, 1.0, "a"), (6, 9, 1, 1, 1.0, "a")))
     table = pq.read_table(archive.files(EXTENT)[0], partitioning=None)
     assert table.select(["_tick", "_site"]).to_pydict() == {"_tick": [6, 7, 7], "_site": [9, 3, 4]}
 
 
-def test_files_carry_their_schema(tmp_path):
+def test_files_carry_schema(tmp_path):
     archive = ParquetArchive(tmp_path, 1000)
     archive.append(EXTENT, batch((0, 3, 1, 1, 1.0, "a")))
     [file] = archive.files(EXTENT)
@@ -148,7 +148,7 @@ def test_files_carry_their_schema(tmp_path):
 
 
 @pytest.mark.promise("end-to-end")
-def test_nobody_imports_spark_before_it_is_needed():
+def test_spark_is_imported_lazily():
     """A gateway without Java runs everything else: importing the whole station must not import pyspark."""
     script = (
         "import basestation.station.service, basestation.archive.spark.session, sys; sys.exit('pyspark' in sys.modules)"

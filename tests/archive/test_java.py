@@ -31,7 +31,7 @@ def test_versions(tmp_path, says, version):
     assert java_version(fake_java(tmp_path, says)) == version
 
 
-def test_the_environment_comes_first_then_path_then_the_private_one(tmp_path):
+def test_java_search_order_environment_path_private(tmp_path):
     homes = {name: fake_java(tmp_path / name, OPENJDK.format("17.0.1")) for name in ("home", "path", "private")}
     environment = {"JAVA_HOME": str(homes["home"]), "PATH": str(homes["path"] / "bin")}
     assert find_java(environment, homes["private"]) == homes["home"]
@@ -40,13 +40,13 @@ def test_the_environment_comes_first_then_path_then_the_private_one(tmp_path):
     assert find_java({"PATH": ""}, homes["private"]) == homes["private"]
 
 
-def test_one_that_is_too_old_is_passed_over(tmp_path):
+def test_old_java_is_skipped(tmp_path):
     old = fake_java(tmp_path / "old", 'java version "1.8.0_402"')
     new = fake_java(tmp_path / "new", OPENJDK.format("17"))
     assert find_java({"JAVA_HOME": str(old), "PATH": ""}, new) == new
 
 
-def test_none_at_all_is_said_with_the_remedy(tmp_path):
+def test_missing_java_error_names_remedy(tmp_path):
     old = fake_java(tmp_path / "old", 'java version "1.8.0_402"')
     with pytest.raises(SparkUnavailableError) as caught:
         find_java({"JAVA_HOME": str(old), "PATH": ""}, tmp_path / "nothing")
@@ -56,7 +56,7 @@ def test_none_at_all_is_said_with_the_remedy(tmp_path):
 
 
 @pytest.mark.promise("end-to-end")
-def test_without_pyspark_the_extra_is_named(tmp_path, monkeypatch):
+def test_missing_pyspark_error_names_extra(tmp_path, monkeypatch):
     from basestation.archive.spark.session import start_session
 
     monkeypatch.setitem(sys.modules, "pyspark", None)
@@ -66,7 +66,7 @@ def test_without_pyspark_the_extra_is_named(tmp_path, monkeypatch):
         start_session(tmp_path)
 
 
-def test_the_shim_of_the_set_up_takes_one_flag_away_and_leaves_the_rest(tmp_path):
+def test_setup_shim_removes_one_flag(tmp_path):
     """The lines of tools/setup.sh between the marks, with an `echo` in the place of Java."""
     script = (ROOT / "tools" / "setup.sh").read_text()
     body = script.split("<<SHIM\n")[1].split("\nSHIM\n")[0].replace("\\$", "$").replace("$image", str(tmp_path))

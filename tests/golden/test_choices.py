@@ -38,20 +38,20 @@ def judge(name, choice, rng):
 
 @pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("name", CASES)
-def test_a_query_under_a_random_choice(name, rng):
+def test_query_answers_equally_under_random_choice(name, rng):
     case = choice_case(name)
     judge(name, rng.choice([choice for choice in CHOICES if choice.suits(case)]), rng)
 
 
 @pytest.mark.promise("live-is-replay")
 @pytest.mark.parametrize("name", CASES if FULL else SAMPLE)
-def test_a_query_under_every_choice(name, rng):
+def test_query_answers_equally_under_every_choice(name, rng):
     case = choice_case(name)
     for choice in CHOICES:
         if choice.suits(case):
             judge(name, choice, rng)
 
 
-def test_each_choice_suits_many_queries():
+def test_each_choice_applies_to_many_queries():
     for choice in CHOICES:
         assert sum(choice.suits(choice_case(name)) for name in sorted(CASES)[::10]) > 15, choice.name

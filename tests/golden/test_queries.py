@@ -20,13 +20,13 @@ def _cases(word):
 
 @pytest.mark.promise("explain")
 @pytest.mark.parametrize(("golden", "case"), _cases("query"))
-def test_a_query_is_planned_as_its_file_says(golden, case):
+def test_query_plan_matches_golden_file(golden, case):
     assert plan_of(golden, case) == case.expected.get("plan")
 
 
 @pytest.mark.promise("explain")
 @pytest.mark.parametrize(("golden", "case"), _cases("query"))
-def test_a_plan_stays_a_plan_under_each_rewrite(golden, case):
+def test_plan_invariants_hold_after_each_rewrite(golden, case):
     for bound in bind_text(case.text, read_schema(golden.schema)):
         if isinstance(bound, Plan):
             assert find_violations(bound.root) == []
@@ -38,40 +38,40 @@ def test_a_plan_stays_a_plan_under_each_rewrite(golden, case):
 
 @pytest.mark.promise("oracle")
 @pytest.mark.parametrize(("golden", "case"), _cases("query"))
-def test_a_query_is_answered_as_its_file_says(golden, case):
+def test_query_answer_matches_golden_file(golden, case):
     assert answer_of(golden, case) == case.expected.get("answer")
 
 
 @pytest.mark.promise("oracle")
 @pytest.mark.parametrize(("golden", "case"), _cases("query"))
-def test_engine_and_oracle_say_the_same(golden, case):
+def test_engine_agrees_with_oracle(golden, case):
     outcome = compare_with_oracle(golden, case)
     later = case.expected["answer"].startswith("later: ")
     assert outcome.verdict in (("not yet", "not covered") if later else CONFIRMED), outcome.report or outcome.what
 
 
 @pytest.mark.parametrize(("golden", "case"), [c for c in _cases("query") if "ORDER BY" in c.values[1].text])
-def test_rows_come_in_the_order_that_is_asked_for(golden, case):
+def test_rows_follow_order_by(golden, case):
     got, expected = ordered_rows(golden, case)
     assert got == expected
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda g: g.path.stem)
-def test_the_ledger_is_as_the_file_says(golden):
+def test_ledger_matches_golden_file(golden):
     assert ledger_of(golden) == next(c.expected[""] for c in golden.cases if c.word == "ledger")
 
 
 @pytest.mark.promise("errors-point")
 @pytest.mark.parametrize(("golden", "case"), _cases("error"))
-def test_an_error_is_told_as_its_file_says(golden, case):
+def test_error_matches_golden_file(golden, case):
     assert refusal_of(golden, case) == case.expected.get("")
 
 
-def test_there_are_as_many_as_promised():
+def test_golden_files_have_promised_number_of_cases():
     assert len(_cases("query")) >= 150
     assert len(_cases("error")) >= 100
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda g: g.path.stem)
-def test_a_file_is_written_as_it_was_read(golden):
+def test_golden_file_roundtrips(golden):
     assert golden.render() == golden.path.read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from tests.planner.binder_helpers import only
 
 @pytest.mark.promise("placement")
 @given(st.integers(1, 12), st.integers(1, 20), st.integers(0, 40), st.integers(0, 40))
-def test_an_extent_is_sampled_at_the_coarsest_interval_that_has_all_that_windows_hold(every, slide, reach, until):
+def test_extent_is_sampled_only_at_windowed_ticks(every, slide, reach, until):
     begin, end = -max(reach, until), -min(reach, until)
     catalog = read_schema(f"r: sensed (site:integer, v:integer) every {every} sec at sites 1")
     window = f"[FROM NOW-{-begin} TO NOW-{-end} SLIDE {slide} SEC]".replace("NOW-0", "NOW")
@@ -38,7 +38,7 @@ def test_an_extent_is_sampled_at_the_coarsest_interval_that_has_all_that_windows
         "SELECT v FROM long [FROM NOW TO NOW SLIDE 30 SEC]",  # windows wait for longer than from one to the next
     ],
 )
-def test_everything_is_sampled_where_somebody_would_miss_it(text):
+def test_extent_is_sampled_fully_where_query_needs_all_readings(text):
     catalog = read_schema("""
         r: sensed (site:integer, v:integer) every 10 sec at sites 1, 2
         long: sensed (site:integer, v:integer) every 10 sec at sites 1 wait 11 sec

@@ -31,18 +31,18 @@ from tests.planner.binder_helpers import CATALOG, bound, codes, columns
         ("SINCE 0 FOR 1 MIN ACQUIRE EVERY 20 SEC", QueryOptions(since=0, lasting=60, acquire_every=20)),
     ],
 )
-def test_what_is_asked_around_a_query(clauses, options):
+def test_clauses_become_query_options(clauses, options):
     assert bound(f"SELECT v FROM r {clauses}").options == options
 
 
-def test_ticks_of_another_length():
+def test_durations_convert_with_other_tick_length():
     catalog = read_schema("r: sensed (v:integer) every 1 sec at sites 1", tick_ms=100)
     plan = bound("SELECT v FROM r [FROM NOW-1500 MS TO NOW SLIDE 200 MS] FOR 1 MIN", catalog)
     assert (plan.root.child.begin, plan.root.child.slide, plan.options.lasting) == (-15, 2, 600)
     assert codes("SELECT v FROM r [FROM NOW-150 MS TO NOW SLIDE 200 MS]", catalog) == ["SN412"]
 
 
-def test_every_sensed_extent_is_sampled_at_the_interval_in_force_nested_ones_too():
+def test_acquire_every_applies_to_nested_extents():
     text = "SELECT x.v FROM (RSTREAM(SELECT v FROM r [NOW])) AS x [FROM NOW TO NOW SLIDE 20 SEC], q [NOW] ACQUIRE EVERY 20 SEC"
     assert [n.interval for n in walk(bound(text).root) if isinstance(n, StreamAcquire)] == [20, 20]
 
@@ -61,7 +61,7 @@ def test_every_sensed_extent_is_sampled_at_the_interval_in_force_nested_ones_too
         ("SELECT v FROM r.HISTORY", "window", True),
     ],
 )
-def test_the_three_kinds_of_queries(text, kind, once):
+def test_query_kind_follows_from_sources(text, kind, once):
     assert (bound(text).kind, bound(text).is_one_off) == (kind, once)
 
 
@@ -87,7 +87,7 @@ def shown(text):
         ("SELECT x FROM scaled UNION ALL SELECT x FROM scaled", ("x", "scaled", 2, "Cel")),
     ],
 )
-def test_a_plain_column_keeps_its_scale_and_an_expression_loses_it(text, column):
+def test_plain_column_keeps_scale_expression_loses_it(text, column):
     assert shown(text) == [column]
 
 
@@ -102,7 +102,7 @@ def test_a_plain_column_keeps_its_scale_and_an_expression_loses_it(text, column)
         ("CAST(NULL AS string)", "string"), ("tick", "integer"), ("index", "integer"),
     ],
 )  # fmt: skip
-def test_types_of_values(expression, type_):
+def test_value_expression_types(expression, type_):
     assert columns(f"SELECT {expression} FROM r")[0][1] == type_
 
 
@@ -115,7 +115,7 @@ def test_types_of_values(expression, type_):
         ("MAX(NULL)", "integer"), ("SUM(a) / 2", "integer"), ("AVG(a) + COUNT(*)", "float"),
     ],
 )  # fmt: skip
-def test_types_of_aggregates(aggregate, type_):
+def test_aggregate_types(aggregate, type_):
     assert columns(f"SELECT {aggregate} FROM p [FROM NOW TO NOW SLIDE 1 SEC]")[0][1] == type_
 
 
@@ -123,12 +123,12 @@ def test_types_of_aggregates(aggregate, type_):
     ("written", "label"),
     [("v+1", "v + 1"), ("r.v", "v"), ("max( v )", "max(v)"), ("v AS x", "x"), ("'it''s'", "'it''s'"), ("1.50", "1.5")],
 )
-def test_what_heads_a_column(written, label):
+def test_column_labels(written, label):
     window = " [NOW]" if "max" in written else ""
     assert columns(f"SELECT {written} FROM r{window}")[0][0] == label
 
 
-def test_ids_are_unique_within_a_plan_though_an_extent_stands_twice():
+def test_column_ids_are_unique_with_extent_read_twice():
     root = bound("SELECT x.v, y.v FROM r AS x [NOW], r AS y [NOW]").root
     assert len({c.id for n in walk(root) if isinstance(n, StreamAcquire) for c in (*n.columns, *n.tags)}) == 2 * (4 + 2)
 
@@ -157,7 +157,7 @@ def test_ids_are_unique_within_a_plan_though_an_extent_stands_twice():
         ("SELECT v FROM r UNION ALL SELECT s, a FROM p UNION ALL SELECT s FROM p", ["SN306"]),
     ],
 )
-def test_what_follows_from_an_error_is_not_told(text, told):
+def test_consequences_of_error_are_not_reported(text, told):
     assert codes(text) == told
 
 
@@ -176,11 +176,11 @@ def test_what_follows_from_an_error_is_not_told(text, told):
         ("SELECT v FROM r LIMIT 3 ACQUIRE EVERY 15 SEC", ["SN409", "SN419"]),
     ],
 )
-def test_what_is_independent_is_all_told_in_the_order_of_the_text(text, told):
+def test_independent_errors_are_reported_in_text_order(text, told):
     assert codes(text) == told
 
 
-def test_a_refusal_says_everything_and_gives_nothing():
+def test_wrong_statement_raises_all_errors_of_text():
     with pytest.raises(DiagnosticError) as refused:
         bind_text("SELECT v FROM r; SELECT vv FROM r", CATALOG)
     (diagnostic,) = refused.value.diagnostics
@@ -206,11 +206,11 @@ def test_a_refusal_says_everything_and_gives_nothing():
         ("SELECT tick FROM t", ["SN209"]),
     ],
 )
-def test_tick_and_index(text, told):
+def test_tick_and_index_resolve_in_stream_queries_only(text, told):
     assert codes(text) == told
 
 
-def test_the_history_of_a_stream_has_tick_index_attributes_site_and_arrival():
+def test_history_columns():
     for extent in (e for e in CATALOG if e.kind is not ExtentKind.STORED):
         names = ["tick", "index", *extent.schema.names, "_site", "_arrival"]
         assert [label for label, _ in columns(f"SELECT * FROM {extent.name}.HISTORY")] == names
@@ -219,19 +219,19 @@ def test_the_history_of_a_stream_has_tick_index_attributes_site_and_arrival():
 # --- corrections -----------------------------------------------------------------------------------------------------
 
 
-def test_a_revision_pairs_columns_with_values():
+def test_revise_pairs_columns_with_values():
     found = bound("REVISE r SET v = v + 1, w = 2 WHERE site = 1 AND tick > 10")
     assert found.how == "revise" and [c.name for c, _ in found.changes] == ["v", "w"]
     assert found.predicate is not None and [c.name for c in found.tags] == ["tick", "index"]
 
 
-def test_an_insertion_has_rows_in_the_order_of_its_columns():
+def test_insert_rows_follow_column_order():
     found = bound("INSERT INTO p (s, tick, a) VALUES ('x', 3, 1), (NULL, 4, 2 + 3)")
     assert [c.name for c in found.columns] == ["s", "tick", "a"] and [len(row) for row in found.rows] == [3, 3]
     assert all(value.type in (Type.STRING, None) for value in (row[0] for row in found.rows))
 
 
-def test_the_site_of_a_reading_is_written_as_its_extent_has_it():
+def test_insert_names_site_as_extent_does():
     catalog = read_schema(
         "bare: sensed (v:integer) every 1 sec at sites 1\nr: sensed (site:integer) every 1 sec at sites 1"
     )

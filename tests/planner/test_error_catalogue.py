@@ -17,22 +17,22 @@ _BY_TEXT = [code for code, entry in CATALOGUE.items() if entry.kind not in ("inp
 
 
 @pytest.mark.parametrize("code", _BY_TEXT)
-def test_an_example_causes_exactly_its_error(code):
+def test_example_causes_exactly_its_error(code):
     assert [d.code for d in diagnose_example(code)] == [code]
 
 
 @pytest.mark.parametrize("code", CATALOGUE)
-def test_a_code_says_its_kind(code):
+def test_first_digit_of_code_is_its_kind(code):
     assert CATALOGUE[code].kind in KINDS
     assert code[2] == _DIGITS[CATALOGUE[code].kind]
 
 
 @pytest.mark.parametrize("code", _BY_TEXT)
-def test_an_error_is_of_the_kind_of_its_code(code):
+def test_raised_error_has_kind_of_its_code(code):
     assert {d.kind for d in diagnose_example(code)} == {CATALOGUE[code].kind}
 
 
-def test_every_code_in_the_sources_is_in_the_catalogue():
+def test_catalogue_has_every_code_of_sources():
     folders = ("acquisition", "basestation", "gateway", "innet")
     used = {
         code
@@ -43,7 +43,7 @@ def test_every_code_in_the_sources_is_in_the_catalogue():
     assert used <= set(CATALOGUE)
 
 
-def test_every_error_of_the_binder_stands_in_a_golden_file():
+def test_golden_files_cover_every_binder_error():
     told = {
         code
         for path in golden_files(QUERIES)
@@ -54,10 +54,10 @@ def test_every_error_of_the_binder_stands_in_a_golden_file():
     assert sorted(wanted - told) == []
 
 
-def test_no_code_stands_in_two_tables():
+def test_no_code_is_in_two_tables():
     assert len(CATALOGUE) == sum(map(len, TABLES))
 
 
-def test_the_page_of_errors_is_fresh():
+def test_errors_page_is_up_to_date():
     """`moteloom errors -o markdown > docs/errors.md` makes it."""
     assert (ROOT / "docs" / "errors.md").read_text(encoding="utf-8") == render_page()

@@ -26,21 +26,21 @@ def call(tmp_path, capsys):
     return called
 
 
-def test_a_query_is_explained(call):
+def test_explain_prints_every_level(call):
     code, out, err = call(QUERY)
     assert code == 0 and err == "" and out.startswith("query 1: window query\n")
     code, out, err = call("-o", "json", f"{QUERY}; {QUERY}")
     assert code == 0 and [json.loads(line)["query"] for line in out.splitlines()] == [1, 2]
 
 
-def test_a_refused_query_is_told_beside_the_answers_or_as_one_line_of_them(call):
+def test_wrong_query_prints_diagnostic_as_text_or_json(call):
     code, out, err = call("SELECT tmep FROM road")
     assert code == 2 and out == "" and err.startswith("SN202")
     code, out, err = call("-o", "json", "SELECT tmep FROM road")
     assert code == 2 and json.loads(out)["code"] == "SN202" and err == ""
 
 
-def test_what_cannot_be_read_is_bad_input(call, tmp_path):
+def test_unreadable_file_is_bad_input(call, tmp_path):
     gone = tmp_path / "gone.sneeql"
     for arguments, schema in (((QUERY,), {"schema": gone}), (("-f", gone), {})):
         code, out, err = call(*arguments, **schema)
@@ -65,7 +65,7 @@ def on_motes(capsys, deployment, query):
 
 
 @pytest.mark.promise("explain")
-def test_a_deployment_says_what_its_motes_would_do(capsys):
+def test_deployment_adds_explanation_of_motes(capsys):
     office = ROOT / "examples/lab54/deployment.toml"
     [some, few] = (on_motes(capsys, office, f"SELECT temp FROM lab WHERE {w}") for w in ("temp > 20", "temp = 20"))
     for motes in (some, few):
@@ -81,7 +81,7 @@ def test_a_deployment_says_what_its_motes_would_do(capsys):
 
 
 @pytest.mark.promise("explain")
-def test_more_time_to_deliver_lets_epochs_share_frames(capsys):
+def test_longer_deliver_within_shares_frames(capsys):
     office, query = ROOT / "examples/lab54/deployment.toml", "SELECT temp FROM lab DELIVER WITHIN {} SEC"
     told = [on_motes(capsys, office, query.format(seconds)) for seconds in (30, 60, 300)]
     for sooner, later in pairwise(told):
@@ -91,7 +91,7 @@ def test_more_time_to_deliver_lets_epochs_share_frames(capsys):
     assert "arrives" in on_motes(capsys, office, query.format(1))["refused"]
 
 
-def test_where_a_condition_holds_at_no_site_nobody_samples_and_that_is_told(capsys, tmp_path):
+def test_condition_without_sites_samples_nothing(capsys, tmp_path):
     arguments = ["-c", str(ROOT / "examples/roadbridge/deployment.toml"), "SELECT temp FROM road WHERE site = 9"]
     assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 0
     told = "no mote samples for it: its conditions hold at no site"
@@ -101,7 +101,7 @@ def test_where_a_condition_holds_at_no_site_nobody_samples_and_that_is_told(caps
     assert told in capsys.readouterr().err and not drawing.exists()
 
 
-def test_a_recording_without_readings_tells_nothing_of_how_often_conditions_hold(capsys, tmp_path):
+def test_empty_recording_gives_no_statistics(capsys, tmp_path):
     (tmp_path / "none.csv").write_text("_tick,site,temp,vibration\n")
     query = "SELECT site, temp FROM road WHERE vibration > 20"
     arguments = ["-c", str(ROOT / "examples/roadbridge/deployment.toml"), "-o", "json", query]
@@ -112,11 +112,11 @@ def test_a_recording_without_readings_tells_nothing_of_how_often_conditions_hold
     assert told[0]["levels"] == told[1]["levels"] and told[0]["energy"] == told[1]["energy"]
 
 
-def test_a_query_of_pushed_tuples_is_nothing_to_motes(capsys):
+def test_pushed_extent_needs_no_motes(capsys):
     assert on_motes(capsys, ROOT / "examples/roadbridge/deployment.toml", "SELECT weight FROM traffic") is None
 
 
-def test_a_deployment_that_cannot_be_read_is_bad_input(capsys, tmp_path):
+def test_unreadable_deployment_is_bad_input(capsys, tmp_path):
     (tmp_path / "bad.toml").write_text("name = [")
     for name, code in (("bad.toml", "SN701"), ("gone.toml", "SN501")):
         arguments = ["-c", str(tmp_path / name), "-o", "json", QUERY]

@@ -29,7 +29,7 @@ def near(value):
 
 
 @pytest.mark.promise("predicted-energy")
-def test_it_is_what_it_was(capsys):
+def test_explain_json_matches_golden_file(capsys):
     assert verb.run(parser_of("explain", verb).parse_args(ARGUMENTS)) == 0
     told = capsys.readouterr().out.splitlines()
     expected = GOLDEN.read_text(encoding="utf-8").splitlines()

@@ -19,11 +19,11 @@ def additions(text):
 @pytest.mark.parametrize(
     "case", [c for c in read_golden(QUERIES / "paper.test").cases if c.word == "query"], ids=lambda case: case.name
 )
-def test_the_queries_of_the_paper_use_none(case):
+def test_paper_queries_use_no_extension(case):
     assert additions(case.text) == []
 
 
-def test_what_the_grammar_of_the_paper_has_is_none():
+def test_paper_grammar_uses_no_extension():
     text = """
     ISTREAM(SELECT x.site AS s, MIN(x.v) + 1 c, COUNT(*) FROM (SELECT site, v FROM r WHERE NOT v = -3 OR tick > 1) AS x
     [FROM NOW-5 TO NOW SLIDE 1 HOUR], p [FROM NOW-2 TO NOW SLIDE 3 ROWS], t [SCAN 1 SEC]
@@ -98,12 +98,12 @@ def test_what_the_grammar_of_the_paper_has_is_none():
         ("INSERT INTO p (a) VALUES (1)", ("12.2", "INSERT")),
     ],
 )
-def test_an_addition_is_told(text, told):
+def test_extension_is_listed(text, told):
     bound(text)  # the text is one that is accepted
     assert told in additions(text)
 
 
-def test_each_is_told_once_in_the_order_of_the_sections():
+def test_extensions_are_listed_once_in_section_order():
     text = "SELECT ABS(v) + ABS(w), MEDIAN(v) FROM r [NOW] WHERE v IN (1) AND w IN (2) ACQUIRE EVERY 20 SEC"
     assert additions(text) == [
         ("10.3", "[NOW]"),
@@ -114,10 +114,10 @@ def test_each_is_told_once_in_the_order_of_the_sections():
     ]
 
 
-def test_nested_ones_are_told_too():
+def test_nested_extensions_are_listed():
     assert ("10.4", "%") in additions("SELECT x.v FROM (SELECT v FROM r WHERE v % 2 = 0) AS x")
 
 
-def test_a_correction_tells_what_it_uses():
+def test_extensions_of_corrections_are_listed():
     told = explain_statement(bound("DELETE FROM r WHERE v IN (1, 2) AND w IS NULL"))["additions"]
     assert [(a["section"], a["what"]) for a in told] == [("10.4", "IN"), ("10.4", "IS NULL"), ("12.2", "DELETE")]

@@ -118,7 +118,7 @@ def ask(text, catalog):
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_random_trees_are_bound_or_refused(shard, rng, counts):
+def test_random_trees_bind_or_raise_diagnostics(shard, rng, counts):
     catalog, trees, text = read_schema(SCHEMA), Likely(rng), ""
     try:
         for _ in range(counts(1_200, 100_000) // SHARDS):
@@ -131,7 +131,7 @@ def test_random_trees_are_bound_or_refused(shard, rng, counts):
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_queries_that_are_made_to_be_valid_are_bound(shard, rng, counts):
+def test_valid_generated_queries_bind(shard, rng, counts):
     text = ""
     try:
         for _ in range(counts(400, 40_000) // SHARDS):
@@ -145,7 +145,7 @@ def test_queries_that_are_made_to_be_valid_are_bound(shard, rng, counts):
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_changed_texts_are_bound_or_refused(shard, rng, counts):
+def test_mutated_texts_bind_or_raise_diagnostics(shard, rng, counts):
     catalogs = {g.schema: read_schema(g.schema) for g in _GOLDEN}
     text, accepted = "", 0
     try:

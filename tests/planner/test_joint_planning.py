@@ -35,14 +35,14 @@ def hourly(office, texts):
 
 @pytest.mark.promise("cheapest-placement")
 @pytest.mark.parametrize("texts", [MIXED, MIXED[::-1], MIXED[:9]], ids=["folds first", "folds last", "folds alone"])
-def test_twenty_queries_cost_at_most_1_2_times_one_that_asks_for_all_in_whichever_order_they_come(office, texts):
+def test_twenty_queries_cost_at_most_1_2_times_full_collection(office, texts):
     one, many = hourly(office, CASES["collect"]), hourly(office, texts)
     for figure in ("messages", "bytes", "joules"):
         assert getattr(many, figure) <= MOST * getattr(one, figure)
 
 
 @pytest.mark.promise("cheapest-placement")
-def test_a_fold_that_keeps_more_feeds_who_wants_less_in_whichever_order_they_come():
+def test_wider_fold_feeds_narrower_aggregation():
     deployment = read_deployment(ROOT / "examples/roadbridge/deployment.toml")
     bridge = deployment, read_deployed_catalog(deployment)
     window = "FROM road [FROM NOW-9 MIN TO NOW SLIDE 10 MIN]"
@@ -67,7 +67,7 @@ def asked_apart(office, texts):
 
 
 @pytest.mark.promise("cheapest-placement")
-def test_a_fold_of_readings_that_somebody_wants_anyway_gives_way(office):
+def test_fold_yields_to_readings_that_are_sent_anyway(office):
     world = asked_apart(office, [MEAN, ALL])
     assert (
         world.live[1].partial_sources and PlanCache(0).plan(world).cost.messages > 1.2 * hourly(office, [ALL]).messages
@@ -84,7 +84,7 @@ def test_a_fold_of_readings_that_somebody_wants_anyway_gives_way(office):
 
 
 @pytest.mark.promise("cheapest-placement")
-def test_many_folds_give_way_though_none_would_by_itself(office):
+def test_several_folds_yield_together(office):
     world = asked_apart(office, MIXED[:9])
     assert sum(bool(query.partial_sources) for query in world.live.values()) > 1
     found = find_cheaper(world, PlanCache(10), 0.0)
@@ -92,7 +92,7 @@ def test_many_folds_give_way_though_none_would_by_itself(office):
     assert found.placements.keys() == {number for number, query in world.live.items() if query.partial_sources}
 
 
-def test_what_would_save_too_little_is_left_as_it_is(office):
+def test_small_saving_keeps_placement(office):
     world = asked_apart(office, [MEAN, ALL])
     saved = 1 - (found := find_cheaper(world, PlanCache(3), 0.0)).then.joules / found.now.joules
     assert (
@@ -101,7 +101,7 @@ def test_what_would_save_too_little_is_left_as_it_is(office):
     )
 
 
-def test_only_those_of_one_clock_tick_are_decided_about_together(office):
+def test_only_queries_of_one_tick_are_planned_jointly(office):
     deployment, catalog = office
     world = asked_apart(office, [MEAN, ALL])
     assert plan_jointly(Candidate(world), PlanCache(2)) == Candidate(world)  # a mote may have heard of the mean

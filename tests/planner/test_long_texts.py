@@ -14,12 +14,12 @@ CATALOG = read_schema("r: sensed (site:integer, v:integer) every 10 sec at sites
 
 @pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("op", ["+", "-", "*"])
-def test_a_sum_of_five_thousand_terms(op):
+def test_sum_of_5000_terms(op):
     text = f"SELECT {f' {op} '.join(['v'] * 5_000)} FROM r"
     assert "memory" in render_statement(explain_statement(bound(text, CATALOG)))
 
 
-def test_an_aggregate_of_a_long_sum_is_found_twice():
+def test_equal_aggregates_of_long_sum_are_computed_once():
     total = " + ".join(["v"] * 3_000)
     plan = bound(f"SELECT SUM({total}), SUM({total}) FROM r [NOW]", CATALOG)
     (node,) = [n for n in walk(plan.root) if isinstance(n, WindowAggregation)]
@@ -27,20 +27,20 @@ def test_an_aggregate_of_a_long_sum_is_found_twice():
 
 
 @pytest.mark.parametrize("word", ["AND", "OR"])
-def test_five_thousand_terms_of_a_condition(word):
+def test_condition_of_5000_terms(word):
     terms = f" {word} ".join(f"v <> {i}" for i in range(5_000))
     assert "memory" in render_statement(explain_statement(bound(f"SELECT v FROM r [NOW] WHERE {terms}", CATALOG)))
 
 
 @pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("place", ["t = ST{}; t < 5; t++", "; t < 5{}; t++", "; t < 5; t = t{}"])
-def test_five_thousand_terms_of_a_loop(place):
+def test_loop_header_of_5000_terms(place):
     header = place.format(" + 1" * 5_000)
     text = f"SELECT v FROM r FOR ({header}) {{ WindowIs(r, t{' - 1' * 5_000}, t); }}"
     assert "memory" in render_statement(explain_statement(bound(text, CATALOG)))
 
 
-def test_five_thousand_terms_of_the_condition_of_a_loop():
+def test_loop_condition_of_5000_terms():
     condition = " AND ".join(f"t <> {i}" for i in range(5_000))
     text = f"SELECT v FROM r FOR (; {condition}; t++) {{ WindowIs(r, t, t); }}"
     assert "memory" in render_statement(explain_statement(bound(text, CATALOG)))
@@ -48,7 +48,7 @@ def test_five_thousand_terms_of_the_condition_of_a_loop():
 
 @pytest.mark.promise("errors-point")
 @pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "FULL JOIN"])
-def test_three_hundred_joins_in_a_row(kind):
+def test_chain_of_300_joins(kind):
     joins = "".join(f" {kind} k AS a{i} ON a{i - 1}.n = a{i}.n" for i in range(1, 301))
     plan = bound(f"SELECT a0.n, a300.s FROM k AS a0{joins}", read_schema("k: stored (n:integer, s:string)"))
     assert print_statement(plan.statement).endswith(joins)
@@ -56,7 +56,7 @@ def test_three_hundred_joins_in_a_row(kind):
 
 
 @pytest.mark.promise("errors-point")
-def test_ninety_nine_nested_queries():
+def test_99_nested_queries():
     text = "SELECT v FROM r"
     for i in range(99):
         text = f"SELECT v FROM ({text} WHERE v <> {i})"

@@ -34,7 +34,7 @@ def asked(texts, catalog):
 
 
 @pytest.mark.promise("explain")
-def test_what_the_others_pay_for_already_costs_nothing_more(office):
+def test_shared_work_has_no_marginal_cost(office):
     deployment, catalog = office
     found = predict_workload(asked([ALL, ODD, ODD], catalog), deployment, catalog)
     nothing = HourlyCost(0.0, 0.0, 0.0, 0.0)
@@ -46,7 +46,7 @@ def test_what_the_others_pay_for_already_costs_nothing_more(office):
 
 @pytest.mark.promise("explain")
 @pytest.mark.parametrize("texts", [[MEAN, ODD], [ALL, MEAN, "SELECT light FROM lab WHERE light > 5"]])
-def test_what_a_query_adds_is_what_all_cost_less_the_others(office, texts):
+def test_marginal_cost_is_total_less_others(office, texts):
     """It comes last: what runs for the others goes on as it is."""
     deployment, catalog = office
     queries = asked(texts, catalog)
@@ -64,7 +64,7 @@ def test_what_a_query_adds_is_what_all_cost_less_the_others(office, texts):
 
 
 @pytest.mark.promise("explain")
-def test_a_fold_that_runs_goes_on_and_one_that_keeps_as_much_needs_no_other(office):
+def test_running_fold_serves_equal_aggregation(office):
     """A mean that runs for one query is there for the next; a variance that comes later cannot widen it."""
     deployment, catalog = office
     mean, same, wider = (
@@ -78,13 +78,13 @@ def test_a_fold_that_runs_goes_on_and_one_that_keeps_as_much_needs_no_other(offi
     assert [[kind for kind, _ in each] for each in states] == [["VARIANCE"]]
 
 
-def test_one_query_has_nothing_to_share(office):
+def test_single_query_has_no_workload(office):
     deployment, catalog = office
     assert predict_workload(asked([MEAN], catalog), deployment, catalog) is None
     assert explain_workload(bind_text(MEAN, catalog), deployment, catalog) is None
 
 
-def test_who_cannot_be_run_says_why_and_the_others_have_figures(office):
+def test_infeasible_query_gives_reason_others_have_costs(office):
     deployment, catalog = office
     hasty = f"{ALL} DELIVER WITHIN 1 SEC"
     told = explain_workload(bind_text(f"{MEAN} DELIVER WITHIN 5 MIN; {hasty}", catalog), deployment, catalog)
@@ -97,7 +97,7 @@ def test_who_cannot_be_run_says_why_and_the_others_have_figures(office):
 
 
 @pytest.mark.promise("explain")
-def test_memory_is_what_programs_tables_and_waiting_readings_take(office):
+def test_memory_counts_programs_tables_and_queues(office):
     deployment, catalog = office
     placed = plan_what_if(
         list(asked([MEAN, ODD], catalog).values()), deployment, catalog, pushdown=PushdownPolicy.EVERYTHING
@@ -120,7 +120,7 @@ def test_memory_is_what_programs_tables_and_waiting_readings_take(office):
 
 
 @pytest.mark.promise("explain")
-def test_where_conditions_have_no_room_nobody_asks_any(capsys):
+def test_no_mote_filters_if_one_lacks_memory_for_conditions(capsys):
     terms = " AND ".join("temp <> {0}.{1} AND light <> {0}{1}".format("{0}", n) for n in range(5))
     query = "; ".join(f"SELECT site, temp FROM lab WHERE {terms.format(n)}" for n in range(20, 30))
     code = verb.run(parser_of("explain", verb).parse_args(["-c", str(OFFICE), query]))
@@ -130,7 +130,7 @@ def test_where_conditions_have_no_room_nobody_asks_any(capsys):
     assert "no mote asks" not in each and "select " in each and "select " not in together_
 
 
-def test_readings_say_what_passes(capsys):
+def test_recorded_readings_give_selectivities(capsys):
     """Of a recording in which nothing passes, and most does."""
     bridge = ["-c", str(BRIDGE), "-o", "json", "--readings", f"road={ROOT / 'examples/roadbridge/recording/road.csv'}"]
     messages = {}
@@ -145,7 +145,7 @@ def test_readings_say_what_passes(capsys):
     assert messages[100_000] == pytest.approx(messages[-1] / 8)
 
 
-def test_readings_of_what_is_not_sensed_are_no_statistics(capsys):
+def test_readings_of_pushed_extent_are_bad_input(capsys):
     arguments = ["-c", str(BRIDGE), "--readings", "raod=road.csv", "SELECT site FROM road"]
     assert verb.run(parser_of("explain", verb).parse_args(arguments)) == 3
     assert capsys.readouterr().err == "SN510: road.csv: there is no sensed extent `raod`\n"

@@ -11,7 +11,7 @@ from basestation.planner.multiple_search import find_least_multiple
 
 @pytest.mark.promise("lifetime")
 @given(st.integers(1, 60), st.integers(1, 90), st.integers(0, 90), st.data())
-def test_it_is_the_least_that_is_enough(beside, first, more, data):
+def test_search_finds_least_multiple(beside, first, more, data):
     """Each kind begins to be enough somewhere, or nowhere; and some divisors are enough all the same."""
     last = first + more
     kinds = sorted({gcd(number, beside) for number in range(1, beside + 1)})
@@ -24,7 +24,7 @@ def test_it_is_the_least_that_is_enough(beside, first, more, data):
     assert find_least_multiple(first, last, beside, enough) == min(filter(enough, range(first, last + 1)), default=None)
 
 
-def test_few_are_tried():
+def test_search_tries_few_multiples():
     tried = []
 
     def enough(number):

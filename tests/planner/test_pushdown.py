@@ -77,7 +77,7 @@ WINDOW = "[FROM NOW-60 TO NOW SLIDE 30 SEC]"
         ("SELECT AVG(v) FROM f [FROM NOW-20000 HOUR TO NOW SLIDE 20000 HOUR]", ["late", "moves"]),
     ],
 )
-def test_what_moves_and_what_stays(text, codes):
+def test_pushdown_decisions(text, codes):
     assert told(text) == codes
 
 
@@ -93,7 +93,7 @@ JOIN = "(SELECT tick AS t, site, v FROM f) a [NOW], (SELECT tick AS t, site, n F
         ("far", "a.site = b.site", ["join", "moves", "moves"]),
     ],
 )
-def test_joins_of_one_site_and_tick(extent, condition, codes):
+def test_join_on_site_and_tick_is_pushed_down(extent, condition, codes):
     assert told("SELECT a.v, b.n FROM " + JOIN.format(extent, condition)) == codes
 
 
@@ -106,11 +106,11 @@ def test_joins_of_one_site_and_tick(extent, condition, codes):
         ("far", "a.site = b.site", ["join", "join", "moves", "moves"]),
     ],
 )
-def test_aggregates_of_pairs_of_one_site_and_tick(extent, condition, codes):
+def test_aggregate_over_site_join_is_pushed_down(extent, condition, codes):
     assert told("SELECT COUNT(*) AS n, MAX(b.n) AS m FROM " + JOIN.format(extent, condition)) == codes
 
 
-def test_a_join_that_moves_is_a_condition_of_both_readings():
+def test_pushed_join_filters_both_readings():
     found, _ = pushdown_of("SELECT a.v, b.n FROM " + JOIN.format("g", "a.site = b.site AND a.v = b.n AND b.n > 4"))
     assert [(deliver.extent, [text for _, text in outline(deliver.child)]) for deliver in found.readings] == [
         (extent, ["join at the same site and tick where f.v = g.n", "acquire v of f every 10 ticks",
@@ -119,21 +119,21 @@ def test_a_join_that_moves_is_a_condition_of_both_readings():
     ]  # fmt: skip
 
 
-def test_every_reason_is_a_sentence_about_what_was_asked():
+def test_every_reason_is_a_sentence():
     found, _ = pushdown_of("SELECT v FROM f WHERE v + u > 3")
     assert found.decisions[0].reason == "f.v + f.u can be -4294967296 to 4294967294, and a mote computes with 32 bits"
     found, _ = pushdown_of(f"SELECT COUNT(*) FROM short {WINDOW}".replace("60", "100").replace("30", "60"))
     assert found.decisions[0].reason.startswith("a slice reaches over ")
 
 
-def test_corrections_need_the_readings():
+def test_corrected_extent_is_not_filtered_on_motes():
     assert told("SELECT v FROM f WHERE v > 3", corrected=frozenset({"f"})) == ["corrected", "moves"]
     assert told(f"SELECT AVG(v) FROM f {WINDOW}", corrected=frozenset({"f"})) == ["corrected", "moves"]
     found, _ = pushdown_of("SELECT v FROM f WHERE v > 3", corrected=frozenset({"f"}))
     assert [text for _, text in outline(found.readings[0])] == ["deliver v of f", "acquire v of f every 10 ticks"]
 
 
-def test_what_sensors_can_give_lets_more_move():
+def test_sensor_ranges_allow_more_pushdown():
     """16 bits each: their sum fits. The range of a sensor is told in its own scale."""
     sensors = {"v": SensorSpec(-(2**15), 2**15 - 1), "u": SensorSpec(0, 4095), "x": SensorSpec(-55, 125, scale=0)}
     sites = {
@@ -147,7 +147,7 @@ def test_what_sensors_can_give_lets_more_move():
     assert told(f"SELECT SUM(v * v * u) FROM f {WINDOW}", raw=raw) == ["wide", "moves"]
 
 
-def test_of_one_expression_the_largest_state_holds_the_others():
+def test_largest_state_of_expression_contains_others():
     found, _ = pushdown_of(f"SELECT COUNT(v), AVG(v), COUNT(*), STDEV(v), MAX(v), SUM(u) FROM f {WINDOW}")
     [feed] = found.fold_candidates
     assert [kind for kind, _ in feed.fold.states] == ["VARIANCE", "MAX", "SUM"]
@@ -156,7 +156,7 @@ def test_of_one_expression_the_largest_state_holds_the_others():
     assert (feed.fold.kinds, feed.sources) == (("VARIANCE",), (0, 0, 0))
 
 
-def test_a_fold_takes_the_place_of_the_readings_below_it():
+def test_fold_replaces_readings_below_it():
     found, _ = pushdown_of(f"SELECT AVG(v) FROM f {WINDOW}")
     [feed] = found.fold_candidates
     assert (found.readings, found.inside) == ((), (feed.fold,))
@@ -169,7 +169,7 @@ def test_a_fold_takes_the_place_of_the_readings_below_it():
     assert ([len(found.readings), len(found.fold_candidates)]) == [1, 1]
 
 
-def test_explain_tells_what_moves_and_why_the_rest_stays():
+def test_explain_lists_pushdown_decisions():
     (plan,) = bind_text("SELECT v FROM f WHERE z > 1 AND v > 2", CATALOG)
     told = json.loads(json.dumps(explain_statement(plan)))
     assert [(d["moves"], d["code"]) for d in told["network"]] == [(True, "moves"), (True, "moves")]

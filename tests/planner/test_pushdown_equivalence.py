@@ -123,7 +123,7 @@ def streamed(node, tuples):
 
 @pytest.mark.promise("placement")
 @given(predicates(), ROWS, st.sampled_from(RAW))
-def test_a_mote_sends_what_the_base_station_would_select(text, rows, raw):
+def test_mote_and_base_station_select_equal_readings(text, rows, raw):
     found, root = pushdown_of(f"SELECT v, u, x, y FROM f WHERE {text}", raw)
     rows = within(rows, raw)
     [deliver] = found.readings
@@ -167,7 +167,7 @@ def comparisons(draw):
 @example(("x", "NOT x <> 0.01"))
 @example(("y", "-3 - y / -0.3 <= 0.1"))
 @example(("v", "v * -0.1 + 0.3 < 0.7"))
-def test_every_value_of_a_sensor_is_judged_alike(compared):
+def test_threshold_agrees_for_every_sensor_value(compared):
     """All values there are, and null."""
     name, text = compared
     found, root = pushdown_of(f"SELECT v, u, x, y FROM f WHERE {text}", RAW[1])
@@ -219,7 +219,7 @@ def aggregations(draw):
 @example(
     "SELECT COUNT(*) FROM f [FROM NOW-9 TO NOW SLIDE 40 SEC]", [(3, n, *[None] * 4) for n in range(9)], random.Random(1)
 )
-def test_partials_finish_to_what_all_readings_give(text, rows, rng):
+def test_merged_partials_equal_aggregate_of_readings(text, rows, rng):
     """Window by window: the partials that motes made and merged, against all readings folded at the base station."""
     found, root = pushdown_of(text, RAW[1])
     rows = within(rows, RAW[1])

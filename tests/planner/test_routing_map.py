@@ -38,7 +38,7 @@ def drawn(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("path", "query"), [(OFFICE, MEAN), (BRIDGE, "SELECT temp FROM road; SELECT vibration FROM road")]
 )
-def test_every_mote_is_where_it_is_and_darker_if_it_uses_more(drawn, path, query):
+def test_motes_are_drawn_in_place_darker_with_energy(drawn, path, query):
     deployment = read_deployment(path)
     tree = ElementTree.fromstring(drawn(path, query))
     discs = {int(d.find(f"{SVG}title").text.split(":")[0].split()[1]): d for d in tree.iter(f"{SVG}circle")}
@@ -56,12 +56,12 @@ def test_every_mote_is_where_it_is_and_darker_if_it_uses_more(drawn, path, query
 
 
 @pytest.mark.promise("explain")
-def test_the_drawing_of_the_walk_is_what_the_command_draws(drawn):
+def test_drawing_of_walk_is_up_to_date(drawn):
     assert drawn(OFFICE, MEAN) == (DOCS / "walks/office.svg").read_text(encoding="utf-8")
 
 
 @pytest.mark.promise("explain")
-def test_what_cannot_be_drawn_is_told(capsys, tmp_path):
+def test_nothing_to_draw_is_reported(capsys, tmp_path):
     file = tmp_path / "map.svg"
     code, out, err = call(capsys, "-c", OFFICE, "--map", file, f"{MEAN} DELIVER WITHIN 1 SEC")
     assert code == 2 and out and err.startswith("SN514: there is nothing to draw: what is sampled arrives after")
@@ -76,7 +76,7 @@ def test_what_cannot_be_drawn_is_told(capsys, tmp_path):
 
 
 @pytest.mark.promise("explain")
-def test_discs_that_would_overlap_are_drawn_apart_and_the_gateway_stays():
+def test_overlapping_motes_move_apart_gateway_stays():
     """Motes in one place, some of them at the gateway."""
     at = {0: (100.0, 100.0), **{mote: (100.0 + mote // 4, 100.0) for mote in range(1, 12)}, 12: (300.0, 300.0)}
     apart = _apart(at, {0: None}, 10.0)
@@ -86,7 +86,7 @@ def test_discs_that_would_overlap_are_drawn_apart_and_the_gateway_stays():
 
 
 @pytest.mark.promise("explain")
-def test_the_legend_says_how_long_a_piece_of_the_paper_is(drawn):
+def test_legend_has_scale_of_lengths(drawn):
     tree = ElementTree.fromstring(drawn(OFFICE, MEAN))
     metres = float(next(t.text for t in tree.iter(f"{SVG}text") if t.text.endswith(" m")).split()[0])
     [bar] = [p.get("d") for p in tree.iter(f"{SVG}path")]

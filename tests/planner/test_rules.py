@@ -42,13 +42,13 @@ def labels(columns):
 # --- selections ------------------------------------------------------------------------------------------------------
 
 
-def test_a_selection_goes_below_a_window_of_time():
+def test_selection_moves_below_time_window():
     rules, root = rewritten(f"SELECT v FROM r {TIME} WHERE v > 3")
     assert "push_select_below_window" in rules
     assert isinstance(root, TimeWindow) and "WindowSelect" not in shape(root) and "StreamSelect" in shape(root)
 
 
-def test_a_selection_goes_below_a_landmark_of_time_and_a_loop_of_ticks():
+def test_selection_moves_below_landmark_and_loop_of_ticks():
     for text, window in (
         ("SELECT v FROM r [UNBOUNDED SLIDE 10 SEC] WHERE v > 3 FOR 1 MIN", LandmarkWindow),
         ("SELECT v FROM r WHERE v > 3 FOR (; t < 9; t++) { WindowIs(r, t, t); }", LoopWindow),
@@ -66,53 +66,53 @@ def test_a_selection_goes_below_a_landmark_of_time_and_a_loop_of_ticks():
         "SELECT v FROM r WHERE v > 3 FOR (; t < 9; t++) { WindowIs(r ROWS, t, t); }",
     ],
 )
-def test_a_selection_stays_above_rows_which_it_would_renumber(text):
+def test_selection_stays_above_row_window(text):
     rules, root = rewritten(text)
     assert "push_select_below_window" not in rules
     assert "WindowSelect" in shape(root) and "StreamSelect" not in shape(root)
 
 
-def test_a_selection_goes_below_a_projection():
+def test_selection_moves_below_projection():
     rules, root = rewritten("SELECT y FROM (SELECT v + 1 AS y, w FROM r) AS x WHERE y > 3")
     assert "push_select_below_project" in rules
     assert shape(root) == ["StreamProject", "StreamSelect", "StreamAcquire"]
 
 
-def test_a_selection_stays_above_a_projection_that_it_would_compute_twice():
+def test_selection_stays_above_column_it_reads_twice():
     rules, root = rewritten("SELECT y FROM (SELECT v + 1 AS y FROM r) AS x WHERE y > 3 OR y < -3")
     assert "push_select_below_project" not in rules
     assert "StreamSelect" in shape(root)[:2]
 
 
-def test_a_plain_column_may_be_asked_for_twice():
+def test_plain_column_may_be_read_twice():
     rules, _ = rewritten("SELECT y FROM (SELECT v AS y FROM r) AS x WHERE y > 3 OR y < -3")
     assert "push_select_below_project" in rules
 
 
-def test_a_selection_does_not_go_below_a_converter():
+def test_selection_stays_above_converter():
     """What came between two windows is not the same once tuples are missing from both."""
     _, root = rewritten(f"SELECT v FROM (ISTREAM(SELECT v, w FROM r {TIME})) AS x WHERE w > 1")
     assert "StreamSelect" in shape(root)[: shape(root).index("IStream")]
     assert "StreamSelect" not in shape(root)[shape(root).index("IStream") :]
 
 
-def test_having_stays_above_the_aggregation():
+def test_having_stays_above_aggregation():
     _, root = rewritten(f"SELECT site FROM r {TIME} GROUP BY site HAVING COUNT(*) > 1")
     assert shape(root).index("WindowSelect") < shape(root).index("SliceAggregation")
 
 
-def test_selections_in_a_row_are_one():
+def test_adjacent_selections_merge():
     rules, root = rewritten("SELECT v FROM (SELECT v, w FROM r WHERE v > 1) AS x WHERE w > 2")
     assert "merge_selects" in rules and shape(root).count("StreamSelect") == 1
 
 
-def test_what_is_always_true_selects_everything():
+def test_true_selection_is_dropped():
     rules, root = rewritten("SELECT v FROM r WHERE 1 < 2")
     assert {"fold_constants", "drop_true_select"} <= set(rules) and "StreamSelect" not in shape(root)
 
 
 @pytest.mark.parametrize("never", ["1 > 2", "1 / 0 > 1", "NOT 1 / 0 > 1"])
-def test_what_is_never_true_stays(never):
+def test_false_selection_stays(never):
     rules, root = rewritten(f"SELECT v FROM r {TIME} WHERE {never}")
     assert "drop_true_select" not in rules and "StreamSelect" in shape(root)
 
@@ -120,7 +120,7 @@ def test_what_is_never_true_stays(never):
 # --- products --------------------------------------------------------------------------------------------------------
 
 
-def test_a_conjunct_goes_to_the_input_that_it_speaks_of():
+def test_conjunct_moves_to_its_input():
     rules, root = rewritten(f"SELECT r.v FROM r {TIME}, p {ROWS} WHERE r.v > 3 AND p.a < 4 AND r.w > p.x")
     assert "push_select_below_product" in rules
     assert isinstance(root.child, WindowSelect) and len(root.child.expressions) == 1
@@ -129,35 +129,35 @@ def test_a_conjunct_goes_to_the_input_that_it_speaks_of():
     assert isinstance(right, WindowSelect) and isinstance(right.child, RowWindow)  # one of rows does not
 
 
-def test_a_conjunct_over_no_column_stays_above_a_product():
+def test_conjunct_without_columns_stays_above_product():
     rules, root = rewritten(f"SELECT r.v FROM r {TIME}, p {ROWS} WHERE 1 > 2")
     assert "push_select_below_product" not in rules and isinstance(root.child, WindowSelect)
 
 
-def test_a_disjunction_over_both_inputs_stays_above_a_product():
+def test_disjunction_of_both_inputs_stays_above_product():
     rules, root = rewritten(f"SELECT r.v FROM r {TIME}, p {ROWS} WHERE r.v > 3 OR p.a < 4")
     assert rules == ["drop_dead_columns"] and isinstance(root.child, WindowSelect)
 
 
 @pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL"])
-def test_nothing_goes_below_an_outer_join_and_none_becomes_a_product(kind):
+def test_outer_join_stays_with_selection_above(kind):
     rules, root = rewritten(f"SELECT t.s FROM t {kind} JOIN u ON t.a = u.a AND u.b > 1 WHERE t.a > 1 AND u.b > 2")
     assert rules in ([], ["drop_dead_columns"])
     assert isinstance(root.child, WindowSelect) and isinstance(root.child.child, TableJoin)
 
 
-def test_an_inner_join_becomes_a_product_and_then_a_join():
+def test_inner_join_becomes_product_then_join():
     rules, root = rewritten("SELECT t.s FROM t JOIN u ON t.a = u.a WHERE u.b > 2")
     assert {"inner_join_to_product", "select_over_product_to_join"} <= set(rules)
     assert isinstance(only(root, WindowJoin), WindowJoin)
 
 
-def test_a_product_of_products_is_one():
+def test_nested_products_become_one():
     rules, root = rewritten("SELECT t.s FROM t CROSS JOIN u, t AS x")
     assert "flatten_products" in rules and len(only(root, WindowCrossProduct).inputs) == 3
 
 
-def test_the_inputs_of_a_flat_product_keep_their_order():
+def test_flat_product_keeps_order_of_inputs():
     """The leftmost varies slowest, and ISTREAM sees it."""
     _, root = rewritten("SELECT x.a FROM t, u AS x CROSS JOIN u AS y, t AS z")
     assert labels(c for i in only(root, WindowCrossProduct).inputs for c in i.columns) == ["a"]  # only what is read
@@ -165,7 +165,7 @@ def test_the_inputs_of_a_flat_product_keep_their_order():
 
 
 @pytest.mark.parametrize("key", ["r.v = p.a", "p.a = r.v", "r.v + 1 = p.a * 2", "r.w = p.a"])
-def test_an_equality_makes_a_join(key):
+def test_equality_makes_join(key):
     rules, root = rewritten(f"SELECT r.v FROM r {TIME}, p {ROWS} WHERE {key}")
     assert "select_over_product_to_join" in rules
     ((left, right),) = only(root, WindowJoin).keys
@@ -175,12 +175,12 @@ def test_an_equality_makes_a_join(key):
 
 
 @pytest.mark.parametrize("no_key", ["r.v < p.a", "r.v = p.a OR r.v > 1", "NOT r.v = p.a", "r.v + p.a = 3"])
-def test_nothing_else_does(no_key):
+def test_other_conditions_make_no_join(no_key):
     rules, root = rewritten(f"SELECT r.v FROM r {TIME}, p {ROWS} WHERE {no_key}")
     assert "select_over_product_to_join" not in rules and isinstance(root.child, WindowSelect)
 
 
-def test_what_is_no_key_is_asked_of_the_pairs():
+def test_other_conjuncts_become_residual_of_join():
     _, root = rewritten(f"SELECT r.v FROM r {TIME}, p {ROWS} WHERE r.v = p.a AND r.w > p.x")
     assert only(root, WindowJoin).residual is not None
 
@@ -199,13 +199,13 @@ def test_what_is_no_key_is_asked_of_the_pairs():
         f"SELECT x.v FROM (SELECT time AS n, v FROM r WHERE v > 1) AS x {TIME}, q {TIME} WHERE x.n = q.time",
     ],
 )
-def test_equal_windows_joined_on_their_ticks_are_the_window_of_a_join(text):
+def test_join_of_equal_windows_on_ticks_moves_below_window(text):
     rules, root = rewritten(text)
     assert "join_below_window" in rules
     assert shape(root).count("TimeWindow") == 1 and isinstance(only(root, StreamJoin), StreamJoin)
 
 
-def test_the_pairs_of_a_join_by_tick_are_asked_for_the_rest():
+def test_residual_of_tick_join_becomes_selection():
     _, root = rewritten(f"SELECT r.v FROM r {TIME}, q {TIME} WHERE r.time = q.time AND r.site = q.site AND r.v > q.v")
     assert len(only(root, StreamJoin).keys) == 1  # the sites; the ticks are what the join is by
     assert isinstance(only(root, StreamSelect).child, StreamJoin)
@@ -229,7 +229,7 @@ def test_the_pairs_of_a_join_by_tick_are_asked_for_the_rest():
         f"SELECT r.v FROM r {TIME}, (RSTREAM(SELECT a AS n FROM log {TIME})) AS y {TIME} WHERE r.time = y.n",
     ],
 )
-def test_no_other_windows_are(text):
+def test_join_of_other_windows_stays_above(text):
     rules, root = rewritten(text)
     assert "join_below_window" not in rules and "StreamJoin" not in shape(root)
 
@@ -238,13 +238,13 @@ def test_no_other_windows_are(text):
 
 
 @pytest.mark.parametrize("window", [TIME, ROWS])
-def test_a_projection_goes_below_any_window(window):
+def test_projection_moves_below_any_window(window):
     rules, root = rewritten(f"SELECT v + 1 AS y FROM r {window}")
     assert "push_project_below_window" in rules
     assert shape(root) == [type(root).__name__, "StreamProject", "StreamAcquire"]
 
 
-def test_a_projection_stays_above_an_aggregation_a_product_and_a_scan():
+def test_projection_stays_above_aggregation_product_scan():
     for text in (
         f"SELECT MAX(v) + 1 FROM r {TIME}",
         f"SELECT r.v + p.a FROM r {TIME}, p {ROWS}",
@@ -254,17 +254,17 @@ def test_a_projection_stays_above_an_aggregation_a_product_and_a_scan():
         assert "push_project_below_window" not in rules and shape(root)[0] == "WindowProject"
 
 
-def test_projections_in_a_row_are_one():
+def test_adjacent_projections_merge():
     rules, root = rewritten("SELECT y * 2 FROM (SELECT v + 1 AS y FROM r) AS x")
     assert "merge_projects" in rules and shape(root) == ["StreamProject", "StreamAcquire"]
 
 
-def test_projections_stay_apart_where_something_would_be_computed_twice():
+def test_projections_stay_if_merge_computes_twice():
     rules, root = rewritten("SELECT y * y FROM (SELECT v + 1 AS y FROM r) AS x")
     assert "merge_projects" not in rules and shape(root).count("StreamProject") == 2
 
 
-def test_nested_projections_do_not_grow_with_each_level():
+def test_nested_projections_do_not_grow():
     query = "r"
     for _ in range(40):
         query = f"(SELECT v + v AS v FROM {query}{'' if query == 'r' else ' AS x'})"
@@ -289,7 +289,7 @@ def _walked(node):
         f"SELECT SUM(n) FROM (ISTREAM(SELECT v AS n FROM r {TIME})) AS x {TIME}",
     ],
 )
-def test_aggregates_that_merge_are_merged_from_slices(text):
+def test_mergeable_aggregates_use_slices(text):
     rules, root = rewritten(text)
     assert "aggregate_by_slices" in rules and isinstance(only(root, SliceAggregation), SliceAggregation)
 
@@ -311,7 +311,7 @@ def test_aggregates_that_merge_are_merged_from_slices(text):
         "SELECT SUM(v) FROM r [UNBOUNDED SLIDE 10 ROWS]",
     ],
 )
-def test_no_others_are(text):
+def test_other_aggregates_use_no_slices(text):
     rules, root = rewritten(text)
     assert "aggregate_by_slices" not in rules
     assert "SliceAggregation" not in shape(root)
@@ -321,49 +321,49 @@ def test_no_others_are(text):
 # --- columns ---------------------------------------------------------------------------------------------------------
 
 
-def test_columns_that_nobody_reads_are_not_sampled():
+def test_unread_columns_are_not_sampled():
     _, root = rewritten(f"SELECT MAX(v) FROM r {TIME} WHERE site = 1")
     assert labels(only(root, StreamAcquire).columns) == ["site", "v"]
 
 
-def test_nothing_need_be_sampled_to_count():
+def test_count_samples_no_column():
     _, root = rewritten(f"SELECT COUNT(*) FROM r {TIME}")
     assert only(root, StreamAcquire).columns == ()
 
 
-def test_columns_die_through_subqueries():
+def test_dead_columns_are_dropped_in_subqueries():
     _, root = rewritten("SELECT x.v FROM (SELECT v, w, site FROM r) AS x")
     assert labels(only(root, StreamAcquire).columns) == ["v"]
 
 
 @pytest.mark.parametrize("converter", ["RSTREAM", "ISTREAM", "DSTREAM"])
-def test_columns_that_windows_and_revisions_are_compared_by_stay(converter):
+def test_columns_below_converter_stay(converter):
     _, root = rewritten(f"SELECT x.v FROM ({converter}(SELECT v, w FROM r {TIME})) AS x")
     assert labels(only(root, StreamAcquire).columns) == ["v", "w"]
 
 
-def test_but_not_those_that_the_windows_do_not_have():
+def test_columns_not_in_windows_are_dropped_below_converter():
     _, root = rewritten(f"ISTREAM(SELECT v FROM r {TIME})")
     assert isinstance(root, IStream) and labels(only(root, StreamAcquire).columns) == ["v"]
 
 
-def test_columns_that_distinct_goes_by_stay():
+def test_columns_below_distinct_stay():
     _, root = rewritten("SELECT DISTINCT a, s FROM t ORDER BY a")
     assert labels(root.columns) == ["a", "s"]
 
 
-def test_the_columns_of_a_union_match_by_position_and_stay():
+def test_columns_below_union_stay():
     _, root = rewritten("SELECT n FROM (SELECT v AS n, site FROM r UNION ALL SELECT a, a FROM p) AS x")
     assert labels(only(root, StreamAcquire).columns) == ["site", "v"]
 
 
-def test_an_aggregate_that_nobody_reads_is_not_computed():
+def test_unread_aggregate_is_dropped():
     _, root = rewritten(f"SELECT MAX(v) FROM r {TIME} HAVING 1 < 2 OR SUM(w) > 3")
     assert len(only(root, SliceAggregation).aggregates) == 1
     assert labels(only(root, StreamAcquire).columns) == ["v"]
 
 
-def test_a_group_that_nobody_reads_still_groups():
+def test_unread_grouping_column_stays():
     _, root = rewritten(f"SELECT x.n FROM (RSTREAM(SELECT site, MAX(v) AS n FROM r {TIME} GROUP BY site)) AS x")
     assert len(only(root, SliceAggregation).groups) == 1
 
@@ -384,7 +384,7 @@ def test_a_group_that_nobody_reads_still_groups():
         ("CAST('12' AS integer) + v", "12+r.v"),
     ],
 )
-def test_what_has_no_columns_is_computed_now_unless_it_may_leave_64_bits(written, folded):
+def test_constants_fold_unless_64_bits_may_overflow(written, folded):
     _, root = rewritten(f"SELECT {written} AS y FROM r")
     assert format_expression(only(root, StreamProject).outputs[0][1]) == folded
 
@@ -400,7 +400,7 @@ def test_what_has_no_columns_is_computed_now_unless_it_may_leave_64_bits(written
         ("NULL IS NULL AND v IS NULL", "r.v is null"),
     ],
 )
-def test_and_and_or_lose_what_is_decided_and_unknown_is_not(written, folded):
+def test_and_or_drop_decided_terms_not_unknown(written, folded):
     _, root = rewritten(f"SELECT v FROM r WHERE {written}")
     assert format_expression(only(root, StreamSelect).predicate) == folded
 
@@ -409,17 +409,17 @@ def test_and_and_or_lose_what_is_decided_and_unknown_is_not(written, folded):
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_a_rule_gives_the_same_object_where_nothing_applies(rule):
+def test_rule_returns_same_object_if_it_does_not_apply(rule):
     root = bound("SELECT v, site, time, w FROM r").root
     assert rule(root) is root
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_a_rule_says_why_it_is_right(rule):
+def test_rule_has_reason(rule):
     assert reason_of(rule).endswith(".") and len(reason_of(rule)) > 60
 
 
-def test_the_golden_queries_meet_every_rule():
+def test_golden_queries_use_every_rule():
     met = set()
     for path in golden_files(QUERIES):
         for case in read_golden(path).cases:
@@ -429,7 +429,7 @@ def test_the_golden_queries_meet_every_rule():
     assert {rule.__name__ for rule in RULES} <= met
 
 
-def test_rewriting_again_changes_nothing():
+def test_rewriting_is_idempotent():
     for path in golden_files(QUERIES):
         golden = read_golden(path)
         for case in golden.cases:
@@ -440,7 +440,7 @@ def test_rewriting_again_changes_nothing():
                         assert rewrite(better)[1] == (), case.name
 
 
-def test_a_landmark_window_is_aggregated_by_slices():
+def test_landmark_aggregation_uses_slices():
     rules, root = rewritten("SELECT SUM(v) FROM r [UNBOUNDED SLIDE 10 SEC]")
     assert "aggregate_by_slices" in rules
     assert not any(isinstance(node, LandmarkWindow) for node in walk(root))

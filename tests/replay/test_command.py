@@ -47,7 +47,7 @@ def error_line(capsys):
 # --- refused ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_query_that_is_refused(folder, capsys):
+def test_wrong_query_exits_with_diagnostic(folder, capsys):
     assert road(folder, "SELECT tmep FROM road", "-o", "json") == 2
     assert error_line(capsys)["code"] == "SN202"
     assert road(folder, "SELECT tmep FROM road") == 2
@@ -55,14 +55,14 @@ def test_a_query_that_is_refused(folder, capsys):
     assert told.out == "" and "^^^^" in told.err
 
 
-def test_a_schema_that_is_refused(folder, capsys):
+def test_wrong_schema_exits_with_diagnostic(folder, capsys):
     (folder / "schema.sneeql").write_text("road: sensed (temp:integer) at sites 1")
     assert call(folder, "SELECT temp FROM road", "-o", "json") == 2
     assert error_line(capsys)["code"] == "SN425"
 
 
 @pytest.mark.parametrize("bad", [["--input", "road"], ["--until", "-1"], ["--until", "noon"], ["-o", "xml"], []])
-def test_a_call_that_is_none(folder, bad):
+def test_wrong_arguments_print_usage(folder, bad):
     with pytest.raises(SystemExit) as left:
         call(folder, *bad, *(["SELECT temp FROM road"] if bad else []))
     assert left.value.code == 2
@@ -71,7 +71,7 @@ def test_a_call_that_is_none(folder, bad):
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 
-def test_bad_input_names_file_row_and_column_on_one_line(folder, capsys):
+def test_bad_input_names_file_row_and_column(folder, capsys):
     (folder / "road.csv").write_text(ROAD.replace("22", "warm"))
     assert road(folder, "SELECT temp FROM road") == 3
     assert (
@@ -84,7 +84,7 @@ def test_bad_input_names_file_row_and_column_on_one_line(folder, capsys):
     }  # fmt: skip
 
 
-def test_a_misspelt_column_or_extent_is_helped(folder, capsys):
+def test_misspelt_name_gets_suggestion(folder, capsys):
     (folder / "road.csv").write_text(ROAD.replace("temp", "tmep"))
     assert road(folder, "SELECT temp FROM road") == 3
     assert capsys.readouterr().err.endswith("unknown column `tmep`; did you mean `temp`?\n")
@@ -92,7 +92,7 @@ def test_a_misspelt_column_or_extent_is_helped(folder, capsys):
     assert capsys.readouterr().err == "SN510: there is no extent `raod`; did you mean `road`?\n"
 
 
-def test_files_that_are_not_there(folder, capsys):
+def test_missing_file_is_bad_input(folder, capsys):
     assert call(folder, "--input", "road=gone.csv", "SELECT temp FROM road") == 3
     assert capsys.readouterr().err == "SN501: gone.csv: cannot be read: No such file or directory\n"
     assert call(folder, "SELECT name FROM kinds", "-o", "json") == 3  # `from` is read beside the schema
@@ -111,14 +111,14 @@ def test_files_that_are_not_there(folder, capsys):
         (["kinds=K", "kinds@0=K"], "two versions of `kinds` at tick 0"),
     ],
 )
-def test_inputs_that_are_too_many(folder, capsys, given, message):
+def test_second_input_of_stream_is_error(folder, capsys, given, message):
     (folder / "kinds.csv").write_text("temp,name\n")
     files = [g.replace("=R", f"={folder}/road.csv").replace("=K", f"={folder}/kinds.csv") for g in given]
     assert call(folder, *(part for file in files for part in ("--input", file)), "SELECT name FROM kinds") == 3
     assert message in capsys.readouterr().err
 
 
-def test_a_delivery_before_the_clock_starts(folder, capsys):
+def test_delivery_before_tick_0_is_error(folder, capsys):
     (folder / "hits.csv").write_text("_arrival,v\n0,1\n-1,2\n")
     assert call(folder, "--input", f"hits={folder}/hits.csv", "SELECT v FROM hits") == 3
     assert f"{folder}/hits.csv, row 2: delivered at tick -1" in capsys.readouterr().err
@@ -131,7 +131,7 @@ def lines(capsys):
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_windows_as_json(folder, capsys):
+def test_json_output_of_windows(folder, capsys):
     assert road(folder, "SELECT MAX(temp) AS hottest FROM road [NOW]", "-o", "json") == 0
     schema, first, second, end = lines(capsys)
     assert schema == {
@@ -141,14 +141,14 @@ def test_windows_as_json(folder, capsys):
     assert (end["type"], end["until"], end["ledger"]["road"]["accepted"]) == ("end", 60, 4)
 
 
-def test_until_ends_before_the_recording_does(folder, capsys):
+def test_until_cuts_recording(folder, capsys):
     assert road(folder, "SELECT temp FROM road", "-o", "json", "--until", "30") == 0
     found = lines(capsys)
     assert [line["row"] for line in found if line["type"] == "tuple"] == [[20], [21]]
     assert found[-1]["until"] == 30 and found[-1]["ledger"]["road"]["received"] == 2
 
 
-def test_versions_of_a_table_and_one_that_is_named_in_the_schema(folder, capsys):
+def test_table_versions_from_input_and_schema(folder, capsys):
     (folder / "kinds.csv").write_text("temp,name\n20,cold\n")
     query = "SELECT name FROM road [NOW], kinds [SCAN 1 MIN] WHERE road.temp = kinds.temp"
     assert road(folder, query, "-o", "json") == 0
@@ -159,7 +159,7 @@ def test_versions_of_a_table_and_one_that_is_named_in_the_schema(folder, capsys)
     assert [sorted(line["rows"], key=str) for line in lines(capsys)[1:-1]] == [[["cold"]], [[""], [None]]]
 
 
-def test_several_statements_in_one_pass_and_a_correction_at_the_end(folder, capsys):
+def test_statements_run_in_one_pass_correction_at_end(folder, capsys):
     (folder / "all.sneeql").write_text(
         "SELECT MAX(temp) FROM road [NOW];\nREVISE road SET temp = 99 WHERE temp = 20;\nSELECT site FROM road;\n"
     )
@@ -170,7 +170,7 @@ def test_several_statements_in_one_pass_and_a_correction_at_the_end(folder, caps
     assert (revised["tick"], revised["removed"], revised["added"]) == (0, [[21]], [[99]])
 
 
-def test_csv_and_table(folder, capsys):
+def test_csv_and_table_output(folder, capsys):
     assert road(folder, "SELECT site, temp FROM road WHERE temp > 21", "-o", "csv") == 0
     assert capsys.readouterr().out.splitlines() == [
         "_query,_tick,_n,_index,_revision,_weight,site,temp", "1,60,,3,,1,1,22", "1,60,,4,,1,2,23",
@@ -181,13 +181,13 @@ def test_csv_and_table(folder, capsys):
     assert "road: 4 received, 4 accepted" in told.err
 
 
-def test_all_sites_are_those_of_the_recording(folder, capsys):
+def test_at_sites_all_takes_recorded_sites(folder, capsys):
     (folder / "schema.sneeql").write_text(SCHEMA.replace("sites 1, 2", "sites all"))
     assert road(folder, "SELECT temp FROM road [NOW]", "-o", "json") == 0
     assert [line["coverage"] for line in lines(capsys)[1:-1]] == [{"road": [2, 2]}] * 2
 
 
-def test_what_cannot_be_executed_yet_points_at_the_query(folder, capsys):
+def test_not_executable_error_points_at_query(folder, capsys):
     assert road(folder, "SELECT temp FROM road;\nEXPLAIN SELECT temp FROM road", "-o", "json") == 4
     error = error_line(capsys)
     assert (error["kind"], error["code"], error["line"]) == ("later", "SN601", 2)
@@ -203,7 +203,7 @@ sys.exit(gateway.cli.main())
 """
 
 
-def test_a_reader_that_goes_away_is_no_trouble(folder):
+def test_closed_pipe_ends_quietly(folder):
     (folder / "road.csv").write_text("_tick,_site,temp\n" + "".join(f"{60 * i},1,{i}\n" for i in range(20_000)))
     arguments = ["replay", "--schema", f"{folder}/schema.sneeql", "--input", f"road={folder}/road.csv", "-o", "json"]
     command = [sys.executable, "-c", MAIN, *arguments, "SELECT temp FROM road"]

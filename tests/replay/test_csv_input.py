@@ -19,38 +19,38 @@ def said(text):
     return str(error.value)
 
 
-def test_an_empty_field_is_null_and_a_quoted_one_the_empty_string():
+def test_empty_field_is_null_quoted_one_is_empty_string():
     assert read('a,b\n1,\n2,""\n') == {"a": ["1", "2"], "b": [None, ""]}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_line_ends_of_every_system(end):
+def test_all_line_ends_are_read(end):
     assert read(end.join(["a,b", "1,2", "3,4"])) == {"a": ["1", "3"], "b": ["2", "4"]}
     assert read(end.join(["a,b", "1,2", "3,4", ""])) == {"a": ["1", "3"], "b": ["2", "4"]}
 
 
-def test_quotes_hold_commas_lines_and_quotes():
+def test_quoted_fields_hold_commas_lines_quotes():
     assert read('a,b\n1,"x, ""y""\nz"\n') == {"a": ["1"], "b": ['x, "y"\nz']}
 
 
-def test_a_header_alone_is_an_empty_table():
+def test_header_alone_is_empty_table():
     assert read("a,b\n") == read("a,b") == {"a": [], "b": []}
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_name():
+def test_byte_order_mark_is_ignored():
     assert read(b"\xef\xbb\xbfa\n1\n") == {"a": ["1"]}
 
 
-def test_empty_lines_are_skipped_but_in_a_single_column_where_they_are_an_empty_field():
+def test_empty_line_is_skipped_or_null_of_single_column():
     assert read("a,b\n\n1,2\n\n") == {"a": ["1"], "b": ["2"]}
     assert read('a\n1\n\n""\n') == {"a": ["1", None, ""]}
 
 
-def test_blanks_and_signs_are_part_of_a_field():
+def test_blanks_and_signs_belong_to_field():
     assert read("a\n x \n") == {"a": [" x "]}
 
 
-def test_a_value_may_be_larger_than_what_is_read_at_once():
+def test_value_larger_than_read_block():
     long = "x\n" * 3_000_000
     assert read(f'a,b\n1,"{long}"\n2,y\n') == {"a": ["1", "2"], "b": [long, "y"]}
 
@@ -70,11 +70,11 @@ def test_a_value_may_be_larger_than_what_is_read_at_once():
         (b"\xff\n1\n", "f.csv, row 0, column \N{REPLACEMENT CHARACTER}: is not UTF-8"),
     ],
 )
-def test_what_is_said_of_files_that_are_none(text, message):
+def test_malformed_csv_errors(text, message):
     assert said(text) == message
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_missing_csv_file(tmp_path):
     with pytest.raises(InputError, match="No such file") as error:
         read_csv(tmp_path / "gone.csv")
     assert error.value.code == "SN501"
@@ -100,7 +100,7 @@ PIECES = [
 ]
 
 
-def test_any_bytes_give_columns_of_one_length_or_an_input_error(counts, rng: random.Random):
+def test_any_bytes_give_equal_columns_or_input_error(counts, rng: random.Random):
     taken = 0
     for _ in range(counts(500, 4_000)):
         data = b"".join(rng.choices(PIECES, k=rng.randint(0, 30)))

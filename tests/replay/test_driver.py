@@ -72,7 +72,7 @@ def told(inputs, queries, until=None, **options):
 HITS = [{"_arrival": 3, "v": 1}, {"_arrival": 0, "v": 2}, {"_arrival": 3, "v": 3}, {"_arrival": 7, "_tick": 3, "v": 4}]
 
 
-def test_deliveries_come_in_the_order_of_the_recording_about_so_many_at_a_time():
+def test_deliveries_keep_recorded_order_in_chunks():
     inputs = {"hits": HITS, "road": [{"_tick": 0, "_site": 2, "_arrival": 3, "temp": 5}]}
     assert told(inputs, ["SELECT v FROM hits"], at_once=2) == [
         ("add", 1),
@@ -82,19 +82,19 @@ def test_deliveries_come_in_the_order_of_the_recording_about_so_many_at_a_time()
     assert told(inputs, ["SELECT v FROM hits"])[-2:] == [("deliver", "hits", [0, 3, 3, 7], [2, 1, 3, 4]), ("finish", 7)]
 
 
-def test_until_cuts_and_stretches():
+def test_until_sets_last_clock_tick():
     all_at_three = ("deliver", "hits", [0, 3, 3], [2, 1, 3])
     assert told({"hits": HITS}, ["SELECT v FROM hits"], 5)[-2:] == [all_at_three, ("finish", 5)]
     assert told({"hits": HITS}, ["SELECT v FROM hits"], 3)[-2:] == [all_at_three, ("finish", 3)]
     assert told({"hits": HITS}, ["SELECT v FROM hits"], 99, at_once=4)[-2:] == [("clock", 7), ("finish", 99)]
 
 
-def test_every_tick_ends_each_of_them():
+def test_every_tick_ends_each_clock_tick():
     found = told({"hits": HITS}, ["SELECT v FROM hits"], every_tick=True)
     assert [entry[1] for entry in found if entry[0] in ("clock", "finish")] == list(range(8))
 
 
-def test_corrections_come_at_the_end_or_at_their_tick_after_the_deliveries():
+def test_corrections_follow_deliveries_of_their_tick():
     delete = "DELETE FROM hits WHERE v = 1"
     assert told({"hits": HITS}, [f"{delete}; SELECT v FROM hits"])[-2:] == [("correct", "delete"), ("finish", 7)]
     found = told({"hits": HITS}, ["SELECT v FROM hits", (delete, 3), (delete, 5)])
@@ -103,12 +103,12 @@ def test_corrections_come_at_the_end_or_at_their_tick_after_the_deliveries():
     assert told({"hits": []}, [(delete, 9)])[-1] == ("finish", 9)
 
 
-def test_queries_may_be_asked_later():
+def test_query_begins_at_later_tick():
     found = told({"hits": HITS}, [("SELECT v FROM hits", 5)])
     assert found[-4:] == [("add", 1), ("clock", 5), ("deliver", "hits", [7], [4]), ("finish", 7)]
 
 
-def test_versions_are_loaded_by_tick():
+def test_versions_load_by_tick():
     found = told({"kinds": [(60, [{"temp": 2}]), (0, {"temp": [1, None]})]}, ["SELECT temp FROM kinds"])
     assert found == [
         ("load", "kinds", 0, {"temp": [1, None]}),
@@ -118,7 +118,7 @@ def test_versions_are_loaded_by_tick():
     ]
 
 
-def test_all_that_cannot_be_executed_is_told():
+def test_all_not_executable_statements_are_reported():
     with pytest.raises(NotExecutableError) as refused:
         told({}, ["SELECT MEDIAN(temp) FROM road [NOW]; SELECT temp FROM road; EXPLAIN SELECT temp FROM road"])
     assert [d.message for d in refused.value.diagnostics] == [
@@ -126,7 +126,7 @@ def test_all_that_cannot_be_executed_is_told():
     ]  # fmt: skip
 
 
-def test_the_end_is_the_last_delivery_tick_or_version(counts):
+def test_end_is_last_delivery_tick_or_version(counts):
     """As the oracle has it; what is stamped too far ahead has no say."""
     ahead = [{"_arrival": 1, "_tick": 6, "v": 1}, {"_arrival": 1, "_tick": 7, "v": 1}]
     assert told({"hits": ahead}, ["SELECT v FROM hits"])[-1] == ("finish", 6)
@@ -137,13 +137,13 @@ def test_the_end_is_the_last_delivery_tick_or_version(counts):
         assert recording.end() == last_moment(read_schema(made.schema), made.inputs, [])
 
 
-def test_extents_are_found_wherever_they_are_read():
+def test_find_extents_in_subqueries():
     text = "SELECT temp FROM kinds WHERE temp = (SELECT MAX(temp) FROM road.HISTORY); ISTREAM(SELECT v FROM hits [NOW])"
     statements = [s for s in text.split(";")[:1]]
     assert find_extents(read_statements(statements, CATALOG)) == {"kinds", "road"}
 
 
-def test_only_tables_that_are_read_need_their_file(tmp_path):
+def test_unread_table_needs_no_file(tmp_path):
     catalog = read_catalog("r: pushed (v:integer)\nt: stored (v:integer) from 't.csv'")
     read_recording(catalog, {}, read_statements(["SELECT v FROM r"], catalog), tmp_path)
     with pytest.raises(InputError, match="No such file"):
@@ -157,7 +157,7 @@ def test_only_tables_that_are_read_need_their_file(tmp_path):
     )
 
 
-def test_nothing_is_lost_on_the_way(rng: random.Random):
+def test_replay_delivers_every_tuple_once(rng: random.Random):
     arrivals = [rng.randint(0, 50) for _ in range(500)]
     found = told({"hits": {"_arrival": arrivals, "v": np.arange(500)}}, ["SELECT v FROM hits"], at_once=20)
     delivered = [entry for entry in found if entry[0] == "deliver"]

@@ -87,7 +87,7 @@ def test_json():
         json.loads(line)
 
 
-def test_windows_of_loops_have_their_t():
+def test_json_windows_of_loops_have_t():
     lines = printed(JsonLines, [window(0, t=-3), window(0, t=(3, 5))])
     assert [json.loads(line).get("t") for line in lines[2:4]] == [-3, [3, 5]]
 
@@ -105,14 +105,14 @@ def test_csv():
     ]
 
 
-def test_csv_can_be_read_back():
+def test_csv_output_reads_back():
     words = ["", None, 'a "b", c', "d\ne", "木", " f "]
     said = [window(0, [(1, word, 0) for word in words])]
     text = "\n".join(printed(CsvLines, said)) + "\n"
     assert read_csv(text.encode()).columns["category"].to_pylist() == words
 
 
-def test_csv_of_loops_has_their_t():
+def test_csv_of_loops_has_t():
     loop = ResultSchema(1, "window", WINDOWS.columns, True)
     assert printed(CsvLines, [window(0, [(1, "a", 0)], t=(3, 5))], [loop])[1] == "1,600,1,3 5,,0,1,1,a,0.0"
 
@@ -147,7 +147,7 @@ query 1: window at 660, coverage road 43 of 44
     )
 
 
-def test_text_of_strangers_does_not_move_the_cursor():
+def test_control_characters_are_escaped():
     (line,) = [line for line in printed(TableLines, [window(0, [(1, "\x1b[2Ja\n", 0)])], [WINDOWS]) if "2J" in line]
     assert "\\x1b[2Ja\\n" in line
 
@@ -159,7 +159,7 @@ def result(*said):
     return found
 
 
-def test_the_sum_of_updates():
+def test_current_answer_is_sum_of_updates():
     found = result(*SAID)
     assert found.current(1) == {(600, 1): [(12, None, None), (3, "", -0.05)], (660, 1): []}
     assert found.current(2) == [(600, 2, (None, -0.0))]
@@ -172,7 +172,7 @@ def test_the_sum_of_updates():
     assert [c.name for c in found.columns[1]] == ["site", "category", "c"]
 
 
-def test_of_equal_rows_only_as_many_go_as_are_taken_back():
+def test_only_removed_number_of_equal_rows_goes():
     one = (1, "a", 0)
     assert result(window(0, [one, one, one]), window(1, (), [one, one])).current(1) == {(600, 1): [(1, "a", 0.0)]}
 
@@ -189,7 +189,7 @@ def test_arrow_and_pandas():
     assert found.to_pandas(1)["site"].tolist() == [12, 3]
 
 
-def test_no_columns_no_trouble():
+def test_answer_without_columns():
     empty = ResultSchema(1, "window", (), False)
     said = [as_columns(WindowUpdate(1, 0, 1, None, 0, {}, Rows((), 2), Rows((), 0)))]
     assert Vector(np.zeros(0)).to_list() == [] and len(printed(JsonLines, said, [empty])) == 3

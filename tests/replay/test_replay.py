@@ -15,11 +15,11 @@ SCHEMA = "road: sensed (site:integer, temp:integer, c:float {scale 1}) every 1 m
 COLUMNS = {"_tick": [0, 0, 60, 60], "_site": [1, 2, 1, 2], "temp": [20, 21, 22, None], "c": [0.1, 0.2, 0.3, None]}
 
 
-def test_the_example_of_the_module_runs():
+def test_docstring_example_runs():
     assert doctest.testmod(basestation.replay).failed == 0
 
 
-def test_every_form_of_input_gives_the_same_answers(tmp_path):
+def test_all_input_forms_give_equal_answers(tmp_path):
     (tmp_path / "road.csv").write_text("_tick,_site,temp,c\n0,1,20,0.1\n0,2,21,0.2\n60,1,22,0.3\n60,2,,\n")
     rows = [dict(zip(COLUMNS, line, strict=True)) for line in zip(*COLUMNS.values(), strict=True)]
     arrays = {name: np.array(values, object) for name, values in COLUMNS.items()}
@@ -32,7 +32,7 @@ def test_every_form_of_input_gives_the_same_answers(tmp_path):
         assert [c.type for c in result.columns[2]] == ["integer", "float"] and result.ledger["road"]["accepted"] == 4
 
 
-def test_versions_statements_and_late_tuples():
+def test_replay_with_versions_statements_late_tuples():
     rows = [{"_tick": 0, "_site": 1, "temp": 20}, {"_tick": 0, "_site": 2, "_arrival": 200, "temp": 20}]
     kinds = [(0, [{"temp": 20}]), (200, [{"temp": 21}])]
     queries = ["SELECT COUNT(*) AS n FROM road [NOW], kinds [SCAN 1 MIN] WHERE road.temp = kinds.temp"]
@@ -42,7 +42,7 @@ def test_versions_statements_and_late_tuples():
     assert first[0][1:] == ([(1,)], {"road": [1, 2]}) and result.current()[0, 1] == [(1,)] and result.until == 200
 
 
-def test_what_it_raises():
+def test_replay_errors():
     with pytest.raises(DiagnosticError):
         replay(SCHEMA, {}, "SELECT tmep FROM road")
     with pytest.raises(DiagnosticError):
@@ -53,7 +53,7 @@ def test_what_it_raises():
         replay(SCHEMA, {"road": [{"_tick": 0, "_site": 1, "temp": "warm"}]}, "SELECT temp FROM road")
 
 
-def test_many_cases_in_one_process_leave_nothing_behind():
+def test_many_replays_leak_no_memory():
     def many():
         for seed in range(30):
             made = case(seed)

@@ -71,7 +71,7 @@ def rows(rng, count):
     ]  # fmt: skip
 
 
-def test_csv_parquet_and_python_give_equal_batches(tmp_path, rng: random.Random, counts):
+def test_csv_parquet_python_give_equal_batches(tmp_path, rng: random.Random, counts):
     for _ in range(counts(20, 200)):
         dictionaries = rows(rng, rng.randint(1, 12))
         names = list(dictionaries[0])
@@ -98,7 +98,7 @@ def test_numpy_columns_without_nulls():
     assert tags[0] == tags[2] == [0, 1, 2] and found["c"] == [125, 200, 300] and found["x"] == [1.0, 2.0, 3.0]
 
 
-def test_sensed_tick_site_and_delivery():
+def test_sensed_system_columns():
     (tick, site, arrival, weight, _), columns = listed(
         read([{"_tick": 60, "_site": 2, **BLANK}, {"_tick": 0, "site": 7, "_site": 1, "_arrival": 3, **BLANK}], "road")
     )
@@ -107,30 +107,30 @@ def test_sensed_tick_site_and_delivery():
     assert listed(read([{"_tick": 0, "site": 2, **BLANK}], "road"))[0][1] == [2]
 
 
-def test_pushed_delivery_and_timestamp():
+def test_pushed_system_columns():
     (tick, _, arrival, _, _), _ = listed(
         read([{"_arrival": 5, **BLANK}, {"_tick": 4, **BLANK}, {"_tick": 4, "_arrival": 6, **BLANK}], "hits")
     )
     assert (tick, arrival) == ([5, 4, 4], [5, 4, 6])
 
 
-def test_a_correction_may_name_its_tuple_by_index_alone():
+def test_correction_by_index_alone():
     (tick, _, arrival, weight, replaces), _ = listed(read([{"_arrival": 5, "_replaces": 3, "_weight": -1}], "road"))
     assert (tick, arrival, weight, replaces) == ([5], [5], [-1], [3])
 
 
-def test_an_archive_may_be_fed_in():
+def test_archive_file_is_an_input():
     more = {"_time": None, "_index": 4, "_version": 1, "_revision": 0}
     assert listed(read([{"_tick": 0, "_site": 1, **BLANK, **more}], "road"))[0][0] == [0]
     assert listed(read([{"_tick": 0, "_site": 1, **BLANK, **more}], "hits"))[0][0] == [0]
 
 
-def test_rows_may_leave_attributes_out_and_files_may_not():
+def test_rows_may_omit_attributes_files_may_not():
     assert listed(read([{"_arrival": 1}], "hits"))[1]["s"] == [None]
     assert str(said({"_arrival": [1]})) == "hits: the column `n` is missing: it is an attribute of `hits`"
 
 
-def test_nothing_is_an_input_too():
+def test_empty_input():
     for nothing in ([], {}):
         assert len(read(nothing, "road")) == len(read(nothing, "hits")) == 0
     assert table_of(to_recorded_table([], "kinds"), CATALOG.find("kinds"))[0]["n"].tolist() == []
@@ -162,20 +162,20 @@ def test_nothing_is_an_input_too():
         ),
     ],
 )
-def test_what_is_said_of_inputs_that_do_not_fit(data, extent, message, help):
+def test_input_mismatch_errors(data, extent, message, help):
     error = said(data, extent)
     assert str(error).startswith(message)
     assert help is None or help in error.help
 
 
-def test_a_file_that_is_no_parquet(tmp_path):
+def test_malformed_parquet_error(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing more")
     assert said(tmp_path / "a.parquet").code == "SN502"
     assert said(tmp_path / "gone.parquet").code == "SN501"
 
 
 @pytest.mark.parametrize("code", [code for code, entry in CATALOGUE.items() if code.startswith("SN50")])
-def test_the_examples_of_the_catalogue_cause_their_errors(code):
+def test_catalogue_examples_of_inputs_cause_their_errors(code):
     """An example is a recording of `road`, an empty line, and what is said of it."""
     recording, _, told = CATALOGUE[code].example.rpartition("\n\n")
     with pytest.raises(InputError) as error:
@@ -184,7 +184,7 @@ def test_the_examples_of_the_catalogue_cause_their_errors(code):
     assert (error.value.code, str(error.value)) == (code, told)
 
 
-def test_any_values_give_a_batch_or_an_input_error(rng: random.Random, counts):
+def test_any_values_give_batch_or_input_error(rng: random.Random, counts):
     values = [
         None,
         0,
@@ -216,7 +216,7 @@ def test_any_values_give_a_batch_or_an_input_error(rng: random.Random, counts):
         assert len(batch) == len(data)
 
 
-def test_any_damage_to_a_parquet_file_gives_a_batch_or_an_input_error(tmp_path, rng: random.Random, counts):
+def test_damaged_parquet_gives_batch_or_input_error(tmp_path, rng: random.Random, counts):
     table = pa.table(
         {"_arrival": [1, 2, 3], "n": [1, None, 3], "x": [1.5] * 3, "c": [1.5] * 3, "s": ["a", "b", "a"], "at": [0] * 3}
     )

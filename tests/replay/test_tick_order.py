@@ -23,14 +23,14 @@ def said():
     return replay, list(replay.updates())
 
 
-def test_one_by_one_in_the_order_of_ticks():
+def test_updates_are_ordered_by_tick():
     _, [updates] = said()
     told = [(int(getattr(u.tick, "flat", [u.tick])[0]), u.query) for u in split_singly(order_by_tick(updates))]
     assert told == [(0, 1), (0, 3), (10, 2), (60, 1), (70, 2), (100, 3), (120, 1), (180, 1), (200, 3), (240, 1),
                     (250, 2), (300, 1), (300, 3)]  # fmt: skip
 
 
-def test_it_is_the_same_answer():
+def test_tick_order_keeps_answer():
     replay, all_of = said()
     plain, timed = Result(replay.queries), Result(replay.queries)
     for updates in all_of:
@@ -40,7 +40,7 @@ def test_it_is_the_same_answer():
         assert timed.history(query) == plain.history(query) != []
 
 
-def test_a_single_query_is_told_as_it_was_said():
+def test_single_query_keeps_order():
     _, [updates] = said()
     alone = [update for update in updates if update.query == 3]
     assert order_by_tick(alone) is alone

@@ -47,7 +47,7 @@ def client(feed):
     return Client(make_api(feed, 1000, TOKEN), HEADERS)
 
 
-def test_pages_follow_one_another(client):
+def test_pages_follow_each_other(client):
     first = client.get("/v1/queries/1/results", params={"after": 2, "limit": 3}).json()
     assert [u["number"] for u in first["updates"]] == [3, 4, 5]
     second = client.get("/v1/queries/1/results", params={"after": first["next"]}).json()
@@ -56,7 +56,7 @@ def test_pages_follow_one_another(client):
         "query": 1, "kind": "window", "columns": COLUMNS, "updates": [], "next": 6}  # fmt: skip
 
 
-def test_an_update_says_everything(client):
+def test_update_has_all_fields(client):
     [found] = client.get("/v1/queries/1/results", params={"after": 5}).json()["updates"]
     assert found == {
         "number": 6, "type": "window", "query": 1, "tick": 5, "time": "1970-01-01T00:00:05Z", "n": 1, "revision": 0,
@@ -64,14 +64,14 @@ def test_an_update_says_everything(client):
     }  # fmt: skip
 
 
-def test_a_revision_says_what_it_takes_back(client, feed):
+def test_revision_lists_removed_rows(client, feed):
     feed.publish([as_columns(window([(7.5, 1, "b")], [(5.5, None, "a")], 1, tick=5))])
     [found] = client.get("/v1/queries/1/results", params={"after": 6}).json()["updates"]
     assert (found["revision"], found["removed"], found["added"]) == (1, [[5.5, None, "a"]], [[7.5, 1, "b"]])
     assert "rows" not in found
 
 
-def test_a_stream_is_told_tuple_by_tuple(client, feed):
+def test_stream_result_lists_tuples(client, feed):
     feed.open(ResultSchema(2, "stream", SHAPE.columns))
     given = tuples((3, 1, 1, (0.5, None, "a")), (4, 2, 1, (1.5, 7, "b")), (3, 1, -1, (0.5, None, "a")), query=2)
     feed.publish([given, as_columns(EpochMark(2, 4, {"field": (1, 2), "hits": None}))])
@@ -89,7 +89,7 @@ def test_a_stream_is_told_tuple_by_tuple(client, feed):
     }  # fmt: skip
 
 
-def test_that_a_query_has_ended_is_told(client, feed):
+def test_failed_query_has_ended_line(client, feed):
     feed.publish([QueryFailure(1, "SN511", "the loop does not move", 7)])
     assert client.get("/v1/queries/1/results", params={"after": 6}).json()["updates"] == [
         {"number": 7, "type": "ended", "query": 1, "tick": 7, "time": "1970-01-01T00:00:07Z", "code": "SN511",
@@ -107,7 +107,7 @@ def test_that_a_query_has_ended_is_told(client, feed):
         ("/v2", 404, "no-such-route"),
     ],
 )
-def test_problems_have_one_form(client, path, status, code):
+def test_errors_are_problem_details(client, path, status, code):
     response = client.get(path)
     assert response.headers["content-type"] == "application/problem+json"
     assert (response.status_code, response.json()["status"], response.json()["code"]) == (status, status, code)
@@ -115,7 +115,7 @@ def test_problems_have_one_form(client, path, status, code):
 
 
 @pytest.mark.promise("resume")
-def test_what_is_gone_says_where_to_begin(client):
+def test_expired_updates_return_first_number(client):
     problem = client.get("/v1/queries/1/results").json()
     assert problem["detail"] == "begin with after=2"
     assert client.get("/v1/queries/1/results", params={"after": 2}).status_code == 200
@@ -123,7 +123,7 @@ def test_what_is_gone_says_where_to_begin(client):
 
 @pytest.mark.promise("resume")
 @pytest.mark.parametrize("header", [None, "Bearer wrong", "open sesame", "Bearer é"])
-def test_nobody_enters_without_the_token(feed, header):
+def test_request_without_token_is_unauthorized(feed, header):
     client = Client(make_api(feed, 1000, TOKEN))
     headers = {} if header is None else {"authorization": header.encode()}
     response = client.get("/v1/queries/1/results", headers=headers)
@@ -131,6 +131,6 @@ def test_nobody_enters_without_the_token(feed, header):
     assert response.headers["www-authenticate"] == "Bearer"
 
 
-def test_a_station_may_be_open_if_it_says_so(feed):
+def test_station_without_token_is_open(feed):
     client = Client(make_api(feed, 1000, None))
     assert client.get("/v1/queries/1/results", params={"after": 2}).status_code == 200

@@ -24,7 +24,7 @@ def opened(limit=10_000):
 
 
 @pytest.mark.promise("resume")
-def test_a_feed_goes_on_where_one_stopped():
+def test_feed_resumes_after_number():
     feed = opened()
     assert feed.read(1) == []
     updates = [as_columns(window(tick=tick)) for tick in range(5)]
@@ -45,7 +45,7 @@ def stream(*ticks):
 
 
 @pytest.mark.promise("resume")
-def test_each_tuple_has_a_number_of_its_own():
+def test_each_tuple_has_own_number():
     feed = opened()
     feed.publish([stream(1, 2, 3), as_columns(EpochMark(1, 3, {})), stream(4)])
     assert [(n.number, type(n.update).__name__) for n in feed.read(1)] == [
@@ -56,7 +56,7 @@ def test_each_tuple_has_a_number_of_its_own():
 
 
 @given(st.lists(st.lists(st.integers(0, 4), max_size=3), max_size=6), st.integers(1, 5), st.integers(1, 8))
-def test_pages_of_any_size_make_the_whole(published, size, limit):
+def test_pages_of_any_size_join_to_whole_feed(published, size, limit):
     """Each number stands for one thing; 0 is a window, others so many tuples. What is kept are the newest `limit`."""
     feed, wanted = opened(limit), []
     for pieces in published:
@@ -89,7 +89,7 @@ def test_pages_of_any_size_make_the_whole(published, size, limit):
 
 @pytest.mark.promise("resume")
 @given(st.lists(st.booleans(), min_size=1), st.integers(1, 5))
-def test_tuples_and_the_marks_between_them_are_one_sequence(marked, size):
+def test_tuples_and_marks_form_one_sequence(marked, size):
     """What stands where is a mark or a tuple; pages of any size have each once, in its place."""
     ticks = list(range(len(marked)))
     marks = EpochMarks(1, np.array([t for t in ticks if marked[t]], np.int64), {})
@@ -104,7 +104,7 @@ def test_tuples_and_the_marks_between_them_are_one_sequence(marked, size):
     assert found == list(zip(ticks, marked, strict=True))
 
 
-def test_a_feed_forgets_the_oldest_and_says_so():
+def test_full_feed_expires_oldest_updates():
     feed = opened(limit=3)
     for tick in range(10):
         feed.publish([as_columns(window(tick=tick))])
@@ -114,7 +114,7 @@ def test_a_feed_forgets_the_oldest_and_says_so():
     assert caught.value.first == 8
 
 
-def test_opening_a_feed_twice_loses_nothing():
+def test_opening_feed_twice_loses_nothing():
     feed = opened()
     feed.publish([as_columns(window())])
     feed.open(SHAPE)

@@ -36,7 +36,7 @@ ROWS = st.tuples(st.sampled_from([0.5, 1.5]), st.sampled_from([None, 0, 7]), st.
 
 
 @given(st.lists(st.lists(ROWS, max_size=4), min_size=1, max_size=5), st.data())
-def test_a_window_is_the_sum_of_its_updates(given_, data):
+def test_window_is_sum_of_updates(given_, data):
     """Against a list; what an update takes back was there, and of equal rows the last one goes."""
     there, updates = [], []
     for revision, new in enumerate(given_):
@@ -51,18 +51,18 @@ def test_a_window_is_the_sum_of_its_updates(given_, data):
     assert (found.revision, found.coverage) == (len(given_) - 1, {"field": (len(given_) - 1, 9)})
 
 
-def test_null_is_not_zero():
+def test_null_differs_from_zero():
     [found] = current_windows([window([(1.0, None, "a"), (1.0, 0, "a")]), window([], [(1.0, 0, "a")], 1)])
     assert found.rows.to_lists() == [(1.0, None, "a")]
 
 
 @pytest.mark.parametrize("there", [[], [(1.0, 1, "a")], [(1.0, 2, "a"), (1.0, 1, "b")]])
-def test_taking_back_what_was_never_given_is_a_bug(there):
+def test_removing_unknown_row_raises(there):
     with pytest.raises(AssertionError, match="had not added"):
         current_windows([window(there), window([], [(1.0, 1, "a"), (1.0, 1, "a")], 1)])
 
 
-def test_rows_without_columns_are_counted_too():
+def test_rows_without_columns_are_counted():
     nothing = [Rows((), size) for size in (2, 1, 0)]
     first = WindowUpdate(1, 10, 1, None, 0, {}, nothing[0], nothing[2])
     then = WindowUpdate(1, 10, 1, None, 1, {}, nothing[2], nothing[1])
@@ -70,7 +70,7 @@ def test_rows_without_columns_are_counted_too():
     assert found.rows.to_lists() == [()]
 
 
-def test_each_window_stands_once_in_order():
+def test_each_window_appears_once_in_order():
     late, early, second = window([(1.0, 1, "a")], tick=20), window([(2.0, 2, "b")]), window([(9.0, 9, "z")], n=2)
     fix = window([(3.0, 2, "b")], [(2.0, 2, "b")], 1)
     found = current_windows([early, second, late, fix, QueryFailure(1, "SN511", "why", 30)])
@@ -78,7 +78,7 @@ def test_each_window_stands_once_in_order():
         (10, 1, 1, [(3.0, 2, "b")]), (10, 2, 0, [(9.0, 9, "z")]), (20, 1, 0, [(1.0, 1, "a")])]  # fmt: skip
 
 
-def test_a_stream_is_what_was_given_and_not_taken_back():
+def test_stream_is_added_minus_retracted_tuples():
     a, b, c = (0.5, 1, "a"), (1.5, None, "b"), (2.5, 3, "c")
     updates = [
         tuples((5, 1, 1, a), (5, 2, 1, b)),
@@ -92,11 +92,11 @@ def test_a_stream_is_what_was_given_and_not_taken_back():
 
 
 @pytest.mark.parametrize("weights", [(1, 1), (-1,), (1, -1, -1)])
-def test_a_tuple_is_given_once_and_taken_back_once(weights):
+def test_duplicate_add_or_retract_raises(weights):
     with pytest.raises(AssertionError, match="twice"):
         current_tuples([tuples((5, 1, weight, (0.5, 1, "a"))) for weight in weights])
 
 
-def test_a_stream_that_was_silent_has_no_columns_yet():
+def test_stream_without_tuples_raises():
     with pytest.raises(ValueError, match="no tuples yet"):
         current_tuples([EpochMark(1, 5, {})])
