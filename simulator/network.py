@@ -30,11 +30,10 @@ class Gateway:
     """
 
     RETRY_MS = 10_000
-    BOOT = 1
 
     def __init__(self, number: int, timing: Timing, kernel: Kernel, medium: RadioMedium, trace: Trace,
-                 provenance: Provenance | None = None) -> None:  # fmt: skip
-        self.number, self.timing, self.account = number, timing, EnergyAccount()
+                 provenance: Provenance | None = None, boot: int = 1) -> None:  # fmt: skip
+        self.number, self.timing, self.account, self.boot = number, timing, EnergyAccount(), boot
         self.on = self.listening = True
         self._provenance = Provenance() if provenance is None else provenance
         self._kernel, self._trace = kernel, trace
@@ -50,7 +49,7 @@ class Gateway:
         links = LinksReport(self.number, tuple(NeighbourLink(*each) for each in self._medium.neighbours(self.number)))
         if self.wire and links.differs(self._reported):
             self._reported = links
-            frame = Frame(FrameKind.LINKS, MoteId(self.number), self.BOOT, self._next_seq, encode_links(links))
+            frame = Frame(FrameKind.LINKS, MoteId(self.number), self.boot, self._next_seq, encode_links(links))
             self._keep_until_answered(frame)
             self._next_seq += 1
 

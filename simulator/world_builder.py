@@ -42,11 +42,12 @@ class SimulatedWorld:
 
 
 def build_world(
-    scenario: Scenario, seed: int, sink: Callable[[str], object] | None = None, traced: bool = True
+    scenario: Scenario, seed: int, sink: Callable[[str], object] | None = None, traced: bool = True, boot: int = 1
 ) -> SimulatedWorld:
     """Build motes that are simulated event by event.
 
     The trace goes to `sink`, or stays in memory without one. If it is not `traced`, its events are only counted.
+    `boot` is the number of this start of all motes and gateways: frames of another start are other frames.
     """
     tally = Tally()
     kernel, trace, provenance = Kernel(scenario.begin_ms * MS), Trace(sink, tally.watch, traced), Provenance()
@@ -54,13 +55,14 @@ def build_world(
     medium = RadioMedium(kernel, trace, channel)
     kinds, sensors = hardware_by_mote(scenario.deployment), make_sensors(scenario, seed)
     motes = {
-        number: Mote(number, 1, kernel, medium, trace, sensors[number], kind=kinds[number], battery=site.battery,
+        number: Mote(number, boot, kernel, medium, trace, sensors[number], kind=kinds[number], battery=site.battery,
                      ppm=_ppm(scenario.ppm, seed, number), provenance=provenance)
         for number, site in sorted(scenario.deployment.motes.items())
     }  # fmt: skip
     timing = Timing.of(next(iter(kinds.values())))
     gateways = [
-        Gateway(number, timing, kernel, medium, trace, provenance) for number in sorted(scenario.deployment.gateways)
+        Gateway(number, timing, kernel, medium, trace, provenance, boot)
+        for number in sorted(scenario.deployment.gateways)
     ]
     return SimulatedWorld(kernel, trace, tally, dict(channel.ratios), channel, medium, motes, gateways)
 

@@ -1,4 +1,4 @@
-"""The application: its routes, the check of the access token, and errors as problem details."""
+"""The application: routes, who may use them, and errors in one form."""
 
 import hmac
 
@@ -7,13 +7,17 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from basestation.rest.result_routes import results_routes
+from basestation.language.diagnostics import DiagnosticError
+from basestation.rest.control import StationControl
+from basestation.rest.query_routes import query_routes
+from basestation.rest.result_routes import result_routes
+from basestation.rest.station_routes import station_routes
 from basestation.rest.wire import PROBLEM, HttpProblemError
-from basestation.results.feed import Feed
+from gateway.errors import MoteloomError
 
 
-def make_api(feed: Feed, tick_ms: int, token: str | None) -> FastAPI:
-    """The REST application. `token` None disables the check of the access token; the caller must decide that."""
+def make_api(control: StationControl, token: str | None) -> FastAPI:
+    """The application in front of a station. A `token` of None admits everyone; whoever starts the station chooses that."""
 
     def authorised(request: Request) -> None:
         given = request.headers.get("authorization", "")
@@ -22,25 +26,44 @@ def make_api(feed: Feed, tick_ms: int, token: str | None) -> FastAPI:
                 401, "no-token", "this station asks for its token", "send `Authorization: Bearer <token>`"
             )
 
-    api = FastAPI(title="Moteloom", docs_url=None, redoc_url=None, dependencies=[Depends(authorised)])
-    api.include_router(results_routes(feed, tick_ms))
+    api = FastAPI(title="Moteloom", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[Depends(authorised)])
+    for router in (query_routes(control), result_routes(control), station_routes(control)):
+        api.include_router(router)
+    api.get("/v1/openapi.json", summary="This interface as OpenAPI 3.1")(api.openapi)
     api.add_exception_handler(HttpProblemError, lambda _, problem: _respond(problem))
+    api.add_exception_handler(DiagnosticError, lambda _, refused: _respond_refused(refused))
+    api.add_exception_handler(MoteloomError, lambda _, error: _respond(_failed(error)))
     api.add_exception_handler(RequestValidationError, lambda _, error: _respond(_misused(error)))
-    api.add_exception_handler(HTTPException, lambda _, error: _respond(_refused(error)))
+    api.add_exception_handler(HTTPException, lambda _, error: _respond(_rejected(error)))
     return api
 
 
-def _respond(problem: HttpProblemError) -> JSONResponse:
+def _respond(problem: Exception) -> JSONResponse:
+    assert isinstance(problem, HttpProblemError)
     headers = {"www-authenticate": "Bearer"} if problem.status == 401 else None
     return JSONResponse(problem.as_json(), problem.status, headers, media_type=PROBLEM)
 
 
-def _misused(error: RequestValidationError) -> HttpProblemError:
+def _respond_refused(refused: Exception) -> JSONResponse:
+    """Every diagnostic of a text, each with code, place, what was expected and help."""
+    assert isinstance(refused, DiagnosticError)
+    found = [diagnostic.as_json() | {"rendered": diagnostic.render()} for diagnostic in refused.diagnostics]
+    problem = {"type": "about:blank", "title": found[0]["message"], "status": 422, "code": found[0]["code"],
+               "diagnostics": found}  # fmt: skip
+    return JSONResponse(problem, 422, media_type=PROBLEM)
+
+
+def _failed(error: Exception) -> HttpProblemError:
+    return HttpProblemError(503, "not-now", str(error), getattr(error, "help", None))
+
+
+def _misused(error: Exception) -> HttpProblemError:
+    assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     return HttpProblemError(422, "bad-request", f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}")
 
 
-def _refused(error: HTTPException) -> HttpProblemError:
-    return HttpProblemError(
-        error.status_code, "no-such-route" if error.status_code == 404 else "refused", str(error.detail)
-    )
+def _rejected(error: Exception) -> HttpProblemError:
+    assert isinstance(error, HTTPException)
+    code = "no-such-route" if error.status_code == 404 else "refused"
+    return HttpProblemError(error.status_code, code, str(error.detail))

@@ -1,31 +1,88 @@
-"""The routes of query results."""
+"""The routes of results: pages, JSON lines, and server-sent events that resume."""
 
-from typing import Annotated, Any
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
 
-from basestation.rest.wire import HttpProblemError, results_as_json
-from basestation.results.feed import Feed, UpdatesExpiredError
+from basestation.rest.control import ResultPage, StationControl
+from basestation.rest.query_routes import no_such_query
+from basestation.rest.wire import HttpProblemError
+from basestation.results.feed import UpdatesExpiredError
+
+After = Annotated[int, Query(ge=0, description="the number of the last update that you have")]
+Limit = Annotated[int, Query(ge=1, le=10_000, description="at most so many updates")]
+Wait = Annotated[float, Query(ge=0, le=60, description="seconds to wait for an update where there is none yet")]
+LOOK_SECONDS = 0.2
+"""How often a waiting request looks for something new."""
+HEARTBEAT_SECONDS = 15.0
+"""How often a silent event stream sends a comment, so that proxies keep it open."""
 
 
-def results_routes(feed: Feed, tick_ms: int) -> APIRouter:
-    """A router that serves the feed; ticks of `tick_ms` milliseconds."""
+def result_routes(control: StationControl) -> APIRouter:
+    """The routes of the answers of queries."""
     router = APIRouter()
 
-    @router.get("/v1/queries/{number}/results", summary="The updates of a query's answer")
-    def results(
-        number: int,
-        after: Annotated[int, Query(ge=0, description="the number of the last update that you have")] = 0,
-        limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
-    ) -> dict[str, Any]:
+    async def read(number: int, after: int, limit: int) -> ResultPage:
         try:
-            return results_as_json(feed.schema(number), after, feed.read(number, after, limit), tick_ms)
+            return await run_in_threadpool(control.results, number, after, limit)
         except KeyError:
-            raise HttpProblemError(404, "no-such-query", f"there is no query {number}") from None
-        except UpdatesExpiredError as expired:
-            remedy = f"begin with after={expired.first - 1}"
+            raise no_such_query(number, control) from None
+        except UpdatesExpiredError as gone:
             raise HttpProblemError(
-                410, "results-gone", f"updates before {expired.first} are no longer retained", remedy
+                410,
+                "results-gone",
+                f"updates before {gone.first} are not kept any more",
+                f"begin with after={gone.first - 1}",
             ) from None
+
+    async def wait_for(number: int, after: int, limit: int, seconds: float) -> ResultPage:
+        end = time.monotonic() + seconds
+        page = await read(number, after, limit)
+        while not page.lines and time.monotonic() < end:
+            await asyncio.sleep(LOOK_SECONDS)
+            page = await read(number, after, limit)
+        return page
+
+    @router.get(
+        "/v1/queries/{number}/results", summary="A page of updates; with Accept: text/event-stream, all that come"
+    )
+    async def results(
+        request: Request, number: int, after: After = 0, limit: Limit = 1_000, wait: Wait = 0,
+        last_event_id: Annotated[int | None, Header(ge=0)] = None,
+    ) -> Response:  # fmt: skip
+        if "text/event-stream" in request.headers.get("accept", ""):
+            begin = after if last_event_id is None else last_event_id
+            first = await read(number, begin, limit)
+            return StreamingResponse(follow(request, number, first), media_type="text/event-stream")
+        page = await wait_for(number, after, limit, wait)
+        head = json.dumps({"query": page.query, **page.schema})[:-1]
+        return Response(
+            f'{head}, "updates": [{", ".join(page.lines)}], "next": {page.next}}}', media_type="application/json"
+        )
+
+    @router.get("/v1/queries/{number}/results.jsonl", summary="A page of updates, one JSON object a line")
+    async def lines(number: int, after: After = 0, limit: Limit = 1_000, wait: Wait = 0) -> Response:
+        page = await wait_for(number, after, limit, wait)
+        return Response("".join(f"{line}\n" for line in page.lines), media_type="application/x-ndjson")
+
+    async def follow(request: Request, number: int, page: ResultPage) -> AsyncIterator[str]:
+        silent_since = time.monotonic()
+        while not await request.is_disconnected():
+            for line in page.lines:
+                yield f"id: {json.loads(line)['number']}\ndata: {line}\n\n"
+            if page.lines:
+                silent_since = time.monotonic()
+            elif time.monotonic() - silent_since > HEARTBEAT_SECONDS:
+                silent_since = time.monotonic()
+                yield ": nothing new\n\n"
+            if not page.lines:
+                await asyncio.sleep(LOOK_SECONDS)
+            page = await read(number, page.next, 1_000)
 
     return router

@@ -14,7 +14,9 @@ Windows of a loop have "t". The coverage of a pushed extent is null. Values of a
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from acquisition.ticks import rfc3339_of
 from basestation.algebra.expression import Column
+from basestation.results.feed import NumberedUpdate
 from basestation.results.schema import ResultSchema
 from basestation.updates.update import (
     Coverage,
@@ -83,3 +85,9 @@ def _window(update: WindowUpdate, scales: Sequence[int | None]) -> Json:
 def coverage_as_json(coverage: Coverage) -> dict[str, list[int] | None]:
     """[used, due] of each sensed extent, None of a pushed one."""
     return {name: None if of is None else [int(of[0]), int(of[1])] for name, of in coverage.items()}
+
+
+def numbered_lines(numbered: NumberedUpdate, schema: ResultSchema, tick_ms: int) -> Iterator[Json]:
+    """The lines of an update, each with its number in the feed and its tick as an RFC 3339 time."""
+    for number, line in enumerate(update_as_json(numbered.update, schema.scales), numbered.number):
+        yield {"number": number} | line | {"time": rfc3339_of(line["tick"], tick_ms)}

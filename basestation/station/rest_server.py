@@ -1,34 +1,41 @@
-"""REST server: serves a station's results over HTTP, on a thread of its own."""
+"""RestServer: the REST interface of a station, on a thread of its own."""
 
 import socket
 import threading
-from types import TracebackType
+from typing import TYPE_CHECKING
 
-from basestation.station.service import Station
+from gateway.errors import MoteloomError
+
+if TYPE_CHECKING:
+    from basestation.rest.control import StationControl
+
+
+class PortError(MoteloomError):
+    """The server cannot listen where it should."""
 
 
 class RestServer:
-    """A context manager. Port 0 takes a free port; `url` has it."""
+    """Port 0 takes a free one; `url` says which. It serves between `with` and its end."""
 
-    def __init__(self, station: Station, token: str | None, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, control: "StationControl", token: str | None, host: str = "127.0.0.1", port: int = 0) -> None:
         import uvicorn
 
         from basestation.rest.api import make_api
 
-        api = make_api(station.feed, station.world.catalog.tick_ms, token)
-        self._socket = socket.create_server((host, port))
+        try:
+            self._socket = socket.create_server((host, port))
+        except OSError as why:
+            raise PortError(f"cannot listen on {host}:{port}: {why.strerror}; choose another with --port") from why
         self.url = "http://{}:{}".format(*self._socket.getsockname()[:2])
-        self._server = uvicorn.Server(uvicorn.Config(api, log_level="warning", lifespan="off"))
+        self._server = uvicorn.Server(uvicorn.Config(make_api(control, token), log_level="warning", lifespan="off"))
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="rest", daemon=True)
 
     def __enter__(self) -> "RestServer":
-        # The socket listens already: requests before uvicorn is up wait in its queue.
+        # The socket listens already: a connection made before uvicorn is up waits in its queue.
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
         self._thread.join(timeout=10)
         self._socket.close()

@@ -18,7 +18,11 @@ from basestation.errors import CATALOGUE, ROAD
 from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.catalog import read_schema
 from basestation.results.view import current_tuples, current_windows
+from basestation.station.durable import DurableStation
+from basestation.station.journal import Journal
+from basestation.station.live_control import LiveControl
 from basestation.station.rest_server import RestServer
+from basestation.station.runner import Runner, ScaledClock
 from basestation.station.service import Station
 from basestation.updates.update import EpochMark, QueryFailure, TupleUpdates, split_singly
 from gateway import downlink
@@ -46,7 +50,7 @@ TOKEN = "only for this test"
 class World:
     """A station, and a network that lives in its own time; `run` moves both, a second at a time."""
 
-    def __init__(self, folder, failing=None, channel=None):
+    def __init__(self, folder, failing=None, channel=None, journal=None):
         self.catalog = read_schema(SCHEMA)
         self.trace, kernel = Trace(), Kernel(BEGIN * 1_000_000)
         self.air = RadioMedium(kernel, self.trace, channel or NullChannel())
@@ -57,8 +61,16 @@ class World:
         wire, self.network = connect(lambda end: MoteNetwork(kernel, self.trace, motes, [gateway], end))
         wire.open()
         self.archive = ParquetArchive(folder, self.catalog.tick_ms)
-        self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=BEGIN * 1000)
+        self.durable = None
+        if journal is None:
+            self.station = Station(self.catalog, wire, self.archive, boot=1, now_ms=BEGIN * 1000)
+        else:
+            self.durable = DurableStation(journal, self._begin, wire, BEGIN * 1000, {"archive": self.archive})
+            self.station = self.durable.station
         self.second = 0
+
+    def _begin(self, transport, now_ms):
+        return Station(self.catalog, transport, self.archive, boot=1, now_ms=now_ms)
 
     def said(self, number=1, after=0):
         """What a query has said so far, in its order."""
@@ -76,7 +88,7 @@ class World:
         for _ in range(seconds):
             for ms in (0, 100, 200, 300):  # the base station looks four times a second, so a deployment takes one
                 self.network.run_until(self.now_ms + ms)
-                self.station.step(self.now_ms + ms)
+                (self.durable or self.station).step(self.now_ms + ms)
             self.second += 1
 
     def produced(self):
@@ -102,9 +114,11 @@ def get(url, token=TOKEN):
 @pytest.mark.promise("end-to-end")
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_one_reading_crosses_everything(world, tmp_path):
+def test_one_reading_crosses_everything(tmp_path):
+    journal = Journal(tmp_path / "data")
+    world = World(tmp_path, journal=journal)
     # Down: the query is accepted, the motes are told, they confirm.
-    query = world.station.submit(QUERY, world.now_ms)
+    query = world.durable.submit(QUERY, world.now_ms)
     assert query.state is QueryState.DEPLOYING
     world.run(2)
     assert world.station.world.queries[1].state is QueryState.RUNNING
@@ -121,15 +135,6 @@ def test_one_reading_crosses_everything(world, tmp_path):
     produced = world.produced()
     assert set(produced) == {(tick, site) for tick in ticks for site in (3, 4)}
     assert not world.station.errors
-
-    # The answer: every window complete, every value the mote's own, as the double its multiple stands for.
-    updates = world.said()
-    assert [(u.tick, u.n, u.revision, u.coverage) for u in updates] == [
-        (tick, 1, 0, {"field": (2, 2)}) for tick in ticks
-    ]
-    for update in updates:
-        expected = [(float(f"{produced[update.tick, site][0]}e-2"),) for site in (3, 4)]
-        assert world.rows(update) == expected
 
     # The archive holds the very readings, in files that are complete; Spark counts them.
     batch = world.archive.read(world.catalog.find("field"), 0, 2**62)
@@ -149,27 +154,25 @@ def test_one_reading_crosses_everything(world, tmp_path):
     finally:
         session.stop()
 
-    # And over a socket, with a token, to be continued where one stopped.
-    with RestServer(world.station, TOKEN) as server:
+    # And over a socket, with a token: every window complete, every value the mote's own, as the double its multiple stands for.
+    runner = Runner(world.durable, ScaledClock(lambda: 0.0, world.now_ms))
+    with RestServer(LiveControl(runner), TOKEN) as server:
         status, answer = get(f"{server.url}/v1/queries/1/results")
         assert status == 200
         assert (answer["kind"], answer["columns"]) == (
             "window", [{"name": "temp", "type": "float", "scale": 2, "unit": "Cel"}])  # fmt: skip
-        assert [u["tick"] for u in answer["updates"]] == ticks
-        assert answer["updates"][0] == {
-            "number": 1,
-            "type": "window",
-            "query": 1,
-            "tick": ticks[0],
-            "time": "2025-11-18T08:00:00Z",
-            "n": 1,
-            "revision": 0,
-            "coverage": {"field": [2, 2]},
-            "rows": [[float(f"{produced[ticks[0], site][0]}e-2")] for site in (3, 4)],
-        }
+        assert answer["updates"] == [
+            {
+                "number": number, "type": "window", "query": 1, "tick": tick, "time": f"2025-11-18T08:00:{at:02}Z", "n": 1,
+                "revision": 0, "coverage": {"field": [2, 2]},
+                "rows": [[float(f"{produced[tick, site][0]}e-2")] for site in (3, 4)],
+            }
+            for number, (tick, at) in enumerate(zip(ticks, (0, 10, 20), strict=True), 1)
+        ]  # fmt: skip
         assert get(f"{server.url}/v1/queries/1/results?after={answer['next']}")[1]["updates"] == []
         assert get(f"{server.url}/v1/queries/2/results")[1]["code"] == "no-such-query"
         assert get(f"{server.url}/v1/queries/1/results", token="wrong")[0] == 401
+    journal.close()
 
 
 @pytest.mark.promise("clock-and-schedule")

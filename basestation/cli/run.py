@@ -1,0 +1,181 @@
+"""moteloom run: a station that lives until it is stopped, and is where it was when it starts again."""
+
+import argparse
+import os
+import secrets
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from basestation.cli.station_arguments import DATA, TOKEN_FILE
+
+if TYPE_CHECKING:
+    from basestation.station.durable import DurableStation
+    from basestation.station.journal import Journal
+    from basestation.testbed.live_motes import LiveMotes
+    from gateway.transports import Transport
+    from innet.deployment import Deployment
+
+HELP = "run a station: it accepts queries, directs motes, answers, and survives power cuts"
+EXAMPLE = "moteloom run --simulate examples/lab54/calm.scenario.toml --speed 10"
+FAILED, REFUSED, BAD_INPUT = 1, 2, 3
+PORT = 8137
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"""The station keeps what it acknowledged in --data and goes on there when it starts again.
+Submit queries with `moteloom query submit`, or over HTTP (POST /v1/queries).
+exit codes: 0 stopped, 1 the link, port or data directory cannot be used,
+  2 the schema refused, 3 a file that cannot be taken
+
+example:
+  {EXAMPLE}"""
+    parser.add_argument("-c", "--config", metavar="DEPLOYMENT", help="the deployment's file; default: the scenario's")
+    link = parser.add_mutually_exclusive_group(required=True)
+    link.add_argument("--simulate", metavar="SCENARIO", help="simulated motes of a scenario, in this process")
+    link.add_argument("--link", metavar="DEVICE", help="a radio on a serial line: /dev/ttyUSB0, or socket://host:port")
+    parser.add_argument(
+        "--speed", type=_speed, default=1.0, metavar="N", help="with --simulate: so many times real time"
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="with --simulate: default is the scenario's own")
+    parser.add_argument("--baud", type=int, default=115_200, help="of the serial line; default: %(default)s")
+    parser.add_argument(
+        "--data", type=Path, default=Path(DATA), metavar="DIR", help="what is kept; default: %(default)s"
+    )
+    parser.add_argument(
+        "--agenda", action="store_true", help="motes sleep outside their slots; else they always listen"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address of the REST interface; default: %(default)s")
+    parser.add_argument("--port", type=int, default=PORT, help="its port, 0 for a free one; default: %(default)s")
+    parser.add_argument("--no-token", action="store_true", help="admit every request on this machine without a token")
+
+
+def _speed(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0.01 <= found <= 1_000:
+        raise argparse.ArgumentTypeError(f"`{text}` is no speed between 0.01 and 1000")
+    return found
+
+
+def run(options: argparse.Namespace) -> int:
+    from acquisition.errors import InputError
+    from basestation.cli.query_arguments import print_diagnostics, print_input_error
+    from basestation.language.diagnostics import Diagnostic, DiagnosticError
+    from basestation.station.journal import JournalError
+    from basestation.station.rest_server import PortError
+    from gateway.errors import TransportError
+    from gateway.toml import ConfigError
+
+    try:
+        return _run(options)
+    except ConfigError as error:
+        print_diagnostics([Diagnostic.of(fault) for fault in error.faults], as_json=False)
+        return BAD_INPUT
+    except DiagnosticError as refused:
+        print_diagnostics(refused.diagnostics, as_json=False)
+        return REFUSED
+    except InputError as error:
+        print_input_error(error, as_json=False)
+        return BAD_INPUT
+    except (JournalError, PortError, TransportError) as error:
+        help = getattr(error, "help", None)
+        print(f"moteloom: {error}{f'; {help}' if help else ''}", file=sys.stderr)
+        return FAILED
+
+
+def _run(options: argparse.Namespace) -> int:
+    from basestation.station.assembly import check_loopback, make_factory
+    from basestation.station.durable import DurableStation
+    from basestation.station.journal import Journal
+    from basestation.station.live_control import LiveControl
+    from basestation.station.rest_server import RestServer
+    from basestation.station.runner import Runner, ScaledClock
+
+    if options.no_token:
+        check_loopback(options.host)
+    journal = Journal(options.data)
+    try:
+        now_ms = max(time.time_ns() // 1_000_000, int(journal.fact("stopped_ms") or 0))
+        deployment, motes, wire = _link(options, journal, now_ms)
+        make = make_factory(deployment, options.agenda)
+        durable = DurableStation(journal, make, wire, now_ms, make.outside)
+        clock = ScaledClock(time.monotonic, max(now_ms, durable.last_ms), options.speed)
+        runner = Runner(durable, clock, motes)
+        token = None if options.no_token else _token(options.data)
+        with RestServer(LiveControl(runner), token, options.host, options.port) as server:
+            _greet(options, deployment, durable, server.url)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: runner.stop())
+            runner.run()
+        journal.state_fact("stopped_ms", str(durable.last_ms))
+        print("stopped; everything is kept", file=sys.stderr)
+        return 0
+    finally:
+        journal.close()
+
+
+def _link(
+    options: argparse.Namespace, journal: "Journal", now_ms: int
+) -> "tuple[Deployment, LiveMotes | None, Transport]":
+    """(the deployment, simulated motes if there are some, the transport to the motes)."""
+    from acquisition.errors import InputError
+    from innet.deployment.toml_reader import read_deployment
+
+    if options.simulate is not None:
+        from basestation.testbed.live_motes import LiveMotes
+        from basestation.testbed.testbed import load_scenario
+
+        try:
+            scenario = load_scenario(options.simulate)
+        except OSError as why:
+            raise InputError("SN501", f"cannot be read: {why.strerror}", options.simulate) from why
+        deployment = scenario.deployment if options.config is None else read_deployment(options.config)
+        boot = int(journal.fact("simulated_boot") or 0) + 1
+        journal.state_fact("simulated_boot", str(boot))
+        motes = LiveMotes(scenario, scenario.seed if options.seed is None else options.seed, now_ms, boot)
+        return deployment, motes, motes.wire
+    from gateway.errors import TransportError
+    from gateway.transports.serial import SerialTransport
+
+    if options.config is None:
+        raise TransportError("a station on a real link needs its deployment: -c FILE")
+    deployment = read_deployment(options.config)
+    line = SerialTransport(options.link, options.baud)
+    line.open()
+    return deployment, None, line
+
+
+def _token(folder: Path) -> str:
+    """The token of the data directory; made at the first start, readable by its owner only."""
+    path = folder / TOKEN_FILE
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        token = secrets.token_urlsafe(24)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(token + "\n")
+        return token
+
+
+def _greet(options: argparse.Namespace, deployment: "Deployment", durable: "DurableStation", url: str) -> None:
+    from gateway.cli import own_version
+
+    live = len(durable.station.world.live)
+    link = f"simulated motes, {options.speed:g} times real time" if options.simulate else options.link
+    admitted = (
+        "without a token, on this machine" if options.no_token else f"with the token in {options.data / TOKEN_FILE}"
+    )
+    print(
+        f"moteloom {own_version()}: {deployment.name or 'station'} with {len(deployment.motes)} motes\n"
+        f"  link       {link}\n"
+        f"  data       {options.data} ({live} queries, {durable.replayed} looks taken again)\n"
+        f"  interface  {url}, {admitted}, no TLS\n"
+        f"  stop       Ctrl-C",
+        file=sys.stderr, flush=True,
+    )  # fmt: skip

@@ -1,0 +1,62 @@
+"""What verbs that talk to a running station have in common: where it is, its token, how refusals are printed."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from basestation.client.http import StationClient, StationError
+
+DATA = "moteloom-data"
+TOKEN_FILE = "token"
+REFUSED, UNREACHABLE = 2, 4
+URL = "http://127.0.0.1:8137"
+
+
+def add_station(parser: argparse.ArgumentParser) -> None:
+    """The arguments --url, --token, --data and -o."""
+    parser.add_argument(
+        "--url", default=os.environ.get("MOTELOOM_URL", URL), help="the station (MOTELOOM_URL); default: %(default)s"
+    )
+    parser.add_argument(
+        "--token",
+        default=os.environ.get("MOTELOOM_TOKEN"),
+        help="its token (MOTELOOM_TOKEN); default: the one in --data",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(DATA),
+        metavar="DIR",
+        help="its data directory, if it is on this machine; default: %(default)s",
+    )
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table", help="json is one object a line")
+
+
+def client_of(options: argparse.Namespace) -> "StationClient":
+    """The client that the arguments describe."""
+    from basestation.client.http import StationClient
+
+    token = options.token
+    if token is None:
+        try:
+            token = (options.data / TOKEN_FILE).read_text(encoding="utf-8").strip()
+        except OSError:
+            token = None
+    return StationClient(options.url, token)
+
+
+def print_station_error(error: "StationError", as_json: bool) -> int:
+    """Print why a request failed; the exit code of it."""
+    if as_json:
+        print(json.dumps(error.problem or {"title": str(error)}, ensure_ascii=False))
+    elif diagnostics := error.problem.get("diagnostics"):
+        for each in diagnostics:
+            print(each["rendered"], end="\n\n", file=sys.stderr)
+    else:
+        detail = error.problem.get("detail")
+        print(f"moteloom: {error}{f'; {detail}' if detail else ''}", file=sys.stderr)
+    return REFUSED if error.problem else UNREACHABLE

@@ -1,0 +1,64 @@
+"""StationClient: requests to the REST interface of a station, with the standard library only."""
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.errors import MoteloomError
+
+URL = "http://127.0.0.1:8137"
+SECONDS = 70
+"""Longer than the longest wait that the interface allows."""
+
+
+class StationError(MoteloomError):
+    """The station refused a request, or cannot be reached. `problem` is what it said (RFC 9457), empty without an answer."""
+
+    def __init__(self, message: str, problem: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.problem = problem or {}
+
+
+class StationClient:
+    """One station behind a URL."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self._url, self._token = url.rstrip("/"), token
+
+    def get(self, path: str, **parameters: object) -> Any:
+        """The JSON of an answer."""
+        chosen = {name: value for name, value in parameters.items() if value is not None}
+        return self._request("GET", path + (f"?{urllib.parse.urlencode(chosen)}" if chosen else ""), None)
+
+    def post(self, path: str, body: str = "") -> Any:
+        """The JSON of an answer to a text."""
+        return self._request("POST", path, body.encode())
+
+    def updates(self, number: int, after: int, wait: float) -> Iterator[list[dict[str, Any]]]:
+        """Pages of a query's updates, for as long as they are read; an empty page where `wait` seconds brought none."""
+        while True:
+            page = self.get(f"/v1/queries/{number}/results", after=after, wait=wait)
+            after = page["next"]
+            yield page["updates"]
+
+    def _request(self, method: str, path: str, body: bytes | None) -> Any:
+        request = urllib.request.Request(self._url + path, data=body, method=method)
+        request.add_header("content-type", "text/plain; charset=utf-8")
+        if self._token is not None:
+            request.add_header("authorization", f"Bearer {self._token}")
+        try:
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as refused:
+            text = refused.read().decode("utf-8", "replace")
+            try:
+                problem = json.loads(text)
+            except json.JSONDecodeError:
+                problem = {}
+            raise StationError(str(problem.get("title", f"{refused.code} {refused.reason}")), problem) from None
+        except (urllib.error.URLError, OSError) as why:
+            reason = getattr(why, "reason", why)
+            raise StationError(f"no station answers at {self._url}: {reason}") from None

@@ -1,0 +1,75 @@
+"""Assembly: a new station for a deployment, with its catalog, its stored tables and its archive."""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from acquisition.batch import Batch, empty_batch
+from acquisition.extent import Catalog, Extent
+from acquisition.sources.batch_conversion import table_of
+from acquisition.sources.python_values import read_file
+from basestation.algebra.vector import Vector
+from basestation.planner.deployed_catalog import read_deployed_catalog
+from basestation.station.service import Station
+from gateway.errors import TransportError
+from gateway.transports import Transport
+from innet.deployment import Deployment
+
+
+class NoArchive:
+    """Keeps no readings: results stay in the journal, readings as long as answers may be revised."""
+
+    def append(self, extent: Extent, batch: Batch) -> None:
+        """Nothing to do."""
+
+    def read(self, extent: Extent, first: int, last: int) -> Batch:
+        return empty_batch(extent.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class StationFactory:
+    """Makes the first station of a data directory; a restart restores it instead."""
+
+    deployment: Deployment
+    catalog: Catalog
+    is_duty_cycled: bool
+    archive: NoArchive = field(default_factory=NoArchive)
+
+    @property
+    def outside(self) -> Mapping[str, object]:
+        """What a station refers to and no snapshot holds."""
+        return {"archive": self.archive}
+
+    def __call__(self, transport: Transport, now_ms: int) -> Station:
+        station = Station(
+            self.catalog,
+            transport,
+            self.archive,
+            boot=1,
+            now_ms=now_ms,
+            deployment=self.deployment,
+            agenda=self.is_duty_cycled,
+        )
+        folder = Path(self.deployment.extents.name or ".").parent
+        for extent in self.catalog:
+            if extent.source is not None:
+                columns, valid = table_of(read_file(folder / extent.source), extent, self.catalog.tick_ms)
+                vectors = {name: Vector(values, valid.get(name)) for name, values in columns.items()}
+                station.load(extent.name, vectors, now_ms)
+        return station
+
+
+def make_factory(deployment: Deployment, is_duty_cycled: bool) -> StationFactory:
+    """The factory for a deployment; DiagnosticError where its schema does not fit."""
+    return StationFactory(deployment, read_deployed_catalog(deployment), is_duty_cycled)
+
+
+def check_loopback(host: str) -> None:
+    """TransportError unless an address is reachable from this machine only."""
+    try:
+        is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_local = False
+    if not is_local:
+        raise TransportError(f"without a token the interface may listen on this machine only, not on {host}")

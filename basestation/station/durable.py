@@ -1,0 +1,238 @@
+"""DurableStation: a station whose every step is in the journal before anybody outside learns of it.
+
+A step takes the bytes that came, computes, commits, and only then sends frames and acknowledgements and shows results.
+Where the commit fails, nothing is sent, shown or taken from the wire until it succeeds: motes and gateways keep what is
+not acknowledged. A start restores the newest readable snapshot and takes the entries behind it again, in silence.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from basestation.controller.query_lifecycle import QueryRecord
+from basestation.execution.snapshot import SnapshotError
+from basestation.language.diagnostics import DiagnosticError
+from basestation.results.wire import numbered_lines
+from basestation.station.journal import Command, CommandRecord, Entry, Journal, JournalError, ResultChunk, Steps
+from basestation.station.service import Station
+from basestation.station.station_snapshot import restore_station, save_station
+from gateway.errors import TransportError
+from gateway.transports import Transport
+
+MakeStation = Callable[[Transport, int], Station]
+"""A new station on a transport at a time in ms, without queries."""
+
+
+class HeldTransport:
+    """The transport that a station sees: it reads what the step was given, and what it sends waits for the commit."""
+
+    def __init__(self) -> None:
+        self.arrived = b""
+        self.outgoing = bytearray()
+
+    def open(self) -> None:
+        """It is always open."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def send(self, data: bytes) -> None:
+        self.outgoing += data
+
+    def receive(self) -> bytes:
+        found, self.arrived = self.arrived, b""
+        return found
+
+
+@dataclass(slots=True)
+class Uncommitted:
+    """What happened in memory and is not in the journal yet."""
+
+    entries: list[Entry] = field(default_factory=list)
+    looks: list[tuple[int, bytes]] = field(default_factory=list)
+    results: list[ResultChunk] = field(default_factory=list)
+    events: list[tuple[int, str, str]] = field(default_factory=list)
+    commands: list[CommandRecord] = field(default_factory=list)
+
+    def close_looks(self) -> None:
+        """Make one entry of the looks so far, since something else follows them."""
+        if self.looks:
+            self.entries.append(Steps(self.looks))
+            self.looks = []
+
+
+class DurableStation:
+    """All methods belong to one thread. Times are ms since tick 0."""
+
+    def __init__(
+        self, journal: Journal, make: MakeStation, wire: Transport, now_ms: int, outside: Mapping[str, object]
+    ) -> None:
+        """Restore the station of a journal, or begin one. JournalError where neither is possible.
+
+        `outside` names what the station refers to and no snapshot holds, such as its archive.
+        """
+        self.journal, self._wire = journal, wire
+        self._held = HeldTransport()
+        self._outside: dict[str, object] = {"transport": self._held, **outside}
+        self._pending = Uncommitted()
+        self.failure: str | None = None  # why nothing can be committed now
+        self.dropped_frames = 0  # bytes that the wire did not take; links send their frames again
+        self.last_ms = now_ms  # of the last look or command; time never goes back
+        self.station, after = self._restore(make, now_ms)
+        self.replayed = self._replay(after)
+        self._held.outgoing.clear()
+        self.snapshot_ms = now_ms
+        if not after and not self.replayed:
+            self.snapshot(now_ms)  # with the tables as they were loaded, so that a restart does not read files again
+
+    def step(self, now_ms: int) -> bool:
+        """Look once; whether everything is committed. Without a commit nothing more is taken from the wire."""
+        if not self._commit():
+            return False
+        chunk = self._wire.receive()
+        self._look(now_ms, chunk)
+        return self._commit() if chunk or self._has_news() else True
+
+    def submit(self, text: str, now_ms: int, key: str | None = None) -> QueryRecord:
+        """Accept a query for good. DiagnosticError says why it cannot be.
+
+        A command with a `key` that was used before is not carried out again: the query of the first one is returned.
+        """
+        if key is not None and (before := self.journal.command_of(key)) is not None:
+            _, argument, number = before
+            if argument != text or number is None:
+                raise JournalError("this key was used for another text", "choose a new Idempotency-Key")
+            return self.station.world.queries[number]
+        return self._carry_out(Command("submit", now_ms, text), key)
+
+    def stop(self, number: int, now_ms: int) -> QueryRecord:
+        """Stop a query for good; KeyError if there is none of that number."""
+        if number not in self.station.world.queries:
+            raise KeyError(number)
+        return self._carry_out(Command("stop", now_ms, str(number)), None)
+
+    def snapshot(self, now_ms: int) -> int:
+        """Keep the whole state, so that a start takes less; how many bytes it has. Entries that it covers may go."""
+        if not self._commit(closing=True):
+            return 0
+        body = save_station(self.station, self._outside)
+        self.journal.save_snapshot(now_ms, body)
+        self.snapshot_ms = now_ms
+        return len(body)
+
+    def note(self, now_ms: int, kind: str, **details: object) -> None:
+        """Record an event; it is committed with the next step."""
+        self._pending.events.append((now_ms, kind, json.dumps(details)))
+
+    def close(self, now_ms: int) -> None:
+        """Commit and keep a snapshot, as the last act."""
+        self.snapshot(now_ms)
+
+    def _carry_out(self, command: Command, key: str | None) -> QueryRecord:
+        if not self._commit():
+            raise JournalError(f"nothing can be kept now: {self.failure}", "free space on the disk, then submit again")
+        self._pending.close_looks()
+        self._pending.entries.append(command)
+        number = None
+        try:
+            record = self._apply(command)
+            number = record.number
+            return record
+        finally:  # a refused text has ended clock ticks too, so it is an entry like any other
+            self._pending.commands.append(CommandRecord(command, None if number is None else key, number))
+            self._collect()
+            self._commit(closing=True)
+
+    def _apply(self, entry: Command) -> QueryRecord:
+        if entry.kind == "submit":
+            return self.station.submit(entry.argument, entry.now_ms)
+        return self.station.stop(int(entry.argument), entry.now_ms)
+
+    def _look(self, now_ms: int, chunk: bytes) -> None:
+        self._held.arrived, self.last_ms = chunk, now_ms
+        self.station.step(now_ms)
+        self._pending.looks.append((now_ms, chunk))
+        self._collect()
+
+    def _has_news(self) -> bool:
+        return bool(self._held.outgoing or self._pending.results or self._pending.events)
+
+    def _collect(self) -> None:
+        """Take new results out of the feed."""
+        feed, tick_ms = self.station.feed, self.station.world.catalog.tick_ms
+        for query, numbered in feed.drain():
+            schema = feed.schema(query)
+            for each in numbered:
+                texts = [json.dumps(line) for line in numbered_lines(each, schema, tick_ms)]
+                self._pending.results.append(
+                    ResultChunk(query, each.number, each.number + len(texts), "\n".join(texts) + "\n")
+                )
+
+    def _commit(self, closing: bool = False) -> bool:
+        """Keep what is pending, then send what waits for that. Looks without news may wait for the next commit."""
+        pending = self._pending
+        if closing or self._has_news() or any(chunk for _, chunk in pending.looks):
+            pending.close_looks()
+        if pending.entries or pending.results or pending.events:
+            try:
+                self.journal.commit(pending.entries, pending.results, pending.events, pending.commands)
+            except sqlite3.Error as why:
+                self.failure = str(why)
+                return False
+            self._pending = Uncommitted(looks=pending.looks)
+        self.failure = None
+        self._send()
+        return True
+
+    def _send(self) -> None:
+        if self._held.outgoing:
+            data = bytes(self._held.outgoing)
+            self._held.outgoing.clear()
+            try:
+                self._wire.send(data)
+            except TransportError:
+                self.dropped_frames += 1
+
+    def _restore(self, make: MakeStation, now_ms: int) -> tuple[Station, int]:
+        """(the station of the newest snapshot that can be read, the number of the last entry in it)."""
+        failures = []
+        for number, at_ms, body in self.journal.snapshots():
+            try:
+                self.last_ms = at_ms
+                return restore_station(body, self._outside), number
+            except SnapshotError as why:
+                failures.append(str(why))
+        if self.journal.first > 1:
+            raise JournalError(
+                f"no snapshot in {self.journal.path} can be read: {'; '.join(failures)}",
+                "start with the program version that wrote it, or restore a backup",
+            )
+        begun = self.journal.fact("begun_ms")
+        if begun is None:
+            self.journal.state_fact("begun_ms", str(now_ms))
+        return make(self._held, now_ms if begun is None else int(begun)), 0
+
+    def _replay(self, after: int) -> int:
+        """Take the entries behind a snapshot again; how many looks and commands there were."""
+        count = 0
+        for _, entry in self.journal.entries(after):
+            for _ in self._again(entry):
+                count += 1
+            self._collect()
+            self._pending = Uncommitted()  # all of it is in the journal
+            self._held.outgoing.clear()
+        return count
+
+    def _again(self, entry: Entry) -> Iterator[None]:
+        if isinstance(entry, Steps):
+            for now_ms, chunk in entry.looks:
+                self._held.arrived, self.last_ms = chunk, now_ms
+                self.station.step(now_ms)
+                yield
+            return
+        self.last_ms = entry.now_ms
+        with suppress(DiagnosticError):  # it was refused then, and its user knows
+            self._apply(entry)
+        yield

@@ -1,0 +1,73 @@
+"""Station snapshots: the whole state of a station as bytes, and the station from them.
+
+Written like those of the engine (`basestation.execution.snapshot`): only classes of our packages are read back. What belongs
+to the process, its transport, its archive and its listeners, is left out and attached again.
+"""
+
+import hashlib
+import io
+import pickle
+import sys
+from typing import Any
+
+from basestation.execution.snapshot import FORMAT, SnapshotError, StateReader
+from basestation.station.service import Station, ignore_migration
+
+_HEAD = b"moteloom station 1 on engine %d, python %d.%d\n" % (FORMAT, *sys.version_info[:2])
+"""The first number is one more wherever a class of the station keeps something else."""
+
+
+_ALWAYS = {"no listener": ignore_migration}
+"""Functions that a station refers to wherever it runs."""
+
+
+class _Writer(pickle.Pickler):
+    """Names what belongs to the process instead of writing it."""
+
+    def __init__(self, file: io.BytesIO, outside: dict[int, str]) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._outside = outside
+
+    def persistent_id(self, value: object) -> str | None:
+        return self._outside.get(id(value))
+
+
+class _Reader(StateReader):
+    """Attaches what belongs to the process."""
+
+    def __init__(self, file: io.BytesIO, outside: dict[str, object]) -> None:
+        super().__init__(file)
+        self._outside = outside
+
+    def persistent_load(self, name: Any) -> object:
+        if name not in self._outside:
+            raise pickle.UnpicklingError(f"nothing outside is called {name}")
+        return self._outside[name]
+
+
+def save_station(station: Station, outside: dict[str, object]) -> bytes:
+    """The state of a station between two steps, without what is `outside`, by name."""
+    file = io.BytesIO()
+    _Writer(file, {id(value): name for name, value in (outside | _ALWAYS).items()}).dump(station)
+    body = file.getvalue()
+    return _HEAD + hashlib.sha256(body).digest() + body
+
+
+def restore_station(data: bytes, outside: dict[str, object]) -> Station:
+    """The station whose state it was. SnapshotError where the bytes are damaged or of another version."""
+    if not data.startswith(_HEAD):
+        found = data[: data.find(b"\n") + 1][:80].decode("ascii", "replace").strip()
+        raise SnapshotError(
+            f"another version wrote this state, as `{found}`; only `{_HEAD.decode().strip()}` can be read here"
+        )
+    begin = len(_HEAD) + hashlib.sha256().digest_size
+    digest, body = data[len(_HEAD) : begin], data[begin:]
+    if hashlib.sha256(body).digest() != digest:
+        raise SnapshotError("the state of the station is damaged")
+    try:
+        found = _Reader(io.BytesIO(body), outside | _ALWAYS).load()
+    except pickle.UnpicklingError as why:
+        raise SnapshotError(f"this is not the state of a station: {why}") from why
+    if not isinstance(found, Station):
+        raise SnapshotError("this is not the state of a station")
+    return found

@@ -1,0 +1,63 @@
+"""A station with two simulated motes that lives as fast as it can on a thread of its own, and its application."""
+
+import asyncio
+import threading
+import time
+
+import httpx
+
+from basestation.rest.api import make_api
+from basestation.station.live_control import LiveControl
+from basestation.station.runner import Runner, ScaledClock
+from tests.station.small_network import SmallNetwork
+
+TOKEN = "open sesame"
+HEADERS = {"authorization": f"Bearer {TOKEN}"}
+
+
+class RunningStation:
+    """Runs between `with` and its end, 200 times as fast as the clock on the wall."""
+
+    def __init__(self, folder):
+        self.network = SmallNetwork(folder)
+        clock = ScaledClock(time.monotonic, self.network.now_ms, speed=200)
+        self.runner = Runner(self.network.durable, clock, beside=self)
+        self.control = LiveControl(self.runner)
+        self.api = make_api(self.control, TOKEN)
+        self._thread = threading.Thread(target=self.runner.run)
+
+    def advance(self, now_ms):
+        self.network.network.run_until(now_ms)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.runner.stop()
+        self._thread.join(timeout=30)
+        self.network.end()
+
+    def ask(self, method, path, headers=HEADERS, **more):
+        """One request to the application itself, without a socket."""
+
+        async def request():
+            transport = httpx.ASGITransport(self.api)
+            async with httpx.AsyncClient(transport=transport, base_url="http://station", timeout=60) as client:
+                return await client.request(method, path, headers=headers, **more)
+
+        return asyncio.run(request())
+
+    def get(self, path, **more):
+        return self.ask("GET", path, **more)
+
+    def submit(self, text, **headers):
+        return self.ask("POST", "/v1/queries", content=text, headers=HEADERS | headers)
+
+    def wait_for(self, query, count):
+        """The first updates of a query, once there are so many."""
+        for _ in range(100):
+            page = self.get(f"/v1/queries/{query}/results", params={"wait": 1}).json()
+            if len(page["updates"]) >= count:
+                return page["updates"]
+        raise AssertionError(f"query {query} gave {len(page['updates'])} updates, not {count}")

@@ -1,0 +1,208 @@
+"""The REST interface in front of a running station: queries, results that resume, and problems in one form."""
+
+import json
+
+import httpx
+import pytest
+
+from basestation.rest.api import make_api
+from tests.rest.running_station import HEADERS, RunningStation
+from tests.station.small_network import QUERIES
+
+
+@pytest.fixture
+def station(tmp_path):
+    with RunningStation(tmp_path) as running:
+        yield running
+
+
+def test_query_is_submitted_listed_shown_and_stopped(station):
+    made = station.submit(QUERIES[0])
+    assert made.status_code == 201
+    query = made.json()
+    assert (query["number"], query["text"], query["kind"]) == (1, QUERIES[0], "window")
+    assert query["columns"] == [{"name": "temp", "type": "float", "scale": 2, "unit": "Cel"}]
+    assert station.ask("POST", "/v1/queries", json={"text": QUERIES[1]}).json()["number"] == 2
+    assert [each["number"] for each in station.get("/v1/queries").json()["queries"]] == [1, 2]
+    assert station.get("/v1/queries", params={"after": 1}).json()["next"] == 2
+    assert station.ask("POST", "/v1/queries/1/stop").json()["state"] == "stopped"
+    assert station.get("/v1/queries/1").json()["state"] == "stopped"
+    stopped = station.get("/v1/queries", params={"state": "stopped"}).json()["queries"]
+    assert [each["number"] for each in stopped] == [1]
+
+
+def test_refused_text_is_a_problem_with_every_diagnostic(station):
+    refused = station.submit("SELECT tmep, vlot FROM field [NOW]")
+    assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
+    problem = refused.json()
+    assert [(d["code"], d["line"], d["column"], d["length"]) for d in problem["diagnostics"]] == [
+        ("SN202", 1, 8, 4), ("SN202", 1, 14, 4)]  # fmt: skip
+    assert "did you mean `temp`" in problem["diagnostics"][0]["help"]
+    assert "^^^^" in problem["diagnostics"][0]["rendered"]
+    assert station.get("/v1/queries").json()["queries"] == []
+
+
+@pytest.mark.promise("resume")
+def test_pages_follow_one_another(station):
+    station.submit(QUERIES[0])
+    updates = station.wait_for(1, 5)
+    assert [each["number"] for each in updates[:5]] == [1, 2, 3, 4, 5]
+    page = station.get("/v1/queries/1/results", params={"after": 2, "limit": 2}).json()
+    assert page["updates"] == updates[2:4] and page["next"] == 4
+    lines = station.get("/v1/queries/1/results.jsonl", params={"after": 3, "limit": 2}).text.splitlines()
+    assert [json.loads(line) for line in lines] == updates[3:5]
+
+
+def test_update_has_number_time_coverage_and_rows(station):
+    station.submit(QUERIES[0])
+    update = station.wait_for(1, 4)[3]
+    assert set(update) == {"number", "type", "query", "tick", "n", "revision", "coverage", "rows", "time"}
+    assert update["coverage"] == {"field": [2, 2]} and len(update["rows"]) == 2
+    assert update["time"].endswith("Z")
+
+
+@pytest.mark.promise("resume")
+def test_expired_results_name_where_to_begin(station):
+    station.submit(QUERIES[0])
+    station.wait_for(1, 6)
+    station.runner.call(lambda now_ms: station.network.journal.drop_results(keep=2))
+    problem = station.get("/v1/queries/1/results").json()
+    assert (problem["status"], problem["code"]) == (410, "results-gone")
+    begin = int(problem["detail"].removeprefix("begin with after="))
+    first = station.get("/v1/queries/1/results", params={"after": begin}).json()["updates"][0]
+    assert first["number"] == begin + 1
+
+
+@pytest.mark.promise("resume")
+def test_event_stream_resumes_behind_the_last_event_id(station):
+    station.submit(QUERIES[0])
+    station.wait_for(1, 5)
+
+    def events(count, **headers):
+        """The first events of a stream, read from the application as a server would send them."""
+        import asyncio
+
+        async def read():
+            found, buffer = [], ""
+            scope = {
+                "type": "http", "method": "GET", "path": "/v1/queries/1/results", "raw_path": b"/v1/queries/1/results",
+                "query_string": b"", "scheme": "http", "http_version": "1.1", "asgi": {"version": "3.0"},
+                "headers": [(k.encode(), v.encode()) for k, v in (HEADERS | {"accept": "text/event-stream"} | headers).items()],
+            }  # fmt: skip
+            done = asyncio.Event()
+
+            async def receive():
+                await done.wait()
+                return {"type": "http.disconnect"}
+
+            async def send(message):
+                nonlocal buffer
+                buffer += message.get("body", b"").decode()
+                while "\n\n" in buffer:
+                    event, _, buffer = buffer.partition("\n\n")
+                    found.append(dict(line.split(": ", 1) for line in event.splitlines() if not line.startswith(":")))
+                if len(found) >= count:
+                    done.set()
+
+            await asyncio.wait_for(station.api(scope, receive, send), 60)
+            return found[:count]
+
+        return asyncio.run(read())
+
+    first = events(3)
+    assert [event["id"] for event in first] == ["1", "2", "3"]
+    assert json.loads(first[2]["data"])["number"] == 3
+    assert [event["id"] for event in events(2, **{"last-event-id": "3"})] == ["4", "5"]
+
+
+def test_same_idempotency_key_gives_the_same_query(station):
+    key = {"Idempotency-Key": "once"}
+    assert [station.submit(QUERIES[0], **key).json()["number"] for _ in range(3)] == [1, 1, 1]
+    assert station.submit(QUERIES[1], **key).status_code == 503
+    assert station.submit(QUERIES[1]).json()["number"] == 2
+
+
+def test_station_describes_motes_extents_events_and_health(station):
+    station.submit(QUERIES[0])
+    station.wait_for(1, 2)
+    motes = station.get("/v1/motes").json()["motes"]
+    assert [(mote["mote"], mote["parent"], mote["is_silent"]) for mote in motes] == [(3, 0, False), (4, 0, False)]
+    assert motes[0]["readings"]["field"]["received"] >= 1
+    [extent] = station.get("/v1/extents").json()["extents"]
+    assert (extent["name"], extent["kind"], extent["every_ticks"]) == ("field", "sensed", 10)
+    assert station.get("/v1/events").json() == {"events": [], "next": 0}
+    health = station.get("/v1/health")
+    assert health.status_code == 200 and health.json()["ok"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/v1/queries/9", 404, "no-such-query"),
+        ("GET", "/v1/queries/9/results", 404, "no-such-query"),
+        ("GET", "/v1/queries/9/results.jsonl", 404, "no-such-query"),
+        ("POST", "/v1/queries/9/stop", 404, "no-such-query"),
+        ("GET", "/v1/queries/one/results", 422, "bad-request"),
+        ("GET", "/v1/queries/1/results?after=-1", 422, "bad-request"),
+        ("GET", "/v1/queries/1/results?limit=0", 422, "bad-request"),
+        ("GET", "/v1/queries/1/results?wait=1e9", 422, "bad-request"),
+        ("GET", "/v1/queries?limit=100000", 422, "bad-request"),
+        ("PUT", "/v1/queries", 405, "refused"),
+        ("GET", "/v2", 404, "no-such-route"),
+    ],
+)
+def test_problems_have_one_form(station, method, path, status, code):
+    response = station.ask(method, path)
+    assert response.headers["content-type"] == "application/problem+json"
+    assert (response.status_code, response.json()["status"], response.json()["code"]) == (status, status, code)
+    assert response.json()["title"]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"\xff\xfe", "text/plain", 422),
+        (b"{}", "application/json", 422),
+        (b'{"text": 1}', "application/json", 422),
+        (b'{"text": "SELECT 1", "mane": 2}', "application/json", 422),
+        (b"[" * 100_000, "application/json", 422),
+        (b"x" * 500_000, "text/plain", 413),
+        (b"", "text/plain", 422),
+    ],
+)
+def test_bodies_that_are_no_query_are_refused(station, body, kind, status):
+    response = station.ask("POST", "/v1/queries", content=body, headers=HEADERS | {"content-type": kind})
+    assert response.status_code == status and response.json()["title"]
+    assert station.get("/v1/queries").json()["queries"] == []
+
+
+def routes(api):
+    """(method, path) of every route, with a number where the path has one."""
+    for path, methods in api.openapi()["paths"].items():
+        for method in methods:
+            yield method.upper(), path.replace("{number}", "1")
+
+
+@pytest.mark.promise("resume")
+@pytest.mark.parametrize("header", [None, "Bearer wrong", "open sesame", "Bearer open", "Bearer é"])
+def test_no_route_answers_without_the_token(station, header):
+    headers = {} if header is None else {"authorization": header.encode()}
+    known = [(method, path) for method, path in routes(station.api)]
+    assert len(known) >= 9
+    for method, path in known:
+        response = station.ask(method, path, headers=headers)
+        assert response.status_code == 401 and response.headers["www-authenticate"] == "Bearer", path
+
+
+def test_station_without_a_token_admits_requests(station):
+    station.api = make_api(station.control, None)
+    assert station.get("/v1/queries", headers={}).status_code == 200
+
+
+def test_get_changes_nothing(station):
+    station.submit(QUERIES[0])
+    before = station.get("/v1/queries").json()["queries"][0]["text"]
+    for method, path in routes(station.api):
+        if method == "GET":
+            assert isinstance(station.get(path), httpx.Response)
+    assert [each["text"] for each in station.get("/v1/queries").json()["queries"]] == [before]

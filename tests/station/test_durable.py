@@ -1,0 +1,160 @@
+"""A station that is killed at any moment goes on as if nothing had happened."""
+
+import json
+import sqlite3
+
+import pytest
+
+from basestation.language.diagnostics import DiagnosticError
+from basestation.station.journal import JournalError
+from tests.station.small_network import QUERIES, Crash, SmallNetwork
+
+SECONDS = 90
+
+
+def undisturbed(folder):
+    network = SmallNetwork(folder)
+    for text in QUERIES:
+        network.submit(text)
+    network.live(SECONDS)
+    return network
+
+
+def current(network, query):
+    """By window or index, what the updates of a query add up to."""
+    found = {}
+    for line in map(json.loads, network.answers(query).splitlines()):
+        if line["type"] == "window":
+            rows = found.setdefault(line["tick"], [])
+            for row in line.get("removed", ()):
+                rows.remove(row)
+            rows += line.get("rows", line.get("added", ()))
+        elif line["type"] == "tuple":
+            found[line["tick"], tuple(line["row"])] = found.get((line["tick"], tuple(line["row"])), 0) + line["weight"]
+    return {key: sorted(rows) if isinstance(rows, list) else rows for key, rows in found.items()}
+
+
+@pytest.mark.promise("durable")
+def test_restart_between_steps_leaves_results_to_the_byte(tmp_path, rng, counts):
+    expected = undisturbed(tmp_path / "undisturbed")
+    for run in range(counts(3, 50)):
+        network = SmallNetwork(tmp_path / str(run))
+        for text in QUERIES:
+            network.submit(text)
+        left = SECONDS
+        while left:
+            lived = min(left, rng.randrange(1, 30))
+            network.live(lived)
+            left -= lived
+            if rng.random() < 0.3:
+                network.durable.snapshot(network.now_ms)
+            network.restart()
+        for query in range(1, len(QUERIES) + 1):
+            assert network.answers(query) == expected.answers(query)
+        network.end()
+    expected.end()
+
+
+@pytest.mark.promise("durable")
+@pytest.mark.parametrize("crashes_before", [True, False], ids=["before commit", "after commit"])
+def test_crash_at_a_commit_loses_no_reading(crashes_before, tmp_path, rng, counts):
+    expected = undisturbed(tmp_path / "undisturbed")
+    expected.live(60)
+    for run in range(counts(4, 200)):
+        network = SmallNetwork(tmp_path / str(run))
+        for text in QUERIES:
+            network.submit(text)
+        network.live(15)  # motes have their programs: what is lost now is repeated, not begun later
+        network.journal.crashes_before, network.journal.commits_left = crashes_before, rng.randrange(12)
+        try:
+            network.live(SECONDS - 15)
+        except Crash:
+            network.restart()
+        assert network.journal.commits_left is None, "the run had fewer commits"
+        network.live((expected.now_ms - network.now_ms) / 1_000)
+        for query in range(1, len(QUERIES) + 1):
+            assert current(network, query) == current(expected, query)
+        network.end()
+    expected.end()
+
+
+@pytest.mark.promise("durable")
+def test_full_disk_acknowledges_nothing_until_there_is_room(tmp_path, monkeypatch):
+    network = SmallNetwork(tmp_path)
+    network.submit(QUERIES[0])
+    network.live(20)
+    before, commit = network.answers(1), network.journal.commit
+
+    def full(*_, **__):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(network.journal, "commit", full)
+    network.live(20)
+    assert not network.durable.step(network.now_ms) and network.durable.failure == "database or disk is full"
+    assert network.answers(1) == before
+    with pytest.raises(JournalError, match="disk is full"):
+        network.submit(QUERIES[1])
+    monkeypatch.setattr(network.journal, "commit", commit)
+    network.live(30)
+    windows = [json.loads(line) for line in network.answers(1).splitlines()]
+    last = {line["tick"]: line["coverage"]["field"] for line in windows}
+    assert len(last) >= 5 and all(
+        coverage == [2, 2] for tick, coverage in last.items() if tick * 1_000 < network.now_ms - 20_000
+    )
+
+
+def test_same_idempotency_key_submits_once(tmp_path):
+    network = SmallNetwork(tmp_path)
+    assert [network.submit(QUERIES[0], "a key") for _ in range(3)] == [1, 1, 1]
+    network.restart()
+    assert network.submit(QUERIES[0], "a key") == 1
+    with pytest.raises(JournalError, match="another text"):
+        network.submit(QUERIES[1], "a key")
+    assert network.submit(QUERIES[1]) == 2
+
+
+def test_refused_query_leaves_a_station_that_restarts_the_same(tmp_path):
+    network = SmallNetwork(tmp_path)
+    network.submit(QUERIES[0])
+    network.live(10)
+    with pytest.raises(DiagnosticError):
+        network.submit("SELECT nothing FROM field [NOW]")
+    network.live(10)
+    before = network.answers(1)
+    network.restart()
+    network.live(10)
+    assert network.answers(1).startswith(before) and len(network.answers(1)) > len(before)
+    assert list(network.durable.station.world.queries) == [1]
+
+
+def test_stopped_query_stays_stopped_and_keeps_its_results(tmp_path):
+    network = SmallNetwork(tmp_path)
+    number = network.submit(QUERIES[0])
+    network.live(30)
+    network.durable.stop(number, network.now_ms)
+    network.live(5)
+    before = network.answers(number)
+    network.restart()
+    network.live(30)
+    assert network.durable.station.world.queries[number].state.name == "STOPPED"
+    assert network.answers(number) == before != ""
+
+
+def test_unreadable_snapshot_falls_back_to_the_one_before(tmp_path):
+    network = SmallNetwork(tmp_path)
+    network.submit(QUERIES[0])
+    for _ in range(3):
+        network.live(15)
+        network.durable.snapshot(network.now_ms)
+    network.live(5)
+    before = network.answers(1)
+    network.end()
+    database = sqlite3.connect(network.journal.path)
+    with database:
+        database.execute("UPDATE snapshots SET body = x'00' WHERE entry = (SELECT max(entry) FROM snapshots)")
+    database.close()
+    network.start()
+    network.live(15)
+    assert network.answers(1).startswith(before)
+    ticks = [json.loads(line)["tick"] for line in network.answers(1).splitlines() if json.loads(line)["revision"] == 0]
+    assert ticks == sorted(set(ticks))

@@ -1,0 +1,114 @@
+"""The station's file: what it refuses, with which words, and what it keeps."""
+
+import sqlite3
+
+import pytest
+
+from basestation.station import journal as module
+from basestation.station.journal import Command, Journal, JournalError, ResultChunk, Steps, backup, restore
+
+LOOKS = Steps([(1_000, b"abc"), (1_250, b""), (-3, bytes(range(256)))])
+
+
+def test_entries_come_back_in_their_order(tmp_path):
+    entries = [LOOKS, Command("submit", 2**40, "SELECT é FROM r"), Command("stop", 5, "1"), Steps([])]
+    journal = Journal(tmp_path)
+    journal.commit(entries[:2])
+    journal.commit(entries[2:])
+    journal.close()
+    journal = Journal(tmp_path)
+    assert list(journal.entries(0)) == list(enumerate(entries, 1))
+    assert [number for number, _ in journal.entries(2)] == [3, 4]
+
+
+def test_entries_that_two_snapshots_cover_are_dropped(tmp_path):
+    journal = Journal(tmp_path)
+    for _ in range(4):
+        journal.commit([LOOKS, LOOKS])
+        journal.save_snapshot(0, b"state")
+    assert [number for number, *_ in journal.snapshots()] == [8, 6]
+    assert [number for number, _ in journal.entries(0)] == [7, 8]
+    journal.close()
+    assert Journal(tmp_path).last == 8
+
+
+def test_results_are_read_from_a_number_on(tmp_path):
+    journal = Journal(tmp_path)
+    journal.commit([], [ResultChunk(1, 1, 4, "a\nb\nc\n"), ResultChunk(1, 4, 5, "d\n"), ResultChunk(2, 1, 2, "x\n")])
+    assert [chunk.lines for chunk in journal.results(1, 0, 100)] == ["a\nb\nc\n", "d\n"]
+    assert [chunk.lines for chunk in journal.results(1, 3, 100)] == ["d\n"]
+    assert [chunk.lines for chunk in journal.results(1, 2, 1)] == ["a\nb\nc\n"]
+    assert (journal.bounds(1), journal.bounds(2), journal.bounds(3)) == ((1, 5), (1, 2), (1, 1))
+    assert journal.drop_results(keep=1) == 1
+    assert journal.bounds(1) == (4, 5)
+
+
+def test_result_that_is_kept_is_not_replaced(tmp_path):
+    journal = Journal(tmp_path)
+    journal.commit([], [ResultChunk(1, 1, 2, "first\n")])
+    journal.commit([], [ResultChunk(1, 1, 2, "again\n")])
+    assert journal.results(1, 0, 10)[0].lines == "first\n"
+
+
+def test_second_station_on_one_directory_is_refused(tmp_path):
+    first = Journal(tmp_path)
+    with pytest.raises(JournalError, match="another station uses"):
+        Journal(tmp_path)
+    first.close()
+    Journal(tmp_path).close()
+
+
+def test_file_of_another_program_is_refused(tmp_path):
+    sqlite3.connect(tmp_path / module.NAME).execute("CREATE TABLE t (x)").connection.close()
+    with pytest.raises(JournalError, match="not the file of a station"):
+        Journal(tmp_path)
+
+
+def test_file_of_a_newer_program_is_refused(tmp_path):
+    Journal(tmp_path).close()
+    database = sqlite3.connect(tmp_path / module.NAME)
+    database.execute(f"PRAGMA user_version = {module.VERSION + 1}").connection.close()
+    with pytest.raises(JournalError, match=f"has format {module.VERSION + 1}"):
+        Journal(tmp_path)
+
+
+def test_damaged_file_names_the_remedy(tmp_path, rng, counts):
+    journal = Journal(tmp_path)
+    for _ in range(200):
+        journal.commit([Steps([(1, rng.randbytes(500))])])
+    journal.close()
+    whole = (tmp_path / module.NAME).read_bytes()
+    refused = 0
+    for _ in range(counts(20, 500)):
+        torn = bytearray(whole)
+        at = rng.randrange(0, len(torn) - 4_096, 512)
+        torn[at : at + 4_096] = bytes(4_096)
+        (tmp_path / module.NAME).write_bytes(torn)
+        try:
+            journal = Journal(tmp_path)
+        except JournalError as error:
+            refused += 1
+            assert "restore" in error.help or "--data" in error.help
+        else:
+            journal.close()
+    assert refused
+
+
+def test_backup_is_restored_after_a_check(tmp_path):
+    journal = Journal(tmp_path / "data")
+    journal.commit([LOOKS])
+    backup(tmp_path / "data", tmp_path / "copy.db")
+    journal.commit([LOOKS])
+    journal.close()
+    (tmp_path / "torn.db").write_bytes((tmp_path / "copy.db").read_bytes()[:5_000])
+    for source, words in ((tmp_path / "torn.db", "damaged"), (tmp_path / "none.db", "no file")):
+        with pytest.raises(JournalError, match=words):
+            restore(source, tmp_path / "data")
+    restore(tmp_path / "copy.db", tmp_path / "data")
+    assert Journal(tmp_path / "data").last == 1
+
+
+def test_directory_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalError, match="cannot be used"):
+        Journal(tmp_path / "file" / "data")
