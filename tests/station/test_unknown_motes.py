@@ -36,7 +36,7 @@ class Wire:
         self.station = Station(CATALOG, ours, MemoryArchive(), boot=1, now_ms=BEGIN_MS, deployment=HALL,
                                pushdown=PushdownPolicy.EVERYTHING, agenda=agenda)  # fmt: skip
         self.now_ms = BEGIN_MS
-        for number, (mote, heard) in enumerate(HALL.topology.heard.items()):
+        for number, (mote, heard) in enumerate(HALL.topology.links.items()):
             self.say(Frame(FrameKind.LINKS, mote, 1, number, links_of(mote, heard)))
         self.step(250)
         for text in QUERIES:

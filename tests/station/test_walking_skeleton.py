@@ -129,7 +129,7 @@ def test_one_reading_crosses_everything(tmp_path):
     # Up: motes told whom they hear, and measure at the ticks of the schedule.
     tree = world.station.world.tree
     assert tree.parent == {3: COORDINATOR, 4: COORDINATOR}
-    assert world.station.world.topology.heard[3] == {COORDINATOR: QUALITY_MAX, 4: QUALITY_MAX}
+    assert world.station.world.topology.links[3] == {COORDINATOR: QUALITY_MAX, 4: QUALITY_MAX}
     world.run(33)
     ticks = [BEGIN + 5, BEGIN + 15, BEGIN + 25]
     produced = world.produced()
