@@ -155,7 +155,7 @@ class Engine:
         return [
             part
             for each in split_by_query(updates)
-            for part in (of[each.query].of(each) if each.query in of else (each,))
+            for part in (of[each.query].select(each) if each.query in of else (each,))
         ]
 
     def _let_go(self, over):
@@ -179,7 +179,7 @@ class Engine:
     def _fold(self, number, fold):
         if number in self._intakes:  # numbers are used again: who was fed by it before has said all
             self._let_go(
-                lambda succession, variant: succession.over(variant) and number in self._queries[variant].folds
+                lambda succession, variant: succession.is_over(variant) and number in self._queries[variant].folds
             )
         extents = dict.fromkeys((fold.extent, *find_acquires(fold)))
         self._intakes[number] = PartialIntake(fold, [self._intakes[name] for name in extents], self.clock + 1)
@@ -380,7 +380,9 @@ class Engine:
             return
         for output_group in self._speaking:
             output_group.ask()
-        self._let_go(lambda succession, variant: succession.over(variant, self._queries[variant].output_group.settled))
+        self._let_go(
+            lambda succession, variant: succession.is_over(variant, self._queries[variant].output_group.settled)
+        )
         self._unfold()
         self._graph.tidy()
         histories = [output_group.histories() for output_group in self._speaking]

@@ -26,7 +26,7 @@ from basestation.execution.columns.window_combinations import AnsweredWindows, W
 from basestation.execution.columns.window_contents import WindowContents
 from basestation.execution.description import OperatorDescription
 from basestation.execution.query_failure import QueryHalt
-from basestation.updates.update import Update
+from basestation.updates.update import SharedUpdate, Update
 
 # --- streams -----------------------------------------------------------------------------------------------------------
 
@@ -372,7 +372,7 @@ class Output(Protocol):
         """The queries that it answers."""
 
     @property
-    def updates(self) -> list[Update]:
+    def updates(self) -> Sequence[Update | SharedUpdate]:
         """The updates of the last step."""
 
     @property
@@ -387,7 +387,7 @@ class Output(Protocol):
         """Promise that nothing changes before a tick of the extents below."""
 
 
-class OutputGroup(Protocol):
+class QueryGroup(Protocol):
     """The queries behind one output, as the engine asks them."""
 
     @property
@@ -395,7 +395,7 @@ class OutputGroup(Protocol):
         """The queries of the group."""
 
     @property
-    def updates(self) -> list[Update]:
+    def updates(self) -> Sequence[Update | SharedUpdate]:
         """The updates of the last step."""
 
     @property

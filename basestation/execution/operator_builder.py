@@ -202,7 +202,7 @@ class _Building:
         if not isinstance(node, StreamAcquire):
             return None
         key, seen = self._extent(node, self._excludes.get(node.tags[0].id, ()))
-        told = EpochReporter(None, standing.stream, self._start, self._limit, seen())
+        told = EpochReporter(standing.stream, self._start, self._limit, seen())
         return (*key, self._start, self._limit), told
 
     # --- streams -----------------------------------------------------------------------------------------------------

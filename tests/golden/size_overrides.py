@@ -10,15 +10,13 @@ import pytest
 from basestation.algebra import vector
 from basestation.execution import engine, thresholds
 from basestation.execution.joins import index_run, join_delta, join_operator, key_codes, state_module, tuple_store
-from basestation.execution.output import outputs
-from basestation.execution.streams.predicate_index import boundaries, grouped_filter, segment_tree
 from basestation.progress import coverage_sums, epoch_keys
 from innet.aggregates import exact_sums, rounding
 
 SIZES = (
     (vector, "_LARGE", 0),
     (engine, "_PLENTY", (1, 2)),
-    (outputs, "_AT_ONCE", 2),
+    (thresholds, "OUTPUT_WINDOWS", 2),
     (thresholds, "DENSE_FACTOR", 0),
     (thresholds, "DENSE_SLACK", 0),
     (thresholds, "BINARY_SEARCH_ROWS", 0),
@@ -53,12 +51,10 @@ SIZES = (
     (thresholds, "WAITING_TUPLES", 2),
     (thresholds, "WAITING_VERSIONS", 0),
     (thresholds, "WAITING_VERSIONS", 12),
-    (boundaries, "_LOOSE", 0),
-    (boundaries, "_SMALL", 0),
-    (segment_tree, "_LITTLE", 0),
-    (segment_tree, "_SMALL", 0),
-    (grouped_filter, "_FEW", 1),
-    (grouped_filter, "_YOUNG", 1),
+    (thresholds, "SPAN_FACTOR", 0),
+    (thresholds, "SPAN_SLACK", 0),
+    (thresholds, "UNINDEXED_QUERIES", 1),
+    (thresholds, "YOUNG_QUERIES", 1),
     (epoch_keys, "_SPARSE", 1),
     (coverage_sums, "_AT_ONCE", 1),
     (exact_sums, "CHUNK_ROWS", 2),

@@ -52,6 +52,6 @@ class TupleVersions:
         """The tuples that stand at the end of the step."""
         return self.tuples.take(self.valid_to == NEVER)
 
-    def first_answered(self, ticks: IntArray) -> IntArray:
+    def first_answered(self, ticks: IntArray | int) -> IntArray:
         """Return the clock tick in which the window of each tick was first answered, within the step."""
         return np.clip(ticks + self.wait, self.first, self.last)

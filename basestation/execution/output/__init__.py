@@ -1,1 +1,1 @@
-"""Answers: what queries say at the end of a step, to whom, and which of them say it together."""
+"""Output: turns the changes of streams and blocks into the updates of each query."""

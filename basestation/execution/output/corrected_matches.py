@@ -1,63 +1,71 @@
-"""Noted: what corrections let pass, and for whom: a query and a tuple, from when on it is given, and whether it was.
+"""CorrectedMatches: matches of a query and a tuple that a correction creates, from when they are given, and whether they were.
 
-A query and a tuple are one number, so that many are looked up at once.
+A match is one number, made of the slot of the query and the number of the tuple, so that many are looked up at once.
 """
 
 import numpy as np
 
-_NONE = np.empty(0, np.int64)
-_TUPLES = 40  # bits for the number of a tuple
+from acquisition.arrays import BoolArray, IntArray
+
+_NONE: IntArray = np.empty(0, np.int64)
+_TUPLE_BITS = 40
 
 
-def pack_pairs(slots, idents):
-    """Queries, by their slots, and tuples as one number each."""
-    return slots << _TUPLES | idents
+def pack_pairs(slots: IntArray, idents: IntArray) -> IntArray:
+    """Return a number for each pair of a query's slot and a tuple number."""
+    return slots << _TUPLE_BITS | idents
+
+
+def _unpack(pairs: IntArray) -> tuple[IntArray, IntArray]:
+    return pairs >> _TUPLE_BITS, pairs & ((1 << _TUPLE_BITS) - 1)
 
 
 class CorrectedMatches:
-    def __init__(self):
-        self._pairs, self._arrival, self._given = _NONE, _NONE, np.empty(0, bool)
+    """Matches in the order of their numbers."""
 
-    def __len__(self):
+    def __init__(self) -> None:
+        self._pairs, self._arrival = _NONE, _NONE
+        self._given: BoolArray = np.empty(0, bool)
+
+    def __len__(self) -> int:
         return len(self._pairs)
 
-    def add(self, new, arrival):
-        """These will be given when the watermark reaches their arrivals."""
+    def add(self, new: IntArray, arrival: IntArray) -> None:
+        """Add matches that are to be given when the watermark reaches their arrivals."""
         known = np.concatenate([self._pairs, new])
         order = np.argsort(known)
         self._pairs = known[order]
         self._arrival = np.concatenate([self._arrival, arrival])[order]
         self._given = np.concatenate([self._given, np.zeros(len(new), bool)])[order]
 
-    def ready(self, watermark):
-        """(slots, tuples, arrivals) of what is given from now on."""
+    def ready(self, watermark: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Return (slots, tuple numbers, arrivals) of the matches to give now, and count them as given."""
         if not len(self):
             return _NONE, _NONE, _NONE
         due = np.flatnonzero(~self._given & (self._arrival <= watermark))
         self._given[due] = True
-        found = self._pairs[due]
-        return found >> _TUPLES, found & ((1 << _TUPLES) - 1), self._arrival[due]
+        return *_unpack(self._pairs[due]), self._arrival[due]
 
-    def given(self, asked, others):
-        """Whether each pair was given; of those that were never noted `others` tells."""
+    def given(self, pairs: IntArray, otherwise: BoolArray) -> BoolArray:
+        """Return a mask of the matches that were given; `otherwise` has the answer for those that are not held."""
         if not len(self):
-            return others
-        at = np.minimum(np.searchsorted(self._pairs, asked), len(self) - 1)
-        return np.where(self._pairs[at] == asked, self._given[at], others)
+            return otherwise
+        at = np.minimum(np.searchsorted(self._pairs, pairs), len(self) - 1)
+        return np.where(self._pairs[at] == pairs, self._given[at], otherwise)
 
-    def drop(self, gone):
-        """These are no longer there."""
-        self._keep(~np.isin(self._pairs, gone))
+    def drop(self, removed: IntArray) -> None:
+        """Drop matches that no longer hold."""
+        self._keep(~np.isin(self._pairs, removed))
 
-    def leave(self, slot):
-        """A query goes."""
-        self._keep(self._pairs >> _TUPLES != slot)
+    def leave(self, slot: int) -> None:
+        """Drop the matches of a query."""
+        self._keep(_unpack(self._pairs)[0] != slot)
 
-    def forget(self, first):
-        """No tuple with a number below `first` is spoken of again."""
+    def forget(self, first: int) -> None:
+        """Drop the matches of tuple numbers below `first`."""
         if len(self):
-            self._keep(self._pairs & ((1 << _TUPLES) - 1) >= first)
+            self._keep(_unpack(self._pairs)[1] >= first)
 
-    def _keep(self, mask):
+    def _keep(self, mask: BoolArray) -> None:
         if not mask.all():
             self._pairs, self._arrival, self._given = self._pairs[mask], self._arrival[mask], self._given[mask]

@@ -1,118 +1,129 @@
-"""Marking: which marks of epochs are news to a query: those of new epochs, and those whose coverage is another now (12.3).
+"""Epoch marks: which epochs are news to a query: new ones, and those whose coverage differs from the last report (semantics 12.3).
 
-What was said of each epoch is remembered as a row of numbers: its coverage of every extent below, in the order in which
-extents were first named; -1 for what was not told.
+The last report of each epoch is a row of numbers: its coverage of every extent below, in the order in which extents first occurred;
+-1 if none was reported.
 """
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from basestation.execution.columns.change import NO_KEYS
+from basestation.execution.columns.coverage_ranges import CoverageRanges
 from basestation.execution.columns.growable_array import GrowableArray
 from basestation.execution.columns.window_batch import NEVER
+from basestation.execution.interfaces import CoverageFlow
 from basestation.execution.streams.coverage import count_coverage
-from basestation.updates.update import EpochMarks, coverage_of
+from basestation.updates.update import CoverageColumns, EpochMarks, coverage_of
 
-_UNTOLD = -1
+_NOT_REPORTED = -1
+UNASSIGNED = 0
+"""Stands for the query in updates that several queries share, until they are copied for each of them."""
+
+NewMarks = tuple[EpochMarks, BoolArray]
+"""Marks, and a mask of those that are of new epochs."""
 
 
 class EpochReporter:
-    """The epochs of a stream that a query is told of: from its start on, and not beyond a limit."""
+    """Reports the epochs of a stream to queries: from tick `start` on, and up to `limit` if there is one."""
 
-    def __init__(self, query, stream, start, limit, seen=None):
-        """`seen`: the stream as the query sees it, if not all that take part in the one that takes steps see it so."""
-        self._stream, self._seen, self._start, self._limit = stream, seen or stream, start, limit
-        self._began, self._marking = False, EpochMarkTracker(query)
+    def __init__(self, stream: CoverageFlow, start: int, limit: int | None, seen: CoverageFlow | None = None) -> None:
+        """`seen` is the stream as these queries see it, if it is not the one that takes the steps."""
+        self._stream, self._seen, self._start = stream, seen or stream, start
+        self._limit = NEVER if limit is None else limit
+        self._began, self._tracker = False, EpochMarkTracker()
 
-    def news(self):
-        """[(EpochMarks, which of them are of new epochs)] of this step."""
+    def news(self) -> list[NewMarks]:
+        """Return the marks of this step."""
         keys = self._stream.epochs() if self._began else self._stream.epochs_from(self._start)
         self._began = True
         if not len(keys):
             return []
-        limit = NEVER if self._limit is None else self._limit
-        if keys[:, 0].min() < self._start or keys[:, 0].max() > limit:
-            keys = keys[(self._start <= keys[:, 0]) & (keys[:, 0] <= limit)]
+        if keys[:, 0].min() < self._start or keys[:, 0].max() > self._limit:
+            keys = keys[(self._start <= keys[:, 0]) & (keys[:, 0] <= self._limit)]
         if not len(keys):
             return []
-        return [told for told in self._marking.news(keys, self._seen.epoch_covers(keys)) if len(told[0])]
+        return [marks for marks in self._tracker.news(keys, self._seen.epoch_covers(keys)) if len(marks[0])]
 
-    def forget(self, before):
-        """No epoch before a tick is told of again."""
-        self._marking.forget(before)
+    def forget(self, before: int) -> None:
+        """Drop the reports of epochs before a tick."""
+        self._tracker.forget(before)
 
 
 class EpochMarkTracker:
-    def __init__(self, query):
-        self._query = query
-        self._places = {}  # {extent: where its numbers stand in a row}
+    """Remembers the last report of each epoch."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}  # by extent, the column of its numbers
         self._start_with(NO_KEYS, np.empty((0, 0), np.int64))
 
-    def _start_with(self, keys, rows):
+    def _start_with(self, keys: IntArray, rows: IntArray) -> None:
         self._keys, self._rows = GrowableArray(keys), GrowableArray(rows)
 
-    def news(self, keys, pairs):
-        """(EpochMarks, which of them are of new epochs), of epochs that cover the same extents, in the order of `keys`.
+    def news(self, keys: IntArray, pairs: Sequence[tuple[BoolArray, list[CoverageRanges]]]) -> Iterator[NewMarks]:
+        """Yield marks of epochs that cover the same extents, in the order of `keys`, which has shape (epochs, 2).
 
-        `pairs` say, for each part of the stream, which of the keys are epochs of it, and what those cover.
+        `pairs` has for each part of the stream a mask of the keys that are its epochs, and the coverage of these.
         """
         covered = count_coverage([cover for _, covers in pairs for cover in covers], len(keys))
-        told = np.stack([ours for ours, _ in pairs], axis=1) if pairs else np.zeros((len(keys), 0), bool)
-        edges = np.flatnonzero((told[1:] != told[:-1]).any(axis=1)) + 1
-        for begin, behind in pairwise([0, *edges.tolist(), len(keys)]):
-            which, ours = slice(begin, behind), told[begin]
+        parts = np.stack([ours for ours, _ in pairs], axis=1) if pairs else np.zeros((len(keys), 0), bool)
+        edges = np.flatnonzero((parts[1:] != parts[:-1]).any(axis=1)) + 1
+        for begin, end in pairwise([0, *edges.tolist(), len(keys)]):
+            which, ours = slice(begin, end), parts[begin]
             if ours.any():
                 names = {cover.extent for (_, covers), our in zip(pairs, ours, strict=True) if our for cover in covers}
                 yield self._marks(keys, which, {name: covered[name] for name in sorted(names)})
 
-    def _marks(self, keys, which, covered):
+    def _marks(self, keys: IntArray, which: slice, covered: CoverageColumns) -> NewMarks:
         rows = self._rows_of(which, covered)
-        news, new = self._compared(keys[which], rows)
+        news, new = self._compare(keys[which], rows)
         if news.all():
-            return EpochMarks(self._query, keys[which, 0], coverage_of(covered, which)), new
-        told = which.start + np.flatnonzero(news)
-        return EpochMarks(self._query, keys[told, 0], coverage_of(covered, told)), new[news]
+            return EpochMarks(UNASSIGNED, keys[which, 0], coverage_of(covered, which)), new
+        changed = which.start + np.flatnonzero(news)
+        return EpochMarks(UNASSIGNED, keys[changed, 0], coverage_of(covered, changed)), new[news]
 
-    def _rows_of(self, which, covered):
+    def _rows_of(self, which: slice, covered: CoverageColumns) -> IntArray:
+        """Return coverage as rows of numbers; add columns for new extents."""
         for name, of in covered.items():
             if of and name not in self._places:
                 self._places[name] = 2 * len(self._places)
-                room = np.full((len(self._keys), 2), _UNTOLD)
+                room = np.full((len(self._keys), 2), _NOT_REPORTED)
                 self._rows = GrowableArray(np.concatenate([self._rows.values, room], axis=1))
-        rows = np.full((which.stop - which.start, 2 * len(self._places)), _UNTOLD)
+        rows = np.full((which.stop - which.start, 2 * len(self._places)), _NOT_REPORTED)
         for name, of in covered.items():
             if of:
                 place = self._places[name]
                 rows[:, place], rows[:, place + 1] = of[0][which], of[1][which]
         return rows
 
-    def _compared(self, keys, rows):
-        """(which epochs are news, which are new), and they are remembered as they are now. No two keys are equal."""
-        if _ascending(keys) and (not len(self._keys) or self._keys.values[-1].tolist() < keys[0].tolist()):
+    def _compare(self, keys: IntArray, rows: IntArray) -> tuple[BoolArray, BoolArray]:
+        """Return masks of the epochs that are news, and of those that are new; remember the rows. All keys differ."""
+        if _is_ascending(keys) and (not len(self._keys) or self._keys.values[-1].tolist() < keys[0].tolist()):
             self._keys.extend(keys)
             self._rows.extend(rows)
             new = np.ones(len(keys), bool)
             return new, new
         known = len(self._keys)
         both, all_rows = np.concatenate([self._keys.values, keys]), np.concatenate([self._rows.values, rows])
-        order = np.lexsort((both[:, 1], both[:, 0]))  # of equal keys the known one stands first
+        order = np.lexsort((both[:, 1], both[:, 0]))  # of equal keys the known one comes first
         again = (both[order[1:]] == both[order[:-1]]).all(axis=1)
-        news, new = (np.ones(len(keys), bool) for _ in range(2))
+        news, new = np.ones(len(keys), bool), np.ones(len(keys), bool)
         now, before = order[1:][again] - known, order[:-1][again]
         new[now], news[now] = False, (rows[now] != all_rows[before]).any(axis=1)
         left = order[~np.append(again, False)]
         self._start_with(both[left], all_rows[left])
         return news, new
 
-    def forget(self, before):
-        """No epoch before a tick is told of again."""
+    def forget(self, before: int) -> None:
+        """Drop the reports of epochs before a tick."""
         count = int(np.searchsorted(self._keys.values[:, 0], before))
         self._keys.drop(count)
         self._rows.drop(count)
 
 
-def _ascending(keys):
+def _is_ascending(keys: IntArray) -> bool:
     a, b = keys[:-1], keys[1:]
     later = a[:, 0] < b[:, 0]
-    return later.all() or (later | ((a[:, 0] == b[:, 0]) & (a[:, 1] < b[:, 1]))).all()
+    return bool(later.all() or (later | ((a[:, 0] == b[:, 0]) & (a[:, 1] < b[:, 1]))).all())

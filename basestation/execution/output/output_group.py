@@ -1,69 +1,78 @@
-"""Speaking: who says what an output has to say, for all queries whose output it is, and asks for what they still need."""
+"""OutputGroup: the queries behind one output, and what these need of the operators below."""
 
-from basestation.execution.columns.next_due import DUE_NOW
+from collections.abc import Sequence
+
+from basestation.execution.columns.next_due import DUE_NOW, NextDue
 from basestation.execution.ingest.history import HistoryTable
+from basestation.execution.interfaces import Output
 from basestation.execution.query_block import QueryBlock
+from basestation.execution.query_failure import QueryHalt
 from basestation.execution.slices.partial_slices import MergedStream
 from basestation.execution.streams.extent_stream import ExtentStream
 from basestation.execution.streams.stream import Stream
 from basestation.execution.windowing.table_windows import ScanWindows
+from basestation.updates.update import SharedUpdate, Update
 
 
 class OutputGroup:
-    """`within` and `hasty` are alike for all queries of an output: whether they are answered before all of it is here (11)."""
+    """A QueryGroup. All queries of an output have the same `within` and `answers_early`: whether windows are answered early (11)."""
 
-    def __init__(self, output, below, within, answers_early):
-        """`below` is all that the output stands on."""
+    def __init__(self, output: Output, below: Sequence[object], within: int | None, answers_early: bool) -> None:
+        """`below` are all operators that the output reads, directly or not."""
         self._output, self.within, self.answers_early = output, within, answers_early
-        self.blocks = [each for block in below if isinstance(block, QueryBlock) for each in block.all]
+        self.blocks = [nested for block in below if isinstance(block, QueryBlock) for nested in block.all]
         self._streams = [stream for stream in below if isinstance(stream, ExtentStream | MergedStream)]
-        self._tells_entries = any(isinstance(each, Stream) and each.names_index for each in below)
-        self._scans = [each for block in self.blocks for each in block.inputs
-                       if isinstance(each, ScanWindows) and isinstance(each.table, HistoryTable)]  # fmt: skip
+        self._gives_indexes = any(isinstance(stream, Stream) and stream.names_index for stream in below)
+        self._scans = [
+            source
+            for block in self.blocks
+            for source in block.inputs
+            if isinstance(source, ScanWindows) and isinstance(source.table, HistoryTable)
+        ]
 
     @property
-    def numbers(self):
-        """The queries that it speaks for."""
+    def numbers(self) -> list[int]:
+        """The queries of the group."""
         return self._output.numbers
 
     @property
-    def updates(self):
-        """What they had to say in the last step."""
+    def updates(self) -> Sequence[Update | SharedUpdate]:
+        """The updates of the last step."""
         return self._output.updates
 
     @property
-    def halt(self):
-        """Why they cannot go on, or None."""
+    def halt(self) -> QueryHalt | None:
+        """Why the queries cannot go on, or None."""
         return next((block.halt for block in self.blocks if block.halt is not None), None)
 
     @property
-    def multi_tick(self):
-        """Whether many clock ticks in which nothing comes late may be ended as one: nothing hangs on when it was told."""
+    def multi_tick(self) -> bool:
+        """Whether one step may end several clock ticks in which nothing comes late: no answer depends on when it is given."""
         return not (self.answers_early or self._scans or any(block.loops for block in self.blocks))
 
     @property
-    def next_due(self):
-        """For how long they say nothing."""
-        return DUE_NOW if self.answers_early or self._tells_entries else self._output.next_due
+    def next_due(self) -> NextDue:
+        """When the group may have an update next."""
+        return DUE_NOW if self.answers_early or self._gives_indexes else self._output.next_due
 
     @property
-    def per_tick_extents(self):
-        """The extents of which they have to be told what disturbs them clock tick by clock tick."""
+    def per_tick_extents(self) -> Sequence[str]:
+        """The extents whose corrections need a step for each clock tick."""
         return () if self._output.tracks_versions else [stream.extent.name for stream in self._streams]
 
     @property
-    def settled(self):
-        """What is before this tick changes no more: answers are revised back to the longest horizon below."""
+    def settled(self) -> int:
+        """The first tick that may still be revised: answers are revised back to the longest horizon below."""
         horizon = max((stream.intake.horizon for stream in self._streams), default=0)
-        return min((each.watermark for each in (*self._streams, *self._scans)), default=0) - horizon
+        return min((source.watermark for source in (*self._streams, *self._scans)), default=0) - horizon
 
-    def ask(self):
-        """Say what is still needed."""
+    def ask(self) -> None:
+        """Pass on to the operators below what the group still needs."""
         self._output.need(self.settled)
 
-    def histories(self):
-        """{extent: the first tick that its history may still be asked for}."""
-        needed = {}
+    def histories(self) -> dict[str, int]:
+        """Return by extent the first tick that a scan of its history may still ask for."""
+        needed: dict[str, int] = {}
         for scan in self._scans:
             name = scan.table.extent.name
             needed[name] = min(scan.needed, needed.get(name, scan.needed))

@@ -1,8 +1,8 @@
-"""Succession: one query answered in one way up to a clock tick, and in another from there on; nobody can tell from its answers.
+"""PlanSwitch: one query answered by one plan up to a clock tick, and by another from there on; its answers don't show it.
 
-For the engine each way is a query of its own, under a number of its own, with its own state. One that follows answers unheard at
-first. When it is handed over to, it is heard of all windows behind that clock tick; those up to it stay with whoever was first,
-which goes on revising them until none can be revised any more.
+For the engine each variant of the query is a query of its own, with its own number and state. A variant that starts answers silently at
+first. When the query switches to it, it answers all windows after that clock tick. Windows up to it stay with the variant before, which
+goes on revising them until none can be revised any more.
 """
 
 from dataclasses import dataclass, replace
@@ -11,49 +11,52 @@ from itertools import pairwise
 import numpy as np
 
 from basestation.execution.columns.window_batch import NEVER
+from basestation.updates.update import WindowUpdates
 
 
 @dataclass(slots=True)
 class VariantTicks:
-    """The ticks of the windows of which a way is heard; none, while `first` is NEVER."""
+    """The ticks `first` to `last` of the windows that a variant answers; none while `first` is NEVER."""
 
     first: int = NEVER
     last: int = NEVER
 
 
 class PlanSwitch:
-    """The ways of query `number`, by their own numbers, of which the first is that of the query."""
+    """The variants of query `number`, by their own numbers; the first one has that of the query."""
 
-    def __init__(self, number):
+    def __init__(self, number: int) -> None:
         self.number, self._spans = number, {number: VariantTicks(-NEVER)}
 
     @property
-    def variants(self):
+    def variants(self) -> list[int]:
+        """The numbers of the variants, oldest first."""
         return list(self._spans)
 
     @property
-    def active(self):
-        """The way that is heard of what comes."""
+    def active(self) -> int:
+        """The variant that answers new windows."""
         return next(variant for variant, span in self._spans.items() if span.first < NEVER == span.last)
 
-    def start_variant(self, variant):
-        """Another way begins, unheard."""
+    def start_variant(self, variant: int) -> None:
+        """Add a variant, which is silent."""
         self._spans[variant] = VariantTicks()
 
-    def switch_variant(self, clock):
-        """All windows behind a clock tick are those of the way that follows."""
+    def switch_variant(self, clock: int) -> None:
+        """Let the newest variant answer all windows after a clock tick."""
         before, following = list(self._spans.values())[-2:]
         before.last, following.first = clock, clock + 1
 
-    def over(self, variant, settled=NEVER):
-        """Whether all that a way is heard of was before a tick that is `settled`."""
+    def is_over(self, variant: int, settled: int = NEVER) -> bool:
+        """Return whether all windows of a variant are before a tick from which on windows may still be revised."""
         return self._spans[variant].last < min(settled, NEVER)
 
-    def release(self, variant):
+    def release(self, variant: int) -> None:
+        """Drop a variant."""
         del self._spans[variant]
 
-    def of(self, updates):
-        """What of an update of one of the ways is heard, as the query's."""
+    def select(self, updates: WindowUpdates) -> list[WindowUpdates]:
+        """Return the updates of a variant that it answers, as updates of the query."""
         span = self._spans.get(updates.query, VariantTicks())
         within = np.atleast_1d((updates.tick >= span.first) & (updates.tick <= span.last))
         updates = replace(updates, query=self.number)

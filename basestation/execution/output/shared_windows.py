@@ -1,101 +1,123 @@
-"""Showing: what many queries show of windows that they ask for together: each the rows under its predicate, and what
-selections and projections make of these. Queries that do the same with other rows are one shape: it is done once for all.
+"""Shared windows: what many queries project from windows that they share.
+
+Each query has the rows under its own predicate, and what selections and projections make of them. Queries that differ in the predicate
+only have one shape, and their rows are projected together.
 """
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from acquisition.arrays import IntArray
 from basestation.algebra.dictionary_vector import decode
 from basestation.algebra.expressions import Attr
 from basestation.algebra.window_aggregation import WindowAggregation
 from basestation.algebra.window_project import WindowProject
 from basestation.execution.columns.dense_id_map import DenseIdMap
+from basestation.execution.columns.window_contents import WindowContents
 from basestation.execution.counters import OperatorCounters
 from basestation.execution.graph import MEMBER
+from basestation.execution.interfaces import Claims
+from basestation.execution.output.window_views import WindowView
 from basestation.execution.relational.window_delta import apply_steps
-from basestation.execution.relational.window_ranges import aggregate_ranges, can_aggregate_ranges
+from basestation.execution.relational.window_ranges import WindowRanges, aggregate_ranges, can_aggregate_ranges
 from basestation.updates.update import Rows
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class SharedOutput(Protocol):
+        """The output that members belong to."""
+
+        level: int
+
+        def leave(self, member: "ViewMember", query: int) -> None:
+            """Remove a query."""
 
 
 class ViewMember:
-    """One query among those that ask for the same windows, or several equal ones. It takes no steps."""
+    """One query of shared windows, or several equal ones. It takes no steps of its own.
+
+    `number` is that of its predicate in the PredicateSet of the output; `claims` are what it uses below.
+    """
 
     kind = MEMBER
 
-    def __init__(self, output, shape, number, asked):
-        """`number` is that of its predicate among the Wants; `asked` is what is there for it: [(by whom, what)]."""
+    def __init__(self, output: "SharedOutput", shape: "OutputShape", number: int, claims: Claims) -> None:
         self.output, self.shape, self.number, self.level = output, shape, number, output.level
-        self.asked = asked
-        self.counts, self.queries = OperatorCounters(), []
-        self._revision = DenseIdMap(np.int64)  # by number of the window, of those that were revised
+        self.claims = claims
+        self.counts = OperatorCounters()
+        self.queries: list[int] = []
+        self._revision = DenseIdMap(np.int64)  # the last revision of each window, by number
 
-    def enter(self, query):
-        """A query comes."""
+    def enter(self, query: int) -> None:
+        """Add a query."""
         self.queries.append(query)
 
-    def leave(self, query):
-        """A query goes."""
+    def leave(self, query: int) -> None:
+        """Remove a query."""
         self.output.leave(self, query)
 
-    def revised(self, windows, again=1):
-        """The revisions that are told of windows now, `again` times since the last one each."""
+    def next_revision(self, windows: IntArray, again: IntArray | int = 1) -> IntArray:
+        """Return and record the next revision of each window; `again` counts repeated windows from 1 on."""
         revision = self._revision[windows] + again
         self._revision[windows] = revision
-        return revision
+        return np.asarray(revision, np.int64)
 
-    def answered(self, windows):
-        """What is told of them next is the first answer."""
+    def start_revisions(self, windows: IntArray) -> None:
+        """Let the next update of these windows be the first answer, with revision 0."""
         self._revision[windows] = -1
 
-    def forget(self, before):
-        """No window before this one is told of again."""
+    def forget(self, before: int) -> None:
+        """Drop the revisions of smaller window numbers."""
         self._revision.drop_before(before)
 
 
 class OutputShape:
-    """What is done alike to the rows that each of many predicates wants."""
+    """All that views with different predicates have in common: steps and columns."""
 
-    def __init__(self, view, over_join):
-        """`stretched`: it is told from stretches of windows that join, and do nothing else."""
+    def __init__(self, view: WindowView, over_join: bool) -> None:
+        """`over_join` says that the windows are those of a plain join."""
         self.key = view.shape
         self._steps, self._read, self._plain = view.steps, view.read, view.plain
         self._ids = [column.id for column in view.columns]
-        self._same = _same(view)
-        self.stretched = (
-            over_join
-            and bool(self._steps)
-            and isinstance(self._steps[0], WindowAggregation)
-            and can_aggregate_ranges(self._steps[0])
-        )
-        self.members = {}  # Shown by Shown: who is of this shape
+        self._same = _shown_ids(view)
+        first = self._steps[0] if self._steps else None
+        self._aggregation = first if isinstance(first, WindowAggregation) and can_aggregate_ranges(first) else None
+        # Whether contents are taken as WindowRanges: each joined tuple once, with the windows that contain it.
+        self.stretched = over_join and self._aggregation is not None
+        self.members: dict[ViewMember, None] = {}
 
-    def tells_apart(self, frame):
-        """Whether rows that differ before what is done with them differ afterwards, too: all of their columns are shown."""
+    def tells_apart(self, frame: WindowContents | WindowRanges) -> bool:
+        """Return whether different rows stay different: all of their columns are shown."""
         return self._same == frame.columns.keys()
 
-    def of(self, content):
-        """What is shown of windows, as a Frame."""
-        if self.stretched:
-            return apply_steps(aggregate_ranges(content, self._steps[0]), self._steps[1:])
+    def project(self, content: WindowContents | WindowRanges) -> WindowContents:
+        """Return what is shown of windows."""
+        if isinstance(content, WindowRanges):
+            return apply_steps(aggregate_ranges(content, self._aggregation), self._steps[1:])
         if self._plain is None:
             return apply_steps(content, self._steps)
         return content.with_columns(
             {id: content.columns[read] for id, read in zip(self._ids, self._plain, strict=True)}
         )
 
-    def of_each(self, content, rows):
-        """The same of several parts, each of so many `rows` or all of them: the windows of one part, those of the next."""
+    def project_each(self, content: WindowContents | WindowRanges, rows: Sequence[IntArray | None]) -> WindowContents:
+        """Return what is shown of several selections of rows, None for all: the windows of each follow those of the one before."""
         if len(rows) == 1 and rows[0] is None:
-            return self.of(content)
-        return self.of(content.take_parts([np.arange(len(content)) if of is None else of for of in rows], self._read))
+            return self.project(content)
+        parts = [np.arange(len(content)) if selected is None else selected for selected in rows]
+        return self.project(content.take_parts(parts, self._read))
 
-    def rows(self, shown):
-        """The Rows of a Frame that is shown."""
+    def rows(self, shown: WindowContents) -> Rows:
+        """Return contents as Rows."""
         return Rows(tuple(decode(shown.columns[id]) for id in self._ids), len(shown))
 
 
-def _same(view):
-    """The ids of the columns of windows that a View shows as they are."""
-    same = None
+def _shown_ids(view: WindowView) -> set[int]:
+    """Return the ids of the columns of windows that a view shows unchanged."""
+    same: dict[int, int] | None = None
     for step in view.steps:
         if isinstance(step, WindowAggregation):
             same = {}

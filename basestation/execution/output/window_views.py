@@ -1,16 +1,18 @@
-"""Views: a SELECT over windows in two: the windows, which other queries may ask for too, and what this one shows of them.
+"""Window views: splits a SELECT over windows into windows, which other queries may share, and what this query shows of them.
 
-A predicate belongs to what is shown, and so do the columns and the aggregates: who asks for the same windows under other
-conditions, or for other columns of them, asks for the same windows.
+Predicates, columns and aggregates belong to what is shown. So queries over the same windows share these, whatever conditions and columns
+they have.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from acquisition.extent import LatePolicy
 from basestation.algebra.expression import Column, Expression
 from basestation.algebra.expression_signature import signature
 from basestation.algebra.expressions import Aggregate, Attr, columns_of, conjunction, substitute
-from basestation.algebra.node import PlanNode, walk
+from basestation.algebra.node import PlanNode, StreamNode, WindowNode, walk
 from basestation.algebra.slice_aggregation import SliceAggregation
 from basestation.algebra.stream_acquire import StreamAcquire
 from basestation.algebra.stream_merged import StreamMerged
@@ -25,41 +27,48 @@ from basestation.algebra.window_join import WindowJoin
 from basestation.algebra.window_project import WindowProject
 from basestation.algebra.window_select import WindowSelect
 
+RowStep = WindowSelect | WindowProject | WindowAggregation
+"""A node that treats windows row by row, or group by group."""
+
 
 @dataclass(frozen=True, slots=True)
 class ViewSplit:
-    """`windows` is what others may ask for, `steps` the selections and projections above it, the lowest first, and
-    `aggregates` those that are asked for of its slices. What is below `windows` is `open` where it is not known yet which of
-    its tuples somebody wants."""
+    """A SELECT as shared `windows` and what is done above them.
+
+    `steps` are selections and projections, the lowest first; `aggregates` are those read of the slices. `columns` are shown. With `open`,
+    the stream below the windows passes on the tuples that at least one query reads, which may change as queries come and go.
+    """
 
     windows: PlanNode
-    columns: tuple[Column, ...]  # that are shown
-    steps: tuple[PlanNode, ...] = ()
+    columns: tuple[Column, ...]
+    steps: tuple[RowStep, ...] = ()
     aggregates: tuple[tuple[Column, Aggregate], ...] = ()
     open: bool = False
 
 
-def split_view(root):
-    """The Split of a SELECT."""
-    # These are answered once, or bind what is shown.
-    if any(isinstance(each, Once | LoopWindow) for each in walk(root)):
+def split_view(root: PlanNode) -> ViewSplit:
+    """Split a SELECT."""
+    # Such windows are answered once, or have variables that what is shown refers to.
+    if any(isinstance(node, Once | LoopWindow) for node in walk(root)):
         return ViewSplit(root, root.columns)
-    steps, node = [], root
-    while isinstance(node, _DONE):
+    steps: list[RowStep] = []
+    node = root
+    while isinstance(node, RowStep):
         steps.append(node)
         node = node.child
     if isinstance(node, WindowCrossProduct) and steps and isinstance(steps[-1], WindowSelect):
-        node = steps.pop()  # which combinations there are
+        node = steps.pop()  # the selection says which combinations there are
     steps.reverse()
     match node:
         case SliceAggregation(aggregates=aggregates, child=child) if not isinstance(child, StreamMerged):
             return ViewSplit(replace(node, aggregates=()), root.columns, tuple(steps), aggregates)
         case TimeWindow(child=child):
-            below, stream = _above_stream(child, node)
-            if below is not None:
+            lifted = _lift_above_window(child, node)
+            if lifted is not None:
+                below, stream = lifted
                 return ViewSplit(replace(node, child=stream), root.columns, (*below, *steps), open=True)
         case WindowJoin() | WindowCrossProduct() | WindowSelect():
-            node, terms = _above_join(node)
+            node, terms = _lift_above_join(node)
             steps = [WindowSelect(conjunction(terms), node), *steps] if terms else steps
         case RowWindow():
             pass
@@ -68,29 +77,31 @@ def split_view(root):
     return ViewSplit(node, root.columns, tuple(steps))
 
 
-_DONE = WindowSelect | WindowProject | WindowAggregation
-"""What is done with windows row by row, or group by group."""
-
-
-def _above_join(node):
-    """(a join over windows of rows, what is asked of single rows in them); those are asked when the rows are there."""
+def _lift_above_join(
+    node: WindowJoin | WindowCrossProduct | WindowSelect,
+) -> tuple[WindowNode, list[Expression]]:
+    """Return (a join without selections of single row windows, the predicates of these)."""
     product = node.child if isinstance(node, WindowSelect) else node
-    inputs, terms = [], []
+    assert isinstance(product, WindowJoin | WindowCrossProduct), "a selection of combinations stands above a product"
+    inputs: list[WindowNode] = []
+    terms: list[Expression] = []
     for each in product.inputs:
-        chosen = isinstance(each, WindowSelect) and isinstance(each.child, RowWindow)
-        inputs.append(each.child if chosen else each)
-        terms += [each.predicate] if chosen else []
-    product = product.with_children(inputs)
-    return replace(node, child=product) if isinstance(node, WindowSelect) else product, terms
+        if isinstance(each, WindowSelect) and isinstance(each.child, RowWindow):
+            inputs.append(each.child)
+            terms.append(each.predicate)
+        else:
+            inputs.append(each)
+    lifted = product.with_children(inputs)
+    return replace(node, child=lifted) if isinstance(node, WindowSelect) else lifted, terms
 
 
-def _above_stream(node, window):
-    """(the selection and projection below a window as they would be above it, the extent's stream); None where it matters.
+def _lift_above_window(node: StreamNode, window: TimeWindow) -> tuple[list[RowStep], StreamNode] | None:
+    """Return (the selection and projection below a window as steps above it, the extent's stream); None if that changes answers.
 
-    What is computed is computed once for each tuple, and not in each window. Tuples have no tags in a window, and those of
-    a stream that is appended to are in windows from the tick on in which they pass (3.6).
+    Only plain projections are lifted: computed columns are computed once per tuple, not once per window. Tuples have no tags
+    in a window. In a `late append` stream they are in windows from the tick on in which they pass (semantics 3.6).
     """
-    steps = []
+    steps: list[RowStep] = []
     if isinstance(node, StreamProject) and all(isinstance(e, Attr) for e in node.expressions):
         steps.append(WindowProject(node.outputs, window))
         node = node.child
@@ -98,57 +109,61 @@ def _above_stream(node, window):
         steps.append(WindowSelect(node.predicate, window))
         node = node.child
     if not isinstance(node, StreamAcquire | StreamReceive) or node.extent.late is LatePolicy.APPEND:
-        return None, None
+        return None
     attributes = set(node.attributes)
     if any(not columns_of(e) <= attributes for step in steps for e in step.expressions):
-        return None, None
+        return None
     return steps[::-1], node
 
 
 @dataclass(frozen=True, slots=True)
 class WindowView:
-    """What is shown of windows: the tuples for which `predicate` is true, after some `steps`, of which these are the
-    `columns`. All is told by the columns that the queries share; views of one shape and with one predicate are one."""
+    """What a query shows of shared windows: `columns`, after some `steps`, of the rows for which `predicate` is true.
 
-    shape: tuple  # all but the predicate, as a value that can be compared
+    All parts refer to the columns that the queries share. `shape` is all but the predicate, as a value that can be compared.
+    """
+
+    shape: tuple[object, ...]
     aggregates: tuple[tuple[Column, Aggregate], ...]
     predicate: Expression | None
-    steps: tuple[PlanNode, ...]
+    steps: tuple[RowStep, ...]
     columns: tuple[Column, ...]
 
     @property
-    def signature(self):
+    def signature(self) -> tuple[object, ...]:
+        """Equal for two views that show the same."""
         return self.shape, self.predicate and signature(self.predicate)
 
     @property
-    def read(self):
-        """The columns of windows that are looked at, behind the predicate."""
+    def read(self) -> set[int]:
+        """The ids of the columns of windows that are read after the predicate."""
         return columns_read(self.steps, self.columns)
 
     @property
-    def ordered(self):
-        """Whether the order of rows counts: not to aggregates without groups (5.5)."""
+    def ordered(self) -> bool:
+        """Whether the order of rows shows; it does not in aggregates without groups (semantics 5.5)."""
         return next((step.grouped for step in self.steps if isinstance(step, WindowAggregation)), True)
 
     @property
-    def asked(self):
-        """The columns of windows that are looked at."""
+    def asked(self) -> set[int]:
+        """The ids of all columns of windows that are read."""
         return self.read if self.predicate is None else self.read | {c.id for c in columns_of(self.predicate)}
 
     @property
-    def plain(self):
-        """The columns of windows that are shown as they are; None where something is done with them."""
+    def plain(self) -> list[int] | None:
+        """The ids of the columns of windows that are shown, if the view does nothing else; otherwise None."""
         if not self.steps:
             return [column.id for column in self.columns]
-        [step] = self.steps if len(self.steps) == 1 else [None]
-        if not isinstance(step, WindowProject) or not all(isinstance(e, Attr) for e in step.expressions):
+        step = self.steps[0] if len(self.steps) == 1 else None
+        if not isinstance(step, WindowProject):
             return None
-        return [e.column.id for e in step.expressions]
+        ids = [e.column.id for e in step.expressions if isinstance(e, Attr)]
+        return ids if len(ids) == len(step.expressions) else None
 
 
-def columns_read(steps, columns):
-    """The ids of the columns that steps read of what they are done with, where these columns are shown at the end."""
-    named = set()
+def columns_read(steps: tuple[RowStep, ...], columns: tuple[Column, ...]) -> set[int]:
+    """Return the ids of the columns that steps read of the windows below, if `columns` are shown at the end."""
+    named: set[int] = set()
     for step in steps:
         named |= {c.id for e in step.expressions for c in columns_of(e)}
         if not isinstance(step, WindowSelect):
@@ -156,39 +171,59 @@ def columns_read(steps, columns):
     return named | {column.id for column in columns}
 
 
-def make_view(split, taken):
-    """The View of a Split, of which the windows were `taken` among those of other queries."""
-    columns = dict(taken.columns)
-    asked = tuple(taken.aggregate(column, aggregate) for column, aggregate in split.aggregates)
-    columns |= {old: new for (old, _), (new, _) in zip(split.aggregates, asked, strict=True)}
-    steps, told = [], []
+class SharedPlan(Protocol):
+    """The windows of a split, with the columns and operators that all queries share."""
+
+    @property
+    def root(self) -> PlanNode:
+        """The windows."""
+
+    @property
+    def columns(self) -> Mapping[Column, Column]:
+        """The shared column of each column of the query."""
+
+    def aggregate(self, column: Column, aggregate: Aggregate) -> tuple[Column, Aggregate]:
+        """Return an aggregate over the windows, with its column, as all queries share it."""
+
+
+def make_view(split: ViewSplit, shared: SharedPlan) -> WindowView:
+    """Return the view of a split over its shared windows."""
+    columns, root = dict(shared.columns), shared.root
+    aggregates = tuple(shared.aggregate(column, aggregate) for column, aggregate in split.aggregates)
+    columns |= {old: new for (old, _), (new, _) in zip(split.aggregates, aggregates, strict=True)}
+    steps: list[RowStep] = []
+    shape: list[object] = []
     for step in split.steps:
+        assert isinstance(root, WindowNode), "steps are above windows"
         values = {old: Attr(new) for old, new in columns.items()}
         if isinstance(step, WindowSelect):
-            predicate = substitute(step.predicate, values)
-            steps.append(replace(step, predicate=predicate, child=taken.root))
-            told.append(signature(predicate))
+            term = substitute(step.predicate, values)
+            steps.append(replace(step, predicate=term, child=root))
+            shape.append(signature(term))
             continue
         own = [replace(column, id=-1 - at) for at, column in enumerate(step.columns)]
-        expressions = [_over(e, values) for e in step.expressions]
+        expressions = [_substitute_parts(e, values) for e in step.expressions]
         outputs = tuple(zip(own, expressions, strict=True))
-        told.append(tuple((signature(e), column.type, column.scale) for column, e in outputs))
+        shape.append(tuple((signature(e), column.type, column.scale) for column, e in outputs))
         columns = dict(zip(step.columns, own, strict=True))
         if isinstance(step, WindowProject):
-            steps.append(replace(step, outputs=outputs, child=taken.root))
+            steps.append(replace(step, outputs=outputs, child=root))
             continue
-        groups, aggregates = outputs[: len(step.groups)], outputs[len(step.groups) :]
-        steps.append(replace(step, groups=groups, aggregates=aggregates, child=taken.root))
-        told.append(("groups", len(groups), step.grouped))
+        groups = outputs[: len(step.groups)]
+        computed = tuple((column, e) for column, e in outputs[len(step.groups) :] if isinstance(e, Aggregate))
+        steps.append(replace(step, groups=groups, aggregates=computed, child=root))
+        shape.append(("groups", len(groups), step.grouped))
     shown = tuple(columns[column] for column in split.columns)
     first = steps[0] if steps and isinstance(steps[0], WindowSelect) else None
     predicate = None if first is None else first.predicate
-    own = slice(first is not None, None)
-    return WindowView((*told[own], tuple(c.id for c in shown)), asked, predicate, tuple(steps[own]), shown)
+    own_steps = slice(first is not None, None)
+    return WindowView(
+        (*shape[own_steps], tuple(c.id for c in shown)), aggregates, predicate, tuple(steps[own_steps]), shown
+    )
 
 
-def _over(expression, values):
-    """An expression over other columns; an aggregate stays one."""
+def _substitute_parts(expression: Expression, values: Mapping[Column, Expression]) -> Expression:
+    """Return an expression over other columns; an aggregate stays one."""
     if isinstance(expression, Aggregate):
         return expression.with_parts(tuple(substitute(part, values) for part in expression.parts))
     return substitute(expression, values)

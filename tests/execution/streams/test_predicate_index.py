@@ -1,4 +1,4 @@
-"""Grouped: who is found for a value is who finds it by looking at its own ranges, whoever else is asked."""
+"""The predicate index finds for each row exactly the queries whose ranges contain it."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,9 @@ from acquisition.schema import Type
 from basestation.algebra.expression import Column
 from basestation.algebra.factors import ValueRange
 from basestation.algebra.vector import Vector, vector_of
+from basestation.execution import thresholds
 from basestation.execution.columns.intern_table import InternTable
 from basestation.execution.output.corrected_matches import CorrectedMatches, pack_pairs
-from basestation.execution.streams.predicate_index import boundaries, segment_tree
 from basestation.execution.streams.predicate_index.boundaries import Boundaries, IntLookup, Segments
 from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter
 from basestation.execution.streams.predicate_index.segment_tree import SegmentTree
@@ -50,16 +50,11 @@ def lies(row, asked):
 
 @pytest.mark.promise("queries-apart")
 @pytest.mark.parametrize("shard", range(4))
-def test_each_finds_what_it_would_find_alone(shard, rng, monkeypatch):
-    """Those who ask come and go between batches, over few columns, so that many ask of the same."""
-    if shard % 2:  # no integers lie close, and spans overlap much
-        for of, size in (
-            (boundaries, "_LOOSE"),
-            (boundaries, "_SMALL"),
-            (segment_tree, "_LITTLE"),
-            (segment_tree, "_SMALL"),
-        ):
-            monkeypatch.setattr(of, size, 0)
+def test_grouped_filter_finds_what_each_query_finds_alone(shard, rng, monkeypatch):
+    """Queries come and go between batches. There are few columns, so that many queries share a group."""
+    if shard % 2:  # no integers count as dense, and spans as overlapping much
+        for size in ("DENSE_FACTOR", "DENSE_SLACK", "SPAN_FACTOR", "SPAN_SLACK"):
+            monkeypatch.setattr(thresholds, size, 0)
     for _ in range(count_of(30, 1000)):
         columns = rng.sample(list(VALUES), rng.randint(1, 3))
         forms = [{c: rng.random() < 0.5 for c in columns[: rng.randint(1, 3)]} for _ in range(rng.randint(1, 3))]
@@ -87,12 +82,12 @@ def test_each_finds_what_it_would_find_alone(shard, rng, monkeypatch):
     st.lists(st.integers(0, 39), max_size=30),
     st.booleans(),
 )
-def test_a_place_lies_in_the_spans_that_begin_at_it_or_before_and_end_behind_it(asked, places, cut):
+def test_segment_tree_finds_spans_that_contain_place(asked, places, cut):
     bounds = np.array(asked, np.int64).reshape(-1, 2)
     with pytest.MonkeyPatch.context() as patch:
         if cut:  # into blocks, however little they overlap
-            patch.setattr(segment_tree, "_LITTLE", 0)
-            patch.setattr(segment_tree, "_SMALL", -1)
+            patch.setattr(thresholds, "SPAN_FACTOR", 0)
+            patch.setattr(thresholds, "SPAN_SLACK", -1)
         found = SegmentTree(bounds[:, 0], bounds[:, 1], 40)
     where, found = found.of(np.array(places, np.int64))
     wanted = [(at, n) for at, place in enumerate(places) for n, (a, b) in enumerate(asked) if a <= place < b]
@@ -104,13 +99,13 @@ _FAR = [-(2**63), -(2**62), -5, 0, 3, 4, 9, 2**62, 2**63 - 1]
 
 @pytest.mark.promise("queries-apart")
 @given(st.sets(st.sampled_from(_FAR) | st.integers(-3, 12), min_size=1), st.lists(st.sampled_from(_FAR), min_size=1))
-def test_the_place_of_an_integer_is_how_many_ends_are_not_above_it_however_far_it_is(asked, values):
+def test_place_of_far_integer_counts_bounds_not_above_it(asked, values):
     found = Boundaries([ValueRange(end, None) for end in asked]).places(Vector(np.array(values, np.int64)))
     assert found.tolist() == [sum(end <= value for end in asked) for value in values]
 
 
 @given(st.sets(st.integers(0, 40) | st.integers(0, 2**40), min_size=1), st.lists(st.integers(-1, 2**40)))
-def test_what_is_known_has_its_place_and_all_else_none(known, asked):
+def test_int_lookup_finds_known_integers_only(known, asked):
     asked += known
     found = IntLookup(np.array(sorted(known), np.int64)).of(np.array(asked, np.int64))
     assert found.tolist() == [sorted(known).index(each) if each in known else -1 for each in asked]
@@ -121,7 +116,7 @@ _ENDS = st.sampled_from([-np.inf, -1.5, -0.0, 0.0, 2.5, 7.0, np.inf])
 
 @pytest.mark.promise("queries-apart")
 @given(st.lists(st.tuples(st.integers(0, 3), st.none() | _ENDS, st.none() | _ENDS), min_size=1), st.lists(_ENDS))
-def test_a_value_lies_in_the_ranges_of_its_group_whose_pieces_hold_it(ranges, values):
+def test_segment_of_value_is_in_exactly_the_ranges_with_value(ranges, values):
     asked = [each for each in ranges if None in each[1:] or each[1] < each[2]] or [(0, None, None)]
     groups = sorted({group for group, _, _ in asked})
     pieces = Segments(
@@ -136,14 +131,14 @@ def test_a_value_lies_in_the_ranges_of_its_group_whose_pieces_hold_it(ranges, va
 
 
 @pytest.mark.promise("speed")
-def test_spans_that_overlap_take_no_room_for_each_piece():
+def test_overlapping_spans_take_room_of_spans_times_log_places():
     many = 4096
     begin = np.arange(many)
     found = SegmentTree(begin, begin + many, 2 * many)
     assert sum(len(owners) for _, _, owners in found._levels) < 2 * many * 13  # not many * many
 
 
-def test_what_is_noted_is_given_once_and_forgotten_when_it_is_gone():
+def test_corrected_match_is_given_once_and_dropped_when_removed():
     noted = CorrectedMatches()
     noted.add(pack_pairs(np.array([2, 1]), np.array([7, 9])), np.array([5, 5]))
     assert [part.tolist() for part in noted.ready(4)] == [[], [], []]

@@ -1,1 +1,1 @@
-"""Wanting: who of many wants which tuples, all of them looked up together."""
+"""Predicate index: finds for many queries at once the rows that satisfy their predicates (grouped filters of CACQ)."""

@@ -1,63 +1,69 @@
-"""Wants: which rows each of many predicates wants, all of them looked up together (`grouped.py`)."""
+"""PredicateSet: the rows that satisfy each of many predicates, all looked up together (`grouped_filter.py`)."""
+
+from collections.abc import Mapping
 
 import numpy as np
 
+from acquisition.arrays import BoolArray, IntArray
 from basestation.algebra.evaluation import Evaluation
+from basestation.algebra.expression import Expression
 from basestation.algebra.expression_signature import signature
 from basestation.algebra.expressions import columns_of, conjunction
 from basestation.algebra.factors import extract_ranges
+from basestation.algebra.vector import Vector
 from basestation.execution.columns.intern_table import InternTable
 from basestation.execution.streams.predicate_index.grouped_filter import GroupedFilter
 
 
 class PredicateSet:
-    """Predicates are known by numbers; 0 is that of who wants all."""
+    """Predicates by number; number 0 is that of no predicate, which all rows satisfy."""
 
-    def __init__(self):
-        self._kinds, self._all = InternTable(), 0  # how many want all
+    def __init__(self) -> None:
+        self._predicates: InternTable[Expression] = InternTable()
+        self._unfiltered = 0  # how many uses number 0 has
         self._grouped = GroupedFilter()
-        self._rests = {}  # number -> what is no range, where there is something
-        self._whole = set()  # numbers of those that have no ranges
+        self._rests: dict[int, Expression] = {}  # by number, the part of a predicate that is not a range
+        self._without_ranges: set[int] = set()
 
-    def __len__(self):
-        """How many different predicates there are."""
-        return len(self._kinds) + (self._all > 0)
+    def __len__(self) -> int:
+        """The number of distinct predicates."""
+        return len(self._predicates) + (self._unfiltered > 0)
 
-    def take(self, predicate):
-        """The number of a predicate, from now on; None wants all."""
+    def take(self, predicate: Expression | None) -> int:
+        """Add a use of a predicate, None for none, and return its number."""
         if predicate is None:
-            self._all += 1
+            self._unfiltered += 1
             return 0
-        known = len(self._kinds)
-        number = self._kinds.take(signature(predicate), predicate)
-        if len(self._kinds) > known:
+        known = len(self._predicates)
+        number = self._predicates.take(signature(predicate), predicate)
+        if len(self._predicates) > known:
             ranges, rest = extract_ranges(predicate)
             if ranges:
                 self._grouped.add(number, ranges)
             else:
-                self._whole.add(number)
+                self._without_ranges.add(number)
             if rest:
                 self._rests[number] = conjunction(rest)
         return number
 
-    def release(self, number):
-        """A predicate is used once less."""
+    def release(self, number: int) -> None:
+        """End a use of a predicate."""
         if not number:
-            self._all -= 1
+            self._unfiltered -= 1
             return
-        known = len(self._kinds)
-        self._kinds.release(number)
-        if len(self._kinds) < known:
-            if number in self._whole:
-                self._whole.remove(number)
+        known = len(self._predicates)
+        self._predicates.release(number)
+        if len(self._predicates) < known:
+            if number in self._without_ranges:
+                self._without_ranges.remove(number)
             else:
                 self._grouped.remove(number)
             self._rests.pop(number, None)
 
-    def of(self, columns, length):
-        """{number: the rows that are wanted, or None where that is each of them}; a number may have no rows, and no entry."""
-        found = dict.fromkeys(self._whole)
-        if self._all:
+    def of(self, columns: Mapping[int, Vector], length: int) -> dict[int, IntArray | None]:
+        """Return by number the rows that satisfy the predicate, None for all. A number without rows may have no entry."""
+        found: dict[int, IntArray | None] = dict.fromkeys(self._without_ranges)
+        if self._unfiltered:
             found[0] = None
         numbers, rows = self._grouped.of(columns, length)
         if len(numbers):
@@ -67,21 +73,23 @@ class PredicateSet:
                 low, high = bounds[at], bounds[at + 1]
                 found[number] = None if high - low == length else rows[low:high]
         for number in found.keys() & self._rests.keys():
-            found[number] = _left(self._rests[number], found[number], columns, length)
+            found[number] = _filter_rows(self._rests[number], found[number], columns, length)
         return found
 
-    def any(self, columns, length):
-        """A mask of the rows that somebody wants."""
-        if not (self._all or self._whole or self._rests):
+    def any(self, columns: Mapping[int, Vector], length: int) -> BoolArray:
+        """Return a mask of the rows that satisfy at least one predicate."""
+        if not (self._unfiltered or self._without_ranges or self._rests):
             return self._grouped.any(columns, length)
-        wanted = np.zeros(length, bool)
+        satisfied = np.zeros(length, bool)
         for rows in self.of(columns, length).values():
-            wanted[slice(None) if rows is None else rows] = True
-        return wanted
+            satisfied[slice(None) if rows is None else rows] = True
+        return satisfied
 
 
-def _left(term, rows, columns, length):
-    """The rows for which a term is true; None where that is each row there is."""
+def _filter_rows(
+    term: Expression, rows: IntArray | None, columns: Mapping[int, Vector], length: int
+) -> IntArray | None:
+    """Return the rows for which a term is true; None for all. `rows` are the candidates, None for all."""
     if rows is not None:
         columns, length = {c.id: columns[c.id].take(rows) for c in columns_of(term)}, len(rows)
     true = Evaluation(columns, length).of(term).is_true

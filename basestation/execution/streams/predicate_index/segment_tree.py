@@ -1,50 +1,51 @@
-"""Spans: in which of many spans of places each of many places lies.
+"""SegmentTree: which of many spans of places contain each of many places.
 
-A span is cut into at most two blocks of each size 1, 2, 4, …, as in a segment tree; a place lies in one block of each
-size. So nothing is larger than the spans times the logarithm of their places, however much they overlap, and looking up
-costs that logarithm and what is found. Where spans overlap little, each place knows its spans, and nothing is cut.
+A span is cut into at most two blocks of each size 1, 2, 4, …, and a place lies in one block of each size. So the tree has at most
+spans * log(places) entries, however much the spans overlap, and a lookup costs log(places) plus its results. If spans overlap
+little, each place lists its spans instead, and no span is cut.
 """
 
 import numpy as np
 
+from acquisition.arrays import IntArray
+from basestation.execution import thresholds
 from basestation.execution.columns.window_batch import expand_ranges
 
-_NONE = np.empty(0, np.int64)
-_LITTLE, _SMALL = 16, 2**12
-"""Spans overlap little where they hold so many places each on average, and some more."""
+_NONE: IntArray = np.empty(0, np.int64)
 
 
 class SegmentTree:
-    """Spans from `begin` up to `behind`, which is outside, of places from 0 to `places`."""
+    """Span i contains the places begin[i] to before stop[i], out of 0 to `places`."""
 
-    def __init__(self, begin, stop, places):
-        self._levels = []  # (how often a place is halved, where the spans of each block begin, the spans)
+    def __init__(self, begin: IntArray, stop: IntArray, places: int) -> None:
+        # By size of block: (log2 of the size, the position of each block's first span, spans by block).
+        self._levels: list[tuple[int, IntArray, IntArray]] = []
         span, low, high = np.arange(len(begin)), begin, stop
-        held = np.maximum(stop - begin, 0)
-        if held.sum() <= _LITTLE * len(begin) + _SMALL:
-            self._add(0, expand_ranges(begin, held), np.repeat(span, held), places)
+        sizes = np.maximum(stop - begin, 0)
+        if sizes.sum() <= thresholds.SPAN_FACTOR * len(begin) + thresholds.SPAN_SLACK:
+            self._add(0, expand_ranges(begin, sizes), np.repeat(span, sizes), places)
             return
-        halved = 0
+        halvings = 0
         while len(span := span[there := low < high]):
             low, high = low[there], high[there]
             odd_low, odd_high = low & 1 == 1, high & 1 == 1
             block = np.concatenate([low[odd_low], high[odd_high] - 1])
             owner = np.concatenate([span[odd_low], span[odd_high]])
             if len(block):
-                self._add(halved, block, owner, places)
+                self._add(halvings, block, owner, places)
             low, high = (low + odd_low) >> 1, (high - odd_high) >> 1
-            halved += 1
+            halvings += 1
 
-    def _add(self, halved, block, owner, places):
+    def _add(self, halvings: int, block: IntArray, owner: IntArray, places: int) -> None:
         order = np.argsort(block, kind="stable")
-        starts = np.searchsorted(block[order], np.arange((places >> halved) + 2))
-        self._levels.append((halved, starts, owner[order]))
+        starts = np.searchsorted(block[order], np.arange((places >> halvings) + 2))
+        self._levels.append((halvings, starts, owner[order]))
 
-    def of(self, places):
-        """(positions among the places, spans) of what lies in what, in no order."""
+    def of(self, places: IntArray) -> tuple[IntArray, IntArray]:
+        """Return (positions in `places`, spans): a pair for each span that contains a place, in no order."""
         where, spans = [_NONE], [_NONE]
-        for halved, starts, owners in self._levels:
-            block = places >> halved
+        for halvings, starts, owners in self._levels:
+            block = places >> halvings
             begin = starts[block]
             count = starts[block + 1] - begin
             hit = np.flatnonzero(count)
