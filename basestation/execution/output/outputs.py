@@ -31,6 +31,7 @@ from basestation.execution.query_block import BlockChange, QueryBlock
 from basestation.execution.relational.window_ranges import WindowRanges
 from basestation.execution.slices.per_tick_revisions import PerTickRevisions
 from basestation.execution.streams.predicate_index.predicate_set import PredicateSet
+from basestation.execution.windowing.stream_windows import TimeWindows
 from basestation.updates.update import (
     CoverageColumns,
     EpochMarks,
@@ -104,7 +105,9 @@ class WindowOutput(Operator):
     def _refill_store(self, known: int) -> None:
         """Fill the store anew if the predicates that the stream filters by are not the `known` ones any more."""
         if self._filters_stream and len(self._predicates) != known:
-            self.block.inputs[0].store.fill()
+            source = self.block.inputs[0]
+            assert isinstance(source, TimeWindows), "a filtered stream is below windows of time"
+            source.store.fill()
 
     @property
     def _members(self) -> Iterator[ViewMember]:

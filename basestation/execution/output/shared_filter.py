@@ -38,7 +38,7 @@ from basestation.updates.update import Rows, SharedTupleUpdates, SharedUpdate, T
 from innet.aggregates.identity_memo import IdentityMemo
 
 _NONE: IntArray = np.empty(0, np.int64)
-Outputs = Sequence[tuple[Column, Expression]]
+Outputs = tuple[tuple[Column, Expression], ...]
 """The columns that a query shows, each with its expression."""
 Matches = tuple[Tuples, IntArray, IntArray]
 """(tuples, slots, rows): a pair of slot and row for each match, by slot and then in order."""

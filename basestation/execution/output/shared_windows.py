@@ -96,6 +96,7 @@ class OutputShape:
     def project(self, content: WindowContents | WindowRanges) -> WindowContents:
         """Return what is shown of windows."""
         if isinstance(content, WindowRanges):
+            assert self._aggregation is not None, "only an aggregation reads ranges"
             return apply_steps(aggregate_ranges(content, self._aggregation), self._steps[1:])
         if self._plain is None:
             return apply_steps(content, self._steps)
