@@ -39,7 +39,7 @@ INFEASIBLE = ScheduleError, PlacementError, ProgramError
 
 @dataclass(frozen=True, slots=True)
 class NetworkUsage:
-    """What all motes together use in an hour; infinite for an infeasible plan."""
+    """The use of all motes together in an hour; infinite for an infeasible plan."""
 
     joules: float
     messages: float
@@ -48,7 +48,7 @@ class NetworkUsage:
 class PlanCache:
     """Schedules, programs, agendas and plans of the candidate states that one decision compares at tick `now`.
 
-    Results are shared by content. Parts of a World that its queries do not change (tree, statistics, …) are told apart by
+    Results are shared by content. Parts of a World that its queries do not change (tree, statistics, …) are compared by
     identity; the cache keeps them alive.
     """
 
@@ -141,7 +141,7 @@ class PlanCache:
 
 
 class NetworkPlan:
-    """What motes do in one candidate state. Reading a part raises one of INFEASIBLE if there is no such part.
+    """The work of all motes in one candidate state. Reading a part raises one of INFEASIBLE if there is no such part.
 
     `world` must have a deployment for all but `scheduled`, `requested`, `running` and `programs`.
     """
@@ -160,7 +160,7 @@ class NetworkPlan:
 
     @cached_property
     def demand(self) -> SamplingDemand:
-        """What the queries need sampled."""
+        """The samplings that the queries need."""
         return SamplingDemand.of(self.queries, self.world.catalog)
 
     @cached_property
@@ -221,18 +221,18 @@ class NetworkPlan:
 
     @cached_property
     def prediction(self) -> EnergyPrediction:
-        """What a round uses, by the statistics of the world."""
+        """The prediction for a round, by the statistics of the world."""
         return self.predict()
 
     def predict(self, statistics: Statistics | None = None, burst_loss: BurstLoss = NO_BURSTS) -> EnergyPrediction:
-        """What a round uses, by other statistics or with burst loss, which a planning station does not know."""
+        """The prediction for a round, by other statistics or with burst loss, which a planning station does not know."""
         network = replace(self.problem.network, burst_loss=burst_loss)
         statistics = statistics or self.problem.statistics
         return predict_energy(self.placement, replace(self.problem, statistics=statistics, network=network))
 
     @cached_property
     def usage(self) -> NetworkUsage:
-        """What all motes use in an hour, if there is an agenda; infinite without schedules, programs or placement."""
+        """The use of all motes in an hour, if there is an agenda; infinite without schedules, programs or placement."""
         if not self.queries:
             return NetworkUsage(0.0, 0.0)
         try:
@@ -245,7 +245,7 @@ class NetworkPlan:
 
     @cached_property
     def cost(self) -> NetworkUsage:
-        """What all motes use in an hour; infinite if the plan is infeasible."""
+        """The use of all motes in an hour; infinite if the plan is infeasible."""
         return self.usage if self._is_feasible else NetworkUsage(inf, inf)
 
     def is_cheaper_than(self, joules: float) -> bool:

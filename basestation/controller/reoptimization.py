@@ -87,7 +87,7 @@ def _place_all_anew(begin: Candidate, pushdowns: Mapping[int, PushdownPlan], pla
 
 
 def _find_pushdowns(world: World, numbers: Collection[int]) -> dict[int, PushdownPlan]:
-    """What motes could run of the queries that have aggregates for them and can change their placement at any window.
+    """The parts that motes could run of queries that have aggregates for them and can change their placement at any window.
 
     Queries with wide folds come first, because a wide fold serves queries that need less, and not the other way round.
     """

@@ -29,7 +29,7 @@ class ExtentNeed:
 
 @dataclass(frozen=True, slots=True)
 class SamplingDemand:
-    """What schedules have to serve. Equal demands have equal schedules.
+    """The demand that schedules have to serve. Equal demands have equal schedules.
 
     `by_extent` has the merged need of each extent, `sites` the sites that sample it, and `senders` by attribute the sites that
     send its values. `needs` are those of the queries, in their order.

@@ -1,4 +1,4 @@
-"""What-if planning: the plan that a station would make for some queries if all declared links were known."""
+"""Planning without motes: the plan that a station would make for some queries if all declared links were known."""
 
 from collections.abc import Sequence
 
