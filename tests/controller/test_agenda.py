@@ -1,4 +1,10 @@
-"""When motes change to another agenda: at once where nobody sleeps by one or the tree is another, else all in one round."""
+"""When motes change to another agenda.
+
+first agenda, or another routing tree:   begins at once
+same tree:        ══ old agenda ═══════════════╗
+                  ▲ sent from here on           ╚══ new agenda, in one round for all motes
+                  └─ asks + hops + frames ─────▲
+"""
 
 from dataclasses import replace
 
@@ -25,13 +31,13 @@ NOW = 1_000
 
 
 def sleeping():
-    """The hall, where all links are known, and motes are to sleep."""
+    """The duty-cycled hall with all links known."""
     tree = choose_tree(HALL.topology, HALL.gateways)
     return replace(World.initial(CATALOG, HALL, duty_cycled=True), topology=HALL.topology, tree=tree)
 
 
 def asking(world, text, now=NOW):
-    """The world with one query more and the agenda that is found for it."""
+    """The world with one query more, and its agenda."""
     [plan] = bind_text(text, CATALOG)
     readings = split_plan(plan, rewrite(plan)[0].root, world).readings
     changed = world.with_query(QueryRecord(world.next_number(), text, plan, readings))
@@ -44,21 +50,21 @@ def planned(world, now):
     return world.with_agenda(found, now)
 
 
-def test_the_first_agenda_begins_at_once_and_stays_while_it_is_the_best():
+def test_first_agenda_begins_at_once_and_stays():
     world = asking(sleeping(), "SELECT temp FROM hall")
     assert world.agenda.first == 0 and world.agenda_tick == NOW
     assert planned(world, NOW + 50).agenda is world.agenda
     assert asking(replace(world, duty_cycled=False), "SELECT supply FROM hall").agenda is None
 
 
-def test_what_is_asked_in_the_same_moment_is_in_it():
+def test_agenda_includes_all_queries_of_its_tick():
     both = asking(asking(sleeping(), "SELECT temp FROM hall"), "SELECT supply FROM hall")
     other = asking(asking(sleeping(), "SELECT supply FROM hall"), "SELECT temp FROM hall")
     assert both.agenda == other.agenda and both.agenda.first == 0
 
 
 @pytest.mark.promise("agenda")
-def test_another_one_begins_in_a_round_in_which_all_have_been_told_and_nobody_is_told_a_third():
+def test_next_agenda_begins_when_all_motes_have_it():
     first = asking(sleeping(), "SELECT temp FROM hall")
     second = asking(first, "SELECT supply FROM hall", NOW + 95)
     hops = max(map(second.tree.depth, second.tree.parent))
@@ -77,7 +83,7 @@ def test_another_one_begins_in_a_round_in_which_all_have_been_told_and_nobody_is
 
 
 @pytest.mark.promise("agenda")
-def test_motes_count_no_more_rounds_than_they_can():
+def test_agenda_beyond_the_last_round_is_rejected():
     """Rounds of ten seconds, counted from tick 0 on: after 1,361 years there are too many."""
     last = 10 * MAX_FIRST_ROUND
     for now, fits in ((last - 1_000, True), (last, False)):
@@ -90,7 +96,7 @@ def test_motes_count_no_more_rounds_than_they_can():
 
 
 @pytest.mark.promise("agenda")
-def test_in_another_tree_it_begins_at_once():
+def test_agenda_for_another_tree_begins_at_once():
     first = asking(sleeping(), "SELECT temp FROM hall")
     second = asking(first, "SELECT supply FROM hall", NOW + 95)
     moved = RoutingTree(second.tree.roots, {**second.tree.parent, 5: 2 if second.tree.parent[5] == 1 else 1})

@@ -1,4 +1,4 @@
-"""Tally: what nobody asks for any more is let go of, and nobody sees that it was counted again."""
+"""Coverage sums: dropped sums are recomputed to the same values."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from tests.execution.test_sharing import plainly
 
 CATALOG = read_schema("road: sensed (site:integer, n:integer) every 2 sec at sites 1, 2, 3 late revise by 20 sec")
 SELDOM = "SELECT COUNT(*) AS k FROM road [FROM NOW-9 TO NOW SLIDE 4000 SEC]"
-DAY = 86_400  # for so long a reading may be named
+DAY = 86_400  # a reading may be corrected for this many ticks
 ROWS = [
     {"_tick": begin + tick, "_site": site, "_arrival": begin + tick + (tick // 2 * site) % 12, "n": 0}
     for begin in (0, DAY, 3 * DAY)
@@ -37,16 +37,16 @@ def told(tidy_every):
     return said
 
 
-def test_what_is_counted_again_is_what_it_was():
+def test_recomputed_coverage_is_the_same():
     assert told(tidy_every=1) == told(tidy_every=10_000)
 
 
 @pytest.mark.promise("queries-apart")
-def test_where_windows_begin_for_ever_is_remembered_though_nobody_asked_for_days():
+def test_anchor_survives_days_without_queries():
     engine, everybody = Engine(CATALOG, tidy_every=1), np.zeros(3, bool)
     engine.deliver("road", came().take(came().tick < DAY))
     engine.on_clock(300)
-    engine.ledger()  # what waits is taken in
+    engine.ledger()  # takes in what waits
     intake = engine._intakes["road"]
     intake.site_coverage.tally(2, everybody, WHOLE_SCOPE).anchor(0)
     begin, behind = np.array([0]), np.array([100])
@@ -59,7 +59,7 @@ def test_where_windows_begin_for_ever_is_remembered_though_nobody_asked_for_days
 
 
 @pytest.mark.promise("queries-apart")
-def test_queries_that_come_and_go_leave_no_tallies_behind():
+def test_ended_queries_leave_no_coverage_sums():
     engine = Engine(CATALOG, tidy_every=1)
     for number in range(30):
         every, site = 2 * number + 2, number % 3 + 1

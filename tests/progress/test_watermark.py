@@ -1,4 +1,8 @@
-"""Epochs against the sentences of SEMANTICS 1.5, word for word."""
+"""The watermark against semantics 1.5.
+
+due ticks    0    10    20    30
+sites 4, 3   ●●   ●○    ●●              ○ missing: the watermark stays at 9 until clock 10 + wait
+"""
 
 import numpy as np
 import pytest
@@ -15,7 +19,7 @@ def epochs(interval=10, sites=(4, 3), wait=5, begun=0):
 
 
 def take(found, pairs, first=0, unseen=()):
-    """`unseen` are numbers of tuples that nobody sees any more."""
+    """`unseen` are the indexes of tuples that windows do not see any more."""
     ticks, sites = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
     found.take(ticks, sites, first + np.arange(len(pairs)), lambda numbers: ~np.isin(numbers, [FREE, *unseen]))
 
@@ -34,7 +38,7 @@ def obvious(clock, begun, interval, sites, wait, here):
 
 @pytest.mark.promise("clock-and-schedule")
 @given(st.data())
-def test_the_watermark_is_what_the_semantics_say(data):
+def test_watermark_matches_semantics(data):
     interval, sites = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 3))
     begun, wait = interval * data.draw(st.integers(0, 2)), data.draw(st.integers(0, 15))
     found = epochs(interval, tuple(range(sites)), wait, begun)
@@ -55,15 +59,15 @@ def test_the_watermark_is_what_the_semantics_say(data):
 
 @pytest.mark.promise("bounded-memory")
 @given(st.data())
-def test_a_key_is_held_by_its_first_until_it_is_free_again(data):
-    """Against dictionaries: who holds a key, who is seen, who was heard of."""
+def test_first_tuple_holds_key_until_release(data):
+    """Against dictionaries of holders, visible tuples and reports."""
     found = epochs(interval=2, sites=(7, 1, 4))
     unseen, held, seen = set(), {}, {}
     for number in range(data.draw(st.integers(0, 20))):
         key = (2 * data.draw(st.integers(0, 2)), data.draw(st.sampled_from([7, 1, 4])))
         assert holders(found, [key]) == [held.get(key, FREE)]
         if key in held:
-            dead = data.draw(st.booleans())  # taken back, and with it from what is seen or not
+            dead = data.draw(st.booleans())  # deleted, and visible to windows or not
             found.release(np.array([key[0]]), np.array([key[1]]))
             if dead:
                 unseen.add(held[key])
@@ -85,8 +89,8 @@ def test_a_key_is_held_by_its_first_until_it_is_free_again(data):
 
 @pytest.mark.promise("bounded-memory")
 @given(st.data())
-def test_many_keys_at_once_are_the_same_as_one_by_one(data):
-    """In any order, with copies among what is asked for, of sites that are near to each other or far apart."""
+def test_key_batches_equal_single_keys(data):
+    """In any order, with equal keys, and with site numbers close together or far apart."""
     sites = data.draw(st.sampled_from([(7, 1, 4), (3, 10**15, -(2**62)), ()]))
     together, singly = epochs(interval=5, sites=sites), epochs(interval=5, sites=sites)
     keys = st.tuples(st.integers(-1, 4).map(lambda n: 5 * n), st.sampled_from([*sites, 2, 2**62]))
@@ -133,13 +137,13 @@ def test_many_keys_at_once_are_the_same_as_one_by_one(data):
 
 
 @pytest.mark.promise("clock-and-schedule")
-def test_a_silent_site_holds_no_longer_than_wait():
+def test_silent_site_delays_watermark_by_wait():
     found = epochs()
     take(found, [(0, 3), (0, 4), (10, 4)])
     assert [found.watermark(clock) for clock in (0, 9, 10, 14, 15, 19)] == [0, 9, 9, 9, 15, 19]
 
 
-def test_a_reading_that_was_taken_back_was_heard_of_all_the_same():
+def test_released_key_still_counts_as_reported():
     found = epochs()
     take(found, [(0, 3), (0, 4)])
     found.release(np.array([0]), np.array([3]))
@@ -147,19 +151,19 @@ def test_a_reading_that_was_taken_back_was_heard_of_all_the_same():
     assert holders(found, [(0, 3), (0, 4)]) == [FREE, 1]
 
 
-def test_what_is_due_is_on_the_grid_of_declared_sites_and_not_before_the_schedule():
+def test_due_readings_are_on_grid_and_declared():
     found = epochs(interval=10, sites=(4, 3, 9), begun=15)
     ticks, sites = np.array([10, 20, 20, 20, 25, 30]), np.array([3, 3, 5, 9, 3, 10])
     assert found.due(ticks, sites).tolist() == [False, True, False, True, False, False]
 
 
-def test_of_one_key_the_first_entry_is_marked():
+def test_first_of_equal_keys_is_marked():
     found = epochs()
     mask = found.first_of_each(np.array([0, 0, 10, 0, 10]), np.array([3, 4, 3, 3, 3]))
     assert mask.tolist() == [True, True, True, False, False]
 
 
-def test_nothing_is_due_before_it_is_scheduled_and_the_first_schedule_holds():
+def test_first_schedule_fixes_first_due_tick():
     found = epochs(begun=None)
     assert found.begun == NEVER
     assert not found.due(np.array([0, 10]), np.array([3, 3])).any()
@@ -170,13 +174,13 @@ def test_nothing_is_due_before_it_is_scheduled_and_the_first_schedule_holds():
     assert [found.watermark(clock) for clock in (99, 100, 104, 105)] == [99, 99, 99, 105]
 
 
-def test_an_extent_without_sites_is_never_waited_for():
+def test_extent_without_sites_never_delays():
     found = epochs(sites=())
     assert found.watermark(42) == 42
     assert not found.due(np.array([0]), np.array([3])).any()
 
 
-def test_forgotten_epochs_are_gone():
+def test_forgotten_epochs_are_empty():
     found = epochs()
     take(found, [(0, 3), (10, 3)])
     found.forget(10)

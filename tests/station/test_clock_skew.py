@@ -1,4 +1,9 @@
-"""Whose clock seems wrong, by what its data is stamped with when it comes."""
+"""Clock skew by the timestamps of data that arrives.
+
+round:      ├──── 10 s ────┤├──── 10 s ────┤
+slots end:             9.8 s↑
+on time:    ●───────────────▶                   late: ●──────────────────────────▶ (after 9.8 s + tolerance)
+"""
 
 import numpy as np
 import pytest
@@ -7,7 +12,7 @@ from basestation.station.clock_skew import ClockSkewDetector
 from innet.placement.agenda import Activity, Agenda, SiteAgenda, Slot
 
 ROUND = Agenda(10, 1_000, {3: SiteAgenda(3, 0, (Slot(9_600, 200, Activity.SEND, 0),))})
-"""Ten seconds; the last slot is over after 9.8."""
+"""Rounds of 10 s; the last slot ends after 9.8 s."""
 
 
 def stamped(*stamps):
@@ -19,14 +24,14 @@ def stamped(*stamps):
 @pytest.mark.parametrize(("last", "now", "late"), [
     (110_000, 119_999, False), (119_000, 120_300, False), (119_000, 120_301, True), (50_000, 120_301, True),
 ])  # fmt: skip
-def test_what_comes_in_a_later_round_than_its_own_is_late(last, now, late):
+def test_data_after_its_round_shows_slow_clock(last, now, late):
     assert ClockSkewDetector(500).find_skewed_sites(stamped((3, last, last)), now, ROUND) == [3] * late
     assert (
         ClockSkewDetector(500).find_skewed_sites(stamped((3, last, last)), now, None) == []
     )  # who is awake may take its time
 
 
-def test_what_comes_again_because_it_was_missing_says_nothing_of_a_clock():
+def test_data_that_fills_a_gap_shows_no_skew():
     clocks = ClockSkewDetector(500)
     assert clocks.find_skewed_sites(stamped((3, 120_000, 120_000), (4, 110_000, 110_000)), 121_000, ROUND) == [4]
     assert clocks.find_skewed_sites(stamped((3, 20_000, 20_000), (3, 30_000, 30_000)), 125_000, ROUND) == []
@@ -34,7 +39,7 @@ def test_what_comes_again_because_it_was_missing_says_nothing_of_a_clock():
 
 @pytest.mark.promise("agenda")
 @pytest.mark.parametrize("rounds", [ROUND, None])
-def test_what_is_of_a_time_that_has_not_come_is_from_a_clock_that_is_ahead(rounds):
+def test_data_from_the_future_shows_fast_clock(rounds):
     clocks = ClockSkewDetector(500)
     assert clocks.find_skewed_sites(stamped((3, 130_000, 130_000), (4, 120_400, 120_400)), 120_000, rounds) == [3]
     assert clocks.find_skewed_sites(stamped((5, 110_000, 169_000)), 120_000, rounds) == []  # of a slice that has begun
@@ -45,7 +50,7 @@ def test_what_is_of_a_time_that_has_not_come_is_from_a_clock_that_is_ahead(round
 
 
 @pytest.mark.promise("placement")
-def test_what_nobody_is_told_to_have_stamped_says_nothing_of_clocks():
+def test_partials_of_unknown_sites_show_no_skew():
     """Partials of many sites count who is in them."""
     nobodys = tuple(np.zeros(0, np.int64) for _ in range(3))
     assert ClockSkewDetector(500).find_skewed_sites([nobodys], 120_000, None) == []

@@ -1,4 +1,4 @@
-"""The ledger of readings against a mote of which all is known: what each reading became, one by one, in plain sets."""
+"""The ledger against a model mote that knows the fate of each of its readings, in plain sets."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ BECOMES = "sent", "sent", "filtered", "folded", "not sampled"
 
 @dataclass
 class Mote:
-    """Samples epoch by epoch, and knows what becomes of each."""
+    """Samples epoch by epoch and records the fate of each reading."""
 
     draw: object
     fates: tuple = FATES
@@ -77,7 +77,7 @@ class Mote:
             merged(self.ledger, 1, [(self.now, (SITE,), 1)], self.now)
 
     def drop(self):
-        """There is no room: the oldest of what waits goes."""
+        """Drop the oldest waiting reading for want of memory."""
         if self.waiting:
             self.became[self.waiting.pop(0)[0]] = "dropped"
             self.dropped += 1
@@ -112,7 +112,7 @@ class Mote:
         self.ledger.record_frames(frames, copies, measured, max(self.now - EVERY, 0))
 
     def count(self):
-        """Tell what became of the epochs since the last time, from the first on that was sampled to the last."""
+        """Send counters of the epochs since the last report, from the first that was sampled to the last."""
         epochs = [epoch for epoch in range(self.since, self.epoch) if self.became[epoch] != "not sampled"]
         if not epochs:
             return
@@ -130,7 +130,7 @@ class Mote:
             self.lost.append(frame.seq)
 
     def confess(self):
-        """Say what is lost."""
+        """Report lost frames."""
         for seq in self.lost:
             self.link.write_off(LostFrames(1, ((seq, seq),)))
         self.lost = []
@@ -142,7 +142,7 @@ class Mote:
 
 
 def merged(ledger, number, partials, now, slices=SlicePattern(EVERY, 0, 0)):
-    """(first tick of its slice, who is in it, how many readings) of each partial."""
+    """Record partials, each given as (first tick of its slice, contributors, number of readings)."""
     fold = Fold(Acquire("r", EVERY, ("v",)), "r", slices, (), ())
     slice_, who, readings = zip(*partials, strict=True)
     bits = np.array([[site in each for site in (5, 6)] for each in who])
@@ -153,7 +153,7 @@ def merged(ledger, number, partials, now, slices=SlicePattern(EVERY, 0, 0)):
 
 @pytest.mark.promise("ledger")
 @given(st.data())
-def test_of_each_reading_what_is_known_is_said_and_nothing_else(data):
+def test_ledger_states_what_frames_prove_and_no_more(data):
     mote = Mote(data.draw)
     for _ in range(data.draw(st.integers(1, 40))):
         mote.sample(data.draw(st.sampled_from(BECOMES)))
@@ -184,9 +184,11 @@ def check(mote):
 
 @pytest.mark.promise("ledger")
 @given(st.data())
-def test_once_all_is_told_nothing_is_under_way(data):
-    """Frames come or are lost, counts come, and the mote goes on: what was lost is known as well as what was dropped; where some of
-    the readings that counts are about came merged, nobody knows whether these were to come by themselves, too."""
+def test_complete_reports_leave_no_reading_under_way(data):
+    """Frames arrive or get lost, counters arrive, and the mote goes on: lost and dropped readings are known exactly.
+
+    If some readings that counters cover arrived merged, it is unknown whether they were sent by themselves as well.
+    """
     kinds = data.draw(
         st.sampled_from([("sent", "sent", "filtered", "not sampled"), ("sent", "filtered"), ("folded",), BECOMES])
     )
@@ -223,7 +225,7 @@ def test_once_all_is_told_nothing_is_under_way(data):
 @pytest.mark.promise("ledger")
 @pytest.mark.parametrize("name", ["MAX_PIECES", "MAX_COUNTS", "MAX_FENCES"])
 @given(st.data())
-def test_of_the_oldest_only_sums_are_kept_and_they_are_the_same(name, data):
+def test_dropped_ranges_keep_their_sums(name, data):
     before = getattr(basestation.station.ledger, name)
     setattr(basestation.station.ledger, name, 4)
     try:
@@ -247,8 +249,8 @@ def test_of_the_oldest_only_sums_are_kept_and_they_are_the_same(name, data):
     assert all(n <= came[what] for n, what in zip(here, ("sent", "filtered", "folded"), strict=True))
 
 
-def test_of_a_slice_of_several_ticks_it_is_known_whose_readings_came_when_all_have():
-    """Three of two motes are anybody's; with the fourth they are all there."""
+def test_complete_slice_attributes_readings_to_sites():
+    """Three readings of two motes may be of either; the fourth completes the slice."""
     ledger, slices = Ledger(CATALOG, {}), SlicePattern(10, 0, 0)
     both = {site: Schedule(site, 1, (SAMPLING,)) for site in (5, 6)}
     ledger.set_schedules(ScheduleSet({0: SAMPLING}, both), 0)
@@ -258,14 +260,14 @@ def test_of_a_slice_of_several_ticks_it_is_known_whose_readings_came_when_all_ha
     assert [sums["merged"] for sums in ledger.sums(29)["r"].values()] == [4, 2] and ledger.unattributed() == {}
 
 
-def test_where_no_partial_came_nothing_is_told():
+def test_empty_partials_change_no_account():
     ledger, fold = Ledger(CATALOG, {}), Fold(Acquire("r", EVERY, ("v",)), "r", SlicePattern(EVERY, 0, 0), (), ())
     none = np.zeros(0, np.int64)
     ledger.record_partials(PlacedOperator(fold, (5, 6), 1), none, np.zeros((0, 2), bool), none, 20)
     assert ledger.unattributed() == {} and ledger.sums(20) == {}
 
 
-def test_what_counts_its_contributors_names_nobody():
+def test_partials_without_bitmap_stay_unattributed():
     ledger, sites = Ledger(CATALOG, {}), tuple(range(200))
     fold = Fold(Acquire("r", EVERY, ("v",)), "r", SlicePattern(EVERY, 0, 0), (), ())
     ledger.record_partials(
@@ -274,8 +276,12 @@ def test_what_counts_its_contributors_names_nobody():
     assert ledger.unattributed() == {"r": 137} and ledger.sums(20) == {}
 
 
-def test_what_is_due_follows_the_schedules_and_what_came_ahead_is_due_in_time():
-    """Every 5 ticks from 10 on, every 10 from 30 on, nothing from 50 on; 100 came ahead of its time and never is due."""
+def test_due_readings_follow_schedules():
+    """Every 5 ticks from 10 on, every 10 from 30 on, none from 50 on.
+
+    due:      10 15 20 25 30    40
+    arrived:  10 15       30 35 40 45
+    """
     ledger, slow = Ledger(CATALOG, {}), Sampling(1, "r", EpochGrid(30, 10), SAMPLING.channels)
     ledger.set_schedules(SCHEDULED, 8)
     ledger.set_schedules(ScheduleSet({0: SAMPLING, 1: slow}, {SITE: Schedule(SITE, 2, (slow,))}), 22)
@@ -293,8 +299,8 @@ def test_what_is_due_follows_the_schedules_and_what_came_ahead_is_due_in_time():
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=12), st.lists(st.integers(0, 60)))
-def test_schedules_that_change_at_any_time_balance(changes, ticks):
-    """Also those that never begin, because others take their place."""
+def test_account_balances_under_any_schedule_changes(changes, ticks):
+    """Also for schedules that never begin because others replace them."""
     ledger, now = Ledger(CATALOG, {}), 0
     for number, (ahead, kind) in enumerate(changes):
         now += 3
@@ -312,7 +318,7 @@ def test_schedules_that_change_at_any_time_balance(changes, ticks):
 
 @pytest.mark.promise("ledger")
 @given(st.lists(st.tuples(*[st.integers(0, 20)] * 6), max_size=10))
-def test_counters_that_make_no_sense_leave_the_sums_standing(said):
+def test_invalid_counters_leave_sums_intact(said):
     mote = Mote(None, ("comes",))
     mote.epoch = 30
     for seq, (first, epochs, *counts) in enumerate(said):
@@ -323,8 +329,8 @@ def test_counters_that_make_no_sense_leave_the_sums_standing(said):
 
 @pytest.mark.promise("ledger")
 @pytest.mark.parametrize("schedule, expected", [(NO_IMAGE, (3, 2)), (Stamp(1, 7), (0, 5))])
-def test_who_says_hello_for_the_first_time_and_has_no_schedule_has_sampled_nothing(schedule, expected):
-    """Before it said so, at tick 22; what an earlier station has told it is nobody's business but its own."""
+def test_first_hello_without_schedule_means_not_asked(schedule, expected):
+    """Until its first HELLO at tick 22. A schedule of an earlier station leaves the readings unknown."""
     mote = Mote(None, ("comes",))
     mote.epoch = 3  # tick 25, and frames come an epoch before
     mote.take(Frame(FrameKind.HELLO, SITE, 1, 0, encode_hello(Hello(HelloReason.SWITCHED_ON, 0, 0, schedule))))

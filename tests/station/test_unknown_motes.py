@@ -1,4 +1,4 @@
-"""What anybody may say to a station: motes of other networks nearby, and frames that look like true ones and are none."""
+"""Unexpected frames: from motes of other networks nearby, and frames that only look valid."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ STRANGERS = (9, 700, 65_534, 65_535)
 
 
 class Wire:
-    """A station that has heard of all links and was asked, and the other end of its wire."""
+    """A station that knows all links and has queries, and the other end of its wire."""
 
     def __init__(self, agenda):
         ours, self.theirs = connected_pair()
@@ -56,7 +56,7 @@ def links_of(mote, heard):
 
 
 @pytest.mark.promise("network-heals")
-def test_a_neighbour_of_another_network_is_nobodys_parent():
+def test_unknown_neighbour_never_becomes_parent():
     for agenda in (False, True):
         wire = Wire(agenda)
         tree = wire.station.world.tree
@@ -97,7 +97,7 @@ def frames(draw):
 
 @pytest.mark.promise("network-heals")
 @given(st.booleans(), st.lists(st.tuples(frames(), st.sampled_from((0, 250, 1_000, 60_000, 4_000_000))), max_size=30))
-def test_whatever_anybody_says_the_station_stands(agenda, said):
+def test_station_survives_any_frames(agenda, said):
     wire = Wire(agenda)
     for frame, ms in said:
         wire.say(frame)

@@ -1,4 +1,4 @@
-"""One query walks down through all eight doors, its readings walk up again; everything thin, nothing faked.
+"""One query goes down through all eight doors and its readings come up again, with no part replaced by a fake.
 
 Two simulated motes at the far end of a memory link keep virtual time. A query goes down as SCHEDULE and PROGRAM frames;
 readings come up as frames, become windows, updates, Parquet files, a row count by Spark and a JSON answer over a socket.
@@ -43,12 +43,12 @@ field: sensed (site:integer, time:integer, temp:float {unit 'Cel', sensor 'tempe
                volt:integer, wind:float) every 10 sec at sites 3, 4 wait 5 sec late revise by 1 min
 """
 QUERY = "SELECT temp FROM field [NOW]"
-BEGIN = 1_763_452_795  # tick 0 is the Unix epoch; motes have no clock before they are told the time
+BEGIN = 1_763_452_795  # tick 0 is the Unix epoch; motes have no clock before the first TIME
 TOKEN = "only for this test"
 
 
 class World:
-    """A station, and a network that lives in its own time; `run` moves both, a second at a time."""
+    """A station and a simulated network; `run` advances both, a second at a time."""
 
     def __init__(self, folder, failing=None, channel=None, journal=None):
         self.catalog = read_schema(SCHEMA)
@@ -73,11 +73,11 @@ class World:
         return Station(self.catalog, transport, self.archive, boot=1, now_ms=now_ms)
 
     def said(self, number=1, after=0):
-        """What a query has said so far, in its order."""
+        """The updates of a query so far, in order."""
         return list(split_singly(numbered.update for numbered in self.station.feed.read(number, after)))
 
     def rows(self, update, number=1):
-        """The rows that an update gives, in the values that people see."""
+        """The rows that an update gives, in displayed values."""
         return update.added.to_lists(self.station.feed.schema(number).scales)
 
     @property
@@ -92,7 +92,7 @@ class World:
             self.second += 1
 
     def produced(self):
-        """(tick, site) -> what the mote's program gave, by the simulator's own account."""
+        """(tick, site) -> what the mote's program gave, from the simulator's trace."""
         return {(dict(e.details)["tick"], e.mote): dict(e.details)["values"] for e in self.trace.of("produced")}
 
 
@@ -114,19 +114,19 @@ def get(url, token=TOKEN):
 @pytest.mark.promise("end-to-end")
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_one_reading_crosses_everything(tmp_path):
+def test_reading_crosses_all_packages(tmp_path):
     journal = Journal(tmp_path / "data")
     world = World(tmp_path, journal=journal)
-    # Down: the query is accepted, the motes are told, they confirm.
+    # Down: the station accepts the query, motes get their part and confirm.
     query = world.durable.submit(QUERY, world.now_ms)
     assert query.state is QueryState.DEPLOYING
     world.run(2)
     assert world.station.world.queries[1].state is QueryState.RUNNING
     [sampling] = world.station.world.scheduled.samplings.values()
     assert sampling.epochs == EpochGrid(BEGIN + 5, 10)
-    assert [channel.attribute for channel in sampling.channels] == ["temp"]  # what nobody asked for is not sampled
+    assert [channel.attribute for channel in sampling.channels] == ["temp"]  # only queried attributes are sampled
 
-    # Up: motes told whom they hear, and measure at the ticks of the schedule.
+    # Up: motes report their neighbours, and measure at the ticks of the schedule.
     tree = world.station.world.tree
     assert tree.parent == {3: COORDINATOR, 4: COORDINATOR}
     assert world.station.world.topology.links[3] == {COORDINATOR: QUALITY_MAX, 4: QUALITY_MAX}
@@ -154,7 +154,7 @@ def test_one_reading_crosses_everything(tmp_path):
     finally:
         session.stop()
 
-    # And over a socket, with a token: every window complete, every value the mote's own, as the double its multiple stands for.
+    # A socket serves clients with a token: every window is complete, every value is the mote's, as a double.
     runner = Runner(world.durable, ScaledClock(lambda: 0.0, world.now_ms))
     with RestServer(LiveControl(runner), TOKEN) as server:
         status, answer = get(f"{server.url}/v1/queries/1/results")
@@ -176,7 +176,7 @@ def test_one_reading_crosses_everything(tmp_path):
 
 
 @pytest.mark.promise("clock-and-schedule")
-def test_a_silent_mote_holds_no_window_and_what_it_saved_revises_the_answers(world):
+def test_late_readings_of_silent_mote_revise_windows(world):
     world.station.submit(QUERY, world.now_ms)
     world.run(7)
     world.air.cut(4)
@@ -199,7 +199,7 @@ def test_a_silent_mote_holds_no_window_and_what_it_saved_revises_the_answers(wor
 
 
 @pytest.mark.promise("faults")
-def test_a_failed_sensor_is_null_and_the_reading_still_counts(tmp_path):
+def test_failed_sensor_gives_null_and_reading_counts(tmp_path):
     world = World(
         tmp_path, failing=FailingSensor(Wave(21.5), site=4, begin=(BEGIN + 10) * 1000, end=(BEGIN + 20) * 1000)
     )
@@ -215,7 +215,7 @@ def test_a_failed_sensor_is_null_and_the_reading_still_counts(tmp_path):
 
 
 @pytest.mark.promise("sampled-once")
-def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
+def test_two_queries_share_one_sampling(world):
     world.station.submit(QUERY, world.now_ms)
     world.run(7)
     world.station.submit("SELECT volt AS v, site FROM field [FROM NOW-10 TO NOW SLIDE 20 SEC]", world.now_ms)
@@ -246,7 +246,7 @@ def test_two_queries_share_one_sampling_and_the_motes_stop_with_the_last(world):
         ("EXPLAIN SELECT temp FROM field", "EXPLAIN cannot be submitted; use `moteloom explain`", 0),
     ],
 )
-def test_what_cannot_run_yet_is_refused_with_a_place_and_leaves_no_trace(world, text, said, place):
+def test_rejected_query_has_a_place_and_no_effect(world, text, said, place):
     with pytest.raises(DiagnosticError, match=said) as caught:
         world.station.submit(text, world.now_ms)
     [diagnostic] = caught.value.diagnostics
@@ -270,7 +270,7 @@ LATER = {
 
 @pytest.mark.promise("sampled-once")
 @pytest.mark.parametrize("code", [code for code, entry in CATALOGUE.items() if entry.kind == "later"])
-def test_each_error_of_this_kind_is_caused_by_the_example_of_the_catalogue(code):
+def test_catalogue_examples_cause_their_errors(code):
     example = CATALOGUE[code].example
     catalog = read_schema(example if CATALOGUE[code].schema else ROAD)
     wire, _ = connected_pair()
@@ -283,7 +283,7 @@ def test_each_error_of_this_kind_is_caused_by_the_example_of_the_catalogue(code)
     assert station.world.queries == {}
 
 
-def test_an_average_and_a_selection_are_answered_while_it_goes_on(world):
+def test_average_over_selection_is_answered_live(world):
     """temp passes 20 degrees somewhere; the expectations are computed from what the motes produced."""
     world.run(2)
     world.station.submit(
@@ -301,7 +301,7 @@ def test_an_average_and_a_selection_are_answered_while_it_goes_on(world):
     assert any(world.rows(u)[0][1] for u in found)
 
 
-def test_a_stream_is_given_tuple_by_tuple_with_marks_of_its_epochs(world):
+def test_stream_gives_tuples_and_epoch_marks(world):
     world.station.submit("SELECT site, temp FROM field WHERE site = 4", world.now_ms)
     world.run(7)
     world.air.cut(4)
@@ -309,7 +309,7 @@ def test_a_stream_is_given_tuple_by_tuple_with_marks_of_its_epochs(world):
     world.air.mend(4)
     world.run(20)
     produced, said = world.produced(), world.said()
-    # What mote 4 had saved comes with its reading of 25: it is late, and the next tuple. Site 3 has 1, 3, 4 and 7.
+    # The reading that mote 4 saved arrives with that of 25: it is late, and the next tuple. Site 3 has 1, 3, 4 and 7.
     given = [u for u in said if isinstance(u, TupleUpdates)]
     assert [(u.tick.tolist(), u.index.tolist(), u.weight.tolist()) for u in given] == [
         ([BEGIN + 5], [2], [1]), ([BEGIN + 25, BEGIN + 15], [5, 6], [1, 1]), ([BEGIN + 35], [8], [1])]  # fmt: skip
@@ -320,7 +320,7 @@ def test_a_stream_is_given_tuple_by_tuple_with_marks_of_its_epochs(world):
     assert marks == [(5, (2, 2)), (15, (1, 2)), (15, (2, 2)), (25, (2, 2)), (35, (2, 2))]
 
 
-def test_a_query_that_comes_later_finds_the_readings_that_are_there_and_counts_from_its_start(world):
+def test_later_query_sees_earlier_readings(world):
     world.station.submit(QUERY, world.now_ms)
     world.run(27)
     world.station.submit("SELECT COUNT(*) AS n FROM field [FROM NOW-40 TO NOW SLIDE 10 SEC]", world.now_ms)
@@ -334,7 +334,7 @@ def test_a_query_that_comes_later_finds_the_readings_that_are_there_and_counts_f
         (35, 1, (4, 4), [(3,)]), (35, 2, (4, 4), [(3,)]), (45, 1, (4, 4), [(3,)]), (45, 2, (4, 4), [(3,)])]  # fmt: skip
 
 
-def test_a_query_that_cannot_go_on_says_so_and_its_motes_stop(world):
+def test_failed_query_ends_and_motes_stop(world):
     text = "SELECT temp FROM field for (t = ST; t > 0; t = t) { WindowIs(field, t - 10, t); }"
     world.station.submit(text, world.now_ms)
     world.run(40)
@@ -349,7 +349,7 @@ def test_a_query_that_cannot_go_on_says_so_and_its_motes_stop(world):
 
 
 @pytest.mark.promise("deterministic")
-def test_the_same_run_gives_the_same_trace(tmp_path):
+def test_equal_runs_give_equal_traces(tmp_path):
     traces = []
     for name in ("a", "b"):
         world = World(tmp_path / name)
@@ -361,7 +361,7 @@ def test_the_same_run_gives_the_same_trace(tmp_path):
 
 
 @pytest.mark.promise("reconciled")
-def test_a_mote_out_of_reach_is_told_and_heard_through_another(tmp_path):
+def test_mote_out_of_reach_is_reached_through_another(tmp_path):
     hops = {(0, 3): 1.0, (3, 0): 1.0, (3, 4): 1.0, (4, 3): 1.0}
     world = World(tmp_path, channel=LossyChannel(hops, seed=1))
     world.station.submit(QUERY, world.now_ms)
@@ -374,7 +374,7 @@ def test_a_mote_out_of_reach_is_told_and_heard_through_another(tmp_path):
 
 
 @pytest.mark.promise("reconciled")
-def test_a_mote_that_reboots_without_its_program_gets_it_again(world):
+def test_rebooted_mote_gets_its_program_again(world):
     world.station.submit(QUERY, world.now_ms)
     world.run(7)
     world.network.motes[4].reboot()
@@ -384,13 +384,13 @@ def test_a_mote_that_reboots_without_its_program_gets_it_again(world):
 
 
 @pytest.mark.promise("reconciled")
-def test_a_station_that_restarts_asks_before_it_tells_and_motes_that_have_what_they_should_are_told_nothing(world):
+def test_restarted_station_asks_motes_before_it_sends(world):
     world.station.submit(QUERY, world.now_ms)
     world.run(7)
     received = len(world.trace.of("received"))
     before = world.station
     world.station = Station(before.world.catalog, before._transport, world.archive, boot=2, now_ms=world.now_ms)
-    world.station.world = before.world  # what should be is what survives
+    world.station.world = before.world  # the desired state survives
     downlink.set_desired(before.world.desired, world.station.reconcilers, world.now_ms)
     world.run(20)
     kinds = [event["kind"] for event in world.trace.of("received")[received:]]
@@ -400,7 +400,7 @@ def test_a_station_that_restarts_asks_before_it_tells_and_motes_that_have_what_t
 
 @pytest.mark.promise("delivery")
 @pytest.mark.parametrize("seed", [1, 3])
-def test_with_two_of_five_frames_lost_all_motes_are_told_and_each_reading_comes_or_is_known_to_be_lost(tmp_path, seed):
+def test_lossy_radio_delivers_or_reports_each_reading(tmp_path, seed):
     hops = {(0, 3): 0.6, (3, 0): 0.6, (3, 4): 0.6, (4, 3): 0.6}
     world = World(tmp_path, channel=LossyChannel(hops, seed))
     world.station.submit(QUERY, world.now_ms)
