@@ -5,7 +5,8 @@ MoteloomError
  │   ├─ FrameError      received bytes are not a frame: counted, never fatal
  │   ├─ LinkError       a caller used a link, frame or image in a way that is not allowed
  │   └─ TransportError  the transport is closed or unreachable: try again later
- ├─ ConfigError         a TOML file cannot be used (`gateway.toml`)
+ ├─ DiagnosticError     a text has errors, each at its place (`gateway.diagnostics`)
+ │   └─ ConfigError     a TOML file cannot be used (`gateway.toml`)
  └─ the bases of the packages above: AcquisitionError, InnetError, …
 """
 

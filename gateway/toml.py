@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from gateway.errors import MoteloomError
+from gateway.diagnostics import Diagnostic, DiagnosticError
 from gateway.source import Source, Span, did_you_mean
 
 MAX_DIGITS = 4_300
@@ -20,31 +20,8 @@ Path: TypeAlias = tuple[str | int, ...]
 """The keys and indexes that lead from the top of a document to a value."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFault:
-    """One fault in a file. `code` is a code of the error catalogue (`basestation.errors`)."""
-
-    code: str
-    message: str
-    source: Source
-    span: Span
-    help: str | None = None
-
-    def render(self) -> str:
-        """Return code, message, excerpt and help as lines of text."""
-        lines = [f"{self.code}: {self.message}", *self.source.excerpt(self.span)]
-        return "\n".join([*lines, f"  help: {self.help}"] if self.help else lines)
-
-
-class ConfigError(MoteloomError):
-    """A file cannot be used. `faults` has all its faults, each once, in the order of the text."""
-
-    def __init__(self, faults: list[ConfigFault]) -> None:
-        # A table that several others refer to is checked, and its faults are noted, once for each of them.
-        self.faults = tuple(
-            sorted(dict.fromkeys(faults), key=lambda fault: (fault.source.name or "", fault.span.start, fault.code))
-        )
-        super().__init__("\n\n".join(fault.render() for fault in self.faults))
+class ConfigError(DiagnosticError):
+    """A TOML file cannot be used."""
 
 
 def read_toml(source: Source) -> "TomlTable":
@@ -59,7 +36,7 @@ def read_toml(source: Source) -> "TomlTable":
         # For a number with thousands of digits Python raises a plain ValueError without a position.
         if not found and (number := re.search(rf"\d(?:_?\d){{{MAX_DIGITS},}}", source.text)):
             reason, at = f"a number has at most {MAX_DIGITS:,} digits", number.start()
-        raise ConfigError([ConfigFault("SN701", f"invalid TOML: {reason}", source, Span(at, at + 1))]) from error
+        raise ConfigError([Diagnostic("SN701", f"invalid TOML: {reason}", source, Span(at, at + 1))]) from error
     return TomlTable(source, values, places, [])
 
 
@@ -74,7 +51,7 @@ class TomlTable:
     source: Source
     values: dict[str, Any]
     places: Mapping[Path, tuple[Span, Span]]
-    faults: list[ConfigFault]
+    faults: list[Diagnostic]
     path: Path = ()
     read_keys: set[str] = field(default_factory=set)
 
@@ -85,7 +62,7 @@ class TomlTable:
         """Note a fault of this table, of the value of a key, or of a value further inside (`more`)."""
         path = self.path if key is None else (*self.path, key, *more)
         name, value = self.places[path] if path else (Span(0, 1),) * 2
-        self.faults.append(ConfigFault(code, message, self.source, name if key is None else value, help))
+        self.faults.append(Diagnostic(code, message, self.source, name if key is None else value, help=help))
 
     def get(self, key: str, expected: str, check: Callable[[Any], bool], default: Any = ...) -> Any:
         """Return the value of a key if it passes `check`; `expected` describes such values in a fault.
@@ -148,7 +125,9 @@ class TomlTable:
         for key in self.values.keys() - self.read_keys:
             name, _ = self.places[*self.path, key]
             help = did_you_mean(key, self.read_keys - self.values.keys()) or _known(self.read_keys)
-            self.faults.append(ConfigFault("SN702", f"unknown key `{key}` in {self._name()}", self.source, name, help))
+            self.faults.append(
+                Diagnostic("SN702", f"unknown key `{key}` in {self._name()}", self.source, name, help=help)
+            )
 
     def _inner(self, key: str) -> "TomlTable":
         return TomlTable(self.source, self.values[key], self.places, self.faults, (*self.path, key))

@@ -5,11 +5,10 @@ from os import strerror
 from typing import NoReturn
 
 from basestation.errors import CATALOGUE, KINDS, ROAD
-from basestation.language.diagnostics import Diagnostic, DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.deployed_catalog import read_deployed_catalog
-from gateway.toml import ConfigError
+from gateway.diagnostics import Diagnostic, DiagnosticError
 from innet.deployment.toml_reader import parse_deployment
 
 
@@ -27,8 +26,6 @@ def diagnose_example(code: str) -> tuple[Diagnostic, ...]:
             bind_text(entry.example, read_schema(ROAD))
     except DiagnosticError as error:
         return error.diagnostics
-    except ConfigError as error:
-        return tuple(Diagnostic.of(fault) for fault in error.faults)
     return ()
 
 

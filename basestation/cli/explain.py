@@ -97,8 +97,8 @@ def _readings(text: str) -> tuple[str, str]:
 def run(args: argparse.Namespace) -> int:
     """Run the command; the exit code."""
     from acquisition.errors import InputError
-    from basestation.language.diagnostics import Diagnostic, DiagnosticError
     from basestation.planner.binder import bind_text
+    from gateway.diagnostics import DiagnosticError
     from gateway.toml import ConfigError
 
     as_json = args.output == "json"
@@ -129,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
         print_input_error(error, as_json)
         return BAD_INPUT
     except ConfigError as error:
-        print_diagnostics(map(Diagnostic.of, error.faults), as_json)
+        print_diagnostics(error.diagnostics, as_json)
         return BAD_INPUT
     except DiagnosticError as error:
         print_diagnostics(error.diagnostics, as_json)

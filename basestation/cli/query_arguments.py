@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from acquisition.errors import InputError
 
 if TYPE_CHECKING:
-    from basestation.language.diagnostics import Diagnostic
+    from gateway.diagnostics import Diagnostic
 
 REFUSED, BAD_INPUT = 2, 3
 """Exit codes."""

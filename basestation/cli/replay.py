@@ -83,8 +83,8 @@ def _tick(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the command; the exit code."""
     from acquisition.errors import InputError
-    from basestation.language.diagnostics import DiagnosticError
     from basestation.replay.driver import NotExecutableError
+    from gateway.diagnostics import DiagnosticError
 
     as_json = args.output == "json"
     try:
@@ -137,10 +137,10 @@ def _inputs(given: Iterable[InputArgument], catalog: "Catalog") -> "dict[str, In
 
 def _print(replay: "Replay", output: str, statements: "Mapping[int, SubmittedStatement]") -> int:
     """Print the updates as the engine emits them. A failed query ends with an error; the others continue."""
-    from basestation.language.diagnostics import Diagnostic
     from basestation.replay.csv_output import CsvLines
     from basestation.replay.json_output import JsonLines
     from basestation.replay.table_output import TableLines
+    from gateway.diagnostics import Diagnostic
 
     formats: dict[str, type[TableLines] | type[JsonLines] | type[CsvLines]]
     formats = {"table": TableLines, "json": JsonLines, "csv": CsvLines}

@@ -65,9 +65,9 @@ def _speed(text: str) -> float:
 def run(options: argparse.Namespace) -> int:
     from acquisition.errors import InputError
     from basestation.cli.query_arguments import print_diagnostics, print_input_error
-    from basestation.language.diagnostics import Diagnostic, DiagnosticError
     from basestation.station.journal import JournalError
     from basestation.station.rest_server import PortError
+    from gateway.diagnostics import Diagnostic, DiagnosticError
     from gateway.errors import TransportError
     from gateway.toml import ConfigError
 

@@ -57,8 +57,8 @@ def parse_seeds(text):
 
 def run(args):
     from acquisition.errors import InputError
-    from basestation.language.diagnostics import Diagnostic, DiagnosticError
     from basestation.testbed.testbed import not_vectorisable_error
+    from gateway.diagnostics import DiagnosticError
     from gateway.toml import ConfigError
 
     as_json = args.output == "json"
@@ -66,7 +66,7 @@ def run(args):
         scenario = _scenario(args.scenario)
         trials = _run(scenario, args)
     except ConfigError as faulty:
-        print_diagnostics(map(Diagnostic.of, faulty.faults), as_json)
+        print_diagnostics(faulty.diagnostics, as_json)
         return BAD_INPUT
     except not_vectorisable_error() as why:
         print_input_error(InputError("SN515", f"cannot be swept: {why}", args.scenario), as_json)

@@ -7,10 +7,10 @@ from acquisition.errors import ScheduleError
 from basestation.controller.lifetime import LifetimeError
 from basestation.controller.world import World
 from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
-from basestation.language.diagnostics import Diagnostic, DiagnosticError
 from basestation.language.syntax import Explain
 from basestation.planner.binder import bind_text
 from basestation.planner.plan import Correction, Plan
+from gateway.diagnostics import Diagnostic, DiagnosticError
 from gateway.source import Source
 from innet.errors import ProgramError
 

@@ -10,10 +10,10 @@ reported.
 from collections.abc import Collection, Iterable
 from typing import NoReturn, TypeAlias
 
-from basestation.language.diagnostics import Diagnostic
 from basestation.language.keywords import RESERVED, find_nearest
 from basestation.language.lexer import BAD, END, NAME, NUMBER, STRING, Token, tokenize
 from basestation.language.syntax import Name
+from gateway.diagnostics import Diagnostic
 from gateway.errors import MoteloomError
 from gateway.source import Source, Span
 

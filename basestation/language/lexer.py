@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from acquisition.units import unit_of
-from basestation.language.diagnostics import Diagnostic
+from gateway.diagnostics import Diagnostic
 from gateway.source import Source, Span
 
 NAME, NUMBER, STRING, SIGN, BAD, END = "name", "number", "string", "sign", "bad", "end"

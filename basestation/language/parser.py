@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from acquisition.units import TIME_UNITS
 from basestation.language.cursor import NestingError, ParseError
-from basestation.language.diagnostics import Diagnostic
 from basestation.language.from_parser import CLAUSE_STOPS
 from basestation.language.keywords import SQL_STATEMENTS, STATEMENT_CLAUSES, STATEMENTS
 from basestation.language.lexer import NUMBER, STRING, Token
@@ -31,6 +30,7 @@ from basestation.language.syntax import (
     Statement,
     StatementClauses,
 )
+from gateway.diagnostics import Diagnostic
 from gateway.source import Source
 
 _CHANGE_STOPS = frozenset((",", "WHERE", ";"))

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.schema import Type
 from basestation.language.cursor import ParseError
-from basestation.language.diagnostics import Diagnostic
 from basestation.language.duration_parser import DurationParser
 from basestation.language.keywords import suggest_type
 from basestation.language.lexer import NAME, NUMBER, STRING, Token
 from basestation.language.schema_syntax import AttributeDecl, ExtentDecl, LateClause, SitesClause
 from basestation.language.syntax import Duration, Expr, Name, Number, String, Unary
+from gateway.diagnostics import Diagnostic
 from gateway.source import Source
 
 _KINDS = tuple(kind.value.upper() for kind in ExtentKind)

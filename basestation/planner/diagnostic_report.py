@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from basestation.language.diagnostics import Diagnostic, DiagnosticError
 from basestation.language.node import SyntaxNode
+from gateway.diagnostics import Diagnostic, DiagnosticError
 from gateway.source import Source, Span
 
 

@@ -29,11 +29,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from acquisition.errors import InputError
-from basestation.language.diagnostics import DiagnosticError
 from basestation.replay.driver import NotExecutableError, Replay
 from basestation.replay.inputs import Input, read_recording
 from basestation.replay.result import Result
 from basestation.replay.statements import read_catalog, read_statements
+from gateway.diagnostics import DiagnosticError
 
 __all__ = [
     "DiagnosticError",

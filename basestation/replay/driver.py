@@ -12,12 +12,12 @@ from acquisition.batch import Batch
 from basestation.execution.engine import Engine
 from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
 from basestation.language import syntax
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.plan import Plan
 from basestation.replay.inputs import Recording
 from basestation.replay.statements import SubmittedStatement
 from basestation.results.schema import schema_of
 from basestation.updates.update import Update, split_by_query
+from gateway.diagnostics import DiagnosticError
 
 AT_ONCE = 65_536
 """About how many tuples the engine takes before the driver collects the updates."""

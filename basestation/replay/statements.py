@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from acquisition.extent import Catalog
 from basestation.execution.operator_builder import StartBeforeRecordError
 from basestation.language import syntax
-from basestation.language.diagnostics import Diagnostic
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Correction, Plan
+from gateway.diagnostics import Diagnostic
 from gateway.source import Source
 
 

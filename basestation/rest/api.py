@@ -7,12 +7,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from basestation.language.diagnostics import DiagnosticError
 from basestation.rest.control import StationControl
 from basestation.rest.query_routes import query_routes
 from basestation.rest.result_routes import result_routes
 from basestation.rest.station_routes import station_routes
 from basestation.rest.wire import PROBLEM, HttpProblemError
+from gateway.diagnostics import DiagnosticError
 from gateway.errors import MoteloomError
 
 

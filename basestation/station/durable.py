@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from basestation.controller.query_lifecycle import QueryRecord
 from basestation.execution.snapshot import SnapshotError
-from basestation.language.diagnostics import DiagnosticError
 from basestation.results.wire import numbered_lines
 from basestation.station.journal import Command, CommandRecord, Entry, Journal, JournalError, ResultChunk, Steps
 from basestation.station.service import Station
 from basestation.station.station_snapshot import restore_station, save_station
+from gateway.diagnostics import DiagnosticError
 from gateway.errors import TransportError
 from gateway.transports import Transport
 

@@ -26,11 +26,11 @@ from basestation.archive.memory import MemoryArchive
 from basestation.controller.migration import MigrationEvent
 from basestation.controller.network_plan import NetworkPlan
 from basestation.execution.ingest.partial_batch import PartialBatch
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.planner.pushdown_policy import PushdownPolicy
 from basestation.station.ledger import DeliveryKind
 from basestation.station.service import Station
+from gateway.diagnostics import DiagnosticError
 from gateway.transports.memory import connected_pair
 from innet.costs.burst_loss import NO_BURSTS, BurstLoss
 from innet.deployment import Deployment

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TextIO
 from acquisition.batch import Batch, empty_batch
 from acquisition.extent import Extent
 from basestation.controller.migration import MigrationEvent
-from basestation.language.diagnostics import DiagnosticError
 from basestation.results.wire import schema_as_json, update_as_json
 from basestation.testbed.testbed import Testbed, VectorTestbed
 from basestation.updates.update import EpochMarks, WindowUpdates, split_interleaved
+from gateway.diagnostics import DiagnosticError
 
 if TYPE_CHECKING:
     from basestation.testbed.testbed import Scenario

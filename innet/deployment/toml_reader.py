@@ -10,9 +10,10 @@ from math import inf
 from pathlib import Path
 
 from acquisition.units import UCUM
+from gateway.diagnostics import Diagnostic
 from gateway.frame import BROADCAST, COORDINATOR
 from gateway.source import Source, Span, did_you_mean
-from gateway.toml import ConfigError, ConfigFault, TomlTable, is_number, is_whole, read_toml
+from gateway.toml import ConfigError, TomlTable, is_number, is_whole, read_toml
 from innet.costs.hardware import list_hardware, load_hardware
 from innet.deployment import Deployment, Position, SensorSpec, Site
 from innet.deployment.propagation import PropagationModel, predict_link_ratios
@@ -29,7 +30,7 @@ def read_deployment(path: str | Path) -> Deployment:
         text = _read(path)
     except UnicodeDecodeError as error:
         raise ConfigError(
-            [ConfigFault("SN708", f"the file is no UTF-8: {error.reason}", Source("", str(path)), Span(0, 1))]
+            [Diagnostic("SN708", f"the file is no UTF-8: {error.reason}", Source("", str(path)), Span(0, 1))]
         ) from error
     return parse_deployment(text, str(path), lambda name: _read(path.parent / name))
 
@@ -230,9 +231,9 @@ class _Links:
         self.ratios[sender, receiver] = float(ratio)
         return None
 
-    def add_lines(self, source: Source) -> list[ConfigFault]:
+    def add_lines(self, source: Source) -> list[Diagnostic]:
         """A table with a header, and a link in each line."""
-        faults: list[ConfigFault] = []
+        faults: list[Diagnostic] = []
         start = 0
         for number, line in enumerate(source.text.splitlines(keepends=True)):
             span = Span(start, start + len(line.rstrip()))
@@ -242,7 +243,7 @@ class _Links:
             else:
                 wrong = self.add(_fields(line)) if line.strip() else None
             if wrong:
-                faults.append(ConfigFault(*wrong[:2], source, span, wrong[2]))
+                faults.append(Diagnostic(*wrong[:2], source, span, help=wrong[2]))
             if len(faults) == _TOLD or (faults and number == 0):
                 break
         return faults

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from acquisition.errors import InputError
-from basestation.language.diagnostics import DiagnosticError
 from basestation.replay.driver import NotExecutableError, Replay
 from basestation.replay.inputs import read_recording
 from basestation.replay.result import Result
 from basestation.replay.statements import read_catalog, read_statements
 from basestation.updates.update import QueryFailure
+from gateway.diagnostics import DiagnosticError
 from tests.agreement.history import difference, of_oracle, of_replay
 from tests.agreement.report import golden
 from tests.oracles.errors import NotCoveredError

@@ -65,7 +65,7 @@ def test_reader_knows_every_key_of_the_page():
         """
     with pytest.raises(ConfigError) as raised:
         read(everything)
-    codes = {fault.code for fault in raised.value.faults}
+    codes = {fault.code for fault in raised.value.diagnostics}
     assert "SN705" in codes and "SN702" not in codes
     assert all(f"{name} =" in everything or name in ("at", "NAME") for name in names)
 

@@ -10,13 +10,13 @@ from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.schema import Type
 from acquisition.units import UNIT_WORDS
 from basestation.language import keywords, schema_parser
-from basestation.language.diagnostics import DiagnosticError
 from basestation.language.lexer import NAME, tokenize
 from basestation.language.parser import parse
 from basestation.language.printer import print_statement
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.functions import AGGREGATES, FUNCTIONS, TYPES
+from gateway.diagnostics import DiagnosticError
 from gateway.source import Source
 from tests.docs.commands import said
 from tests.docs.pages import DOCS, ROOT, blocks, refusals, rows_of

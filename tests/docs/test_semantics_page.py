@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
+from gateway.diagnostics import DiagnosticError
 from tests.agreement.compare import agree
 from tests.docs.pages import DOCS, ROOT, blocks
 from tests.docs.test_language_page import _shown

@@ -8,11 +8,11 @@ import pytest
 from basestation.execution.engine import Engine
 from basestation.execution.graph import STREAM, Operator, OperatorGraph
 from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import Recording, read_recording
 from basestation.updates.update import EpochMark, QueryFailure, TupleUpdates, split_singly
+from gateway.diagnostics import DiagnosticError
 from tests.agreement.history import bag, typed
 from tests.conftest import count_of
 from tests.oracles.generate import CaseMaker

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from acquisition.extent import LatePolicy
 from basestation.language import syntax
-from basestation.language.diagnostics import DiagnosticError
 from basestation.language.parser import parse
 from basestation.planner.catalog import read_schema
 from basestation.replay.driver import NotExecutableError
 from basestation.replay.inputs import read_recording
+from gateway.diagnostics import DiagnosticError
 from gateway.source import Source
 from tests.agreement.compare import judged, replayed
 from tests.agreement.report import golden as report

@@ -11,12 +11,12 @@ from basestation.execution.joins.join_plan import enumerate_join_plans
 from basestation.execution.operator_builder import StartBeforeRecordError, UnsupportedPlanError
 from basestation.execution.snapshot import restore_engine, save_engine
 from basestation.language import syntax
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.replay.driver import NotExecutableError
 from basestation.replay.result import Result
 from basestation.results.schema import schema_of
 from basestation.updates.update import PunctuationUpdate, QueryFailure, split_by_query
+from gateway.diagnostics import DiagnosticError
 from tests.golden.reverted_corrections import revert_corrections
 
 OTHERS = 1_000

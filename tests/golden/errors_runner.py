@@ -12,12 +12,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from basestation.language.diagnostics import DiagnosticError
 from basestation.language.parser import parse
 from basestation.language.schema_parser import parse_schema
 from basestation.planner.deployed_catalog import read_deployed_catalog
+from gateway.diagnostics import DiagnosticError
 from gateway.source import Source
-from gateway.toml import ConfigError
 from innet.deployment.toml_reader import parse_deployment
 
 FOLDER = Path(__file__).parent / "errors"
@@ -52,8 +51,6 @@ def _deployment_faults(text):
 
     try:
         read_deployed_catalog(parse_deployment(text, "tank.toml", beside))
-    except ConfigError as faulty:
-        return "\n\n".join(fault.render() for fault in faulty.faults)
     except DiagnosticError as refused:
         return "\n\n".join(diagnostic.render() for diagnostic in refused.diagnostics)
     return ""

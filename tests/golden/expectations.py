@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from basestation.explain import explain_statement, memory_line, option_lines, physical_lines, render_statement
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
+from gateway.diagnostics import DiagnosticError
 from tests.golden.case_run import CONFIRMED, answer_of, compare_with_oracle, ledger_of
 from tests.golden.golden_file import golden_files, read_golden
 

@@ -67,7 +67,7 @@ def test_a_number_that_is_too_long_is_pointed_at():
         text = TANK.replace("battery_mah = 2900", f"battery_mah = {'9' * digits}")
         with pytest.raises(ConfigError) as caught:
             read(text)
-        [fault] = caught.value.faults
+        [fault] = caught.value.diagnostics
         assert fault.render().startswith(said)
         assert fault.span.start == text.index("9" * digits)
 
@@ -115,7 +115,7 @@ def test_bytes_that_are_no_text_are_told(tmp_path):
     (tmp_path / "tank.toml").write_bytes(b"name = '\xff'")
     with pytest.raises(ConfigError) as told:
         read_deployment(tmp_path / "tank.toml")
-    assert [fault.code for fault in told.value.faults] == ["SN708"]
+    assert [fault.code for fault in told.value.diagnostics] == ["SN708"]
     (tmp_path / "tank.toml").write_text(TANK.replace("table = [[0, 1, 0.98], [1, 0, 0.95]]", 'file = "links.csv"'))
     (tmp_path / "links.csv").write_bytes(b"sender,receiver,ratio\n\xff")
     with pytest.raises(ConfigError, match=r"SN708: `links\.csv` cannot be read"):
@@ -178,7 +178,7 @@ def test_fuzz_descriptions(lines, beside):
     try:
         found = parse_deployment("\n".join(lines).replace("table = [[", 'file = "l" #'), "x.toml", lambda name: beside)
     except ConfigError as faulty:
-        assert faulty.faults and all(fault.render().startswith(f"{fault.code}: ") for fault in faulty.faults)
+        assert faulty.diagnostics and all(fault.render().startswith(f"{fault.code}: ") for fault in faulty.diagnostics)
     else:
         assert isinstance(found, Deployment)
 
@@ -192,7 +192,7 @@ def test_fuzz_one_slip(data):
     try:
         assert isinstance(read(TANK[:at] + slip + TANK[at + 1 :]), Deployment)
     except ConfigError as faulty:
-        assert all(fault.code.startswith("SN7") for fault in faulty.faults)
+        assert all(fault.code.startswith("SN7") for fault in faulty.diagnostics)
 
 
 # --- propagation ---

@@ -1,10 +1,10 @@
 """Short ways to ask the binder, for the tests beside this file."""
 
 from basestation.algebra.node import walk
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.rewriter import rewrite
+from gateway.diagnostics import DiagnosticError
 
 CATALOG = read_schema("""
 r: sensed (site:integer, time:integer, v:integer, w:float) every 10 sec at sites 1, 2

@@ -6,10 +6,10 @@ from acquisition.extent import ExtentKind
 from acquisition.schema import Type
 from basestation.algebra.node import walk
 from basestation.algebra.stream_acquire import StreamAcquire
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import QueryOptions
+from gateway.diagnostics import DiagnosticError
 from tests.planner.binder_helpers import CATALOG, bound, codes, columns
 
 # --- what is asked ---------------------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ import pytest
 
 from acquisition.extent import ExtentKind, LatePolicy
 from acquisition.schema import Type
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.catalog import read_schema
+from gateway.diagnostics import DiagnosticError
 
 
 def extent(text, **options):

@@ -12,12 +12,12 @@ import pytest
 from basestation.algebra.invariants import find_violations
 from basestation.explain import explain_statement, render_statement
 from basestation.language import syntax
-from basestation.language.diagnostics import DiagnosticError
 from basestation.language.printer import print_statement
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.planner.plan import Plan
 from basestation.planner.rewriter import rewrite
+from gateway.diagnostics import DiagnosticError
 from tests.golden.expectations import QUERIES
 from tests.golden.golden_file import golden_files, read_golden
 from tests.oracles.generate import case

@@ -18,11 +18,11 @@ from basestation.controller.network_plan import PlanCache
 from basestation.controller.what_if import initial_world, plan_what_if
 from basestation.controller.world import World
 from basestation.explain import explain_statement, render_statement
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.deployed_catalog import read_deployed_catalog
 from basestation.station.operational_events import BROKEN, KEPT, OperationalEventLog
 from basestation.testbed.testbed import VectorTestbed, measure, scenario_around
+from gateway.diagnostics import DiagnosticError
 from innet.deployment.toml_reader import read_deployment
 from innet.routing.topology import LinksReport, NeighbourLink
 from simulator.scenario import ScenarioQuery

@@ -5,8 +5,8 @@ import sqlite3
 
 import pytest
 
-from basestation.language.diagnostics import DiagnosticError
 from basestation.station.journal import JournalError
+from gateway.diagnostics import DiagnosticError
 from tests.station.small_network import QUERIES, Crash, SmallNetwork
 
 SECONDS = 90

@@ -15,7 +15,6 @@ from basestation.archive.memory import MemoryArchive
 from basestation.archive.parquet import ParquetArchive
 from basestation.controller.query_lifecycle import QueryState
 from basestation.errors import CATALOGUE, ROAD
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.catalog import read_schema
 from basestation.results.view import current_tuples, current_windows
 from basestation.station.durable import DurableStation
@@ -26,6 +25,7 @@ from basestation.station.runner import Runner, ScaledClock
 from basestation.station.service import Station
 from basestation.updates.update import EpochMark, QueryFailure, TupleUpdates, split_singly
 from gateway import downlink
+from gateway.diagnostics import DiagnosticError
 from gateway.frame import COORDINATOR
 from gateway.transports.memory import connected_pair
 from innet.routing.topology import QUALITY_MAX

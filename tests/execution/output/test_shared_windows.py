@@ -2,10 +2,10 @@
 
 import pytest
 
-from basestation.language.diagnostics import DiagnosticError
 from basestation.planner.binder import bind_text
 from basestation.planner.catalog import read_schema
 from basestation.replay.inputs import read_recording
+from gateway.diagnostics import DiagnosticError
 from tests.conftest import count_of
 from tests.execution.test_sharing import NEVER, Asked, Case, SeveralMaker
 

@@ -1,4 +1,4 @@
-"""Diagnostic: one error in a text, with its place, the expected words, and help.
+"""Diagnostic: one error in a text (query, schema, TOML file), with its place, the expected words, and help.
 
 The same object is printed on a terminal (with a caret under the place), as one line of JSON, and by REST.
 """
@@ -7,32 +7,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from basestation.errors import CATALOGUE
 from gateway.errors import MoteloomError
 from gateway.source import Source, Span
-from gateway.toml import ConfigFault
+
+_KINDS = {
+    "1": "syntax", "2": "name", "3": "type", "4": "static", "5": "input", "6": "later", "7": "deployment",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """An error of the catalogue at a place in a source."""
+    """An error at a place in a source. The catalogue in `basestation/errors/` explains each code."""
 
-    code: str
+    code: str  # SN and three digits; the first digit stands for the kind
     message: str
     source: Source
     span: Span
     expected: tuple[str, ...] = ()
     help: str | None = None
 
-    @classmethod
-    def of(cls, fault: ConfigFault) -> "Diagnostic":
-        """The diagnostic of an error in a configuration file."""
-        return cls(fault.code, fault.message, fault.source, fault.span, help=fault.help)
-
     @property
     def kind(self) -> str:
-        """A key of `basestation.errors.KINDS`."""
-        return CATALOGUE[self.code].kind
+        """The kind of the error: syntax, name, type, static, input, later or deployment."""
+        return _KINDS[self.code[2]]
 
     def as_json(self) -> dict[str, Any]:
         """The diagnostic as a dictionary for JSON; line and column count from 1, length in code points."""
@@ -44,7 +41,7 @@ class Diagnostic:
         }  # fmt: skip
 
     def render(self) -> str:
-        """The diagnostic for a terminal: message, place, the line with a caret, help."""
+        """The diagnostic for a terminal: message, place, the line with a caret, expected words, help."""
         out = [f"{self.code}: {self.message}", *self.source.excerpt(self.span)]
         if self.expected:
             out.append(f"  expected: {join_alternatives(self.expected)}")
@@ -54,11 +51,14 @@ class Diagnostic:
 
 
 class DiagnosticError(MoteloomError):
-    """A text with errors. Holds every independent diagnostic, in the order of the text."""
+    """A text with errors. Holds every independent diagnostic once, by file and in the order of the text."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        self.diagnostics = tuple(sorted(diagnostics, key=lambda d: (d.span.start, d.span.end, d.code)))
-        super().__init__("\n".join(d.message for d in self.diagnostics))
+        # A part that several others refer to is checked, and its errors are noted, once for each of them.
+        self.diagnostics = tuple(
+            sorted(dict.fromkeys(diagnostics), key=lambda d: (d.source.name or "", d.span.start, d.code, d.span.end))
+        )
+        super().__init__("\n\n".join(d.render() for d in self.diagnostics))
 
 
 def join_alternatives(words: Sequence[str]) -> str:
