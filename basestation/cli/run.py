@@ -67,14 +67,14 @@ def run(options: argparse.Namespace) -> int:
     from basestation.cli.query_arguments import print_diagnostics, print_input_error
     from basestation.station.journal import JournalError
     from basestation.station.rest_server import PortError
-    from gateway.diagnostics import Diagnostic, DiagnosticError
+    from gateway.diagnostics import DiagnosticError
     from gateway.errors import TransportError
     from gateway.toml import ConfigError
 
     try:
         return _run(options)
     except ConfigError as error:
-        print_diagnostics([Diagnostic.of(fault) for fault in error.faults], as_json=False)
+        print_diagnostics(error.diagnostics, as_json=False)
         return BAD_INPUT
     except DiagnosticError as refused:
         print_diagnostics(refused.diagnostics, as_json=False)
